@@ -36,6 +36,9 @@
 #define ROW_OPERATION(F, N)                                                                                            \
     F(id, s) N(study, s) N(state, s) N(trials, B) N(revision, i) N(code, S) N(detail, S) N(created_ms, i)              \
     N(finished_ms, i) N(retry_after_seconds, i) N(is_same, i)
+#define ROW_OPERATION_LISTED(F, N)                                                                                     \
+    F(id, s) N(study, s) N(state, s) N(trials, B) N(code, S) N(detail, S) N(created_ms, i) N(finished_ms, i)           \
+    N(worker, s) N(count, i)
 #define ROW_OPERATION_LEFT(F, N)                                                                                       \
     F(id, s) N(study, s) N(actor, s) N(count, i) N(worker, s) N(fixed, B) N(deadline_ms, i) N(said, S)
 #define ROW_EVENT(F, N) F(seq, i) N(at_ms, i) EVENT_MEMBERS(N)
@@ -92,7 +95,7 @@
     X(study, ROW_STUDY) X(spec, ROW_SPEC) X(trial, ROW_TRIAL) X(trial_point, ROW_TRIAL_POINT)                          \
     X(trial_place, ROW_TRIAL_PLACE) X(trial_lease, ROW_TRIAL_LEASE)                                                                                    \
     X(trial_number, ROW_TRIAL_NUMBER) X(trial_note, ROW_TRIAL_NOTE) X(history, ROW_HISTORY)                            \
-    X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(event, ROW_EVENT) X(replay, ROW_REPLAY) X(made, ROW_MADE) X(noise, ROW_NOISE)        \
+    X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(operation_listed, ROW_OPERATION_LISTED) X(event, ROW_EVENT) X(replay, ROW_REPLAY) X(made, ROW_MADE) X(noise, ROW_NOISE)        \
     X(verdict, ROW_VERDICT) X(best, ROW_BEST) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
     X(trial_whole, ROW_TRIAL_WHOLE) X(measured, ROW_MEASURED) X(correction, ROW_CORRECTION)                                                          \
     X(transfer_source, ROW_TRANSFER_SOURCE) X(token, ROW_TOKEN)                                                        \
@@ -137,6 +140,10 @@
     "updated_ms >= $9 AND " place " ORDER BY " order " LIMIT $12"
 #define SQL_OPERATION_COLUMNS                                                                                          \
     "id, study, state, trials, revision, code, detail, created_ms, finished_ms, retry_after_seconds"
+/* A page of operations: $2 states; the place: $3 time, $4 id; $5 how many. */
+#define SQL_OPERATIONS(which)                                                                                          \
+    "SELECT " COLUMNS(ROW_OPERATION_LISTED) " FROM operation WHERE " which " AND ($2 = '' OR replace($2, state, '') "  \
+    "<> $2) AND (created_ms, id) < ($3, $4) ORDER BY created_ms DESC, id DESC LIMIT $5"
 /* Where nobody looks at the specification. */
 #define SQL_GAME_COLUMNS "id" GAME_GIVEN(SQL_NEXT) ", state, reason, budget" GAME_KEPT(SQL_NEXT) ", '' AS spec"
 
@@ -309,6 +316,9 @@
     X(OPERATION_OF_WORKER, "ssb", operation,                                                                           \
       "SELECT " SQL_OPERATION_COLUMNS ", fixed IS $3 AS is_same FROM operation WHERE study = $1 AND state = "          \
       "'running' AND worker = $2 ORDER BY is_same DESC, created_ms LIMIT 1")                                           \
+    X(OPERATIONS_OF_STUDY, "ssisi", operation_listed, SQL_OPERATIONS("study = $1"))                                    \
+    X(OPERATIONS_OF_ACTOR, "ssisi", operation_listed, SQL_OPERATIONS("actor = $1"))                                    \
+    X(OPERATIONS_ALL, "ssisi", operation_listed, SQL_OPERATIONS("$1 = ''"))                                            \
     X(OPERATION_LEFT, "", operation_left,                                                                              \
       "SELECT " COLUMNS(ROW_OPERATION_LEFT) " FROM operation WHERE state = 'running' ORDER BY created_ms DESC, id "    \
       "LIMIT 64")                                                                                                      \

@@ -20,14 +20,14 @@
     X(federation_resume) X(federation_complete) X(federation_delete) X(agents_post) X(agent_token) \
     X(agents_get) X(features_get) X(message_put) X(broadcast_get) X(rounds_get)                  \
     X(federation_privacy_get)                                                                    \
-    X(operations_get) X(operations_delete)                                                       \
+    X(operations_get) X(operation_get) X(operation_delete)                                       \
     X(games_post) X(games_get) X(game_get) X(game_complete) X(game_delete) X(game_token_post)    \
     X(game_suggest_post) X(game_observe_post) X(game_rounds_get)                                 \
     X(plot_get) X(curves_get)
 
 #define FORM_LIST(X)                                                                             \
     X(trial_correct) X(trial_retract)                                                            \
-    X(tokens_post) X(page) X(events_get) X(studies_post) X(studies_get) X(study_patch)           \
+    X(tokens_post) X(page) X(events_get) X(operations_get) X(studies_post) X(studies_get) X(study_patch)           \
     X(nothing) X(space_grow) X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_abandon)     \
     X(predict_post) X(stateless_post) X(export_get) X(import_post) X(candidates_post)   \
     X(slice_get) X(plot_get) X(metric) X(importances_get) X(best_get) X(federations_post) X(federations_get) X(agents_post) X(message_put)            \

@@ -425,8 +425,9 @@ const struct route route_table[] = {
      .lane = LANE_COMPUTE,
      DOES(federation_privacy_get)},
 
-    {.method = "GET", .path = "/v1/operations/{operation}", .scopes = VIEWERS, DOES(operations_get)},
-    {.method = "DELETE", .path = "/v1/operations/{operation}", .scopes = CURATORS, DOES(operations_delete)},
+    {.method = "GET", .path = "/v1/operations", .scopes = VIEWERS, READS(operations_get), DOES(operations_get)},
+    {.method = "GET", .path = "/v1/operations/{operation}", .scopes = VIEWERS, DOES(operation_get)},
+    {.method = "DELETE", .path = "/v1/operations/{operation}", .scopes = CURATORS, DOES(operation_delete)},
     {.method = "POST",
      .path = "/v1/suggest",
      .scopes = WRITERS,

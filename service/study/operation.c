@@ -6,6 +6,7 @@
 #include "service/app/app_transact.h"
 #include "service/app/event_log.h"
 #include "service/base/log.h"
+#include "service/base/page.h"
 #include "service/base/random.h"
 #include "service/store/rows.h"
 #include "service/base/workers.h"
@@ -316,13 +317,12 @@ static enum status load(struct db_conn *conn, void *arg, struct error *err)
     return STATUS_OK;
 }
 
-static void add_progress(struct app *app, struct operation *out)
+static void find_progress(struct operations *operations, const char *id, struct plan_state *progress)
 {
-    struct operations *operations = app->operations;
     pthread_mutex_lock(&operations->lock);
     for (const struct job *job = operations->jobs; job != NULL; job = job->next)
-        if (strcmp(job->id, out->id) == 0)
-            out->progress = job->progress;
+        if (strcmp(job->id, id) == 0)
+            *progress = job->progress;
     pthread_mutex_unlock(&operations->lock);
 }
 
@@ -330,7 +330,7 @@ static enum status find(struct work *work, struct error *err)
 {
     TRY(db_read(work->task.app->db, load, work, err));
     if (work->out->state == OPERATION_RUNNING)
-        add_progress(work->task.app, work->out);
+        find_progress(work->task.app->operations, work->out->id, &work->out->progress);
     return STATUS_OK;
 }
 
@@ -342,6 +342,91 @@ enum status operation_find(struct app *app, struct caller *caller, const char *i
         return error_no_memory(err);
     snprintf(work->id, sizeof work->id, "%s", id);
     return find(work, err);
+}
+
+/* ---- list ---- */
+
+struct listing {
+    struct task                    task; /* of the study, if they are one's */
+    const struct operation_filter *filter;
+    struct operation_page         *out;
+};
+
+static enum status read_item(const struct row_operation_listed *row, struct operation_item *out, struct error *err)
+{
+    int state;
+    TRY(rows_state(operation_state_names, row->state, row->id, &state, err));
+    *out = (struct operation_item){.state = (enum operation_state)state,
+                                   .worker = row->worker,
+                                   .code = row->code,
+                                   .detail = row->detail,
+                                   .count = row->count,
+                                   .trials = row->trials.bytes,
+                                   .len = row->trials.length / sizeof(int64_t),
+                                   .created_ms = row->created_ms,
+                                   .finished_ms = row->finished_ms};
+    snprintf(out->id, sizeof out->id, "%s", row->id);
+    snprintf(out->study, sizeof out->study, "%s", row->study);
+    return STATUS_OK;
+}
+
+static const char *names_of(int64_t states, char out[64])
+{
+    size_t length = 0;
+    out[0] = '\0';
+    for (size_t state = 0; state < OPERATION_STATE_COUNT; state++)
+        if (states >> state & 1)
+            length += (size_t)snprintf(out + length, 64 - length, "%s ", operation_state_names[state]);
+    return out;
+}
+
+static enum status list(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct listing                *listing = arg;
+    const struct operation_filter *filter = listing->filter;
+    struct operation_page         *out = listing->out;
+    struct caller                 *caller = listing->task.caller;
+    int64_t                        limit = page_limit(filter->limit);
+    bool                           is_all = filter->study == NULL && caller->scope == SCOPE_ADMIN;
+    struct page_place              after;
+    char                           names[64];
+    if (filter->study != NULL)
+        TRY(task_open(conn, &listing->task, err));
+    TRY(page_after_place(filter->cursor, &after, err));
+    out->operations = ARENA_NEW(caller->arena, struct operation_item, (size_t)limit);
+    if (out->operations == NULL)
+        return error_no_memory(err);
+    struct db_rows rows =
+        db_query(conn, caller->arena, err,
+                 filter->study != NULL ? SQL_OPERATIONS_OF_STUDY
+                 : is_all              ? SQL_OPERATIONS_ALL
+                                       : SQL_OPERATIONS_OF_ACTOR,
+                 BIND(TEXT(filter->study != NULL ? filter->study
+                           : is_all              ? ""
+                                                 : caller->token_id),
+                      TEXT(names_of(filter->states, names)), INT(after.created_ms == 0 ? INT64_MAX : after.created_ms),
+                      TEXT(after.id), INT(limit + 1)));
+    while (db_next(&rows) && (int64_t)out->len < limit)
+        rows.status = read_item(row_operation_listed(&rows), &out->operations[out->len++], err);
+    if (rows.has_row) {
+        const struct operation_item *last = &out->operations[out->len - 1];
+        rows.status = page_next_place(caller->arena, last->created_ms, last->id, &out->next_cursor, err);
+    }
+    return db_done(&rows);
+}
+
+enum status operation_list(struct app *app, struct caller *caller, const struct operation_filter *filter,
+                           struct operation_page *out, struct error *err)
+{
+    struct listing listing = {.task = task_of(app, caller, filter->study), .filter = filter, .out = out};
+    *out = (struct operation_page){0};
+    if (filter->study != NULL)
+        TRY(caller_sees(caller, "study", filter->study, err));
+    TRY(db_read(app->db, list, &listing, err));
+    for (struct operation_item *item = out->operations; item < out->operations + out->len; item++)
+        if (item->state == OPERATION_RUNNING)
+            find_progress(app->operations, item->id, &item->progress);
+    return STATUS_OK;
 }
 
 /* ---- begin ---- */

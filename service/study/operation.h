@@ -56,6 +56,30 @@ void operations_forget(struct app *app, const char *study);
 /* NOT_FOUND "operation_not_found", also of a study that the token may not see. */
 MUST_CHECK enum status operation_find(struct app *app, struct caller *caller, const char *id, struct operation *out,
                                       struct error *err);
+/* Those of a study, or if that is NULL of the caller, an admin's being all; the newest first. */
+struct operation_filter {
+    const char *study;
+    int64_t     states; /* a set; 0: all */
+    const char *cursor;
+    int64_t     limit;
+};
+struct operation_item {
+    char                 id[24], study[24];
+    enum operation_state state;
+    const char          *worker, *code, *detail; /* the last two as in struct operation */
+    int64_t              count;                  /* of trials that were asked for */
+    const int64_t       *trials;                 /* [len], the numbers of those that it gave */
+    size_t               len;
+    int64_t              created_ms, finished_ms;
+    struct plan_state    progress;
+};
+struct operation_page {
+    struct operation_item *operations;
+    size_t                 len;
+    const char            *next_cursor;
+};
+MUST_CHECK enum status operation_list(struct app *app, struct caller *caller, const struct operation_filter *filter,
+                                      struct operation_page *out, struct error *err);
 /* CONFLICT "operation_finished". */
 MUST_CHECK enum status operation_cancel(struct app *app, struct caller *caller, const char *id, struct operation *out,
                                         struct error *err);

@@ -1,9 +1,9 @@
 // What a worker is told: what to do next, how long its lease is, and to whom an operation belongs.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { begin, sleep } from './harness.mjs';
+import { begin, Client, sleep, tokenFor } from './harness.mjs';
 
-const { api } = await begin(after);
+const { server, api } = await begin(after);
 const told = ({ next, next_seconds }) => [next, next_seconds];
 const refusal = async (path, json) => {
     const reply = await api.request('POST', path, { json });
@@ -78,4 +78,48 @@ test('two clients without a name get two operations and two trials', async () =>
     assert.equal(new Set(numbers).size, 3, `${numbers}`);
     const again = await Promise.all((await Promise.all([1, 2].map(() => ask({ worker: 'named' })))).map(settle));
     assert.equal(again[0], again[1], 'a named worker that asks again is the same one');
+});
+
+test('operations are listed: of a study, in a state, in pages; a token sees its own, an admin all', async () => {
+    const { id } = await api.study({ budget: { trials: 3 } }), other = await api.study();
+    const begin = async (study, worker, client = api) => {
+        const reply = await client.request('POST', `/v1/studies/${study}/suggest`, { json: { worker }, headers: { prefer: 'respond-async' } });
+        assert.ok([200, 202].includes(reply.status), reply.text);
+    };
+    const settled = async (path) => {
+        for (;;) {
+            const page = await api.get(path);
+            if (page.operations.every(({ state }) => state !== 'running')) return page.operations;
+            await sleep(20);
+        }
+    };
+    const mine = new Client(server, await tokenFor(api, 'write')), bound = new Client(server, await tokenFor(api, 'read', id));
+    for (const worker of ['a', 'b', 'c']) await begin(id, worker);
+    await begin(other.id, 'd', mine);
+    await settled(`/v1/operations?study=${id}`);
+    const late = await api.request('POST', `/v1/studies/${id}/suggest`, { json: { worker: 'e' }, headers: { prefer: 'respond-async' } });
+    assert.ok([202, 409].includes(late.status), late.text);
+    const path = `/v1/operations?study=${id}`, all = await settled(path);
+    assert.deepEqual(all.map(({ worker }) => worker), ['e', 'c', 'b', 'a'], 'the newest first');
+    assert.deepEqual([all[0].state, all[0].problem.code, all[0].trials], ['failed', 'all_handed_out', []]);
+    assert.deepEqual(all.slice(1).map(({ trials, count, state }) => [trials.length, count, state]), Array(3).fill([1, 1, 'succeeded']));
+    assert.deepEqual(all.slice(1).flatMap(({ trials }) => trials).sort(), [1, 2, 3]);
+    const ids = (list) => list.map((item) => item.id), pages = [];
+    for (let cursor = ''; cursor !== null;) {
+        const page = await api.get(`${path}&limit=1${cursor && `&cursor=${cursor}`}`);
+        pages.push(...page.operations);
+        cursor = page.next_cursor;
+    }
+    assert.deepEqual(ids(pages), ids(all));
+    assert.deepEqual(ids((await api.get(`${path}&state=failed`)).operations), [all[0].id]);
+    assert.deepEqual((await api.get(`${path}&state=failed&state=succeeded`)).operations.length, 4);
+    await api.expect([422, 'unknown_value'], 'GET', `${path}&state=lost`);
+    await api.expect([404, 'study_not_found'], 'GET', '/v1/operations?study=std_aaaaaaaaaaaaaaaa');
+    assert.deepEqual((await mine.get('/v1/operations')).operations.map(({ worker }) => worker), ['d']);
+    assert.deepEqual(ids((await mine.get(path)).operations), ids(all), 'who sees the study sees who works on it');
+    assert.deepEqual(ids((await bound.get('/v1/operations')).operations), ids(all));
+    await bound.expect(404, 'GET', `/v1/operations?study=${other.id}`);
+    const everywhere = (await api.get('/v1/operations?limit=1000')).operations;
+    assert.ok(everywhere.length >= 5 && everywhere.some(({ study }) => study === other.id));
+    for (const client of [mine, bound]) client.agent.destroy();
 });
