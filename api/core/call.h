@@ -39,6 +39,7 @@ struct reply {
     const char *location, *etag, *allow; /* or NULL */
     const char *cache;                   /* Cache-Control; NULL: not to be kept */
     const char *preference;              /* that was applied, or NULL */
+    bool        is_final;                /* and never becomes another */
     bool        is_gzip;
     int         retry_after_seconds; /* 0: none */
     bool        replayed, close;

@@ -224,11 +224,11 @@ const char *reply_etag(struct call *call, int64_t version, int64_t revision)
     return arena_strndup(&call->arena, text, strlen(text));
 }
 
-static const char *cache_control(const struct route *route)
+static const char *cache_control(const struct call *call)
 {
-    return route->flags & ROUTE_FINAL    ? "private, max-age=31536000, immutable"
-           : route->flags & ROUTE_PUBLIC ? "no-cache"
-                                         : "private, no-cache";
+    unsigned flags = call->route->flags;
+    bool     is_final = flags & ROUTE_FINAL || call->reply.is_final;
+    return is_final ? "private, max-age=31536000, immutable" : flags & ROUTE_PUBLIC ? "no-cache" : "private, no-cache";
 }
 
 /* "tag" -> "tag-gzip": another encoding is another representation. */
@@ -274,7 +274,7 @@ enum status reply_validate(struct call *call, struct error *err)
     if (reply->etag == NULL)
         return error_no_memory(err);
     TRY(etag_check(call->if_match, reply->etag, err));
-    reply->cache = cache_control(call->route);
+    reply->cache = cache_control(call);
     if (is_had && etag_is_in(call->if_none_match, reply->etag, true)) {
         if (etag_is_in_gzip(call->if_none_match, reply->etag)) // the copy that it has
             reply->etag = gzip_etag(call, reply->etag);

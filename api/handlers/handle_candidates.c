@@ -99,9 +99,9 @@ static json_t *manifest_json(const char *text)
 
 static json_t *render_status(struct call *call, const void *result)
 {
-    (void)call;
     const struct candidates_status *status = result;
-    const char                     *state = status->complete ? "complete" : status->locked ? "locked" : "uploading";
+    call->reply.is_final = status->complete;
+    const char *state = status->complete ? "complete" : status->locked ? "locked" : "uploading";
     return json_pack("{s:s, s:I, s:I, s:o}", "state", state, "received_bytes", (json_int_t)status->received_bytes,
                      "bytes", (json_int_t)status->bytes, "manifest", manifest_json(status->manifest));
 }

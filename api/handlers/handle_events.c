@@ -45,6 +45,7 @@ static json_t *render_events(struct call *call, const void *result)
 {
     const struct event_page *page = result;
     json_t                  *json = show_reply(call, page);
+    call->reply.is_final = page->next_cursor != NULL; // what comes later stands behind it
     codec_put(&json, "last_cursor", codec_text(page->last_cursor));
     return json;
 }

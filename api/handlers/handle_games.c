@@ -361,9 +361,9 @@ static json_t *round_json(const struct game_spec *spec, const struct game_round 
 
 static json_t *render_rounds(struct call *call, const void *result)
 {
-    (void)call;
     const struct game_rounds *rounds = result;
     json_t                   *list = json_array();
+    call->reply.is_final = rounds->is_over;
     for (size_t i = 0; i < rounds->len; i++)
         codec_append(&list, round_json(rounds->spec, &rounds->rounds[i]));
     return show_page("rounds", list, rounds->next_cursor);

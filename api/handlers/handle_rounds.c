@@ -173,8 +173,8 @@ static json_t *rounds_json(const struct federation_round_page *page)
 
 static json_t *render_rounds(struct call *call, const void *result)
 {
-    (void)call;
     const struct federation_round_page *page = ((const struct privacy_of_rounds *)result)->page;
+    call->reply.is_final = page->next_cursor != NULL || page->federation.state == FEDERATION_COMPLETED;
     return show_page("rounds", rounds_json(page), page->next_cursor);
 }
 

@@ -76,6 +76,7 @@ struct game_rounds {
     struct game_round      *rounds;
     size_t                  len;
     const char             *next_cursor;
+    bool                    is_over; /* the game: until then regrets are what the model knows now */
 };
 MUST_CHECK enum status games_rounds(struct app *app, struct caller *caller, const char *id, const struct page *page,
                                     struct game_rounds *out, struct error *err);

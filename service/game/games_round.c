@@ -411,7 +411,10 @@ static enum status list_rounds(struct look *look, int64_t after, int64_t limit, 
         return error_no_memory(err);
     fill_rounds(game, look->plays, regrets, all);
     int64_t left = after < game->rounds ? game->rounds - after : 0, len = left < limit ? left : limit;
-    *out = (struct game_rounds){.spec = game->spec, .rounds = all + (left > 0 ? after : 0), .len = (size_t)len};
+    *out = (struct game_rounds){.spec = game->spec,
+                                .rounds = all + (left > 0 ? after : 0),
+                                .len = (size_t)len,
+                                .is_over = game->state == GAMES_COMPLETED};
     return len < left ? page_next(look->caller->arena, after + len, &out->next_cursor, err) : STATUS_OK;
 }
 

@@ -49,6 +49,7 @@ test('a private study from manifest to trials, in pieces', async () => {
     const done = await put(study, 200, file.subarray(1200), range(1200, file.length - 1, file.length));
     assert.deepEqual([done.state, done.received_bytes], ['complete', file.length]);
     assert.equal((await api.get(`/v1/studies/${study.id}`)).state, 'active');
+    assert.match((await api.request('GET', at(study))).headers['cache-control'], /immutable/);
     await refusedPut(study, [409, 'candidates_complete'], file);
     await api.post(at(study), manifest, 200);
     const { trials: [trial] } = await api.post(`/v1/studies/${study.id}/suggest`, {});

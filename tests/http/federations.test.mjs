@@ -345,7 +345,11 @@ test('the last round ends a federation; a paused one takes nothing; a completed 
     const paused = await api.get(`/v1/federations/${made.id}`);
     assert.deepEqual(await api.expect(200, 'POST', `/v1/federations/${made.id}/pause`), paused, 'paused once');
     await api.post(`/v1/federations/${made.id}/resume`);
-    for (const round of [1, 2, 3]) await close(made, round);
+    const kept = async (query) => /immutable/.test((await api.request('GET', `/v1/federations/${made.id}/rounds${query}`)).headers['cache-control']);
+    for (const round of [1, 2]) await close(made, round);
+    assert.deepEqual([await kept(''), await kept('?limit=2'), await kept('?limit=1')], [false, false, true], 'a page is final when there is more');
+    await close(made, 3);
+    assert.equal(await kept(''), true, 'or never will be');
     const state = await api.get(`/v1/federations/${made.id}`);
     assert.deepEqual([state.state, state.reason, state.rounds_closed], ['completed', 'rounds_completed', 3]);
     await send(made, 4, 1, vector(), [409, 'federation_completed']);

@@ -215,6 +215,8 @@ test('actions may differ from the suggestions; running means and regrets follow'
             assert.ok(Math.abs(shown.mean_regrets[agent] - (best - own)) < 0.02, `${agent} ${n}: ${shown.mean_regrets[agent]} ${best - own}`);
         }
     }
+    const cache = async () => (await api.request('GET', `/v1/games/${id}/rounds?limit=8`)).headers['cache-control'];
+    assert.doesNotMatch(await cache(), /immutable/, 'regrets of the past change with what is observed later');
     const page = await api.get(`/v1/games/${id}/rounds?limit=8`);
     assert.deepEqual(page.rounds, rounds.slice(0, 8));
     assert.deepEqual((await api.get(`/v1/games/${id}/rounds?limit=50&cursor=${page.next_cursor}`)).rounds, rounds.slice(8));
@@ -372,6 +374,7 @@ test('a budget ends a game, and so does its owner', async () => {
     assert.equal(problem.reason, 'budget_exhausted');
     await refused(id, [409, 'game_completed'], 'POST', `/v1/games/${id}/observe`, { json: { round: 4, actions: { attacker: 1, defender: 1 }, payoffs: { attacker: 1, defender: 1 } } });
     assert.deepEqual(await api.post(`/v1/games/${id}/complete`, {}), await api.get(`/v1/games/${id}`), 'completed once');
+    assert.match((await api.request('GET', `/v1/games/${id}/rounds`)).headers['cache-control'], /immutable/);
     const second = await create();
     await play(second.id, 2);
     const done = await api.post(`/v1/games/${second.id}/complete`, {});

@@ -51,6 +51,14 @@ test('what never changes is kept for ever', async () => {
         algorithm: { name: 'fts', features: 10, features_seed: 71, length_scale: 0.4 } }, 201);
     const reply = await head(`/v1/federations/${made.id}/random-features`);
     assert.equal(reply.headers['cache-control'], 'private, max-age=31536000, immutable');
+    const kept = async (path) => /immutable/.test((await head(path)).headers['cache-control']);
+    const { id } = await api.study(), events = `/v1/events?study=${id}&limit=2`;
+    assert.equal(await kept(events), false, 'a page that is not full yet');
+    await api.post(`/v1/studies/${id}/observe`, { observations: [1, 2].map((i) => ({ point: { x: i }, value: i })) });
+    const full = await api.get(events);
+    assert.equal(await kept(events), true, 'one that is');
+    assert.notEqual(full.next_cursor, null);
+    assert.equal(await kept(`/v1/events?study=${id}`), false, 'the last page goes on growing');
     const npy = await api.request('GET', `/v1/federations/${made.id}/random-features`, { headers: { accept: 'application/x-npy' }, checked: false });
     assert.notEqual(npy.headers.etag, reply.headers.etag, 'two representations, one tag');
 });
