@@ -113,6 +113,7 @@
     X(not_finite, 422, false, "A number is infinite or not a number.", "Send finite numbers only.") \
     X(not_found, 404, false, "There is nothing at this address.", "openapi.yaml has every address.") \
     X(not_implemented, 501, false, "The method or a transfer coding is not one that the server has.", "Use the methods of openapi.yaml, and no coding but chunked.") \
+    X(not_modelled, 422, false, "The metric is only recorded, and no model knows it.", "Name an objective or a constraint; plots take this one, too.") \
     X(not_npy, 422, false, "The bytes are not an .npy file that is accepted.", "Send version 1 or 2, little-endian, C order, of the documented type.") \
     X(not_shareable, 403, false, "The earlier study was created with shareable false.", "Leave it out.") \
     X(not_supported, 422, false, "The algorithm does not do this with such a space, metrics or options.", "Choose another algorithm or other options; GET /v1/meta lists them.") \

@@ -29,8 +29,19 @@ static void take(json_t **out, const json_t *trial, const char *name)
         codec_put(out, name, json_incref(member));
 }
 
+/* What was recorded of a trial that has no result, in values or stddevs. */
+static void take_tracked(json_t **out, const struct spec *spec, const json_t *trial, const char *name)
+{
+    json_t *own = json_object();
+    for (size_t k = spec->metrics_len; k < spec_metrics_all(spec); k++)
+        take(&own, json_object_get(trial, name), spec->metrics[k].name);
+    if (json_object_size(own) > 0)
+        codec_put(out, name, json_incref(own));
+    json_decref(own);
+}
+
 /* The trial as the observation that reports it; one without a result as a failed one. */
-static json_t *as_observation(const json_t *trial, enum outcome outcome)
+static json_t *as_observation(const struct spec *spec, const json_t *trial, enum outcome outcome)
 {
     static const char *const places[] = {"point", "sites", "candidate"};
     bool    is_value = outcome == OUTCOME_VALUE, is_graph = json_is_array(json_object_get(trial, "sites"));
@@ -50,6 +61,10 @@ static json_t *as_observation(const json_t *trial, enum outcome outcome)
         take(&out, trial, "values");
     if (is_value && is_long && !is_graph)
         take(&out, trial, "stddevs");
+    if (!is_value) {
+        take_tracked(&out, spec, trial, "values");
+        take_tracked(&out, spec, trial, "stddevs");
+    }
     return out;
 }
 
@@ -106,7 +121,7 @@ enum status codec_import(const struct spec *spec, const json_t *json, const char
 {
     enum outcome outcome;
     TRY(read_state(json, where, &outcome, err));
-    json_t     *observation = as_observation(json, outcome);
+    json_t     *observation = as_observation(spec, json, outcome);
     enum status status =
         observation == NULL ? error_no_memory(err) : codec_observation(spec, observation, where, arena, out, err);
     json_decref(observation);

@@ -21,8 +21,11 @@
 enum { NAME_MAX_CHARACTERS = 128, LEASE_MAX_SECONDS = 604800, LEASE_DEFAULT_SECONDS = 3600 };
 static const double seed_max = 9007199254740991.0; /* 2^53 - 1 */
 
-static const char *const goal_names[] = {
-    [GOAL_MAXIMIZE] = "maximize", [GOAL_MINIMIZE] = "minimize", [GOAL_CONSTRAIN] = "constrain", NULL};
+static const char *const goal_names[] = {[GOAL_MAXIMIZE] = "maximize",
+                                         [GOAL_MINIMIZE] = "minimize",
+                                         [GOAL_CONSTRAIN] = "constrain",
+                                         [GOAL_TRACK] = "track",
+                                         NULL};
 
 /* ---- metrics ---- */
 
@@ -35,7 +38,7 @@ static const struct member metric_members[] = {
     {.name = NULL},
 };
 
-/* A constraint has a bound, an objective has none. */
+/* A constraint has a bound, another metric has none. */
 static enum status check_metric(struct reading *in, const struct metric *metric, const char *where)
 {
     char path[CODEC_PATH_MAX];
@@ -50,22 +53,40 @@ static enum status check_metric(struct reading *in, const struct metric *metric,
     return STATUS_OK;
 }
 
-static enum status read_metric(struct reading *in, const json_t *json, const char *where, struct spec *spec)
+static enum status read_metric(struct reading *in, const json_t *json, const char *where, struct metric *metric)
 {
-    struct metric *metric = &spec->metrics[spec->metrics_len];
-    char           path[CODEC_PATH_MAX];
     *metric = (struct metric){.min = NAN, .max = NAN};
     TRY(codec_read_object(in, metric_members, json, where, metric));
-    TRY(check_metric(in, metric, where));
+    return check_metric(in, metric, where);
+}
+
+/* The next one behind those that are there. */
+static enum status add_metric(struct reading *in, struct metric *metric, const char *where, struct spec *spec)
+{
+    char path[CODEC_PATH_MAX];
+    bool is_tracked = metric->goal == GOAL_TRACK;
     codec_read_path(path, where, "name");
-    for (size_t k = 0; k < spec->metrics_len; k++)
-        if (strcmp(spec->metrics[k].name, metric->name) == 0)
+    for (const struct metric *other = spec->metrics; other < metric; other++)
+        if (strcmp(other->name, metric->name) == 0)
             return error_set(in->err, STATUS_INVALID, "duplicate_name", path, "is there twice");
+    codec_read_path(path, where, "goal");
+    if (is_tracked && spec->tracked_len++ == TRACKED_MAX)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", path, "at most %d metrics are recorded", TRACKED_MAX);
+    if (is_tracked)
+        return STATUS_OK;
+    if (spec->metrics_len == METRICS_MAX)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", path, "at most %d metrics are modelled", METRICS_MAX);
     spec->kinds[spec->metrics_len] = metric->goal == GOAL_CONSTRAIN ? METRIC_CONSTRAINT : METRIC_OBJECTIVE;
     if (metric->goal != GOAL_CONSTRAIN && spec->objectives++ == 0)
         spec->first = spec->metrics_len;
     spec->metrics_len++;
     return STATUS_OK;
+}
+
+static bool is_tracked(const json_t *metric)
+{
+    const char *goal = json_string_value(json_object_get(metric, "goal"));
+    return goal != NULL && strcmp(goal, goal_names[GOAL_TRACK]) == 0;
 }
 
 static enum status read_metrics(struct reading *in, const struct member *member, const json_t *json, const char *where,
@@ -74,13 +95,22 @@ static enum status read_metrics(struct reading *in, const struct member *member,
     (void)member;
     struct spec *spec = out;
     char         path[CODEC_PATH_MAX];
+    size_t       len = json_array_size(json), most = METRICS_MAX + TRACKED_MAX;
     if (!json_is_array(json))
         return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an array");
-    if (json_array_size(json) < 1 || json_array_size(json) > METRICS_MAX)
-        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have 1 to %d items", METRICS_MAX);
-    for (size_t i = 0; i < json_array_size(json); i++) {
-        codec_read_path_item(path, where, i);
-        TRY(read_metric(in, json_array_get(json, i), path, spec));
+    if (len < 1 || len > most)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have 1 to %zu items", most);
+    struct metric *next = ARENA_NEW(in->arena, struct metric, len);
+    if (next == NULL)
+        return error_no_memory(in->err);
+    spec->metrics = next;
+    for (size_t i = 0; i < 2 * len; i++) { // those that are only recorded come behind the others
+        const json_t *item = json_array_get(json, i % len);
+        if (is_tracked(item) != (i >= len))
+            continue;
+        codec_read_path_item(path, where, i % len);
+        TRY(read_metric(in, item, path, next));
+        TRY(add_metric(in, next++, path, spec));
     }
     if (spec->objectives < 1 || spec->objectives > OBJECTIVES_MAX)
         return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have 1 to %d objectives",
@@ -366,7 +396,7 @@ static json_t *write_metrics(const struct writing *out, const struct member *mem
 {
     const struct spec *spec = out->from;
     (void)member;
-    return codec_write_list(metric_members, &(struct writing){.from = spec->metrics}, spec->metrics_len,
+    return codec_write_list(metric_members, &(struct writing){.from = spec->metrics}, spec_metrics_all(spec),
                             sizeof spec->metrics[0]);
 }
 
@@ -389,6 +419,18 @@ static json_t *write_lease(const struct writing *out, const struct member *membe
 }
 
 /* ---- the whole ---- */
+
+/* What is recorded of a private row tells of it, and nobody accounts for it; a graph's values are those of its sites. */
+static enum status check_tracked(const struct spec *spec, struct error *err)
+{
+    if (spec->tracked_len > 0 && spec->is_private)
+        return error_set(err, STATUS_INVALID, "private_study", "/metrics",
+                         "nothing is recorded of the rows of a private study beside what is modelled");
+    if (spec->tracked_len > 0 && spec->space.kind == SPACE_GRAPH)
+        return error_set(err, STATUS_INVALID, "wrong_space", "/metrics",
+                         "a graph is measured site by site, and nothing is recorded beside it");
+    return STATUS_OK;
+}
 
 static enum status read_lease(struct reading *in, const struct member *member, const json_t *json, const char *where,
                               void *out)
@@ -427,6 +469,7 @@ enum status codec_spec(const json_t *members, uint64_t default_seed, struct aren
                                       .seed = default_seed,
                                       .lease_ms = LEASE_DEFAULT_SECONDS * INT64_C(1000)}};
     TRY(codec_read_object(&in, codec_spec_members, members, "", &form));
+    TRY(check_tracked(&form.spec, err));
     TRY(read_algorithm(&in, form.algorithm, &form.spec));
     TRY(codec_stopping(&in, form.stopping, &form.spec));
     *out = form.spec;

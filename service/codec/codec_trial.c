@@ -115,7 +115,8 @@ json_t *codec_point_json(const struct spec *spec, const double *point)
 struct observation_form {
     struct observation own;
     const json_t      *point, *sites, *values, *stddevs, *said;
-    int                state; /* -1: none */
+    int                state;   /* -1: none */
+    bool               is_long; /* the values are the outcome, and not what is recorded beside a value or a state */
 };
 static const char *const  outcome_names[] = {"failed", "infeasible", NULL};
 static const enum outcome outcomes[] = {OUTCOME_FAILED, OUTCOME_INFEASIBLE};
@@ -143,40 +144,72 @@ const struct member codec_observation_members[] = {
 #undef NUMBER
 #undef TEXT
 
-/* {"<metric>": number, ..} into every second of out [metrics_len][2]. */
-static enum status read_by_metric(struct reading *in, const json_t *json, const char *where, bool is_required,
+/* {"<metric>": number, ..} into every second of out [metrics][2]. */
+static enum status read_by_metric(struct reading *in, const json_t *json, const char *where, const struct member *one,
                                   double *out)
 {
-    struct member members[METRICS_MAX + 1] = {{.name = NULL}};
-    for (size_t k = 0; k < in->spec->metrics_len; k++)
-        members[k] = (struct member){.name = in->spec->metrics[k].name,
-                                     .required = is_required,
-                                     .read = codec_read_number,
-                                     .offset = 2 * k * sizeof *out,
-                                     .min = is_required ? -INFINITY : 0,
-                                     .max = INFINITY};
+    struct member members[METRICS_MAX + TRACKED_MAX + 1];
+    size_t        len = spec_metrics_all(in->spec);
+    for (size_t k = 0; k < len; k++) {
+        bool is_tracked = k >= in->spec->metrics_len;
+        members[k] = *one;
+        members[k].name = in->spec->metrics[k].name;
+        members[k].required = one->required && !is_tracked;
+        members[k].nullable = is_tracked;
+        members[k].offset = 2 * k * sizeof *out;
+    }
+    members[len] = (struct member){.name = NULL};
     return codec_read_object(in, members, json, where, out);
 }
 
-/* The long form: values and stddevs by metric.  One metric needs no list of them. */
+static enum status check_stddevs(const struct reading *in, const double *values, const char *where)
+{
+    char path[CODEC_PATH_MAX];
+    for (size_t k = 0; k < spec_metrics_all(in->spec); k++) {
+        codec_read_path(path, where, in->spec->metrics[k].name);
+        if (isnan(values[2 * k]) && !isnan(values[2 * k + 1]))
+            return error_set(in->err, STATUS_INVALID, "bad_combination", path, "there is no value of it");
+    }
+    return STATUS_OK;
+}
+
+/* One metric needs no list of values, unless something is recorded beside it. */
+static bool needs_list(const struct spec *spec, const struct observation_form *form, const double *values)
+{
+    bool needs = form->is_long && spec->metrics_len > 1;
+    for (size_t k = spec->metrics_len; k < spec_metrics_all(spec); k++)
+        needs = needs || !isnan(values[2 * k]);
+    return needs;
+}
+
+/* values and stddevs by metric. */
 static enum status read_values(struct reading *in, const struct observation_form *form, const char *where,
                                struct observation *out)
 {
-    const struct spec *spec = in->spec;
-    char               path[CODEC_PATH_MAX];
-    double            *values = ARENA_NEW(in->arena, double, 2 * spec->metrics_len);
+    const struct spec  *spec = in->spec;
+    const struct member value = {.read = codec_read_number,
+                                 .required = form->is_long,
+                                 .min = -INFINITY,
+                                 .max = INFINITY},
+                        stddev = {.read = codec_read_number, .max = INFINITY};
+    char    path[CODEC_PATH_MAX];
+    double *values = ARENA_NEW(in->arena, double, spec_values_len(spec));
     if (values == NULL)
         return error_no_memory(in->err);
-    for (size_t i = 0; i < 2 * spec->metrics_len; i++)
+    for (size_t i = 0; i < spec_values_len(spec); i++)
         values[i] = NAN;
     codec_read_path(path, where, "values");
-    TRY(read_by_metric(in, form->values, path, true, values));
+    TRY(read_by_metric(in, form->values, path, &value, values));
     codec_read_path(path, where, "stddevs");
     if (form->stddevs != NULL)
-        TRY(read_by_metric(in, form->stddevs, path, false, values + 1));
-    out->value = values[2 * spec->first];
-    out->stddev = isnan(form->own.stddev) ? values[2 * spec->first + 1] : form->own.stddev;
-    out->values = spec->metrics_len > 1 ? values : NULL;
+        TRY(read_by_metric(in, form->stddevs, path, &stddev, values + 1));
+    double *own = values + 2 * spec->first;
+    own[0] = form->is_long ? own[0] : form->own.value;
+    own[1] = isnan(form->own.stddev) ? own[1] : form->own.stddev;
+    TRY(check_stddevs(in, values, path));
+    out->value = own[0];
+    out->stddev = own[1];
+    out->values = needs_list(spec, form, values) ? values : NULL;
     return STATUS_OK;
 }
 
@@ -219,11 +252,22 @@ static enum status check_metrics(const struct spec *spec, const struct observati
     return STATUS_OK;
 }
 
+/* Neither value nor state: then the values are the outcome; beside one they are what is recorded of the trial, unless
+ * they name what is modelled. */
+static bool has_outcome(const struct spec *spec, const struct observation_form *form)
+{
+    bool is_alone = isnan(form->own.value) && form->state < 0;
+    bool has_any = is_alone || spec->tracked_len == 0;
+    for (size_t k = 0; k < spec->metrics_len; k++)
+        has_any = has_any || json_object_get(form->values, spec->metrics[k].name) != NULL;
+    return form->values != NULL && has_any;
+}
+
 /* Exactly one of trial, point and candidate; exactly one of value, values and state; stddev and reason fit them. */
 static enum status check_combination(const struct observation_form *form, const char *where, struct error *err)
 {
     int subjects = (form->own.trial != 0) + (form->point != NULL) + (form->sites != NULL) + (form->own.row >= 0);
-    int outcomes_given = !isnan(form->own.value) + (form->values != NULL) + (form->state >= 0);
+    int outcomes_given = !isnan(form->own.value) + form->is_long + (form->state >= 0);
     if (subjects != 1)
         return error_set(err, STATUS_INVALID, "bad_combination", where,
                          "exactly one of trial, point, sites and candidate is needed");
@@ -279,6 +323,7 @@ enum status codec_observation(const struct spec *spec, const json_t *json, const
     struct reading          in = {.spec = spec, .arena = arena, .err = err};
     struct observation_form form = {.own = observation_none(), .state = -1};
     TRY(codec_read_object(&in, codec_observation_members, json, where, &form));
+    form.is_long = has_outcome(spec, &form);
     TRY(check_combination(&form, where, err));
     TRY(check_graph(spec, &form, where, err));
     TRY(check_metrics(spec, &form, where, err));
@@ -444,7 +489,7 @@ static json_t *values_json(const struct spec *spec, const struct trial *trial, s
     if (spec->space.kind == SPACE_GRAPH)
         return codec_graph_values_json(spec, at == 0 ? trial->values : NULL);
     const double own[2] = {trial->value, trial->stddev}, *values = trial->values == NULL ? own : trial->values;
-    size_t       len = trial->values == NULL ? 1 : spec->metrics_len;
+    size_t       len = trial->values == NULL ? 1 : spec_metrics_all(spec);
     bool         has_any = false;
     for (size_t k = 0; k < len; k++)
         has_any = has_any || !isnan(values[2 * k + at]);

@@ -9,7 +9,7 @@ enum status spec_find_metric(const struct spec *spec, const char *name, size_t *
     char   names[120] = "";
     size_t length = 0;
     *out = spec->first;
-    for (size_t k = 0; name != NULL && k < spec->metrics_len; k++) {
+    for (size_t k = 0; name != NULL && k < spec_metrics_all(spec); k++) {
         if (strcmp(spec->metrics[k].name, name) == 0) {
             *out = k;
             return STATUS_OK;
@@ -20,6 +20,14 @@ enum status spec_find_metric(const struct spec *spec, const char *name, size_t *
     }
     return name == NULL ? STATUS_OK
                         : error_set(err, STATUS_INVALID, "unknown_metric", "/metric", "the study has: %s", names);
+}
+
+enum status spec_find_modelled(const struct spec *spec, const char *name, size_t *out, struct error *err)
+{
+    TRY(spec_find_metric(spec, name, out, err));
+    return *out < spec->metrics_len ? STATUS_OK
+                                    : error_set(err, STATUS_INVALID, "not_modelled", "/metric",
+                                                "the metric is only recorded: no model knows it");
 }
 
 int64_t spec_site_id(const struct spec *spec, size_t site)

@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum goal { GOAL_MAXIMIZE, GOAL_MINIMIZE, GOAL_CONSTRAIN };
+enum goal { GOAL_MAXIMIZE, GOAL_MINIMIZE, GOAL_CONSTRAIN, GOAL_TRACK };
+enum { TRACKED_MAX = 64 };
 struct metric {
     const char *name;
     enum goal   goal;
@@ -44,9 +45,9 @@ struct param_note {
 };
 
 struct spec {
-    struct metric            metrics[METRICS_MAX];
-    enum metric_kind         kinds[METRICS_MAX];
-    size_t                   metrics_len, objectives;
+    const struct metric     *metrics;            /* [metrics_len] that are modelled, then [tracked_len] that are not */
+    enum metric_kind         kinds[METRICS_MAX]; /* [metrics_len] */
+    size_t                   metrics_len, tracked_len, objectives;
     size_t                   first;       /* objective: the metric that value and stddev of a trial are of */
     struct space             space;       /* candidates: rows == NULL here; the session has the matrix */
     const int64_t           *site_ids;    /* graph: [sites_len] the client's names of the sites; NULL: their numbers */
@@ -71,6 +72,8 @@ struct spec {
 
 /* Which metric is meant: NULL the first objective.  *out: its index.  INVALID "unknown_metric" at "/metric". */
 MUST_CHECK enum status spec_find_metric(const struct spec *spec, const char *name, size_t *out, struct error *err);
+/* The same of those that are modelled: INVALID "not_modelled" for one that is only recorded. */
+MUST_CHECK enum status spec_find_modelled(const struct spec *spec, const char *name, size_t *out, struct error *err);
 
 int64_t spec_site_id(const struct spec *spec, size_t site); /* the client's name of a graph's site */
 
@@ -87,7 +90,7 @@ static inline double spec_value(const struct spec *spec, size_t k, double value)
     if (metric->goal == GOAL_CONSTRAIN)
         return fmin(isnan(metric->max) ? HUGE_VAL : metric->max - value,
                     isnan(metric->min) ? HUGE_VAL : value - metric->min);
-    return metric->goal == GOAL_MAXIMIZE ? value : -value;
+    return metric->goal == GOAL_MINIMIZE ? -value : value;
 }
 
 /* A constraint with two bounds is modelled as its slack, from which the value does not follow. */
@@ -114,13 +117,20 @@ static inline bool spec_is_mirrored(const struct spec *spec, size_t k)
     return spec_shown(spec, k, 1) < spec_shown(spec, k, 0);
 }
 
+/* Those that are modelled, and those that are only recorded. */
+static inline size_t spec_metrics_all(const struct spec *spec)
+{
+    return spec->metrics_len + spec->tracked_len;
+}
+
 /* How many doubles are stored of a trial's values: of each metric two; of a graph one for each site of a point. */
 static inline size_t spec_values_len(const struct spec *spec)
 {
-    return spec->space.kind == SPACE_GRAPH ? space_point_len(&spec->space) : 2 * spec->metrics_len;
+    return spec->space.kind == SPACE_GRAPH ? space_point_len(&spec->space) : 2 * spec_metrics_all(spec);
 }
 
-/* values [metrics_len][2], value and standard deviation (NaN: none) of each metric; NULL when there is one metric. */
+/* values [spec_metrics_all][2], value and standard deviation (NaN: none) of each metric; NULL when there is one, and
+ * nothing is recorded beside it. */
 static inline bool spec_is_feasible(const struct spec *spec, const double *values)
 {
     bool feasible = true;
@@ -131,7 +141,7 @@ static inline bool spec_is_feasible(const struct spec *spec, const double *value
     return feasible;
 }
 
-/* The same as an event has them: out [SPEC_EVENT_VALUES]; NULL for NULL. */
+/* Those that are modelled, as an event has them: out [SPEC_EVENT_VALUES]; NULL for NULL, and for one metric. */
 enum { SPEC_EVENT_VALUES = GRAPH_STEPS_MAX };
 _Static_assert(SPEC_EVENT_VALUES >= 2 * METRICS_MAX, "room for all metrics");
 static inline const double *spec_event_values(const struct spec *spec, const double *values, double *out)
@@ -141,11 +151,12 @@ static inline const double *spec_event_values(const struct spec *spec, const dou
             out[i] = spec_sign(spec) * values[i];
         return values == NULL ? NULL : out;
     }
-    for (size_t k = 0; k < spec->metrics_len && values != NULL; k++) {
+    bool has_several = values != NULL && spec->metrics_len > 1;
+    for (size_t k = 0; k < spec->metrics_len && has_several; k++) {
         out[k] = spec_value(spec, k, values[2 * k]);
         out[spec->metrics_len + k] = isnan(values[2 * k + 1]) ? 0.0 : values[2 * k + 1];
     }
-    return values == NULL ? NULL : out;
+    return has_several ? out : NULL;
 }
 
 #endif

@@ -101,7 +101,6 @@ static enum status write_result(struct db_conn *conn, struct work *work, struct 
     trial->stddev = result->stddev;
     trial->values = result->values;
     trial->reason = result->outcome == OUTCOME_VALUE ? NULL : work->request->why;
-    trial->corrected_ms = work->task.now_ms;
     count_imported(&work->task.study, trial, 1);
     task_count(&work->task, before, trial->state);
     return db_exec(conn, NULL, err, SQL_TRIAL_CORRECT,
@@ -140,6 +139,29 @@ static enum status complete(struct db_conn *conn, struct work *work, struct erro
     return task_complete_if_spent(conn, &work->task, err);
 }
 
+/* Only what is recorded beside the result is another: no model knew it, and none begins anew. */
+static bool is_aside(const struct work *work)
+{
+    const struct spec *spec = &work->task.study.spec;
+    struct spec        modelled = *spec;
+    struct trial       was = *work->trial;
+    struct observation is = work->request->result;
+    if (spec->tracked_len == 0)
+        return false;
+    modelled.tracked_len = 0;
+    was.values = spec->metrics_len > 1 && was.state == TRIAL_COMPLETED ? was.values : NULL;
+    is.values = spec->metrics_len > 1 && is.outcome == OUTCOME_VALUE ? is.values : NULL;
+    return trial_has_result(&modelled, &was, &is);
+}
+
+static enum status correct_aside(struct db_conn *conn, struct work *work, struct error *err)
+{
+    TRY(write_result(conn, work, err));
+    TRY(task_log(conn, &work->task, "trial.edited", work->trial->number, work->request->why, err));
+    TRY(rows_curve(conn, &work->task, work->trial, err));
+    return task_save(conn, &work->task, err);
+}
+
 static enum status correct(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work              *work = arg;
@@ -150,7 +172,10 @@ static enum status correct(struct db_conn *conn, void *arg, struct error *err)
     TRY(check(work, err));
     if (trial_has_result(&work->task.study.spec, work->trial, result))
         return rows_curve(conn, &work->task, work->trial, err);
+    if (is_aside(work))
+        return correct_aside(conn, work, err);
     TRY(keep_former(conn, work, err));
+    work->trial->corrected_ms = work->task.now_ms;
     TRY(write_result(conn, work, err));
     TRY(task_log(conn, &work->task, is_retracted ? "trial.retracted" : "trial.corrected", result->trial,
                  work->request->why, err));

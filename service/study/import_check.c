@@ -50,11 +50,20 @@ enum status import_check_note(const struct db_blob *note, const char *path, stru
     return note->length <= POLICY_NOTE_MAX ? STATUS_OK : import_bad(err, path, "is longer than any algorithm's note");
 }
 
-/* Of several metrics all are there; of a graph's sites the first ones. */
+/* What is recorded may lack anything but the value of a deviation. */
+static bool are_tracked(const struct spec *spec, const double *values)
+{
+    bool good = true;
+    for (size_t k = spec->metrics_len; k < spec_metrics_all(spec); k++)
+        good = good && !(values[2 * k + 1] < 0) && (isnan(values[2 * k + 1]) || !isnan(values[2 * k]));
+    return good;
+}
+
+/* Of those that are modelled all are there; of a graph's sites the first ones. */
 static bool are_values(const struct spec *spec, const double *values)
 {
     bool   is_graph = spec->space.kind == SPACE_GRAPH;
-    size_t len = spec_values_len(spec), known = 0;
+    size_t len = is_graph ? spec_values_len(spec) : 2 * spec->metrics_len, known = 0;
     if (values == NULL)
         return !is_graph && spec->metrics_len == 1;
     while (is_graph && known < len && !isnan(values[known]))
@@ -66,7 +75,16 @@ static bool are_values(const struct spec *spec, const double *values)
         if (is_graph ? !isnan(values[i]) : is_deviation ? values[i] < 0 : isnan(values[i]))
             return false;
     }
-    return true;
+    return is_graph || are_tracked(spec, values);
+}
+
+/* A trial without a result may have what was recorded of it. */
+static bool is_recorded(const struct spec *spec, const double *values)
+{
+    bool good = spec->tracked_len > 0;
+    for (size_t i = 0; i < 2 * spec->metrics_len; i++)
+        good = good && isnan(values[i]);
+    return good && are_tracked(spec, values);
 }
 
 enum status import_check_values(const struct spec *spec, const struct row_trial_whole *row, enum trial_state state,
@@ -76,10 +94,12 @@ enum status import_check_values(const struct spec *spec, const struct row_trial_
     if (row->outcome.length != 0 && row->outcome.length != spec_values_len(spec) * sizeof *values)
         return import_bad(err, "/outcome", "has another length");
     if (state != TRIAL_COMPLETED)
-        return row->outcome.length == 0 ? STATUS_OK : import_bad(err, "/outcome", "only a completed trial has one");
+        return row->outcome.length == 0 || is_recorded(spec, values)
+                   ? STATUS_OK
+                   : import_bad(err, "/outcome", "only a completed trial has one");
     if (isnan(row->value) || row->stddev < 0 || !are_values(spec, values))
         return import_bad(err, "/value", "a completed trial has a value of each metric");
-    bool is_first = spec->metrics_len == 1 || values == NULL || values[2 * spec->first] == row->value;
+    bool is_first = spec->space.kind == SPACE_GRAPH || values == NULL || values[2 * spec->first] == row->value;
     return is_first ? STATUS_OK : import_bad(err, "/value", "is another one than in the outcome");
 }
 

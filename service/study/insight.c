@@ -159,7 +159,7 @@ enum status insight_predict(struct app *app, struct caller *caller, const char *
     *out = (struct predict_reply){.mean = ARENA_NEW(caller->arena, double, request->len),
                                   .sd = ARENA_NEW(caller->arena, double, request->len),
                                   .sd_observed = ARENA_NEW(caller->arena, double, request->len)};
-    TRY(spec_find_metric(&study.spec, request->metric, &work.metric, err));
+    TRY(spec_find_modelled(&study.spec, request->metric, &work.metric, err));
     bool is_constraint =
         study.spec.kinds[work.metric] == METRIC_CONSTRAINT && request->quantity != QUANTITY_FEASIBILITY;
     out->metric = work.metric;
@@ -235,7 +235,7 @@ enum status insight_importances(struct app *app, struct caller *caller, const ch
 {
     struct work work = {.app = app, .caller = caller, .run = run_importances, .out = out, .quantity = out->quantity};
     TRY(study_find(app, caller, id, &out->study, err));
-    TRY(spec_find_metric(&out->study.spec, metric, &work.metric, err));
+    TRY(spec_find_modelled(&out->study.spec, metric, &work.metric, err));
     TRY(check_parameters(&out->study, err));
     if (out->study.spec.space.params_len > INSIGHT_PARAMS_MAX)
         return error_set(err, STATUS_CONFLICT, "too_many_parameters", "", "importances are for up to %d parameters",
@@ -409,7 +409,7 @@ enum status insight_slice(struct app *app, struct caller *caller, const char *id
     out->quantity = request->quantity;
     TRY(study_find(app, caller, id, &out->study, err));
     TRY(check_parameters(&out->study, err));
-    TRY(spec_find_metric(&out->study.spec, request->metric, &work.metric, err));
+    TRY(spec_find_modelled(&out->study.spec, request->metric, &work.metric, err));
     TRY(plan_slice(caller->arena, request, out, err));
     TRY(choose_trial(&work, id, request->trial, out, err));
     TRY(trial_find(app, caller, id, out->trial, &trial, err));
@@ -462,6 +462,6 @@ enum status insight_residuals(struct app *app, struct caller *caller, const char
     struct work work = {.app = app, .caller = caller, .run = run_residuals, .out = out};
     *out = (struct residuals){0};
     TRY(study_find(app, caller, id, &out->study, err));
-    TRY(spec_find_metric(&out->study.spec, metric, &work.metric, err));
+    TRY(spec_find_modelled(&out->study.spec, metric, &work.metric, err));
     return run(&work, id, err);
 }

@@ -25,10 +25,19 @@ static bool make_room(struct plot_work *work, size_t room)
            data->values != NULL;
 }
 
-/* A trial that ended otherwise may have a value, which is none of the function. */
-static bool is_valued(enum trial_state state)
+/* Of all metrics, or NULL. */
+static const double *values_of(const struct spec *spec, const struct row_plot *row)
 {
-    return state == TRIAL_COMPLETED || state == TRIAL_STOPPED;
+    return spec->space.kind == SPACE_GRAPH ? NULL : row->outcome.bytes;
+}
+
+/* A trial that ended otherwise may have a value, which is none of the function; what is only recorded counts as it is. */
+static double value_of(const struct spec *spec, const struct row_plot *row, enum trial_state state, size_t k)
+{
+    const double *values = values_of(spec, row);
+    bool          counts = k >= spec->metrics_len || state == TRIAL_COMPLETED || state == TRIAL_STOPPED;
+    double        value = values != NULL ? values[2 * k] : k == spec->first ? row->value : (double)NAN;
+    return counts ? value : (double)NAN;
 }
 
 static enum status keep(struct plot_work *work, const struct row_plot *row, struct error *err)
@@ -38,15 +47,12 @@ static enum status keep(struct plot_work *work, const struct row_plot *row, stru
     size_t             i = data->n, k = work->out->metric;
     int                state;
     TRY(rows_state(trial_state_names, row->state, "a trial", &state, err));
-    bool          is_first = k == spec->first;
-    const double *outcome = spec->metrics_len > 1 ? row->outcome.bytes : NULL;
-    for (size_t m = 0; m < data->metrics; m++) {
-        double value = outcome != NULL ? outcome[2 * m] : m == spec->first ? row->value : (double)NAN;
-        data->values[i * data->metrics + m] = is_valued((enum trial_state)state) ? value : (double)NAN;
-    }
+    bool is_first = k == spec->first;
+    for (size_t m = 0; m < data->metrics; m++)
+        data->values[i * data->metrics + m] = value_of(spec, row, (enum trial_state)state, m);
     data->number[i] = (double)row->number;
     data->state[i] = (enum trial_state)state;
-    data->value[i] = data->values[i * data->metrics + k];
+    data->value[i] = value_of(spec, row, (enum trial_state)state, k);
     data->worth[i] = isnan(data->value[i]) ? (double)NAN : spec_value(spec, k, data->value[i]);
     data->is_feasible[i] = row->feasible != 0;
     data->mean[i] = is_first ? row->model_mean : (double)NAN;

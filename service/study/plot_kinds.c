@@ -29,14 +29,16 @@ static int64_t points_of(const struct plot_request *request, int64_t fallback, i
 
 /* ---- history ---- */
 
+/* What is only recorded has no best. */
 static enum status put_best(struct plot_work *work, size_t *rows, struct error *err)
 {
     struct plot_data *data = &work->data;
+    bool              has_best = work->out->metric < work->task.study.spec.metrics_len;
     double           *y = ARENA_NEW(work->arena, double, data->n + 1);
     if (y == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < data->n; i++)
-        y[i] = data->is_feasible[i] && data->state[i] == TRIAL_COMPLETED ? data->worth[i] : (double)NAN;
+        y[i] = has_best && data->is_feasible[i] && data->state[i] == TRIAL_COMPLETED ? data->worth[i] : (double)NAN;
     struct plot_table *best = plot_table(work, "best", rows, decimate_best(y, data->n, rows), 2);
     if (best == NULL)
         return error_no_memory(err);

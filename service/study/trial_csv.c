@@ -1,7 +1,7 @@
 /* A study's trials as CSV, and back as observations.
  * Columns: trial, state, the parameters (or candidate), value, stddev, worker, created_at, started_at, finished_at, reason,
- * external_id, labels, metadata, notes, artifacts, duration_seconds (JSON, but for notes).  Several metrics have columns "value:NAME" and "stddev:NAME" each instead of value and stddev.  A
- * parameter whose name is one of these, or starts with "parameter:", "value:" or "stddev:", is written
+ * external_id, labels, metadata, notes, artifacts, duration_seconds (JSON, but for notes).  Several metrics have columns
+ * "value:NAME" and "stddev:NAME" each instead of value and stddev, and so have those that are only recorded.  A parameter whose name is one of these, or starts with "parameter:", "value:" or "stddev:", is written
  * "parameter:NAME"; that form is always understood.  Import reads rows in every state, and by the number of the trial
  * it knows one again; the columns that only the service can know (times) are not used. */
 #include "service/codec/codec.h"
@@ -211,13 +211,19 @@ static bool find_known(const char *name, struct column *column)
 
 static const char value_prefix[] = "value:", stddev_prefix[] = "stddev:";
 
+/* The first metric with columns by name. */
+static size_t named_from(const struct spec *spec)
+{
+    return spec->metrics_len > 1 ? 0 : 1;
+}
+
 /* A column of one of several metrics. */
 static bool find_metric(const struct spec *spec, const char *name, struct column *column)
 {
     bool        is_stddev = strncmp(name, stddev_prefix, sizeof stddev_prefix - 1) == 0;
     bool        is_value = strncmp(name, value_prefix, sizeof value_prefix - 1) == 0;
     const char *wanted = name + (is_stddev ? sizeof stddev_prefix : sizeof value_prefix) - 1;
-    for (size_t k = 0; (is_value || is_stddev) && spec->metrics_len > 1 && k < spec->metrics_len; k++)
+    for (size_t k = named_from(spec); (is_value || is_stddev) && k < spec_metrics_all(spec); k++)
         if (strcmp(spec->metrics[k].name, wanted) == 0) {
             *column =
                 (struct column){.name = name, .read = is_value ? read_metric_value : read_metric_stddev, .param = k};
@@ -249,7 +255,7 @@ static enum status read_header(const struct csv_table *table, struct line *line,
     for (size_t i = 0; i < table->columns; i++) {
         const char *name = line->column = csv_table_name(table, i);
         if (find_metric(line->spec, name, &columns[i])) {
-            values += columns[i].read == read_metric_value;
+            values += columns[i].read == read_metric_value && columns[i].param < metrics;
             continue;
         }
         columns[i] = (struct column){.name = name, .read = read_parameter};
@@ -264,7 +270,7 @@ static enum status read_header(const struct csv_table *table, struct line *line,
     }
     line->column = "value";
     if (values != metrics)
-        return refuse(line, "missing_column", "is required, for each of several metrics");
+        return refuse(line, "missing_column", "is required, for each metric that is modelled");
     line->column = "candidate";
     bool is_rows = line->spec->space.kind == SPACE_CANDIDATES;
     if (has_candidate != is_rows)
@@ -283,10 +289,20 @@ static enum status check_result(struct line *line)
     struct observation *out = line->out;
     const struct spec  *spec = line->spec;
     double             *values = line->values;
-    bool                has_all = true, has_any = false;
+    bool                has_all = true, has_any = false, is_recorded = false;
+    if (values != NULL && named_from(spec) == 1) {
+        values[0] = out->value;
+        values[1] = out->stddev;
+    }
     for (size_t i = 0; values != NULL && i < 2 * spec->metrics_len; i++) {
         has_all = has_all && (i % 2 == 1 || !isnan(values[i]));
         has_any = has_any || !isnan(values[i]);
+    }
+    for (size_t k = spec->metrics_len; values != NULL && k < spec_metrics_all(spec); k++) {
+        line->column = spec->metrics[k].name;
+        is_recorded = is_recorded || !isnan(values[2 * k]);
+        if (isnan(values[2 * k]) && !isnan(values[2 * k + 1]))
+            return refuse(line, "bad_combination", "a stddev goes with a value");
     }
     line->column = "value";
     if (out->outcome == OUTCOME_STOPPED) { // its value is the last one of a curve, which a table does not have
@@ -295,8 +311,8 @@ static enum status check_result(struct line *line)
     }
     if (values != NULL && (out->outcome == OUTCOME_VALUE ? !has_all : has_any))
         return refuse(line, "bad_combination", "a completed trial has all values, another one none");
-    if (has_any) {
-        out->values = values;
+    if (values != NULL) {
+        out->values = is_recorded || (has_any && spec->metrics_len > 1) ? values : NULL;
         out->value = values[2 * spec->first];
         out->stddev = values[2 * spec->first + 1];
     }
@@ -321,11 +337,11 @@ static enum status read_line(const struct csv_table *table, size_t row, const st
             line->point[i] = NAN;
     }
     line->values = NULL;
-    if (line->spec->metrics_len > 1) {
-        line->values = ARENA_NEW(line->arena, double, 2 * METRICS_MAX);
+    if (spec_metrics_all(line->spec) > 1) {
+        line->values = ARENA_NEW(line->arena, double, spec_values_len(line->spec));
         if (line->values == NULL)
             return error_no_memory(line->err);
-        for (size_t i = 0; i < 2 * METRICS_MAX; i++)
+        for (size_t i = 0; i < spec_values_len(line->spec); i++)
             line->values[i] = NAN;
     }
     for (size_t i = 0; i < table->columns; i++) {
@@ -434,7 +450,7 @@ static void write_header(FILE *out, const struct spec *spec)
         fputs("candidate,", out);
     if (spec->space.kind == SPACE_GRAPH)
         fputs("sites,values,", out);
-    for (size_t k = 0; k < spec->metrics_len && spec->metrics_len > 1; k++) {
+    for (size_t k = named_from(spec); k < spec_metrics_all(spec); k++) {
         char column[sizeof stddev_prefix + 4 * 128];
         snprintf(column, sizeof column, "%s%s", value_prefix, spec->metrics[k].name);
         write_text(out, column);
@@ -484,7 +500,7 @@ static void write_trial(FILE *out, const struct spec *spec, const struct trial *
 {
     fprintf(out, "%lld,%s,", (long long)trial->number, trial_state_names[trial->state]);
     write_place(out, spec, trial);
-    for (size_t i = 0; i < 2 * spec->metrics_len && spec->metrics_len > 1; i++) {
+    for (size_t i = 2 * named_from(spec); i < 2 * spec_metrics_all(spec); i++) {
         write_number(out, trial->values != NULL ? trial->values[i] : (double)NAN);
         fputc(',', out);
     }

@@ -76,6 +76,7 @@ test('what clients were told to expect is no break', () => {
         schemas.SuggestRequest.properties.count.maximum = 1000;
         schemas.Event.properties.kind['x-extensible-enum'].push('study.painted');
         schemas.Metric.properties.goal['x-extensible-enum'].push('behold');
+        schemas.Observation.allOf[0] = { anyOf: schemas.Observation.allOf[0].oneOf };
         schemas.Space.oneOf.push({ type: 'object', required: ['type'], properties: { type: { const: 'sphere' } } });
         paths['/v1/studies'].get.parameters.push({ name: 'colour', in: 'query', schema: { type: 'string' } });
         paths['/v1/studies'].post.responses['418'] = { description: 'no coffee' };

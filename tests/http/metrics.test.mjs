@@ -14,7 +14,7 @@ test('what metrics may be', async () => {
     const objective = (name) => ({ name, goal: 'maximize' });
     const refused = [
         [[], '/metrics', 'out_of_range'],
-        [Array.from({ length: 9 }, (_, i) => objective(`m${i}`)), '/metrics', 'out_of_range'],
+        [Array.from({ length: 9 }, (_, i) => objective(`m${i}`)), '/metrics/8/goal', 'out_of_range'],
         [Array.from({ length: 5 }, (_, i) => objective(`m${i}`)), '/metrics', 'out_of_range'],
         [[{ name: 'c', goal: 'constrain', max: 1 }], '/metrics', 'out_of_range'],
         [[objective('a'), { name: 'c', goal: 'constrain' }], '/metrics/1/max', 'missing_member'],
