@@ -29,6 +29,7 @@
 #define ROW_TRIAL_WHOLE(F, N) ROW_TRIAL(F, N) N(note, B) N(feasible, i) N(asked, B)
 #define ROW_TRIAL_POINT(F, N) F(point, B)
 #define ROW_TRIAL_PLACE(F, N) F(number, i) N(point, B) N(asked, B)
+#define ROW_TRIAL_OUTCOME(F, N) F(number, i) N(point, B) N(outcome, B)
 #define ROW_TRIAL_LEASE(F, N) F(number, i) N(lease_ms, i)
 #define ROW_TRIAL_NUMBER(F, N) F(number, i)
 #define ROW_TRIAL_NOTE(F, N) F(number, i) N(note, b)
@@ -93,7 +94,7 @@
 /* name, columns */
 #define ROW_LIST(X)                                                                                                    \
     X(study, ROW_STUDY) X(spec, ROW_SPEC) X(trial, ROW_TRIAL) X(trial_point, ROW_TRIAL_POINT)                          \
-    X(trial_place, ROW_TRIAL_PLACE) X(trial_lease, ROW_TRIAL_LEASE)                                                                                    \
+    X(trial_place, ROW_TRIAL_PLACE) X(trial_outcome, ROW_TRIAL_OUTCOME) X(trial_lease, ROW_TRIAL_LEASE)                                                                                    \
     X(trial_number, ROW_TRIAL_NUMBER) X(trial_note, ROW_TRIAL_NOTE) X(history, ROW_HISTORY)                            \
     X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(operation_listed, ROW_OPERATION_LISTED) X(event, ROW_EVENT) X(replay, ROW_REPLAY) X(made, ROW_MADE) X(noise, ROW_NOISE)        \
     X(verdict, ROW_VERDICT) X(best, ROW_BEST) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
@@ -191,6 +192,9 @@
       "SELECT " COLUMNS(ROW_TRIAL_PLACE) " FROM trial WHERE study = $1 AND number > $2 ORDER BY number LIMIT $3")      \
     X(TRIAL_PLACE_SET, "sibb", none, "UPDATE trial SET point = $3, asked = coalesce($4, asked) "       \
       "WHERE study = $1 AND number = $2")                    \
+    X(TRIAL_NOT_FEASIBLE, "s", trial_outcome,                                                                          \
+      "SELECT " COLUMNS(ROW_TRIAL_OUTCOME) " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 0")    \
+    X(TRIAL_FEASIBLE_SET, "si", none, "UPDATE trial SET feasible = 1 WHERE study = $1 AND number = $2")                \
     X(STUDY_BEST, "sid", none, "UPDATE study SET best_trial = $2, best_value = $3 WHERE id = $1")                      \
     X(STUDY_DELETE, "s", none, "DELETE FROM study WHERE id = $1")                                                      \
     X(TRIAL_PLOT, "sii", plot,                                                                                         \

@@ -123,7 +123,7 @@
     X(operation_not_found, 404, false, "There is no operation with this id, or this token may not see it.", "Check the id.") \
     X(other_agent, 403, false, "The token speaks for another agent.", "Use the token that the agent's registration gave.") \
     X(out_of_range, 422, false, "A value, a length or a count is outside its range.", "Keep to the range that the detail and the schema name.") \
-    X(outside_space, 409, false, "No point of the slice's grid lies in the space.", "Slice at another trial: the parameter does not exist with this one's values.") \
+    X(outside_space, 409, false, "No point of the slice's grid lies in the space.", "Slice at another trial: the parameter does not exist with this one's values, or these lie outside.") \
     X(payoffs_differ, 422, false, "The payoffs of the game are common, but those sent differ.", "Send the same payoff for every agent.") \
     X(payoffs_do_not_add_up, 422, false, "The payoffs do not add up to the game's total.", "Correct them, or leave one out.") \
     X(planning, 503, true, "A plan for this study is being made.", "Ask again after Retry-After.") \
@@ -176,6 +176,7 @@
     X(trial_not_finished, 409, false, "The trial is queued or running: it has no result to correct or retract.", "Observe its result, or abandon it.") \
     X(trial_not_found, 404, false, "The study has no trial with this number.", "Numbers begin with 1 and have no gaps.") \
     X(trial_not_running, 409, false, "The trial is not running.", "Ask for a trial with suggest.") \
+    X(trial_outside, 409, false, "The trial lies outside the space, where nothing is tried.", "Measure its point yourself, and observe it again.") \
     X(trial_retracted, 409, false, "The result of the trial was retracted.", "Give it a result by correcting it.") \
     X(unauthorized, 401, false, "There is no token, or it is not valid, has expired or was revoked.", "Send Authorization: Bearer with a valid token.") \
     X(unknown_agent, 422, false, "There is no agent of this name.", "Use a name of the game's agents.") \

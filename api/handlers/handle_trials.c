@@ -92,6 +92,7 @@ static const struct member observe_post_body[] = {
     ADMITTED("values"),
     ADMITTED("stddevs"),
     ADMITTED("state"),
+    ADMITTED("outside"),
 #define X(name, ...) ADMITTED(#name),
     TRIAL_NUMBERS(X) TRIAL_TEXTS(X) TRIAL_SAID(X)
 #undef X

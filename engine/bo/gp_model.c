@@ -92,7 +92,7 @@ static void mark_largest(const double *key, size_t n, size_t k, bool *marked, si
         marked[heap[h]] = true;
 }
 
-/* Infeasible trials come last. */
+/* Infeasible trials come last, and those outside the space. */
 static double value_key(const struct log_trial *trial)
 {
     return trial->state == LOG_OBSERVED ? trial->value : -HUGE_VAL;
@@ -183,12 +183,12 @@ static void find_units(struct gp_model *model, double *worst)
     double largest = 0.0, sum = 0.0, squares = 0.0, count = 0.0;
     size_t n = model->base, len = 0;
     for (size_t k = 0; k < model->n; k++)
-        if (trial_of(model, k)->state == LOG_OBSERVED)
+        if (log_trial_has_value(trial_of(model, k)))
             largest = fmax(largest, fabs(trial_of(model, k)->value));
     model->unit = largest > 0.0 ? largest : 1.0;
     *worst = HUGE_VAL;
     for (size_t k = 0; k < model->n; k++) {
-        bool is_observed = trial_of(model, k)->state == LOG_OBSERVED;
+        bool is_observed = log_trial_has_value(trial_of(model, k));
         model->y[k] = is_observed ? trial_of(model, k)->value / model->unit : NAN;
         *worst = is_observed ? fmin(*worst, model->y[k]) : *worst;
         n = k == n && count == 0.0 ? model->n : n;

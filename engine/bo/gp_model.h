@@ -13,7 +13,7 @@
  * them is one of the posterior without them: parallel Thompson sampling (Kandasamy et al. 2018).
  * Failed trials stand with the posterior mean as their value: means stay as they are, variances shrink there.  A failed
  * trial says nothing about its point, but without this the same point would come next.  An abandoned trial does not
- * count.
+ * count.  One observed outside the space is a row as any other, but neither an anchor nor the best.
  * Beyond MODEL_ROWS_MAX, or limit, the base is a third each of: the best, the most recent, the nearest to the best. */
 #ifndef GNOMON_ENGINE_GP_MODEL_H
 #define GNOMON_ENGINE_GP_MODEL_H

@@ -282,6 +282,7 @@ const struct policy policy_gp = {
     .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES,
     .several_metrics = SPACE_PARAMETERS,
     .uses_each_row_once = true,
+    .takes_outside = true,
     .options = options,
     .check = check,
     .open = open_session,

@@ -191,7 +191,7 @@ static enum status ask_scratch(struct session *session, const struct ask *ask, s
         return STATUS_OK;
     }
     enum status status = region_find(session, &now.region, err);
-    size_t      tried = now.region.finished + session->study.log.count[LOG_PENDING];
+    size_t      tried = now.region.finished - now.region.outside + session->study.log.count[LOG_PENDING];
     if (status == STATUS_OK &&
         (!isfinite(now.region.best) || tried < trust_region_initial(session->study.log.params_len)))
         return STATUS_OK;
@@ -255,6 +255,7 @@ const struct policy policy_turbo = {
             "when it is small",
     .spaces = SPACE_PARAMETERS,
     .is_local = true,
+    .takes_outside = true,
     .options = options,
     .open = open_session,
     .tell = tell,

@@ -60,8 +60,9 @@ static enum status fill_means(struct several *own, double *f, size_t parts, stru
 static bool is_usable(const struct several *own, const struct acq_several *acq, const double *f, size_t place,
                       size_t parts)
 {
-    bool is_observed = own->parts[0].log.trials[place].state == LOG_OBSERVED;
-    if (is_observed && !several_is_feasible(own, place))
+    enum log_state state = own->parts[0].log.trials[place].state;
+    bool           is_observed = state == LOG_OBSERVED;
+    if (state == LOG_CONTEXT || (is_observed && !several_is_feasible(own, place)))
         return false;
     for (size_t p = 0; p < (is_observed ? own->objectives : parts); p++)
         if (isnan(f[p]) || (p >= own->objectives && f[p] < acq->bound[p]))

@@ -23,7 +23,11 @@ static void restart(struct trust_region *region, size_t start)
 /* Takes in the next finished trial, one without a value is a failure. */
 static void update(struct trust_region *region, size_t params_len, const struct log_trial *trial)
 {
-    double len = (double)params_len, window = fmin(fmax(len, FAILURES_MIN), (double)++region->finished);
+    bool   is_outside = trial->state == LOG_CONTEXT;
+    size_t tried = ++region->finished - (region->outside += is_outside);
+    if (is_outside)
+        return;
+    double len = (double)params_len, window = fmin(fmax(len, FAILURES_MIN), (double)tried);
     bool   is_first = !isfinite(region->best), is_observed = trial->state == LOG_OBSERVED;
     double least = region->best + (IMPROVEMENT * region->best - IMPROVEMENT * region->recent);
     bool   is_better = is_observed && (is_first || trial->value > least);
@@ -31,7 +35,7 @@ static void update(struct trust_region *region, size_t params_len, const struct 
         region->best = fmax(region->best, trial->value);
         region->recent = is_first ? trial->value : region->recent + (trial->value / window - region->recent / window);
     }
-    if (region->finished <= trust_region_initial(params_len))
+    if (tried <= trust_region_initial(params_len))
         return;
     region->length *= exp2(is_better ? 1.0 / TRUST_SUCCESSES : -1.0 / fmax(FAILURES * len, FAILURES_MIN));
     region->length = fmin(region->length, LENGTH_MAX);

@@ -20,6 +20,7 @@ struct trust_region {
     double            length;
     double best, recent;    /* values: the best; the average of about as many of the last as there are parameters */
     size_t start, finished; /* trials that finished: before this run; in it */
+    size_t outside;         /* of these in it: outside the space.  They neither grow the box nor shrink it */
 };
 
 /* How many trials of a run come before its box changes: 2 parameters + 2, or the most there are. */

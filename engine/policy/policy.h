@@ -85,17 +85,19 @@ enum event_kind {
 enum { POLICY_NOTE_MAX = 16384 };
 struct event {
     enum event_kind kind;
-    uint64_t        trial;  /* number within the study, from 1 */
-    const double   *point;  /* [space_point_len] natural units, every kind of event; NULL on candidates */
-    size_t          row;    /* candidates */
-    double          value;  /* EVENT_OBSERVED: finite, larger is better; the first objective's */
-    double          sd;     /* of value; 0: not given */
-    const double   *values; /* EVENT_OBSERVED: [metrics_len] finite, then [metrics_len] standard deviations (0: not
+    uint64_t        trial; /* number within the study, from 1 */
+    const double   *point; /* [space_point_len] natural units, every kind of event; NULL on candidates */
+    bool   is_outside;     /* EVENT_OBSERVED: the point is not of the space, but space_reaches it.  Nothing else is told
+                                   of the trial.  The model learns from it; it is never the best.  takes_outside */
+    size_t row;            /* candidates */
+    double value;          /* EVENT_OBSERVED: finite, larger is better; the first objective's */
+    double sd;             /* of value; 0: not given */
+    const double *values;  /* EVENT_OBSERVED: [metrics_len] finite, then [metrics_len] standard deviations (0: not
                                given); may be NULL when there is one metric.  Graph: the value at each site of the
                                point [space_point_len], NaN from the first on that was not measured */
-    const void     *note;   /* EVENT_SUGGESTED: the proposal's note; EVENT_MEASURED: the verdict's; or NULL */
-    size_t          note_bytes;
-    size_t          step; /* EVENT_MEASURED: from 1, larger than before in the same trial */
+    const void   *note;    /* EVENT_SUGGESTED: the proposal's note; EVENT_MEASURED: the verdict's; or NULL */
+    size_t        note_bytes;
+    size_t        step; /* EVENT_MEASURED: from 1, larger than before in the same trial */
     /* EVENT_RECEIVED, see fts.h */
     uint64_t      round, sender;
     const double *vectors; /* [vectors_len] finite */
@@ -221,6 +223,7 @@ struct policy {
     bool                 plans_ahead;        /* a proposal may take minutes */
     bool                 only_draws;         /* there is no model: a proposal takes next to no time */
     bool                 is_local;           /* the model is of the last part of the values */
+    bool                 takes_outside;      /* parameters: values from outside the space are welcome to it */
     const struct option *options;
     const void *rule; /* what tells it from others with the same functions; for its own folder.  NULL: nothing */
     /* Beyond the option table: combinations.  NULL when there is nothing to check. */

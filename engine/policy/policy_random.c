@@ -134,10 +134,10 @@ static const struct option options[] = {
 };
 
 /* What the two have in common. */
-#define IN_COMMON                                                                                           \
-    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES, .several_metrics = SPACE_PARAMETERS | SPACE_CANDIDATES,  \
-    .uses_each_row_once = true, .only_draws = true, .options = options, .open = open_session, .tell = tell, \
-    .ask = ask_next, .bytes = bytes, .close = close_session
+#define IN_COMMON                                                                                                    \
+    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES, .several_metrics = SPACE_PARAMETERS | SPACE_CANDIDATES,           \
+    .uses_each_row_once = true, .only_draws = true, .takes_outside = true, .options = options, .open = open_session, \
+    .tell = tell, .ask = ask_next, .bytes = bytes, .close = close_session
 
 const struct policy policy_random = {
     .name = "random",

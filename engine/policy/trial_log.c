@@ -57,7 +57,7 @@ static enum status insert(struct trial_log *log, size_t at, const struct event *
 
 static bool is_finished(const struct log_trial *trial)
 {
-    return trial->state == LOG_OBSERVED || trial->state == LOG_INFEASIBLE;
+    return log_trial_has_value(trial) || trial->state == LOG_INFEASIBLE;
 }
 
 enum status trial_log_tell(struct trial_log *log, const struct event *event, struct error *err)
@@ -72,11 +72,11 @@ enum status trial_log_tell(struct trial_log *log, const struct event *event, str
         TRY(insert(log, at, event, err));
     struct log_trial *trial = &log->trials[at];
     log->count[trial->state]--;
-    trial->state = states[event->kind];
+    trial->state = event->is_outside ? LOG_CONTEXT : states[event->kind];
     log->count[trial->state]++;
     if (is_finished(trial))
         trial->finished = log->events;
-    if (trial->state == LOG_OBSERVED) {
+    if (log_trial_has_value(trial)) {
         trial->value = event->value;
         trial->sd = event->sd;
     }
@@ -91,12 +91,12 @@ bool trial_log_find(const struct trial_log *log, uint64_t number, size_t *at)
 
 size_t trial_log_finished(const struct trial_log *log)
 {
-    return log->count[LOG_OBSERVED] + log->count[LOG_INFEASIBLE];
+    return log->count[LOG_OBSERVED] + log->count[LOG_INFEASIBLE] + log->count[LOG_CONTEXT];
 }
 
 size_t trial_log_tried(const struct trial_log *log)
 {
-    return trial_log_finished(log) + log->count[LOG_PENDING] + log->count[LOG_FAILED];
+    return log->count[LOG_OBSERVED] + log->count[LOG_INFEASIBLE] + log->count[LOG_PENDING] + log->count[LOG_FAILED];
 }
 
 /* Insertion from the end: trials finish nearly in the order of their numbers, unless many run at once. */

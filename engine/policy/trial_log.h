@@ -5,14 +5,26 @@
 
 #include "engine/policy/policy.h"
 
-enum log_state { LOG_PENDING, LOG_OBSERVED, LOG_INFEASIBLE, LOG_FAILED, LOG_ABANDONED, LOG_STATES };
+enum log_state {
+    LOG_PENDING,
+    LOG_OBSERVED,
+    LOG_INFEASIBLE,
+    LOG_FAILED,
+    LOG_ABANDONED,
+    LOG_CONTEXT, /* observed outside the space: a row of the model, and nothing else */
+    LOG_STATES
+};
 
 struct log_trial {
     uint64_t       number;
     enum log_state state;
-    double         value, sd; /* LOG_OBSERVED */
+    double         value, sd; /* LOG_OBSERVED, LOG_CONTEXT */
     uint64_t       finished;  /* which event of the log made it observed or infeasible, the last time; 0: none */
 };
+static inline bool log_trial_has_value(const struct log_trial *trial)
+{
+    return trial->state == LOG_OBSERVED || trial->state == LOG_CONTEXT;
+}
 
 struct trial_log {
     struct arena     *arena;
@@ -32,9 +44,9 @@ MUST_CHECK enum status trial_log_tell(struct trial_log *log, const struct event 
 /* Where a trial stands in the log; false: it is not there.  O(log len). */
 bool trial_log_find(const struct trial_log *log, uint64_t number, size_t *at);
 
-/* How many trials are observed or infeasible. */
+/* How many trials are observed, wherever, or infeasible. */
 size_t trial_log_finished(const struct trial_log *log);
-size_t trial_log_tried(const struct trial_log *log); /* these, and the pending and failed ones */
+size_t trial_log_tried(const struct trial_log *log); /* of the space these, and the pending and failed ones */
 
 /* places [trial_log_finished] out: where they stand in the log, in the order in which they finished.
  * O(len + how many pairs of them stand the other way round). */

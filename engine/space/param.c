@@ -56,6 +56,23 @@ static double unit_from_number(const struct param *p, double x)
     return (x - p->min) / (p->max - p->min);
 }
 
+/* The same scale continued: below 0 and above 1.  NaN where it has no number. */
+static double unit_beyond(const struct param *p, double x)
+{
+    if (x >= p->min && x <= p->max)
+        return unit_from_number(p, x);
+    switch (p->scale) {
+    case SCALE_LOG:
+        return x > 0 ? log_ratio(x, p->min) / log_ratio(p->max, p->min) : (double)NAN;
+    case SCALE_REVERSE_LOG:
+        x = mirrored(p, x);
+        return x > 0 ? 1 - log_ratio(x, p->min) / log_ratio(p->max, p->min) : (double)NAN;
+    case SCALE_LINEAR:
+        break;
+    }
+    return (x - p->min) / (p->max - p->min);
+}
+
 /* Of the scale alone, not rounded to a value. */
 static double number_from_unit(const struct param *p, double u)
 {
@@ -208,6 +225,14 @@ bool param_has(const struct param *p, double x)
     return x >= p->min && x <= p->max && kinds[p->kind].nearest(p, x) == x;
 }
 
+bool param_reaches(const struct param *p, double x)
+{
+    if (!param_is_number(p) || p->min == p->max)
+        return param_has(p, x);
+    double u = unit_beyond(p, x);
+    return u >= -PARAM_REACH && u <= 1 + PARAM_REACH && (p->kind != PARAM_INT || is_integer(x));
+}
+
 size_t param_width(const struct param *p)
 {
     return p->kind == PARAM_CATEGORICAL ? p->choices : 1;
@@ -216,7 +241,7 @@ size_t param_width(const struct param *p)
 void param_encode(const struct param *p, double x, double *u)
 {
     if (p->kind != PARAM_CATEGORICAL) {
-        *u = isnan(x) ? 0.5 : unit_from_number(p, x);
+        *u = isnan(x) ? 0.5 : unit_beyond(p, x);
         return;
     }
     for (size_t c = 0; c < p->choices; c++)

@@ -51,6 +51,10 @@ MUST_CHECK enum status param_refuse(struct error *err, size_t i, const char *mem
 MUST_CHECK enum status param_check(const struct param *p, size_t i, struct error *err);
 
 bool param_has(const struct param *p, double x);
+/* Whether a model can say where x is: a number anywhere on the scale, up to PARAM_REACH ranges beyond an end, of an int
+ * an integer; a name, and the value of a range of one, as in param_has. */
+enum { PARAM_REACH = 10 };
+bool param_reaches(const struct param *p, double x);
 /* Numbers take part in sums and have priors; names do not. */
 static inline bool param_is_number(const struct param *p)
 {
@@ -59,7 +63,8 @@ static inline bool param_is_number(const struct param *p)
 size_t param_width(const struct param *p); /* coordinates of the unit cube: 1, or one per choice of a categorical */
 
 /* Value -> u[param_width] (one-hot for a categorical), and the nearest value back; NaN counts as 0.  NaN, no value, is
- * the middle: 0.5, or 1 / choices each, so that all such points agree. */
+ * the middle: 0.5, or 1 / choices each, so that all such points agree.  A number out of the range is on the scale
+ * continued: below 0, or above 1. */
 void   param_encode(const struct param *p, double x, double *u);
 double param_decode(const struct param *p, const double *u);
 

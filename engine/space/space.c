@@ -105,6 +105,14 @@ bool space_nearly_has(const struct space *space, const double *point, double sla
     return space_broken(space, point, slack) == NULL;
 }
 
+bool space_reaches(const struct space *space, const double *point)
+{
+    bool good = space->kind == SPACE_PARAMETERS;
+    for (size_t i = 0; i < space->params_len && good; i++)
+        good = space_is_active(space, point, i) ? param_reaches(&space->params[i], point[i]) : isnan(point[i]);
+    return good;
+}
+
 bool space_has(const struct space *space, const double *point)
 {
     return space_nearly_has(space, point, 0);

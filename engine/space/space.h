@@ -115,6 +115,10 @@ bool space_has(const struct space *space, const double *point);
 /* The same, with space_broken's slack for the constraints: what a user's point has to satisfy. */
 bool space_nearly_has(const struct space *space, const double *point, double slack);
 
+/* True if a model can say where the parameter point is, in the space or not (param_reaches); which parameters exist is as
+ * in the space, and constraints do not matter. */
+bool space_reaches(const struct space *space, const double *point);
+
 /* The constraint that the point breaks by more than slack times the rounding error of its sum; NULL: none.
  * slack 0 is what space_has asks for; points that users report have 8. */
 const struct constraint *space_broken(const struct space *space, const double *point, double slack);

@@ -57,6 +57,7 @@ static json_t *as_observation(const struct spec *spec, const json_t *trial, enum
             take(&out, trial, member->name);
     for (const char *const *said = codec_said_names; *said != NULL; said++)
         take(&out, trial, *said);
+    take(&out, trial, "outside");
     if (is_value && is_long)
         take(&out, trial, "values");
     if (is_value && is_long && !is_graph)
@@ -126,6 +127,11 @@ enum status codec_import(const struct spec *spec, const json_t *json, const char
         observation == NULL ? error_no_memory(err) : codec_observation(spec, observation, where, arena, out, err);
     json_decref(observation);
     TRY(status);
+    if (outcome == OUTCOME_QUEUED && codec_is_outside(spec, out->point)) {
+        char path[CODEC_PATH_MAX];
+        codec_read_path(path, where, "outside");
+        return error_set(err, STATUS_INVALID, "bad_combination", path, "nothing outside the space waits to be tried");
+    }
     out->outcome = outcome;
     return read_rest(json, where, arena, out, err);
 }

@@ -55,6 +55,28 @@ static enum status check_constraints(const struct spec *spec, const double *poin
                      (size_t)(broken - spec->space.constraints));
 }
 
+/* A number wherever the model reaches; names are those that there are. */
+static enum status read_anywhere(const struct spec *spec, size_t i, const json_t *json, const char *where, double *out,
+                                 struct error *err)
+{
+    const struct param *param = &spec->space.params[i];
+    if (!param_is_number(param))
+        return codec_space_value(spec, i, json, where, out, err);
+    if (param->kind == PARAM_INT ? !codec_read_is_integral(json, out) : !codec_read_is_finite(json, out))
+        return error_set(err, STATUS_INVALID, "wrong_type", where,
+                         param->kind == PARAM_INT ? "must be an integer" : "must be a number");
+    return param_reaches(param, *out) ? STATUS_OK
+                                      : error_set(err, STATUS_INVALID, "out_of_range", where,
+                                                  "must be on the scale, at most %d ranges away from [%.17g, %.17g]",
+                                                  PARAM_REACH, param->min, param->max);
+}
+
+bool codec_is_outside(const struct spec *spec, const double *point)
+{
+    return spec->space.kind == SPACE_PARAMETERS && point != NULL &&
+           !space_nearly_has(&spec->space, point, CODEC_ROUNDING_SLACK);
+}
+
 enum status codec_point(const struct spec *spec, const json_t *json, enum point_form form, const char *where,
                         double *point, struct error *err)
 {
@@ -77,12 +99,12 @@ enum status codec_point(const struct spec *spec, const json_t *json, enum point_
         point[i] = is_active && form == POINT_WITH_DEFAULTS ? spec->notes[i].fallback : (double)NAN;
         TRY(check_given(value != NULL || !isnan(point[i]), is_active, partial, path, err));
         if (value != NULL)
-            TRY(codec_space_value(spec, i, value, path, &point[i], err));
+            TRY((form == POINT_ANYWHERE ? read_anywhere : codec_space_value)(spec, i, value, path, &point[i], err));
         found += value != NULL;
     }
     if (found < json_object_size(json))
         return refuse_unknown_parameter(spec, json, where, err);
-    return partial ? STATUS_OK : check_constraints(spec, point, where, err);
+    return partial || form == POINT_ANYWHERE ? STATUS_OK : check_constraints(spec, point, where, err);
 }
 
 enum status codec_fixed(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,
@@ -117,7 +139,9 @@ struct observation_form {
     const json_t      *point, *sites, *values, *stddevs, *said;
     int                state;   /* -1: none */
     bool               is_long; /* the values are the outcome, and not what is recorded beside a value or a state */
+    const char        *outside; /* or NULL */
 };
+static const char *const  outside_names[] = {"context", NULL};
 static const char *const  outcome_names[] = {"failed", "infeasible", NULL};
 static const enum outcome outcomes[] = {OUTCOME_FAILED, OUTCOME_INFEASIBLE};
 
@@ -135,6 +159,7 @@ const struct member codec_observation_members[] = {
     {AT(observation_form, values), .read = codec_read_kept},
     {AT(observation_form, stddevs), .read = codec_read_kept},
     {AT(observation_form, state), .read = codec_read_choice, .names = outcome_names},
+    {AT(observation_form, outside), .read = codec_read_name, .names = outside_names},
     TRIAL_NUMBERS(NUMBER)
     TRIAL_TEXTS(TEXT)
     SAID_MEMBERS(observation_form, said),
@@ -285,6 +310,24 @@ static enum status check_combination(const struct observation_form *form, const 
     return STATUS_OK;
 }
 
+/* A point of no space that the algorithm could do with. */
+static enum status check_outside(const struct spec *spec, const struct observation_form *form, const char *where,
+                                 struct error *err)
+{
+    char path[CODEC_PATH_MAX];
+    if (form->outside == NULL)
+        return STATUS_OK;
+    codec_read_path(path, where, "outside");
+    if (form->point == NULL)
+        return error_set(err, STATUS_INVALID, "bad_combination", path, "goes with a point only");
+    if (spec->space.kind == SPACE_PARAMETERS && spec->policy->takes_outside)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "not_supported", path,
+                     spec->space.kind == SPACE_PARAMETERS ? "%s learns from points of the space only"
+                                                          : "%s has a space without ranges here",
+                     spec->policy->name);
+}
+
 /* A row may be named by the client only where the rows are the client's own open data. */
 static enum status check_row(const struct spec *spec, int64_t row, const char *where, struct error *err)
 {
@@ -302,9 +345,11 @@ static enum status check_row(const struct spec *spec, int64_t row, const char *w
     return STATUS_OK;
 }
 
-static enum status read_point(struct reading *in, const json_t *json, const char *where, const double **out)
+static enum status read_point(struct reading *in, const struct observation_form *form, const char *where,
+                              const double **out)
 {
-    char path[CODEC_PATH_MAX];
+    const json_t *json = form->sites != NULL ? form->sites : form->point;
+    char          path[CODEC_PATH_MAX];
     if (json == NULL)
         return STATUS_OK;
     codec_read_path(path, where, in->spec->space.kind == SPACE_GRAPH ? "sites" : "point");
@@ -314,7 +359,7 @@ static enum status read_point(struct reading *in, const json_t *json, const char
     if (point == NULL)
         return error_no_memory(in->err);
     *out = point;
-    return codec_point(in->spec, json, POINT_WHOLE, path, point, in->err);
+    return codec_point(in->spec, json, form->outside != NULL ? POINT_ANYWHERE : POINT_WHOLE, path, point, in->err);
 }
 
 enum status codec_observation(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,
@@ -328,7 +373,8 @@ enum status codec_observation(const struct spec *spec, const json_t *json, const
     TRY(check_graph(spec, &form, where, err));
     TRY(check_metrics(spec, &form, where, err));
     TRY(check_row(spec, form.own.row, where, err));
-    TRY(read_point(&in, form.sites != NULL ? form.sites : form.point, where, &form.own.point));
+    TRY(check_outside(spec, &form, where, err));
+    TRY(read_point(&in, &form, where, &form.own.point));
     if (form.said != NULL)
         TRY(codec_said_take(json, where, arena, &form.own.said, err));
     *out = form.own;
@@ -542,6 +588,8 @@ json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, str
                   trial_state_names[trial->state], "point", is_graph ? json_null() : place, "sites",
                   is_graph ? place : NULL, "candidate", trial->row < 0 ? json_null() : json_integer(trial->row),
                   "worker", trial->worker, "lease", lease_json(spec, trial, clock));
+    if (codec_is_outside(spec, trial->point))
+        codec_put(&object, "outside", json_string(outside_names[0]));
     put_members(&object, spec, trial);
     codec_said_put(&object, &trial->said);
     codec_put(&object, "model", model_json(trial));

@@ -13,13 +13,20 @@
  * otherwise all that exist are required, or have their defaults, and the constraints must hold but for
  * CODEC_ROUNDING_SLACK times the rounding error of their sums, since the client may add in another order. */
 enum { CODEC_ROUNDING_SLACK = 8 };
-enum point_form { POINT_WHOLE, POINT_PART, POINT_WITH_DEFAULTS };
+enum point_form {
+    POINT_WHOLE,
+    POINT_PART,
+    POINT_WITH_DEFAULTS,
+    POINT_ANYWHERE /* numbers that the model reaches (space_reaches), and constraints do not matter */
+};
 MUST_CHECK enum status codec_point(const struct spec *spec, const json_t *json, enum point_form form, const char *where,
                                    double *point, struct error *err);
 /* A part, as a suggest call fixes it at "/fixed", which some point of the space has. */
 MUST_CHECK enum status codec_fixed(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,
                                    double *fixed, struct error *err);
 json_t                *codec_point_json(const struct spec *spec, const double *point);
+/* Whether the point, of a trial, lies outside the space, as what was observed for context does; of a space of parameters. */
+bool codec_is_outside(const struct spec *spec, const double *point);
 
 /* Of an observation, for the contract. */
 extern const struct member codec_observation_members[];

@@ -7,6 +7,7 @@
 #include "service/app/slots.h"
 #include "service/base/text.h"
 #include "service/candidates/candidates.h"
+#include "service/codec/codec_trial.h"
 #include "service/session/transfer_snapshot.h"
 #include "service/store/rows.h"
 #include "service/session/received.h"
@@ -299,6 +300,7 @@ static enum status tell_row(struct db_conn *conn, struct live *live, const struc
     size_t      i = 0, count = sizeof kinds / sizeof *kinds;
     while (i < count && strcmp(kinds[i].kind, kind) != 0)
         i++;
+    bool         is_outside = row->trial > 0 && codec_is_outside(&live->spec, row->point.bytes);
     struct event event = {
         .trial = (uint64_t)row->trial,
         .point = row->point.bytes,
@@ -311,9 +313,15 @@ static enum status tell_row(struct db_conn *conn, struct live *live, const struc
         event.kind = kinds[i].event;
     if ((!is_end(row, &event.kind) && i == count) || is_void(row, event.kind))
         return STATUS_OK;
+    event.is_outside = is_outside && event.kind == EVENT_OBSERVED;
+    if (is_outside && event.kind == EVENT_SUGGESTED && row->trial > live->told)
+        live->told = row->trial;
+    if (is_outside && !event.is_outside) // only its value says something
+        return STATUS_OK;
     if (event.kind == EVENT_MEASURED || event.kind == EVENT_STOPPED)
         return tell_measured(live, row, &event, err);
-    TRY(curves_tell(&live->curves, &event, err));
+    if (!is_outside)
+        TRY(curves_tell(&live->curves, &event, err));
     if (event.kind == EVENT_HANDED_OVER)
         return tell_policy(live, &event, err);
     bool is_again = strcmp(kind, "trial.retried") == 0; // its note was read when the trial was new

@@ -160,7 +160,10 @@ enum status task_add_trial(struct db_conn *conn, struct task *task, const struct
     const struct space *space = &task->study.spec.space;
     const struct trial *trial = new->trial;
     bool                is_row = space->kind == SPACE_CANDIDATES;
-    if (!task_is_possible(space, trial, new->fixed))
+    bool                is_possible =
+        task_is_possible(space, trial, new->fixed) || (new->may_be_outside && task->study.spec.policy->takes_outside &&
+                                                       trial->point != NULL &&space_reaches(space, trial->point));
+    if (!is_possible)
         return task_impossible(task, trial, err);
     size_t bytes = is_row ? 0 : space_point_len(space) * sizeof *trial->point;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD,
@@ -193,6 +196,20 @@ enum status task_finish_trial(struct db_conn *conn, struct task *task, const str
 #undef BIND_S
     task_count(task, trial->state, end->state);
     return task_log(conn, task, end->kind, trial->number, item->reason, err);
+}
+
+enum status task_find_best(struct db_conn *conn, struct task *task, struct error *err)
+{
+    struct study  *study = &task->study;
+    struct db_rows rows;
+    if (study->spec.objectives > 1)
+        return STATUS_OK;
+    TRY(db_find(conn, NULL, &rows, err, SQL_TRIAL_BEST, BIND(TEXT(study->id), REAL(spec_sign(&study->spec)))));
+    const struct row_best *row = row_best(&rows);
+    study->best_trial = row == NULL ? 0 : row->number;
+    study->best_value = row == NULL ? (double)NAN : row->value;
+    return db_exec(conn, NULL, err, SQL_STUDY_BEST,
+                   BIND(TEXT(study->id), INT(study->best_trial), REAL(study->best_value)));
 }
 
 enum status task_say(struct db_conn *conn, struct task *task, struct trial *trial, const char *patch, struct error *err)

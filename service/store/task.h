@@ -54,21 +54,26 @@ MUST_CHECK enum status task_save(struct db_conn *conn, const struct task *task, 
 /* A trial that is not there yet. */
 struct new_trial {
     const struct trial *trial;
-    const char         *kind;  /* of its line in the log */
-    const double       *fixed; /* [params_len] the values it was to have, NaN where free; or NULL */
-    const void         *note;  /* of the policy, or NULL */
+    const char         *kind;           /* of its line in the log */
+    const double       *fixed;          /* [params_len] the values it was to have, NaN where free; or NULL */
+    bool                may_be_outside; /* of the space: a user's, for context */
+    const void         *note;           /* of the policy, or NULL */
     size_t              note_bytes;
     const double       *asked; /* [asked_len] of a policy: see service/store/asked.h; or NULL */
     size_t              asked_len;
 };
 /* Writes, counts and logs it.  This is the last look at a point that stays for good, whoever made it: INTERNAL
- * "impossible_point", logged and counted, when it does not lie in the study's space or has not what was fixed. */
+ * "impossible_point", logged and counted, when it does not lie in the study's space, nor where it may, or has not what
+ * was fixed. */
 MUST_CHECK enum status task_add_trial(struct db_conn *conn, struct task *task, const struct new_trial *new,
                                       struct error *err);
 /* Whether it lies there; fixed as above. */
 bool task_is_possible(const struct space *space, const struct trial *trial, const double *fixed);
 /* That error. */
 enum status task_impossible(const struct task *task, const struct trial *trial, struct error *err);
+
+/* The best trial of the study, which has one objective, is found anew. */
+MUST_CHECK enum status task_find_best(struct db_conn *conn, struct task *task, struct error *err);
 
 /* Keeps what patch says of it (codec_said.h), also in the struct; NULL says nothing. */
 MUST_CHECK enum status task_say(struct db_conn *conn, struct task *task, struct trial *trial, const char *patch,

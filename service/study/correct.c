@@ -2,6 +2,7 @@
 #include "service/study/correct.h"
 
 #include "service/app/app_transact.h"
+#include "service/codec/codec_trial.h"
 #include "service/store/rows.h"
 #include "service/study/observe.h"
 #include "service/study/study.h"
@@ -93,8 +94,9 @@ static enum status write_result(struct db_conn *conn, struct work *work, struct 
     const struct spec        *spec = &work->task.study.spec;
     struct trial             *trial = work->trial;
     enum trial_state          before = trial->state;
-    bool                      is_feasible = result->outcome == OUTCOME_VALUE && spec_is_feasible(spec, result->values);
-    size_t                    bytes = result->values == NULL ? 0 : spec_values_len(spec) * sizeof *result->values;
+    bool is_feasible = result->outcome == OUTCOME_VALUE && spec_is_feasible(spec, result->values) &&
+                       !codec_is_outside(spec, trial->point);
+    size_t bytes = result->values == NULL ? 0 : spec_values_len(spec) * sizeof *result->values;
     count_imported(&work->task.study, trial, -1);
     trial->state = state_of(result->outcome);
     trial->value = result->value;
@@ -110,20 +112,6 @@ static enum status write_result(struct db_conn *conn, struct work *work, struct 
 #undef BIND_ONE
 #undef BIND_D
 #undef BIND_S
-}
-
-static enum status find_best(struct db_conn *conn, struct work *work, struct error *err)
-{
-    struct study  *study = &work->task.study;
-    struct db_rows rows;
-    if (study->spec.objectives > 1)
-        return STATUS_OK;
-    TRY(db_find(conn, NULL, &rows, err, SQL_TRIAL_BEST, BIND(TEXT(study->id), REAL(spec_sign(&study->spec)))));
-    const struct row_best *row = row_best(&rows);
-    study->best_trial = row == NULL ? 0 : row->number;
-    study->best_value = row == NULL ? (double)NAN : row->value;
-    return db_exec(conn, NULL, err, SQL_STUDY_BEST,
-                   BIND(TEXT(study->id), INT(study->best_trial), REAL(study->best_value)));
 }
 
 /* A study that is over stays so: whoever corrected it may reopen it. */
@@ -179,7 +167,7 @@ static enum status correct(struct db_conn *conn, void *arg, struct error *err)
     TRY(write_result(conn, work, err));
     TRY(task_log(conn, &work->task, is_retracted ? "trial.retracted" : "trial.corrected", result->trial,
                  work->request->why, err));
-    TRY(find_best(conn, work, err));
+    TRY(task_find_best(conn, &work->task, err));
     TRY(complete(conn, work, err));
     TRY(rows_curve(conn, &work->task, work->trial, err));
     return task_save(conn, &work->task, err);

@@ -44,7 +44,7 @@ static void keep_value(struct known *known, const struct spec *spec, const struc
     known->is_observed = true;
     known->is_pending = false;
     known->value = row->value;
-    known->is_feasible = spec_is_feasible(spec, row->outcome.bytes);
+    known->is_feasible = spec_is_feasible(spec, row->outcome.bytes) && !codec_is_outside(spec, row->point.bytes);
 }
 
 static enum status keep(struct work *work, const struct row_replay *row, struct error *err)
@@ -263,7 +263,8 @@ static void say_stage(const struct explanation *out, struct text *text)
     const char *name = out->trial.model.algorithm;
     say(text, "Trial %lld ", (long long)out->trial.number);
     if (out->stage == EXPLAIN_GIVEN)
-        say(text, "is at a point that a user gave");
+        say(text, "is at a point that a user gave%s",
+            codec_is_outside(&out->study.spec, out->trial.point) ? ", outside the space" : "");
     if (out->stage == EXPLAIN_DRAWN)
         say(text, "was drawn by %s, which has no model and looks at no value", name);
     if (out->stage == EXPLAIN_INITIAL)

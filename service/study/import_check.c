@@ -3,6 +3,7 @@
 
 #include "service/codec/codec.h"
 #include "service/codec/codec_read.h"
+#include "service/codec/codec_trial.h"
 #include "service/store/asked.h"
 #include "service/store/task.h"
 
@@ -107,12 +108,21 @@ static enum status check_outcome(const struct spec *spec, const struct row_trial
                                  struct error *err)
 {
     TRY(import_check_values(spec, row, state, err));
-    bool is_feasible = state == TRIAL_COMPLETED && spec_is_feasible(spec, row->outcome.bytes);
+    bool is_feasible = state == TRIAL_COMPLETED && spec_is_feasible(spec, row->outcome.bytes) &&
+                       !codec_is_outside(spec, row->point.bytes);
     return row->feasible == (int64_t)is_feasible ? STATUS_OK
                                                  : import_bad(err, "/feasible", "does not follow from the values");
 }
 
-static enum status check_place(const struct spec *spec, const struct row_trial_whole *row, struct error *err)
+/* What a user observed for context. */
+static bool may_be_outside(const struct spec *spec, const struct row_trial_whole *row, enum trial_state state)
+{
+    return row->algorithm == NULL && state != TRIAL_QUEUED && state != TRIAL_RUNNING && spec->policy->takes_outside &&
+           space_reaches(&spec->space, row->point.bytes);
+}
+
+static enum status check_place(const struct spec *spec, const struct row_trial_whole *row, enum trial_state state,
+                               struct error *err)
 {
     const struct space *space = &spec->space;
     size_t              bytes = space->kind == SPACE_CANDIDATES ? 0 : space_point_len(space) * sizeof(double);
@@ -124,7 +134,9 @@ static enum status check_place(const struct spec *spec, const struct row_trial_w
         return import_bad(err, "/asked", "has another length");
     if (row->point.length != bytes || (space->kind != SPACE_CANDIDATES && row->row != -1))
         return import_bad(err, "/point", "is not a point of the space");
-    return task_is_possible(space, &trial, NULL) ? STATUS_OK : import_bad(err, "/point", "does not lie in the space");
+    return task_is_possible(space, &trial, NULL) || may_be_outside(spec, row, state)
+               ? STATUS_OK
+               : import_bad(err, "/point", "does not lie in the space");
 }
 
 static enum status check_said(const struct row_trial_whole *row, struct error *err)
@@ -147,7 +159,7 @@ static enum status check_said(const struct row_trial_whole *row, struct error *e
 enum status import_check_trial(const struct spec *spec, const struct row_trial_whole *row, enum trial_state state,
                                struct error *err)
 {
-    TRY(check_place(spec, row, err));
+    TRY(check_place(spec, row, state, err));
     TRY(check_outcome(spec, row, state, err));
     return check_said(row, err);
 }

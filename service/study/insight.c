@@ -328,9 +328,8 @@ static enum status run_slice(struct work *work, struct error *err)
     for (size_t k = 0; k < len; k++)
         m += grid_point(out, &spec->space, k, points + m * params_len);
     if (m == 0)
-        return error_set(
-            err, STATUS_CONFLICT, "outside_space", "",
-            "no point of the grid lies in the space: the parameter does not exist with the trial's values");
+        return error_set(err, STATUS_CONFLICT, "outside_space", "",
+                         "no point of the grid lies in the space with the trial's other values");
     TRY(posterior(work,
                   &(struct prediction){
                       .points = points, .m = m, .mean = out->mean, .sd = out->sd, .sd_observed = out->sd_observed},
@@ -376,7 +375,7 @@ static enum status find_best(struct db_conn *conn, void *arg, struct error *err)
     while (db_next(&rows)) {
         struct trial trial;
         rows.status = rows_trial(row_trial(&rows), &trial, err);
-        if (rows.status == STATUS_OK) {
+        if (rows.status == STATUS_OK && !codec_is_outside(spec, trial.point)) {
             double value = spec_value(spec, k, trial.values == NULL ? trial.value : trial.values[2 * k]);
             size_t count = violated(spec, &trial);
             if (count < fewest || (count == fewest && value > best)) {

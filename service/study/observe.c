@@ -7,6 +7,7 @@
  * An import also brings trials without a result; see study_document.h for how it knows a trial again. */
 #include "service/app/app_transact.h"
 #include "service/app/study_cache.h"
+#include "service/codec/codec_trial.h"
 #include "service/store/rows.h"
 #include "service/store/spec_cache.h"
 #include "service/session/session.h"
@@ -120,7 +121,8 @@ static enum status add_trial(struct db_conn *conn, struct batch *batch, const st
     trial->external_id = item->external_id;
     trial->created_ms = batch->task.now_ms;
     trial->is_imported = batch->task.caller->import_source != NULL;
-    const struct new_trial new = {.trial = trial, .kind = is_queued ? "trial.queued" : "trial.added"};
+    const struct new_trial new = {
+        .trial = trial, .kind = is_queued ? "trial.queued" : "trial.added", .may_be_outside = !is_queued};
     return task_add_trial(conn, &batch->task, &new, err);
 }
 
@@ -141,8 +143,9 @@ static enum status keep_best(struct db_conn *conn, struct batch *batch, int64_t 
 static enum status finish(struct db_conn *conn, struct batch *batch, const struct observation *item,
                           const struct trial *trial, struct error *err)
 {
-    const struct spec     *spec = &batch->task.study.spec;
-    bool                   is_feasible = item->outcome == OUTCOME_VALUE && spec_is_feasible(spec, item->values);
+    const struct spec *spec = &batch->task.study.spec;
+    bool               is_feasible =
+        item->outcome == OUTCOME_VALUE && spec_is_feasible(spec, item->values) && !codec_is_outside(spec, trial->point);
     const struct trial_end end = {.item = item,
                                   .state = outcomes[item->outcome].state,
                                   .kind = outcomes[item->outcome].kind,

@@ -11,7 +11,11 @@
 static enum status tell_one(const struct spec *spec, struct session *session, const struct event *event,
                             bool is_observed, struct error *err)
 {
-    struct event first = *event;
+    struct event first = *event, context = *event;
+    if (codec_is_outside(spec, event->point)) { // see tell_row() in session.c
+        context.is_outside = true;
+        return event->kind == EVENT_OBSERVED ? spec->policy->tell(session, &context, err) : STATUS_OK;
+    }
     first.kind = EVENT_SUGGESTED;
     TRY(spec->policy->tell(session, &first, err));
     return is_observed ? spec->policy->tell(session, event, err) : STATUS_OK;

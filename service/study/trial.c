@@ -5,6 +5,7 @@
 #include "service/app/slots.h"
 #include "service/app/study_cache.h"
 #include "service/base/text.h"
+#include "service/codec/codec_trial.h"
 #include "service/store/rows.h"
 #include "service/store/spec_cache.h"
 #include "service/session/session.h"
@@ -199,6 +200,10 @@ static enum status check_retry(struct db_conn *conn, struct work *work, struct e
     if (trial->corrected_ms > 0)
         return error_set(err, STATUS_CONFLICT, "trial_corrected", "",
                          "trial %lld was corrected: measure it again, and correct it to that",
+                         (long long)trial->number);
+    if (codec_is_outside(&work->task.study.spec, trial->point))
+        return error_set(err, STATUS_CONFLICT, "trial_outside", "",
+                         "trial %lld lies outside the space, where nothing is tried: observe its point again",
                          (long long)trial->number);
     if (work->task.study.spec.space.kind == SPACE_GRAPH)
         return error_set(err, STATUS_INVALID, "wrong_space", "",

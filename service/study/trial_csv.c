@@ -31,6 +31,7 @@ struct line {
     const char                *column; /* its name, for errors */
     size_t                     param;  /* or metric */
     double                    *point, *values;
+    bool                       is_anywhere; /* the point may lie outside the space */
     const struct trial_member *member;
     struct observation        *out;
 };
@@ -124,6 +125,16 @@ static enum status read_candidate(struct line *line, const char *cell)
     return STATUS_OK;
 }
 
+static enum status read_outside(struct line *line, const char *cell)
+{
+    line->is_anywhere = strcmp(cell, "context") == 0;
+    if (cell[0] != '\0' && !line->is_anywhere)
+        return refuse(line, "unknown_value", "must be context, or empty");
+    return line->is_anywhere && !line->spec->policy->takes_outside
+               ? refuse(line, "not_supported", "the algorithm learns from points of the space only")
+               : STATUS_OK;
+}
+
 /* An empty cell is no value, which check_point judges when the whole line is known. */
 static enum status read_parameter(struct line *line, const char *cell)
 {
@@ -138,11 +149,17 @@ static enum status read_parameter(struct line *line, const char *cell)
     TRY(read_number(line, cell, out));
     if (param->kind == PARAM_INT && floor(*out) != *out)
         return refuse(line, "wrong_type", "must be an integer");
-    if (*out < param->min || *out > param->max)
-        return refuse(line, "out_of_range", "is outside the parameter's bounds");
-    if (!param_has(param, *out))
-        return refuse(line, "unknown_value", "is not one of the parameter's values");
     return STATUS_OK;
+}
+
+/* Whether it may lie there is known when the whole line is. */
+static enum status check_number(struct line *line, const struct param *param, double value)
+{
+    if (line->is_anywhere)
+        return param_reaches(param, value) ? STATUS_OK : refuse(line, "out_of_range", "is too far from the scale");
+    if (value < param->min || value > param->max)
+        return refuse(line, "out_of_range", "is outside the parameter's bounds");
+    return param_has(param, value) ? STATUS_OK : refuse(line, "unknown_value", "is not one of the parameter's values");
 }
 
 static enum status check_point(struct line *line)
@@ -155,9 +172,14 @@ static enum status check_point(struct line *line)
             return refuse(line, "missing_member", "is required with these values of other parameters");
         if (!is_active && !isnan(line->point[i]))
             return refuse(line, "inactive_parameter", "does not exist with these values of other parameters");
+        if (is_active && param_is_number(&space->params[i]))
+            TRY(check_number(line, &space->params[i], line->point[i]));
     }
+    line->column = "outside";
+    if (line->out->outcome == OUTCOME_QUEUED && line->is_anywhere && codec_is_outside(line->spec, line->point))
+        return refuse(line, "bad_combination", "nothing outside the space waits to be tried");
     line->column = "parameters";
-    if (space_broken(space, line->point, CODEC_ROUNDING_SLACK) != NULL)
+    if (!line->is_anywhere && space_broken(space, line->point, CODEC_ROUNDING_SLACK) != NULL)
         return refuse(line, "constraint_violated", "the point breaks a constraint of the space");
     return STATUS_OK;
 }
@@ -183,6 +205,7 @@ static const struct column known_columns[] = {
     {.name = "state", .read = read_state},
     {.name = "candidate", .read = read_candidate},
     {.name = "worker", .read = read_worker},
+    {.name = "outside", .read = read_outside},
     {.name = "created_at"},
     {.name = "started_at"},
     {.name = "finished_at"},
@@ -329,6 +352,7 @@ static enum status read_line(const struct csv_table *table, size_t row, const st
     *line->out = observation_none();
     line->out->line = line->number;
     line->point = NULL;
+    line->is_anywhere = false;
     if (line->spec->space.kind == SPACE_PARAMETERS) {
         line->out->point = line->point = ARENA_NEW(line->arena, double, line->spec->space.params_len);
         if (line->point == NULL)
@@ -468,7 +492,7 @@ static void write_header(FILE *out, const struct spec *spec)
             fprintf(out, ",%s", member->name);
     for (const char *const *said = codec_said_names; *said != NULL; said++)
         fprintf(out, ",%s", *said);
-    fputs("\r\n", out);
+    fputs(spec->space.kind == SPACE_PARAMETERS ? ",outside\r\n" : "\r\n", out);
 }
 
 static void write_place(FILE *out, const struct spec *spec, const struct trial *trial)
@@ -528,6 +552,8 @@ static void write_trial(FILE *out, const struct spec *spec, const struct trial *
 #undef WRITE_ONE
 #undef WRITE_D
 #undef WRITE_S
+    if (spec->space.kind == SPACE_PARAMETERS)
+        fputs(codec_is_outside(spec, trial->point) ? ",context" : ",", out);
     fputs("\r\n", out);
 }
 

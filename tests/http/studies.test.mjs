@@ -278,7 +278,7 @@ test('a JSON export can be imported into another study', async () => {
 test('a CSV export can be imported into another study', async () => {
     const path = await finishedStudy();
     const csv = (await api.request('GET', `${path}/export?format=csv`)).text;
-    assert.match(csv, /^trial,state,lr,layers,optimizer,value,stddev,worker,created_at,started_at,finished_at,reason,external_id,labels,metadata,notes,artifacts,duration_seconds\r\n/);
+    assert.match(csv, /^trial,state,lr,layers,optimizer,value,stddev,worker,created_at,started_at,finished_at,reason,external_id,labels,metadata,notes,artifacts,duration_seconds,outside\r\n/);
     const target = await api.study({ space: mixed });
     const goal = `/v1/studies/${target.id}`;
     const send = (query) => api.expect(200, 'POST', `${goal}/import${query}`, { body: csv, type: 'text/csv' });

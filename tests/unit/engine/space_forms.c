@@ -645,7 +645,58 @@ static void test_search_conditional(void)
     arena_fini(&arena);
 }
 
+/* A number out of the range lies on the same scale, continued. */
+static void test_beyond(void)
+{
+    static const double values[] = {0.5, 2};
+    const struct param  linear = {.name = "a", .min = -1, .max = 3};
+    const struct param  steps = {.name = "k", .kind = PARAM_INT, .min = 0, .max = 8, .step = 2};
+    const struct param  log2 = {.name = "l", .min = 0.5, .max = 2, .scale = SCALE_LOG};
+    const struct param  mirror = {.name = "m", .min = 0.5, .max = 2, .scale = SCALE_REVERSE_LOG};
+    const struct param  list = {
+         .name = "d", .kind = PARAM_DISCRETE, .scale = SCALE_LOG, .min = 0.5, .max = 2, .choices = 2, .values = values};
+    const struct param one = {.name = "o", .min = 3, .max = 3};
+    const struct param names = {.name = "n", .kind = PARAM_CATEGORICAL, .max = 2, .choices = 3};
+    const struct {
+        const struct param *p;
+        double              x, u; /* u NaN: the model cannot say where x is */
+    } cases[] = {
+        {&linear, -2.385, -0.34625},
+        {&linear, 5, 1.5},
+        {&linear, 43, 11},
+        {&linear, 43.1, NAN},
+        {&linear, -41.1, NAN},
+        {&linear, NAN, NAN},
+        {&linear, INFINITY, NAN},
+        {&steps, 3, 0.375},
+        {&steps, -4, -0.5},
+        {&steps, 3.5, NAN},
+        {&log2, 4, 1.5},
+        {&log2, 0.25, -0.5},
+        {&log2, 0, NAN},
+        {&log2, -1, NAN},
+        {&mirror, 2.25, 1.5},
+        {&mirror, 2.5, NAN},
+        {&mirror, -1.5, -0.5},
+        {&list, 1, 0.5},
+        {&list, 8, 2},
+        {&one, 3, 0},
+        {&one, 3.1, NAN},
+        {&names, 3, NAN},
+        {&names, -1, NAN},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        double u = NAN;
+        CU_ASSERT(param_reaches(cases[i].p, cases[i].x) == !isnan(cases[i].u));
+        if (!isnan(cases[i].u)) {
+            param_encode(cases[i].p, cases[i].x, &u);
+            CHECK_NEAR(u, cases[i].u, 1e-14);
+        }
+    }
+}
+
 CU_TestInfo suite_space_forms[] = {
+    {"beyond the range", test_beyond},
     {"reverse log", test_reverse_log},
     {"discrete", test_discrete},
     {"step", test_step},
