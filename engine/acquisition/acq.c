@@ -36,8 +36,8 @@ double acq_log_h(double z, double *to_mean, double *to_sd)
     return log(h);
 }
 
-/* log(1 - t / h), h = sqrt(s^2 + t^2), without the difference: 1 - t/h = s^2 / (h (h + t)).  *dsd += its derivative. */
-static double log_worth(double sd, double t, double *dsd)
+/* With h = sqrt(s^2 + t^2), without the difference: 1 - t/h = s^2 / (h (h + t)). */
+double acq_log_worth(double sd, double t, double *dsd)
 {
     double h = sqrt(sd * sd + t * t);
     *dsd += 2.0 / sd - sd / (h * h) - sd / (h * (h + t));
@@ -55,7 +55,7 @@ double acq_value(const struct acq *acq, double mean, double sd, double *dmean, d
     *dmean /= sd;
     *dsd /= sd;
     value += log(sd);
-    return acq->noise_sd > 0.0 ? value + log_worth(sd, acq->noise_sd, dsd) : value;
+    return acq->noise_sd > 0.0 ? value + acq_log_worth(sd, acq->noise_sd, dsd) : value;
 }
 
 double acq_sd(double var)

@@ -24,6 +24,9 @@ struct acq {
  * *to_mean = Phi(z) / h(z), *to_sd = phi(z) / h(z): the derivatives of log-EI times sd. */
 double acq_log_h(double z, double *to_mean, double *to_sd);
 
+/* log(1 - t / sqrt(sd^2 + t^2)): what noise of standard deviation t leaves of an improvement; *dsd += its derivative. */
+double acq_log_worth(double sd, double t, double *dsd);
+
 /* Value at (mean, sd), sd > 0; *dmean and *dsd receive the derivatives.  Not for ACQ_THOMPSON. */
 double acq_value(const struct acq *acq, double mean, double sd, double *dmean, double *dsd);
 

@@ -8,6 +8,7 @@
 #include "engine/bo/gp_insight.h"
 #include "engine/finite_set/row_policy.h"
 #include "engine/bo/several_search.h"
+#include "engine/bo/gp_schedule.h"
 #include "engine/bo/policy_gp.h"
 
 #include "engine/base/numbers.h"
@@ -224,6 +225,41 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
     return status;
 }
 
+/* --- what is left to gain --- */
+
+/* A smaller model, for those in a hurry, would say something else. */
+static bool may_say(const struct session *session, const struct ask *ask)
+{
+    size_t rows = gp_schedule_rows(ask, 1);
+    return !is_initial(session) && (rows == 0 || trial_log_finished(&session->study.log) <= rows);
+}
+
+static enum status gain_of(struct session *session, const struct ask *ask, struct gain *out, struct error *err)
+{
+    const struct space *space = session->study.problem->space;
+    if (needs_several(session)) {
+        gp_memory_drop(&session->study.memory);
+        return several_gain(session->several, ask, space, out, err);
+    }
+    gp_study_begin(&session->study);
+    enum status status = single_objective_gain(&session->single, ask, space, out, err);
+    gp_memory_end(&session->study.memory);
+    return status;
+}
+
+/* Where everything was tried, or nothing can be computed, it is not known: then the proposal says so. */
+static enum status gain(struct session *session, const struct ask *ask, struct gain *out, struct error *err)
+{
+    const struct gain unknown = {.expected = NAN, .trust = NAN};
+    *out = unknown;
+    if (session->candidates != NULL || !may_say(session, ask))
+        return STATUS_OK;
+    enum status status = gain_of(session, ask, out, err);
+    if (status != STATUS_OK || ask_is_late(ask))
+        *out = unknown;
+    return status == STATUS_NO_MEMORY ? status : STATUS_OK;
+}
+
 static bool show(struct session *session, size_t metric)
 {
     bool is_there = metric == 0 || (session->several != NULL && needs_several(session));
@@ -290,6 +326,7 @@ const struct policy policy_gp = {
     .ask = ask_next,
     .predict = predict,
     .residuals = residuals,
+    .gain = gain,
     .show = show,
     .bytes = bytes,
     .close = close_session,

@@ -2,8 +2,10 @@
 #include "engine/bo/several_search.h"
 
 #include "engine/acquisition/acq.h"
+#include "engine/bo/gp_gain.h"
 #include "engine/bo/gp_schedule.h"
 #include "engine/bo/gp_insight.h"
+#include "engine/bo/gp_target.h"
 #include "engine/bo/several_acquisition.h"
 #include "engine/math/rng.h"
 
@@ -211,4 +213,80 @@ enum status several_model(struct several *own, struct gp_model *model, struct er
     TRY(several_condition(own, p, NULL, own->records[p].fitted == 0, NULL, err));
     *model = own->parts[p].model;
     return STATUS_OK;
+}
+
+/* Each part with the trust of its own residuals; the last one's values, feasible or not, are no normal ones. */
+static enum status trust_parts(struct target *target, struct gp *views, double *trust, struct error *err)
+{
+    struct several *own = target->own;
+    for (size_t p = 0; p < target->acq.len; p++) {
+        struct gp_model *model = &own->parts[p].model;
+        trust[p] = 1.0;
+        if (p < own->len)
+            TRY(gp_gain_trust(model, &trust[p], err));
+        TRY(gp_gain_view(model, trust[p], &views[p], err));
+        model->gp = &views[p];
+        target->acq.bound[p] /= trust[p];
+    }
+    return STATUS_OK;
+}
+
+/* What the acquisition function leaves to the search, the noise of the objective, counts here as in single_objective. */
+static enum status score_gain(struct target *target, const double *u, double *log_ei, struct error *err)
+{
+    const struct gp_model *model = &target->own->parts[0].model;
+    double                 mean, var, ignored = 0.0;
+    TRY(scores(target, u, 1, log_ei, err));
+    TRY(gp_posterior(model->gp, (struct points){u, 1}, &mean, &var, model->scratch, err));
+    *log_ei += acq_log_worth(acq_sd(var), gp_target_noise_sd(model), &ignored);
+    return STATUS_OK;
+}
+
+static enum status search_gain(const struct ask *ask, const struct space *view, struct target *target,
+                               const double *box, double *log_ei, struct error *err)
+{
+    double *point = ARENA_NEW(&target->own->parts[0].memory.scratch, double, view->params_len + view->dims);
+    struct gp_gain_found found = {.box = box, .u = point + view->params_len};
+    if (point == NULL)
+        return error_no_memory(err);
+    TRY(search(ask, view, target, box, point, err));
+    TRY(score_gain(target, found.u, &found.near, err));
+    TRY(search(ask, view, target, NULL, point, err));
+    TRY(score_gain(target, found.u, &found.far, err));
+    *log_ei = gp_gain_of(&found, view->dims);
+    return STATUS_OK;
+}
+
+static enum status find_gain(struct several *own, const struct ask *ask, const struct space *view, struct gain *out,
+                             struct error *err)
+{
+    struct several_part *first = &own->parts[0];
+    struct target        target = {.own = own};
+    struct gp            views[SEVERAL_PARTS_MAX];
+    double trust[SEVERAL_PARTS_MAX], log_ei, *box = ARENA_NEW(&first->memory.scratch, double, 2 * view->dims);
+    if (box == NULL)
+        return error_no_memory(err);
+    for (size_t p = 0; p < several_active(own); p++)
+        TRY(several_condition(own, p, NULL, own->records[p].fitted == 0, NULL, err));
+    TRY(several_acquisition(own, ask, &target.acq, &target.anchors, err));
+    if (target.acq.objectives != 1)
+        return STATUS_OK;
+    TRY(make_box(&target, first->theta, box, err));
+    TRY(trust_parts(&target, views, trust, err));
+    double best = target.anchors.key[0]; // of what is observed; the target's may be that of a pending trial
+    target.acq.best = best / trust[0];
+    target.acq.reach = ACQ_EXPECTED;
+    TRY(search_gain(ask, view, &target, box, &log_ei, err));
+    *out = (struct gain){.expected = gp_gain_units(&first->model, best, trust[0] * exp(log_ei)), .trust = trust[0]};
+    return STATUS_OK;
+}
+
+enum status several_gain(struct several *own, const struct ask *ask, const struct space *view, struct gain *out,
+                         struct error *err)
+{
+    enum status status = several_begin(own, err);
+    if (status == STATUS_OK)
+        status = find_gain(own, ask, view, out, err);
+    several_end(own);
+    return status;
 }

@@ -10,6 +10,11 @@
  * changed when there is one.  Errors: NO_MEMORY, NUMERIC, CONFLICT "search_space_exhausted". */
 MUST_CHECK enum status several_ask(struct several *own, const struct ask *ask, const struct space *view,
                                    struct proposal *out, struct error *err);
+/* What one more trial is expected to gain (gp_gain.h) of one objective, times the probability that it is feasible, by the
+ * recorded fits and without what is pending.  out stays while nothing feasible is known, and for several objectives.
+ * Errors: as several_ask. */
+MUST_CHECK enum status several_gain(struct several *own, const struct ask *ask, const struct space *view,
+                                    struct gain *out, struct error *err);
 /* The model of the metric that is shown (several_show) given every value, without pending trials; it lasts until
  * several_end, which is to be called in every case.  Errors: NO_MEMORY, NUMERIC. */
 MUST_CHECK enum status several_model(struct several *own, struct gp_model *model, struct error *err);

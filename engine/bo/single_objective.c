@@ -2,6 +2,7 @@
 #include "engine/bo/single_objective.h"
 
 #include "engine/acquisition/acq_search.h"
+#include "engine/bo/gp_gain.h"
 #include "engine/bo/gp_schedule.h"
 #include "engine/bo/gp_insight.h"
 #include "engine/bo/gp_target.h"
@@ -137,5 +138,51 @@ enum status single_objective_ask(struct single_objective *own, const struct ask 
     TRY(gp_study_describe(&model, point + len, out, err));
     memcpy(out->point, point, len * sizeof *point);
     gp_single_note(&own->single, &chosen, out);
+    return STATUS_OK;
+}
+
+/* Log-EI of the model that the target sees. */
+static enum status search_gain(struct search *search, const double *box, double *log_ei, struct error *err)
+{
+    struct gp_target      *target = &search->target;
+    const struct gp_model *model = target->model;
+    size_t                 len = model->space->params_len, dims = model->space->dims;
+    double                *point = ARENA_NEW(model->scratch, double, len + dims), *u = point + len;
+    struct gp_gain_found   found = {.box = box, .u = u};
+    if (point == NULL)
+        return error_no_memory(err);
+    TRY(search_with(search, box, point, err));
+    space_encode(model->space, point, u);
+    TRY(gp_target_scores(target, u, 1, &found.near, err));
+    TRY(search_with(search, NULL, point, err));
+    space_encode(model->space, point, u);
+    TRY(gp_target_scores(target, u, 1, &found.far, err));
+    *log_ei = gp_gain_of(&found, dims);
+    return STATUS_OK;
+}
+
+enum status single_objective_gain(struct single_objective *own, const struct ask *ask, const struct space *view,
+                                  struct gain *out, struct error *err)
+{
+    struct gp_study *study = own->single.study;
+    size_t           dims = study->problem->space->dims;
+    struct search    search = {.own = own, .ask = ask, .view = view};
+    double          *box = ARENA_NEW(&study->memory.scratch, double, 2 * dims), trust, log_ei;
+    struct gp_model  model;
+    struct gp_choice chosen;
+    struct gp        scaled;
+    if (box == NULL)
+        return error_no_memory(err);
+    TRY(gp_single_model(&own->single, NULL, NULL, &model, &chosen, err));
+    TRY(gp_schedule_box(study, &model, model.anchors.place[0], chosen.theta, box, err));
+    TRY(gp_gain_trust(&model, &trust, err));
+    TRY(gp_gain_view(&model, trust, &scaled, err));
+    double best = model.anchors.key[0];
+    model.gp = &scaled;
+    model.best = best / trust;
+    search.target = (struct gp_target){.model = &model, .acq = gp_target_log_ei(&model)};
+    TRY(gp_target_init(&search.target, err));
+    TRY(search_gain(&search, box, &log_ei, err));
+    *out = (struct gain){.expected = gp_gain_units(&model, best, trust * exp(log_ei)), .trust = trust};
     return STATUS_OK;
 }

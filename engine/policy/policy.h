@@ -204,6 +204,12 @@ struct residual {
     double   log_density; /* of the prediction at value, in the units of values */
 };
 
+/* What one more trial is expected to improve the best value by. */
+struct gain {
+    double expected; /* in the units of the first objective, >= 0; NaN: the model is not asked yet, or it cannot say */
+    double trust;    /* what standard deviations were multiplied by, from the model's own residuals */
+};
+
 /* How far an algorithm trusted each earlier study when it made a proposal. */
 struct transfer_state {
     double nu;     /* share of all earlier studies together, in [0, 1]; the rest is the study's own */
@@ -240,6 +246,11 @@ struct policy {
     /* Every observed trial in the model, *out [*len] in the arena, by trial number; NULL when the algorithm has none.
      * Errors and promise as predict. */
     enum status (*residuals)(struct session *, struct arena *, struct residual **out, size_t *len, struct error *);
+    /* What one more trial is expected to gain: a function of (problem, log) in which running trials count for nothing, but
+     * that their points are not proposed again.  ask: its trial keys the search; when it is late nothing is known.
+     * NULL: the algorithm has no model of the whole space, or none is made for this.  Errors: NO_MEMORY.  Changes
+     * nothing that a later ask can see. */
+    enum status (*gain)(struct session *, const struct ask *, struct gain *out, struct error *);
     /* Which metric predict and residuals are of from now on (as values are signed; a constraint: its slack); at first
      * the first objective.  metrics_len: whether a trial has values at all, positive where it is likelier.  Nothing else
      * sees it.  False: no trial was infeasible, so that there is no such model.  NULL when the algorithm has a model of one

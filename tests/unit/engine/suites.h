@@ -33,6 +33,7 @@
     X(turbo)             \
     X(sensitivity)       \
     X(gp_loo)            \
+    X(gain)              \
     X(table_gp)          \
     X(projection)        \
     X(mechanism)         \
