@@ -276,13 +276,15 @@ static void answer(struct db *db, struct job *jobs, double commit_seconds)
 {
     db->stats.commits++;
     db->stats.commit_seconds += commit_seconds;
+    bool is_written = false;
     for (struct job *job = jobs, *next; job != NULL; job = next) {
         next = job->next; // the job is its caller's again once it is done
+        is_written |= job->status == STATUS_OK;
         db->stats.transactions++;
         db->upkeep_jobs++;
         sem_post(&job->done);
     }
-    if (db->on_commit != NULL)
+    if (is_written && db->on_commit != NULL)
         db->on_commit(db->on_commit_arg);
 }
 

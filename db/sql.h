@@ -27,7 +27,7 @@
     TRIAL_SAID(N) N(started_ms, i) N(ended, i) N(corrected_ms, i) N(imported, i)
 /* With what nobody is shown. */
 #define ROW_TRIAL_WHOLE(F, N) ROW_TRIAL(F, N) N(note, B) N(feasible, i) N(asked, B)
-#define ROW_TRIAL_POINT(F, N) F(point, B)
+#define ROW_TRIAL_POINT(F, N) F(number, i) N(point, B)
 #define ROW_TRIAL_PLACE(F, N) F(number, i) N(point, B) N(asked, B)
 #define ROW_TRIAL_OUTCOME(F, N) F(number, i) N(point, B) N(outcome, B)
 #define ROW_TRIAL_LEASE(F, N) F(number, i) N(lease_ms, i)

@@ -11,3 +11,15 @@ void *call_result(struct call *call, int http, json_t *(*render)(struct call *, 
     call->render = render;
     return memset(call->result, 0, bytes);
 }
+
+bool call_hold(struct call *call)
+{
+    struct follow *follow = &call->follow;
+    follow->is_held = follow->is_held || traffic_hold(call->traffic, call->caller.token_id, &follow->held);
+    return follow->is_held;
+}
+
+bool call_is_over(const struct call *call)
+{
+    return atomic_load(call->draining) || atomic_load(&call->has_left);
+}

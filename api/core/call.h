@@ -20,14 +20,22 @@ enum { REPLY_PLAIN_BYTES = 512 };
 enum listener_kind { LISTENER_MAIN, LISTENER_HEALTH, LISTENER_LOCAL };
 
 /* An answer that is not complete yet: the handler is asked again when something was written, without a thread meanwhile.
- * again sees call->input as the handler left it, but for what lies in the query's JSON; what it leaves in the arena goes
- * with the next. */
+ * again sees call->input as the handler left it, but for what lies in the JSON of the query and of the body; what it
+ * leaves in the arena goes with the next. */
 struct follow {
     enum status (*again)(struct call *call, struct error *err); /* NULL: the answer is final */
-    int64_t until_ms;                                           /* monotonic: asked then, if nothing happened before */
-    bool    is_stream;  /* each answer is a piece of the reply; one of no length is not sent */
-    bool    is_counted; /* in traffic->followers */
+    int64_t     until_ms;                                       /* monotonic: asked then, if nothing happened before */
+    int64_t     look_ms;                                        /* ... and then; 0: not before until_ms */
+    const char *turn; /* of those who wait for the same one is asked at a time, who has waited longest first; NULL */
+    bool        is_alike;  /* what is refused to one of these and of a token need not be asked for the others */
+    bool        is_stream; /* each answer is a piece of the reply; one of no length is not sent */
+    bool        is_held;   /* counted in traffic, as held */
+    uint32_t    held;
 };
+/* Counts the request, once, among those that wait; false: there are too many. */
+bool call_hold(struct call *call);
+/* Nobody waits for what will not come: the client has left, or the service stops. */
+bool call_is_over(const struct call *call);
 
 struct reply {
     int         http;

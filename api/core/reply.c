@@ -131,8 +131,11 @@ void reply_problem(struct call *call, const struct error *error)
     if (error->lease_ends_ms != 0)
         (void)json_object_set_new(json, "next_lease_expires_at", codec_time_json(error->lease_ends_ms));
     add_next(json, error, retry_after_seconds(error, http));
-    *reply =
-        (struct reply){.http = http, .type = "application/problem+json", .close = reply->close, .allow = reply->allow};
+    *reply = (struct reply){.http = http,
+                            .type = "application/problem+json",
+                            .close = reply->close,
+                            .allow = reply->allow,
+                            .preference = reply->preference};
     (void)snprintf(reply->code, sizeof reply->code, "%s", error->code); // as the log shall have it
     if (http == 500 || http == 507)
         reply->detail = arena_strndup(&call->arena, error->text, strlen(error->text));

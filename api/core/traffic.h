@@ -2,11 +2,15 @@
 #ifndef GNOMON_API_CORE_TRAFFIC_H
 #define GNOMON_API_CORE_TRAFFIC_H
 
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { TRAFFIC_ROUTES_MAX = 128, TRAFFIC_BUCKETS = 12, TRAFFIC_STATUSES = 40 };
+/* Requests that wait for something to happen: all together, and with one token.  Connections are left for others. */
+enum { TRAFFIC_FOLLOWERS_MAX = 384, TRAFFIC_FOLLOWERS_EACH = 256 };
 
 extern const int64_t traffic_bounds_us[TRAFFIC_BUCKETS];
 extern const int     traffic_statuses[TRAFFIC_STATUSES]; /* those that are counted, then 0: any other */
@@ -18,11 +22,17 @@ struct route_traffic {
     _Atomic uint64_t microseconds;
 };
 
-struct traffic {                                         /* zeroed but for the routes' names */
+struct traffic {                                         /* zeroed but for the routes' names, and the lock */
     struct route_traffic routes[TRAFFIC_ROUTES_MAX + 1]; /* the last: what no route took */
     _Atomic uint64_t     render_failures, refused_auth, reaped;
     _Atomic int64_t      in_flight, suspended, queued, connections, body_bytes, files, followers;
+    pthread_mutex_t      lock;                             /* of the next */
+    uint32_t             following[TRAFFIC_FOLLOWERS_MAX]; /* for each of the followers a hash of its token */
 };
+
+/* False: too many wait already.  Otherwise traffic_let_go once. */
+bool traffic_hold(struct traffic *traffic, const char *token_id, uint32_t *held);
+void traffic_let_go(struct traffic *traffic, uint32_t held);
 
 /* route: index in the route table, or TRAFFIC_ROUTES_MAX. */
 void traffic_count(struct traffic *traffic, size_t route, int http, int64_t microseconds);

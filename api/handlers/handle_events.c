@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WAIT_MAX_SECONDS = 60, HEARTBEAT_MS = 15000, PLACE_BYTES = 24, FOLLOWERS_MAX = 256, PIECE_EVENTS = 500 };
+enum { WAIT_MAX_SECONDS = 60, HEARTBEAT_MS = 15000, PLACE_BYTES = 24, PIECE_EVENTS = 500 };
 
 struct events_get_input {
     const char *study, *kind, *cursor;
@@ -61,21 +61,10 @@ static enum status list(struct call *call, int64_t limit, struct event_page *out
     return event_list(call->app, &call->caller, &filter, out, err);
 }
 
-/* Nobody waits for what will not come. */
-static bool is_over(const struct call *call)
-{
-    return atomic_load(call->draining) || atomic_load(&call->has_left);
-}
-
 static enum status begin_following(struct call *call, struct error *err)
 {
-    _Atomic int64_t *followers = &call->traffic->followers;
-    if (!call->follow.is_counted && atomic_fetch_add(followers, 1) >= FOLLOWERS_MAX) {
-        atomic_fetch_sub(followers, 1);
-        return error_set(err, STATUS_BUSY, "busy", "", "%d requests wait for events already", FOLLOWERS_MAX);
-    }
-    call->follow.is_counted = true;
-    return STATUS_OK;
+    return call_hold(call) ? STATUS_OK
+                           : error_set(err, STATUS_BUSY, "busy", "", "too many requests wait for events already");
 }
 
 /* ---- long polls ---- */
@@ -85,7 +74,7 @@ static enum status poll(struct call *call, struct error *err)
     struct events_get_input *input = call->input;
     struct event_page       *page = CALL_RESULT(call, struct event_page, 200, render_events);
     TRY(list(call, input->limit, page, err));
-    bool waits = page->len == 0 && call->app->monotonic_ms() < input->until_ms && !is_over(call);
+    bool waits = page->len == 0 && call->app->monotonic_ms() < input->until_ms && !call_is_over(call);
     if (waits)
         TRY(begin_following(call, err));
     call->follow.again = waits ? poll : NULL;
@@ -137,7 +126,7 @@ static enum status stream(struct call *call, struct error *err)
     struct event_page        page;
     bool                     is_late = call->app->monotonic_ms() >= call->follow.until_ms;
     call->follow.again = NULL;
-    if (is_over(call))
+    if (call_is_over(call))
         return STATUS_OK;
     TRY(list(call, PIECE_EVENTS, &page, err));
     snprintf(input->place, PLACE_BYTES, "%s", page.last_cursor);
@@ -166,7 +155,8 @@ static enum status begin_stream(struct call *call, struct error *err)
     snprintf(input->place, PLACE_BYTES, "%s", input->cursor == NULL ? "0" : input->cursor);
     input->cursor = input->place;
     TRY(begin_following(call, err));
-    call->follow = (struct follow){.again = stream, .is_stream = true, .is_counted = true};
+    call->follow.again = stream;
+    call->follow.is_stream = true;
     reply_text(call, "text/event-stream", ": events\n\n", 10);
     return STATUS_OK;
 }

@@ -1,4 +1,5 @@
-/* Asynchronous suggestions: RFC 7240's respond-async and wait, and the operations that come of them. */
+/* Suggestions that wait for something to hand out, or go on after their request: RFC 7240's wait and respond-async, and
+ * the operations that come of the latter. */
 #include "api/handlers/handlers.h"
 #include "api/core/reply.h"
 #include "api/handlers/show.h"
@@ -44,49 +45,157 @@ static json_t *render_operation(struct call *call, const void *result)
                      codec_time_json(operation->created_ms), "finished_at", codec_time_json(operation->finished_ms));
 }
 
-/* What a suggest answers, of an operation that was quick enough. */
+static json_t *render_suggest(struct call *call, const void *result)
+{
+    const struct suggest_reply *reply = result;
+    return show_suggested(call, &reply->spec, reply->trials, reply->len, reply->revision);
+}
+
+/* The same, of an operation that was quick enough. */
 static json_t *render_trials(struct call *call, const void *result)
 {
     return trials_json(call, result);
 }
 
-/* Milliseconds that the client waits, or -1: it prefers to wait for the end.  What is not known is ignored. */
-static int64_t preferred_wait_ms(const char *prefer)
+/* ---- suggest ---- */
+
+/* RFC 7240: how long the client waits for an answer, and whether it takes a 202 then.  What is not known is ignored. */
+struct preference {
+    int64_t wait_seconds; /* 0: it does not */
+    bool    is_async;
+};
+
+static struct preference read_preference(const char *prefer)
 {
-    int64_t wait_ms = -1;
+    struct preference found = {0};
     while (prefer != NULL && *prefer != '\0') {
         prefer += strspn(prefer, " \t,");
         size_t length = strcspn(prefer, " \t,;");
-        if (length == strlen("respond-async") && strncasecmp(prefer, "respond-async", length) == 0)
-            wait_ms = wait_ms < 0 ? 0 : wait_ms;
+        found.is_async |= length == strlen("respond-async") && strncasecmp(prefer, "respond-async", length) == 0;
         if (length > strlen("wait=") && strncasecmp(prefer, "wait=", 5) == 0 &&
             strspn(prefer + 5, "0123456789") == length - 5)
-            wait_ms = length > 5 + 4 ? WAIT_MAX_SECONDS * 1000 : strtol(prefer + 5, NULL, 10) * 1000;
+            found.wait_seconds = length > 5 + 4 ? WAIT_MAX_SECONDS : strtol(prefer + 5, NULL, 10);
         prefer += strcspn(prefer, ",");
     }
-    return wait_ms > WAIT_MAX_SECONDS * 1000 ? WAIT_MAX_SECONDS * 1000 : wait_ms;
+    if (found.wait_seconds > WAIT_MAX_SECONDS)
+        found.wait_seconds = WAIT_MAX_SECONDS;
+    return found;
 }
 
-enum status handle_suggest_behind(struct call *call, const struct suggest_request *request, bool *taken,
-                                  struct error *err)
+/* A suggest that may have to wait until there is something to hand out. */
+struct asking {
+    struct suggest_request request;
+    struct preference      preference;
+    int64_t                until_ms, space_revision;
+    struct error           refusal; /* the last one, as of refused_ms */
+    int64_t                refused_ms;
+};
+
+static enum status begin_operation(struct call *call, const struct asking *asking, struct error *err)
 {
-    int64_t wait_ms = preferred_wait_ms(call->prefer);
-    *taken = wait_ms >= 0;
-    if (!*taken)
-        return STATUS_OK;
+    int64_t           left_ms = asking->until_ms - call->app->monotonic_ms();
     struct operation *operation = CALL_RESULT(call, struct operation, 202, render_operation);
-    TRY(operation_begin(call->app, &call->caller, call->params[0],
-                        &(struct operation_new){.request = request, .wait_ms = wait_ms}, operation, err));
+    TRY(trial_may_suggest(call->app, &call->caller, call->params[0], &asking->request, err));
+    const struct operation_new new = {.request = &asking->request, .wait_ms = left_ms > 0 ? left_ms : 0};
+    TRY(operation_begin(call->app, &call->caller, call->params[0], &new, operation, err));
     if (call->caller.idempotency.replayed)
         return STATUS_OK;
-    call->reply.preference =
-        wait_ms > 0 ? text_format(&call->arena, "wait=%lld", (long long)wait_ms / 1000) : "respond-async";
     bool is_done = operation->state == OPERATION_SUCCEEDED;
     call->reply.http = is_done ? 200 : 202;
     call->reply.location = NULL; // of the 202 that was kept for a repeat
     call->reply.retry_after_seconds = is_done ? 0 : REPLY_POLL_SECONDS;
     call->render = is_done ? render_trials : render_operation;
     return STATUS_OK;
+}
+
+static enum status suggest(struct call *call, const struct asking *asking, struct error *err)
+{
+    if (asking->preference.is_async)
+        return begin_operation(call, asking, err);
+    return trial_suggest(call->app, &call->caller, call->params[0], &asking->request,
+                         CALL_RESULT(call, struct suggest_reply, 200, render_suggest), err);
+}
+
+/* Of a refusal that may not last, and a client that wants to wait. */
+static bool is_to_be_held(struct call *call, const struct asking *asking, const struct error *why)
+{
+    bool is_passing =
+        why->retry_after_seconds > 0 || strcmp(why->code, "planning") == 0 || strcmp(why->code, "busy") == 0;
+    if (!is_passing || call->app->monotonic_ms() >= asking->until_ms || call_is_over(call))
+        return false;
+    if (call_hold(call))
+        return true;
+    call->reply.preference = NULL;
+    return false;
+}
+
+static enum status try_to_suggest(struct call *call, struct error *err);
+
+static void hold(struct call *call, struct asking *asking, const struct error *why)
+{
+    int64_t now_ms = call->app->monotonic_ms();
+    int64_t rest_seconds = why->retry_after_seconds > 0 ? why->retry_after_seconds : REPLY_POLL_SECONDS;
+    asking->refusal = *why;
+    asking->refused_ms = now_ms;
+    call->follow.again = try_to_suggest;
+    call->follow.until_ms = asking->until_ms;
+    call->follow.look_ms = now_ms + 1000 * rest_seconds;
+    call->follow.turn = call->params[0];
+    call->follow.is_alike = asking->request.fixed == NULL && asking->request.space_revision == NULL;
+}
+
+/* The end of waiting: what it was refused for last, which is not looked at again lest many do so at once. */
+static enum status give_up(const struct call *call, const struct asking *asking, struct error *err)
+{
+    int64_t waited = (call->app->monotonic_ms() - asking->refused_ms) / 1000,
+            left = asking->refusal.retry_after_seconds - waited;
+    *err = asking->refusal;
+    if (err->retry_after_seconds > 0)
+        err->retry_after_seconds = left > 1 ? (int)left : 1;
+    return err->status;
+}
+
+static enum status try_to_suggest(struct call *call, struct error *err)
+{
+    struct asking *asking = call->input;
+    bool           is_held = call->follow.again != NULL;
+    call->follow.again = NULL;
+    if (is_held && (call_is_over(call) || call->app->monotonic_ms() >= asking->until_ms))
+        return give_up(call, asking, err);
+    enum status status = suggest(call, asking, err);
+    if (status == STATUS_OK || !is_to_be_held(call, asking, err))
+        return status;
+    hold(call, asking, err);
+    return STATUS_OK;
+}
+
+static const char *preference_text(struct call *call, const struct preference *preference)
+{
+    if (preference->wait_seconds == 0)
+        return preference->is_async ? "respond-async" : NULL;
+    return text_format(&call->arena, "%swait=%lld", preference->is_async ? "respond-async, " : "",
+                       (long long)preference->wait_seconds);
+}
+
+/* What lies in the JSON goes when the handler is through for the first time. */
+enum status handle_suggest(struct call *call, const struct suggest_request *request, struct error *err)
+{
+    struct asking *asking = arena_zalloc(&call->arena, 1, sizeof *asking);
+    if (asking == NULL)
+        return error_no_memory(err);
+    asking->request = *request;
+    asking->request.worker = arena_strndup(&call->arena, request->worker, strlen(request->worker));
+    if (asking->request.worker == NULL)
+        return error_no_memory(err);
+    if (request->space_revision != NULL) {
+        asking->space_revision = *request->space_revision;
+        asking->request.space_revision = &asking->space_revision;
+    }
+    asking->preference = read_preference(call->prefer);
+    asking->until_ms = call->app->monotonic_ms() + 1000 * asking->preference.wait_seconds;
+    call->reply.preference = preference_text(call, &asking->preference);
+    call->input = asking;
+    return try_to_suggest(call, err);
 }
 
 /* ---- list ---- */

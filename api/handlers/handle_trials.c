@@ -42,12 +42,6 @@ static const struct member suggest_post_body[] = {
 };
 const struct form form_suggest_post = {.body = suggest_post_body, .bytes = sizeof(struct suggest_post_input)};
 
-static json_t *render_suggest(struct call *call, const void *result)
-{
-    const struct suggest_reply *reply = result;
-    return show_suggested(call, &reply->spec, reply->trials, reply->len, reply->revision);
-}
-
 enum status handle_suggest_post(struct call *call, struct error *err)
 {
     const struct suggest_post_input *input = call->input;
@@ -63,12 +57,7 @@ enum status handle_suggest_post(struct call *call, struct error *err)
     }
     if (input->said != NULL)
         TRY(codec_said_take(call->json, "", &call->arena, &request.said, err));
-    bool is_taken;
-    TRY(handle_suggest_behind(call, &request, &is_taken, err));
-    if (is_taken)
-        return STATUS_OK;
-    return trial_suggest(call->app, &call->caller, call->params[0], &request,
-                         CALL_RESULT(call, struct suggest_reply, 200, render_suggest), err);
+    return handle_suggest(call, &request, err);
 }
 
 /* ---- observe ---- */

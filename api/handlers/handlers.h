@@ -53,10 +53,9 @@ SHOWN_LIST(X)
     .page = shown,                 \
     .bytes = sizeof *((struct type *)0)->list + 0 * sizeof(char[offsetof(struct type, list) == 0 ? 1 : -1])
 
-/* An asynchronous suggest, if the client prefers that ("respond-async", "wait=10"): *taken. */
+/* A suggest as the client prefers it ("wait=10", "respond-async"). */
 struct suggest_request;
-MUST_CHECK enum status handle_suggest_behind(struct call *call, const struct suggest_request *request, bool *taken,
-                                             struct error *err);
+MUST_CHECK enum status handle_suggest(struct call *call, const struct suggest_request *request, struct error *err);
 
 /* GET of a study from memory: false when it is not there. */
 bool handle_study_get_cached(struct call *call);

@@ -12,14 +12,15 @@
 
 enum { TICK_MS = 500, REST_MS = 25 };
 
-/* Those that the workers do not take stay, and are tried again.  The lock is held; true: all were taken. */
+/* Those that the workers do not take stay, and are tried again; those whose turn it is not are asked after the others.
+ * The lock is held; true: all were taken. */
 static bool hand_out(struct requests *requests)
 {
     bool            is_done = true;
     struct request *next;
     for (struct request *request = requests->following; request != NULL; request = next) {
         next = request->next;
-        if (request_is_due(request))
+        if (request_is_due(request) && request_has_turn(request))
             is_done &= request_submit_again(request);
     }
     return is_done;

@@ -1,6 +1,7 @@
 /* Requests whose answer is not complete (struct follow): they wait without a thread, and their connections are suspended.
  * One thread hands them to the workers again: those whose time has come, all of them soon after something was written,
- * when the client has left, and when the service stops. */
+ * when the client has left, and when the service stops.  Of those with the same turn a worker has one at a time, and the
+ * end of its turn hands the next one on; whose waiting is over does not wait for a turn. */
 #ifndef GNOMON_API_HTTP_REQUEST_FOLLOW_H
 #define GNOMON_API_HTTP_REQUEST_FOLLOW_H
 

@@ -5,14 +5,32 @@
 #include "api/core/reply.h"
 
 #include <stdio.h>
+#include <string.h>
+
+/* The lock is held.  Who waits for the turn that the request had may be asked. */
+static void end_turn(struct request *request)
+{
+    struct requests *shared = request->shared;
+    if (request->turn == NULL)
+        return;
+    struct request *next = shared->following;
+    while (next != NULL && !(request_is_due(next) && request_has_turn(next)))
+        next = next->next;
+    if (next == NULL || request_submit_again(next))
+        return;
+    shared->is_urgent = true;
+    pthread_cond_signal(&shared->happened);
+}
 
 static bool unlink_running(struct request *request)
 {
     struct requests *shared = request->shared;
     pthread_mutex_lock(&shared->lock);
     bool linked = !request->abandoned;
-    if (linked)
+    if (linked) {
         request_unlink(&shared->running, request);
+        end_turn(request);
+    }
     pthread_mutex_unlock(&shared->lock);
     return linked;
 }
@@ -87,18 +105,67 @@ static void run_again(struct request *request)
         reply_problem(call, &error);
 }
 
+/* It will not be asked again. */
+static bool is_at_end(const struct request *request)
+{
+    return call_is_over(&request->call) || request->shared->app->monotonic_ms() >= request->call.follow.until_ms;
+}
+
 bool request_is_due(const struct request *request)
 {
     struct requests *shared = request->shared;
-    return request->seen != atomic_load(&shared->commits) || atomic_load(&shared->draining) ||
-           atomic_load(&request->call.has_left) || shared->app->monotonic_ms() >= request->call.follow.until_ms;
+    int64_t          look_ms = request->call.follow.look_ms;
+    return request->seen != atomic_load(&shared->commits) || is_at_end(request) ||
+           (look_ms > 0 && shared->app->monotonic_ms() >= look_ms);
+}
+
+bool request_has_turn(const struct request *request)
+{
+    if (request->turn == NULL || is_at_end(request))
+        return true;
+    for (const struct request *other = request->shared->running; other != NULL; other = other->next)
+        if (other->turn != NULL && strcmp(other->turn, request->turn) == 0)
+            return false;
+    return true;
+}
+
+/* What one was refused the others of its token need not ask for. */
+static bool is_told(const struct request *other, const struct request *request)
+{
+    const struct follow *own = &request->call.follow, *its = &other->call.follow;
+    return other->turn != NULL && strcmp(other->turn, request->turn) == 0 && own->is_alike && its->is_alike &&
+           own->held == its->held && other->seen < request->seen;
+}
+
+static void tell_others(const struct request *request)
+{
+    for (struct request *other = request->shared->following; other != NULL; other = other->next)
+        if (is_told(other, request))
+            other->seen = request->seen;
+}
+
+/* Who has waited longest comes first. */
+static void link_by_age(struct request **list, struct request *request)
+{
+    struct request *before = NULL, *next = *list;
+    for (; next != NULL && next->started_us < request->started_us; next = next->next)
+        before = next;
+    request->before = before;
+    request->next = next;
+    if (next != NULL)
+        next->before = request;
+    *(before != NULL ? &before->next : list) = request;
 }
 
 /* The lock is held.  What was written since its answer was made nobody tells again. */
 static void link_following(struct request *request)
 {
     struct requests *shared = request->shared;
-    request_link(&shared->following, request);
+    request->waits_us = request_now_us();
+    request->turn = request->call.follow.turn;
+    if (request->turn != NULL)
+        tell_others(request);
+    link_by_age(&shared->following, request);
     if (request_is_due(request)) {
         shared->is_urgent = true;
         pthread_cond_signal(&shared->happened);
@@ -113,6 +180,7 @@ static void wait_on(struct request *request)
     if (!request->abandoned) {
         request_unlink(&shared->running, request);
         link_following(request);
+        end_turn(request);
     }
     pthread_mutex_unlock(&shared->lock);
 }
@@ -146,9 +214,10 @@ static void run_job(void *arg)
         request->before_pieces = call->follow.again != NULL ? arena_mark(&call->arena) : request->before_pieces;
         request->is_again = call->follow.again != NULL;
     }
-    if (stage != STAGE_SENT && is_to_wait(request, stage))
+    if (stage != STAGE_SENT && is_to_wait(request, stage)) {
+        request_free_body(request); // which was read
         wait_on(request);
-    else if (unlink_running(request))
+    } else if (unlink_running(request))
         MHD_resume_connection(request->connection);
     if (request_let_go(request))
         request_free(request);
@@ -178,6 +247,7 @@ bool request_submit_again(struct request *request)
     struct error       error;
     request->call.until_ms = app_until(shared->app, shared->app->monotonic_ms());
     request->seen = atomic_load(&shared->commits);
+    request->waited_us += request_now_us() - request->waits_us;
     request_unlink(&shared->following, request);
     request_link(&shared->running, request);
     atomic_fetch_add(&request->refs, 1);
@@ -187,7 +257,8 @@ bool request_submit_again(struct request *request)
     atomic_fetch_sub(&shared->traffic.queued, 1);
     (void)request_let_go(request); /* the connection's own hold remains */
     request_unlink(&shared->running, request);
-    request_link(&shared->following, request);
+    request->waits_us = request_now_us();
+    link_by_age(&shared->following, request);
     return false;
 }
 

@@ -13,6 +13,9 @@ void request_suspend_to_follow(struct request *request);
 /* The lock of the requests is held, as for the next: one that follows is to be asked again. */
 bool request_is_due(const struct request *request);
 
+/* ... and it is its turn to be, or it has none. */
+bool request_has_turn(const struct request *request);
+
 /* The request follows: a worker gets it.  False: none takes it now. */
 bool request_submit_again(struct request *request);
 

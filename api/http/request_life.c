@@ -211,8 +211,8 @@ void request_end(void *cls, struct MHD_Connection *connection, void **context, e
     request_resumed(request);
     request_set_deadline(request, request->shared->app->monotonic_ms() + request->shared->idle_ms);
     atomic_fetch_sub(&request->shared->traffic.in_flight, 1);
-    if (request->call.follow.is_counted)
-        atomic_fetch_sub(&request->shared->traffic.followers, 1);
+    if (request->call.follow.is_held)
+        traffic_let_go(&request->shared->traffic, request->call.follow.held);
     if (!request_let_go(request))
         return;
     bool was_large = request->call.arena.taken_bytes > LARGE_BYTES;

@@ -30,7 +30,9 @@ struct request {
     struct arena_mark      empty, before_pieces;
     size_t                 streamed; /* bytes of the reply's present piece that were sent */
     uint64_t               seen;     /* how many commits there were before its last answer was made */
-    struct call            call;     /* last: see struct call */
+    const char            *turn;     /* that it has while a worker asks again for it, or waits for; NULL: none */
+    int64_t                waits_us, waited_us; /* since when it follows; and for how long it has, before that */
+    struct call            call;                /* last: see struct call */
 };
 
 /* Into a list, and out of it, each under its owner's lock. */

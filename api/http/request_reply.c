@@ -61,7 +61,7 @@ static void note(const struct request *request, const struct reply *reply)
     const struct route *route = call->route;
     int64_t             spent_us = request_now_us() - request->started_us;
     traffic_count(&shared->traffic, route == NULL ? TRAFFIC_ROUTES_MAX : (size_t)(route - route_table), reply->http,
-                  spent_us);
+                  spent_us - request->waited_us);
     if (route != NULL && route->flags & ROUTE_HEALTH && reply->http < 500)
         return; // asked every few seconds by machines
     struct access access = {.trace = &call->trace,
@@ -77,7 +77,7 @@ static void note(const struct request *request, const struct reply *reply)
     if (!request->abandoned) {
         access.token_id = call->caller.token_id[0] == '\0' ? NULL : call->caller.token_id;
         access.computed_us = call->caller.spent.computed_us;
-        access.waited_us = call->caller.spent.waited_us;
+        access.waited_us = call->caller.spent.waited_us + request->waited_us;
     }
     access_log(&access, shared->access_log);
 }

@@ -244,6 +244,7 @@ enum status server_start(struct app *app, const struct server_options *options, 
         requests->traffic.routes[i].path = route_table[i].path;
     }
     pthread_mutex_init(&requests->lock, NULL);
+    pthread_mutex_init(&requests->traffic.lock, NULL);
     enum status status = start_parts(server, err);
     if (status != STATUS_OK)
         server_stop(server);
@@ -334,6 +335,7 @@ void server_stop(struct server *server)
     workers_stop(server->requests.workers);
     conns_stop(server->requests.conns);
     pthread_mutex_destroy(&server->requests.lock);
+    pthread_mutex_destroy(&server->requests.traffic.lock);
     tls_forget();
     free(server);
 }

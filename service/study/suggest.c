@@ -161,15 +161,20 @@ static enum status take_waiting(struct db_conn *conn, struct plan *plan, struct 
     return load_curves(conn, plan, trials, len, err);
 }
 
-/* How many of those there are that fit. */
+/* How many of those there are that fit, and one that does not. */
 static enum status count_waiting(struct db_conn *conn, struct plan *plan, struct error *err)
 {
     bool counts = plan->request->fixed == NULL;
+    plan->unfit = 0;
     plan->waiting = counts ? plan->task.study.trials[TRIAL_QUEUED] : 0;
     struct db_rows rows = db_query(conn, NULL, err, counts ? SQL_TRIAL_COUNT_EXPIRED : SQL_TRIAL_WAITING,
                                    BIND(TEXT(plan->task.id), INT(plan->steady_ms)));
-    while (db_next(&rows))
-        plan->waiting += counts ? row_count(&rows)->count : fits(plan, row_trial_point(&rows)->point.bytes);
+    while (db_next(&rows)) {
+        const struct row_trial_point *row = counts ? NULL : row_trial_point(&rows);
+        bool                          is_fit = counts || fits(plan, row->point.bytes);
+        plan->waiting += counts ? row_count(&rows)->count : is_fit;
+        plan->unfit = is_fit || plan->unfit > 0 ? plan->unfit : row->number;
+    }
     return db_done(&rows);
 }
 
@@ -183,26 +188,6 @@ static enum status check_space(const struct plan *plan, struct error *err)
         return STATUS_OK;
     return error_set(err, STATUS_CONFLICT, "space_grew", is_other ? "/fixed" : "/space_revision",
                      "the study's space is that of revision %lld", (long long)study->space_revision);
-}
-
-/* What a reader can see: enough to know whether anything is there to claim. */
-static enum status look(struct db_conn *conn, void *arg, struct error *err)
-{
-    struct plan *plan = arg;
-    plan->task.now_ms = plan->task.app->now_ms();
-    plan->steady_ms = steady_ms(plan->task.app);
-    if (plan->request->fixed == NULL)
-        plan->task.caller->space_of[0] = '\0';
-    TRY(task_open(conn, &plan->task, err));
-    TRY(check_space(plan, err));
-    plan->out->spec = plan->task.study.spec;
-    TRY(trial_may_be_given(&plan->task.study, err));
-    if ((size_t)plan->request->count > trial_points_max(&plan->task.study.spec.space))
-        return error_set(err, STATUS_INVALID, "out_of_range", "/count",
-                         "at most %zu points of this size go into a reply",
-                         trial_points_max(&plan->task.study.spec.space));
-    TRY(count_waiting(conn, plan, err));
-    return take_own(conn, plan, err);
 }
 
 /* ---- asking the policy ---- */
@@ -432,6 +417,29 @@ static enum status nothing_left(struct db_conn *conn, struct plan *plan, struct 
     return error_set(err, STATUS_BUSY, "busy", "", "the study is about to be completed: ask again");
 }
 
+/* What a reader can see: whether anything is there to claim or to be made.  Workers that ask for nothing cost no
+ * transaction. */
+static enum status look(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct plan *plan = arg;
+    plan->task.now_ms = plan->task.app->now_ms();
+    plan->steady_ms = steady_ms(plan->task.app);
+    if (plan->request->fixed == NULL)
+        plan->task.caller->space_of[0] = '\0';
+    TRY(task_open(conn, &plan->task, err));
+    TRY(check_space(plan, err));
+    plan->out->spec = plan->task.study.spec;
+    TRY(trial_may_be_given(&plan->task.study, err));
+    if ((size_t)plan->request->count > trial_points_max(&plan->task.study.spec.space))
+        return error_set(err, STATUS_INVALID, "out_of_range", "/count",
+                         "at most %zu points of this size go into a reply",
+                         trial_points_max(&plan->task.study.spec.space));
+    TRY(count_waiting(conn, plan, err));
+    TRY(take_own(conn, plan, err));
+    bool has_none = plan->out->len == 0 && plan->waiting == 0 && task_allowance(&plan->task) == 0;
+    return has_none ? nothing_left(conn, plan, err) : STATUS_OK;
+}
+
 static enum status write(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan *plan = arg;
@@ -553,18 +561,34 @@ static enum status begin(struct plan *plan, struct error *err)
     return STATUS_OK;
 }
 
+/* Nothing was there, or it is gone: the policy is asked. */
+static enum status obtain(struct plan *plan, struct error *err)
+{
+    set_deadlines(plan);
+    enum status status = wanted(plan) > 0 ? STATUS_BUSY : give(plan, err);
+    return status == STATUS_BUSY && !plan->is_over ? ask_model(plan, err) : status;
+}
+
+enum status trial_may_suggest(struct app *app, struct caller *caller, const char *id,
+                              const struct suggest_request *request, struct error *err)
+{
+    struct suggest_reply reply;
+    struct plan          plan = {.task = task_of(app, caller, id), .request = request, .out = &reply};
+    enum status          status = begin(&plan, err);
+    return plan.is_over ? STATUS_OK : status; // who tries finds it completed
+}
+
 enum status trial_suggest(struct app *app, struct caller *caller, const char *id, const struct suggest_request *request,
                           struct suggest_reply *out, struct error *err)
 {
     struct plan plan = {.task = task_of(app, caller, id), .request = request, .out = out};
-    TRY(begin(&plan, err));
-    bool has_key = caller->idempotency.key != NULL || request->watch != NULL;
-    if (caller->idempotency.replayed || (!has_key && missing(&plan) == 0))
+    bool        has_key = caller->idempotency.key != NULL || request->watch != NULL;
+    enum status status = begin(&plan, err);
+    bool        is_done = caller->idempotency.replayed || (!has_key && missing(&plan) == 0);
+    if (status == STATUS_OK && is_done)
         return STATUS_OK;
-    set_deadlines(&plan);
-    enum status status = wanted(&plan) > 0 ? STATUS_BUSY : give(&plan, err);
-    if (status == STATUS_BUSY && !plan.is_over) // nothing was there, or it is gone
-        status = ask_model(&plan, err);
+    if (status == STATUS_OK)
+        status = obtain(&plan, err);
     if (status != STATUS_OK && plan.is_over) {
         TRY(db_transact(app->db, complete, &plan, err));
         if (plan.task.study.state == STUDY_COMPLETED)

@@ -51,4 +51,8 @@ MUST_CHECK enum status trial_suggest(struct app *app, struct caller *caller, con
                                      const struct suggest_request *request, struct suggest_reply *out,
                                      struct error *err);
 
+/* What it would be refused for now, as far as a look at the study can tell. */
+MUST_CHECK enum status trial_may_suggest(struct app *app, struct caller *caller, const char *study,
+                                         const struct suggest_request *request, struct error *err);
+
 #endif

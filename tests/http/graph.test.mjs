@@ -272,10 +272,10 @@ const until = async (id, good) => {
     return assert.fail(`operation ${id} goes on`);
 };
 
-test('wait=N: 200 when the plan is quick, with the reply that it would have had', async () => {
+test('respond-async, wait=N: 200 when the plan is quick, with the reply that it would have had', async () => {
     const a = await study({ seed: 11 }), b = await study({ seed: 11 });
     const [plain] = await suggest(a.id);
-    const reply = await api.request('POST', path(b.id, 'suggest'), { json: {}, headers: { prefer: 'wait=20' } });
+    const reply = await api.request('POST', path(b.id, 'suggest'), { json: {}, headers: { prefer: 'respond-async, wait=20' } });
     assert.equal(reply.status, 200, reply.text);
     assert.deepEqual(reply.json.trials[0].sites, plain.sites);
     assert.equal(reply.json.trials[0].model.diagnostics.acquisition_value, plain.model.diagnostics.acquisition_value);
@@ -287,7 +287,7 @@ test('wait=N: 200 when the plan is quick, with the reply that it would have had'
 test('a long plan: 202, progress, one operation for its worker, others refused, the rest of the service unharmed', async () => {
     const { id } = await slow();
     const started = Date.now();
-    const operation = await begin202(id, { worker: 'w' }, 'wait=1');
+    const operation = await begin202(id, { worker: 'w' }, 'respond-async, wait=1');
     assert.ok(Date.now() - started >= 950);
     assert.equal(operation.state, 'running');
     const seen = await until(operation.id, (o) => o.progress !== null && o.progress.nodes > 1e6);
@@ -330,12 +330,29 @@ test('an operation that succeeds has the trials, and a repeat with its key gets 
 test('an operation that cannot succeed says why', async () => {
     const { id } = await study({ budget: { trials: 1 } });
     await suggest(id);
-    const quick = await api.request('POST', path(id, 'suggest'), { json: {}, headers: { prefer: 'wait=20' } });
+    const quick = await api.request('POST', path(id, 'suggest'), { json: {}, headers: { prefer: 'respond-async' } });
     assert.equal(quick.status, 409);
     assert.equal(quick.json.code, 'all_handed_out');
     assert.ok(quick.headers['retry-after'] >= 1 && quick.json.next_lease_expires_at > new Date().toISOString());
     assert.equal((await api.request('GET', '/v1/operations/op_aaaaaaaaaaaaaaaa')).status, 404);
     assert.equal((await api.request('GET', `/v1/operations/${'x'.repeat(200)}`)).status, 404);
+});
+
+test('an operation whose turn came too late says when to ask again, as the answer to a suggest does', async () => {
+    const plans = await Promise.all([slow(), slow()]);
+    const before = await Promise.all(plans.map(({ id }) => begin202(id))); // as many as are worked on at once
+    const { id } = await api.study({ budget: { trials: 1 }, lease_seconds: 40 });
+    const late = await begin202(id, { worker: 'late' });
+    await suggest(id, { worker: 'quick' });
+    await api.expect([409, 'all_handed_out'], 'POST', path(id, 'suggest'), { json: { worker: 'later' }, headers: { prefer: 'respond-async' } });
+    for (const plan of before) await api.expect(204, 'DELETE', `/v1/operations/${plan.id}`);
+    await until(late.id, (o) => o.state !== 'running');
+    const { json, headers } = await api.request('GET', `/v1/operations/${late.id}`), seconds = Number(headers['retry-after']);
+    assert.deepEqual([json.state, json.problem.code], ['failed', 'all_handed_out']);
+    assert.ok(seconds >= 1 && seconds <= 40, headers['retry-after']);
+    const list = async (state) => (await api.get(`/v1/operations?study=${id}${state}`)).operations;
+    assert.deepEqual((await list('')).map((o) => [o.id, o.worker, o.problem.code, o.trials]), [[late.id, 'late', 'all_handed_out', []]]);
+    assert.deepEqual([(await list('&state=failed')).length, (await list('&state=running')).length], [1, 0]);
 });
 
 test('a restart takes an operation up again; deleting the study ends it', async () => {

@@ -118,7 +118,7 @@ test('started_at is when the present lease began', async () => {
 
 test('an asynchronous suggestion says it too, and its restart', async () => {
     const { id } = await api.study();
-    const reply = await api.request('POST', `/v1/studies/${id}/suggest`, { json: { ...all, worker: 'w' }, headers: { prefer: 'wait=20' } });
+    const reply = await api.request('POST', `/v1/studies/${id}/suggest`, { json: { ...all, worker: 'w' }, headers: { prefer: 'respond-async, wait=20' } });
     assert.equal(reply.status, 200);
     assert.deepEqual(reply.json.trials[0].labels, all.labels);
     const rows = await openCandidates(api, [[0], [1]]);

@@ -93,7 +93,7 @@ test('what is queued or runs with other values is passed over', async () => {
     const refused = await api.refused(id, [409, 'fixed_conflict'], 'POST', path, { json: { worker: 'w', fixed: { optimizer: 'adam' } } });
     assert.match(refused.detail, /trial 3 /);
     assert.equal(refused.errors[0].pointer, '/fixed');
-    await api.expect([409, 'fixed_conflict'], 'POST', path, { json: { worker: 'w', fixed: { optimizer: 'adam' } }, headers: { prefer: 'wait=20' } });
+    await api.expect([409, 'fixed_conflict'], 'POST', path, { json: { worker: 'w', fixed: { optimizer: 'adam' } }, headers: { prefer: 'respond-async, wait=20' } });
     const two = await suggest(id, { worker: 'v', fixed, count: 2 });
     assert.deepEqual(two.map((t) => [t.number, t.point.optimizer, t.point.momentum]), [[4, 'sgd', 0.5], [5, 'sgd', 0.5]], 'new ones');
     await api.refused(id, [409, 'fixed_conflict'], 'POST', path, { json: { worker: 'u', fixed: { layers: 1 } } });
@@ -202,27 +202,6 @@ test('abandon and heartbeat', async () => {
     await api.refused(id, 409, 'POST', `${path}/2/heartbeat`, { json: {} });
     assert.equal((await api.post(`${path}/2/abandon`, {})).state, 'abandoned');
     assert.equal((await observe(id, { trial: 1, value: 1.5 })).accepted, 1, 'the late result of an abandoned trial');
-});
-
-test('an operation that failed says when to ask again, as the answer to a suggest does', async () => {
-    const { id } = await api.study({ budget: { trials: 1 }, lease_seconds: 40 });
-    const ended = async (worker) => {
-        const ask = () => api.request('POST', `/v1/studies/${id}/suggest`,
-            { json: { worker }, headers: { prefer: 'respond-async', 'idempotency-key': worker } });
-        await ask(); // 202, or what came of it when that was quick
-        const begun = await ask();
-        assert.equal(begun.status, 202, begun.text);
-        for (;;) {
-            const reply = await api.request('GET', begun.headers.location);
-            if (reply.json.state !== 'running') return reply;
-            await sleep(10);
-        }
-    };
-    const first = await ended('a');
-    assert.deepEqual([first.json.state, first.headers['retry-after']], ['succeeded', undefined]);
-    const second = await ended('b'), seconds = Number(second.headers['retry-after']);
-    assert.deepEqual([second.json.state, second.json.problem.code], ['failed', 'all_handed_out']);
-    assert.ok(seconds >= 1 && seconds <= 40, second.headers['retry-after']);
 });
 
 test('a failed trial of a finite space is asked again, once, and ends the study when it is done', async () => {

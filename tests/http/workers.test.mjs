@@ -97,13 +97,10 @@ test('operations are listed: of a study, in a state, in pages; a token sees its 
     for (const worker of ['a', 'b', 'c']) await begin(id, worker);
     await begin(other.id, 'd', mine);
     await settled(`/v1/operations?study=${id}`);
-    const late = await api.request('POST', `/v1/studies/${id}/suggest`, { json: { worker: 'e' }, headers: { prefer: 'respond-async' } });
-    assert.ok([202, 409].includes(late.status), late.text);
     const path = `/v1/operations?study=${id}`, all = await settled(path);
-    assert.deepEqual(all.map(({ worker }) => worker), ['e', 'c', 'b', 'a'], 'the newest first');
-    assert.deepEqual([all[0].state, all[0].problem.code, all[0].trials], ['failed', 'all_handed_out', []]);
-    assert.deepEqual(all.slice(1).map(({ trials, count, state }) => [trials.length, count, state]), Array(3).fill([1, 1, 'succeeded']));
-    assert.deepEqual(all.slice(1).flatMap(({ trials }) => trials).sort(), [1, 2, 3]);
+    assert.deepEqual(all.map(({ worker }) => worker), ['c', 'b', 'a'], 'the newest first');
+    assert.deepEqual(all.map(({ trials, count, state }) => [trials.length, count, state]), Array(3).fill([1, 1, 'succeeded']));
+    assert.deepEqual(all.flatMap(({ trials }) => trials).sort(), [1, 2, 3]);
     const ids = (list) => list.map((item) => item.id), pages = [];
     for (let cursor = ''; cursor !== null;) {
         const page = await api.get(`${path}&limit=1${cursor && `&cursor=${cursor}`}`);
@@ -111,8 +108,8 @@ test('operations are listed: of a study, in a state, in pages; a token sees its 
         cursor = page.next_cursor;
     }
     assert.deepEqual(ids(pages), ids(all));
-    assert.deepEqual(ids((await api.get(`${path}&state=failed`)).operations), [all[0].id]);
-    assert.deepEqual((await api.get(`${path}&state=failed&state=succeeded`)).operations.length, 4);
+    assert.deepEqual((await api.get(`${path}&state=failed`)).operations, []);
+    assert.deepEqual((await api.get(`${path}&state=failed&state=succeeded`)).operations, all);
     await api.expect([422, 'unknown_value'], 'GET', `${path}&state=lost`);
     await api.expect([404, 'study_not_found'], 'GET', '/v1/operations?study=std_aaaaaaaaaaaaaaaa');
     assert.deepEqual((await mine.get('/v1/operations')).operations.map(({ worker }) => worker), ['d']);
@@ -120,6 +117,6 @@ test('operations are listed: of a study, in a state, in pages; a token sees its 
     assert.deepEqual(ids((await bound.get('/v1/operations')).operations), ids(all));
     await bound.expect(404, 'GET', `/v1/operations?study=${other.id}`);
     const everywhere = (await api.get('/v1/operations?limit=1000')).operations;
-    assert.ok(everywhere.length >= 5 && everywhere.some(({ study }) => study === other.id));
+    assert.ok(everywhere.length >= 4 && everywhere.some(({ study }) => study === other.id));
     for (const client of [mine, bound]) client.agent.destroy();
 });
