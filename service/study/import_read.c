@@ -20,12 +20,25 @@
 enum { STUDY_ID_MAX = 20, GROWN_MAX = 1 << 22 /* of what is said of a space that grew */ };
 
 /* How a trial stands in the log so far. */
-enum { UNBORN = 1, OPEN = 2, OBSERVED = 4, INFEASIBLE = 8, FAILED = 16, ABANDONED = 32, STOPPED = 64, CORRECTED = 128 };
-enum { ENDED = OBSERVED | INFEASIBLE | FAILED | ABANDONED | STOPPED | CORRECTED };
+enum {
+    UNBORN = 1,
+    OPEN = 2,
+    OBSERVED = 4,
+    INFEASIBLE = 8,
+    FAILED = 16,
+    ABANDONED = 32,
+    STOPPED = 64,
+    CORRECTED = 128, /* to what, the log does not say */
+    RETRACTED = 256
+};
+enum { BY_ITSELF = OBSERVED | INFEASIBLE | FAILED | ABANDONED | STOPPED, ENDED = BY_ITSELF | CORRECTED | RETRACTED };
 struct past {
-    uint8_t stands, is_measured; /* since it was last begun */
-    uint8_t state;               /* as its line says: enum trial_state */
-    int32_t step;                /* the last one measured */
+    uint16_t stands;
+    uint8_t  is_measured; /* since it was last begun */
+    uint8_t  state;       /* as its line says: enum trial_state */
+    int32_t  step;        /* the last one measured */
+    int64_t  ended;       /* the revision that ended it last, not counting corrections; 0: none did */
+    int64_t  ended_said;  /* as its line says */
 };
 
 struct import_reader {
@@ -42,6 +55,7 @@ struct import_reader {
     int64_t              trials_said, events_said; /* by the header */
     int64_t              events, revision, born, earlier;
     struct row_event     at;       /* the last event, without its texts */
+    unsigned             before;   /* how its trial stood before it */
     enum import_kind     follower; /* what may come behind it; IMPORT_KINDS: nothing */
     bool                 needs_follower;
     int64_t              round; /* the last one */
@@ -285,13 +299,13 @@ static void count_trial(struct row_study *study, enum trial_state state, int64_t
         [TRIAL_QUEUED] = &study->queued,         [TRIAL_RUNNING] = &study->running,
         [TRIAL_COMPLETED] = &study->completed,   [TRIAL_FAILED] = &study->failed,
         [TRIAL_INFEASIBLE] = &study->infeasible, [TRIAL_ABANDONED] = &study->abandoned,
-        [TRIAL_STOPPED] = &study->stopped,
+        [TRIAL_STOPPED] = &study->stopped,       [TRIAL_RETRACTED] = &study->retracted,
     };
-    if (counts[state] != NULL) // a state without a counter is in none
-        *counts[state] += by;
+    *counts[state] += by;
 }
 
-static enum status add_trial(struct import_reader *reader, enum trial_state state, struct error *err)
+static enum status add_trial(struct import_reader *reader, const struct row_trial_whole *row, enum trial_state state,
+                             struct error *err)
 {
     if (reader->trials_len == reader->trials_room) {
         size_t       room = 2 * reader->trials_room + 64;
@@ -301,7 +315,8 @@ static enum status add_trial(struct import_reader *reader, enum trial_state stat
         reader->trials = grown;
         reader->trials_room = room;
     }
-    reader->trials[reader->trials_len++] = (struct past){.stands = UNBORN, .state = (uint8_t)state};
+    reader->trials[reader->trials_len++] =
+        (struct past){.stands = UNBORN, .state = (uint8_t)state, .ended_said = row->ended};
     count_trial(&reader->study, state, -1); // what the header says is used up
     return STATUS_OK;
 }
@@ -318,7 +333,7 @@ static enum status read_trial(struct import_reader *reader, const void *given, s
     reader->has_feasible |= row->feasible != 0;
     if (row->number == study->best_trial && (row->feasible == 0 || row->value != study->best_value))
         return import_bad(err, "", "the best trial has another value");
-    return add_trial(reader, (enum trial_state)state, err);
+    return add_trial(reader, row, (enum trial_state)state, err);
 }
 
 /* ---- the log ---- */
@@ -342,8 +357,14 @@ static const struct step {
     {"trial.abandoned", OPEN, ABANDONED},
     {"trial.stopped", OPEN, STOPPED},
     {"trial.corrected", ENDED, CORRECTED},
-    {"trial.retracted", OPEN | ENDED, CORRECTED},
+    {"trial.retracted", OPEN | ENDED, RETRACTED}, // of an open one: it came retracted
     {"trial.edited", OPEN | ENDED, 0},
+};
+
+static const uint16_t stands_of[TRIAL_STATE_COUNT] = {
+    [TRIAL_QUEUED] = OPEN,     [TRIAL_RUNNING] = OPEN,          [TRIAL_COMPLETED] = OBSERVED,
+    [TRIAL_FAILED] = FAILED,   [TRIAL_INFEASIBLE] = INFEASIBLE, [TRIAL_ABANDONED] = ABANDONED,
+    [TRIAL_STOPPED] = STOPPED, [TRIAL_RETRACTED] = RETRACTED,
 };
 
 static const struct step *find_step(const char *kind)
@@ -378,7 +399,10 @@ static enum status take_step(struct import_reader *reader, const struct row_even
         return import_bad(err, "/kind", "a trial is stopped by a measurement");
     if (step->after != 0 || is_of(row->kind, "trial.handed_over"))
         past->is_measured = 0;
-    past->stands = step->after != 0 ? (uint8_t)step->after : past->stands;
+    reader->before = past->stands;
+    if ((step->after & BY_ITSELF) != 0 || (step->after == RETRACTED && past->stands == OPEN))
+        past->ended = row->revision;
+    past->stands = step->after != 0 ? (uint16_t)step->after : past->stands;
     return STATUS_OK;
 }
 
@@ -475,7 +499,10 @@ static enum status read_correction(struct import_reader *reader, const void *giv
         return import_bad(err, "/state", "is not a state of trials that have ended");
     const struct row_trial_whole was = {.value = row->value, .stddev = row->stddev, .outcome = row->outcome};
     TRY(import_check_values(&reader->spec, &was, (enum trial_state)state, err));
-    TRY(import_check_count(row->ended, 1, row->revision - 1, "/ended", err));
+    if ((reader->before & BY_ITSELF) != 0 && reader->before != stands_of[state])
+        return import_bad(err, "/state", "is not the one that the log says");
+    int64_t ended = reader->trials[row->trial - 1].ended;
+    TRY(import_check_count(row->ended, ended, ended, "/ended", err));
     TRY(import_check_count(row->at_ms, 0, INT64_MAX, "/at_ms", err));
     TRY(import_check_text(row->actor, 1, IMPORT_TEXT_MAX, "/actor", err));
     TRY(import_check_text(row->why, 0, IMPORT_DETAIL_MAX, "/why", err));
@@ -550,17 +577,12 @@ static enum status check_plays(const struct import_reader *reader, struct error 
 
 /* ---- the end ---- */
 
-static const uint8_t stands_of[TRIAL_STATE_COUNT] = {
-    [TRIAL_QUEUED] = OPEN,     [TRIAL_RUNNING] = OPEN,          [TRIAL_COMPLETED] = OBSERVED,
-    [TRIAL_FAILED] = FAILED,   [TRIAL_INFEASIBLE] = INFEASIBLE, [TRIAL_ABANDONED] = ABANDONED,
-    [TRIAL_STOPPED] = STOPPED,
-};
-
 /* The log does not say what a result became when it was corrected. */
 static bool is_as_left(const struct past *past)
 {
-    uint8_t stands = stands_of[past->state];
-    return past->stands == stands || (past->stands == CORRECTED && stands != OPEN);
+    unsigned stands = stands_of[past->state];
+    bool     is_corrected = past->stands == CORRECTED && (stands & (OBSERVED | FAILED | INFEASIBLE)) != 0;
+    return (past->stands == stands || is_corrected) && (stands == OPEN || past->ended == past->ended_said);
 }
 
 /* The counters of the header are as the trials have them, or were off. */
@@ -573,7 +595,7 @@ static enum status check_whole(struct import_reader *reader, struct error *err)
         if (!is_as_left(&reader->trials[i]))
             return error_set(err, STATUS_INVALID, "bad_export", "", "trial %zu is not as the log leaves it", i + 1);
     if (study->queued != 0 || study->running != 0 || study->completed != 0 || study->failed != 0 ||
-        study->infeasible != 0 || study->abandoned != 0 || study->stopped != 0)
+        study->infeasible != 0 || study->abandoned != 0 || study->stopped != 0 || study->retracted != 0)
         return import_bad(err, "", "the trials' states are not those that the header counts");
     for (size_t i = 0; i < reader->trials_len; i++)
         count_trial(study, (enum trial_state)reader->trials[i].state, 1);

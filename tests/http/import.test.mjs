@@ -152,6 +152,83 @@ async function withRows() {
     return { id, file, other: npy([...rows].reverse()) };
 }
 
+// Results that were wrong in every way, and words about trials.
+async function corrected() {
+    const { id } = await api.study({ name: 'corrected', space, algorithm: { name: 'gp' }, seed: 3, budget: { trials: 40 } });
+    const path = `/v1/studies/${id}`, at = (number, verb = '') => `${path}/trials/${number}${verb}`;
+    const point = (x) => ({ x, kind: 'a' });
+    await api.post(`${path}/observe`, { observations: [3, 1, 2, 5, 4, 6].map((value, i) => ({ point: point(i / 4), value, external_id: `e${i}` })) });
+    await api.post(at(1, '/correct'), { value: 9, stddev: 0.5, reason: 'a wrong unit' });
+    await api.post(at(1, '/correct'), { value: 8 });
+    await api.post(at(2, '/retract'), { reason: 'a broken sensor' });
+    await api.post(at(3, '/retract'), {});
+    await api.post(at(3, '/correct'), { value: -1 });
+    await api.post(at(4, '/correct'), { state: 'failed', reason: 'it had not ended' });
+    await api.post(at(5, '/correct'), { state: 'infeasible' });
+    for (let i = 0; i < 8; i++) {
+        const [trial] = (await api.post(`${path}/suggest`, { worker: 'w' })).trials;
+        await api.post(`${path}/observe`, i % 3 === 2 ? { trial: trial.number, state: 'failed' } : { trial: trial.number, value: trial.point.x ** 2 });
+    }
+    await api.post(`${path}/observe`, { trial: 9, value: 0.5 });
+    await api.post(at(7, '/retract'), {});
+    await api.expect(200, 'PATCH', at(8), { json: { labels: { gpu: 'a' }, metadata: { loss: [1, { deep: null }] }, notes: 'two\nlines',
+        artifacts: [{ name: 'weights', url: 'https://example.org/w' }], duration_seconds: 1.5 } });
+    await api.expect(200, 'PATCH', at(2), { json: { notes: 'of a retracted one' } });
+    await api.post(`${path}/import`, { id: 'elsewhere', trials: [{ number: 1, state: 'retracted', point: point(3), labels: { a: 'b' } },
+        { number: 2, state: 'completed', point: point(2), value: 7 }] });
+    await api.post(at(15, '/correct'), { value: 6.5 });
+    return id;
+}
+
+test('corrected, retracted and edited trials come back as they are, and the model with them', async () => {
+    const id = await corrected(), text = await exported(id), { status, json } = await put(text);
+    assert.equal(status, 201, JSON.stringify(json));
+    assert.deepEqual(essence(await exported(json.study)), essence(text));
+    const [here, there] = await Promise.all([id, json.study].map((one) => api.get(`/v1/studies/${one}`)));
+    assert.deepEqual(there.trials, here.trials);
+    assert.equal(here.trials.retracted, 2);
+    const all = await Promise.all([id, json.study].map((one) => api.get(`/v1/studies/${one}/trials?limit=100`)));
+    assert.deepEqual(all[1].trials, all[0].trials);
+    for (let i = 0; i < 4; i++) {
+        const next = await Promise.all([id, json.study].map((one) => api.post(`/v1/studies/${one}/suggest`, { worker: `n${i}` })));
+        assert.deepEqual(...next.map(({ trials: [{ number, point, model }] }) => [number, point, model?.mean, model?.stddev]));
+        for (const one of [id, json.study]) {
+            await api.post(`/v1/studies/${one}/trials/${8 + i}/correct`, { value: i / 9 });
+            await api.post(`/v1/studies/${one}/observe`, { trial: next[0].trials[0].number, value: i / 7 });
+        }
+    }
+    const counts = await Promise.all([id, json.study].map(async (one) => (await api.get(`/v1/studies/${one}`)).trials));
+    assert.deepEqual(counts[1], counts[0]);
+    for (const one of [id, json.study]) assert.deepEqual((await api.get(`/v1/studies/${one}/verify`)).different, []);
+});
+
+test('what a stranger says of corrections has to follow from the log', async () => {
+    const text = await exported(await corrected());
+    const trial = (all, number) => all.find((line) => line.trial?.number === number).trial;
+    const event = (all, kind, number) => all.filter((line) => line.event?.kind === kind && line.event.trial === number).at(-1).event;
+    const correction = (all, number) => all.filter((line) => line.correction?.trial === number).at(-1).correction;
+    const forged = {
+        'more retracted than there are': (all) => { all[0].header.study.retracted += 1; },
+        'none retracted': (all) => { all[0].header.study.retracted = 0; },
+        'a result of what was retracted': (all) => { Object.assign(trial(all, 2), { state: 'completed', value: 1, feasible: 1 });
+            Object.assign(all[0].header.study, { retracted: 1, completed: all[0].header.study.completed + 1 }); },
+        'retracted, and nobody did': (all) => { event(all, 'trial.retracted', 2).kind = 'trial.corrected'; },
+        'corrected to abandoned': (all) => { trial(all, 4).state = 'abandoned'; all[0].header.study.failed -= 1; all[0].header.study.abandoned += 1; },
+        'ended by a line of another trial': (all) => { trial(all, 2).ended = trial(all, 1).ended; },
+        'ended by its correction': (all) => { trial(all, 1).ended = event(all, 'trial.corrected', 1).revision; },
+        'never ended': (all) => { trial(all, 2).ended = 0; },
+        'what was, ended elsewhere': (all) => { correction(all, 1).ended -= 1; },
+        'what was, was something else': (all) => { Object.assign(correction(all, 4), { state: 'failed', value: null, stddev: null }); },
+        'no word on what was': (all) => { all.splice(all.findIndex((line) => line.correction), 1); },
+    };
+    await nothingIsLeft(async () => {
+        for (const [what, change] of Object.entries(forged)) {
+            const { status, json } = await put(forge(text, change));
+            assert.equal(status, 422, `${what}: ${JSON.stringify(json)}`);
+        }
+    });
+});
+
 test('a file that is not an export, or not all of one, is refused, with the line, and leaves nothing', async () => {
     const text = await exported(await busy()), lines = text.split('\n').slice(0, -1);
     const join = (...parts) => `${parts.flat().join('\n')}\n`;
