@@ -131,8 +131,7 @@ static enum status read_export(struct call *call, const struct spec *spec, const
     batch->read.len = json_array_size(trials);
     batch->source = input->id == NULL ? "" : input->id;
     batch->origin = (struct origin){.where = "/trials"};
-    return show_read_observations(call, spec,
-                                  &(struct show_list){.list = trials, .where = "/trials", .read = codec_import},
+    return show_read_observations(call, spec, &(struct show_list){.list = trials, .read = codec_import},
                                   &batch->read.items, err);
 }
 

@@ -129,6 +129,7 @@ static enum status read_observations(struct call *call, const json_t *list, stru
     TRY(show_read_observations(call, &request->spec, &SHOW_OBSERVATIONS(list), &items, err));
     request->observations = items;
     request->observations_len = json_array_size(list);
+    TRY(show_refuse_unread(call, items, request->observations_len, &(struct origin){.where = "/observations"}, err));
     for (size_t i = 0; i < request->observations_len; i++) {
         codec_read_path_item(path, "/observations", i);
         if (items[i].trial > 0)

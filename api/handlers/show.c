@@ -278,15 +278,38 @@ enum status show_read_fixed(struct call *call, const struct spec *spec, const js
 enum status show_read_observations(struct call *call, const struct spec *spec, const struct show_list *in,
                                    struct observation **items, struct error *err)
 {
-    size_t len = json_array_size(in->list);
-    char   path[CODEC_PATH_MAX];
+    size_t len = json_array_size(in->list), unread = 0;
     *items = ARENA_NEW(&call->arena, struct observation, len + 1);
     if (*items == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < len; i++) {
-        codec_read_path_item(path, in->where, i);
-        TRY(keep(call, in->read(spec, json_array_get(in->list, i), path, &call->arena, &(*items)[i], err), err));
+        struct error own;
+        enum status  status = in->read(spec, json_array_get(in->list, i), "", &call->arena, &(*items)[i], &own);
+        if (status == STATUS_INVALID)
+            TRY(observation_keep_unread(&(*items)[i], &unread, &own, &call->arena, err));
+        else if (status != STATUS_OK)
+            return *err = own, status;
     }
+    return STATUS_OK;
+}
+
+static struct error placed(const struct origin *origin, size_t item, const struct error *own)
+{
+    struct error problem = *own;
+    size_t       index = origin->indexes == NULL ? item : origin->indexes[item];
+    if (origin->where[0] != '\0')
+        snprintf(problem.path, sizeof problem.path, "%s/%zu%.90s", origin->where, index, own->path);
+    return problem;
+}
+
+enum status show_refuse_unread(struct call *call, const struct observation *items, size_t len,
+                               const struct origin *origin, struct error *err)
+{
+    for (size_t i = 0; i < len; i++)
+        if (items[i].unread != NULL) {
+            const struct error problem = placed(origin, i, items[i].unread);
+            problems_add(&call->problems, &problem);
+        }
     return problems_first(&call->problems, err);
 }
 
@@ -296,11 +319,7 @@ enum status show_observe(struct call *call, const struct observation *items, siz
     const struct observe_request request = {.items = items, .len = len, .in_batch = origin->where[0] != '\0'};
     enum status                  status = trial_observe(call->app, &call->caller, call->params[0], &request, out, err);
     for (size_t i = 0; status != STATUS_OK && i < out->errors_len; i++) {
-        struct item_error *refused = &out->errors[i];
-        struct error       problem = refused->error;
-        size_t             index = origin->indexes == NULL ? refused->item : origin->indexes[refused->item];
-        if (origin->where[0] != '\0')
-            snprintf(problem.path, sizeof problem.path, "%s/%zu%.90s", origin->where, index, refused->error.path);
+        const struct error problem = placed(origin, out->errors[i].item, &out->errors[i].error);
         problems_add(&call->problems, &problem);
         if (i == 0 && err != NULL)
             *err = problem;

@@ -82,17 +82,17 @@ MUST_CHECK enum status show_read_sites(struct call *call, const struct spec *spe
 MUST_CHECK enum status show_read_fixed(struct call *call, const struct spec *spec, const json_t *json,
                                        const double **fixed, struct error *err);
 
-/* An array of observations, or of the trials of an export, every problem collected. */
+/* An array of observations, or of the trials of an export.  What cannot be read is kept as such, for show_observe, which
+ * refuses it with what does not fit the study, or for show_refuse_unread. */
 struct show_list {
     const json_t *list;
-    const char   *where;
     enum status (*read)(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,
                         struct observation *out, struct error *err);
 };
-#define SHOW_OBSERVATIONS(json)                                             \
-    (struct show_list)                                                      \
-    {                                                                       \
-        .list = (json), .where = "/observations", .read = codec_observation \
+#define SHOW_OBSERVATIONS(json)                   \
+    (struct show_list)                            \
+    {                                             \
+        .list = (json), .read = codec_observation \
     }
 MUST_CHECK enum status show_read_observations(struct call *call, const struct spec *spec, const struct show_list *in,
                                               struct observation **items, struct error *err);
@@ -105,6 +105,8 @@ struct origin {
     const char   *where;
     const size_t *indexes;
 };
+MUST_CHECK enum status show_refuse_unread(struct call *call, const struct observation *items, size_t len,
+                                          const struct origin *origin, struct error *err);
 /* trial_observe; what it refused becomes the call's problems. */
 MUST_CHECK enum status show_observe(struct call *call, const struct observation *items, size_t len,
                                     const struct origin *origin, struct observe_reply *out, struct error *err);

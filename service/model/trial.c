@@ -53,3 +53,18 @@ struct observation observation_none(void)
 {
     return (struct observation){.row = -1, TRIAL_NUMBERS(UNSAID)};
 }
+
+enum status observation_keep_unread(struct observation *item, size_t *len, const struct error *why, struct arena *arena,
+                                    struct error *err)
+{
+    static const struct error more = {.status = STATUS_INVALID, .code = "bad_combination", .text = "is one of many"};
+    struct error             *copy = *len < OBSERVATIONS_UNREAD_MAX ? ARENA_NEW(arena, struct error, 1) : NULL;
+    if (copy == NULL && *len < OBSERVATIONS_UNREAD_MAX)
+        return error_no_memory(err);
+    if (copy != NULL)
+        *copy = *why;
+    ++*len;
+    *item = observation_none();
+    item->unread = copy != NULL ? copy : &more;
+    return STATUS_OK;
+}

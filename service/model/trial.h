@@ -89,10 +89,12 @@ bool outcome_of_state(const char *state, enum outcome *out);
 
 enum { TRIAL_WORKER_MAX = 128 }; /* characters */
 struct observation {
-    int64_t       trial; /* 0: by point or by candidate */
-    int64_t       lease; /* under which the trial was held; 0: not said */
-    const double *point; /* or NULL */
-    int64_t       row;   /* or -1 */
+    const struct error
+                 *unread; /* what is wrong with it, so that it says nothing else; path: relative to it.  Or NULL */
+    int64_t       trial;  /* 0: by point or by candidate */
+    int64_t       lease;  /* under which the trial was held; 0: not said */
+    const double *point;  /* or NULL */
+    int64_t       row;    /* or -1 */
     enum outcome  outcome;
     TRIAL_NUMBERS(TRIAL_NUMBER) /* value and stddev of the first objective */
     TRIAL_TEXTS(TRIAL_TEXT)
@@ -131,6 +133,10 @@ bool trial_says(const struct trial_member *member, const void *at);
 /* Without a point or anything that is said of it. */
 struct trial       trial_none(void);
 struct observation observation_none(void);
+/* The item is none but why; *len counts such items, of which as many as a reply lists keep why. */
+enum { OBSERVATIONS_UNREAD_MAX = 100 };
+MUST_CHECK enum status observation_keep_unread(struct observation *item, size_t *len, const struct error *why,
+                                               struct arena *arena, struct error *err);
 
 /* Which trial, and under which lease its worker holds it (0: not said; then it must never have been taken over). */
 struct held_trial {

@@ -282,6 +282,21 @@ static enum status import_one(struct db_conn *conn, struct batch *batch, const s
 
 /* ---- all of them ---- */
 
+/* One that could not be read is refused with the others that are; in a graph those behind it start from where it went. */
+static enum status take_one(struct db_conn *conn, struct batch *batch, const struct observation *item,
+                            bool follows_unread, struct error *err)
+{
+    bool is_graph = batch->task.study.spec.space.kind == SPACE_GRAPH;
+    if (item->unread != NULL) {
+        *err = *item->unread;
+        return item->unread->status;
+    }
+    if (is_graph && follows_unread)
+        return STATUS_OK;
+    return batch->task.caller->import_source != NULL && item->trial == 0 ? import_one(conn, batch, item, err)
+                                                                         : observe_one(conn, batch, item, err);
+}
+
 /* A refused item does not hide what is wrong with the others. */
 static bool is_refusal(enum status status)
 {
@@ -300,12 +315,12 @@ static void keep_error(struct batch *batch, size_t item, const struct error *own
 static enum status observe_all(struct db_conn *conn, struct batch *batch, struct error *err)
 {
     enum status first = STATUS_OK;
+    bool        has_unread = false;
     for (size_t i = 0; i < batch->request->len; i++) {
-        struct error      own;
-        struct arena_mark mark = arena_mark(batch->task.caller->arena);
-        bool              is_import = batch->task.caller->import_source != NULL && batch->request->items[i].trial == 0;
-        enum status       status = is_import ? import_one(conn, batch, &batch->request->items[i], &own)
-                                             : observe_one(conn, batch, &batch->request->items[i], &own);
+        struct error              own;
+        struct arena_mark         mark = arena_mark(batch->task.caller->arena);
+        const struct observation *item = &batch->request->items[i];
+        enum status               status = take_one(conn, batch, item, has_unread, &own);
         arena_release(batch->task.caller->arena, mark);
         if (status == STATUS_OK)
             continue;
@@ -314,6 +329,7 @@ static enum status observe_all(struct db_conn *conn, struct batch *batch, struct
         if (!is_refusal(status))
             return status;
         keep_error(batch, i, &own);
+        has_unread |= item->unread != NULL;
         if (first == STATUS_OK && err != NULL) {
             *err = own;
             if (batch->request->in_batch)

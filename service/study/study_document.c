@@ -116,7 +116,7 @@ enum status study_document_identify(const struct spec *spec, const char *source,
         return error_no_memory(err);
     for (size_t i = 0; i < len; i++) {
         struct observation *item = &items[i];
-        if (item->external_id != NULL || item->trial > 0)
+        if (item->unread != NULL || item->external_id != NULL || item->trial > 0)
             continue;
         if (source[0] != '\0' && item->number > 0) {
             item->external_id = text_format(arena, "%.100s/%lld", source, (long long)item->number);

@@ -383,14 +383,22 @@ static enum status read_line(const struct csv_table *table, size_t row, const st
 static enum status read_table(const struct csv_table *table, struct line *line, struct observations *out)
 {
     struct column *columns = ARENA_NEW(line->arena, struct column, table->columns + 1);
+    size_t         unread = 0;
     out->items = ARENA_NEW(line->arena, struct observation, table->rows + 1);
     if (columns == NULL || out->items == NULL)
         return error_no_memory(line->err);
     TRY(read_header(table, line, columns));
     for (size_t row = 0; row < table->rows; row++) {
-        line->out = &out->items[row];
-        TRY(read_line(table, row, columns, line));
-        out->len++;
+        struct observation *item = line->out = &out->items[out->len++];
+        enum status         status = read_line(table, row, columns, line);
+        if (status != STATUS_INVALID && status != STATUS_OK)
+            return status;
+        if (status == STATUS_OK)
+            continue;
+        struct error why = *line->err;
+        why.path[0] = '\0'; // the line is known
+        TRY(observation_keep_unread(item, &unread, &why, line->arena, line->err));
+        item->line = line->number;
     }
     return STATUS_OK;
 }

@@ -157,6 +157,31 @@ test('a batch is taken as a whole or not at all, and every wrong item is named',
     assert.deepEqual([reply.accepted, reply.duplicates, reply.best], [2, 1, { trial: 2, value: -0.5 }]);
 });
 
+test('what cannot be read and what does not fit the study are listed together, in the order of the items', async () => {
+    const { id } = await api.study(), path = `/v1/studies/${id}`;
+    await suggest(id, { count: 2 });
+    await observe(id, { trial: 2, value: 5 });
+    const places = (problem) => problem.errors.map((e) => e.pointer);
+    const mixed = [{ trial: 17, value: 1 }, { trial: 1, value: 'x' }, { trial: 2, value: 6 }, { trial: 1, value: 1 }, { point: { x: 77 }, value: 1 },
+        { trial: 1, value: 2 }, { point: { x: 0.5 }, value: 1 }];
+    const problem = await api.refused(id, [404, 'trial_not_found'], 'POST', `${path}/observe`, { json: { observations: mixed } });
+    assert.deepEqual(places(problem), ['/observations/0/trial', '/observations/1/value', '/observations/2/trial', '/observations/4/point/x', '/observations/5/trial']);
+    const turned = await api.refused(id, 422, 'POST', `${path}/observe`, { json: { observations: [...mixed].reverse() } });
+    assert.equal(turned.errors.length, 5);
+    const known = { trial: undefined, point: { x: 0.5 }, value: 1, external_id: 'e' };
+    await observe(id, known);
+    const imported = await api.refused(id, 422, 'POST', `${path}/import`, { json: { observations: [{ ...known, stddev: -1 }, { ...known, value: 2 }, known, { ...known, point: {} }] } });
+    assert.deepEqual(places(imported), ['/observations/0/stddev', '/observations/1/trial', '/observations/3/point/x']);
+    const trials = await api.refused(id, 409, 'POST', `${path}/import`, { json: { id: 'other', trials: [{ ...known, state: 'completed', value: 2 }, { state: 'completed', point: { x: 'far' }, value: 1 }] } });
+    assert.deepEqual(places(trials), ['/trials/0/trial', '/trials/1/point/x']);
+    const table = await api.refused(id, 422, 'POST', `${path}/import`, { body: 'x,value,external_id\n99,1,a\n0.5,2,e\n0.25,1,f\n0.1,much,g\n', type: 'text/csv' });
+    assert.deepEqual(places(table), ['/lines/2', '/lines/3/trial', '/lines/5']);
+    const many = [...Array.from({ length: 60 }, () => ({ trial: 17, value: 1 })), ...Array.from({ length: 200 }, () => ({ trial: 17 }))];
+    assert.equal((await api.refused(id, 404, 'POST', `${path}/observe`, { json: { observations: many } })).errors.length, 100);
+    const { errors } = await api.expect(422, 'POST', '/v1/suggest', { json: { metrics, space: plain, observations: [{ point: { x: 0 }, value: 'a' }, { point: {}, value: 1 }] } });
+    assert.deepEqual(errors.map((e) => e.pointer), ['/observations/0/value', '/observations/1/point/x']);
+});
+
 test('ten thousand observations in one request, and not one more', async () => {
     const { id } = await api.study();
     const many = (n) => ({ observations: Array.from({ length: n }, (_, i) => ({ point: { x: (i % 700) / 100 - 3 }, value: i * 0.125, external_id: `r${i}` })) });

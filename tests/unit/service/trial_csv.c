@@ -35,7 +35,14 @@ static enum status import(struct import *work, const char *spec, const char *tex
     work->err = (struct error){0};
     arena_init(&work->arena, ARENA_BYTES);
     CU_ASSERT_EQUAL_FATAL(codec_spec_parse(spec, &work->arena, &work->spec, &work->err), STATUS_OK);
-    return import_csv(&work->spec, text, strlen(text), &work->arena, &work->read, &work->err);
+    enum status status = import_csv(&work->spec, text, strlen(text), &work->arena, &work->read, &work->err);
+    for (size_t i = 0; status == STATUS_OK && i < work->read.len; i++)
+        if (work->read.items[i].unread != NULL) {
+            work->err = *work->read.items[i].unread;
+            (void)snprintf(work->err.path, sizeof work->err.path, "/lines/%zu", work->read.items[i].line);
+            status = STATUS_INVALID;
+        }
+    return status;
 }
 
 #define HEADER "lr,parameter:value,o,value"
