@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- rows ---- */
@@ -191,4 +192,14 @@ enum status db_exec(struct db_conn *conn, int64_t *changes, struct error *err, e
         *changes = conn->driver->changes(conn->handle);
     conn->driver->reset(statement);
     return status;
+}
+
+enum status conn_witness(struct db_conn *conn, struct witness *out, struct error *err)
+{
+    struct db_rows            rows = db_query(conn, NULL, err, SQL_WITNESS_GET, BIND_NONE);
+    const struct row_witness *row = db_next(&rows) ? row_witness(&rows) : NULL;
+    *out = (struct witness){.counter = row != NULL ? row->counter : 0};
+    if (row != NULL)
+        snprintf(out->store, sizeof out->store, "%s", row->store);
+    return db_done(&rows);
 }

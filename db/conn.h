@@ -4,6 +4,7 @@
 
 #include "db/db.h"
 #include "db/driver.h"
+#include "db/witness.h"
 
 struct db_conn {
     const struct driver *driver;
@@ -18,5 +19,7 @@ void                   conn_close(struct db_conn *conn);
 MUST_CHECK enum status conn_execute(struct db_conn *conn, const char *text, struct error *err);
 /* The statement, prepared. */
 MUST_CHECK enum status conn_statement(struct db_conn *conn, enum sql sql, void **statement, struct error *err);
+/* How far the store has come, as it says itself. */
+MUST_CHECK enum status conn_witness(struct db_conn *conn, struct witness *out, struct error *err);
 
 #endif

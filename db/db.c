@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
     BATCH_MAX = 512,
@@ -23,7 +24,8 @@ enum {
     SCRUB_MS = 50,
     TELL_SECONDS = 60,
     UPKEEP_JOBS = 500,
-    JOURNAL_BYTES = 4 << 20
+    JOURNAL_BYTES = 4 << 20,
+    EXIT_WITNESS = 70
 };
 
 struct job {
@@ -70,6 +72,11 @@ struct db {
     double         scrub_from;
     struct telling checkpoint_told, upkeep_told;
     struct telling damage_told; /* under mutex */
+    struct witness witness;     /* what is witnessed; of the writer thread, as the next */
+    char           store[WITNESS_STORE_BYTES];
+    int64_t        counter;
+    char          *folder;
+    bool           is_hasty, is_rolled_back;
 };
 
 static double seconds(void)
@@ -106,9 +113,34 @@ static enum status run_one(struct db_conn *conn, struct job *job, bool *is_lost,
     return error_set(err, STATUS_INTERNAL, "store_error", "", "cannot roll back: %s", why.text);
 }
 
-/* Runs the jobs of a batch in one transaction.  On a failure of the whole, every job gets it. */
-static enum status run_batch(struct db_conn *conn, struct job *jobs, struct error *err)
+static enum status witness(struct db *db, int64_t counter, struct error *err)
 {
+    db->witness.counter = counter;
+    memcpy(db->witness.store, db->store, sizeof db->store);
+    return witness_write(db->folder, &db->witness, db->is_hasty, err);
+}
+
+/* What must not be forgotten is witnessed before anybody hears of it, and after it is in the store: what is cut off between
+ * the two is caught up with at the next start.  A store that was rolled back stays behind its witness. */
+static enum status commit(struct db *db, struct error *err)
+{
+    struct witness own;
+    struct error   why;
+    TRY(conn_witness(&db->writer, &own, err));
+    TRY(conn_execute(&db->writer, "COMMIT", err));
+    if (own.counter == db->counter)
+        return STATUS_OK;
+    db->counter = own.counter;
+    if (witness(db, own.counter > db->witness.counter ? own.counter : db->witness.counter + 1, &why) == STATUS_OK)
+        return STATUS_OK;
+    fprintf(stderr, "gnomon: %s; stopping\n", why.text);
+    _exit(EXIT_WITNESS);
+}
+
+/* Runs the jobs of a batch in one transaction.  On a failure of the whole, every job gets it. */
+static enum status run_batch(struct db *db, struct job *jobs, struct error *err)
+{
+    struct db_conn *conn = &db->writer;
     roll_back(conn); // what could not be rolled back when it failed
     TRY(conn->driver->begin(conn->handle, DRIVER_READ_WRITE, err));
     for (struct job *job = jobs; job != NULL; job = job->next) {
@@ -122,7 +154,7 @@ static enum status run_batch(struct db_conn *conn, struct job *jobs, struct erro
             return job->status == STATUS_OK ? STATUS_INTERNAL : job->status;
         }
     }
-    return conn_execute(conn, "COMMIT", err);
+    return commit(db, err);
 }
 
 static void fail_all(struct db_conn *conn, struct job *jobs, enum status status, const struct error *why)
@@ -214,10 +246,8 @@ static bool is_checkpoint_due(const struct db *db)
 static enum status upkeep_once(struct db *db, db_upkeep_fn fn, void *arg, bool was_busy, bool *more, struct error *err)
 {
     TRY(db->driver->begin(db->writer.handle, DRIVER_READ_WRITE, err));
-    enum status status = fn(&db->writer, arg, was_busy, more, err);
-    if (status == STATUS_OK)
-        status = conn_execute(&db->writer, "COMMIT", err);
-    return status;
+    TRY(fn(&db->writer, arg, was_busy, more, err));
+    return commit(db, err);
 }
 
 /* Without the mutex, too.  What fails is tried again the next time; what it was for can wait. */
@@ -298,7 +328,7 @@ static void *writer_main(void *arg)
         pthread_mutex_unlock(&db->mutex);
         struct error err = {.status = STATUS_OK};
         double       start = seconds();
-        enum status  status = run_batch(&db->writer, jobs, &err);
+        enum status  status = run_batch(db, jobs, &err);
         if (status != STATUS_OK)
             fail_all(&db->writer, jobs, status, &err);
         double spent = seconds() - start;
@@ -387,6 +417,21 @@ enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err)
 
 /* ---- opening ---- */
 
+/* Whether the store is the one that was witnessed, and has come as far.  One that has counted nothing is witnessed from now on. */
+static enum status compare_witness(struct db *db, struct error *err)
+{
+    struct witness own;
+    TRY(conn_witness(&db->writer, &own, err));
+    TRY(witness_read(db->folder, &db->witness, err));
+    memcpy(db->store, own.store, sizeof own.store);
+    db->counter = own.counter;
+    db->is_rolled_back = witness_is_ahead(&db->witness, &own);
+    if (db->is_rolled_back && db->witness.counter <= own.counter)
+        db->witness.counter = own.counter + 1;
+    bool is_same = db->witness.counter == own.counter && db->witness.store[0] != '\0';
+    return db->is_rolled_back || is_same ? STATUS_OK : witness(db, own.counter, err);
+}
+
 static enum status open_all(struct db *db, const struct db_options *options, struct error *err)
 {
     const char *folder = options->folder;
@@ -396,6 +441,7 @@ static enum status open_all(struct db *db, const struct db_options *options, str
     db->driver->journal_watch(db->writer.handle, &db->journal_bytes);
     if (db->schema.found < db->schema.needed)
         TRY(db->driver->migrate(db->writer.handle, folder, &db_migrations, &db->schema, err));
+    TRY(compare_witness(db, err));
     for (size_t i = 0; i < options->readers && i < READERS_MAX; i++) {
         TRY(conn_open(&db->readers[i], db->driver, folder, DRIVER_READ_ONLY, options->synchronous, err));
         db->readers_len = i + 1;
@@ -421,6 +467,7 @@ static void release(struct db *db)
     pthread_cond_destroy(&db->work);
     pthread_cond_destroy(&db->reader_free);
     pthread_mutex_destroy(&db->mutex);
+    free(db->folder);
     free(db);
 }
 
@@ -433,6 +480,8 @@ enum status db_open(const struct db_options *options, struct db **out, struct er
     db->driver = &driver_sqlite;
     db->claim = -1;
     db->log = options->log;
+    db->folder = strdup(options->folder);
+    db->is_hasty = strcmp(options->synchronous, "OFF") == 0;
     db->upkeep_at = seconds();
     pthread_mutex_init(&db->mutex, NULL);
     pthread_condattr_t attributes;
@@ -441,7 +490,7 @@ enum status db_open(const struct db_options *options, struct db **out, struct er
     pthread_cond_init(&db->work, &attributes);
     pthread_condattr_destroy(&attributes);
     pthread_cond_init(&db->reader_free, NULL);
-    enum status status = open_all(db, options, err);
+    enum status status = db->folder == NULL ? error_no_memory(err) : open_all(db, options, err);
     if (status != STATUS_OK) {
         release(db);
         return status;
@@ -492,6 +541,16 @@ void db_stats(struct db *db, struct db_stats *stats)
 enum status db_inspect(const char *folder, struct db_schema *schema, struct error *err)
 {
     return driver_sqlite.inspect(folder, &db_migrations, schema, err);
+}
+
+bool db_is_rolled_back(const struct db *db)
+{
+    return db->is_rolled_back;
+}
+
+int64_t db_witnessed(const struct db *db)
+{
+    return db->witness.counter;
 }
 
 const struct db_schema *db_schema(const struct db *db)

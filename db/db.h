@@ -19,7 +19,7 @@ struct db;
 struct db_conn; /* one connection: a reader's, or the writer's inside db_transact */
 
 struct db_options {
-    const char *folder;      /* holds gnomon.db, its lock and journal; created with mode 0700 */
+    const char *folder;      /* holds gnomon.db, its lock, journal and witness; created with mode 0700 */
     const char *synchronous; /* "FULL"; "OFF" only for measurements */
     size_t      readers;     /* how many may read at once */
     void (*log)(const char *what, const struct error *why); /* of what no caller sees; why NULL: well again.  Or NULL */
@@ -41,6 +41,11 @@ MUST_CHECK enum status db_inspect(const char *folder, struct db_schema *schema, 
 MUST_CHECK enum status db_open(const struct db_options *options, struct db **out, struct error *err);
 /* As it was found when the store was opened: since then it is the needed one. */
 const struct db_schema *db_schema(const struct db *db);
+/* An older copy is in the place of the store, or one of another store, or the file is gone that says how far the store had
+ * come (db/witness.h).  It stays so until a transaction advances the counter (SQL_WITNESS_ADVANCE) beyond db_witnessed, and
+ * the store is opened again. */
+bool    db_is_rolled_back(const struct db *db);
+int64_t db_witnessed(const struct db *db);
 /* What was deleted leaves the journal too: it is emptied into the database, where deleting overwrites, after this batch or
  * as soon as readers let it.  Does not wait. */
 void db_scrub(struct db *db);
@@ -49,7 +54,7 @@ void db_close(struct db *db);
 
 /* Runs fn on the writer, in a savepoint of the batch's transaction, and returns when the batch is durable.
  * fn's failure rolls back its own work only.  Errors: fn's; FULL, BUSY (queue full), INTERNAL.
- * After a failed fsync, of whatever file, the process exits with status 70: what was acknowledged is on the disk,
+ * After a failed fsync, of whatever file, and when the witness cannot be written, the process exits with status 70: what was acknowledged is on the disk,
  * nothing else is known. */
 typedef enum status (*db_fn)(struct db_conn *conn, void *arg, struct error *err);
 MUST_CHECK enum status db_transact(struct db *db, db_fn fn, void *arg, struct error *err);

@@ -10,28 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BUSY_MS = 5000, LENGTH_MAX = 64 << 20, FRAME_BYTES = 4096 + 24 };
-
-static enum status configure(sqlite3 *handle, enum driver_mode mode, const char *synchronous, struct error *err)
-{
-    static const int off[] = {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_DQS_DML, SQLITE_DBCONFIG_DQS_DDL,
-                              SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION};
-    for (size_t i = 0; i < sizeof off / sizeof *off; i++)
-        sqlite3_db_config(handle, off[i], 0, NULL);
-    sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, LENGTH_MAX);
-    sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
-    sqlite3_busy_timeout(handle, BUSY_MS);
-    TRY(lite_pragma(handle, "mmap_size", "0", "0", err));
-    TRY(lite_pragma(handle, "temp_store", "2", "2", err));
-    TRY(lite_pragma(handle, "cell_size_check", "1", "1", err));
-    if (mode == DRIVER_READ_ONLY)
-        return lite_pragma(handle, "query_only", "1", "1", err);
-    TRY(lite_pragma(handle, "journal_mode", "WAL", "wal", err));
-    TRY(lite_pragma(handle, "synchronous", synchronous, strcmp(synchronous, "OFF") == 0 ? "0" : "2", err));
-    TRY(lite_pragma(handle, "secure_delete", "1", "1", err));
-    return lite_pragma(handle, "foreign_keys", "1", "1", err);
-}
+enum { FRAME_BYTES = 4096 + 24 };
 
 static enum status lite_open(const char *folder, enum driver_mode mode, const char *synchronous, void **out,
                              struct error *err)
@@ -43,7 +22,8 @@ static enum status lite_open(const char *folder, enum driver_mode mode, const ch
                 (mode == DRIVER_READ_ONLY ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     errno = 0;
     int         code = sqlite3_open_v2(path, &handle, flags, NULL);
-    enum status status = code == SQLITE_OK ? configure(handle, mode, synchronous, err) : lite_fail(handle, code, err);
+    enum status status =
+        code == SQLITE_OK ? lite_configure(handle, mode, synchronous, err) : lite_fail(handle, code, err);
     if (status != STATUS_OK) {
         sqlite3_close(handle);
         return status;
@@ -161,7 +141,7 @@ static enum status lite_checkpoint(void *handle, bool truncate, int64_t *bytes, 
     sqlite3_busy_timeout(handle, 0); // never wait for a reader
     errno = 0;
     int code = sqlite3_wal_checkpoint_v2(handle, NULL, mode, &frames, &done);
-    sqlite3_busy_timeout(handle, BUSY_MS);
+    sqlite3_busy_timeout(handle, LITE_BUSY_MS);
     bool is_good = code == SQLITE_OK || (code & 0xff) == SQLITE_BUSY;
     if (is_good)
         *bytes = frames > 0 ? (int64_t)frames * FRAME_BYTES : 0;
@@ -172,6 +152,7 @@ const struct driver driver_sqlite = {
     .name = "sqlite",
     .claim = lite_claim,
     .release = lite_release,
+    .sync_folder = lite_sync_folder,
     .inspect = lite_inspect,
     .migrate = lite_migrate,
     .open = lite_open,
@@ -188,4 +169,8 @@ const struct driver driver_sqlite = {
     .in_transaction = lite_in_transaction,
     .journal_watch = lite_journal_watch,
     .checkpoint = lite_checkpoint,
+    .look = lite_look,
+    .copy = lite_copy,
+    .examine = lite_examine,
+    .compact = lite_compact,
 };

@@ -1,5 +1,6 @@
-/* What the files of the SQLite driver share, and nothing else includes: failures (db_sqlite_error.c), the store as files
- * in a folder (db_sqlite_store.c), connections (db_sqlite.c). */
+/* What the files of the SQLite driver share, and nothing else includes: failures (db_sqlite_error.c), a file of it
+ * (db_sqlite_file.c), the store as files in a folder (db_sqlite_store.c), a store as a whole (db_sqlite_whole.c), connections
+ * (db_sqlite.c). */
 #ifndef GNOMON_DB_DB_SQLITE_H
 #define GNOMON_DB_DB_SQLITE_H
 
@@ -7,7 +8,7 @@
 
 #include <sqlite3.h>
 
-enum { LITE_PATH_BYTES = 4096 };
+enum { LITE_PATH_BYTES = 4096, LITE_BUSY_MS = 5000 };
 
 /* The error that belongs to a code of SQLite.  It ends the process after a failed fsync. */
 enum status            lite_fail(sqlite3 *handle, int code, struct error *err);
@@ -17,6 +18,19 @@ MUST_CHECK enum status lite_pragma(sqlite3 *handle, const char *name, const char
                                    struct error *err);
 /* The path of a file of the folder, without links: the folder may well lie behind one. */
 MUST_CHECK enum status lite_path(const char *folder, const char *name, char path[LITE_PATH_BYTES], struct error *err);
+/* Of a file of that name and suffix; -1: there is none. */
+int64_t                lite_bytes_of(const char *path, const char *suffix);
+MUST_CHECK enum status lite_sync_folder(const char *folder, struct error *err);
+/* What the query's only row begins with; 0 without a row. */
+MUST_CHECK enum status lite_read_int(sqlite3 *handle, const char *text, int *out, struct error *err);
+MUST_CHECK enum status lite_read_version(sqlite3 *handle, const struct migrations *all, int *version,
+                                         struct error *err);
+MUST_CHECK enum status lite_configure(sqlite3 *handle, enum driver_mode mode, const char *synchronous,
+                                      struct error *err);
+/* is_still: nobody changes it.  Then, after a clean end, there is the database alone, and nothing is made beside it.  A
+ * write-ahead log can be read without writing to either file; what a rollback journal has must be put back first, as any
+ * program that opens it would.  *out is to be closed in any case. */
+MUST_CHECK enum status lite_open_to_look(const char *path, bool is_still, sqlite3 **out, struct error *err);
 
 /* Members of the record. */
 MUST_CHECK enum status lite_claim(const char *folder, int *claim, struct error *err);
@@ -25,5 +39,10 @@ MUST_CHECK enum status lite_inspect(const char *folder, const struct migrations 
                                     struct error *err);
 MUST_CHECK enum status lite_migrate(void *handle, const char *folder, const struct migrations *all,
                                     const struct db_schema *schema, struct error *err);
+MUST_CHECK enum status lite_look(const char *path, const struct migrations *all, struct driver_look *out,
+                                 struct error *err);
+MUST_CHECK enum status lite_copy(void *handle, const char *path, struct error *err);
+MUST_CHECK enum status lite_examine(void *handle, driver_say *say, void *arg, struct error *err);
+MUST_CHECK enum status lite_compact(void *handle, const char *folder, struct error *err);
 
 #endif

@@ -31,7 +31,7 @@ enum status lite_path(const char *folder, const char *name, char path[LITE_PATH_
 
 /* So that a new name in it is there after a power loss.  Not every file system can do that for a folder (EINVAL), and
  * not every folder that we may write in may be opened (EACCES). */
-static enum status sync_folder(const char *folder, struct error *err)
+enum status lite_sync_folder(const char *folder, struct error *err)
 {
     int  fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool is_good = fd >= 0 ? fsync(fd) == 0 || errno == EINVAL : errno == EACCES;
@@ -53,7 +53,7 @@ static enum status make_folder(const char *folder, struct error *err)
                    ? STATUS_OK
                    : error_set(err, STATUS_INVALID, "path", "", "cannot make %.150s: %s", folder, strerror(errno));
     snprintf(parent, sizeof parent, "%s/..", folder);
-    enum status status = sync_folder(parent, err);
+    enum status status = lite_sync_folder(parent, err);
     if (status != STATUS_OK)
         rmdir(folder); // the next start tries again
     return status;
@@ -83,7 +83,7 @@ void lite_release(int claim)
 
 /* ---- the schema ---- */
 
-static enum status read_int(sqlite3 *handle, const char *text, int *out, struct error *err)
+enum status lite_read_int(sqlite3 *handle, const char *text, int *out, struct error *err)
 {
     sqlite3_stmt *statement = NULL;
     errno = 0;
@@ -170,12 +170,12 @@ static enum status check_schema(sqlite3 *handle, const struct migrations *all, i
     return status;
 }
 
-static enum status read_version(sqlite3 *handle, const struct migrations *all, int *version, struct error *err)
+enum status lite_read_version(sqlite3 *handle, const struct migrations *all, int *version, struct error *err)
 {
     int owner, objects;
-    TRY(read_int(handle, "PRAGMA user_version", version, err));
-    TRY(read_int(handle, "PRAGMA application_id", &owner, err));
-    TRY(read_int(handle, "SELECT count(*) FROM sqlite_schema", &objects, err));
+    TRY(lite_read_int(handle, "PRAGMA user_version", version, err));
+    TRY(lite_read_int(handle, "PRAGMA application_id", &owner, err));
+    TRY(lite_read_int(handle, "SELECT count(*) FROM sqlite_schema", &objects, err));
     if (*version == 0 && owner == 0 && objects == 0)
         return STATUS_OK;
     if (*version <= 0 || owner != APPLICATION_ID)
@@ -188,48 +188,14 @@ static enum status read_version(sqlite3 *handle, const struct migrations *all, i
     return check_schema(handle, all, *version, err);
 }
 
-/* -1: there is none. */
-static int64_t bytes_of(const char *path, const char *suffix)
-{
-    char        name[LITE_PATH_BYTES + 16];
-    struct stat own;
-    snprintf(name, sizeof name, "%s%s", path, suffix);
-    return stat(name, &own) == 0 ? (int64_t)own.st_size : -1;
-}
-
-/* A path as SQLite reads it in a URI, so that immutable can be said: nothing is made beside the file. */
-static void write_uri(const char *path, char out[3 * LITE_PATH_BYTES + 32])
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-";
-    char             *end = out + sprintf(out, "file:");
-    for (; *path != '\0'; path++)
-        end += sprintf(end, strchr(plain, *path) != NULL ? "%c" : "%%%02x", (unsigned char)*path);
-    sprintf(end, "?immutable=1");
-}
-
-/* After a clean end there is the database alone.  A write-ahead log can be read without writing to either file; what a
- * rollback journal has must be put back first, as any program that opens it would. */
-static enum status open_to_look(const char *path, sqlite3 **out, struct error *err)
-{
-    char uri[3 * LITE_PATH_BYTES + 32];
-    bool has_log = bytes_of(path, "-wal") >= 0, has_journal = bytes_of(path, "-journal") > 0;
-    write_uri(path, uri);
-    errno = 0;
-    int code = sqlite3_open_v2(has_log || has_journal ? path : uri, out,
-                               SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_URI |
-                                   (has_journal ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY),
-                               NULL);
-    return code == SQLITE_OK ? STATUS_OK : lite_fail(*out, code, err);
-}
-
 static enum status look(const char *path, const struct migrations *all, int *version, struct error *err)
 {
     sqlite3    *handle = NULL;
-    enum status status = open_to_look(path, &handle, err);
+    enum status status = lite_open_to_look(path, true, &handle, err);
     if (status == STATUS_OK)
         status = lite_execute(handle, "BEGIN", err); // one state, whoever writes
     if (status == STATUS_OK)
-        status = read_version(handle, all, version, err);
+        status = lite_read_version(handle, all, version, err);
     sqlite3_close(handle);
     return status;
 }
@@ -250,8 +216,8 @@ enum status lite_inspect(const char *folder, const struct migrations *all, struc
     int         looks = 0;
     *schema = (struct db_schema){.needed = all->len};
     TRY(lite_path(folder, "gnomon.db", path, err));
-    if (bytes_of(path, "") <= 0) { // who was killed while making it leaves an empty one
-        if (bytes_of(path, "-wal") > 0)
+    if (lite_bytes_of(path, "") <= 0) { // who was killed while making it leaves an empty one
+        if (lite_bytes_of(path, "-wal") > 0)
             return error_set(
                 err, STATUS_INTERNAL, "store_corrupt", "",
                 "gnomon.db is missing or empty, but gnomon.db-wal is there: restore both, or move it away");
@@ -267,33 +233,6 @@ enum status lite_inspect(const char *folder, const struct migrations *all, struc
 }
 
 /* ---- to the next version ---- */
-
-/* The whole store, as it is now, in a new file that is its owner's alone, and on the disk. */
-static enum status copy_store(sqlite3 *handle, const char *path, struct error *err)
-{
-    sqlite3 *copy = NULL;
-    unlink(path); // left by one that was interrupted
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return error_set(err, errno == ENOSPC ? STATUS_FULL : STATUS_INVALID, errno == ENOSPC ? "disk_full" : "path",
-                         "", "cannot make %.120s: %s", path, strerror(errno));
-    close(fd);
-    errno = 0;
-    int code = sqlite3_open_v2(
-        path, &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE, NULL);
-    enum status status =
-        code == SQLITE_OK ? lite_pragma(copy, "journal_mode", "OFF", "off", err) : lite_fail(copy, code, err);
-    if (status == STATUS_OK)
-        status = lite_pragma(copy, "synchronous", "FULL", "2", err);
-    errno = 0;
-    sqlite3_backup *backup = status == STATUS_OK ? sqlite3_backup_init(copy, "main", handle, "main") : NULL;
-    if (backup != NULL)
-        sqlite3_backup_step(backup, -1); // its failure is that of the next line
-    if (status == STATUS_OK && (code = sqlite3_backup_finish(backup)) != SQLITE_OK)
-        status = lite_fail(copy, code, err);
-    sqlite3_close(copy);
-    return status;
-}
 
 static bool is_same_file(const char *first, const char *second)
 {
@@ -321,7 +260,7 @@ static enum status back_up(sqlite3 *handle, const char *folder, const char *name
     struct stat there;
     TRY(lite_path(folder, name, path, err));
     snprintf(part, sizeof part, "%s.part", path);
-    enum status status = copy_store(handle, part, err);
+    enum status status = lite_copy(handle, part, err);
     if (status == STATUS_OK && lstat(path, &there) != 0) {
         if (rename(part, path) != 0)
             status = error_set(err, STATUS_INTERNAL, "path", "", "cannot name %.120s: %s", path, strerror(errno));
@@ -330,13 +269,13 @@ static enum status back_up(sqlite3 *handle, const char *folder, const char *name
                            "%s is there already and is no copy of this store: move it away", name);
     }
     unlink(part);
-    return status == STATUS_OK ? sync_folder(folder, err) : status;
+    return status == STATUS_OK ? lite_sync_folder(folder, err) : status;
 }
 
 static enum status check_references(sqlite3 *handle, struct error *err)
 {
     int rows;
-    TRY(read_int(handle, "SELECT count(*) FROM pragma_foreign_key_check", &rows, err));
+    TRY(lite_read_int(handle, "SELECT count(*) FROM pragma_foreign_key_check", &rows, err));
     if (rows > 0)
         return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "%d rows would refer to nothing", rows);
     return STATUS_OK;

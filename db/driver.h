@@ -18,12 +18,21 @@ struct migrations {
     int                len;
 };
 
+/* A store that is looked at: one moment of it, whoever writes meanwhile. */
+struct driver_look {
+    void *handle;
+    int   claim, version; /* claim: keeps servers away, see release; -1: none.  version: of its schema */
+};
+typedef void driver_say(void *arg, const char *finding);
+
 struct driver {
     const char *name;
     /* Makes the folder if it is not there, and keeps every other process out of it until release.
      * Errors: BUSY "locked", INVALID and INTERNAL "path". */
     enum status (*claim)(const char *folder, int *claim, struct error *err);
     void (*release)(int claim);
+    /* Makes the names of the folder's files last. */
+    enum status (*sync_folder)(const char *folder, struct error *err);
     /* Which version of its schema the store in the folder has; nothing is changed, whoever has the claim.
      * Errors: INTERNAL "store_corrupt", CONFLICT "schema_newer", CONFLICT "schema_unknown" (it says a version, but is not
      * what the migrations up to that make; an index more that is not unique does no harm). */
@@ -55,6 +64,16 @@ struct driver {
      * no failure), sets *bytes, and on truncate gives its room back.  A driver without a journal does nothing. */
     void (*journal_watch)(void *handle, int64_t *bytes);
     enum status (*checkpoint)(void *handle, bool truncate, int64_t *bytes, struct error *err);
+    /* The store in a file, which is that of a folder, served or not, or a copy.  Whatever comes of it, the handle and the
+     * claim are to be closed and released. */
+    enum status (*look)(const char *path, const struct migrations *all, struct driver_look *out, struct error *err);
+    /* What the handle sees, as a new file that is its owner's alone, and on the disk.  One with this name goes. */
+    enum status (*copy)(void *handle, const char *path, struct error *err);
+    /* Says what is wrong with the store as a file of rows. */
+    enum status (*examine)(void *handle, driver_say *say, void *arg, struct error *err);
+    /* Writes all anew, without gaps, of a read-write handle; it is the old one or the new one when that is cut off.  What
+     * is left over is given back by the next checkpoint that truncates. */
+    enum status (*compact)(void *handle, const char *folder, struct error *err);
 };
 
 extern const struct driver     driver_sqlite;

@@ -66,6 +66,10 @@
 #define ROW_TOKEN(F, N) F(id, s) N(hash, b) N(scope, s) TOKEN_GIVEN(N) TOKEN_BOUND(N) TOKEN_KEPT(N)
 #define ROW_ID(F, N) F(id, s)
 #define ROW_STEADY(F, N) F(boot, s) N(offset_ms, i) N(noted_ms, i) N(noted_wall_ms, i)
+#define ROW_WITNESS(F, N) F(store, s) N(counter, i)
+/* What gnomon check reads: what is wrong; and what has which digest, in pieces that follow one another. */
+#define ROW_FINDING(F, N) F(finding, s)
+#define ROW_DIGESTED(F, N) F(name, s) N(sha256, s) N(data, b)
 #define ROW_KEPT_REPLY(F, N) F(fingerprint, s) N(status, i) N(reply, s) N(location, S) N(etag, S)
 #define ROW_CANDIDATES(F, N) F(manifest, s) N(sha256, s) N(bytes, i) N(received_bytes, i) N(complete, i) N(attempt, i)
 #define ROW_PIECE(F, N) F(start, i) N(data, b)
@@ -100,7 +104,7 @@
     X(verdict, ROW_VERDICT) X(best, ROW_BEST) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
     X(trial_whole, ROW_TRIAL_WHOLE) X(measured, ROW_MEASURED) X(correction, ROW_CORRECTION)                                                          \
     X(transfer_source, ROW_TRANSFER_SOURCE) X(token, ROW_TOKEN)                                                        \
-    X(id, ROW_ID) X(steady, ROW_STEADY) X(kept_reply, ROW_KEPT_REPLY) X(candidates, ROW_CANDIDATES)                    \
+    X(id, ROW_ID) X(steady, ROW_STEADY) X(witness, ROW_WITNESS) X(finding, ROW_FINDING) X(digested, ROW_DIGESTED) X(kept_reply, ROW_KEPT_REPLY) X(candidates, ROW_CANDIDATES)                    \
     X(piece, ROW_PIECE) X(refusal, ROW_REFUSAL) X(ledger_line, ROW_LEDGER_LINE) X(game, ROW_GAME) X(play, ROW_PLAY)            \
     X(federation, ROW_FEDERATION) X(features, ROW_FEATURES) X(agent, ROW_AGENT) X(message, ROW_MESSAGE)                \
     X(blob, ROW_BLOB) X(round, ROW_ROUND) X(count, ROW_COUNT) X(tally, ROW_TALLY)                            \
@@ -402,6 +406,66 @@
       "INSERT INTO steady(id, boot, offset_ms, noted_ms, noted_wall_ms) VALUES (1, $1, $2, $3, $4) ON CONFLICT "       \
       "(id) DO UPDATE SET boot = excluded.boot, offset_ms = excluded.offset_ms, noted_ms = excluded.noted_ms, "        \
       "noted_wall_ms = excluded.noted_wall_ms")                                                                        \
+    X(WITNESS_GET, "", witness, "SELECT " COLUMNS(ROW_WITNESS) " FROM witness WHERE id = 1")                           \
+    X(WITNESS_ADVANCE, "i", none, "UPDATE witness SET counter = $1 WHERE id = 1 AND counter < $1")                     \
+    X(CHECK_COUNTERS, "", finding,                                                                                     \
+      "SELECT 'the counters of ' || s.id || ' are not those of its trials' AS finding FROM study s LEFT JOIN (SELECT "  \
+      "study, count(*) AS total, "    \
+      "count(CASE WHEN state = 'queued' THEN 1 END) AS queued, "    \
+      "count(CASE WHEN state = 'running' THEN 1 END) AS running, "    \
+      "count(CASE WHEN state = 'completed' THEN 1 END) AS completed, "    \
+      "count(CASE WHEN state = 'failed' THEN 1 END) AS failed, "    \
+      "count(CASE WHEN state = 'infeasible' THEN 1 END) AS infeasible, "    \
+      "count(CASE WHEN state = 'abandoned' THEN 1 END) AS abandoned, "    \
+      "count(CASE WHEN state = 'stopped' THEN 1 END) AS stopped, "    \
+      "count(CASE WHEN state = 'retracted' THEN 1 END) AS retracted FROM trial GROUP BY "   \
+      "study) t ON t.study = s.id WHERE s.total <> coalesce(t.total, 0) OR s.queued <> "    \
+      "coalesce(t.queued, 0) OR s.running <> "    \
+      "coalesce(t.running, 0) OR s.completed <> "    \
+      "coalesce(t.completed, 0) OR s.failed <> "    \
+      "coalesce(t.failed, 0) OR s.infeasible <> "    \
+      "coalesce(t.infeasible, 0) OR s.abandoned <> "    \
+      "coalesce(t.abandoned, 0) OR s.stopped <> "    \
+      "coalesce(t.stopped, 0) OR s.retracted <> "    \
+      "coalesce(t.retracted, 0) LIMIT 20")   \
+    X(CHECK_NUMBERS, "", finding,                                                                                      \
+      "SELECT 'the trials of ' || study || ' are not numbered from 1 on' AS finding FROM trial GROUP BY study HAVING "  \
+      "min(number) <> 1 OR max(number) <> count(*) LIMIT 20")                                                          \
+    X(CHECK_BEST, "", finding,                                                                                         \
+      "SELECT 'the best trial of ' || s.id || ' is none of its completed ones' AS finding FROM study s LEFT JOIN "      \
+      "trial t ON t.study = s.id AND t.number = s.best_trial AND t.state = 'completed' WHERE s.best_trial > 0 AND "     \
+      "(t.number IS NULL OR t.value <> s.best_value) LIMIT 20")                                                        \
+    X(CHECK_REVISIONS, "", finding,                                                                                    \
+      "SELECT 'the log of ' || s.id || ' is not its lines 1 to ' || s.revision AS finding FROM study s LEFT JOIN "      \
+      "(SELECT study, count(DISTINCT revision) AS lines, max(revision) AS last FROM event WHERE revision > 0 GROUP "    \
+      "BY study) e ON e.study = s.id WHERE coalesce(e.lines, 0) <> s.revision OR coalesce(e.last, 0) <> s.revision "    \
+      "LIMIT 20")                                                                                                      \
+    X(CHECK_EVENTS, "", finding,                                                                                       \
+      "SELECT 'the log lacks ' || (max(seq) - min(seq) + 1 - count(*)) || ' lines' AS finding FROM event HAVING "        \
+      "max(seq) - min(seq) + 1 <> count(*)")                                                                           \
+    X(CHECK_TALLY, "", finding,                                                                                        \
+      "SELECT 'the tally of ' || y.thing || ' ' || y.state || ' is not their number' AS finding FROM tally y LEFT "     \
+      "JOIN (SELECT 'study' AS thing, state, count(*) AS count FROM study GROUP BY state UNION ALL SELECT 'trial', "    \
+      "state, count(*) FROM trial GROUP BY state) n ON n.thing = y.thing AND n.state = y.state WHERE y.count <> "       \
+      "coalesce(n.count, 0)")                                                                                          \
+    X(CHECK_LEDGER, "", finding,                                                                                       \
+      "SELECT 'line ' || round || ' of the ledger of ' || federation || ' does not follow from the one before' AS "     \
+      "finding FROM (SELECT federation, round, epsilon, total, lag(round, 1, 0) OVER w AS before, lag(total, 1, 0.0) "  \
+      "OVER w AS spent FROM federation_ledger WINDOW w AS (PARTITION BY federation ORDER BY round)) AS l WHERE round "  \
+      "<> before + 1 OR abs(spent + epsilon - total) > 1e-9 * total LIMIT 20")                                         \
+    X(CHECK_BUDGETS, "", finding,                                                                                      \
+      "SELECT 'what ' || f.id || ' has spent is not what its ledger says' AS finding FROM federation f LEFT JOIN "      \
+      "(SELECT federation, max(round) AS round, max(total) AS total FROM federation_ledger GROUP BY federation) l ON "  \
+      "l.federation = f.id WHERE f.round <> coalesce(l.round, 0) + 1 OR f.epsilon < coalesce(l.total, 0.0) LIMIT 20")  \
+    X(CHECK_BROADCASTS, "", digested,                                                                                  \
+      "SELECT 'the broadcast of round ' || b.round || ' of ' || b.federation AS name, l.sha256, b.data FROM "           \
+      "federation_broadcast b JOIN federation_ledger l ON l.federation = b.federation AND l.round = b.round")          \
+    X(CHECK_FEATURES, "", digested,                                                                                    \
+      "SELECT 'the features of ' || id AS name, features_sha256 AS sha256, features AS data FROM federation")          \
+    X(CHECK_MATRICES, "", digested,                                                                                    \
+      "SELECT 'the matrix of ' || c.study AS name, c.sha256, p.data FROM candidates c JOIN candidates_piece p ON "      \
+      "p.study = c.study WHERE c.complete = 1 AND c.sha256 <> '' ORDER BY c.study, p.start")                           \
+    X(TOKEN_REVOKE_ALL, "i", none, "UPDATE token SET revoked_ms = $1 WHERE revoked_ms = 0")                             \
     X(IDEMPOTENCY_GET, "ssi", kept_reply,                                                                              \
       "SELECT " COLUMNS(ROW_KEPT_REPLY) " FROM idempotency WHERE token = $1 AND key = $2 AND created_ms >= $3")        \
     X(IDEMPOTENCY_ADD, "sssisssi", none,                                                                               \

@@ -150,6 +150,7 @@
     X(store_corrupt, 500, false, "Something was read from the store that is not what was written.", "Stop the server, and restore a backup.") \
     X(store_error, 500, false, "The store refused; nothing was changed.", "Look at the server's log; report it with the request_id.") \
     X(store_io, 500, false, "The disk of the store failed; nothing was changed.", "Look at the server's log, and at its disk.") \
+    X(store_rolled_back, 503, true, "An older copy of the store was brought back: debits of privacy and revoked tokens may be forgotten.", "The operator stops the server and runs gnomon restore --acknowledge-rollback.") \
     X(stored_spec, 500, false, "A specification in the store cannot be read by this version.", "Look at the server's log; report it with the request_id.") \
     X(study_active, 409, false, "The study is active already.", "Nothing needs to be done.") \
     X(study_completed, 409, false, "The study is over; the reason says why.", "Read its best trial; raise its budget and POST to its reopen to go on.") \

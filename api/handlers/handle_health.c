@@ -51,10 +51,11 @@ enum status handle_readyz_get(struct call *call, struct error *err)
 {
     struct db_stats store;
     db_stats(call->app->db, &store);
-    const char *text = atomic_load(call->draining) ? "{\"status\":\"draining\"}"
-                       : store.is_damaged          ? "{\"status\":\"store_corrupt\"}"
-                       : store.is_failing          ? "{\"status\":\"checkpoint_failed\"}"
-                                                   : NULL;
+    const char *text = atomic_load(call->draining)        ? "{\"status\":\"draining\"}"
+                       : store.is_damaged                 ? "{\"status\":\"store_corrupt\"}"
+                       : db_is_rolled_back(call->app->db) ? "{\"status\":\"store_rolled_back\"}"
+                       : store.is_failing                 ? "{\"status\":\"checkpoint_failed\"}"
+                                                          : NULL;
     if (text == NULL)
         return handle_livez_get(call, err);
     call->reply.http = 503;

@@ -6,6 +6,15 @@ int64_t app_until(const struct app *app, int64_t from_ms)
     return app->options.compute_ms > 0 ? from_ms + app->options.compute_ms : 0;
 }
 
+enum status app_check_store(const struct app *app, struct error *err)
+{
+    return !db_is_rolled_back(app->db)
+               ? STATUS_OK
+               : error_set(
+                     err, STATUS_BUSY, "store_rolled_back", "",
+                     "an older copy of the store was brought back, and the operator has not acknowledged that yet");
+}
+
 enum status app_go_on(const struct app *app, const struct caller *caller, struct error *err)
 {
     if (caller->has_left != NULL && caller->has_left(caller->left_arg))

@@ -178,7 +178,7 @@ enum status token_check(struct app *app, const char *secret, bool cached_only, s
     memcpy(caller->resource, token.resource, sizeof caller->resource);
     memcpy(caller->agent, token.agent, sizeof caller->agent);
     caller->scope = token.scope;
-    return STATUS_OK;
+    return app_check_store(app, err);
 }
 
 /* ---- making, listing, revoking ---- */

@@ -156,6 +156,7 @@ static enum status check_known(struct db_conn *conn, const struct upload *up, co
 static enum status add_manifest(struct db_conn *conn, struct upload *up, const struct manifest *manifest,
                                 struct error *err)
 {
+    TRY(app_check_store(up->task.app, err));
     TRY(check_manifest(up, manifest, err));
     TRY(check_known(conn, up, manifest->sha256, err));
     if (manifest->ledger != NULL)

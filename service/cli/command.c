@@ -16,7 +16,7 @@ static const struct {
 } exit_codes[] = {
     {"usage", COMMAND_USAGE},           {"store_corrupt", COMMAND_CORRUPT},   {"locked", COMMAND_TEMPORARY},
     {"interrupted", COMMAND_TEMPORARY}, {"schema_newer", COMMAND_SCHEMA},     {"schema_unknown", COMMAND_SCHEMA},
-    {"backup_exists", COMMAND_SCHEMA},  {"unreachable", COMMAND_UNREACHABLE},
+    {"backup_exists", COMMAND_SCHEMA},  {"unreachable", COMMAND_UNREACHABLE}, {"schema_old", COMMAND_SCHEMA},
 };
 
 /* Prints "gnomon: <text>" on standard error; the exit code that belongs to the error. */

@@ -35,13 +35,13 @@ int command_execute(const struct command *command, char **arguments);
 
 extern const struct command command_serve, command_run, command_demo, command_token, command_project, command_curate,
     command_agent, command_export, command_import, command_routes, command_key, command_ledger, command_audit,
-    command_migrate, command_verify;
+    command_migrate, command_verify, command_backup, command_restore, command_check, command_compact;
 
 /* Exit codes; the numbers are those of sysexits.h. */
 enum {
     COMMAND_DONE = 0,
     COMMAND_FAILED = 1,       /* the input or the server said no */
-    COMMAND_PENDING = 2,      /* migrate --check: there is something to do */
+    COMMAND_PENDING = 2,      /* migrate --check, check: there is something to do */
     COMMAND_USAGE = 64,       /* a wrong option */
     COMMAND_CORRUPT = 65,     /* the store is damaged */
     COMMAND_UNREACHABLE = 69, /* no server there */

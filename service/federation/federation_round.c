@@ -199,6 +199,7 @@ static enum status close_round(struct db_conn *conn, struct app *app, struct fed
     struct closing    closing = {.conn = conn, .federation = federation, .arena = arena, .now_ms = app->now_ms()};
     struct arena_mark mark = arena_mark(arena);
     double            total = 0;
+    TRY(app_check_store(app, err));
     TRY(federation_cost(&federation->spec, federation->round, &total, arena, err));
     total = fmax(total, federation->epsilon); // what was once promised for fewer rounds does not become less
     if (federation->spec.is_private && total > federation->spec.epsilon) // never: go_on has asked before

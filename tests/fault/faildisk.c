@@ -1,4 +1,4 @@
-/* Preloaded into the server by the tests `disk_fails`, `migration` and `clock`: makes calls on the store's files fail, ends
+/* Preloaded into the server by the tests `disk_fails`, `migration`, `backup` and `clock`: makes calls on the store's files fail, ends
  * the process at one of them, and sets the wall clock.  FAIL_FILE names a file that the test maps too (struct plan).  The
  * calls are told apart by the name of the open file, so nothing has to be remembered. */
 #define _GNU_SOURCE /* RTLD_NEXT, off64_t */
@@ -16,7 +16,7 @@
 #include <time.h>
 
 enum call { CALL_READ = 1, CALL_WRITE = 2, CALL_SYNC = 4, CALL_TRUNCATE = 8, CALL_NAME = 16 }; /* rename, unlink */
-enum file { FILE_STORE = 1, FILE_JOURNAL = 2, FILE_FOLDER = 4 /* any */, FILE_BACKUP = 8 };
+enum file { FILE_STORE = 1, FILE_JOURNAL = 2, FILE_FOLDER = 4 /* any */, FILE_BACKUP = 8, FILE_WITNESS = 16 };
 enum act { ACT_NONE, ACT_KILL, ACT_KILL_HALFWAY, ACT_FAIL };
 enum { STEPS_MAX = 4096 };
 
@@ -41,6 +41,9 @@ static int file_named(const char *name)
     return strcmp(name, "/gnomon.db") == 0                ? FILE_STORE
            : strcmp(name, "/gnomon.db-wal") == 0          ? FILE_JOURNAL
            : strncmp(name, "/gnomon.db.before-", 18) == 0 ? FILE_BACKUP
+           : strstr(name, ".copy") != NULL                ? FILE_BACKUP
+           : strcmp(name, "/gnomon.db.part") == 0         ? FILE_BACKUP
+           : strcmp(name, "/gnomon.witness") == 0         ? FILE_WITNESS
                                                           : 0;
 }
 
@@ -118,6 +121,11 @@ ssize_t pwrite64(int fd, const void *bytes, size_t length, off64_t offset)
     return fails(CALL_WRITE, plan == NULL ? 0 : file_of(fd), write_half, &piece)
                ? -1
                : REAL("pwrite64", ssize_t, int, const void *, size_t, off64_t)(fd, bytes, length, offset);
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t length, off_t offset)
+{
+    return pwrite64(fd, bytes, length, offset);
 }
 
 int fdatasync(int fd)

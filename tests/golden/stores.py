@@ -22,6 +22,7 @@ import tempfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import replay  # noqa: E402
+import witness  # noqa: E402
 from replay import harness  # noqa: E402
 
 STORES = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "data", "stores")
@@ -194,6 +195,7 @@ def migrated(verdict, name, program, folder):
     """A copy of the store, migrated by the program; the store before it, if it was older."""
     os.mkdir(folder)
     shutil.copyfile(f"{STORES}/{name}.db", folder + "/gnomon.db")
+    witness.write(folder)
     harness.GNOMON = program
     done = harness.gnomon("migrate", "--data", folder)
     verdict.check(f"{name}: gnomon migrate", done.returncode == 0, done.stderr)

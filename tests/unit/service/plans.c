@@ -41,7 +41,7 @@ static void test_no_statement_goes_along_a_study(void)
     CU_ASSERT_EQUAL_FATAL(sqlite3_open_v2(path, &sqlite, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
     for (int sql = 0; sql < SQL_COUNT; sql++) {
         sqlite3_stmt *plan = NULL;
-        if (sql == SQL_TRIAL_WHOLE) // for exports
+        if (sql == SQL_TRIAL_WHOLE || strncmp(sql_table[sql].name, "CHECK_", 6) == 0) // for exports; for gnomon check
             continue;
         snprintf(text, sizeof text, "EXPLAIN QUERY PLAN %s", sql_table[sql].text);
         for (char *dollar = text; (dollar = strchr(dollar, '$')) != NULL;)

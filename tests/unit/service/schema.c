@@ -37,9 +37,14 @@ static const char *path_of(const struct place *place, const char *name)
 
 static void place_end(struct place *place)
 {
-    static const char *const files[] = {"gnomon.db",           "gnomon.db-wal",        "gnomon.db-shm",
-                                        "gnomon.lock",         "gnomon.db.before-002", "gnomon.db.before-002.part",
-                                        "gnomon.db.before-003"};
+    static const char *const files[] = {"gnomon.db",
+                                        "gnomon.db-wal",
+                                        "gnomon.db-shm",
+                                        "gnomon.lock",
+                                        "gnomon.db.before-002",
+                                        "gnomon.db.before-002.part",
+                                        "gnomon.db.before-003",
+                                        "gnomon.witness"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         unlink(path_of(place, files[i]));
     CU_ASSERT_EQUAL(rmdir(place->folder), 0); // nothing else was left

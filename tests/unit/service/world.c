@@ -50,7 +50,7 @@ struct world *world_new(void)
 
 void world_end(struct world *world)
 {
-    static const char *const files[] = {"gnomon.db", "gnomon.db-wal", "gnomon.db-shm", "gnomon.lock"};
+    static const char *const files[] = {"gnomon.db", "gnomon.db-wal", "gnomon.db-shm", "gnomon.lock", "gnomon.witness"};
     app_close(world->app);
     arena_fini(&world->arena);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {

@@ -1,0 +1,119 @@
+/* The SQLite driver: a store as a whole.  It is looked at as it is at one moment, whoever writes to it, examined page by page,
+ * and written anew without its gaps. */
+#include "db/db_sqlite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LOOK_TRIES = 40, LOOK_PAUSE_MS = 50, FINDINGS_MAX = 20 };
+
+/* ---- looking ---- */
+
+/* Keeps servers away while we look at a store that none has; *claim is -1 where that is not ours to do.  False: a server
+ * has it. */
+static bool claim_to_look(const char *folder, int *claim)
+{
+    char path[LITE_PATH_BYTES];
+    *claim = -1;
+    if ((size_t)snprintf(path, sizeof path, "%s/gnomon.lock", folder) >= sizeof path)
+        return true;
+    *claim = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (*claim < 0)
+        *claim = open(path, O_RDONLY | O_CLOEXEC);
+    if (*claim < 0 || flock(*claim, LOCK_SH | LOCK_NB) == 0)
+        return true;
+    close(*claim);
+    *claim = -1;
+    return false;
+}
+
+static void split(const char *path, char folder[LITE_PATH_BYTES], const char **name)
+{
+    const char *slash = strrchr(path, '/');
+    *name = slash == NULL ? path : slash + 1;
+    snprintf(folder, LITE_PATH_BYTES, "%.*s", slash == NULL ? 1 : (int)(*name - path), slash == NULL ? "." : path);
+}
+
+static enum status look_once(const char *path, const struct migrations *all, bool is_still, sqlite3 **handle,
+                             int *version, struct error *err)
+{
+    TRY(lite_open_to_look(path, is_still, handle, err));
+    TRY(lite_configure(*handle, DRIVER_READ_ONLY, NULL, err));
+    TRY(lite_execute(*handle, "BEGIN", err));
+    return lite_read_version(*handle, all, version, err);
+}
+
+enum status lite_look(const char *path, const struct migrations *all, struct driver_look *out, struct error *err)
+{
+    char        folder[LITE_PATH_BYTES], real[LITE_PATH_BYTES];
+    const char *name;
+    sqlite3    *handle = NULL;
+    enum status status = STATUS_OK;
+    *out = (struct driver_look){.claim = -1};
+    if (lite_bytes_of(path, "") <= 0)
+        return error_set(err, STATUS_NOT_FOUND, "no_store", "", "there is no store in %.120s", path);
+    split(path, folder, &name);
+    TRY(lite_path(folder, name, real, err));
+    // A server that begins or ends leaves a moment without its journal.
+    for (int tries = 0;; tries++) {
+        bool is_still = strcmp(name, "gnomon.db") != 0 || claim_to_look(folder, &out->claim);
+        status = look_once(real, all, is_still, &handle, &out->version, err);
+        if (status == STATUS_OK || is_still || tries == LOOK_TRIES)
+            break;
+        sqlite3_close(handle);
+        handle = NULL;
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_PAUSE_MS * 1000000}, NULL);
+    }
+    out->handle = handle;
+    return status;
+}
+
+/* ---- examining ---- */
+
+static enum status say_rows(sqlite3 *handle, const char *text, driver_say *say, void *arg, struct error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    errno = 0;
+    int code = sqlite3_prepare_v2(handle, text, -1, &statement, NULL);
+    for (int rows = 0; code == SQLITE_OK || code == SQLITE_ROW;) {
+        errno = 0;
+        code = sqlite3_step(statement);
+        if (code == SQLITE_ROW && rows++ < FINDINGS_MAX)
+            say(arg, (const char *)sqlite3_column_text(statement, 0));
+    }
+    sqlite3_finalize(statement);
+    return code == SQLITE_DONE ? STATUS_OK : lite_fail(handle, code, err);
+}
+
+enum status lite_examine(void *handle, driver_say *say, void *arg, struct error *err)
+{
+    TRY(say_rows(handle, "SELECT integrity_check FROM pragma_integrity_check(20) WHERE integrity_check <> 'ok'", say,
+                 arg, err));
+    return say_rows(handle,
+                    "SELECT 'a row of ' || \"table\" || ' refers to a row of ' || parent || ' that is not there' FROM "
+                    "pragma_foreign_key_check",
+                    say, arg, err);
+}
+
+/* ---- writing anew ---- */
+
+enum status lite_compact(void *handle, const char *folder, struct error *err)
+{
+    char path[LITE_PATH_BYTES];
+    TRY(lite_path(folder, "", path, err));
+    // Beside the store there is room, and nobody else: SQLite deletes the file as soon as it is open.
+    sqlite3_free(sqlite3_temp_directory);
+    sqlite3_temp_directory = sqlite3_mprintf("%s", path);
+    if (sqlite3_temp_directory == NULL)
+        return error_no_memory(err);
+    sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 1);
+    TRY(lite_pragma(handle, "temp_store", "1", "1", err));
+    enum status status = lite_execute(handle, "VACUUM", err);
+    sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
+    return status;
+}

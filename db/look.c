@@ -1,0 +1,220 @@
+/* See look.h. */
+#include "db/look.h"
+
+#include "db/conn.h"
+#include "db/witness.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 4096 };
+
+struct db_look {
+    struct db_conn     conn;
+    struct driver_look is;
+};
+
+enum status db_look_open(const char *path, struct db_look **out, struct error *err)
+{
+    *out = NULL;
+    struct db_look *look = calloc(1, sizeof *look);
+    if (look == NULL)
+        return error_no_memory(err);
+    look->conn.driver = &driver_sqlite;
+    enum status status = driver_sqlite.look(path, &db_migrations, &look->is, err);
+    look->conn.handle = look->is.handle;
+    if (status != STATUS_OK) {
+        db_look_close(look);
+        return status;
+    }
+    *out = look;
+    return STATUS_OK;
+}
+
+void db_look_close(struct db_look *look)
+{
+    if (look == NULL)
+        return;
+    conn_close(&look->conn);
+    if (look->is.claim >= 0)
+        driver_sqlite.release(look->is.claim);
+    free(look);
+}
+
+int db_look_schema(const struct db_look *look)
+{
+    return look->is.version;
+}
+
+enum status db_look_read(struct db_look *look, db_fn fn, void *arg, struct error *err)
+{
+    if (look->is.version != db_migrations.len)
+        return error_set(err, STATUS_CONFLICT, "schema_old", "",
+                         "the store has schema %d, this program needs %d: gnomon migrate takes it there",
+                         look->is.version, db_migrations.len);
+    return fn(&look->conn, arg, err);
+}
+
+enum status db_look_witness(struct db_conn *conn, struct witness *out, struct error *err)
+{
+    return conn_witness(conn, out, err);
+}
+
+enum status db_look_examine(struct db_look *look, db_say *say, void *arg, struct error *err)
+{
+    return look->conn.driver->examine(look->conn.handle, say, arg, err);
+}
+
+/* ---- copies ---- */
+
+static void keep_first(void *arg, const char *finding)
+{
+    char *first = arg;
+    if (first[0] == '\0')
+        snprintf(first, 160, "%s", finding);
+}
+
+/* What was written, read again from the file. */
+static enum status check_copy(const char *path, struct error *err)
+{
+    struct db_look *look = NULL;
+    char            first[160] = "";
+    enum status     status = db_look_open(path, &look, err);
+    if (status == STATUS_OK)
+        status = db_look_examine(look, keep_first, first, err);
+    db_look_close(look);
+    TRY(status);
+    return first[0] == '\0'
+               ? STATUS_OK
+               : error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the store is damaged: %.120s", first);
+}
+
+static enum status name_file(const char *from, const char *to, struct error *err)
+{
+    char folder[PATH_BYTES];
+    snprintf(folder, sizeof folder, "%s", to);
+    char *slash = strrchr(folder, '/');
+    if (slash == NULL)
+        snprintf(folder, sizeof folder, ".");
+    else
+        slash[slash == folder] = '\0';
+    if (rename(from, to) != 0)
+        return error_set(err, STATUS_INTERNAL, "path", "", "cannot name %.120s: %s", to, strerror(errno));
+    return driver_sqlite.sync_folder(folder, err);
+}
+
+static enum status copy_checked(struct db_look *look, const char *part, struct error *err)
+{
+    TRY(look->conn.driver->copy(look->conn.handle, part, err));
+    return check_copy(part, err);
+}
+
+enum status db_look_copy(struct db_look *look, const char *path, struct error *err)
+{
+    char        part[PATH_BYTES];
+    struct stat there;
+    if ((size_t)snprintf(part, sizeof part, "%s.part", path) >= sizeof part)
+        return error_set(err, STATUS_INVALID, "path", "", "the path is too long");
+    if (lstat(path, &there) == 0)
+        return error_set(err, STATUS_CONFLICT, "file_exists", "", "%.150s is there already", path);
+    enum status status = copy_checked(look, part, err);
+    if (status == STATUS_OK)
+        status = name_file(part, path, err);
+    if (status != STATUS_OK)
+        unlink(part);
+    return status;
+}
+
+/* ---- back ---- */
+
+static enum status read_witness(struct db_conn *conn, void *arg, struct error *err)
+{
+    return db_look_witness(conn, arg, err);
+}
+
+/* Ahead of the copy, whatever is known of what came after it. */
+static enum status witness_restore(struct db_look *look, const char *folder, struct error *err)
+{
+    struct witness own = {.store = "unknown"}, known;
+    TRY(witness_read(folder, &known, err));
+    if (look->is.version == db_migrations.len) // an earlier schema may have counted nothing
+        TRY(db_look_read(look, read_witness, &own, err));
+    own.counter = (own.counter > known.counter ? own.counter : known.counter) + 1;
+    return witness_write(folder, &own, false, err);
+}
+
+static enum status restore(struct db_look *look, const char *folder, struct error *err)
+{
+    char                     path[PATH_BYTES];
+    struct stat              there;
+    static const char *const files[] = {"gnomon.db-wal", "gnomon.db-journal", "gnomon.db"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%.4000s/%s", folder, files[i]);
+        if (lstat(path, &there) == 0)
+            return error_set(err, STATUS_CONFLICT, "store_exists", "",
+                             "there is a store in %.150s: move its gnomon.db* away", folder);
+    }
+    TRY(witness_restore(look, folder, err));
+    return db_look_copy(look, path, err);
+}
+
+enum status db_restore(const char *copy, const char *folder, struct error *err)
+{
+    struct db_look *look = NULL;
+    int             claim = -1;
+    TRY(db_look_open(copy, &look, err));
+    enum status status = driver_sqlite.claim(folder, &claim, err);
+    if (status == STATUS_OK)
+        status = restore(look, folder, err);
+    if (claim >= 0)
+        driver_sqlite.release(claim);
+    db_look_close(look);
+    return status;
+}
+
+/* ---- anew ---- */
+
+static int64_t bytes_of(const char *folder)
+{
+    char        path[PATH_BYTES];
+    struct stat own;
+    snprintf(path, sizeof path, "%.4000s/gnomon.db", folder);
+    return stat(path, &own) == 0 ? (int64_t)own.st_size : 0;
+}
+
+static enum status compact(const char *folder, struct db_sizes *sizes, struct error *err)
+{
+    struct db_conn   conn = {.handle = NULL};
+    struct db_schema schema;
+    int64_t          journal;
+    TRY(driver_sqlite.inspect(folder, &db_migrations, &schema, err));
+    if (schema.found == 0)
+        return error_set(err, STATUS_NOT_FOUND, "no_store", "", "there is no store in %.150s", folder);
+    TRY(conn_open(&conn, &driver_sqlite, folder, DRIVER_READ_WRITE, "FULL", err));
+    enum status status = driver_sqlite.checkpoint(conn.handle, true, &journal, err);
+    sizes->before = bytes_of(folder);
+    if (status == STATUS_OK)
+        status = driver_sqlite.compact(conn.handle, folder, err);
+    if (status == STATUS_OK)
+        status = driver_sqlite.checkpoint(conn.handle, true, &journal, err);
+    sizes->after = bytes_of(folder);
+    conn_close(&conn);
+    return status;
+}
+
+enum status db_compact(const char *folder, struct db_sizes *sizes, struct error *err)
+{
+    int claim = -1;
+    if (access(folder, F_OK) != 0)
+        return error_set(err, STATUS_NOT_FOUND, "no_store", "", "there is no store in %.150s", folder);
+    enum status status = driver_sqlite.claim(folder, &claim, err);
+    if (status == STATUS_OK)
+        status = compact(folder, sizes, err);
+    if (claim >= 0)
+        driver_sqlite.release(claim);
+    return status;
+}

@@ -1,0 +1,40 @@
+/* A store as a whole, for the commands of operators: looked at beside the server, copied, brought back, written anew. */
+#ifndef GNOMON_DB_LOOK_H
+#define GNOMON_DB_LOOK_H
+
+#include "db/db.h"
+
+/* One moment of the store in a file: that of a folder, gnomon.db, served or not, or a copy.  Of one that nobody serves,
+ * servers are kept away meanwhile.
+ * Errors: NOT_FOUND "no_store", those of db_inspect. */
+struct db_look;
+MUST_CHECK enum status db_look_open(const char *path, struct db_look **out, struct error *err);
+void                   db_look_close(struct db_look *look);
+/* Which version of the schema it has.  Only of the needed one the statements can be used: CONFLICT "schema_old". */
+int                    db_look_schema(const struct db_look *look);
+MUST_CHECK enum status db_look_read(struct db_look *look, db_fn fn, void *arg, struct error *err);
+
+/* Writes it as a file that is its owner's alone, whole and on the disk before it has its name.  What is damaged is not
+ * copied.  Errors: CONFLICT "file_exists", INTERNAL "store_corrupt", FULL. */
+MUST_CHECK enum status db_look_copy(struct db_look *look, const char *path, struct error *err);
+
+/* How far it has come; for comparison with what witness_read found before it was opened. */
+struct witness;
+MUST_CHECK enum status db_look_witness(struct db_conn *conn, struct witness *out, struct error *err);
+
+/* Whether it is what SQLite and its references want it to be: says what is not. */
+typedef void           db_say(void *arg, const char *finding);
+MUST_CHECK enum status db_look_examine(struct db_look *look, db_say *say, void *arg, struct error *err);
+
+/* Makes a copy the store of a folder that has none.  It counts as rolled back (db.h).
+ * Errors: CONFLICT "store_exists", BUSY "locked", those of db_look_open and db_look_copy. */
+MUST_CHECK enum status db_restore(const char *copy, const char *folder, struct error *err);
+
+/* Writes the store anew, and gives the room back of what was deleted.  Takes room for two more meanwhile.  Whenever it is
+ * cut off, the store is as it was.  Errors: BUSY "locked", FULL. */
+struct db_sizes {
+    int64_t before, after; /* bytes */
+};
+MUST_CHECK enum status db_compact(const char *folder, struct db_sizes *sizes, struct error *err);
+
+#endif

@@ -1,0 +1,46 @@
+/* gnomon backup: a copy of the store as it is at one moment, while a server serves or not; examined, then named. */
+#include "db/look.h"
+#include "service/base/digest.h"
+#include "service/base/file.h"
+#include "service/cli/command.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+struct backup_options {
+    const char *data, *to;
+};
+
+#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct backup_options, member)
+static const struct options_row options_table[] = {
+    COMMAND_DATA_ROW(struct backup_options),
+    {OPTION("to", "FILE", to), .is_required = true, .help = "where the copy is written; not yet there"},
+    {.flag = NULL},
+};
+
+static enum status run(struct command_call *call, struct error *err)
+{
+    const struct backup_options *options = call->options;
+    struct db_look              *look = NULL;
+    char                         path[1100], sha256[SHA256_HEX_BYTES];
+    int64_t                      bytes;
+    umask(077);
+    snprintf(path, sizeof path, "%.1024s/gnomon.db", options->data);
+    TRY(db_look_open(path, &look, err));
+    int         schema = db_look_schema(look);
+    enum status status = db_look_copy(look, options->to, err);
+    db_look_close(look);
+    TRY(status);
+    TRY(file_digest(options->to, sha256, &bytes, err));
+    printf("%s: %lld bytes, schema %d, sha256 %s\n", options->to, (long long)bytes, schema, sha256);
+    return STATUS_OK;
+}
+
+const struct command command_backup = {
+    .name = "backup",
+    .operands = "",
+    .summary = "copy the store to a file, whether or not the server runs",
+    .options = options_table,
+    .options_bytes = sizeof(struct backup_options),
+    .run = run,
+};

@@ -1,0 +1,30 @@
+/* gnomon compact: gives back the room of what was deleted. */
+#include "db/look.h"
+#include "service/cli/command.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+struct compact_options {
+    const char *data;
+};
+static const struct options_row options_table[] = {COMMAND_DATA_ROW(struct compact_options), {.flag = NULL}};
+
+static enum status run(struct command_call *call, struct error *err)
+{
+    const struct compact_options *options = call->options;
+    struct db_sizes               sizes = {.before = 0};
+    umask(077);
+    TRY(db_compact(options->data, &sizes, err));
+    printf("%s: %lld bytes, was %lld\n", options->data, (long long)sizes.after, (long long)sizes.before);
+    return STATUS_OK;
+}
+
+const struct command command_compact = {
+    .name = "compact",
+    .operands = "",
+    .summary = "write a store anew that no server uses, without the gaps of what was deleted",
+    .options = options_table,
+    .options_bytes = sizeof(struct compact_options),
+    .run = run,
+};
