@@ -1,11 +1,13 @@
-/* See compress.h.  zlib's fastest level: of a page of trials it leaves a sixth; the one it takes by itself needs three times as long for
- * a seventh less. */
+/* See compress.h.  zlib's fastest level: of a page of trials it leaves a sixth; the one it takes by itself needs three
+ * times as long for a seventh less. */
 #include "api/core/compress.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 #include <zlib.h>
 
 enum { WINDOW_BITS = 15, GZIP_FORMAT = 16, MEMORY_LEVEL = 8 };
@@ -39,12 +41,18 @@ bool compress_is_accepted(const char *accept_encoding)
     return is_named ? gzip : any;
 }
 
+static bool begin(z_stream *stream)
+{
+    *stream = (z_stream){0};
+    return deflateInit2(stream, Z_BEST_SPEED, Z_DEFLATED, WINDOW_BITS + GZIP_FORMAT, MEMORY_LEVEL,
+                        Z_DEFAULT_STRATEGY) == Z_OK;
+}
+
 const char *compress_gzip(const char *bytes, size_t length, struct arena *arena, size_t *out_length)
 {
-    z_stream stream = {0};
+    z_stream stream;
     char    *out = length <= UINT_MAX / 2 ? arena_alloc(arena, length, 1) : NULL; // no larger than what it replaces
-    if (out == NULL || deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, WINDOW_BITS + GZIP_FORMAT, MEMORY_LEVEL,
-                                    Z_DEFAULT_STRATEGY) != Z_OK)
+    if (out == NULL || !begin(&stream))
         return NULL;
     stream.next_in = (Bytef *)(uintptr_t)bytes;
     stream.avail_in = (uInt)length;
@@ -54,4 +62,39 @@ const char *compress_gzip(const char *bytes, size_t length, struct arena *arena,
     *out_length = (size_t)stream.total_out;
     (void)deflateEnd(&stream);
     return result == Z_STREAM_END ? out : NULL;
+}
+
+static enum status copy(int file, z_stream *stream, struct scratch *out, struct error *err)
+{
+    char    plain[1 << 14], packed[1 << 14];
+    off_t   at = 0;
+    ssize_t n;
+    do {
+        do
+            n = pread(file, plain, sizeof plain, at);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+            return error_set(err, STATUS_INTERNAL, "store_io", "", "a file cannot be read: %s", strerror(errno));
+        at += n;
+        stream->next_in = (Bytef *)plain;
+        stream->avail_in = (uInt)n;
+        do {
+            stream->next_out = (Bytef *)packed;
+            stream->avail_out = sizeof packed;
+            if (deflate(stream, n == 0 ? Z_FINISH : Z_NO_FLUSH) == Z_STREAM_ERROR)
+                return error_set(err, STATUS_INTERNAL, "internal", "", "a stream of gzip is broken");
+            TRY(scratch_write(out, packed, sizeof packed - stream->avail_out, err));
+        } while (stream->avail_out == 0);
+    } while (n > 0);
+    return STATUS_OK;
+}
+
+enum status compress_file(int file, struct scratch *out, struct error *err)
+{
+    z_stream stream;
+    if (!begin(&stream))
+        return error_no_memory(err);
+    enum status status = copy(file, &stream, out, err);
+    (void)deflateEnd(&stream);
+    return status;
 }

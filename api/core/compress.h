@@ -3,6 +3,7 @@
 #define GNOMON_API_CORE_COMPRESS_H
 
 #include "engine/base/arena.h"
+#include "service/base/scratch.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,5 +13,8 @@ bool compress_is_accepted(const char *accept_encoding);
 
 /* In the arena; NULL when there is no memory, or it would not be smaller. */
 const char *compress_gzip(const char *bytes, size_t length, struct arena *arena, size_t *out_length);
+
+/* The file from its start, a block at a time, into out, which is open. */
+MUST_CHECK enum status compress_file(int file, struct scratch *out, struct error *err);
 
 #endif

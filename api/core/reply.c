@@ -240,18 +240,48 @@ static const char *gzip_etag(struct call *call, const char *etag)
     return text_format(&call->arena, "%.*s" ETAG_GZIP "\"", (int)strlen(etag) - 1, etag);
 }
 
-void reply_compress(struct call *call)
+/* Beside the store, as the file itself is, so that neither needs memory; where there is no room for it, the file goes as
+ * it is. */
+static void compress_file_reply(struct call *call)
+{
+    struct reply   *reply = &call->reply;
+    struct scratch *packed = arena_alloc(&call->arena, 1, sizeof *packed);
+    struct error    hidden;
+    int             file;
+    if (packed == NULL || scratch_open(call->app->options.folder, packed, &hidden) != STATUS_OK)
+        return;
+    if (compress_file(reply->file, packed, &hidden) == STATUS_OK &&
+        scratch_finish(packed, &file, &hidden) == STATUS_OK) {
+        close(reply->file);
+        reply->file = file;
+        reply->length = (size_t)packed->bytes;
+        reply->is_gzip = true;
+    }
+    scratch_close(packed);
+}
+
+static bool is_worth_compressing(const struct call *call)
 {
     enum { WORTH_BYTES = 1400 }; // less fits into one packet
-    static const char *const texts[] = {"application/json", "application/yaml", "text/", "application/problem+json"};
-    struct reply            *reply = &call->reply;
+    static const char *const texts[] = {"application/json", "application/yaml", "text/", "application/problem+json",
+                                        "application/x-ndjson"};
+    const struct reply      *reply = &call->reply;
     bool                     is_text = false;
-    size_t                   length;
     for (size_t i = 0; reply->type != NULL && i < sizeof texts / sizeof *texts; i++)
         is_text |= strncmp(reply->type, texts[i], strlen(texts[i])) == 0;
-    if (!call->takes_gzip || !is_text || reply->is_file || reply->length < WORTH_BYTES ||
-        strstr(call->route->path, "token") != NULL)
+    return is_text && reply->length >= WORTH_BYTES && strstr(call->route->path, "token") == NULL;
+}
+
+void reply_compress(struct call *call)
+{
+    struct reply *reply = &call->reply;
+    size_t        length;
+    if (!call->takes_gzip || !is_worth_compressing(call))
         return;
+    if (reply->is_file) {
+        compress_file_reply(call);
+        return;
+    }
     const char *etag = reply->etag == NULL ? NULL : gzip_etag(call, reply->etag);
     const char *bytes = compress_gzip(reply->bytes, reply->length, &call->arena, &length);
     if (bytes == NULL || (etag == NULL && reply->etag != NULL))

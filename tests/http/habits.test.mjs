@@ -1,6 +1,7 @@
 // What HTTP itself promises: validators, preconditions, caches, encodings, other origins.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import http from 'node:http';
 import { after, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
@@ -137,6 +138,26 @@ test('large replies are compressed for who takes that, under a tag of their own'
     const tokens = await encoded('/v1/tokens', 'gzip');
     assert.ok(tokens.bytes.length > 3000);
     assert.equal(tokens.headers['content-encoding'], undefined);
+});
+
+test('exports are files, and compressed all the same', async () => {
+    const { id } = await api.study();
+    await api.post(`/v1/studies/${id}/observe`, { observations: Array.from({ length: 3000 }, (_, i) => ({ point: { x: i / 1000 }, value: i })) });
+    const body = (bytes) => { // without when it was made, and the digest of that
+        const text = bytes.toString().replace(/"exported_at":"[^"]*"/, ''), lines = text.split('\n');
+        return text.startsWith('{"header"') ? lines.slice(0, -2).join('\n') : text;
+    };
+    for (const format of ['ndjson', 'csv', 'json']) {
+        const path = `/v1/studies/${id}/export?format=${format}`;
+        const plainly = await encoded(path, null), zipped = await encoded(path, 'gzip');
+        assert.deepEqual([zipped.status, zipped.headers['content-encoding'], Number(zipped.headers['content-length'])], [200, 'gzip', zipped.bytes.length], format);
+        assert.ok(zipped.bytes.length < plainly.bytes.length / 4, `${format}: ${zipped.bytes.length} of ${plainly.bytes.length}`);
+        assert.ok(body(gunzipSync(zipped.bytes)) === body(plainly.bytes), format);
+        assert.match(zipped.headers.vary, /Accept-Encoding/);
+    }
+    const little = await encoded(`/v1/studies/${(await api.study()).id}/export`, 'gzip');
+    assert.equal(little.headers['content-encoding'], little.bytes.length < 1400 ? undefined : 'gzip');
+    assert.deepEqual(readdirSync(server.folder).filter((name) => name.startsWith('scratch')), []);
 });
 
 test('a range is not a promise: the whole reply comes', async () => {
