@@ -29,7 +29,7 @@
 #define ROW_TRIAL_WHOLE(F, N) ROW_TRIAL(F, N) N(note, B) N(feasible, i) N(asked, B)
 #define ROW_TRIAL_POINT(F, N) F(number, i) N(point, B)
 #define ROW_TRIAL_PLACE(F, N) F(number, i) N(point, B) N(asked, B)
-#define ROW_TRIAL_OUTCOME(F, N) F(number, i) N(point, B) N(outcome, B)
+#define ROW_TRIAL_OUTCOME(F, N) F(number, i) N(point, B) N(outcome, B) N(feasible, i)
 #define ROW_TRIAL_LEASE(F, N) F(number, i) N(lease_ms, i)
 #define ROW_TRIAL_NUMBER(F, N) F(number, i)
 #define ROW_TRIAL_NOTE(F, N) F(number, i) N(note, b)
@@ -59,6 +59,7 @@
 #define ROW_MEASURED(F, N)                                                                                             \
     F(revision, i) N(trial, i) N(lease, i) N(step, i) N(value, d) N(at_ms, i) N(stop, i) N(reason, s) N(next_step, i)  \
     N(note, B) N(seen, i)
+#define ROW_BASELINE(F, N) F(state, s) N(ended, i) N(outcome, B)
 #define ROW_CORRECTION(F, N)                                                                                           \
     F(revision, i) N(trial, i) N(ended, i) N(state, s) TRIAL_RESULT(N) N(outcome, B) N(at_ms, i) N(actor, s) N(why, S)
 #define ROW_TRANSFER_SOURCE(F, N)                                                                                      \
@@ -102,7 +103,7 @@
     X(trial_number, ROW_TRIAL_NUMBER) X(trial_note, ROW_TRIAL_NOTE) X(history, ROW_HISTORY)                            \
     X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(operation_listed, ROW_OPERATION_LISTED) X(event, ROW_EVENT) X(replay, ROW_REPLAY) X(made, ROW_MADE) X(noise, ROW_NOISE)        \
     X(verdict, ROW_VERDICT) X(best, ROW_BEST) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
-    X(trial_whole, ROW_TRIAL_WHOLE) X(measured, ROW_MEASURED) X(correction, ROW_CORRECTION)                                                          \
+    X(baseline, ROW_BASELINE) X(trial_whole, ROW_TRIAL_WHOLE) X(measured, ROW_MEASURED) X(correction, ROW_CORRECTION)                                                          \
     X(transfer_source, ROW_TRANSFER_SOURCE) X(token, ROW_TOKEN)                                                        \
     X(id, ROW_ID) X(steady, ROW_STEADY) X(witness, ROW_WITNESS) X(finding, ROW_FINDING) X(digested, ROW_DIGESTED) X(kept_reply, ROW_KEPT_REPLY) X(candidates, ROW_CANDIDATES)                    \
     X(piece, ROW_PIECE) X(refusal, ROW_REFUSAL) X(ledger_line, ROW_LEDGER_LINE) X(game, ROW_GAME) X(play, ROW_PLAY)            \
@@ -196,9 +197,10 @@
       "SELECT " COLUMNS(ROW_TRIAL_PLACE) " FROM trial WHERE study = $1 AND number > $2 ORDER BY number LIMIT $3")      \
     X(TRIAL_PLACE_SET, "sibb", none, "UPDATE trial SET point = $3, asked = coalesce($4, asked) "       \
       "WHERE study = $1 AND number = $2")                    \
-    X(TRIAL_NOT_FEASIBLE, "s", trial_outcome,                                                                          \
-      "SELECT " COLUMNS(ROW_TRIAL_OUTCOME) " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 0")    \
-    X(TRIAL_FEASIBLE_SET, "si", none, "UPDATE trial SET feasible = 1 WHERE study = $1 AND number = $2")                \
+    X(TRIAL_OUTCOMES, "sii", trial_outcome,                                                                            \
+      "SELECT " COLUMNS(ROW_TRIAL_OUTCOME) " FROM trial WHERE study = $1 AND number > $2 AND state = 'completed' "     \
+      "ORDER BY number LIMIT $3")                                                                                      \
+    X(TRIAL_JUDGE, "sii", none, "UPDATE trial SET feasible = $3 WHERE study = $1 AND number = $2")                     \
     X(STUDY_BEST, "sid", none, "UPDATE study SET best_trial = $2, best_value = $3 WHERE id = $1")                      \
     X(STUDY_DELETE, "s", none, "DELETE FROM study WHERE id = $1")                                                      \
     X(TRIAL_PLOT, "sii", plot,                                                                                         \
@@ -300,6 +302,10 @@
       ", outcome) VALUES ($1, $2, $3, $4, $5, $6, $7, $8" TRIAL_RESULT(SQL_VALUE) ", $)")                              \
     X(CORRECTION_LAST, "si", count,                                                                                    \
       "SELECT coalesce(max(revision), 0) AS count FROM correction WHERE study = $1 AND revision <= $2")                                   \
+    X(BASELINE, "si", baseline,                                                                                        \
+      "SELECT " SQL_THEN("state") ", " SQL_THEN("ended") ", " SQL_THEN("outcome") " FROM trial t LEFT JOIN correction c " \
+      "ON c.study = t.study AND c.trial = t.number AND c.revision = (SELECT min(x.revision) FROM correction x WHERE "  \
+      "x.study = t.study AND x.trial = t.number AND x.revision > $2) WHERE t.study = $1 AND t.number = 1")             \
     X(TRIAL_TOP, "sdi", trial,                                                                                         \
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 ORDER BY "   \
       "value * $2 DESC, number LIMIT $3")                                                                              \

@@ -9,6 +9,7 @@
 #include "service/codec/codec_read.h"
 #include "service/codec/codec_space.h"
 #include "service/codec/codec_stopping.h"
+#include "service/codec/codec_trial.h"
 #include "service/codec/codec_write.h"
 #include "service/base/sign.h"
 #include "engine/registry.h"
@@ -29,33 +30,68 @@ static const char *const goal_names[] = {[GOAL_MAXIMIZE] = "maximize",
 
 /* ---- metrics ---- */
 
+static const struct member relative_members[] = {
+    {AT(bound, times), .required = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
+    {AT(bound, plus), .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
+    {.name = NULL},
+};
+
+/* Behind the number: one of both. */
+static enum status read_relative(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                                 void *out)
+{
+    struct bound *bound = out;
+    (void)member;
+    if (!isnan(bound->value))
+        return error_set(in->err, STATUS_INVALID, "bad_combination", where, "the bound is given as a number, too");
+    return codec_read_object(in, relative_members, json, where, bound);
+}
+
+static json_t *write_relative(const struct writing *out, const struct member *member)
+{
+    const struct bound *bound = codec_at(out, member);
+    return bound_is_relative(bound) ? codec_write(relative_members, &(struct writing){.from = bound}) : json_null();
+}
+
+static json_t *write_number(const struct writing *out, const struct member *member)
+{
+    const struct bound *bound = codec_at(out, member);
+    return bound_is_relative(bound) ? json_null() : codec_number(bound->value);
+}
+
 _Static_assert(sizeof(enum goal) == sizeof(int), "choices are ints");
 static const struct member metric_members[] = {
     {AT(metric, name), .required = true, .read = codec_read_text, .min = 1, .max = NAME_MAX_CHARACTERS},
     {AT(metric, goal), .required = true, .read = codec_read_choice, .names = goal_names},
-    {AT(metric, min), .optional = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
-    {AT(metric, max), .optional = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
+    {AT(metric, min), .optional = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY,
+     .write = write_number},
+    {AT(metric, max), .optional = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY,
+     .write = write_number},
+    {AS(metric, min, "min_of_baseline"), .optional = true, .read = read_relative, .write = write_relative},
+    {AS(metric, max, "max_of_baseline"), .optional = true, .read = read_relative, .write = write_relative},
     {.name = NULL},
 };
+_Static_assert(offsetof(struct bound, value) == 0, "a number is read into a bound");
 
 /* A constraint has a bound, another metric has none. */
 static enum status check_metric(struct reading *in, const struct metric *metric, const char *where)
 {
     char path[CODEC_PATH_MAX];
     bool is_constraint = metric->goal == GOAL_CONSTRAIN;
-    codec_read_path(path, where, isnan(metric->min) ? "max" : "min");
-    if (is_constraint && isnan(metric->min) && isnan(metric->max))
+    bool has_min = bound_is_there(&metric->min), has_any = has_min || bound_is_there(&metric->max);
+    codec_read_path(path, where, has_min ? "min" : "max");
+    if (is_constraint && !has_any)
         return error_set(in->err, STATUS_INVALID, "missing_member", path, "a constraint has max, min or both");
-    if (!is_constraint && !(isnan(metric->min) && isnan(metric->max)))
+    if (!is_constraint && has_any)
         return error_set(in->err, STATUS_INVALID, "bad_combination", path, "only a constraint has bounds");
-    if (metric->min > metric->max)
+    if (metric->min.value > metric->max.value)
         return error_set(in->err, STATUS_INVALID, "bad_combination", path, "must not be over max");
     return STATUS_OK;
 }
 
 static enum status read_metric(struct reading *in, const json_t *json, const char *where, struct metric *metric)
 {
-    *metric = (struct metric){.min = NAN, .max = NAN};
+    *metric = (struct metric){.min = {.value = NAN, .times = NAN}, .max = {.value = NAN, .times = NAN}};
     TRY(codec_read_object(in, metric_members, json, where, metric));
     return check_metric(in, metric, where);
 }
@@ -418,6 +454,45 @@ static json_t *write_lease(const struct writing *out, const struct member *membe
     return json_integer(*(const int64_t *)codec_at(out, member) / 1000);
 }
 
+static json_t *write_baseline(const struct writing *out, const struct member *member)
+{
+    const struct spec *spec = out->from;
+    (void)member;
+    return spec->baseline == NULL ? json_null() : json_pack("{s:o}", "point", codec_point_json(spec, spec->baseline));
+}
+
+/* ---- the baseline ---- */
+
+struct baseline_form {
+    const json_t *point;
+};
+static const struct member baseline_members[] = {
+    {AT(baseline_form, point), .required = true, .read = codec_read_kept},
+    {.name = NULL},
+};
+
+/* There is one when a bound refers to it. */
+static enum status read_baseline(struct reading *in, const json_t *json, struct spec *spec)
+{
+    struct baseline_form form;
+    bool                 is_needed = false;
+    for (size_t k = 0; k < spec->metrics_len; k++)
+        is_needed = is_needed || bound_is_relative(&spec->metrics[k].min) || bound_is_relative(&spec->metrics[k].max);
+    if (json == NULL)
+        return is_needed ? error_set(in->err, STATUS_INVALID, "missing_member", "/baseline", "a bound refers to it")
+                         : STATUS_OK;
+    if (!is_needed)
+        return error_set(in->err, STATUS_INVALID, "bad_combination", "/baseline", "no bound refers to it");
+    if (spec->space.kind != SPACE_PARAMETERS)
+        return error_set(in->err, STATUS_INVALID, "wrong_space", "/baseline", "it is a point of a space of parameters");
+    TRY(codec_read_object(in, baseline_members, json, "/baseline", &form));
+    double *point = ARENA_NEW(in->arena, double, spec->space.params_len);
+    if (point == NULL)
+        return error_no_memory(in->err);
+    spec->baseline = point;
+    return codec_point(spec, form.point, POINT_WITH_DEFAULTS, "/baseline/point", point, in->err);
+}
+
 /* ---- the whole ---- */
 
 /* What is recorded of a private row tells of it, and nobody accounts for it; a graph's values are those of its sites. */
@@ -444,12 +519,13 @@ static enum status read_lease(struct reading *in, const struct member *member, c
 /* What is written is the specification alone: what is read last, when the rest is known, is kept behind it. */
 struct spec_form {
     struct spec   spec;
-    const json_t *algorithm, *stopping;
+    const json_t *algorithm, *stopping, *baseline;
 };
 _Static_assert(offsetof(struct spec_form, spec) == 0, "the same table reads the form and writes the specification");
 const struct member codec_spec_members[] = {
     {AS(spec_form, spec, "metrics"), .required = true, .read = read_metrics, .write = write_metrics},
     {AS(spec_form, spec, "space"), .required = true, .read = read_space, .write = write_space},
+    {AT(spec_form, baseline), .optional = true, .read = codec_read_kept, .write = write_baseline},
     {AT(spec_form, algorithm), .read = codec_read_kept, .write = write_algorithm},
     {AT(spec_form, stopping), .nullable = true, .read = codec_read_kept, .write = write_stopping},
     {AS(spec_form, spec, "stop_when"), .nullable = true, .read = read_stop, .write = write_stop},
@@ -470,6 +546,7 @@ enum status codec_spec(const json_t *members, uint64_t default_seed, struct aren
                                       .lease_ms = LEASE_DEFAULT_SECONDS * INT64_C(1000)}};
     TRY(codec_read_object(&in, codec_spec_members, members, "", &form));
     TRY(check_tracked(&form.spec, err));
+    TRY(read_baseline(&in, form.baseline, &form.spec));
     TRY(read_algorithm(&in, form.algorithm, &form.spec));
     TRY(codec_stopping(&in, form.stopping, &form.spec));
     *out = form.spec;

@@ -7,6 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What is known of the bounds that refer to a baseline. */
+static json_t *write_bounds(const struct writing *out, const struct member *member)
+{
+    const struct spec *spec = codec_at(out, member);
+    json_t            *object = spec->baseline == NULL ? json_null() : json_object();
+    for (size_t k = 0; k < spec->metrics_len && spec->baseline != NULL; k++) {
+        const struct metric *metric = &spec->metrics[k];
+        if (bound_is_relative(&metric->min) || bound_is_relative(&metric->max))
+            codec_put(&object, metric->name,
+                      json_pack("{s:o, s:o}", "min", codec_number(metric->min.value), "max",
+                                codec_number(metric->max.value)));
+    }
+    return object;
+}
+
 #define COUNT(state, shown)                                         \
     {                                                               \
         AS(study, trials[state], shown), .read = codec_read_integer \
@@ -46,6 +61,7 @@ const struct member codec_study_members[] = {
     {AT(study, revision), .read = codec_read_integer},
     {AT(study, space_revision), .read = codec_read_integer},
     SPEC,
+    {AS(study, spec, "bounds"), .optional = true, .write = write_bounds},
     BUDGET,
     STUDY_LABELLED(SHOWN) STUDY_NOTED(SHOWN)
     {.name = "trials", .read = codec_read_inside, .members = counts_members},

@@ -1,6 +1,7 @@
 /* See spec.h. */
 #include "service/model/spec.h"
 
+#include <float.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +29,28 @@ enum status spec_find_modelled(const struct spec *spec, const char *name, size_t
     return *out < spec->metrics_len ? STATUS_OK
                                     : error_set(err, STATUS_INVALID, "not_modelled", "/metric",
                                                 "the metric is only recorded: no model knows it");
+}
+
+/* What is too large for a number is as good as the largest. */
+static void set_bound(struct bound *bound, const double *value)
+{
+    if (bound_is_relative(bound))
+        bound->value = value == NULL ? (double)NAN : fmax(-DBL_MAX, fmin(DBL_MAX, bound->times * *value + bound->plus));
+}
+
+enum status spec_set_baseline(struct spec *spec, struct baseline_end end, struct arena *arena, struct error *err)
+{
+    struct metric *metrics = ARENA_NEW(arena, struct metric, spec_metrics_all(spec));
+    if (metrics == NULL)
+        return error_no_memory(err);
+    for (size_t k = 0; k < spec_metrics_all(spec); k++) {
+        metrics[k] = spec->metrics[k];
+        set_bound(&metrics[k].min, end.values == NULL ? NULL : &end.values[2 * k]);
+        set_bound(&metrics[k].max, end.values == NULL ? NULL : &end.values[2 * k]);
+    }
+    spec->metrics = metrics;
+    spec->baseline_ended = end.revision;
+    return STATUS_OK;
 }
 
 int64_t spec_site_id(const struct spec *spec, size_t site)

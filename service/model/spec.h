@@ -14,11 +14,24 @@
 
 enum goal { GOAL_MAXIMIZE, GOAL_MINIMIZE, GOAL_CONSTRAIN, GOAL_TRACK };
 enum { TRACKED_MAX = 64 };
-struct metric {
-    const char *name;
-    enum goal   goal;
-    double      min, max; /* GOAL_CONSTRAIN: NaN where there is no bound; never both */
+/* Of a constraint.  A relative one is times the value of the baseline, plus. */
+struct bound {
+    double value;       /* NaN: there is none, or it is not known yet */
+    double times, plus; /* times NaN: it is no relative one */
 };
+struct metric {
+    const char  *name;
+    enum goal    goal;
+    struct bound min, max; /* GOAL_CONSTRAIN: at least one */
+};
+static inline bool bound_is_relative(const struct bound *bound)
+{
+    return !isnan(bound->times);
+}
+static inline bool bound_is_there(const struct bound *bound)
+{
+    return !isnan(bound->value) || bound_is_relative(bound);
+}
 
 /* What an algorithm is to learn from, as the client wrote it.  service/session/transfer_snapshot.h makes the problem's
  * earlier studies of it; those are stored beside the specification, whose text has the names and the defaults only. */
@@ -48,8 +61,10 @@ struct spec {
     const struct metric     *metrics;            /* [metrics_len] that are modelled, then [tracked_len] that are not */
     enum metric_kind         kinds[METRICS_MAX]; /* [metrics_len] */
     size_t                   metrics_len, tracked_len, objectives;
-    size_t                   first;       /* objective: the metric that value and stddev of a trial are of */
-    struct space             space;       /* candidates: rows == NULL here; the session has the matrix */
+    const double            *baseline; /* the point that relative bounds refer to: trial SPEC_BASELINE; NULL: none do */
+    int64_t                  baseline_ended; /* the line of the log that brought its values; 0: none has */
+    size_t                   first;          /* objective: the metric that value and stddev of a trial are of */
+    struct space             space;          /* candidates: rows == NULL here; the session has the matrix */
     const int64_t           *site_ids;    /* graph: [sites_len] the client's names of the sites; NULL: their numbers */
     const struct named_site *sites_named; /* the same by name: codec_graph's own */
     bool                     is_directed; /* graph: edges lead one way */
@@ -75,6 +90,26 @@ MUST_CHECK enum status spec_find_metric(const struct spec *spec, const char *nam
 /* The same of those that are modelled: INVALID "not_modelled" for one that is only recorded. */
 MUST_CHECK enum status spec_find_modelled(const struct spec *spec, const char *name, size_t *out, struct error *err);
 
+/* Relative bounds from the baseline's values, as a trial has them, and the line that brought them; NULL and 0: it has none.
+ * In an array of its own. */
+enum { SPEC_BASELINE = 1 };
+struct baseline_end {
+    int64_t       revision;
+    const double *values;
+};
+MUST_CHECK enum status spec_set_baseline(struct spec *spec, struct baseline_end end, struct arena *arena,
+                                         struct error *err);
+/* Until then no trial is known to be feasible. */
+static inline bool spec_awaits_baseline(const struct spec *spec)
+{
+    return spec->baseline != NULL && spec->baseline_ended == 0;
+}
+
+static inline bool spec_is_baseline(const struct spec *spec, int64_t trial)
+{
+    return spec->baseline != NULL && trial == SPEC_BASELINE;
+}
+
 int64_t spec_site_id(const struct spec *spec, size_t site); /* the client's name of a graph's site */
 
 /* Larger is better inside; the user's own sign outside. */
@@ -83,13 +118,12 @@ static inline double spec_sign(const struct spec *spec)
     return spec->metrics[spec->first].goal == GOAL_MAXIMIZE ? 1.0 : -1.0;
 }
 
-/* The user's value of metric k as a policy sees it: signed, or a constraint's slack. */
+/* The user's value of metric k as a policy sees it: signed, or a constraint's slack; NaN where no bound is known. */
 static inline double spec_value(const struct spec *spec, size_t k, double value)
 {
     const struct metric *metric = &spec->metrics[k];
     if (metric->goal == GOAL_CONSTRAIN)
-        return fmin(isnan(metric->max) ? HUGE_VAL : metric->max - value,
-                    isnan(metric->min) ? HUGE_VAL : value - metric->min);
+        return fmin(metric->max.value - value, value - metric->min.value); // of NaN and a number: the number
     return metric->goal == GOAL_MINIMIZE ? -value : value;
 }
 
@@ -97,7 +131,7 @@ static inline double spec_value(const struct spec *spec, size_t k, double value)
 static inline bool spec_is_margin(const struct spec *spec, size_t k)
 {
     const struct metric *metric = &spec->metrics[k];
-    return metric->goal == GOAL_CONSTRAIN && !isnan(metric->min) && !isnan(metric->max);
+    return metric->goal == GOAL_CONSTRAIN && bound_is_there(&metric->min) && bound_is_there(&metric->max);
 }
 
 /* The inverse of spec_value: what a policy says about metric k in the user's own units; the slack itself of a margin. */
@@ -108,7 +142,7 @@ static inline double spec_shown(const struct spec *spec, size_t k, double value)
         return metric->goal == GOAL_MAXIMIZE ? value : -value;
     if (spec_is_margin(spec, k))
         return value;
-    return isnan(metric->max) ? value + metric->min : metric->max - value;
+    return bound_is_there(&metric->max) ? metric->max.value - value : value + metric->min.value;
 }
 
 /* Whether a larger value inside is a smaller one outside. */
@@ -133,7 +167,7 @@ static inline size_t spec_values_len(const struct spec *spec)
  * nothing is recorded beside it. */
 static inline bool spec_is_feasible(const struct spec *spec, const double *values)
 {
-    bool feasible = true;
+    bool feasible = !spec_awaits_baseline(spec);
     if (spec->space.kind == SPACE_GRAPH)
         return true;
     for (size_t k = 0; k < spec->metrics_len && values != NULL; k++)

@@ -320,6 +320,8 @@ static enum status tell_row(struct db_conn *conn, struct live *live, const struc
         return STATUS_OK;
     if (event.kind == EVENT_MEASURED || event.kind == EVENT_STOPPED)
         return tell_measured(live, row, &event, err);
+    if (event.kind == EVENT_OBSERVED && spec_awaits_baseline(&live->spec)) // the session begins anew when there is one
+        return STATUS_OK;
     if (!is_outside)
         TRY(curves_tell(&live->curves, &event, err));
     if (event.kind == EVENT_HANDED_OVER)
@@ -381,13 +383,16 @@ static enum status load_candidates(struct db_conn *conn, struct live *live, stru
     return fill_option(live, "denoise", noise.denoise, err);
 }
 
-/* With a specification of its own: what it takes is memory of the model, whose size decides what a model may keep. */
-static enum status open_session(struct app *app, struct db_conn *conn, struct live *live, struct error *err)
+/* With a specification of its own: what it takes is memory of the model, whose size decides what a model may keep.
+ * It knows the baseline of the log up to the line last. */
+static enum status open_session(struct app *app, struct db_conn *conn, struct live *live, int64_t last,
+                                struct error *err)
 {
     struct study study;
     TRY(rows_study_get(conn, live->study, &live->arena, &study, err));
     live->space_revision = study.space_revision;
     TRY(rows_spec_get(conn, live->study, &live->arena, &live->spec, err));
+    TRY(rows_baseline(conn, live->study, last, &live->arena, &live->spec, err));
     TRY(load_candidates(conn, live, err));
     struct transfer_sources earlier;
     TRY(transfer_load(conn, live->study, &live->spec, &live->arena, &earlier, err));
@@ -429,11 +434,26 @@ static enum status heed_corrections(struct db_conn *conn, struct live *live, int
     return STATUS_OK;
 }
 
+/* So does one that was told before the baseline had ended; when it is corrected, see above. */
+static enum status heed_baseline(struct db_conn *conn, struct live *live, int64_t last, struct error *err)
+{
+    struct spec       now = live->spec;
+    struct arena_mark mark = arena_mark(&live->arena);
+    if (live->session == NULL)
+        return STATUS_OK;
+    enum status status = rows_baseline(conn, live->study, last, &live->arena, &now, err);
+    arena_release(&live->arena, mark);
+    if (status == STATUS_OK && now.baseline_ended != live->spec.baseline_ended)
+        session_forget(live);
+    return status;
+}
+
 static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
 {
     struct catch_up *work = arg;
     struct live     *live = work->live;
     TRY(heed_corrections(conn, live, INT64_MAX, err));
+    TRY(heed_baseline(conn, live, INT64_MAX, err));
     atomic_fetch_add(live->session == NULL ? &work->app->counters.session_misses : &work->app->counters.session_hits,
                      1);
     struct study      study;
@@ -444,7 +464,7 @@ static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
     if (live->session != NULL && live->space_revision != study.space_revision)
         session_forget(live);
     if (live->session == NULL)
-        TRY(open_session(work->app, conn, live, err));
+        TRY(open_session(work->app, conn, live, INT64_MAX, err));
     TRY(tell_log(conn, live, INT64_MAX, err));
     live->revision = study.revision;
     return STATUS_OK;
@@ -498,8 +518,9 @@ static enum status replay(struct db_conn *conn, void *arg, struct error *err)
     struct replay *work = arg;
     struct live   *live = work->live;
     TRY(heed_corrections(conn, live, work->at->seen, err));
+    TRY(heed_baseline(conn, live, work->at->seen, err));
     if (live->session == NULL)
-        TRY(open_session(work->app, conn, live, err));
+        TRY(open_session(work->app, conn, live, work->at->seen, err));
     TRY(tell_log(conn, live, work->at->seen, err));
     live->revision = work->at->seen;
     return tell_batch(conn, live, work->at, err);

@@ -62,6 +62,22 @@ enum status rows_spec_get(struct db_conn *conn, const char *id, struct arena *ar
     return db_done(&rows);
 }
 
+enum status rows_baseline(struct db_conn *conn, const char *study, int64_t last, struct arena *arena, struct spec *spec,
+                          struct error *err)
+{
+    if (spec->baseline == NULL)
+        return STATUS_OK;
+    struct db_rows rows = db_query(conn, NULL, err, SQL_BASELINE, BIND(TEXT(study), INT(last)));
+    while (db_next(&rows)) {
+        const struct row_baseline *row = row_baseline(&rows);
+        struct baseline_end        end = {.revision = row->ended, .values = row->outcome.bytes};
+        if (strcmp(row->state, trial_state_names[TRIAL_COMPLETED]) != 0 || row->ended > last)
+            end = (struct baseline_end){0};
+        rows.status = spec_set_baseline(spec, end, arena, err);
+    }
+    return db_done(&rows);
+}
+
 enum status rows_trial(const struct row_trial *row, struct trial *out, struct error *err)
 {
     int state;

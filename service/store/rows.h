@@ -17,6 +17,10 @@ MUST_CHECK enum status rows_study(const struct row_study *from, struct study *ou
 /* The spec alone, of a study that is there. */
 MUST_CHECK enum status rows_spec_get(struct db_conn *conn, const char *id, struct arena *arena, struct spec *out,
                                      struct error *err);
+/* The bounds that follow from the study's baseline, as it was believed at the line last of the log; nothing where there is
+ * none. */
+MUST_CHECK enum status rows_baseline(struct db_conn *conn, const char *study, int64_t last, struct arena *arena,
+                                     struct spec *spec, struct error *err);
 MUST_CHECK enum status rows_trial(const struct row_trial *row, struct trial *out, struct error *err);
 /* Of the task's study.  NOT_FOUND "trial_not_found". */
 MUST_CHECK enum status rows_trial_get(struct db_conn *conn, const struct task *task, int64_t number, struct trial *out,

@@ -175,7 +175,7 @@ enum status spec_cache_get(struct app *app, struct db_conn *conn, struct arena *
         return error_no_memory(err);
     }
     study->spec = entry->spec;
-    return STATUS_OK;
+    return rows_baseline(conn, study->id, INT64_MAX, arena, &study->spec, err);
 }
 
 enum status spec_cache_study(struct app *app, struct db_conn *conn, const char *id, struct arena *arena,

@@ -3,6 +3,7 @@
 
 #include "service/app/app_transact.h"
 #include "service/codec/codec_trial.h"
+#include "service/store/judge.h"
 #include "service/store/rows.h"
 #include "service/study/observe.h"
 #include "service/study/study.h"
@@ -120,7 +121,9 @@ static enum status complete(struct db_conn *conn, struct work *work, struct erro
     const struct study *study = &work->task.study;
     double              sign = spec_sign(&study->spec);
     bool                is_open = study->state == STUDY_ACTIVE || study->state == STUDY_PAUSED;
-    bool                has_reached = is_open && study->best_trial == work->trial->number &&
+    bool                is_new =
+        study->best_trial == work->trial->number || spec_is_baseline(&work->task.study.spec, work->trial->number);
+    bool has_reached = is_open && study->best_trial != 0 && is_new &&
                        sign * study->best_value > sign * study->spec.better_than; // false for NaN
     if (has_reached)
         return task_set_state(conn, &work->task, STUDY_COMPLETED, "target_reached", "study.completed", err);
@@ -167,6 +170,9 @@ static enum status correct(struct db_conn *conn, void *arg, struct error *err)
     TRY(write_result(conn, work, err));
     TRY(task_log(conn, &work->task, is_retracted ? "trial.retracted" : "trial.corrected", result->trial,
                  work->request->why, err));
+    bool has_changed;
+    if (spec_is_baseline(&work->task.study.spec, result->trial))
+        TRY(judge_all(conn, &work->task, &has_changed, err));
     TRY(task_find_best(conn, &work->task, err));
     TRY(complete(conn, work, err));
     TRY(rows_curve(conn, &work->task, work->trial, err));

@@ -81,8 +81,9 @@ static enum status keep(struct work *work, const struct row_replay *row, struct 
 /* Up to the line seen, and of what came before the line made the suggestions: its batch. */
 static enum status read_known(struct db_conn *conn, struct work *work, struct error *err)
 {
-    int64_t        last = work->has_made ? work->made.revision : 0;
-    int64_t        seen = work->out->trial.model.algorithm == NULL ? last - 1 : work->made.seen;
+    int64_t last = work->has_made ? work->made.revision : 0;
+    int64_t seen = work->out->trial.model.algorithm == NULL ? last - 1 : work->made.seen;
+    TRY(rows_baseline(conn, work->task.id, seen, work->task.caller->arena, &work->task.study.spec, err));
     struct db_rows rows =
         db_query(conn, NULL, err, SQL_EVENT_REPLAY, BIND(TEXT(work->task.id), INT(0), INT(last - 1), INT(last - 1)));
     while (db_next(&rows)) {

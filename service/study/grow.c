@@ -4,7 +4,7 @@
 #include "service/codec/codec_trial.h"
 #include "service/session/session.h"
 #include "service/store/asked.h"
-#include "service/store/rows.h"
+#include "service/store/judge.h"
 #include "service/store/spec_cache.h"
 #include "service/store/task.h"
 
@@ -92,44 +92,17 @@ static enum status extend_trials(struct db_conn *conn, struct work *work, struct
     return STATUS_OK;
 }
 
-/* What was observed outside the smaller space counts as any other now, where the larger one has it. */
-static enum status find_feasible(struct db_conn *conn, struct work *work, bool *has_any, struct error *err)
-{
-    const struct spec *spec = &work->growth->spec;
-    const char        *study = work->task.id;
-    int64_t           *found = NULL;
-    size_t             len = 0, room = 0;
-    struct db_rows     rows = db_query(conn, NULL, err, SQL_TRIAL_NOT_FEASIBLE, BIND(TEXT(study)));
-    while (db_next(&rows)) {
-        const struct row_trial_outcome *row = row_trial_outcome(&rows);
-        bool  is_feasible = spec_is_feasible(spec, row->outcome.bytes) && !codec_is_outside(spec, row->point.bytes);
-        void *numbers = found;
-        if (is_feasible && !rows_grow(work->task.caller->arena, &numbers, len, &room, sizeof *found)) {
-            rows.status = error_no_memory(err);
-            continue;
-        }
-        found = numbers;
-        if (is_feasible)
-            found[len++] = row->number;
-    }
-    TRY(db_done(&rows));
-    for (size_t i = 0; i < len; i++)
-        TRY(db_exec(conn, NULL, err, SQL_TRIAL_FEASIBLE_SET, BIND(TEXT(study), INT(found[i]))));
-    *has_any = len > 0;
-    return STATUS_OK;
-}
-
-/* The best may be one of them, and be what the study was to stop at. */
+/* What was observed outside the smaller space counts as any other now, where the larger one has it; the best may be one of
+ * them, and be what the study was to stop at. */
 static enum status take_in(struct db_conn *conn, struct work *work, struct error *err)
 {
     struct task  *task = &work->task;
     struct study *study = &task->study;
     double        sign = spec_sign(&study->spec);
-    bool          has_any;
-    TRY(find_feasible(conn, work, &has_any, err));
-    if (!has_any)
+    bool          has_changed;
+    TRY(judge_all(conn, task, &has_changed, err));
+    if (!has_changed)
         return STATUS_OK;
-    TRY(task_find_best(conn, task, err));
     bool is_open = study->state == STUDY_ACTIVE || study->state == STUDY_PAUSED;
     if (!is_open || !(sign * study->best_value > sign * study->spec.better_than)) // false for NaN
         return STATUS_OK;

@@ -321,6 +321,23 @@ static enum status add_trial(struct import_reader *reader, const struct row_tria
     return STATUS_OK;
 }
 
+/* The first trial is the baseline, which the others are judged by. */
+static enum status read_baseline(struct import_reader *reader, const struct row_trial_whole *row,
+                                 enum trial_state state, struct error *err)
+{
+    struct spec *spec = &reader->spec;
+    size_t       bytes = space_point_len(&spec->space) * sizeof(double);
+    if (spec->baseline == NULL || row->number != SPEC_BASELINE)
+        return STATUS_OK;
+    if (row->point.length != bytes || memcmp(row->point.bytes, spec->baseline, bytes) != 0)
+        return import_bad(err, "/point", "is not that of the baseline");
+    TRY(import_check_values(spec, row, state, err));
+    if (state != TRIAL_COMPLETED)
+        return STATUS_OK;
+    const struct baseline_end end = {.revision = row->ended, .values = row->outcome.bytes};
+    return spec_set_baseline(spec, end, &reader->kept, err);
+}
+
 static enum status read_trial(struct import_reader *reader, const void *given, struct error *err)
 {
     const struct row_trial_whole *row = given;
@@ -329,6 +346,7 @@ static enum status read_trial(struct import_reader *reader, const void *given, s
     if (rows_state(trial_state_names, row->state, "trial", &state, err) != STATUS_OK)
         return import_bad(err, "/state", "is not a state of trials");
     TRY(check_numbers(reader, row, (enum trial_state)state, err));
+    TRY(read_baseline(reader, row, (enum trial_state)state, err));
     TRY(import_check_trial(&reader->spec, row, (enum trial_state)state, err));
     reader->has_feasible |= row->feasible != 0;
     if (row->number == study->best_trial && (row->feasible == 0 || row->value != study->best_value))
@@ -600,6 +618,8 @@ static enum status check_whole(struct import_reader *reader, struct error *err)
     for (size_t i = 0; i < reader->trials_len; i++)
         count_trial(study, (enum trial_state)reader->trials[i].state, 1);
     TRY(import_check_count(study->imported, 0, study->completed + study->infeasible + study->stopped, "", err));
+    if (reader->spec.baseline != NULL && study->total == 0)
+        return import_bad(err, "", "the baseline is not there");
     if (study->best_trial > study->total || (study->best_trial == 0) != isnan(study->best_value))
         return import_bad(err, "", "the best trial is not there");
     if (reader->spec.objectives == 1 && (study->best_trial == 0) == reader->has_feasible)

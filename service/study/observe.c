@@ -8,6 +8,7 @@
 #include "service/app/app_transact.h"
 #include "service/app/study_cache.h"
 #include "service/codec/codec_trial.h"
+#include "service/store/judge.h"
 #include "service/store/rows.h"
 #include "service/store/spec_cache.h"
 #include "service/session/session.h"
@@ -140,6 +141,17 @@ static enum status keep_best(struct db_conn *conn, struct batch *batch, int64_t 
     return db_exec(conn, NULL, err, SQL_STUDY_BEST, BIND(TEXT(study->id), INT(trial), REAL(value)));
 }
 
+/* With the baseline all are judged. */
+static enum status settle(struct db_conn *conn, struct batch *batch, struct error *err)
+{
+    const struct study *study = &batch->task.study;
+    double              sign = spec_sign(&study->spec);
+    bool                has_changed;
+    TRY(judge_all(conn, &batch->task, &has_changed, err));
+    batch->has_reached |= study->best_trial != 0 && sign * study->best_value > sign * study->spec.better_than;
+    return STATUS_OK;
+}
+
 static enum status finish(struct db_conn *conn, struct batch *batch, const struct observation *item,
                           const struct trial *trial, struct error *err)
 {
@@ -151,6 +163,8 @@ static enum status finish(struct db_conn *conn, struct batch *batch, const struc
                                   .kind = outcomes[item->outcome].kind,
                                   .is_feasible = is_feasible};
     TRY(task_finish_trial(conn, &batch->task, trial, &end, err));
+    if (spec_is_baseline(&batch->task.study.spec, trial->number))
+        return settle(conn, batch, err);
     if (!is_feasible)
         return STATUS_OK;
     double sign = spec_sign(spec);
@@ -209,18 +223,21 @@ static enum status observe_one(struct db_conn *conn, struct batch *batch, const 
 /* ---- imports ---- */
 
 /* The trial that an item of an import is, where the study has it: by its external id; by its number, when that is of
- * this study, or of a table that does not say where it is from and the rest is equal too.  What is of this study and not
- * in it was lost, when an older store was restored. */
+ * this study, or of a table that does not say where it is from and the rest is equal too, or when both are the baseline,
+ * which is still to be tried here.  What is of this study and not in it was lost, when an older store was restored. */
 static enum status find_imported(struct db_conn *conn, struct batch *batch, const struct observation *item,
                                  struct trial *trial, bool *found, struct error *err)
 {
     const char *source = batch->task.caller->import_source;
     bool        is_own = strcmp(source, batch->task.id) == 0;
     TRY(find_external(conn, batch, item, trial, found, err));
-    if (*found || item->number < 1 || item->number > batch->task.study.trials_total || (!is_own && source[0] != '\0'))
+    bool is_baseline = spec_is_baseline(&batch->task.study.spec, item->number),
+         is_of_other = !is_own && source[0] != '\0';
+    if (*found || item->number < 1 || item->number > batch->task.study.trials_total || (is_of_other && !is_baseline))
         return STATUS_OK;
     TRY(rows_trial_get(conn, &batch->task, item->number, trial, err));
-    *found = is_own || (same_place(batch, trial, item) && trial_has_result(&batch->task.study.spec, trial, item));
+    *found = is_own || (same_place(batch, trial, item) &&
+                        ((is_baseline && is_open(trial)) || trial_has_result(&batch->task.study.spec, trial, item)));
     return STATUS_OK;
 }
 

@@ -31,6 +31,21 @@ struct create {
     struct study           *out;
 };
 
+/* Trial 1. */
+static enum status queue_baseline(struct db_conn *conn, struct task *task, struct error *err)
+{
+    struct study *study = &task->study;
+    struct trial  trial = trial_none();
+    trial.number = SPEC_BASELINE;
+    trial.state = TRIAL_QUEUED;
+    trial.point = study->spec.baseline;
+    trial.row = -1;
+    trial.created_ms = task->now_ms;
+    study->revision = study->trials_total = study->trials[TRIAL_QUEUED] = 0; // a transaction may run twice
+    TRY(task_add_trial(conn, task, &(struct new_trial){.trial = &trial, .kind = "trial.queued"}, err));
+    return task_save(conn, task, err);
+}
+
 static enum status create(struct db_conn *conn, void *arg, struct error *err)
 {
     struct create *work = arg;
@@ -47,6 +62,8 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
                   EVENT(.at_ms = study->created_ms, .kind = "study.created", .study = study->id,
                         .actor = work->task.caller->token_id),
                   err));
+    if (study->spec.baseline != NULL)
+        TRY(queue_baseline(conn, &work->task, err));
     *work->out = *study;
     return transfer_store(conn, &work->task, &work->earlier, err);
 }
@@ -71,6 +88,7 @@ enum status study_create(struct app *app, struct caller *caller, const struct st
     if (work.task.study.notes == NULL)
         work.task.study.notes = "";
     TRY(random_id(work.task.study.id, sizeof work.task.study.id, "std_", 16, err));
+    work.task.id = work.task.study.id;
     TRY(transfer_collect(app, caller, &new->spec, &work.earlier, err));
     return app_transact(app, caller, create, &work, err);
 }
