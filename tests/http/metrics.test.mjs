@@ -144,7 +144,7 @@ test('exports come back as they went, in JSON and CSV', async () => {
     const document = await api.get(`/v1/studies/${id}/export?format=json`);
     assert.deepEqual(document.study.metrics, two);
     const csv = (await api.request('GET', `/v1/studies/${id}/export?format=csv`)).text;
-    assert.equal(csv.split('\r\n')[0], 'trial,state,x,value:cost,stddev:cost,value:size,stddev:size,value:gain,stddev:gain,worker,created_at,started_at,finished_at,reason,external_id,labels,metadata,notes,artifacts,duration_seconds');
+    assert.equal(csv.split('\r\n')[0], 'trial,state,x,value:cost,stddev:cost,value:size,stddev:size,value:gain,stddev:gain,worker,created_at,started_at,finished_at,reason,external_id,labels,metadata,notes,artifacts,duration_seconds,outside');
     const facts = (trials) => trials.map((t) => [t.state.replace('running', 'queued'), t.point, t.value, t.values, t.stddevs, t.reason, t.external_id === 'a']);
     for (const way of ['json', 'csv']) {
         const { id: other } = await api.study({ metrics: two });
