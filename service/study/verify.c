@@ -6,11 +6,13 @@
 #include "service/app/slots.h"
 #include "service/session/session.h"
 #include "service/store/asked.h"
+#include "service/store/rows.h"
 #include "service/study/study.h"
 
 #include <math.h>
 #include <string.h>
 
+enum { ATTEMPTS = 3 };
 static const double ROUNDING = 1e-6; /* relative: what another processor or another OpenBLAS may make of a number */
 
 struct work {
@@ -22,6 +24,7 @@ struct work {
     int64_t               after, limit, stop_ms;
     struct row_made       row; /* the next one */
     bool                  has_row, is_cut;
+    int64_t               space_revision; /* after a page */
 };
 
 /* ---- comparing ---- */
@@ -269,20 +272,42 @@ static enum status prepare(struct work *work, struct error *err)
     return work->live == NULL ? STATUS_NO_MEMORY : STATUS_OK;
 }
 
+static enum status try_page(struct work *work, const char *cursor, struct error *err)
+{
+    *work->out = (struct verify_report){0};
+    TRY(study_find(work->app, work->caller, work->id, &work->out->study, err));
+    TRY(page_after(cursor, &work->after, err));
+    TRY(prepare(work, err));
+    enum status status = check_page(work, err);
+    session_forget(work->live);
+    return status;
+}
+
+static enum status read_space_revision(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    struct study now;
+    TRY(rows_study_get(conn, work->id, work->caller->arena, &now, err));
+    work->space_revision = now.space_revision;
+    return STATUS_OK;
+}
+
+/* Each comparison reads the store as it is then.  Lines that were read stay, but a space that grew meanwhile changed all
+ * points: what was compared before and after that would be of two spaces, so the page begins anew. */
 enum status study_verify(struct app *app, struct caller *caller, const char *study, const struct page *page,
                          struct verify_report *out, struct error *err)
 {
-    struct work work = {.app = app,
-                        .caller = caller,
-                        .id = study,
-                        .out = out,
-                        .limit = page_limit(page->limit),
-                        .stop_ms = app->monotonic_ms() + 1000 * VERIFY_SECONDS};
-    *out = (struct verify_report){0};
-    TRY(study_find(app, caller, study, &out->study, err));
-    TRY(page_after(page->cursor, &work.after, err));
-    TRY(prepare(&work, err));
-    enum status status = check_page(&work, err);
-    session_forget(work.live);
-    return status;
+    struct work  work = {.app = app, .caller = caller, .id = study, .out = out, .limit = page_limit(page->limit)};
+    struct error why;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        work.stop_ms = app->monotonic_ms() + 1000 * VERIFY_SECONDS;
+        caller->space_of[0] = '\0'; // whatever space there is now
+        enum status status = try_page(&work, page->cursor, &why);
+        TRY(db_read(app->db, read_space_revision, &work, err));
+        if (work.space_revision == out->study.space_revision && status != STATUS_OK && err != NULL)
+            *err = why;
+        if (work.space_revision == out->study.space_revision)
+            return status;
+    }
+    return error_set(err, STATUS_BUSY, "busy", "", "the space grew while it was compared");
 }

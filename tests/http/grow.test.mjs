@@ -199,6 +199,35 @@ test('who grows at once gets the union, or 409 where they contradict each other'
     assert.deepEqual(await api.post(`/v1/studies/${id}/space/grow`, { parameters: [{ name: 'units', max: 100 }] }, 200, key), first);
 });
 
+test('an audit during which the space grows finds no difference', async () => {
+    const { id } = await api.study({ space, algorithm: { name: 'gp' }, seed: 4 });
+    for (let i = 1; i <= 6; i++) {
+        await steps(id, 5);
+        await api.post(`/v1/studies/${id}/trials/${i}/correct`, { value: i / 7 }); // an audit begins its model anew there
+    }
+    const audit = async () => {
+        const all = { different: [], same: 0, suggestions: 0, skipped: 0 };
+        for (let cursor = ''; cursor !== null;) {
+            const page = await api.get(`/v1/studies/${id}/verify?limit=1000${cursor && `&cursor=${cursor}`}`);
+            all.different.push(...page.different);
+            all.same += page.same;
+            all.suggestions += page.suggestions;
+            all.skipped += page.skipped.length;
+            cursor = page.next_cursor;
+        }
+        return all;
+    };
+    const began = performance.now();
+    assert.deepEqual(await audit(), { different: [], same: 30, suggestions: 30, skipped: 0 });
+    const took = performance.now() - began;
+    for (const [i, share] of [0.2, 0.4, 0.6].entries()) {
+        const running = audit();
+        await new Promise((done) => setTimeout(done, share * took));
+        await grow(id, i === 0 ? more : [{ name: 'units', max: 64 + i }]);
+        assert.deepEqual((await running).different, []);
+    }
+});
+
 test('a space that was used up goes on with more in it', async () => {
     const { id } = await api.study({ space: { type: 'parameters', parameters: [{ name: 'a', type: 'int', min: 0, max: 1 }] } });
     const reply = await api.post(`/v1/studies/${id}/suggest`, { count: 5 });
