@@ -89,7 +89,8 @@
     F(round, i) N(messages, i) N(mechanism, s) N(sha256, s) N(epsilon, D) N(total, D) N(at_ms, i)
 #define ROW_PLOT(F, N)                                                                                                 \
     F(number, i) N(state, s) N(point, B) N(holder, s) N(value, D) N(feasible, i) N(outcome, B) N(model_mean, D)        \
-    N(model_stddev, D) N(model_stddev_observed, D) N(started_ms, i) N(finished_ms, i)
+    N(model_stddev, D) N(model_stddev_observed, D) N(started_ms, i) N(finished_ms, i) N(lease, i)
+#define ROW_PLOT_POINT(F, N) F(trial, i) N(lease, i) N(step, i) N(value, d)
 #define ROW_CURVE_POINT(F, N) F(trial, i) N(state, s) N(step, i) N(value, d)
 #define ROW_COUNT(F, N) F(count, i)
 #define ROW_TALLY(F, N) F(thing, s) N(state, s) N(count, i)
@@ -109,7 +110,7 @@
     X(piece, ROW_PIECE) X(refusal, ROW_REFUSAL) X(ledger_line, ROW_LEDGER_LINE) X(game, ROW_GAME) X(play, ROW_PLAY)            \
     X(federation, ROW_FEDERATION) X(features, ROW_FEATURES) X(agent, ROW_AGENT) X(message, ROW_MESSAGE)                \
     X(blob, ROW_BLOB) X(round, ROW_ROUND) X(count, ROW_COUNT) X(tally, ROW_TALLY)                            \
-    X(detail, ROW_DETAIL) X(import, ROW_IMPORT) X(plot, ROW_PLOT) X(curve_point, ROW_CURVE_POINT)
+    X(detail, ROW_DETAIL) X(import, ROW_IMPORT) X(plot, ROW_PLOT) X(curve_point, ROW_CURVE_POINT) X(plot_point, ROW_PLOT_POINT)
 
 #define SQL_FIRST(column, letter) #column
 #define SQL_NEXT(column, ...)     ", " #column
@@ -205,6 +206,9 @@
     X(STUDY_DELETE, "s", none, "DELETE FROM study WHERE id = $1")                                                      \
     X(TRIAL_PLOT, "sii", plot,                                                                                         \
       "SELECT " COLUMNS(ROW_PLOT) " FROM trial WHERE study = $1 AND number >= $2 AND number <= $3 ORDER BY number")    \
+    X(PLOT_POINTS, "sii", plot_point,                                                                                  \
+      "SELECT " COLUMNS(ROW_PLOT_POINT) " FROM measurement WHERE study = $1 AND trial >= $2 AND trial <= $3 ORDER BY " \
+      "trial, lease, step")                                                                                            \
     X(CURVE_POINTS, "si", curve_point,                                                                                 \
       "SELECT m.trial, t.state, m.step, m.value FROM measurement m JOIN trial t ON t.study = m.study AND t.number = "  \
       "m.trial AND t.lease = m.lease WHERE m.study = $1 AND m.trial > $2 ORDER BY m.trial, m.lease, m.step")           \

@@ -38,13 +38,15 @@ static enum status read_curves(struct db_conn *conn, struct plot_work *work, str
     if (curves->from == NULL)
         return error_no_memory(err);
     curves->from[0] = 0;
-    struct db_rows rows = db_query(conn, NULL, err, SQL_CURVE_POINTS, BIND(TEXT(work->task.id), INT(0)));
+    struct db_rows rows = db_query(conn, NULL, err, SQL_PLOT_POINTS,
+                                   BIND(TEXT(work->task.id), INT(data->n == 0 ? 1 : (int64_t)data->number[0]),
+                                        INT(data->n == 0 ? 0 : (int64_t)data->number[data->n - 1])));
     while (db_next(&rows)) {
-        const struct row_curve_point *row = row_curve_point(&rows);
+        const struct row_plot_point *row = row_plot_point(&rows);
         while (i < data->n && data->number[i] < (double)row->trial)
             curves->from[++i] = curves->len;
-        if (i == data->n || data->number[i] != (double)row->trial)
-            continue; // not within from .. to
+        if (i == data->n || data->number[i] != (double)row->trial || data->lease[i] != row->lease)
+            continue; // of a lease that was lost
         if (!grow(work, curves)) {
             rows.status = error_no_memory(err);
             continue;

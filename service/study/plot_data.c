@@ -18,11 +18,12 @@ static bool make_room(struct plot_work *work, size_t room)
             return false;
     data->state = ARENA_NEW(work->arena, enum trial_state, room);
     data->is_feasible = ARENA_NEW(work->arena, bool, room);
+    data->lease = ARENA_NEW(work->arena, int64_t, room);
     data->worker = ARENA_NEW(work->arena, const char *, room);
     data->points = arena_alloc(work->arena, room, (data->params + 1) * sizeof *data->points);
     data->values = arena_alloc(work->arena, room, data->metrics * sizeof *data->values);
-    return data->state != NULL && data->is_feasible != NULL && data->worker != NULL && data->points != NULL &&
-           data->values != NULL;
+    return data->state != NULL && data->is_feasible != NULL && data->lease != NULL && data->worker != NULL &&
+           data->points != NULL && data->values != NULL;
 }
 
 /* Of all metrics, or NULL. */
@@ -55,6 +56,7 @@ static enum status keep(struct plot_work *work, const struct row_plot *row, stru
     data->value[i] = value_of(spec, row, (enum trial_state)state, k);
     data->worth[i] = isnan(data->value[i]) ? (double)NAN : spec_value(spec, k, data->value[i]);
     data->is_feasible[i] = row->feasible != 0;
+    data->lease[i] = row->lease;
     data->mean[i] = is_first ? row->model_mean : (double)NAN;
     data->stddev[i] = is_first ? row->model_stddev : (double)NAN;
     data->stddev_observed[i] = is_first ? row->model_stddev_observed : (double)NAN;

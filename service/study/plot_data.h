@@ -11,6 +11,7 @@ struct plot_data {
     double           *number, *value, *worth, *mean, *stddev, *stddev_observed, *started_ms, *finished_ms;
     enum trial_state *state;
     bool             *is_feasible;
+    int64_t          *lease; /* the present one, or the last */
     const char      **worker;
     double           *points; /* [n][params] */
     double           *values; /* [n][metrics] */

@@ -1,7 +1,7 @@
 // What pages draw: each plot keeps what it promises, is exact in its counts, and stays small.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { begin, numbers } from './harness.mjs';
+import { begin, numbers, sleep } from './harness.mjs';
 
 const { api } = await begin(after);
 const space = { type: 'parameters', parameters: [
@@ -101,6 +101,22 @@ test('pareto: the front is the front, and all others are counted', async () => {
     const history = await api.get(`${two.path}/history?metric=gain`);
     const best = Math.max(...two.truth.map(({ values }) => values.gain));
     assert.ok(near(history.best.value.at(-1), best));
+});
+
+test('curves: what was measured under a lease that was lost is none, and a part of the trials is a part of the curves', async () => {
+    const { id } = await api.study({ stopping: { rule: 'median', epochs: 9 }, lease_seconds: 1 });
+    const report = (trial, step, value) => api.post(`/v1/studies/${id}/trials/${trial.number}/report`, { step, value, lease: trial.lease.id });
+    const first = (await api.post(`/v1/studies/${id}/suggest`, { worker: 'a' })).trials[0];
+    for (let step = 1; step <= 4; step++) await report(first, step, 100 + step);
+    await sleep(1100);
+    const again = (await api.post(`/v1/studies/${id}/suggest`, { worker: 'b' })).trials[0];
+    assert.deepEqual([again.number, again.lease.id], [1, 2]);
+    await report(again, 2, 7);
+    const other = (await api.post(`/v1/studies/${id}/suggest`, { worker: 'c' })).trials[0];
+    await report(other, 1, 3);
+    const { curves } = await api.get(`/v1/studies/${id}/plot/curves`);
+    assert.deepEqual([curves.trial, curves.step, curves.value], [[1, 2], [2, 1], [7, 3]]);
+    assert.deepEqual((await api.get(`/v1/studies/${id}/plot/curves?from=2`)).curves.trial, [2]);
 });
 
 test('curves: all in one call; a plot of the best, of the stopped, and of what the others do', async () => {
