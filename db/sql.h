@@ -265,8 +265,8 @@
     X(TRIAL_QUEUED, "s", trial,                                                                                        \
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state = 'queued' ORDER BY number")                \
     X(TRIAL_OF_WORKER, "ssi", trial,                                                                                   \
-      "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state = 'running' AND worker = $2 AND "           \
-      "lease_ms > $3 ORDER BY number")                                                                                 \
+      "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND number IN (SELECT number FROM trial INDEXED BY "  \
+      "trial_by_lease WHERE study = $1 AND state = 'running' AND worker = $2 AND lease_ms > $3) ORDER BY number")                                                                                 \
     X(TRIAL_WAITING, "si", trial_point,                                                                                \
       "SELECT " COLUMNS(ROW_TRIAL_POINT) " FROM trial WHERE study = $1 AND (state = 'queued' OR (state = "             \
       "'running' AND lease_ms <= $2))")                                                                                \

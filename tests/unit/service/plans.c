@@ -27,8 +27,19 @@ static bool goes_along(const char *step)
 /* A page of a list is read in its order, not sorted: else each costs as much as all. */
 static bool sorts_a_page(const char *statement, const char *step)
 {
-    bool is_page = strncmp(statement, "TRIALS_", 7) == 0 || strncmp(statement, "STUDIES_", 8) == 0;
+    bool is_page = strncmp(statement, "TRIALS_", 7) == 0 || strncmp(statement, "STUDIES_", 8) == 0 ||
+                   strncmp(statement, "OPERATIONS_", 11) == 0;
     return is_page && strstr(step, "TEMP B-TREE") != NULL;
+}
+
+/* Of the many that run, a suggestion looks at those that it is about. */
+static bool goes_along_running(const char *statement, const char *step)
+{
+    static const char *const names[] = {"TRIAL_NEXT_LEASE", "TRIAL_EXPIRED", "TRIAL_COUNT_EXPIRED", "TRIAL_OF_WORKER"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(statement, names[i]) == 0)
+            return strstr(step, "trial_by_state") != NULL;
+    return false;
 }
 
 /* What the planner does with each statement that reads, on a store that nobody has counted. */
@@ -49,7 +60,8 @@ static void test_no_statement_goes_along_a_study(void)
         CU_ASSERT_EQUAL_FATAL(sqlite3_prepare_v2(sqlite, text, -1, &plan, NULL), SQLITE_OK);
         while (sqlite3_step(plan) == SQLITE_ROW) {
             const char *step = (const char *)sqlite3_column_text(plan, 3);
-            if (!goes_along(step) && !sorts_a_page(sql_table[sql].name, step))
+            if (!goes_along(step) && !sorts_a_page(sql_table[sql].name, step) &&
+                !goes_along_running(sql_table[sql].name, step))
                 continue;
             fprintf(stderr, "%s: %s\n", sql_table[sql].name, step);
             CU_FAIL();
