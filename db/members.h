@@ -52,6 +52,10 @@
 #define STUDY_LABELLED(X) X(labels, s, LABELS, labels)
 #define STUDY_NOTED(X)    X(notes, s, TEXT, notes, .max = 10000)
 #define STUDY_SAID(X)     STUDY_GIVEN(X) STUDY_LABELLED(X) STUDY_NOTED(X)
+/* What is counted for its rules; not shown as such. */
+#define STUDY_TALLY(X)                                                                                                 \
+    X(since_best, i) X(failures, i) X(failures_in_a_row, i) X(counted_from, i) X(cost, d)                                 \
+    X(used_ms, i) X(since_ms, i) X(ends_ms, i) X(ends_at_ms, i)
 #define STUDY_KEPT(X)                                                                                                  \
     X(created_ms, i, TIME, created_at)                                                                                 \
     X(updated_ms, i, TIME, updated_at)

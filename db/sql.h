@@ -12,7 +12,7 @@
  * upper case: may be NULL, which is 0, NaN, NULL, and no bytes. */
 // clang-format off
 #define ROW_STUDY(F, N)                                                                                                \
-    F(id, s) STUDY_SAID(N) N(state, s) N(reason, S) N(budget, i) N(revision, i) N(version, i)                          \
+    F(id, s) STUDY_SAID(N) N(state, s) N(reason, S) N(rules, s) STUDY_TALLY(N) N(revision, i) N(version, i)                          \
     N(total, i) N(queued, i) N(running, i) N(completed, i) N(failed, i) N(infeasible, i) N(abandoned, i)               \
     N(stopped, i) N(best_trial, i) N(best_value, D) STUDY_KEPT(N) N(imported, i)          \
     N(space_revision, i) N(retracted, i)
@@ -169,8 +169,8 @@
 /* name, parameters, row, text */
 #define SQL_LIST(X)                                                                                                    \
     X(STUDY_SPEC_ADD, "ss", none, "INSERT INTO study_spec(study, spec) VALUES ($1, $2)")                               \
-    X(STUDY_ADD, "ssii" STUDY_SAID(SQL_LETTER), none,                                                                  \
-      "INSERT INTO study(id, state, budget, created_ms, updated_ms, revision, version, total, queued, running, "       \
+    X(STUDY_ADD, "sssi" STUDY_SAID(SQL_LETTER), none,                                                                  \
+      "INSERT INTO study(id, state, rules, created_ms, updated_ms, revision, version, total, queued, running, "       \
       "completed, failed, infeasible, abandoned, stopped, best_trial" STUDY_SAID(SQL_NEXT)                             \
       ") VALUES ($1, $2, $3, $4, $4, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0" STUDY_SAID(SQL_VALUE)                            \
       ")")                                                                                                             \
@@ -182,15 +182,27 @@
     X(STUDIES_CREATED_DOWN, "ssssssssiisi", study, SQL_STUDIES("(created_ms, id) < ($10, $11)", "created_ms DESC, id DESC"))\
     X(STUDIES_UPDATED, "ssssssssiisi", study, SQL_STUDIES("(updated_ms, id) > ($10, $11)", "updated_ms, id"))          \
     X(STUDIES_UPDATED_DOWN, "ssssssssiisi", study, SQL_STUDIES("(updated_ms, id) < ($10, $11)", "updated_ms DESC, id DESC"))\
-    X(STUDY_EDIT, "sii" STUDY_SAID(SQL_LETTER), none,                                                                  \
-      "UPDATE study SET budget = $2, version = version + 1, updated_ms = $3" STUDY_SAID(SQL_SET)                       \
+    X(STUDY_EDIT, "ssi" STUDY_SAID(SQL_LETTER), none,                                                                  \
+      "UPDATE study SET rules = $2, version = version + 1, updated_ms = $3" STUDY_SAID(SQL_SET)                       \
       " WHERE id = $1")                                                                                                \
     X(STUDY_STATE, "sssi", none,                                                                                       \
       "UPDATE study SET state = $2, reason = $3, version = version + 1, updated_ms = $4 WHERE id = $1")                \
-    X(STUDY_COUNT, "siiiiiiiiiiii", none,                                                                              \
+    X(STUDY_COUNT, "siiiiiiiiiiii" STUDY_TALLY(SQL_LETTER), none,                                                                               \
       "UPDATE study SET revision = $2, total = $3, queued = $4, running = $5, completed = $6, failed = $7, "           \
-      "infeasible = $8, abandoned = $9, stopped = $10, updated_ms = $11, imported = $12, retracted = $13 WHERE "       \
-      "id = $1")                                                                                                       \
+      "infeasible = $8, abandoned = $9, stopped = $10, updated_ms = $11, imported = $12, retracted = $13"                 \
+      STUDY_TALLY(SQL_SET)                                                                                             \
+      " WHERE id = $1")                                                                                                \
+    X(STUDY_SINCE_BEST, "sii", count,                                                                                  \
+      "SELECT count(*) AS count FROM trial WHERE study = $1 AND imported = 0 AND state IN ('completed', 'infeasible', "\
+      "'stopped') AND ended > max($2, coalesce((SELECT ended FROM trial WHERE study = $1 AND number = $3), 0))")       \
+    X(STUDY_FAILURES_IN_A_ROW, "si", count,                                                                            \
+      "SELECT count(*) AS count FROM trial WHERE study = $1 AND imported = 0 AND state = 'failed' AND ended > "        \
+      "max($2, coalesce((SELECT max(ended) FROM trial WHERE study = $1 AND imported = 0 AND state IN ('completed', "   \
+      "'infeasible', 'stopped')), 0))")                                                                                \
+    X(STUDY_DUE, "i", id,                                                                                              \
+      "SELECT id FROM study WHERE ends_ms > 0 AND ends_ms <= $1 AND state = 'active' AND NOT EXISTS (SELECT 1 FROM "   \
+      "trial WHERE trial.study = study.id AND trial.state = 'running' AND trial.lease_ms > $1) ORDER BY ends_ms "      \
+      "LIMIT 100")                \
     X(STUDY_GROW, "sii", none,                                                                                         \
       "UPDATE study SET space_revision = $2, version = version + 1, updated_ms = $3 WHERE id = $1")                    \
     X(STUDY_SPEC_SET, "ss", none, "UPDATE study_spec SET spec = $2 WHERE study = $1")                                  \
@@ -304,6 +316,9 @@
     X(CORRECTION_ADD, "siiiisss" TRIAL_RESULT(SQL_LETTER) "b", none,                                                   \
       "INSERT INTO correction(study, trial, revision, ended, at_ms, state, actor, why" TRIAL_RESULT(SQL_NEXT)          \
       ", outcome) VALUES ($1, $2, $3, $4, $5, $6, $7, $8" TRIAL_RESULT(SQL_VALUE) ", $)")                              \
+    X(CORRECTION_VALUE, "si", correction,                                                                              \
+      "SELECT " COLUMNS(ROW_CORRECTION) " FROM correction WHERE study = $1 AND trial = $2 AND value IS NOT NULL "      \
+      "ORDER BY revision DESC LIMIT 1")                                                                                \
     X(CORRECTION_LAST, "si", count,                                                                                    \
       "SELECT coalesce(max(revision), 0) AS count FROM correction WHERE study = $1 AND revision <= $2")                                   \
     X(BASELINE, "si", baseline,                                                                                        \

@@ -89,7 +89,6 @@ struct call {
     json_t *(*render)(struct call *call, const void *result); /* a new reference; NULL: out of memory */
     struct follow   follow;
     bool            for_store; /* the reply being rendered is kept for a repeat: no secrets */
-    int64_t         shown_ms; /* steady_ms() of what is shown, the same for what is kept and what is sent; 0: not yet */
     struct problems problems;
     struct reply    reply;
     char            plain[REPLY_PLAIN_BYTES];             /* a reply for want of memory */

@@ -110,6 +110,7 @@
     X(no_such_row, 422, false, "There is no candidate with this number.", "Give a row of the matrix; the first is 0.") \
     X(not_a_release, 422, false, "The file's numbers cannot come from the mechanism that its manifest names.", "Upload the file that gnomon project wrote, unchanged.") \
     X(not_candidates, 409, false, "The study's space is not a set of candidates.", "Create it with a space of type candidates.") \
+    X(not_editable, 422, false, "Suggestions are made from this member, so it stays as it is.", "Make another study with it.") \
     X(not_finite, 422, false, "A number is infinite or not a number.", "Send finite numbers only.") \
     X(not_found, 404, false, "There is nothing at this address.", "openapi.yaml has every address.") \
     X(not_implemented, 501, false, "The method or a transfer coding is not one that the server has.", "Use the methods of openapi.yaml, and no coding but chunked.") \
@@ -124,6 +125,7 @@
     X(other_agent, 403, false, "The token speaks for another agent.", "Use the token that the agent's registration gave.") \
     X(out_of_range, 422, false, "A value, a length or a count is outside its range.", "Keep to the range that the detail and the schema name.") \
     X(outside_space, 409, false, "No point of the slice's grid lies in the space.", "Slice at another trial: the parameter does not exist with this one's values, or these lie outside.") \
+    X(parallelism_reached, 409, true, "As many trials run as the study lets run at once.", "Ask again after Retry-After, or raise parallelism.") \
     X(payoffs_differ, 422, false, "The payoffs of the game are common, but those sent differ.", "Send the same payoff for every agent.") \
     X(payoffs_do_not_add_up, 422, false, "The payoffs do not add up to the game's total.", "Correct them, or leave one out.") \
     X(planning, 503, true, "A plan for this study is being made.", "Ask again after Retry-After.") \
@@ -151,9 +153,11 @@
     X(store_error, 500, false, "The store refused; nothing was changed.", "Look at the server's log; report it with the request_id.") \
     X(store_io, 500, false, "The disk of the store failed; nothing was changed.", "Look at the server's log, and at its disk.") \
     X(store_rolled_back, 503, true, "An older copy of the store was brought back: debits of privacy and revoked tokens may be forgotten.", "The operator stops the server and runs gnomon restore --acknowledge-rollback.") \
+    X(stored_rules, 500, false, "How a study is run cannot be read by this version.", "Look at the server's log; report it with the request_id.") \
     X(stored_spec, 500, false, "A specification in the store cannot be read by this version.", "Look at the server's log; report it with the request_id.") \
     X(study_active, 409, false, "The study is active already.", "Nothing needs to be done.") \
     X(study_completed, 409, false, "The study is over; the reason says why.", "Read its best trial; raise its budget and POST to its reopen to go on.") \
+    X(study_ends, 409, false, "A budget or a rule has ended the study, and others still run its last trials; the reason says which.", "Stop; the study completes when they end.") \
     X(study_not_found, 404, false, "There is no study with this id, or this token may not see it.", "Check the id and the token's resource.") \
     X(study_paused, 409, true, "The study is paused: results are taken, but no trials handed out.", "Ask again after Retry-After; POST to its resume ends the pause.") \
     X(threads, 503, true, "The machine gives the server no more threads.", "Ask again after Retry-After.") \

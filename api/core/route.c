@@ -137,6 +137,8 @@ static const char *dump_members(FILE *stream, const struct member *members, cons
 {
     for (const struct member *member = members; member != NULL && member->name != NULL; member++) {
         const char *type = type_name(member);
+        if (member->refused != NULL)
+            continue;
         if (member->name[0] == '\0') {
             before = dump_members(stream, member->members, before);
             continue;
@@ -166,8 +168,8 @@ static void dump_reply(FILE *stream, const struct shown *shown, const struct mem
         if (member->name[0] == '\0' || codec_is_without(shown->without, member))
             continue;
         snprintf(path, sizeof path, "%s%s", inside, member->name);
-        fprintf(stream, ",%s%s%s=%s", path, member->optional ? "" : "!", member->nullable ? "?" : "",
-                type_name(member));
+        fprintf(stream, ",%s%s%s=%s", path, member->optional ? "" : "!",
+                member->nullable && !member->optional ? "?" : "", type_name(member));
         dump_names(stream, member);
         snprintf(path, sizeof path, "%s%s/", inside, member->name);
         if (member->members != NULL)

@@ -45,7 +45,7 @@ static json_t *render_export(struct call *call, const void *result)
                      study_json(&shown->study, &shown->earlier), "events",
                      codec_write_list(show_event_members, &(struct writing){.from = shown->events.events},
                                       shown->events.len, sizeof *shown->events.events),
-                     "trials", show_trials(call, &shown->study.spec, shown->trials, shown->len));
+                     "trials", show_trials(call, &shown->study, shown->trials, shown->len));
 }
 
 static enum status show_csv(struct call *call, struct error *err)

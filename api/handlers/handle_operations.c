@@ -14,7 +14,9 @@ enum { WAIT_MAX_SECONDS = 60 };
 
 static json_t *trials_json(struct call *call, const struct operation *operation)
 {
-    return show_suggested(call, operation->spec, operation->trials, operation->len, operation->revision);
+    const struct suggest_reply reply = {
+        .study = *operation->of, .trials = operation->trials, .len = operation->len, .revision = operation->revision};
+    return show_suggested(call, &reply);
 }
 
 static json_t *progress_json(const struct plan_state *progress)
@@ -47,8 +49,7 @@ static json_t *render_operation(struct call *call, const void *result)
 
 static json_t *render_suggest(struct call *call, const void *result)
 {
-    const struct suggest_reply *reply = result;
-    return show_suggested(call, &reply->spec, reply->trials, reply->len, reply->revision);
+    return show_suggested(call, result);
 }
 
 /* The same, of an operation that was quick enough. */

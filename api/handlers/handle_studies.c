@@ -8,6 +8,7 @@
 #include "service/app/study_cache.h"
 #include "service/base/text.h"
 #include "service/codec/codec_grow.h"
+#include "service/codec/codec_rules.h"
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_write.h"
 #include "service/codec/codec_study.h"
@@ -18,16 +19,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct member budget_fields[] = {
-    {AS(study_new, budget_trials, "trials"), .read = codec_read_integer, .required = true, .min = 1, .max = 1000000},
-    {.name = NULL},
-};
 #define GIVEN(...) CODEC_MEMBER(study_new, , __VA_ARGS__)
 // clang-format off
 static const struct member studies_post_body[] = {
     STUDY_GIVEN(GIVEN)
     {.name = "", .members = codec_spec_members},
-    {.name = "budget", .read = codec_read_inside, .nullable = true, .members = budget_fields},
+    {.name = "", .members = codec_rules_members},
     STUDY_LABELLED(GIVEN) STUDY_NOTED(GIVEN)
     {.name = NULL},
 };
@@ -48,10 +45,14 @@ enum status handle_studies_post(struct call *call, struct error *err)
     struct study_new *new = call->input;
     size_t length;
     TRY(show_read_spec(call, json_object_get(call->json, "space"), &new->spec, err));
-    json_t *spec = codec_spec_json(&new->spec);
+    json_t     *spec = codec_spec_json(&new->spec), *rules = codec_pick(codec_rules_members, call->json);
+    enum status status = codec_rules(rules, &new->spec, &call->arena, &new->rules, err);
     new->spec_text = spec == NULL ? NULL : json_text(spec, &call->arena, &length);
+    new->rules_text = codec_rules_text(&new->rules, &call->arena);
     json_decref(spec);
-    if (new->spec_text == NULL)
+    json_decref(rules);
+    TRY(status);
+    if (new->spec_text == NULL || new->rules_text == NULL)
         return error_no_memory(err);
     return study_create(call->app, &call->caller, new, CALL_RESULT(call, struct study, 201, render_study), err);
 }
@@ -144,29 +145,50 @@ enum status handle_study_get(struct call *call, struct error *err)
 
 /* ---- edit ---- */
 
-static const struct member patch_budget_fields[] = {
-    {AS(study_edit, budget_trials, "trials"), .read = codec_read_integer, .required = true, .min = 1, .max = 1000000,
-     .fallback = -1},
-    {.name = NULL},
+/* What suggestions are made from stays as it is. */
+#define FIXED(member)                                                                        \
+    {                                                                                        \
+        .name = member, .refused = "what was suggested was made from it: make another study" \
+    }
+struct study_patch_input {
+    struct study_edit edit;
+    const json_t     *labels;
 };
-#define EDITED(...) CODEC_MEMBER(study_edit, , __VA_ARGS__)
+#define EDITED(...) CODEC_MEMBER(study_patch_input, edit., __VA_ARGS__)
 // clang-format off
 static const struct member study_patch_body[] = {
-    {AT(study_edit, name), .read = codec_read_text, .min = 1, .max = 200},
-    {.name = "budget", .read = codec_read_inside, .nullable = true, .members = patch_budget_fields},
-    STUDY_LABELLED(EDITED) STUDY_NOTED(EDITED)
+    {AS(study_patch_input, edit.name, "name"), .read = codec_read_text, .min = 1, .max = 200},
+    {.name = "", .members = codec_rules_members},
+    {AT(study_patch_input, labels), .read = codec_read_kept},
+    STUDY_NOTED(EDITED)
+    FIXED("metrics"), FIXED("space"), FIXED("algorithm"), FIXED("stopping"), FIXED("seed"),
     {.name = NULL},
 };
 // clang-format on
-const struct form form_study_patch = {.body = study_patch_body, .bytes = sizeof(struct study_edit)};
+const struct form form_study_patch = {.body = study_patch_body, .bytes = sizeof(struct study_patch_input)};
+
+/* A merge patch as text; NULL: nothing is changed. */
+static enum status patch_text(struct call *call, const json_t *json, const char **out, struct error *err)
+{
+    size_t length;
+    *out = json == NULL || json_object_size(json) == 0 ? NULL : json_text(json, &call->arena, &length);
+    return json != NULL && json_object_size(json) > 0 && *out == NULL ? error_no_memory(err) : STATUS_OK;
+}
 
 enum status handle_study_patch(struct call *call, struct error *err)
 {
-    struct study_edit *edit = call->input;
+    struct study_patch_input *input = call->input;
     if (call->if_match == NULL)
         return error_set(err, STATUS_INVALID, "precondition_required", "",
                          "If-Match must name the ETag that was read, or *");
-    return study_patch(call->app, &call->caller, call->params[0], edit,
+    json_t     *rules = codec_pick(codec_rules_members, call->json);
+    enum status status = patch_text(call, rules, &input->edit.rules, err);
+    json_decref(rules);
+    TRY(status);
+    if (input->labels != NULL && !json_is_object(input->labels))
+        return error_set(err, STATUS_INVALID, "wrong_type", "/labels", "must be an object");
+    TRY(patch_text(call, input->labels, &input->edit.labels, err));
+    return study_patch(call->app, &call->caller, call->params[0], &input->edit,
                        CALL_RESULT(call, struct study, 200, render_study), err);
 }
 

@@ -134,7 +134,7 @@ struct shown_trials {
 static json_t *render_queued(struct call *call, const void *result)
 {
     const struct shown_trials *shown = result;
-    return json_pack("{s:o}", "trials", show_trials(call, &shown->study.spec, shown->page.trials, shown->page.len));
+    return json_pack("{s:o}", "trials", show_trials(call, &shown->study, shown->page.trials, shown->page.len));
 }
 
 static const char        fill_default[] = "default", fill_algorithm[] = "algorithm";
@@ -275,7 +275,7 @@ static json_t *render_trials(struct call *call, const void *result)
     const struct trials_get_input *input = call->input;
     if (input->is_basic)
         show_basic(&shown->study.spec, page->trials, page->len);
-    return show_page("trials", show_trials(call, &shown->study.spec, page->trials, page->len), page->next_cursor);
+    return show_page("trials", show_trials(call, &shown->study, page->trials, page->len), page->next_cursor);
 }
 
 enum status handle_trials_get(struct call *call, struct error *err)
@@ -305,8 +305,7 @@ struct shown_trial {
 static json_t *render_trial(struct call *call, const void *result)
 {
     const struct shown_trial *shown = result;
-    return codec_trial_json(&shown->study.spec, &shown->trial,
-                            (struct lease_clock){.shift_ms = steady_shift_ms(call->app)});
+    return codec_trial_json(&shown->study.spec, &shown->trial, show_clock(call, &shown->study, 0));
 }
 
 /* What the calls about one trial begin with. */
@@ -370,7 +369,9 @@ const struct form form_trial_heartbeat = {.body = trial_heartbeat_body, .bytes =
 static json_t *render_held(struct call *call, const void *result)
 {
     const struct shown_trial *shown = result;
-    json_t                   *json = codec_trial_json(&shown->study.spec, &shown->trial, show_clock(call));
+    json_t                   *json =
+        codec_trial_json(&shown->study.spec, &shown->trial,
+                         show_clock(call, &shown->study, shown->trial.lease_ms - shown->study.rules.lease_ms));
     codec_put(&json, "next",
               json_string(shown->study.state == STUDY_COMPLETED ? study_next_stop : study_next_evaluate));
     codec_put(&json, "next_seconds", json_null());
@@ -528,8 +529,9 @@ static json_t *render_best(struct call *call, const void *result)
                                                                            "stddev", codec_number(shown->stddev), "stddev_observed",
                                                                            codec_number(shown->stddev_observed));
     return json_pack("{s:o, s:s, s:s?, s:o, s:o}", "trial",
-                     shown->trial.number == 0 ? json_null()
-                                              : codec_trial_json(&shown->study.spec, &shown->trial, show_clock(call)),
+                     shown->trial.number == 0
+                         ? json_null()
+                         : codec_trial_json(&shown->study.spec, &shown->trial, show_clock(call, &shown->study, 0)),
                      "rule", best_rule_names[shown->rule], "noisy", shown->noisy, "model", model, "observed_best",
                      shown->observed == 0 ? json_null() : json_integer(shown->observed));
 }
@@ -550,8 +552,8 @@ static json_t *render_pareto(struct call *call, const void *result)
     for (size_t k = 0; k < spec->metrics_len && reply->len > 0; k++)
         if (spec->kinds[k] == METRIC_OBJECTIVE)
             codec_put(&reference, spec->metrics[k].name, codec_number(reply->reference[k]));
-    return json_pack("{s:o, s:o, s:o}", "trials", show_trials(call, spec, reply->trials, reply->len), "hypervolume",
-                     codec_number(reply->hypervolume), "reference", reference);
+    return json_pack("{s:o, s:o, s:o}", "trials", show_trials(call, &reply->study, reply->trials, reply->len),
+                     "hypervolume", codec_number(reply->hypervolume), "reference", reference);
 }
 
 enum status handle_pareto_get(struct call *call, struct error *err)

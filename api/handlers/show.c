@@ -99,23 +99,23 @@ static json_t *trials_json(const struct spec *spec, const struct trial *trials, 
     return list;
 }
 
-json_t *show_trials(const struct call *call, const struct spec *spec, const struct trial *trials, size_t len)
+struct lease_clock show_clock(const struct call *call, const struct study *study, int64_t given_ms)
 {
-    return trials_json(spec, trials, len, (struct lease_clock){.shift_ms = steady_shift_ms(call->app)});
+    return (struct lease_clock){
+        .now_ms = given_ms, .shift_ms = steady_shift_ms(call->app), .lease_ms = study->rules.lease_ms};
 }
 
-struct lease_clock show_clock(struct call *call)
+json_t *show_trials(const struct call *call, const struct study *study, const struct trial *trials, size_t len)
 {
-    if (call->shown_ms == 0)
-        call->shown_ms = steady_ms(call->app);
-    return (struct lease_clock){.now_ms = call->shown_ms, .shift_ms = steady_shift_ms(call->app)};
+    return trials_json(&study->spec, trials, len, show_clock(call, study, 0));
 }
 
-json_t *show_suggested(struct call *call, const struct spec *spec, const struct trial *trials, size_t len,
-                       int64_t revision)
+json_t *show_suggested(const struct call *call, const struct suggest_reply *reply)
 {
-    return json_pack("{s:o, s:I, s:s, s:n}", "trials", trials_json(spec, trials, len, show_clock(call)), "revision",
-                     (json_int_t)revision, "next", study_next_evaluate, "next_seconds");
+    return json_pack(
+        "{s:o, s:I, s:s, s:n}", "trials",
+        trials_json(&reply->study.spec, reply->trials, reply->len, show_clock(call, &reply->study, reply->steady_ms)),
+        "revision", (json_int_t)reply->revision, "next", study_next_evaluate, "next_seconds");
 }
 
 json_t *show_reply(struct call *call, const void *result)

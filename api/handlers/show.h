@@ -8,6 +8,7 @@
 #include "service/base/page.h"
 #include "service/study/insight.h"
 #include "service/study/observe.h"
+#include "service/study/suggest.h"
 
 /* How every list is asked for: its struct has a cursor and a limit.  More than a page has is a page. */
 #define PAGED(type)                                                                                                \
@@ -39,8 +40,8 @@ struct shown;
 json_t *show_as(struct call *call, const struct shown *shown, const void *result);
 /* {"<name>":[...],"next_cursor":...}; takes the list. */
 json_t *show_page(const char *name, json_t *list, const char *next_cursor);
-/* As leases are shown to the worker that has them. */
-struct lease_clock show_clock(struct call *call);
+/* As leases are shown; to the worker that was given one at that time, or 0: to others. */
+struct lease_clock show_clock(const struct call *call, const struct study *study, int64_t given_ms);
 /* Of what follows from a study's log alone, and takes long: whether the client has it already, which is then the reply.
  * Its ETag is show_log_etag, of the log's
  * length and of the address. */
@@ -48,10 +49,9 @@ const char            *show_log_etag(struct call *call, int64_t revision);
 MUST_CHECK enum status show_is_had(struct call *call, bool *is_had, struct error *err);
 /* Takes away what a basic view of trials has not: diagnostics of models, and points that are images. */
 void    show_basic(const struct spec *spec, struct trial *trials, size_t len);
-json_t *show_trials(const struct call *call, const struct spec *spec, const struct trial *trials, size_t len);
+json_t *show_trials(const struct call *call, const struct study *study, const struct trial *trials, size_t len);
 /* What a suggest answers. */
-json_t *show_suggested(struct call *call, const struct spec *spec, const struct trial *trials, size_t len,
-                       int64_t revision);
+json_t *show_suggested(const struct call *call, const struct suggest_reply *reply);
 /* The member next of what is shown, a struct next, as two of the reply. */
 #define SHOW_NEXT(type)                                                                      \
     {AS(type, next.word, "next"), .read = codec_read_text},                                  \
@@ -65,7 +65,7 @@ json_t *show_of_metric(const struct spec *spec, size_t metric, json_t *object);
 /* The same, or of the probability that a trial is feasible, which is of no metric: null. */
 json_t *show_of_quantity(const struct spec *spec, size_t metric, enum quantity quantity, json_t *object);
 
-/* {"metrics","algorithm","seed","lease_seconds"} of the call's body, and a space -> spec; a random seed when there is none. */
+/* {"metrics","algorithm","stopping","seed"} of the call's body, and a space -> spec; a random seed when there is none. */
 MUST_CHECK enum status show_read_spec(struct call *call, const json_t *space, struct spec *spec, struct error *err);
 
 /* An array of points -> [len][params_len], or of row numbers -> [len], every problem collected.

@@ -19,3 +19,35 @@ DROP INDEX operation_by_study;
 CREATE INDEX operation_by_study ON operation(study, created_ms, id);
 CREATE INDEX operation_by_actor ON operation(actor, created_ms, id);
 CREATE INDEX operation_by_age ON operation(created_ms, id);
+-- How a study is run may be edited, so it moves out of the specification.
+ALTER TABLE study ADD COLUMN rules TEXT NOT NULL DEFAULT '{}'; -- JSON
+UPDATE study SET rules = json_patch('{}', json_object(
+    'budget', json(CASE WHEN budget > 0 THEN json_object('trials', budget) END),
+    'stop_when', json((SELECT spec -> '$.stop_when' FROM study_spec WHERE study_spec.study = study.id)),
+    'lease_seconds', json((SELECT spec -> '$.lease_seconds' FROM study_spec WHERE study_spec.study = study.id)),
+    'shareable', json((SELECT spec -> '$.shareable' FROM study_spec WHERE study_spec.study = study.id))));
+UPDATE study_spec SET spec = json_remove(spec, '$.stop_when', '$.lease_seconds', '$.shareable');
+ALTER TABLE study DROP COLUMN budget;
+-- What is counted for its rules: trials that ended since the best one, failures, failures in a row, all of them after the
+-- line counted_from of the log; the cost; how long it was active until since_ms, and when its time is up: ends_ms on the
+-- steady clock, ends_at_ms by the wall clock as that stood when the study last changed.
+ALTER TABLE study ADD COLUMN since_best INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE study ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE study ADD COLUMN failures_in_a_row INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE study ADD COLUMN counted_from INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE study ADD COLUMN cost REAL NOT NULL DEFAULT 0;
+ALTER TABLE study ADD COLUMN used_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE study ADD COLUMN since_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE study ADD COLUMN ends_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE study ADD COLUMN ends_at_ms INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX study_by_end ON study(ends_ms) WHERE ends_ms > 0;
+UPDATE study SET counted_from = coalesce((SELECT max(revision) FROM event WHERE event.study = study.id AND
+    kind = 'study.reopened'), 0);
+UPDATE study SET since_best = (SELECT count(*) FROM trial WHERE trial.study = study.id AND imported = 0 AND
+        trial.state IN ('completed', 'infeasible', 'stopped') AND ended > max(counted_from, coalesce((SELECT ended FROM trial
+        WHERE trial.study = study.id AND number = best_trial), 0))),
+    failures = (SELECT count(*) FROM trial WHERE trial.study = study.id AND imported = 0 AND trial.state = 'failed' AND
+        ended > counted_from),
+    failures_in_a_row = (SELECT count(*) FROM trial WHERE trial.study = study.id AND imported = 0 AND
+        trial.state = 'failed' AND ended > max(counted_from, coalesce((SELECT max(ended) FROM trial WHERE
+        trial.study = study.id AND imported = 0 AND trial.state IN ('completed', 'infeasible', 'stopped')), 0)));

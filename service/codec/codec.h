@@ -26,6 +26,10 @@ void codec_put(json_t **object, const char *name, json_t *value);
 /* The same at the end of a list. */
 void codec_append(json_t **list, json_t *item);
 
+/* target (NULL: an empty one) after a merge patch, RFC 7396: null takes away, objects are merged member by member, all
+ * else is replaced.  A new reference; NULL when out of memory. */
+json_t *codec_merged(const json_t *target, const json_t *patch);
+
 /* Text that did not come as JSON but will leave as it. */
 bool codec_is_utf8(const char *bytes, size_t length);
 

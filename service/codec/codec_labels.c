@@ -57,3 +57,16 @@ enum status codec_read_labels(struct reading *in, const struct member *member, c
     memcpy(out, &text, sizeof text);
     return text != NULL ? STATUS_OK : error_no_memory(in->err);
 }
+
+enum status codec_edit_labels(const char *labels, const char *patch, struct arena *arena, const char **out,
+                              struct error *err)
+{
+    json_t        *before = codec_load(labels, 0), *change = codec_load(patch, 0);
+    json_t        *after = before == NULL || change == NULL ? NULL : codec_merged(before, change);
+    struct reading in = {.arena = arena, .err = err};
+    enum status    status = after == NULL ? error_no_memory(err) : codec_read_labels(&in, NULL, after, "/labels", out);
+    json_decref(after);
+    json_decref(change);
+    json_decref(before);
+    return status;
+}

@@ -115,10 +115,13 @@ static enum status check_known(struct reading *in, const struct member *members,
     json_t     *value;
     char        path[CODEC_PATH_MAX];
     json_object_foreach ((json_t *)json, key, value) {
-        if (codec_member(members, key) != NULL)
+        const struct member *member = codec_member(members, key);
+        if (member != NULL && member->refused == NULL)
             continue;
         codec_read_path(path, where, key);
-        TRY(collect(in, error_set(in->err, STATUS_INVALID, "unknown_member", path, "there is no such member")));
+        TRY(collect(in, member == NULL
+                            ? error_set(in->err, STATUS_INVALID, "unknown_member", path, "there is no such member")
+                            : error_set(in->err, STATUS_INVALID, "not_editable", path, "%s", member->refused)));
     }
     return STATUS_OK;
 }
@@ -176,9 +179,10 @@ enum status codec_read_object(struct reading *in, const struct member *members, 
         return collect(in, error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object"));
     TRY(check_known(in, members, json, where));
     for (const struct member *member = members; member->name != NULL; member++)
-        TRY(member->name[0] == '\0'
-                ? check_there(in, member->members, json, where)
-                : collect(in, read_member(in, member, json_object_get(json, member->name), where, out)));
+        if (member->refused == NULL)
+            TRY(member->name[0] == '\0'
+                    ? check_there(in, member->members, json, where)
+                    : collect(in, read_member(in, member, json_object_get(json, member->name), where, out)));
     return STATUS_OK;
 }
 

@@ -38,6 +38,7 @@ struct member {
     bool        required;
     bool        nullable;   /* null leaves what is there, but of a number: NaN; in a reply: there may be none */
     bool        optional;   /* in a reply: left out when there is none */
+    const char *refused;    /* why it is refused whenever it is there; nothing else of it is said then */
     bool        is_pointer; /* written of a struct that is pointed to */
     bool        is_many;    /* in a query: may come more than once, and is read as an array */
     enum status (*read)(struct reading *in, const struct member *member, const json_t *json, const char *where,

@@ -173,23 +173,6 @@ enum status codec_said_cell(const char *column, const char *cell, struct arena *
 
 /* ---- merging ---- */
 
-/* RFC 7396; a new reference, or NULL when out of memory. */
-static json_t *merged(const json_t *target, const json_t *patch)
-{
-    const char *key;
-    json_t     *value;
-    if (!json_is_object(patch))
-        return json_incref((json_t *)(uintptr_t)patch);
-    json_t *out = json_is_object(target) ? json_copy((json_t *)(uintptr_t)target) : json_object();
-    json_object_foreach ((json_t *)(uintptr_t)patch, key, value) {
-        if (json_is_null(value))
-            json_object_del(out, key);
-        else
-            codec_put(&out, key, merged(json_object_get(target, key), value));
-    }
-    return out;
-}
-
 static const char **text_at(struct trial_said *said, size_t i)
 {
     const char **const texts[] = {&said->labels, &said->metadata, &said->notes, &said->artifacts, NULL};
@@ -240,7 +223,7 @@ static enum status from_json(const json_t *object, struct arena *arena, struct t
 enum status codec_said_merge(struct trial_said *said, const char *patch, struct arena *arena, struct error *err)
 {
     json_t     *before = to_json(said), *change = codec_load(patch, 0);
-    json_t     *after = before == NULL || change == NULL ? NULL : merged(before, change);
+    json_t     *after = before == NULL || change == NULL ? NULL : codec_merged(before, change);
     enum status status = after == NULL ? error_no_memory(err) : check(after, "", arena, NULL, err);
     if (status == STATUS_OK)
         status = from_json(after, arena, said, err);

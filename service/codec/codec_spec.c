@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { NAME_MAX_CHARACTERS = 128, LEASE_MAX_SECONDS = 604800, LEASE_DEFAULT_SECONDS = 3600 };
+enum { NAME_MAX_CHARACTERS = 128 };
 static const double seed_max = 9007199254740991.0; /* 2^53 - 1 */
 
 static const char *const goal_names[] = {[GOAL_MAXIMIZE] = "maximize",
@@ -366,25 +366,6 @@ static enum status read_algorithm(struct reading *in, const json_t *json, struct
     return policy_check(spec->policy, &problem, in->err);
 }
 
-/* ---- when it is done ---- */
-
-static const struct member stop_members[] = {
-    {AT(spec, better_than), .required = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
-    {.name = NULL},
-};
-
-/* After the metrics, which are before it in the table. */
-static enum status read_stop(struct reading *in, const struct member *member, const json_t *json, const char *where,
-                             void *out)
-{
-    (void)member;
-    struct spec *spec = out;
-    TRY(codec_read_object(in, stop_members, json, where, spec));
-    if (spec->objectives > 1)
-        return error_set(in->err, STATUS_INVALID, "not_supported", where, "is for studies of one objective");
-    return STATUS_OK;
-}
-
 /* ---- writing ---- */
 
 static json_t *write_space(const struct writing *out, const struct member *member)
@@ -442,18 +423,6 @@ static json_t *write_stopping(const struct writing *out, const struct member *me
     return codec_stopping_json(out->from);
 }
 
-static json_t *write_stop(const struct writing *out, const struct member *member)
-{
-    const struct spec *spec = out->from;
-    (void)member;
-    return isnan(spec->better_than) ? json_null() : codec_write(stop_members, out);
-}
-
-static json_t *write_lease(const struct writing *out, const struct member *member)
-{
-    return json_integer(*(const int64_t *)codec_at(out, member) / 1000);
-}
-
 static json_t *write_baseline(const struct writing *out, const struct member *member)
 {
     const struct spec *spec = out->from;
@@ -507,15 +476,6 @@ static enum status check_tracked(const struct spec *spec, struct error *err)
     return STATUS_OK;
 }
 
-static enum status read_lease(struct reading *in, const struct member *member, const json_t *json, const char *where,
-                              void *out)
-{
-    int64_t *lease_ms = out;
-    TRY(codec_read_integer(in, member, json, where, lease_ms));
-    *lease_ms *= 1000;
-    return STATUS_OK;
-}
-
 /* What is written is the specification alone: what is read last, when the rest is known, is kept behind it. */
 struct spec_form {
     struct spec   spec;
@@ -528,11 +488,7 @@ const struct member codec_spec_members[] = {
     {AT(spec_form, baseline), .optional = true, .read = codec_read_kept, .write = write_baseline},
     {AT(spec_form, algorithm), .read = codec_read_kept, .write = write_algorithm},
     {AT(spec_form, stopping), .nullable = true, .read = codec_read_kept, .write = write_stopping},
-    {AS(spec_form, spec, "stop_when"), .nullable = true, .read = read_stop, .write = write_stop},
     {AS(spec_form, spec.seed, "seed"), .read = codec_read_integer, .min = 0, .max = seed_max},
-    {AS(spec_form, spec.lease_ms, "lease_seconds"), .read = read_lease, .min = 1, .max = LEASE_MAX_SECONDS,
-     .write = write_lease},
-    {AS(spec_form, spec.is_shareable, "shareable"), .read = codec_read_bool},
     {.name = NULL},
 };
 
@@ -540,10 +496,7 @@ enum status codec_spec(const json_t *members, uint64_t default_seed, struct aren
                        struct error *err)
 {
     struct reading   in = {.arena = arena, .err = err};
-    struct spec_form form = {.spec = {.better_than = NAN,
-                                      .is_shareable = true,
-                                      .seed = default_seed,
-                                      .lease_ms = LEASE_DEFAULT_SECONDS * INT64_C(1000)}};
+    struct spec_form form = {.spec.seed = default_seed};
     TRY(codec_read_object(&in, codec_spec_members, members, "", &form));
     TRY(check_tracked(&form.spec, err));
     TRY(read_baseline(&in, form.baseline, &form.spec));

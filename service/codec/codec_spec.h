@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-/* members: {"metrics","space","algorithm","seed","lease_seconds"} of a study as the client wrote it (unknown members
+/* members: {"metrics","space","algorithm","stopping","seed"} of a study as the client wrote it (unknown members
  * are the caller's business: it passes only these).  default_seed is used when there is no seed.
  * Errors: INVALID with a pointer ("/space/parameters/3/min", "/algorithm/beta", ...). */
 MUST_CHECK enum status codec_spec(const json_t *members, uint64_t default_seed, struct arena *arena, struct spec *out,
@@ -15,7 +15,7 @@ MUST_CHECK enum status codec_spec(const json_t *members, uint64_t default_seed, 
 MUST_CHECK enum status codec_spec_parse(const char *text, struct arena *arena, struct spec *out, struct error *err);
 /* What is written of a struct spec, and read of a client's. */
 extern const struct member codec_spec_members[];
-/* {"metrics","space","algorithm","seed","lease_seconds"}, resolved; a new reference, NULL when out of memory. */
+/* {"metrics","space","algorithm","stopping","seed"}, resolved; a new reference, NULL when out of memory. */
 json_t *codec_spec_json(const struct spec *spec);
 
 #endif

@@ -1,6 +1,7 @@
 /* See codec_study.h. */
 #include "service/codec/codec_study.h"
 
+#include "service/codec/codec_rules.h"
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_write.h"
 
@@ -44,15 +45,30 @@ static const struct member best_members[] = {
     {AS(study, best_value, "value"), .read = codec_read_number},
     {.name = NULL},
 };
-static const struct member budget_members[] = {
-    {AS(study, budget_trials, "trials"), .read = codec_read_integer},
+/* What of the budget is spent. */
+static json_t *write_spent_trials(const struct writing *out, const struct member *member)
+{
+    (void)member;
+    return json_integer(study_spent(out->from));
+}
+
+static json_t *write_spent_cost(const struct writing *out, const struct member *member)
+{
+    const struct study *study = out->from;
+    (void)member;
+    return study->rules.cost_of == NULL ? json_null() : codec_number(study->tally.cost);
+}
+
+static const struct member spent_members[] = {
+    {.name = "trials", .read = codec_read_integer, .write = write_spent_trials},
+    {.name = "cost", .nullable = true, .read = codec_read_number, .write = write_spent_cost},
     {.name = NULL},
 };
 #define SHOWN(...) CODEC_MEMBER(study, , __VA_ARGS__)
 // clang-format off
-#define BUDGET {.name = "budget", .nullable = true, .read = codec_read_inside, .members = budget_members}
+#define RULES  {AS(study, rules, ""), .members = codec_rules_members}
 #define SPEC   {AS(study, spec, ""), .members = codec_spec_members}
-const struct member codec_study_given_members[] = {STUDY_GIVEN(SHOWN) STUDY_LABELLED(SHOWN) BUDGET, STUDY_NOTED(SHOWN) SPEC, {.name = NULL}};
+const struct member codec_study_given_members[] = {STUDY_GIVEN(SHOWN) STUDY_LABELLED(SHOWN) RULES, STUDY_NOTED(SHOWN) SPEC, {.name = NULL}};
 const struct member codec_study_members[] = {
     {AT(study, id), .write = codec_write_characters},
     STUDY_GIVEN(SHOWN)
@@ -62,10 +78,12 @@ const struct member codec_study_members[] = {
     {AT(study, space_revision), .read = codec_read_integer},
     SPEC,
     {AS(study, spec, "bounds"), .optional = true, .write = write_bounds},
-    BUDGET,
+    RULES,
     STUDY_LABELLED(SHOWN) STUDY_NOTED(SHOWN)
     {.name = "trials", .read = codec_read_inside, .members = counts_members},
     {.name = "best", .nullable = true, .read = codec_read_inside, .members = best_members},
+    {.name = "spent", .read = codec_read_inside, .members = spent_members},
+    {AS(study, tally.ends_at_ms, "ends_at"), .nullable = true, .write = codec_write_time},
     STUDY_KEPT(SHOWN)
     {.name = NULL},
 };

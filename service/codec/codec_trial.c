@@ -518,7 +518,7 @@ static json_t *seconds_json(int64_t ms)
 }
 
 /* The duration beside the time is for a worker whose clock is another.  Of three heartbeats two may be lost. */
-static json_t *lease_json(const struct spec *spec, const struct trial *trial, struct lease_clock clock)
+static json_t *lease_json(const struct trial *trial, struct lease_clock clock)
 {
     int64_t left_ms = trial->lease_ms - clock.now_ms;
     if (trial->lease_ms == 0)
@@ -526,7 +526,7 @@ static json_t *lease_json(const struct spec *spec, const struct trial *trial, st
     return json_pack("{s:I, s:o, s:o*, s:o}", "id", (json_int_t)trial->lease, "expires_at",
                      codec_time_json(trial->lease_ms + clock.shift_ms), "expires_in_seconds",
                      clock.now_ms == 0 ? NULL : seconds_json(left_ms < 0 ? 0 : left_ms), "heartbeat_seconds",
-                     seconds_json(spec->lease_ms / 3));
+                     seconds_json(clock.lease_ms / 3));
 }
 
 /* Values (at 0) or standard deviations (at 1) by metric, or values by site; null when there is none. */
@@ -587,7 +587,7 @@ json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, str
         json_pack("{s:I, s:s, s:o, s:o*, s:o, s:s, s:o}", "number", (json_int_t)trial->number, "state",
                   trial_state_names[trial->state], "point", is_graph ? json_null() : place, "sites",
                   is_graph ? place : NULL, "candidate", trial->row < 0 ? json_null() : json_integer(trial->row),
-                  "worker", trial->worker, "lease", lease_json(spec, trial, clock));
+                  "worker", trial->worker, "lease", lease_json(trial, clock));
     if (codec_is_outside(spec, trial->point))
         codec_put(&object, "outside", json_string(outside_names[0]));
     put_members(&object, spec, trial);

@@ -45,10 +45,10 @@ MUST_CHECK enum status codec_diagnostics(const struct spec *spec, size_t metric,
  * they are not all there. */
 MUST_CHECK enum status codec_diagnostics_read(const struct spec *spec, const char *text, struct arena *arena,
                                               struct diagnostics *out, struct error *err);
-/* What shows the clock that leases count on on the wall clock (steady_shift_ms), and that clock as it stands; 0: what is
- * shown is not to change with it. */
+/* What shows the clock that leases count on on the wall clock (steady_shift_ms); that clock as it stands, 0: what is
+ * shown is not to change with it; and how long the study's leases are. */
 struct lease_clock {
-    int64_t now_ms, shift_ms;
+    int64_t now_ms, shift_ms, lease_ms;
 };
 json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, struct lease_clock clock);
 

@@ -12,6 +12,7 @@
 #include "service/base/cpus.h"
 #include "service/base/log.h"
 #include "service/main/app_open.h"
+#include "service/study/keeper.h"
 #include "service/study/operation.h"
 #include "service/base/version.h"
 
@@ -260,14 +261,18 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
                                               .drain_ms = options->drain_ms},
                      &server, err));
     announce(&network->listen, is_tls, server);
-    struct error left;
+    struct keeper *keeper = NULL;
+    struct error   left;
     if (operations_resume(app, &left) != STATUS_OK)
         log_event(LOG_ERROR, "operations_not_resumed", "code=%s", left.code);
+    if (keeper_start(app, &keeper, &left) != STATUS_OK)
+        log_event(LOG_ERROR, "keeper_not_started", "code=%s", left.code);
     wait_for_stop(options);
     log_event(LOG_INFO, "draining", "port=%d", server_port(server));
     operations_halt(app);
     server_drain(server);
     server_stop(server);
+    keeper_stop(keeper);
     return STATUS_OK;
 }
 

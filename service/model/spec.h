@@ -75,11 +75,8 @@ struct spec {
     const char              *federation; /* of an agent that the service hosts: its federation, or NULL */
     int64_t                  seat;       /* its seat there; 0: the next one that is free */
     uint64_t                 seed;
-    int64_t                  lease_ms;
     struct spec_earlier      earlier;
-    bool                     is_shareable; /* later studies may learn from it */
-    struct stop_rule         stopping;     /* kind OFF: nothing is measured of running trials */
-    double                   better_than;  /* the study is done with a better feasible value; NaN: never */
+    struct stop_rule         stopping; /* kind OFF: nothing is measured of running trials */
 
     const struct category *const *values; /* [params_len] the names of each categorical, NULL for the others */
     const struct param_note      *notes;  /* [params_len] */

@@ -18,6 +18,13 @@ const char *const trial_state_names[TRIAL_STATE_COUNT + 1] = {
 
 const char study_next_evaluate[] = "evaluate", study_next_wait[] = "wait", study_next_stop[] = "stop";
 
+int64_t study_spent(const struct study *study)
+{
+    const int64_t *trials = study->trials;
+    int64_t        given_back = trials[TRIAL_FAILED] + trials[TRIAL_ABANDONED] + trials[TRIAL_RETRACTED];
+    return study->trials_total - given_back - study->imported;
+}
+
 enum status study_refuse(const struct study *study, struct error *err)
 {
     if (study->state == STUDY_AWAITING_CANDIDATES)

@@ -3,6 +3,7 @@
 #define GNOMON_SERVICE_MODEL_STUDY_H
 
 #include "db/members.h"
+#include "service/model/rules.h"
 #include "service/model/spec.h"
 
 enum study_state { STUDY_AWAITING_CANDIDATES, STUDY_ACTIVE, STUDY_PAUSED, STUDY_COMPLETED, STUDY_STATE_COUNT };
@@ -38,7 +39,8 @@ struct study {
     const char      *reason; /* or NULL */
     enum study_state state;
     struct spec      spec;
-    int64_t          budget_trials;  /* 0: none */
+    struct rules     rules;
+    struct tally     tally;
     int64_t          revision;       /* length of the log */
     int64_t          version;        /* of what PATCH and the state changes edit: the ETag */
     int64_t          space_revision; /* at which the space grew last; 0: it is as it was created */
@@ -51,12 +53,14 @@ struct study {
 };
 
 struct study_new {
-    int64_t     budget_trials;
-    const char *spec_text; /* codec_spec_json as text */
-    struct spec spec;
+    const char  *spec_text, *rules_text; /* codec_spec_json as text, codec_rules_text */
+    struct spec  spec;
+    struct rules rules;
     STUDY_SAID(DECLARE) /* or NULL: none; labels: canonical */
 };
 
+/* How many trials count against the budget; failed, abandoned and imported ones do not. */
+int64_t study_spent(const struct study *study);
 /* What the study's state does not allow.  CONFLICT: the code names the state ("awaiting_candidates", "study_active",
  * "study_paused", "study_completed", which comes with the reason). */
 enum status study_refuse(const struct study *study, struct error *err);

@@ -162,7 +162,7 @@ static enum status copy_study(struct db_conn *conn, struct collect *work, size_t
     struct gathered g = {0};
     size_t          len;
     TRY(spec_cache_study(work->app, conn, id, arena, &source, err));
-    if (!source.spec.is_shareable)
+    if (!source.rules.is_shareable)
         return error_set(err, STATUS_FORBIDDEN, "not_shareable", work->where, "it is not shareable");
     TRY(check_metrics(work, &source.spec, err));
     TRY(check_space(work, &source.spec, err));

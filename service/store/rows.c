@@ -1,6 +1,7 @@
 /* Rows <-> structs. */
 #include "service/store/rows.h"
 
+#include "service/codec/codec_rules.h"
 #include "service/codec/codec_spec.h"
 
 #include <stdio.h>
@@ -14,13 +15,13 @@ enum status rows_state(const char *const *names, const char *stored, const char 
     return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "%s has no such state", what);
 }
 
-enum status rows_study(const struct row_study *from, struct study *out, struct error *err)
+enum status rows_study(const struct row_study *from, struct arena *arena, struct study *out, struct error *err)
 {
     int state;
     TRY(rows_state(study_state_names, from->state, from->id, &state, err));
     *out = (struct study){.state = (enum study_state)state,
                           .reason = from->reason,
-                          .budget_trials = from->budget,
+                          .tally = {STUDY_TALLY(TAKE)},
                           .revision = from->revision,
                           .version = from->version,
                           .space_revision = from->space_revision,
@@ -38,7 +39,7 @@ enum status rows_study(const struct row_study *from, struct study *out, struct e
                           .imported = from->imported,
                           STUDY_SAID(TAKE) STUDY_KEPT(TAKE)};
     snprintf(out->id, sizeof out->id, "%s", from->id);
-    return STATUS_OK;
+    return codec_rules_parse(from->rules, arena, &out->rules, err);
 }
 
 enum status rows_study_get(struct db_conn *conn, const char *id, struct arena *arena, struct study *out,
@@ -47,7 +48,7 @@ enum status rows_study_get(struct db_conn *conn, const char *id, struct arena *a
     struct db_rows rows;
     TRY(db_find(conn, arena, &rows, err, SQL_STUDY_GET, BIND(TEXT(id))));
     const struct row_study *row = row_study(&rows);
-    return row != NULL ? rows_study(row, out, err) : caller_no_such("study", err);
+    return row != NULL ? rows_study(row, arena, out, err) : caller_no_such("study", err);
 }
 
 /* The text is as large as the specification, and is not kept beside it. */

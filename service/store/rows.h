@@ -13,7 +13,8 @@ MUST_CHECK enum status rows_state(const char *const *names, const char *stored, 
 MUST_CHECK enum status rows_study_get(struct db_conn *conn, const char *id, struct arena *arena, struct study *out,
                                       struct error *err);
 /* What a row points to is not copied: it was read into an arena. */
-MUST_CHECK enum status rows_study(const struct row_study *from, struct study *out, struct error *err);
+MUST_CHECK enum status rows_study(const struct row_study *from, struct arena *arena, struct study *out,
+                                  struct error *err);
 /* The spec alone, of a study that is there. */
 MUST_CHECK enum status rows_spec_get(struct db_conn *conn, const char *id, struct arena *arena, struct spec *out,
                                      struct error *err);

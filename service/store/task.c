@@ -10,6 +10,7 @@
 #include "service/codec/codec_said.h"
 #include "service/codec/codec_trial.h"
 #include "service/store/spec_cache.h"
+#include "service/store/tally.h"
 
 #include <math.h>
 
@@ -72,10 +73,92 @@ void task_count(struct task *task, enum trial_state from, enum trial_state to)
 
 int64_t task_allowance(const struct task *task)
 {
+    int64_t budget = task->study.rules.budget_trials, used = study_spent(&task->study);
+    return budget == 0 ? INT64_MAX : used < budget ? budget - used : 0;
+}
+
+int64_t task_room(const struct task *task)
+{
+    int64_t most = task->study.rules.parallelism, running = task->study.trials[TRIAL_RUNNING];
+    return most == 0 ? INT64_MAX : running < most ? most - running : 0;
+}
+
+/* ---- when a study is over ---- */
+
+static bool is_time_up(const struct task *task)
+{
+    int64_t ends_ms = task->study.tally.ends_ms;
+    return ends_ms > 0 && steady_ms(task->app) >= ends_ms;
+}
+
+static bool is_cost_spent(const struct task *task)
+{
+    return task->study.tally.cost >= task->study.rules.budget_cost; // NaN: never
+}
+
+static bool has_reached(int64_t count, int64_t limit)
+{
+    return limit > 0 && count >= limit;
+}
+
+static bool has_failed_often(const struct task *task)
+{
+    return has_reached(task->study.tally.failures, task->study.rules.failures);
+}
+
+static bool fails_in_a_row(const struct task *task)
+{
+    return has_reached(task->study.tally.failures_in_a_row, task->study.rules.failures_in_a_row);
+}
+
+static bool has_no_improvement(const struct task *task)
+{
     const struct study *study = &task->study;
-    int64_t given_back = study->trials[TRIAL_FAILED] + study->trials[TRIAL_ABANDONED] + study->trials[TRIAL_RETRACTED];
-    int64_t used = study->trials_total - given_back - study->imported;
-    return study->budget_trials == 0 ? INT64_MAX : used < study->budget_trials ? study->budget_trials - used : 0;
+    return study->best_trial != 0 && has_reached(study->tally.since_best, study->rules.no_improvement);
+}
+
+static const struct {
+    bool (*is_met)(const struct task *task);
+    const char *reason;
+    bool        is_final;
+} ends[] = {
+    {is_time_up, "time_exhausted", true},          {is_cost_spent, "cost_exhausted", true},
+    {has_failed_often, "too_many_failures", true}, {fails_in_a_row, "too_many_failures", false},
+    {has_no_improvement, "no_improvement", false},
+};
+
+const char *task_over(const struct task *task, bool *is_final)
+{
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        *is_final = ends[i].is_final;
+        if (ends[i].is_met(task))
+            return ends[i].reason;
+    }
+    *is_final = false;
+    return NULL;
+}
+
+/* Those that run under a lease that has not ended: nobody waits for the others, since they are not handed on. */
+enum status task_count_held(struct db_conn *conn, const struct task *task, int64_t *out, struct error *err)
+{
+    struct db_rows rows;
+    *out = task->study.trials[TRIAL_RUNNING];
+    if (*out == 0)
+        return STATUS_OK;
+    TRY(db_find(conn, NULL, &rows, err, SQL_TRIAL_COUNT_EXPIRED, BIND(TEXT(task->id), INT(steady_ms(task->app)))));
+    *out -= row_count(&rows)->count;
+    return STATUS_OK;
+}
+
+static enum status complete_if_over(struct db_conn *conn, struct task *task, struct error *err)
+{
+    bool        is_final;
+    int64_t     held;
+    const char *reason = task_over(task, &is_final);
+    if (reason == NULL)
+        return STATUS_OK;
+    TRY(task_count_held(conn, task, &held, err));
+    return held > 0 ? STATUS_OK : task_set_state(conn, task, STUDY_COMPLETED, reason, "study.completed", err);
 }
 
 enum status task_complete_if_spent(struct db_conn *conn, struct task *task, struct error *err)
@@ -84,8 +167,10 @@ enum status task_complete_if_spent(struct db_conn *conn, struct task *task, stru
     const int64_t      *trials = study->trials;
     int64_t finished = trials[TRIAL_COMPLETED] + trials[TRIAL_INFEASIBLE] + trials[TRIAL_STOPPED] - study->imported;
     int64_t open = trials[TRIAL_QUEUED] + trials[TRIAL_RUNNING];
-    if (study->state != STUDY_ACTIVE || study->budget_trials == 0 || finished < study->budget_trials || open > 0)
+    if (study->state != STUDY_ACTIVE)
         return STATUS_OK;
+    if (study->rules.budget_trials == 0 || finished < study->rules.budget_trials || open > 0)
+        return complete_if_over(conn, task, err);
     return task_set_state(conn, task, STUDY_COMPLETED, "budget_exhausted", "study.completed", err);
 }
 
@@ -104,9 +189,10 @@ enum status task_next(struct db_conn *conn, const struct task *task, struct next
 {
     const struct study *study = &task->study;
     struct next_lease   lease;
+    bool                is_final, is_over = task_over(task, &is_final) != NULL;
     bool                has_more = study->trials[TRIAL_QUEUED] > 0 || task_allowance(task) > 0;
     *out = (struct next){.word = study_next_stop};
-    if (study->state == STUDY_COMPLETED)
+    if (study->state == STUDY_COMPLETED || (study->state == STUDY_ACTIVE && is_final))
         return STATUS_OK;
     if (study->state != STUDY_ACTIVE) {
         *out = (struct next){.word = study_next_wait, .seconds = TASK_ASK_AGAIN_SECONDS};
@@ -114,22 +200,24 @@ enum status task_next(struct db_conn *conn, const struct task *task, struct next
     }
     TRY(task_next_lease(conn, task, &lease, err));
     bool is_free = lease.trial != 0 && lease.ends_ms <= steady_ms(task->app);
-    if (has_more || is_free)
+    if (!is_over && ((has_more && task_room(task) > 0) || is_free))
         *out = (struct next){.word = study_next_evaluate};
     else if (lease.trial != 0)
         *out = (struct next){.word = study_next_wait, .seconds = lease.seconds};
     return STATUS_OK;
 }
 
-enum status task_save(struct db_conn *conn, const struct task *task, struct error *err)
+enum status task_save(struct db_conn *conn, struct task *task, struct error *err)
 {
     const struct study *study = &task->study;
     const int64_t      *trials = study->trials;
+    const struct tally *from = &study->tally;
+    tally_time(task);
     return db_exec(conn, NULL, err, SQL_STUDY_COUNT,
                    BIND(TEXT(study->id), INT(study->revision), INT(study->trials_total), INT(trials[TRIAL_QUEUED]),
                         INT(trials[TRIAL_RUNNING]), INT(trials[TRIAL_COMPLETED]), INT(trials[TRIAL_FAILED]),
                         INT(trials[TRIAL_INFEASIBLE]), INT(trials[TRIAL_ABANDONED]), INT(trials[TRIAL_STOPPED]),
-                        INT(task->now_ms), INT(study->imported), INT(trials[TRIAL_RETRACTED])));
+                        INT(task->now_ms), INT(study->imported), INT(trials[TRIAL_RETRACTED]), STUDY_TALLY(SAVE)));
 }
 
 /* ---- its trials ---- */
@@ -195,6 +283,7 @@ enum status task_finish_trial(struct db_conn *conn, struct task *task, const str
 #undef BIND_D
 #undef BIND_S
     task_count(task, trial->state, end->state);
+    tally_end(task, trial, end);
     return task_log(conn, task, end->kind, trial->number, item->reason, err);
 }
 
@@ -216,7 +305,9 @@ enum status task_say(struct db_conn *conn, struct task *task, struct trial *tria
 {
     if (patch == NULL)
         return STATUS_OK;
+    double before_seconds = trial->said.duration_seconds;
     TRY(codec_said_merge(&trial->said, patch, task->caller->arena, err));
+    tally_said(task, trial, before_seconds);
     const struct trial_said *from = &trial->said;
     return db_exec(conn, NULL, err, SQL_TRIAL_SAY, BIND(TRIAL_SAID(SAVE) TEXT(task->id), INT(trial->number)));
 }

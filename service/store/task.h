@@ -34,7 +34,15 @@ MUST_CHECK enum status task_set_state(struct db_conn *conn, struct task *task, e
 void task_count(struct task *task, enum trial_state from, enum trial_state to);
 /* How many more trials the budget allows; failed, abandoned and retracted ones do not count. */
 int64_t task_allowance(const struct task *task);
-/* An active study whose budget of trials is spent, and of which none is open, is completed. */
+/* How many more may run at once. */
+int64_t task_room(const struct task *task);
+/* Why nothing more is handed out, by the rules other than the budget of trials; NULL: something may be.  is_final: nothing
+ * that runs can change that. */
+const char *task_over(const struct task *task, bool *is_final);
+/* How many trials run, but for those whose lease has ended. */
+MUST_CHECK enum status task_count_held(struct db_conn *conn, const struct task *task, int64_t *out, struct error *err);
+/* An active study whose budget of trials is spent, and of which none is open, is completed; and one that is over by
+ * another rule, and of which none is held. */
 MUST_CHECK enum status task_complete_if_spent(struct db_conn *conn, struct task *task, struct error *err);
 /* A worker that waits asks again after so long: when the lease ends that ends first, within bounds. */
 enum { TASK_ASK_AGAIN_SECONDS = 30, TASK_ASK_AGAIN_MAX_SECONDS = 60 };
@@ -47,7 +55,7 @@ MUST_CHECK enum status task_next_lease(struct db_conn *conn, const struct task *
 /* What a worker that has just finished a trial does next. */
 MUST_CHECK enum status task_next(struct db_conn *conn, const struct task *task, struct next *out, struct error *err);
 /* Writes revision and counters back: once, at the end of a transaction that used task_log. */
-MUST_CHECK enum status task_save(struct db_conn *conn, const struct task *task, struct error *err);
+MUST_CHECK enum status task_save(struct db_conn *conn, struct task *task, struct error *err);
 
 /* ---- its trials ---- */
 

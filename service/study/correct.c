@@ -5,6 +5,7 @@
 #include "service/codec/codec_trial.h"
 #include "service/store/judge.h"
 #include "service/store/rows.h"
+#include "service/store/tally.h"
 #include "service/study/observe.h"
 #include "service/study/study.h"
 
@@ -124,7 +125,7 @@ static enum status complete(struct db_conn *conn, struct work *work, struct erro
     bool                is_new =
         study->best_trial == work->trial->number || spec_is_baseline(&work->task.study.spec, work->trial->number);
     bool has_reached = is_open && study->best_trial != 0 && is_new &&
-                       sign * study->best_value > sign * study->spec.better_than; // false for NaN
+                       sign * study->best_value > sign * study->rules.better_than; // false for NaN
     if (has_reached)
         return task_set_state(conn, &work->task, STUDY_COMPLETED, "target_reached", "study.completed", err);
     return task_complete_if_spent(conn, &work->task, err);
@@ -158,11 +159,13 @@ static enum status correct(struct db_conn *conn, void *arg, struct error *err)
     struct work              *work = arg;
     const struct observation *result = &work->request->result;
     bool                      is_retracted = result->outcome == OUTCOME_RETRACTED;
+    struct trial              before;
     TRY(task_open(conn, &work->task, err));
     TRY(rows_trial_get(conn, &work->task, result->trial, work->trial, err));
     TRY(check(work, err));
     if (trial_has_result(&work->task.study.spec, work->trial, result))
         return rows_curve(conn, &work->task, work->trial, err);
+    before = *work->trial;
     if (is_aside(work))
         return correct_aside(conn, work, err);
     TRY(keep_former(conn, work, err));
@@ -174,6 +177,7 @@ static enum status correct(struct db_conn *conn, void *arg, struct error *err)
     if (spec_is_baseline(&work->task.study.spec, result->trial))
         TRY(judge_all(conn, &work->task, &has_changed, err));
     TRY(task_find_best(conn, &work->task, err));
+    TRY(tally_correct(conn, &work->task, &before, work->trial, err));
     TRY(complete(conn, work, err));
     TRY(rows_curve(conn, &work->task, work->trial, err));
     return task_save(conn, &work->task, err);

@@ -57,11 +57,15 @@ static enum status put_header(struct db_conn *conn, struct work *work, struct er
     TRY(db_find(conn, NULL, &rows, err, SQL_EVENT_COUNT, BIND(TEXT(work->task.id))));
     int64_t events = row_count(&rows)->count;
     TRY(db_find(conn, work->task.caller->arena, &rows, err, SQL_STUDY_GET, BIND(TEXT(work->task.id))));
+    struct row_study study = *row_study(&rows);
+    int64_t          shift_ms = steady_shift_ms(work->task.app); // to the wall clock, which other machines have too
+    study.since_ms += study.since_ms == 0 ? 0 : shift_ms;
+    study.ends_ms += study.ends_ms == 0 ? 0 : shift_ms;
     line_put_header(&work->line, "study", work->task.now_ms);
-    line_put_count(&work->line, "trials", row_study(&rows)->total);
+    line_put_count(&work->line, "trials", study.total);
     line_put_count(&work->line, "events", events);
     line_put(&work->line, ",\"study\":");
-    line_put_row(&work->line, export_study_columns, row_study(&rows));
+    line_put_row(&work->line, export_study_columns, &study);
     line_put(&work->line, "}");
     return line_end(&work->line, work->out, &work->lines, err);
 }

@@ -254,6 +254,14 @@ static enum status store_game(struct work *work, const struct row_spec *spec, st
         BIND(TEXT(work->id), TEXT(from->state), TEXT(from->reason), INT(from->rounds), INT(from->updated_ms)));
 }
 
+/* From the wall clock, on which the export has it. */
+static void keep_time(struct work *work)
+{
+    int64_t shift_ms = steady_shift_ms(work->app);
+    work->study.since_ms -= work->study.since_ms == 0 ? 0 : shift_ms;
+    work->study.ends_ms -= work->study.ends_ms == 0 ? 0 : shift_ms;
+}
+
 static enum status store_row(void *arg, enum import_kind kind, const void *row, struct error *err)
 {
     struct work                      *work = arg;
@@ -264,6 +272,7 @@ static enum status store_row(void *arg, enum import_kind kind, const void *row, 
     case IMPORT_SPEC:
         if (work->is_game)
             return store_game(work, row, err);
+        keep_time(work);
         TRY(put_row(work, SQL_STUDY_PUT, export_study_columns, &work->study, false, err));
         return db_exec(work->conn, NULL, err, SQL_STUDY_SPEC_ADD,
                        BIND(TEXT(work->id), TEXT(((const struct row_spec *)row)->spec)));

@@ -7,6 +7,7 @@
 #include "service/base/npy.h"
 #include "service/codec/codec.h"
 #include "service/codec/codec_game.h"
+#include "service/codec/codec_rules.h"
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_study.h"
 #include "service/codec/codec_trial.h"
@@ -213,6 +214,20 @@ static enum status check_game(const struct import_reader *reader, struct error *
                : import_bad(err, "", "the game has more rounds than can be played");
 }
 
+/* Its text is ours again, whatever it was. */
+static enum status read_rules(struct import_reader *reader, struct error *err)
+{
+    struct rules rules;
+    json_t      *json = NULL;
+    const char  *text = reader->study.rules[0] == '\0' ? "{}" : reader->study.rules; // "": nothing was said
+    TRY(codec_parse(text, strlen(text), &json, err));
+    enum status status = codec_rules(json, &reader->spec, &reader->kept, &rules, err);
+    json_decref(json);
+    TRY(status);
+    reader->study.rules = codec_rules_text(&rules, &reader->kept);
+    return reader->study.rules == NULL ? error_no_memory(err) : STATUS_OK;
+}
+
 /* Its text is kept as it is: one specification has one text, for all that read it. */
 static enum status read_spec(struct import_reader *reader, const char *text, size_t length, struct error *err)
 {
@@ -224,6 +239,8 @@ static enum status read_spec(struct import_reader *reader, const char *text, siz
     json_decref(json);
     TRY(status);
     TRY(reader->is_game ? check_game(reader, err) : check_spec(reader, err));
+    if (!reader->is_game)
+        TRY(read_rules(reader, err));
     row.spec = arena_strndup(&reader->kept, text, length);
     if (row.spec == NULL)
         return error_no_memory(err);

@@ -138,6 +138,7 @@ static enum status keep_best(struct db_conn *conn, struct batch *batch, int64_t 
         return STATUS_OK;
     study->best_trial = trial;
     study->best_value = value;
+    study->tally.since_best = 0;
     return db_exec(conn, NULL, err, SQL_STUDY_BEST, BIND(TEXT(study->id), INT(trial), REAL(value)));
 }
 
@@ -148,7 +149,7 @@ static enum status settle(struct db_conn *conn, struct batch *batch, struct erro
     double              sign = spec_sign(&study->spec);
     bool                has_changed;
     TRY(judge_all(conn, &batch->task, &has_changed, err));
-    batch->has_reached |= study->best_trial != 0 && sign * study->best_value > sign * study->spec.better_than;
+    batch->has_reached |= study->best_trial != 0 && sign * study->best_value > sign * study->rules.better_than;
     return STATUS_OK;
 }
 
@@ -168,7 +169,8 @@ static enum status finish(struct db_conn *conn, struct batch *batch, const struc
     if (!is_feasible)
         return STATUS_OK;
     double sign = spec_sign(spec);
-    batch->has_reached |= !isnan(spec->better_than) && sign * item->value > sign * spec->better_than;
+    double better_than = batch->task.study.rules.better_than;
+    batch->has_reached |= !isnan(better_than) && sign * item->value > sign * better_than;
     return keep_best(conn, batch, trial->number, item->value, err);
 }
 

@@ -308,7 +308,7 @@ static enum status load(struct db_conn *conn, void *arg, struct error *err)
     TRY(read_row(row, out, &numbers, err));
     work->task.id = out->study;
     TRY(task_open(conn, &work->task, err));
-    out->spec = &work->task.study.spec;
+    out->of = &work->task.study;
     out->trials = ARENA_NEW(arena, struct trial, out->len + 1);
     if (out->trials == NULL)
         return error_no_memory(err);
@@ -473,7 +473,7 @@ static enum status add(struct db_conn *conn, void *arg, struct error *err)
         TRY(random_id(out->id, sizeof out->id, "op_", 16, err));
     }
     memcpy(work->id, out->id, sizeof work->id);
-    out->spec = &task->study.spec;
+    out->of = &task->study;
     if (!work->is_new)
         return STATUS_OK;
     TRY(db_exec(conn, NULL, err, SQL_OPERATION_ADD,

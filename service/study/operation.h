@@ -25,7 +25,7 @@ struct operation {
     int                  retry_after_seconds; /* ... and when to ask for it again; 0: not at all */
     int64_t              created_ms, finished_ms;
     struct plan_state    progress; /* running: horizon 0 before there is any */
-    const struct spec   *spec;     /* of the study, for the trials */
+    const struct study  *of;       /* for the trials */
     struct trial        *trials;   /* succeeded */
     size_t               len;
     int64_t              revision;

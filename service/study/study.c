@@ -9,12 +9,14 @@
 #include "service/base/text.h"
 #include "service/candidates/candidates.h"
 #include "service/codec/codec_labels.h"
+#include "service/codec/codec_rules.h"
 #include "service/study/federation_host.h"
 #include "service/session/transfer_snapshot.h"
 #include "service/study/operation.h"
 #include "service/base/random.h"
 #include "service/store/rows.h"
 #include "service/store/spec_cache.h"
+#include "service/store/tally.h"
 #include "service/session/session.h"
 
 #include <stdio.h>
@@ -55,7 +57,7 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
     if (new->spec.federation != NULL)
         TRY(federation_host(conn, &work->task, new, &spec_text, err));
     TRY(db_exec(conn, NULL, err, SQL_STUDY_ADD,
-                BIND(TEXT(study->id), TEXT(study_state_names[study->state]), INT(new->budget_trials),
+                BIND(TEXT(study->id), TEXT(study_state_names[study->state]), TEXT(new->rules_text),
                      INT(study->created_ms), STUDY_SAID(SAVE))));
     TRY(db_exec(conn, NULL, err, SQL_STUDY_SPEC_ADD, BIND(TEXT(study->id), TEXT(spec_text))));
     TRY(event_log(conn,
@@ -78,7 +80,7 @@ enum status study_create(struct app *app, struct caller *caller, const struct st
     work.task.study =
         (struct study){.state = new->spec.space.kind == SPACE_CANDIDATES ? STUDY_AWAITING_CANDIDATES : STUDY_ACTIVE,
                        .spec = new->spec,
-                       .budget_trials = new->budget_trials,
+                       .rules = new->rules,
                        .version = 1,
                        .created_ms = work.task.now_ms,
                        .updated_ms = work.task.now_ms,
@@ -159,7 +161,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
                       TEXT(or_empty(labels[2])), TEXT(or_empty(labels[3])), TEXT(work->caller->resource),
                       INT(filter->updated_since_ms), INT(after.created_ms), TEXT(after.id), INT(filter->limit + 1)));
     while (db_next(&rows) && (int64_t)out->len < filter->limit)
-        rows.status = rows_study(row_study(&rows), &out->studies[out->len++], err);
+        rows.status = rows_study(row_study(&rows), arena, &out->studies[out->len++], err);
     if (rows.has_row) {
         const struct study *last = &out->studies[out->len - 1];
         rows.status = page_next_place(arena, filter->order == STUDY_ORDER_CREATED ? last->created_ms : last->updated_ms,
@@ -197,6 +199,19 @@ struct patch {
     struct study            *out;
 };
 
+static enum status edit_rules(struct db_conn *conn, struct task *task, const char *change, struct error *err)
+{
+    struct study *study = &task->study;
+    const char   *before = study->rules.cost_of;
+    if (change == NULL)
+        return STATUS_OK;
+    TRY(codec_rules_edit(&study->spec, change, task->caller->arena, &study->rules, err));
+    const char *now = study->rules.cost_of;
+    if (now == NULL || (before != NULL && strcmp(before, now) == 0))
+        return STATUS_OK;
+    return tally_cost(conn, task, err);
+}
+
 static enum status patch(struct db_conn *conn, void *arg, struct error *err)
 {
     struct patch            *work = arg;
@@ -204,23 +219,27 @@ static enum status patch(struct db_conn *conn, void *arg, struct error *err)
     struct study            *study = &work->task.study, *from = study;
     TRY(task_open(conn, &work->task, err));
     TRY(match(study, work->task.caller, err));
-    if (edit->version > 0 && study->version != edit->version)
-        return error_set(err, STATUS_STALE, "stale_version", "", "the study is at version %lld",
-                         (long long)study->version);
 #define EDIT(column, letter, ...)        \
     if (!IS_NONE_##letter(edit->column)) \
         study->column = edit->column;
-    STUDY_SAID(EDIT)
+    STUDY_GIVEN(EDIT)
+    STUDY_NOTED(EDIT)
 #undef EDIT
-    if (edit->budget_trials >= 0)
-        study->budget_trials = edit->budget_trials;
+    if (edit->labels != NULL)
+        TRY(codec_edit_labels(study->labels, edit->labels, work->task.caller->arena, &study->labels, err));
+    TRY(edit_rules(conn, &work->task, edit->rules, err));
+    const char *rules = codec_rules_text(&study->rules, work->task.caller->arena);
+    if (rules == NULL)
+        return error_no_memory(err);
     study->version++;
     study->updated_ms = work->task.now_ms;
     TRY(db_exec(conn, NULL, err, SQL_STUDY_EDIT,
-                BIND(TEXT(study->id), INT(study->budget_trials), INT(study->updated_ms), STUDY_SAID(SAVE))));
+                BIND(TEXT(study->id), TEXT(rules), INT(study->updated_ms), STUDY_SAID(SAVE))));
     TRY(task_log(conn, &work->task, "study.updated", 0, NULL, err));
+    TRY(task_complete_if_spent(conn, &work->task, err));
+    TRY(task_save(conn, &work->task, err));
     *work->out = *study;
-    return task_save(conn, &work->task, err);
+    return STATUS_OK;
 }
 
 enum status study_patch(struct app *app, struct caller *caller, const char *id, const struct study_edit *edit,
@@ -281,8 +300,13 @@ static enum status move(struct db_conn *conn, void *arg, struct error *err)
     if (!was_locked) // a study that waits goes on waiting, and takes uploads again
         TRY(state_after(conn, &task->study, work->verb, &state, err));
     TRY(task_set_state(conn, task, state, moves[work->verb].reason, moves[work->verb].kind, err));
+    if (work->verb == STUDY_REOPEN) // it is gone on with
+        tally_anew(task);
+    if (work->verb == STUDY_RESUME) // its last trials may have ended meanwhile
+        TRY(task_complete_if_spent(conn, task, err));
+    TRY(task_save(conn, task, err));
     *work->out = task->study;
-    return task_save(conn, task, err);
+    return STATUS_OK;
 }
 
 enum status study_move(struct app *app, struct caller *caller, const char *id, enum study_verb verb, struct study *out,

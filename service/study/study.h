@@ -33,10 +33,11 @@ struct study_page {
 MUST_CHECK enum status study_list(struct app *app, struct caller *caller, const struct study_filter *filter,
                                   struct study_page *out, struct error *err);
 
-/* Members that are NULL (budget: -1) stay.  version: the one to edit; 0: whichever it is.  Errors: STALE "stale_version",
- * as of all that change a study (if_match of struct caller). */
+/* Members that are NULL stay; labels and rules are merge patches, of labels and of codec_rules_members.  Errors: STALE
+ * "stale_version", as of all that change a study (if_match of struct caller); INVALID as codec_rules and codec_read_labels
+ * have. */
 struct study_edit {
-    int64_t budget_trials, version;
+    const char *rules;
     STUDY_SAID(DECLARE)
 };
 MUST_CHECK enum status study_patch(struct app *app, struct caller *caller, const char *id,

@@ -18,7 +18,11 @@
 #include "service/base/clock.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+/* A place may be free sooner than any lease ends. */
+enum { ROOM_SECONDS = 5 };
 
 struct plan {
     struct task                   task;
@@ -42,6 +46,8 @@ struct plan {
     int64_t                       deadline_ms; /* on the monotonic clock; 0: none */
     const char                   *exhausted;   /* why there are no more, or NULL */
     bool                          is_over;     /* ... and none is open, so the study is completed */
+    const char                   *rule;        /* by which nothing more is handed out (task_over); NULL: something is */
+    bool                          is_final;    /* ... and it stays so */
 };
 
 enum status trial_may_be_given(const struct study *study, struct error *err)
@@ -79,16 +85,18 @@ static bool fits(const struct plan *plan, const double *point)
     return true;
 }
 
-/* Of the query's trials those that fit, while some are missing; *other: the first that does not fit, 0: none. */
-static enum status claim(struct db_rows rows, struct plan *plan, int64_t *other, struct error *err)
+/* Of the query's trials those that fit, at most so many, while some are missing; *other: the first that does not fit, 0:
+ * none. */
+static enum status claim(struct db_rows rows, struct plan *plan, int64_t most, int64_t *other, struct error *err)
 {
     struct arena_mark mark = arena_mark(rows.arena);
     *other = 0;
-    while (missing(plan) > 0 && db_next(&rows)) {
+    for (; most > 0 && missing(plan) > 0 && db_next(&rows);) {
         struct trial *trial = &plan->out->trials[plan->out->len];
         rows.status = rows_trial(row_trial(&rows), trial, err);
         if (rows.status == STATUS_OK && fits(plan, trial->point)) {
             plan->out->len++;
+            most--;
             mark = arena_mark(rows.arena);
         } else if (rows.status == STATUS_OK) {
             *other = *other == 0 ? trial->number : *other;
@@ -113,7 +121,7 @@ static enum status take_own(struct db_conn *conn, struct plan *plan, struct erro
     int64_t other;
     TRY(claim(db_query(conn, plan->task.caller->arena, err, SQL_TRIAL_OF_WORKER,
                        BIND(TEXT(plan->task.id), TEXT(plan->request->worker), INT(plan->steady_ms))),
-              plan, &other, err));
+              plan, INT64_MAX, &other, err));
     if (other > 0 && missing(plan) > 0)
         return fixed_conflict(err, other, "is still this worker's and");
     return load_curves(conn, plan, plan->out->trials + before, plan->out->len - before, err);
@@ -135,7 +143,7 @@ static enum status start(struct db_conn *conn, struct plan *plan, struct trial *
     trial->lease += !is_back;
     trial->started_ms = is_back && is_expired ? trial->started_ms : plan->task.now_ms;
     trial->is_taken_over |= is_taken;
-    trial->lease_ms = plan->steady_ms + plan->task.study.spec.lease_ms;
+    trial->lease_ms = plan->steady_ms + plan->task.study.rules.lease_ms;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_START,
                 BIND(TEXT(plan->task.id), INT(trial->number), TEXT(worker), INT(trial->lease_ms), INT(trial->lease),
                      INT(trial->is_taken_over), INT(trial->started_ms))));
@@ -152,8 +160,9 @@ static enum status take_waiting(struct db_conn *conn, struct plan *plan, struct 
     int64_t       expired, queued;
     TRY(claim(db_query(conn, arena, err, SQL_TRIAL_EXPIRED,
                        BIND(TEXT(plan->task.id), INT(plan->steady_ms), TEXT(plan->request->worker))),
-              plan, &expired, err));
-    TRY(claim(db_query(conn, arena, err, SQL_TRIAL_QUEUED, BIND(TEXT(plan->task.id))), plan, &queued, err));
+              plan, INT64_MAX, &expired, err));
+    TRY(claim(db_query(conn, arena, err, SQL_TRIAL_QUEUED, BIND(TEXT(plan->task.id))), plan, task_room(&plan->task),
+              &queued, err));
     plan->unfit = expired > 0 ? expired : queued;
     size_t len = plan->out->len - before;
     for (size_t i = 0; i < len; i++)
@@ -366,7 +375,7 @@ static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, 
     bool          is_given = plan->part == NULL;
     trial->created_ms = plan->task.now_ms;
     trial->started_ms = is_given ? plan->task.now_ms : 0;
-    trial->lease_ms = is_given ? plan->steady_ms + plan->task.study.spec.lease_ms : 0;
+    trial->lease_ms = is_given ? plan->steady_ms + plan->task.study.rules.lease_ms : 0;
     trial->lease = is_given;
     const struct new_trial new = {.trial = trial,
                                   .kind = is_given ? "trial.suggested" : "trial.queued",
@@ -398,10 +407,44 @@ static enum status all_handed_out(struct db_conn *conn, const struct plan *plan,
     return STATUS_CONFLICT;
 }
 
+/* As many run as may; one of them may end at any moment. */
+static enum status no_room(struct db_conn *conn, const struct plan *plan, struct error *err)
+{
+    struct next_lease lease;
+    TRY(task_next_lease(conn, &plan->task, &lease, err));
+    (void)error_set(err, STATUS_CONFLICT, "parallelism_reached", "", "as many trials run as may at once: %lld",
+                    (long long)plan->task.study.rules.parallelism);
+    if (err != NULL)
+        err->retry_after_seconds = lease.seconds < ROOM_SECONDS ? lease.seconds : ROOM_SECONDS;
+    return STATUS_CONFLICT;
+}
+
+/* What runs is waited for, since it may change what the rule found, or end the study. */
+static enum status nothing_by_rule(struct db_conn *conn, struct plan *plan, struct error *err)
+{
+    int64_t held;
+    TRY(task_count_held(conn, &plan->task, &held, err));
+    if (held > 0 && !plan->is_final)
+        return all_handed_out(conn, plan, err);
+    plan->is_over = held == 0;
+    (void)error_set(err, held == 0 ? STATUS_BUSY : STATUS_CONFLICT, "study_ends", "",
+                    "%s: nothing more is handed out, and the study is completed when its running trials end",
+                    plan->rule);
+    if (err != NULL)
+        snprintf(err->reason, sizeof err->reason, "%s", plan->rule);
+    if (err != NULL)
+        err->next = study_next_stop;
+    return err == NULL ? STATUS_CONFLICT : err->status;
+}
+
 /* Results come in while the policy thinks: they may spend the budget, or take what was queued. */
 static enum status nothing_left(struct db_conn *conn, struct plan *plan, struct error *err)
 {
     bool is_spent = task_allowance(&plan->task) == 0;
+    if (plan->rule != NULL)
+        return nothing_by_rule(conn, plan, err);
+    if (task_room(&plan->task) == 0 && (!is_spent || plan->task.study.trials[TRIAL_QUEUED] > 0))
+        return no_room(conn, plan, err);
     if (is_spent)
         plan->exhausted = "budget_exhausted";
     if (plan->exhausted == NULL)
@@ -417,6 +460,19 @@ static enum status nothing_left(struct db_conn *conn, struct plan *plan, struct 
     return error_set(err, STATUS_BUSY, "busy", "", "the study is about to be completed: ask again");
 }
 
+static bool may_add(const struct plan *plan)
+{
+    return plan->rule == NULL && task_allowance(&plan->task) > 0 && task_room(&plan->task) > 0;
+}
+
+/* Whether nothing can be had, as far as a look can tell; of what is fixed it cannot tell what is queued. */
+static bool has_none(const struct plan *plan)
+{
+    bool is_queue_shut = plan->request->fixed == NULL && task_room(&plan->task) == 0 &&
+                         plan->waiting == plan->task.study.trials[TRIAL_QUEUED];
+    return plan->out->len == 0 && !may_add(plan) && (plan->rule != NULL || plan->waiting == 0 || is_queue_shut);
+}
+
 /* What a reader can see: whether anything is there to claim or to be made.  Workers that ask for nothing cost no
  * transaction. */
 static enum status look(struct db_conn *conn, void *arg, struct error *err)
@@ -428,16 +484,17 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
         plan->task.caller->space_of[0] = '\0';
     TRY(task_open(conn, &plan->task, err));
     TRY(check_space(plan, err));
-    plan->out->spec = plan->task.study.spec;
+    plan->out->study = plan->task.study;
     TRY(trial_may_be_given(&plan->task.study, err));
     if ((size_t)plan->request->count > trial_points_max(&plan->task.study.spec.space))
         return error_set(err, STATUS_INVALID, "out_of_range", "/count",
                          "at most %zu points of this size go into a reply",
                          trial_points_max(&plan->task.study.spec.space));
-    TRY(count_waiting(conn, plan, err));
+    plan->rule = task_over(&plan->task, &plan->is_final);
+    if (plan->rule == NULL)
+        TRY(count_waiting(conn, plan, err));
     TRY(take_own(conn, plan, err));
-    bool has_none = plan->out->len == 0 && plan->waiting == 0 && task_allowance(&plan->task) == 0;
-    return has_none ? nothing_left(conn, plan, err) : STATUS_OK;
+    return has_none(plan) ? nothing_left(conn, plan, err) : STATUS_OK;
 }
 
 static enum status write(struct db_conn *conn, void *arg, struct error *err)
@@ -454,17 +511,20 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
         plan->task.study.spec.space.kind == SPACE_GRAPH; // the agent may stand elsewhere than the plan took it to
     if (plan->fresh_len > 0 && may_move && before != plan->live->revision)
         return error_set(err, STATUS_BUSY, "busy", "", "results came in while the plan was made: ask again");
+    plan->rule = task_over(&plan->task, &plan->is_final);
     TRY(take_own(conn, plan, err));
-    TRY(take_waiting(conn, plan, err));
+    if (plan->rule == NULL)
+        TRY(take_waiting(conn, plan, err));
     if (plan->fresh_len > 0 && plan->fresh[0].number != plan->task.study.trials_total + 1)
         return error_set(err, STATUS_BUSY, "busy", "", "another replica was faster");
-    for (size_t i = 0; i < plan->fresh_len && missing(plan) > 0 && task_allowance(&plan->task) > 0; i++) {
+    for (size_t i = 0; i < plan->fresh_len && missing(plan) > 0 && may_add(plan); i++) {
         TRY(add_trial(conn, plan, i, err));
         plan->out->trials[plan->out->len++] = plan->fresh[i];
     }
     if (plan->out->len == 0)
         return nothing_left(conn, plan, err);
     plan->out->revision = plan->task.study.revision;
+    plan->out->steady_ms = plan->steady_ms;
     if (plan->request->watch != NULL)
         TRY(plan->request->watch->end(conn, plan->request->watch->arg, plan->out, err));
     return plan->task.study.revision == before ? STATUS_OK : task_save(conn, &plan->task, err);
@@ -476,18 +536,21 @@ static enum status complete(struct db_conn *conn, void *arg, struct error *err)
     struct plan        *plan = arg;
     const struct study *study = &plan->task.study;
     TRY(task_open(conn, &plan->task, err));
-    bool is_spent = task_allowance(&plan->task) == 0 || strcmp(plan->exhausted, "budget_exhausted") != 0;
-    if (!is_spent || study->state != STUDY_ACTIVE || study->trials[TRIAL_QUEUED] + study->trials[TRIAL_RUNNING] > 0)
-        return STATUS_OK;
-    TRY(task_set_state(conn, &plan->task, STUDY_COMPLETED, plan->exhausted, "study.completed", err));
-    return task_save(conn, &plan->task, err);
+    int64_t before = study->revision;
+    TRY(task_complete_if_spent(conn, &plan->task, err));
+    bool is_searched = plan->exhausted != NULL && strcmp(plan->exhausted, "budget_exhausted") != 0;
+    bool is_spent = is_searched || (plan->exhausted != NULL && task_allowance(&plan->task) == 0);
+    if (study->state == STUDY_ACTIVE && is_spent && study->trials[TRIAL_QUEUED] + study->trials[TRIAL_RUNNING] == 0)
+        TRY(task_set_state(conn, &plan->task, STUDY_COMPLETED, plan->exhausted, "study.completed", err));
+    return study->revision == before ? STATUS_OK : task_save(conn, &plan->task, err);
 }
 
 /* How many the policy is to be asked for. */
 static int64_t wanted(const struct plan *plan)
 {
-    int64_t count = missing(plan) - plan->waiting, most = task_allowance(&plan->task);
-    return count < most ? count : most;
+    int64_t places = missing(plan), room = task_room(&plan->task), most = task_allowance(&plan->task);
+    int64_t count = (places < room ? places : room) - plan->waiting;
+    return plan->rule != NULL ? 0 : count < most ? count : most;
 }
 
 static enum status give(struct plan *plan, struct error *err)
@@ -558,6 +621,7 @@ static enum status begin(struct plan *plan, struct error *err)
         return STATUS_OK;
     TRY(db_read(plan->task.app->db, look, plan, err));
     out->revision = plan->task.study.revision;
+    out->steady_ms = plan->steady_ms;
     return STATUS_OK;
 }
 

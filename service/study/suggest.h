@@ -26,10 +26,11 @@ struct suggest_request {
 };
 enum { SUGGEST_PLAN_MS = 30000 };
 struct suggest_reply {
-    struct spec   spec;
+    struct study  study; /* as it was before */
     struct trial *trials;
     size_t        len;
     int64_t       revision;
+    int64_t       steady_ms; /* when they were given */
 };
 /* Points of which the algorithm chooses what is missing, queued. */
 struct queue_part {

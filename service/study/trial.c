@@ -137,7 +137,7 @@ static enum status heartbeat(struct db_conn *conn, void *arg, struct error *err)
     TRY(rows_check_lease(trial, work->held.lease, true, err));
     if (trial->state != TRIAL_RUNNING)
         return rows_refuse(trial, "trial_not_running", err);
-    trial->lease_ms = steady_ms(work->task.app) + work->task.study.spec.lease_ms;
+    trial->lease_ms = steady_ms(work->task.app) + work->task.study.rules.lease_ms;
     return db_exec(conn, NULL, err, SQL_TRIAL_LEASE,
                    BIND(TEXT(work->task.id), INT(trial->number), INT(trial->lease_ms)));
 }
@@ -168,6 +168,7 @@ static enum status abandon(struct db_conn *conn, void *arg, struct error *err)
     trial->reason = work->reason;
     trial->finished_ms = work->task.now_ms;
     trial->lease_ms = 0;
+    TRY(task_complete_if_spent(conn, &work->task, err));
     return task_save(conn, &work->task, err);
 }
 
@@ -254,6 +255,7 @@ static enum status edit(struct db_conn *conn, void *arg, struct error *err)
         return STATUS_OK;
     TRY(task_say(conn, &work->task, work->trial, work->patch, err));
     TRY(task_log(conn, &work->task, "trial.edited", work->held.number, NULL, err));
+    TRY(task_complete_if_spent(conn, &work->task, err));
     return task_save(conn, &work->task, err);
 }
 

@@ -158,7 +158,7 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     else
         TRY(db_exec(conn, NULL, err, SQL_TRIAL_LEASE,
                     BIND(TEXT(work->task.id), INT(trial.number),
-                         INT(steady_ms(work->task.app) + work->task.study.spec.lease_ms))));
+                         INT(steady_ms(work->task.app) + work->task.study.rules.lease_ms))));
     TRY(say_next(conn, work, err));
     return task_save(conn, &work->task, err);
 }

@@ -42,7 +42,7 @@ def tables(store):
                                             " ORDER BY name")]
 
 
-MOVED = ("stop_when", "lease_seconds", "shareable")  # out of the specification, into columns of their own
+RULES = ("stop_when", "lease_seconds", "shareable")  # of a study, once members of its specification
 
 
 def as_named_today(value):
@@ -54,7 +54,7 @@ def as_named_today(value):
     made = json.loads(value)
     if "fit_ms" in made:
         made = {"kernel": None, "output": None, **made}
-    return json.dumps({name: made[name] for name in made if name not in MOVED}, sort_keys=True)
+    return json.dumps({name: made[name] for name in made if name not in RULES}, sort_keys=True)
 
 
 def rows(store, table, columns):
@@ -173,6 +173,14 @@ def check_rows(verdict, name, old, new):
         if not columns or rows(old, table, columns) != rows(new, table, columns):
             lost.append(table)
     verdict.check(f"{name}: every row is kept", not lost, ", ".join(lost))
+    if "budget" not in columns_of(old, "study"):
+        return
+    kept = {study: json.loads(text) for study, text in new.execute("SELECT id, rules FROM study")}
+    were = {}
+    for study, budget, text in old.execute("SELECT id, budget, spec FROM study JOIN study_spec ON study = id"):
+        rules = {rule: of for rule, of in json.loads(text).items() if rule in RULES and of is not None}
+        were[study] = {**rules, **({"budget": {"trials": budget}} if budget > 0 else {})}
+    verdict.check(f"{name}: studies are run as they were", kept == were and len(were) > 10)
 
 
 def go_on(program, folder, kept):

@@ -367,7 +367,7 @@ static void test_a_study_ends_when_nothing_is_open(void)
     CU_ASSERT_EQUAL(world_observe(world, study.id, 1, 1.75), STATUS_OK);
     struct study ended = find(world, study.id), out;
     CU_ASSERT_EQUAL(ended.state, STUDY_COMPLETED);
-    const struct study_edit edit = {.budget_trials = 3, .version = ended.version};
+    const struct study_edit edit = {.rules = "{\"budget\":{\"trials\":3}}"};
     CU_ASSERT_EQUAL(study_patch(world->app, &world->caller, study.id, &edit, &out, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_REOPEN, &out, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(world_suggest(world, study.id, 5, "w").len, 1);

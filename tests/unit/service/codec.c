@@ -204,7 +204,6 @@ static void test_spec(void)
     CU_ASSERT_EQUAL(spec_sign(&spec), -1.0);
     CU_ASSERT_STRING_EQUAL(spec.policy->name, "gp");
     CU_ASSERT_EQUAL(spec.seed, 20260301);
-    CU_ASSERT_EQUAL(spec.lease_ms, 3600000);
     CU_ASSERT(spec.space.params_len == 3 && spec.space.dims == 5);
     const struct param *params = spec.space.params;
     CU_ASSERT(params[0].scale == SCALE_LOG && params[0].min == 1e-5 && params[0].max == 0.1);
@@ -213,13 +212,12 @@ static void test_spec(void)
     CU_ASSERT_STRING_EQUAL(spec.values[2][1].text, "sgd");
     CU_ASSERT(spec.values[0] == NULL && spec.values[1] == NULL);
     CU_ASSERT_EQUAL_FATAL(read_spec(METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":17,\"columns\":3" KEY "},"
-                                            "\"algorithm\":{\"name\":\"po-gp-ucb\"},\"seed\":9007199254740991,"
-                                            "\"lease_seconds\":604800",
+                                            "\"algorithm\":{\"name\":\"po-gp-ucb\"},\"seed\":9007199254740991",
                                     &arena, &spec, &err),
                           STATUS_OK);
     CU_ASSERT_STRING_EQUAL(spec.curator_key, "9tEmOuZH3Zgy3NwQ14tRqtyJFQI5PRK7oZTIegNX72E");
     CU_ASSERT(spec.is_private && spec.space.rows_len == 17 && spec.space.columns == 3 && spec.space.rows == NULL);
-    CU_ASSERT(spec.seed == 9007199254740991 && spec.lease_ms == 604800000);
+    CU_ASSERT(spec.seed == 9007199254740991);
     arena_fini(&arena);
 }
 
@@ -311,9 +309,6 @@ static void test_spec_refused(void)
         {SPACE(LR) ",\"seed\":-1", "/seed", "out_of_range"},
         {SPACE(LR) ",\"seed\":9007199254740992", "/seed", "out_of_range"},
         {SPACE(LR) ",\"seed\":\"7\"", "/seed", "wrong_type"},
-        {SPACE(LR) ",\"lease_seconds\":604801", "/lease_seconds", "out_of_range"},
-        {SPACE(LR) ",\"stop_when\":{\"better_than\":true}", "/stop_when/better_than", "wrong_type"},
-        {SPACE(LR) ",\"stop_when\":0.5", "/stop_when", "wrong_type"},
         {METRICS ",\"space\":{\"type\":\"image\",\"height\":9,\"width\":1000000000,\"bound\":1,\"latent_sizes\":[2]}",
          "/space/width", "out_of_range"},
         {METRICS ",\"space\":{\"type\":\"image\",\"height\":9,\"width\":7,\"bound\":1,\"latent_sizes\":[2,[7,8]]}",

@@ -219,7 +219,8 @@ static void test_trial(void)
                             .said.duration_seconds = NAN,
                             .created_ms = 1772357400125};
     check_text(
-        codec_trial_json(&spec, &running, (struct lease_clock){.now_ms = 1772357400000, .shift_ms = -1000}),
+        codec_trial_json(&spec, &running,
+                         (struct lease_clock){.now_ms = 1772357400000, .shift_ms = -1000, .lease_ms = 3600000}),
         "{\"number\":1,\"state\":\"running\",\"point\":null,\"candidate\":16,\"worker\":\"\","
         "\"lease\":{\"id\":2,\"expires_at\":\"2026-03-01T09:30:00.125Z\",\"expires_in_seconds\":1.125,"
         "\"heartbeat_seconds\":1200},\"value\":null,\"values\":null,"
@@ -297,7 +298,7 @@ static void test_study(void)
                           .labels = "{\"team\":\"vision\"}",
                           .notes = "",
                           .state = STUDY_ACTIVE,
-                          .budget_trials = 100,
+                          .rules = rules_none(),
                           .revision = 4,
                           .trials_total = 3,
                           .trials = {[TRIAL_RUNNING] = 2, [TRIAL_FAILED] = 1},
@@ -307,18 +308,19 @@ static void test_study(void)
                           .updated_ms = 1772357401000};
     read_spec(open_rows, &arena, &study.spec);
     study.spec.seed = 42;
+    study.rules.budget_trials = 100;
     check_text(codec_study_json(&study),
                "{\"id\":\"std_7f3kq2mavx5d4w2c\",\"name\":\"resnet\",\"state\":\"active\",\"reason\":null,"
                "\"revision\":4,\"space_revision\":0,\"metrics\":[{\"name\":\"loss\",\"goal\":\"maximize\"}],"
                "\"space\":{\"type\":\"candidates\",\"rows\":17,\"columns\":3,\"private\":false},"
-               "\"algorithm\":{\"name\":\"random\",\"repeat\":false},\"stopping\":null,\"stop_when\":null,\"seed\":42,"
-               "\"lease_seconds\":3600,\"shareable\":true,\"budget\":{"
+               "\"algorithm\":{\"name\":\"random\",\"repeat\":false},\"stopping\":null,\"seed\":42,\"stop_when\":null,"
+               "\"parallelism\":null,\"lease_seconds\":3600,\"shareable\":true,\"budget\":{"
                "\"trials\":100},"
                "\"labels\":{\"team\":\"vision\"},\"notes\":\"\",\"trials\":{\"total\":3,\"queued\":0,\"running\":2,"
                "\"completed\":0,\"failed\":1,\"infeasible\":0,\"abandoned\":0,\"stopped\":0,\"retracted\":0,"
                "\"imported\":0},\"best\":{"
                "\"trial\":2,"
-               "\"value\":0.75},"
+               "\"value\":0.75},\"spent\":{\"trials\":2,\"cost\":null},\"ends_at\":null,"
                "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"updated_at\":\"2026-03-01T09:30:01.000Z\"}");
     arena_fini(&arena);
 }

@@ -3,6 +3,7 @@
 
 #include "service/base/npy.h"
 #include "service/codec/codec.h"
+#include "service/codec/codec_rules.h"
 #include "service/codec/codec_spec.h"
 #include "service/base/digest.h"
 #include "service/main/app_open.h"
@@ -77,19 +78,26 @@ struct study world_study(struct world *world, const char *members, const char *a
 {
     char text[2048];
     snprintf(text, sizeof text, "{%s,\"algorithm\":%s}", members, algorithm);
-    struct study_new new = {.name = "a study", .budget_trials = budget};
+    struct study_new new = {.name = "a study"};
     json_t *json = NULL;
     CU_ASSERT_EQUAL_FATAL(codec_parse(text, strlen(text), &json, &world->err), STATUS_OK);
-    enum status status = codec_spec(json, 1, &world->arena, &new.spec, &world->err);
+    json_t     *spec = codec_pick(codec_spec_members, json), *rules = codec_pick(codec_rules_members, json);
+    enum status status = codec_spec(spec, 1, &world->arena, &new.spec, &world->err);
+    if (status == STATUS_OK)
+        status = codec_rules(rules, &new.spec, &world->arena, &new.rules, &world->err);
+    new.rules.budget_trials = budget;
     if (status != STATUS_OK)
         fprintf(stderr, "%s %s\n", world->err.path, world->err.text);
     CU_ASSERT_EQUAL_FATAL(status, STATUS_OK);
     json_decref(json);
+    json_decref(spec);
+    json_decref(rules);
     json_t *resolved = codec_spec_json(&new.spec);
     char   *dumped = json_dumps(resolved, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(resolved);
     new.spec_text = arena_strndup(&world->arena, dumped, strlen(dumped));
     free(dumped);
+    new.rules_text = codec_rules_text(&new.rules, &world->arena);
     struct study study;
     CU_ASSERT_EQUAL_FATAL(study_create(world->app, &world->caller, &new, &study, &world->err), STATUS_OK);
     return study;

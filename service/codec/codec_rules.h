@@ -1,0 +1,24 @@
+/* How a study is run <-> JSON: the members of a study that may be edited. */
+#ifndef GNOMON_SERVICE_CODEC_CODEC_RULES_H
+#define GNOMON_SERVICE_CODEC_CODEC_RULES_H
+
+#include "service/codec/codec_read.h"
+#include "service/model/rules.h"
+
+#include <jansson.h>
+
+/* What is written of a struct rules, and read of a client's. */
+extern const struct member codec_rules_members[];
+
+/* members: an object of these members; what it has not is as rules_none says.  INVALID with a pointer, also for what the
+ * study's metrics or its space do not allow. */
+MUST_CHECK enum status codec_rules(const json_t *members, const struct spec *spec, struct arena *arena,
+                                   struct rules *out, struct error *err);
+/* As they are stored: text in the arena, NULL when out of memory; and its inverse. */
+const char            *codec_rules_text(const struct rules *rules, struct arena *arena);
+MUST_CHECK enum status codec_rules_parse(const char *text, struct arena *arena, struct rules *out, struct error *err);
+/* The rules after a merge patch (RFC 7396), an object as text: null takes a member back. */
+MUST_CHECK enum status codec_rules_edit(const struct spec *spec, const char *patch, struct arena *arena,
+                                        struct rules *rules, struct error *err);
+
+#endif

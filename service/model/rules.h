@@ -1,0 +1,45 @@
+/* How a study is run, which may be edited at any time: nothing that is suggested is made from it, but for what the
+ * algorithm is told of the trials that are left. */
+#ifndef GNOMON_SERVICE_MODEL_RULES_H
+#define GNOMON_SERVICE_MODEL_RULES_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rules {
+    int64_t     budget_trials, budget_seconds; /* 0: none */
+    double      budget_cost;                   /* NaN: none */
+    const char *cost_of;     /* the metric whose sum is the cost, or RULES_COST_SECONDS; NULL with budget_cost NaN */
+    int64_t     parallelism; /* trials that run at once, at most; 0: any number */
+    int64_t     lease_ms;
+    bool        is_shareable; /* later studies may learn from it */
+    double      better_than;  /* the study is done with a better feasible value; NaN: never */
+    /* ... when so many trials ended without a better one, or failed, or failed in a row; 0: never */
+    int64_t no_improvement, failures, failures_in_a_row;
+};
+
+#define RULES_COST_SECONDS "duration_seconds" /* how long the trials took, as their workers say */
+
+enum { RULES_LEASE_MAX_SECONDS = 604800, RULES_LEASE_SECONDS = 3600 };
+static inline struct rules rules_none(void)
+{
+    return (struct rules){.budget_cost = (double)NAN,
+                          .lease_ms = RULES_LEASE_SECONDS * INT64_C(1000),
+                          .is_shareable = true,
+                          .better_than = (double)NAN};
+}
+
+/* What has been counted of a study for its rules, as its row keeps it; times on the steady clock. */
+struct tally {
+    int64_t since_best;                  /* trials that ended since the best one */
+    int64_t failures, failures_in_a_row; /* of runs */
+    int64_t counted_from;                /* all of these since this revision, at which the study was last reopened */
+    double  cost;
+    int64_t used_ms;  /* how long it was active from its first trial on, until... */
+    int64_t since_ms; /* ... it became active last; 0: it is not, or has no trial */
+    int64_t ends_ms;  /* when its time is up; 0: never, or nobody knows yet */
+    int64_t ends_at_ms; /* ... by the wall clock, as that stood when the study last changed */
+};
+
+#endif

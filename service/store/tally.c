@@ -1,0 +1,153 @@
+/* See tally.h. */
+#include "service/store/tally.h"
+
+#include "service/app/steady.h"
+#include "service/store/rows.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- the cost ---- */
+
+static bool costs_seconds(const struct task *task)
+{
+    const char *name = task->study.rules.cost_of;
+    return name != NULL && strcmp(name, RULES_COST_SECONDS) == 0;
+}
+
+/* What these values add, of a trial that has them; 0 when the cost is of something else. */
+static double cost_of_values(const struct task *task, double value, const double *values)
+{
+    const struct spec *spec = &task->study.spec;
+    const char        *name = task->study.rules.cost_of;
+    if (name == NULL || costs_seconds(task) || isnan(value))
+        return 0;
+    if (values == NULL)
+        return value;
+    for (size_t k = 0; k < spec->metrics_len; k++)
+        if (strcmp(spec->metrics[k].name, name) == 0)
+            return values[2 * k];
+    return 0;
+}
+
+static double cost_of_seconds(const struct task *task, double seconds)
+{
+    return costs_seconds(task) && !isnan(seconds) ? seconds : 0;
+}
+
+/* What it cost: by its values, or by the last that it had. */
+static enum status cost_of_trial(struct db_conn *conn, const struct task *task, const struct trial *trial, double *out,
+                                 struct error *err)
+{
+    struct db_rows rows;
+    *out = cost_of_seconds(task, trial->said.duration_seconds) + cost_of_values(task, trial->value, trial->values);
+    if (!isnan(trial->value) || trial->corrected_ms == 0)
+        return STATUS_OK;
+    TRY(db_find(conn, task->caller->arena, &rows, err, SQL_CORRECTION_VALUE,
+                BIND(TEXT(task->id), INT(trial->number))));
+    const struct row_correction *former = row_correction(&rows);
+    if (former != NULL)
+        *out += cost_of_values(task, former->value, former->outcome.bytes);
+    return STATUS_OK;
+}
+
+enum status tally_cost(struct db_conn *conn, struct task *task, struct error *err)
+{
+    struct arena  *arena = task->caller->arena;
+    struct db_rows rows = db_query(conn, arena, err, SQL_TRIAL_LIST,
+                                   BIND(TEXT(task->id), INT(0), TEXT(""), INT(INT64_MAX)));
+    task->study.tally.cost = 0;
+    for (struct arena_mark mark = arena_mark(arena); db_next(&rows); arena_release(arena, mark)) {
+        struct trial trial;
+        double       cost = 0;
+        rows.status = rows_trial(row_trial(&rows), &trial, err);
+        if (rows.status == STATUS_OK && !trial.is_imported)
+            rows.status = cost_of_trial(conn, task, &trial, &cost, err);
+        task->study.tally.cost += cost;
+    }
+    return db_done(&rows);
+}
+
+/* ---- ends ---- */
+
+static bool has_run(enum trial_state state)
+{
+    return state == TRIAL_COMPLETED || state == TRIAL_INFEASIBLE || state == TRIAL_STOPPED;
+}
+
+static bool is_counted(const struct task *task, const struct trial *trial)
+{
+    return !trial->is_imported && trial->ended > task->study.tally.counted_from;
+}
+
+void tally_end(struct task *task, const struct trial *trial, const struct trial_end *end)
+{
+    struct tally *tally = &task->study.tally;
+    bool          has_failed = end->state == TRIAL_FAILED;
+    if (trial->is_imported)
+        return;
+    tally->cost += cost_of_values(task, end->item->value, end->item->values) -
+                   cost_of_values(task, trial->value, trial->values);
+    if (end->state == TRIAL_ABANDONED)
+        return;
+    tally->failures += has_failed;
+    tally->failures -= trial->state == TRIAL_FAILED && is_counted(task, trial); // a value that was late
+    tally->failures_in_a_row = has_failed ? tally->failures_in_a_row + 1 : 0;
+    tally->since_best += has_run(end->state) && !has_run(trial->state);
+}
+
+void tally_said(struct task *task, const struct trial *trial, double before_seconds)
+{
+    if (!trial->is_imported)
+        task->study.tally.cost += cost_of_seconds(task, trial->said.duration_seconds) - cost_of_seconds(task, before_seconds);
+}
+
+enum status tally_correct(struct db_conn *conn, struct task *task, const struct trial *before,
+                          const struct trial *after, struct error *err)
+{
+    struct tally  *tally = &task->study.tally;
+    struct db_rows rows;
+    double         was, is;
+    TRY(db_find(conn, NULL, &rows, err, SQL_STUDY_SINCE_BEST,
+                BIND(TEXT(task->id), INT(tally->counted_from), INT(task->study.best_trial))));
+    tally->since_best = row_count(&rows)->count;
+    if (before->is_imported)
+        return STATUS_OK;
+    TRY(cost_of_trial(conn, task, before, &was, err));
+    TRY(cost_of_trial(conn, task, after, &is, err));
+    tally->cost += is - was;
+    if ((before->state == TRIAL_FAILED) == (after->state == TRIAL_FAILED) || !is_counted(task, after))
+        return STATUS_OK;
+    tally->failures += after->state == TRIAL_FAILED ? 1 : -1;
+    TRY(db_find(conn, NULL, &rows, err, SQL_STUDY_FAILURES_IN_A_ROW,
+                BIND(TEXT(task->id), INT(tally->counted_from))));
+    tally->failures_in_a_row = row_count(&rows)->count;
+    return STATUS_OK;
+}
+
+void tally_anew(struct task *task)
+{
+    struct tally *tally = &task->study.tally;
+    tally->since_best = tally->failures = tally->failures_in_a_row = 0;
+    tally->counted_from = task->study.revision;
+}
+
+/* ---- the time ---- */
+
+void tally_time(struct task *task)
+{
+    const struct study *study = &task->study;
+    struct tally       *tally = &task->study.tally;
+    int64_t             now_ms = steady_ms(task->app), budget_ms = 1000 * study->rules.budget_seconds;
+    bool                has_begun = study->trials_total > study->imported + study->trials[TRIAL_QUEUED];
+    bool                runs = study->state == STUDY_ACTIVE && has_begun;
+    if (runs && tally->since_ms == 0)
+        tally->since_ms = now_ms;
+    if (!runs && tally->since_ms > 0) {
+        tally->used_ms += now_ms - tally->since_ms;
+        tally->since_ms = 0;
+    }
+    int64_t left_ms = budget_ms - tally->used_ms;
+    tally->ends_ms = !runs || budget_ms == 0 ? 0 : tally->since_ms + (left_ms > 0 ? left_ms : 0);
+    tally->ends_at_ms = tally->ends_ms == 0 ? 0 : tally->ends_ms + steady_shift_ms(task->app);
+}

@@ -1,0 +1,23 @@
+/* What is counted of a study for its rules: struct tally, which task_save writes.  Trials that an import brought are not
+ * counted: they ran elsewhere. */
+#ifndef GNOMON_SERVICE_STORE_TALLY_H
+#define GNOMON_SERVICE_STORE_TALLY_H
+
+#include "service/store/task.h"
+
+/* A trial, as it was before, ends; whoever finds that it is the best one sets since_best back. */
+void tally_end(struct task *task, const struct trial *trial, const struct trial_end *end);
+/* Something was said of it; before: how long it took, as was known until then. */
+void tally_said(struct task *task, const struct trial *trial, double before_seconds);
+/* Its result was corrected or retracted, which is in the store already, as is the study's best.  What was spent stays
+ * spent, unless another value is the truth. */
+MUST_CHECK enum status tally_correct(struct db_conn *conn, struct task *task, const struct trial *before,
+                                     const struct trial *after, struct error *err);
+/* The cost of all trials, when the rules name another. */
+MUST_CHECK enum status tally_cost(struct db_conn *conn, struct task *task, struct error *err);
+/* The counts of stop_when begin anew. */
+void tally_anew(struct task *task);
+/* The time of a study counts while it is active, from its first trial on. */
+void tally_time(struct task *task);
+
+#endif

@@ -1,0 +1,240 @@
+// Studies that manage themselves: how many run at once, budgets of time and cost, when to stop, and edits of all of it.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { begin, sleep } from './harness.mjs';
+
+const { server, api } = await begin(after);
+const of = (id) => `/v1/studies/${id}`;
+const ask = (id, worker = 'w', more = {}) => api.request('POST', `${of(id)}/suggest`, { json: { worker, ...more } });
+const told = ({ json }) => [json.code, json.next, json.reason];
+const run = async (id, result, worker = 'w') => {
+    const { json } = await ask(id, worker);
+    return api.post(`${of(id)}/observe`, { trial: json.trials[0].number, ...result });
+};
+const ended = async (id) => { const { state, reason } = await api.get(of(id)); return [state, reason]; };
+const edit = async (id, json, expected = 200) => {
+    const { headers } = await api.request('GET', of(id));
+    return api.expect(expected, 'PATCH', of(id), { json, headers: { 'if-match': headers.etag } });
+};
+const until = async (id, state) => {
+    for (let i = 0; i < 200; i++) {
+        const study = await api.get(of(id));
+        if (study.state === state) return study;
+        await sleep(50);
+    }
+    return assert.fail(`never ${state}`);
+};
+
+test('no more trials run at once than may', async () => {
+    const { id, parallelism } = await api.study({ parallelism: 2 });
+    assert.equal(parallelism, 2);
+    assert.equal((await ask(id, 'a', { count: 5 })).json.trials.length, 2);
+    const refused = await ask(id, 'b');
+    assert.deepEqual([refused.status, ...told(refused)], [409, 'parallelism_reached', 'wait', undefined]);
+    assert.ok(refused.json.next_seconds <= 5 && Number(refused.headers['retry-after']) === refused.json.next_seconds);
+    await api.post(`${of(id)}/trials`, { points: [{ x: 1 }] }, 201);
+    assert.equal((await ask(id, 'b')).json.code, 'parallelism_reached', 'a queued one waits, too');
+    assert.equal((await ask(id, 'a', { count: 2 })).json.trials.length, 2, 'who has trials gets them again');
+    assert.equal((await api.post(`${of(id)}/observe`, { trial: 1, value: 1 })).next, 'evaluate');
+    const { json: { trials: [queued] } } = await ask(id, 'b');
+    assert.deepEqual(queued.point, { x: 1 });
+    await edit(id, { parallelism: 3 });
+    const replies = await Promise.all(Array.from({ length: 8 }, (_, i) => ask(id, `c${i}`)));
+    assert.deepEqual(replies.map((reply) => reply.status).sort(), [200, ...Array(7).fill(409)]);
+    await edit(id, { parallelism: null });
+    assert.equal((await ask(id, 'd', { count: 9 })).json.trials.length, 9);
+});
+
+test('an expired trial goes to the next worker though no more may run', async () => {
+    const { id } = await api.study({ parallelism: 1, lease_seconds: 1 });
+    await ask(id, 'dead');
+    assert.equal((await ask(id, 'alive')).status, 409);
+    await sleep(1100);
+    const { json } = await ask(id, 'alive');
+    assert.deepEqual(json.trials.map((trial) => [trial.number, trial.lease.id]), [[1, 2]]);
+});
+
+test('failures in a row, and failures', async () => {
+    const { id } = await api.study({ stop_when: { failures_in_a_row: 2, failures: 4 } });
+    const failed = { state: 'failed' };
+    assert.equal((await run(id, failed)).next, 'evaluate');
+    await run(id, { value: 1 });
+    await run(id, failed);
+    assert.equal((await ended(id))[0], 'active', 'not in a row');
+    const [{ json: { trials: [late] } }, { json: { trials: [last] } }] = [await ask(id, 'x'), await ask(id, 'y')];
+    assert.equal((await api.post(`${of(id)}/observe`, { trial: late.number, ...failed })).next, 'wait', 'the other one may succeed');
+    assert.deepEqual(told(await ask(id, 'z')), ['all_handed_out', 'wait', undefined]);
+    assert.equal((await api.post(`${of(id)}/observe`, { trial: last.number, value: 2 })).next, 'evaluate');
+    assert.equal((await run(id, failed)).next, 'stop');
+    assert.deepEqual(await ended(id), ['completed', 'too_many_failures'], 'four of them');
+    await api.post(`${of(id)}/reopen`, {});
+    assert.equal((await run(id, failed)).next, 'evaluate', 'the counts begin anew');
+    assert.equal((await run(id, failed)).next, 'stop');
+    assert.deepEqual(await ended(id), ['completed', 'too_many_failures']);
+});
+
+test('no improvement: what runs is waited for, and may still find one', async () => {
+    const { id } = await api.study({ stop_when: { no_improvement: 2 } });
+    await run(id, { state: 'infeasible' });
+    await run(id, { state: 'infeasible' });
+    await run(id, { state: 'infeasible' });
+    await run(id, { value: 3 });
+    await run(id, { value: 4 });
+    await run(id, { state: 'failed' });
+    const { json: { trials: [slow] } } = await ask(id, 'slow');
+    assert.equal((await run(id, { value: 3 })).next, 'wait');
+    assert.deepEqual(told(await ask(id, 'other')), ['all_handed_out', 'wait', undefined]);
+    assert.equal((await api.post(`${of(id)}/observe`, { trial: slow.number, value: 2.5 })).next, 'evaluate');
+    await run(id, { value: 2.5 });
+    assert.equal((await run(id, { value: 7 })).next, 'stop');
+    assert.deepEqual(await ended(id), ['completed', 'no_improvement']);
+    assert.deepEqual(told(await ask(id)), ['study_completed', 'stop', 'no_improvement']);
+    await api.post(`${of(id)}/reopen`, {});
+    await run(id, { value: 7 });
+    assert.equal((await ended(id))[0], 'active');
+});
+
+test('abandoning the last one that runs ends a study that is over', async () => {
+    const { id } = await api.study({ stop_when: { failures: 1 } });
+    const [{ json: a }, { json: b }] = [await ask(id, 'a'), await ask(id, 'b')];
+    assert.equal((await api.post(`${of(id)}/observe`, { trial: a.trials[0].number, state: 'failed' })).next, 'stop');
+    assert.deepEqual(told(await ask(id, 'c')), ['study_ends', 'stop', 'too_many_failures']);
+    assert.equal((await ask(id, 'b')).json.trials[0].number, b.trials[0].number, 'its worker still gets it');
+    await api.post(`${of(id)}/trials/${b.trials[0].number}/abandon`, {});
+    assert.deepEqual(await ended(id), ['completed', 'too_many_failures']);
+});
+
+test('cost is the sum of a metric, of any trial that has it', async () => {
+    const metrics = [{ name: 'loss', goal: 'minimize' }, { name: 'usd', goal: 'constrain', max: 1000 }];
+    const { id, spent } = await api.study({ metrics, budget: { trials: 50, cost: 10, cost_of: 'usd' } });
+    assert.deepEqual(spent, { trials: 0, cost: 0 });
+    const values = (usd) => ({ values: { loss: 1, usd } });
+    await run(id, values(4.5));
+    await api.post(`${of(id)}/observe`, { point: { x: 1 }, ...values(2) });
+    assert.deepEqual((await api.get(of(id))).spent, { trials: 2, cost: 6.5 });
+    const { json: { trials: [slow] } } = await ask(id, 'slow');
+    assert.equal((await run(id, values(3.5))).next, 'stop');
+    assert.deepEqual(told(await ask(id)), ['study_ends', 'stop', 'cost_exhausted']);
+    assert.equal((await ended(id))[0], 'active');
+    await api.post(`${of(id)}/observe`, { trial: slow.number, ...values(1) });
+    assert.deepEqual([...(await ended(id)), (await api.get(of(id))).spent.cost], ['completed', 'cost_exhausted', 11]);
+    await edit(id, { budget: { cost: 20 } });
+    await api.post(`${of(id)}/reopen`, {});
+    await run(id, values(1));
+    const later = await api.study({ metrics });
+    await run(later.id, values(3));
+    assert.equal((await api.get(of(later.id))).spent.cost, null);
+    assert.deepEqual((await edit(later.id, { budget: { cost: 4, cost_of: 'usd' } })).spent, { trials: 1, cost: 3 }, 'with what was spent before');
+    assert.equal((await run(later.id, values(1))).next, 'stop');
+});
+
+test('cost may be how long the trials took', async () => {
+    const { id } = await api.study({ budget: { cost: 60, cost_of: 'duration_seconds' } });
+    await run(id, { value: 1, duration_seconds: 20.5 });
+    assert.equal((await run(id, { state: 'failed', duration_seconds: 10 })).next, 'evaluate', 'a failure takes its time');
+    assert.equal((await api.get(of(id))).spent.cost, 30.5);
+    assert.equal((await run(id, { value: 2, duration_seconds: 29.5 })).next, 'stop');
+    assert.deepEqual(await ended(id), ['completed', 'cost_exhausted']);
+});
+
+test('time ends a study that nobody asks, and counts while it is active', async () => {
+    const { id, ends_at } = await api.study({ budget: { seconds: 1 } });
+    assert.equal(ends_at, null, 'it begins with the first trial');
+    await sleep(1100);
+    const reply = await ask(id, 'a');
+    assert.equal(reply.status, 200);
+    await api.post(`${of(id)}/observe`, { trial: 1, value: 1 });
+    const begun = await api.get(of(id));
+    assert.ok(Math.abs(Date.parse(begun.ends_at) - Date.parse(reply.json.trials[0].created_at) - 1000) < 100, begun.ends_at);
+    const over = await until(id, 'completed');
+    assert.deepEqual([over.reason, over.ends_at], ['time_exhausted', null]);
+    const { events } = await api.get(`/v1/events?study=${id}`);
+    assert.deepEqual([events.at(-1).kind, events.at(-1).detail, events.at(-1).actor], ['study.completed', 'time_exhausted', 'local']);
+    await edit(id, { budget: { seconds: 1000 } });
+    await api.post(`${of(id)}/reopen`, {});
+    assert.equal((await ask(id, 'a')).status, 200);
+
+    const rests = await api.study({ budget: { seconds: 2 } });
+    await ask(rests.id, 'a');
+    await api.post(`${of(rests.id)}/pause`, {});
+    assert.equal((await api.get(of(rests.id))).ends_at, null);
+    await sleep(2100);
+    await api.post(`${of(rests.id)}/resume`, {});
+    assert.equal((await api.post(`${of(rests.id)}/observe`, { trial: 1, value: 1 })).next, 'evaluate', 'a pause costs no time');
+});
+
+test('when time is up a trial that runs may end, one whose worker is gone is not waited for', async () => {
+    const { id } = await api.study({ budget: { seconds: 1 } });
+    await ask(id, 'a');
+    await sleep(1100);
+    assert.deepEqual(told(await ask(id, 'b')), ['study_ends', 'stop', 'time_exhausted']);
+    assert.equal((await ended(id))[0], 'active');
+    assert.equal((await api.post(`${of(id)}/trials/1/heartbeat`, {})).next, 'evaluate');
+    assert.equal((await api.post(`${of(id)}/observe`, { trial: 1, value: 1 })).next, 'stop');
+    assert.deepEqual(await ended(id), ['completed', 'time_exhausted']);
+    const gone = await api.study({ budget: { seconds: 1 }, lease_seconds: 2 });
+    await ask(gone.id, 'dead');
+    assert.equal((await until(gone.id, 'completed')).reason, 'time_exhausted');
+    assert.equal((await api.post(`${of(gone.id)}/observe`, { trial: 1, value: 1 })).accepted, 1, 'a late result is kept');
+});
+
+test('a restart goes on with the time and the counts', async () => {
+    const { id } = await api.study({ budget: { seconds: 500 }, stop_when: { failures: 2 } });
+    await run(id, { state: 'failed' });
+    const before = await api.get(of(id));
+    await server.stop();
+    await server.start();
+    assert.deepEqual(await api.get(of(id)), before);
+    assert.equal((await run(id, { state: 'failed' })).next, 'stop');
+});
+
+test('edits are merged, null takes back, and what suggestions are made from stays', async () => {
+    const { id } = await api.study({ budget: { trials: 9, seconds: 60 }, labels: { a: '1', b: '2' }, lease_seconds: 60 });
+    const shown = ({ budget, stop_when, parallelism, lease_seconds, shareable, labels }) =>
+        ({ budget, stop_when, parallelism, lease_seconds, shareable, labels });
+    assert.deepEqual(shown(await edit(id, { budget: { seconds: null }, stop_when: { failures: 3, better_than: -1.5 }, labels: { b: null, c: '3' } })),
+        { budget: { trials: 9 }, stop_when: { better_than: -1.5, failures: 3 }, parallelism: null, lease_seconds: 60, shareable: true, labels: { a: '1', c: '3' } });
+    assert.deepEqual(shown(await edit(id, { stop_when: { failures: null }, parallelism: 7, lease_seconds: 5, shareable: false })),
+        { budget: { trials: 9 }, stop_when: { better_than: -1.5 }, parallelism: 7, lease_seconds: 5, shareable: false, labels: { a: '1', c: '3' } });
+    assert.deepEqual(shown(await edit(id, { stop_when: null, budget: null, parallelism: null })),
+        { budget: null, stop_when: null, parallelism: null, lease_seconds: 5, shareable: false, labels: { a: '1', c: '3' } });
+    assert.equal((await ask(id)).json.trials[0].lease.heartbeat_seconds, 1.666);
+    const refuse = async (json, code, pointer) => {
+        const { headers } = await api.request('GET', of(id));
+        const problem = await api.refused(id, [422, code], 'PATCH', of(id), { json, headers: { 'if-match': headers.etag } });
+        assert.equal(problem.errors[0].pointer, pointer);
+    };
+    for (const name of ['metrics', 'space', 'algorithm', 'stopping', 'seed']) await refuse({ [name]: null }, 'not_editable', `/${name}`);
+    await refuse({ state: 'paused' }, 'unknown_member', '/state');
+    await refuse({ parallelism: 0 }, 'out_of_range', '/parallelism');
+    await refuse({ budget: { trials: 0 } }, 'out_of_range', '/budget/trials');
+    await refuse({ budget: { hours: 1 } }, 'unknown_member', '/budget/hours');
+    await refuse({ budget: { cost: 5 } }, 'missing_member', '/budget/cost_of');
+    await refuse({ budget: { cost: 5, cost_of: 'usd' } }, 'unknown_metric', '/budget/cost_of');
+    await refuse({ stop_when: { no_improvement: 1.5 } }, 'wrong_type', '/stop_when/no_improvement');
+    await refuse({ lease_seconds: 604801 }, 'out_of_range', '/lease_seconds');
+    await refuse({ shareable: 'no' }, 'wrong_type', '/shareable');
+    await refuse({ labels: { a: 1 } }, 'wrong_type', '/labels/a');
+    await refuse({ labels: [] }, 'wrong_type', '/labels');
+    const two = [{ name: 'a', goal: 'minimize' }, { name: 'b', goal: 'minimize' }];
+    await api.expect([422, 'not_supported'], 'POST', '/v1/studies', { json: { name: 's', metrics: two, space: { type: 'parameters', parameters: [{ name: 'x', type: 'double', min: 0, max: 1 }] }, stop_when: { no_improvement: 3 } } });
+});
+
+test('an edit that spends the budget completes the study, and suggestions are the same with and without edits', async () => {
+    const members = { algorithm: { name: 'gp' }, seed: 11 };
+    const [plain, edited] = [await api.study(members), await api.study(members)];
+    const points = async (id, change) => {
+        const all = [];
+        for (let i = 0; i < 8; i++) {
+            const { json: { trials: [trial] } } = await ask(id);
+            all.push(trial.point.x);
+            await api.post(`${of(id)}/observe`, { trial: trial.number, value: (trial.point.x - 1) ** 2 });
+            if (change) await edit(id, change(i));
+        }
+        return all;
+    };
+    const changes = (i) => ({ parallelism: i + 1, lease_seconds: 10 + i, stop_when: { failures: 3 }, budget: { seconds: 1000 + i } });
+    assert.deepEqual(await points(edited.id, changes), await points(plain.id));
+    const { state, reason } = await edit(plain.id, { budget: { trials: 8 } });
+    assert.deepEqual([state, reason], ['completed', 'budget_exhausted']);
+});
