@@ -199,6 +199,7 @@
       "SELECT count(*) AS count FROM trial WHERE study = $1 AND imported = 0 AND state = 'failed' AND ended > "        \
       "max($2, coalesce((SELECT max(ended) FROM trial WHERE study = $1 AND imported = 0 AND state IN ('completed', "   \
       "'infeasible', 'stopped')), 0))")                                                                                \
+    X(STUDY_BY_NAME, "s", id, "SELECT id FROM study WHERE name = $1 ORDER BY id LIMIT 2")                              \
     X(STUDY_DUE, "i", id,                                                                                              \
       "SELECT id FROM study WHERE ends_ms > 0 AND ends_ms <= $1 AND state = 'active' AND NOT EXISTS (SELECT 1 FROM "   \
       "trial WHERE trial.study = study.id AND trial.state = 'running' AND trial.lease_ms > $1) ORDER BY ends_ms "      \

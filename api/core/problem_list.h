@@ -9,6 +9,7 @@
     X(agent_not_found, 404, false, "The federation or game has no such agent.", "List the agents; a seat is a number, an agent of a game a name.") \
     X(all_handed_out, 409, true, "Other workers have the last trials that the budget or the space allows.", "Ask again after Retry-After: a trial comes back if its run fails or its lease ends.") \
     X(already_imported, 409, false, "This file was imported before.", "Use the study or game that the detail names, or delete it first.") \
+    X(ambiguous_name, 409, false, "Several studies have this name.", "Use their ids, or rename all but one.") \
     X(awaiting_candidates, 409, true, "The study has no candidates yet.", "Declare and upload them with POST and PUT of its candidates.") \
     X(bad_agents, 422, false, "A federation cannot have so many seats.", "Give 2 to 10,000 seats.") \
     X(bad_bound, 422, false, "A bound is not finite, not an integer where it must be one, or not positive where a scale needs that.", "Correct the bound; the pointer names it.") \
@@ -157,6 +158,7 @@
     X(stored_spec, 500, false, "A specification in the store cannot be read by this version.", "Look at the server's log; report it with the request_id.") \
     X(study_active, 409, false, "The study is active already.", "Nothing needs to be done.") \
     X(study_completed, 409, false, "The study is over; the reason says why.", "Read its best trial; raise its budget and POST to its reopen to go on.") \
+    X(study_differs, 409, false, "There is a study of this name with another specification; each pointer says where.", "Take its specification, or another name.") \
     X(study_ends, 409, false, "A budget or a rule has ended the study, and others still run its last trials; the reason says which.", "Stop; the study completes when they end.") \
     X(study_not_found, 404, false, "There is no study with this id, or this token may not see it.", "Check the id and the token's resource.") \
     X(study_paused, 409, true, "The study is paused: results are taken, but no trials handed out.", "Ask again after Retry-After; POST to its resume ends the pause.") \

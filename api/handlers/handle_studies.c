@@ -40,7 +40,8 @@ static json_t *render_study(struct call *call, const void *result)
     return codec_study_json(study);
 }
 
-enum status handle_studies_post(struct call *call, struct error *err)
+/* What the body says of a new study. */
+static enum status read_new(struct call *call, struct error *err)
 {
     struct study_new *new = call->input;
     size_t length;
@@ -52,9 +53,57 @@ enum status handle_studies_post(struct call *call, struct error *err)
     json_decref(spec);
     json_decref(rules);
     TRY(status);
-    if (new->spec_text == NULL || new->rules_text == NULL)
-        return error_no_memory(err);
-    return study_create(call->app, &call->caller, new, CALL_RESULT(call, struct study, 201, render_study), err);
+    return new->spec_text == NULL || new->rules_text == NULL ? error_no_memory(err) : STATUS_OK;
+}
+
+enum status handle_studies_post(struct call *call, struct error *err)
+{
+    TRY(read_new(call, err));
+    return study_create(call->app, &call->caller, call->input, CALL_RESULT(call, struct study, 201, render_study), err);
+}
+
+/* ---- by name ---- */
+
+// clang-format off
+static const struct member named_put_body[] = {
+    {AT(study_new, name), .read = codec_read_text, .min = 1, .max = 200},
+    {.name = "", .members = codec_spec_members},
+    {.name = "", .members = codec_rules_members},
+    STUDY_LABELLED(GIVEN) STUDY_NOTED(GIVEN)
+    {.name = NULL},
+};
+// clang-format on
+const struct form form_named_put = {.body = named_put_body, .bytes = sizeof(struct study_new)};
+
+static json_t *render_ensured(struct call *call, const void *result)
+{
+    const struct study_ensured *ensured = result;
+    call->reply.http = ensured->is_new ? 201 : 200;
+    return render_study(call, &ensured->study);
+}
+
+/* The name of the path, which the body may say, too. */
+static enum status take_name(struct call *call, struct study_new *new, struct error *err)
+{
+    const char *name = call->params[0];
+    size_t      characters = codec_read_characters(name);
+    if (characters < 1 || characters > 200 || !codec_is_utf8(name, strlen(name)))
+        return error_set(err, STATUS_INVALID, "out_of_range", "/name", "must have 1 to 200 characters");
+    if (new->name != NULL && strcmp(new->name, name) != 0)
+        return error_set(err, STATUS_INVALID, "bad_combination", "/name", "is another one in the address");
+    new->name = name;
+    return STATUS_OK;
+}
+
+enum status handle_named_put(struct call *call, struct error *err)
+{
+    struct study_new *new = call->input;
+    TRY(take_name(call, new, err));
+    TRY(read_new(call, err));
+    const struct study_wanted wanted = {
+        .new = new, .has_seed = json_object_get(call->json, "seed") != NULL, .differences = &call->problems};
+    return study_ensure(call->app, &call->caller, &wanted, CALL_RESULT(call, struct study_ensured, 200, render_ensured),
+                        err);
 }
 
 /* ---- list ---- */

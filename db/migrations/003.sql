@@ -41,6 +41,7 @@ ALTER TABLE study ADD COLUMN since_ms INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE study ADD COLUMN ends_ms INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE study ADD COLUMN ends_at_ms INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX study_by_end ON study(ends_ms) WHERE ends_ms > 0;
+CREATE INDEX study_by_name ON study(name, id);
 UPDATE study SET counted_from = coalesce((SELECT max(revision) FROM event WHERE event.study = study.id AND
     kind = 'study.reopened'), 0);
 UPDATE study SET since_best = (SELECT count(*) FROM trial WHERE trial.study = study.id AND imported = 0 AND

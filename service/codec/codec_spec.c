@@ -17,6 +17,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NAME_MAX_CHARACTERS = 128 };
@@ -521,4 +522,70 @@ enum status codec_spec_parse(const char *text, struct arena *arena, struct spec 
 json_t *codec_spec_json(const struct spec *spec)
 {
     return codec_write(codec_spec_members, &(struct writing){.from = spec});
+}
+
+/* ---- two of them ---- */
+
+static void compare(const json_t *wanted, const json_t *found, const char *where, struct problems *out);
+
+static void differ(const json_t *wanted, const json_t *found, const char *where, struct problems *out)
+{
+    struct error differs;
+    char        *a = wanted == NULL ? NULL : json_dumps(wanted, JSON_COMPACT | JSON_ENCODE_ANY);
+    char        *b = found == NULL ? NULL : json_dumps(found, JSON_COMPACT | JSON_ENCODE_ANY);
+    (void)error_set(&differs, STATUS_CONFLICT, "study_differs", where, "is %.100s, the study has %.100s",
+                    a == NULL ? "absent" : a, b == NULL ? "none" : b);
+    problems_add(out, &differs);
+    free(a);
+    free(b);
+}
+
+static void compare_objects(const json_t *wanted, const json_t *found, const char *where, struct problems *out)
+{
+    const char *key;
+    json_t     *value;
+    char        path[CODEC_PATH_MAX];
+    json_object_foreach ((json_t *)(uintptr_t)wanted, key, value) {
+        codec_read_path(path, where, key);
+        compare(value, json_object_get(found, key), path, out);
+    }
+    json_object_foreach ((json_t *)(uintptr_t)found, key, value) {
+        codec_read_path(path, where, key);
+        if (json_object_get(wanted, key) == NULL)
+            differ(NULL, value, path, out);
+    }
+}
+
+static void compare(const json_t *wanted, const json_t *found, const char *where, struct problems *out)
+{
+    char path[CODEC_PATH_MAX];
+    if (json_equal((json_t *)(uintptr_t)wanted, (json_t *)(uintptr_t)found))
+        return;
+    if (json_is_object(wanted) && json_is_object(found)) {
+        compare_objects(wanted, found, where, out);
+        return;
+    }
+    bool is_list = json_is_array(wanted) && json_array_size(wanted) == json_array_size(found);
+    for (size_t i = 0; is_list && i < json_array_size(wanted); i++) {
+        codec_read_path_item(path, where, i);
+        compare(json_array_get(wanted, i), json_array_get(found, i), path, out);
+    }
+    if (!is_list)
+        differ(wanted, found, where, out);
+}
+
+enum status codec_spec_compare(const struct spec *wanted, const struct spec *found, bool has_seed, struct problems *out,
+                               struct error *err)
+{
+    json_t *a = codec_spec_json(wanted), *b = codec_spec_json(found);
+    bool    is_good = a != NULL && b != NULL;
+    if (is_good && !has_seed)
+        is_good = json_object_del(a, "seed") == 0 && json_object_del(b, "seed") == 0;
+    if (is_good && wanted->seat == 0 && found->seat > 0) // the next one that was free
+        (void)json_object_del(json_object_get(b, "algorithm"), "seat");
+    if (is_good)
+        compare(a, b, "", out);
+    json_decref(a);
+    json_decref(b);
+    return is_good ? STATUS_OK : error_no_memory(err);
 }

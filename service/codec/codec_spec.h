@@ -18,4 +18,9 @@ extern const struct member codec_spec_members[];
 /* {"metrics","space","algorithm","stopping","seed"}, resolved; a new reference, NULL when out of memory. */
 json_t *codec_spec_json(const struct spec *spec);
 
+/* Where two specifications differ, as a client would write them: a problem "study_differs" for each place, with its
+ * pointer.  has_seed: seeds are compared too.  NO_MEMORY. */
+MUST_CHECK enum status codec_spec_compare(const struct spec *wanted, const struct spec *found, bool has_seed,
+                                          struct problems *out, struct error *err);
+
 #endif

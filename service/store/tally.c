@@ -43,8 +43,7 @@ static enum status cost_of_trial(struct db_conn *conn, const struct task *task, 
     *out = cost_of_seconds(task, trial->said.duration_seconds) + cost_of_values(task, trial->value, trial->values);
     if (!isnan(trial->value) || trial->corrected_ms == 0)
         return STATUS_OK;
-    TRY(db_find(conn, task->caller->arena, &rows, err, SQL_CORRECTION_VALUE,
-                BIND(TEXT(task->id), INT(trial->number))));
+    TRY(db_find(conn, task->caller->arena, &rows, err, SQL_CORRECTION_VALUE, BIND(TEXT(task->id), INT(trial->number))));
     const struct row_correction *former = row_correction(&rows);
     if (former != NULL)
         *out += cost_of_values(task, former->value, former->outcome.bytes);
@@ -54,8 +53,8 @@ static enum status cost_of_trial(struct db_conn *conn, const struct task *task, 
 enum status tally_cost(struct db_conn *conn, struct task *task, struct error *err)
 {
     struct arena  *arena = task->caller->arena;
-    struct db_rows rows = db_query(conn, arena, err, SQL_TRIAL_LIST,
-                                   BIND(TEXT(task->id), INT(0), TEXT(""), INT(INT64_MAX)));
+    struct db_rows rows =
+        db_query(conn, arena, err, SQL_TRIAL_LIST, BIND(TEXT(task->id), INT(0), TEXT(""), INT(INT64_MAX)));
     task->study.tally.cost = 0;
     for (struct arena_mark mark = arena_mark(arena); db_next(&rows); arena_release(arena, mark)) {
         struct trial trial;
@@ -86,8 +85,8 @@ void tally_end(struct task *task, const struct trial *trial, const struct trial_
     bool          has_failed = end->state == TRIAL_FAILED;
     if (trial->is_imported)
         return;
-    tally->cost += cost_of_values(task, end->item->value, end->item->values) -
-                   cost_of_values(task, trial->value, trial->values);
+    tally->cost +=
+        cost_of_values(task, end->item->value, end->item->values) - cost_of_values(task, trial->value, trial->values);
     if (end->state == TRIAL_ABANDONED)
         return;
     tally->failures += has_failed;
@@ -99,7 +98,8 @@ void tally_end(struct task *task, const struct trial *trial, const struct trial_
 void tally_said(struct task *task, const struct trial *trial, double before_seconds)
 {
     if (!trial->is_imported)
-        task->study.tally.cost += cost_of_seconds(task, trial->said.duration_seconds) - cost_of_seconds(task, before_seconds);
+        task->study.tally.cost +=
+            cost_of_seconds(task, trial->said.duration_seconds) - cost_of_seconds(task, before_seconds);
 }
 
 enum status tally_correct(struct db_conn *conn, struct task *task, const struct trial *before,
@@ -119,8 +119,7 @@ enum status tally_correct(struct db_conn *conn, struct task *task, const struct 
     if ((before->state == TRIAL_FAILED) == (after->state == TRIAL_FAILED) || !is_counted(task, after))
         return STATUS_OK;
     tally->failures += after->state == TRIAL_FAILED ? 1 : -1;
-    TRY(db_find(conn, NULL, &rows, err, SQL_STUDY_FAILURES_IN_A_ROW,
-                BIND(TEXT(task->id), INT(tally->counted_from))));
+    TRY(db_find(conn, NULL, &rows, err, SQL_STUDY_FAILURES_IN_A_ROW, BIND(TEXT(task->id), INT(tally->counted_from))));
     tally->failures_in_a_row = row_count(&rows)->count;
     return STATUS_OK;
 }

@@ -10,6 +10,7 @@
 #include "service/candidates/candidates.h"
 #include "service/codec/codec_labels.h"
 #include "service/codec/codec_rules.h"
+#include "service/codec/codec_spec.h"
 #include "service/study/federation_host.h"
 #include "service/session/transfer_snapshot.h"
 #include "service/study/operation.h"
@@ -70,29 +71,97 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
     return transfer_store(conn, &work->task, &work->earlier, err);
 }
 
-enum status study_create(struct app *app, struct caller *caller, const struct study_new *new, struct study *out,
-                         struct error *err)
+static enum status prepare(struct app *app, struct caller *caller, const struct study_new *new, struct create *work,
+                           struct error *err)
 {
     if (caller->resource[0] != '\0')
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token is bound to one study");
-    struct create           work = {.task = task_of(app, caller, ""), .new = new, .out = out};
+    *work = (struct create){.task = task_of(app, caller, ""), .new = new};
     const struct study_new *from = new;
-    work.task.study =
+    work->task.study =
         (struct study){.state = new->spec.space.kind == SPACE_CANDIDATES ? STUDY_AWAITING_CANDIDATES : STUDY_ACTIVE,
                        .spec = new->spec,
                        .rules = new->rules,
                        .version = 1,
-                       .created_ms = work.task.now_ms,
-                       .updated_ms = work.task.now_ms,
+                       .created_ms = work->task.now_ms,
+                       .updated_ms = work->task.now_ms,
                        STUDY_SAID(TAKE)};
-    if (work.task.study.labels == NULL)
-        work.task.study.labels = "{}";
-    if (work.task.study.notes == NULL)
-        work.task.study.notes = "";
-    TRY(random_id(work.task.study.id, sizeof work.task.study.id, "std_", 16, err));
-    work.task.id = work.task.study.id;
-    TRY(transfer_collect(app, caller, &new->spec, &work.earlier, err));
+    if (work->task.study.labels == NULL)
+        work->task.study.labels = "{}";
+    if (work->task.study.notes == NULL)
+        work->task.study.notes = "";
+    TRY(random_id(work->task.study.id, sizeof work->task.study.id, "std_", 16, err));
+    work->task.id = work->task.study.id;
+    return transfer_collect(app, caller, &new->spec, &work->earlier, err);
+}
+
+enum status study_create(struct app *app, struct caller *caller, const struct study_new *new, struct study *out,
+                         struct error *err)
+{
+    struct create work;
+    TRY(prepare(app, caller, new, &work, err));
+    work.out = out;
     return app_transact(app, caller, create, &work, err);
+}
+
+/* ---- find by name, or create ---- */
+
+struct ensure {
+    struct create              create;
+    const struct study_wanted *wanted;
+    struct study_ensured      *out;
+};
+
+/* *found: there is one, and it is as wanted. */
+static enum status find_named(struct db_conn *conn, struct ensure *work, bool *found, struct error *err)
+{
+    const struct study_wanted *wanted = work->wanted;
+    struct task               *task = &work->create.task;
+    char                       id[sizeof task->study.id] = "";
+    size_t                     len = 0, before = wanted->differences->len;
+    struct db_rows             rows = db_query(conn, NULL, err, SQL_STUDY_BY_NAME, BIND(TEXT(wanted->new->name)));
+    for (; db_next(&rows); len++)
+        snprintf(id, sizeof id, "%s", row_id(&rows)->id);
+    TRY(db_done(&rows));
+    *found = len > 0;
+    if (len == 0)
+        return STATUS_OK;
+    if (len > 1)
+        return error_set(err, STATUS_CONFLICT, "ambiguous_name", "", "several studies have this name");
+    TRY(spec_cache_study(task->app, conn, id, task->caller->arena, &work->out->study, err));
+    TRY(codec_spec_compare(&wanted->new->spec, &work->out->study.spec, wanted->has_seed, wanted->differences, err));
+    if (wanted->differences->len == before)
+        return STATUS_OK;
+    return error_set(err, STATUS_CONFLICT, "study_differs", "", "study %s has this name and another specification",
+                     work->out->study.id);
+}
+
+static enum status look_named(struct db_conn *conn, void *arg, struct error *err)
+{
+    bool found;
+    TRY(find_named(conn, arg, &found, err));
+    return found ? STATUS_OK : caller_no_such("study", err);
+}
+
+static enum status ensure(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct ensure *work = arg;
+    bool           found;
+    TRY(find_named(conn, work, &found, err));
+    work->out->is_new = !found;
+    return found ? STATUS_OK : create(conn, &work->create, err);
+}
+
+enum status study_ensure(struct app *app, struct caller *caller, const struct study_wanted *wanted,
+                         struct study_ensured *out, struct error *err)
+{
+    struct ensure work = {.create.task = task_of(app, caller, ""), .wanted = wanted, .out = out};
+    enum status   status = db_read(app->db, look_named, &work, err);
+    if (status != STATUS_NOT_FOUND)
+        return status;
+    TRY(prepare(app, caller, wanted->new, &work.create, err));
+    work.create.out = &out->study;
+    return app_transact(app, caller, ensure, &work, err);
 }
 
 /* ---- find, list ---- */

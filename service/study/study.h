@@ -3,10 +3,25 @@
 #define GNOMON_SERVICE_STUDY_STUDY_H
 
 #include "service/app/app.h"
+#include "service/codec/codec_read.h"
 #include "service/model/study.h"
 
 MUST_CHECK enum status study_create(struct app *app, struct caller *caller, const struct study_new *new,
                                     struct study *out, struct error *err);
+
+/* The study of this name; if there is none, as study_create, and two callers at once get one study.
+ * Errors: CONFLICT "study_differs" (every place is in differences; has_seed: the seed is meant, too), "ambiguous_name". */
+struct study_ensured {
+    struct study study;
+    bool         is_new;
+};
+struct study_wanted {
+    const struct study_new *new;
+    bool             has_seed;
+    struct problems *differences;
+};
+MUST_CHECK enum status study_ensure(struct app *app, struct caller *caller, const struct study_wanted *wanted,
+                                    struct study_ensured *out, struct error *err);
 
 /* NOT_FOUND "study_not_found" when there is none or the token may not see it. */
 MUST_CHECK enum status study_find(struct app *app, struct caller *caller, const char *id, struct study *out,
