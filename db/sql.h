@@ -317,9 +317,8 @@
     X(CORRECTION_ADD, "siiiisss" TRIAL_RESULT(SQL_LETTER) "b", none,                                                   \
       "INSERT INTO correction(study, trial, revision, ended, at_ms, state, actor, why" TRIAL_RESULT(SQL_NEXT)          \
       ", outcome) VALUES ($1, $2, $3, $4, $5, $6, $7, $8" TRIAL_RESULT(SQL_VALUE) ", $)")                              \
-    X(CORRECTION_VALUE, "si", correction,                                                                              \
-      "SELECT " COLUMNS(ROW_CORRECTION) " FROM correction WHERE study = $1 AND trial = $2 AND value IS NOT NULL "      \
-      "ORDER BY revision DESC LIMIT 1")                                                                                \
+    X(CORRECTIONS_OF_TRIAL, "si", correction,                                                                          \
+      "SELECT " COLUMNS(ROW_CORRECTION) " FROM correction WHERE study = $1 AND trial = $2 ORDER BY revision DESC")     \
     X(CORRECTION_LAST, "si", count,                                                                                    \
       "SELECT coalesce(max(revision), 0) AS count FROM correction WHERE study = $1 AND revision <= $2")                                   \
     X(BASELINE, "si", baseline,                                                                                        \

@@ -210,7 +210,7 @@ static const struct member study_patch_body[] = {
     {.name = "", .members = codec_rules_members},
     {AT(study_patch_input, labels), .read = codec_read_kept},
     STUDY_NOTED(EDITED)
-    FIXED("metrics"), FIXED("space"), FIXED("algorithm"), FIXED("stopping"), FIXED("seed"),
+    FIXED("metrics"), FIXED("space"), FIXED("baseline"), FIXED("algorithm"), FIXED("stopping"), FIXED("seed"),
     {.name = NULL},
 };
 // clang-format on

@@ -15,38 +15,44 @@ static bool costs_seconds(const struct task *task)
     return name != NULL && strcmp(name, RULES_COST_SECONDS) == 0;
 }
 
-/* What these values add, of a trial that has them; 0 when the cost is of something else. */
+/* What these values say of it; NaN when they say nothing. */
 static double cost_of_values(const struct task *task, double value, const double *values)
 {
     const struct spec *spec = &task->study.spec;
     const char        *name = task->study.rules.cost_of;
-    if (name == NULL || costs_seconds(task) || isnan(value))
-        return 0;
-    if (values == NULL)
-        return value;
-    for (size_t k = 0; k < spec->metrics_len; k++)
-        if (strcmp(spec->metrics[k].name, name) == 0)
-            return values[2 * k];
-    return 0;
+    size_t             k = 0;
+    if (name == NULL || costs_seconds(task))
+        return (double)NAN;
+    while (k < spec_metrics_all(spec) && strcmp(spec->metrics[k].name, name) != 0)
+        k++;
+    if (values != NULL)
+        return k < spec_metrics_all(spec) ? values[2 * k] : (double)NAN;
+    return k == spec->first ? value : (double)NAN;
 }
 
 static double cost_of_seconds(const struct task *task, double seconds)
 {
-    return costs_seconds(task) && !isnan(seconds) ? seconds : 0;
+    return costs_seconds(task) ? seconds : (double)NAN;
+}
+
+static double or_nothing(double cost)
+{
+    return isnan(cost) ? 0 : cost;
 }
 
 /* What it cost: by its values, or by the last that it had. */
 static enum status cost_of_trial(struct db_conn *conn, const struct task *task, const struct trial *trial, double *out,
                                  struct error *err)
 {
-    struct db_rows rows;
-    *out = cost_of_seconds(task, trial->said.duration_seconds) + cost_of_values(task, trial->value, trial->values);
-    if (!isnan(trial->value) || trial->corrected_ms == 0)
-        return STATUS_OK;
-    TRY(db_find(conn, task->caller->arena, &rows, err, SQL_CORRECTION_VALUE, BIND(TEXT(task->id), INT(trial->number))));
-    const struct row_correction *former = row_correction(&rows);
-    if (former != NULL)
-        *out += cost_of_values(task, former->value, former->outcome.bytes);
+    double cost = cost_of_values(task, trial->value, trial->values);
+    if (isnan(cost) && trial->corrected_ms > 0) {
+        struct db_rows rows = db_query(conn, task->caller->arena, err, SQL_CORRECTIONS_OF_TRIAL,
+                                       BIND(TEXT(task->id), INT(trial->number)));
+        while (isnan(cost) && db_next(&rows))
+            cost = cost_of_values(task, row_correction(&rows)->value, row_correction(&rows)->outcome.bytes);
+        TRY(db_done(&rows));
+    }
+    *out = or_nothing(cost) + or_nothing(cost_of_seconds(task, trial->said.duration_seconds));
     return STATUS_OK;
 }
 
@@ -85,8 +91,8 @@ void tally_end(struct task *task, const struct trial *trial, const struct trial_
     bool          has_failed = end->state == TRIAL_FAILED;
     if (trial->is_imported)
         return;
-    tally->cost +=
-        cost_of_values(task, end->item->value, end->item->values) - cost_of_values(task, trial->value, trial->values);
+    tally->cost += or_nothing(cost_of_values(task, end->item->value, end->item->values)) -
+                   or_nothing(cost_of_values(task, trial->value, trial->values));
     if (end->state == TRIAL_ABANDONED)
         return;
     tally->failures += has_failed;
@@ -97,9 +103,20 @@ void tally_end(struct task *task, const struct trial *trial, const struct trial_
 
 void tally_said(struct task *task, const struct trial *trial, double before_seconds)
 {
+    double seconds = trial->said.duration_seconds;
     if (!trial->is_imported)
         task->study.tally.cost +=
-            cost_of_seconds(task, trial->said.duration_seconds) - cost_of_seconds(task, before_seconds);
+            or_nothing(cost_of_seconds(task, seconds)) - or_nothing(cost_of_seconds(task, before_seconds));
+}
+
+enum status tally_best(struct db_conn *conn, struct task *task, struct error *err)
+{
+    struct tally  *tally = &task->study.tally;
+    struct db_rows rows;
+    TRY(db_find(conn, NULL, &rows, err, SQL_STUDY_SINCE_BEST,
+                BIND(TEXT(task->id), INT(tally->counted_from), INT(task->study.best_trial))));
+    tally->since_best = row_count(&rows)->count;
+    return STATUS_OK;
 }
 
 enum status tally_correct(struct db_conn *conn, struct task *task, const struct trial *before,
@@ -108,9 +125,7 @@ enum status tally_correct(struct db_conn *conn, struct task *task, const struct 
     struct tally  *tally = &task->study.tally;
     struct db_rows rows;
     double         was, is;
-    TRY(db_find(conn, NULL, &rows, err, SQL_STUDY_SINCE_BEST,
-                BIND(TEXT(task->id), INT(tally->counted_from), INT(task->study.best_trial))));
-    tally->since_best = row_count(&rows)->count;
+    TRY(tally_best(conn, task, err));
     if (before->is_imported)
         return STATUS_OK;
     TRY(cost_of_trial(conn, task, before, &was, err));

@@ -9,6 +9,8 @@
 void tally_end(struct task *task, const struct trial *trial, const struct trial_end *end);
 /* Something was said of it; before: how long it took, as was known until then. */
 void tally_said(struct task *task, const struct trial *trial, double before_seconds);
+/* Another trial is the best one, which the store and the study know already. */
+MUST_CHECK enum status tally_best(struct db_conn *conn, struct task *task, struct error *err);
 /* Its result was corrected or retracted, which is in the store already, as is the study's best.  What was spent stays
  * spent, unless another value is the truth. */
 MUST_CHECK enum status tally_correct(struct db_conn *conn, struct task *task, const struct trial *before,

@@ -297,6 +297,7 @@ enum status task_find_best(struct db_conn *conn, struct task *task, struct error
     const struct row_best *row = row_best(&rows);
     study->best_trial = row == NULL ? 0 : row->number;
     study->best_value = row == NULL ? (double)NAN : row->value;
+    TRY(tally_best(conn, task, err));
     return db_exec(conn, NULL, err, SQL_STUDY_BEST,
                    BIND(TEXT(study->id), INT(study->best_trial), REAL(study->best_value)));
 }

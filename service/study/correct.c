@@ -148,8 +148,11 @@ static bool is_aside(const struct work *work)
 
 static enum status correct_aside(struct db_conn *conn, struct work *work, struct error *err)
 {
+    const struct trial before = *work->trial;
     TRY(write_result(conn, work, err));
     TRY(task_log(conn, &work->task, "trial.edited", work->trial->number, work->request->why, err));
+    TRY(tally_correct(conn, &work->task, &before, work->trial, err));
+    TRY(task_complete_if_spent(conn, &work->task, err));
     TRY(rows_curve(conn, &work->task, work->trial, err));
     return task_save(conn, &work->task, err);
 }
@@ -165,9 +168,9 @@ static enum status correct(struct db_conn *conn, void *arg, struct error *err)
     TRY(check(work, err));
     if (trial_has_result(&work->task.study.spec, work->trial, result))
         return rows_curve(conn, &work->task, work->trial, err);
-    before = *work->trial;
     if (is_aside(work))
         return correct_aside(conn, work, err);
+    before = *work->trial;
     TRY(keep_former(conn, work, err));
     work->trial->corrected_ms = work->task.now_ms;
     TRY(write_result(conn, work, err));

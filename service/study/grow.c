@@ -105,7 +105,7 @@ static enum status take_in(struct db_conn *conn, struct work *work, struct error
         return STATUS_OK;
     bool is_open = study->state == STUDY_ACTIVE || study->state == STUDY_PAUSED;
     if (!is_open || !(sign * study->best_value > sign * study->rules.better_than)) // false for NaN
-        return STATUS_OK;
+        return task_complete_if_spent(conn, task, err);
     return task_set_state(conn, task, STUDY_COMPLETED, "target_reached", "study.completed", err);
 }
 

@@ -33,6 +33,7 @@ function bodyFor(operation) {
     if (types[0] === 'application/x-ndjson') return { body: '{}', type: types[0] };
     const bodies = {
         study_create: { name: 's', metrics: [{ name: 'm', goal: 'minimize' }], space: plain },
+        study_ensure: { metrics: [{ name: 'm', goal: 'minimize' }], space: plain },
         token_create: { name: 't', scope: 'agent' },
         game_create: gameBody, game_observe: { round: 1, actions: {} }, trial_report: { step: 1, value: 0.5 },
         trial_observe: { trial: 1, value: 1.5 }, trial_queue: { points: [{ x: 1 }] }, study_predict: { points: [{ x: 1 }] },
@@ -67,8 +68,9 @@ for (const scope of scopes) {
     test(`scope ${scope}: a missing resource is 404 for those who may ask, 403 for the others`, async () => {
         const token = await tokenFor(api, scope);
         for (const operation of guarded.filter((o) => o.path.includes('{'))) {
-            const reply = await api.request(operation.method, addressOf(operation, missing), { ...bodyFor(operation), token });
-            assert.equal(reply.status, operation.scopes.has(scope) ? 404 : 403, `${operation.id}: ${reply.text}`);
+            const reply = await api.request(operation.method, addressOf(operation, { ...missing, name: `missing-${scope}` }), { ...bodyFor(operation), token });
+            const then = operation.id === 'study_ensure' ? 201 : 404; // makes what is missing
+            assert.equal(reply.status, operation.scopes.has(scope) ? then : 403, `${operation.id}: ${reply.text}`);
         }
     });
 

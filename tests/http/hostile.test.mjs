@@ -89,7 +89,7 @@ test('studies that are wrong are not made', async () => {
         [{}, 'missing_member'], [{ ...good, name: '' }, 'out_of_range'], [{ ...good, name: 'x'.repeat(201) }, 'out_of_range'], [{ ...good, name: 7 }, 'wrong_type'],
         [{ ...good, extra: 1 }, 'unknown_member'], [{ ...good, metrics: [] }, 'out_of_range'], [{ ...good, metrics: [...metrics, ...metrics] }, 'duplicate_name'],
         [{ ...good, metrics: [{ name: 'm', goal: 'up' }] }, 'unknown_value'], [{ ...good, seed: -1 }, 'out_of_range'], [{ ...good, seed: 2 ** 53 }, 'out_of_range'],
-        [{ ...good, seed: 1.5 }, 'wrong_type'], [{ ...good, budget: {} }, 'missing_member'], [{ ...good, budget: { trials: 0 } }, 'out_of_range'],
+        [{ ...good, seed: 1.5 }, 'wrong_type'], [{ ...good, budget: { cost: 1 } }, 'missing_member'], [{ ...good, budget: { trials: 0 } }, 'out_of_range'],
         [{ ...good, budget: { trials: 1000001 } }, 'out_of_range'], [{ ...good, labels: { a: 1 } }, 'wrong_type'], [{ ...good, labels: { ['k'.repeat(65)]: '' } }, 'out_of_range'],
         [{ ...good, labels: Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`k${i}`, ''])) }, 'out_of_range'], [{ ...good, notes: 'n'.repeat(10001) }, 'out_of_range'],
         [{ ...good, lease_seconds: 0 }, 'out_of_range'], [{ ...good, lease_seconds: 604801 }, 'out_of_range'], [{ ...good, algorithm: { name: 'annealing' } }, 'unknown_algorithm'],

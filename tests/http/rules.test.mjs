@@ -1,5 +1,6 @@
 // Studies that manage themselves: how many run at once, budgets of time and cost, when to stop, and edits of all of it.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { after, test } from 'node:test';
 import { begin, sleep } from './harness.mjs';
 
@@ -104,6 +105,21 @@ test('abandoning the last one that runs ends a study that is over', async () => 
     assert.deepEqual(await ended(id), ['completed', 'too_many_failures']);
 });
 
+test('a study whose last trial ended while it was paused ends when it is resumed', async () => {
+    const rules = [[{ stop_when: { failures: 1 } }, { state: 'failed' }, 'too_many_failures'], [{ budget: { trials: 1 } }, { value: 1 }, 'budget_exhausted'],
+        [{ stop_when: { no_improvement: 1 } }, { value: 2 }, 'no_improvement']];
+    for (const [rule, result, reason] of rules) {
+        const { id } = await api.study(rule);
+        if (reason === 'no_improvement') await run(id, { value: 1 });
+        const { json: { trials: [trial] } } = await ask(id);
+        await api.post(`${of(id)}/pause`, {});
+        assert.equal((await api.post(`${of(id)}/observe`, { trial: trial.number, ...result })).next, 'wait');
+        assert.equal((await ended(id))[0], 'paused');
+        const resumed = await api.post(`${of(id)}/resume`, {});
+        assert.deepEqual([resumed.state, resumed.reason], ['completed', reason]);
+    }
+});
+
 test('cost is the sum of a metric, of any trial that has it', async () => {
     const metrics = [{ name: 'loss', goal: 'minimize' }, { name: 'usd', goal: 'constrain', max: 1000 }];
     const { id, spent } = await api.study({ metrics, budget: { trials: 50, cost: 10, cost_of: 'usd' } });
@@ -188,6 +204,128 @@ test('a restart goes on with the time and the counts', async () => {
     assert.equal((await run(id, { state: 'failed' })).next, 'stop');
 });
 
+const correct = (id, trial, json) => api.post(`${of(id)}/trials/${trial}/correct`, { reason: 'mistyped', ...json });
+const retract = (id, trial) => api.post(`${of(id)}/trials/${trial}/retract`, { reason: 'the wrong data' });
+
+test('what was paid stays paid: a corrected value counts, a retracted one stays', async () => {
+    const metrics = [{ name: 'loss', goal: 'minimize' }, { name: 'usd', goal: 'constrain', max: 1000 }];
+    const { id } = await api.study({ metrics, budget: { cost: 10, cost_of: 'usd' } });
+    const values = (usd) => ({ values: { loss: 1, usd } });
+    const cost = async () => (await api.get(of(id))).spent.cost;
+    await run(id, values(4));
+    await run(id, values(3));
+    await correct(id, 1, values(2.5));
+    assert.equal(await cost(), 5.5);
+    await retract(id, 1);
+    assert.equal(await cost(), 5.5);
+    await correct(id, 1, { state: 'failed' });
+    assert.equal(await cost(), 5.5);
+    await correct(id, 1, values(2));
+    assert.equal(await cost(), 5);
+    await retract(id, 2);
+    await edit(id, { budget: { cost: null, cost_of: null } });
+    assert.equal((await edit(id, { budget: { cost: 10, cost_of: 'usd' } })).spent.cost, 5, 'counted anew it is the same');
+    await correct(id, 2, values(8));
+    assert.deepEqual([...(await ended(id)), await cost()], ['completed', 'cost_exhausted', 10], 'a correction may be what ends it');
+    const timed = await api.study({ budget: { cost: 60, cost_of: 'duration_seconds' } });
+    const spent = async () => (await api.get(of(timed.id))).spent.cost;
+    await run(timed.id, { value: 1, duration_seconds: 20 });
+    await run(timed.id, { state: 'failed', duration_seconds: 8 });
+    await api.post(`${of(timed.id)}/trials/2/retry`, {});
+    assert.equal(await spent(), 28, 'the run that failed took its time');
+    await retract(timed.id, 1);
+    await api.expect(200, 'PATCH', `${of(timed.id)}/trials/1`, { json: { duration_seconds: 25 } });
+    assert.equal(await spent(), 33);
+    await run(timed.id, { value: 1 });
+    await api.expect(200, 'PATCH', `${of(timed.id)}/trials/2`, { json: { duration_seconds: 27 } });
+    assert.deepEqual([...(await ended(timed.id)), await spent()], ['completed', 'cost_exhausted', 60], 'an edit too');
+});
+
+test('cost may be recorded beside the result, of failures too', async () => {
+    const { id } = await api.study({ metrics: [{ name: 'loss', goal: 'minimize' }, { name: 'usd', goal: 'track' }], budget: { cost: 10, cost_of: 'usd' } });
+    const cost = async () => (await api.get(of(id))).spent.cost;
+    await run(id, { values: { loss: 1, usd: 3 } });
+    await run(id, { state: 'failed', values: { usd: 1.5 } });
+    await run(id, { values: { loss: 2 } });
+    assert.equal(await cost(), 4.5);
+    await correct(id, 1, { values: { loss: 1, usd: 2 } });
+    await correct(id, 3, { values: { loss: 2, usd: 0.5 } });
+    assert.equal(await cost(), 4);
+    await retract(id, 1);
+    await retract(id, 2);
+    assert.equal(await cost(), 4);
+    await edit(id, { budget: null });
+    assert.equal((await edit(id, { budget: { cost: 10, cost_of: 'usd' } })).spent.cost, 4);
+    await correct(id, 3, { values: { loss: 2, usd: 6.5 } });
+    assert.deepEqual([...(await ended(id)), await cost()], ['completed', 'cost_exhausted', 10]);
+});
+
+test('what a larger space takes in may be the best', async () => {
+    const { id, space } = await api.study({ stop_when: { no_improvement: 2 } });
+    await run(id, { value: 5 });
+    await api.post(`${of(id)}/observe`, { point: { x: 40 }, value: 1, outside: 'context' });
+    await run(id, { value: 4 });
+    await run(id, { value: 6 });
+    assert.equal((await ended(id))[0], 'active', 'one after the third');
+    await api.post(`${of(id)}/space/grow`, { parameters: [{ ...space.parameters[0], max: 50 }] });
+    assert.deepEqual(await ended(id), ['completed', 'no_improvement'], 'two after the second');
+});
+
+test('a retracted best is none: improvements count from the best that is left', async () => {
+    const { id } = await api.study({ stop_when: { no_improvement: 4 } });
+    for (const value of [5, 3, 4, 4, 1, 2]) await run(id, { value });
+    await correct(id, 6, { value: 2.5 });
+    assert.equal((await ended(id))[0], 'active', 'the fifth is the best');
+    await retract(id, 5);
+    const [state] = await ended(id);
+    assert.equal(state, 'active', 'the sixth is: nothing came after it');
+    for (const value of [7, 7, 7]) assert.equal((await run(id, { value })).next, 'evaluate');
+    await correct(id, 6, { value: 6 });
+    assert.deepEqual(await ended(id), ['completed', 'no_improvement'], 'the second is, and six came after it');
+    await api.post(`${of(id)}/reopen`, {});
+    await retract(id, 2);
+    for (const value of [7, 7, 7]) assert.equal((await run(id, { value })).next, 'evaluate', 'since it was reopened');
+    assert.equal((await run(id, { value: 7 })).next, 'stop');
+});
+
+test('a failure that was none is not counted', async () => {
+    const { id } = await api.study({ stop_when: { failures: 3, failures_in_a_row: 2 } });
+    await run(id, { state: 'failed' });
+    await run(id, { value: 1 });
+    await run(id, { state: 'failed' });
+    await correct(id, 3, { value: 2 });
+    assert.equal((await run(id, { state: 'failed' })).next, 'evaluate', 'two, not in a row');
+    await correct(id, 2, { state: 'failed' });
+    assert.deepEqual(await ended(id), ['completed', 'too_many_failures'], 'the third');
+    await api.post(`${of(id)}/reopen`, {});
+    const [{ json: a }] = [await ask(id, 'slow')];
+    await run(id, { state: 'failed' });
+    await api.post(`${of(id)}/observe`, { trial: a.trials[0].number + 1, value: 1 });
+    await api.post(`${of(id)}/observe`, { trial: a.trials[0].number, state: 'failed' });
+    assert.equal((await ended(id))[0], 'active', 'the first of them was a value that came late');
+    await run(id, { state: 'failed' });
+    assert.deepEqual(await ended(id), ['completed', 'too_many_failures']);
+});
+
+test('an export carries the rules and what is counted for them', async () => {
+    const { id } = await api.study({ name: 'moved', budget: { seconds: 700, cost: 30, cost_of: 'duration_seconds' }, parallelism: 2, lease_seconds: 77,
+        stop_when: { no_improvement: 3, failures: 9, failures_in_a_row: 3 }, shareable: false });
+    await run(id, { value: 1, duration_seconds: 4 });
+    await run(id, { value: 2, duration_seconds: 5 });
+    await run(id, { state: 'failed' });
+    await run(id, { state: 'failed' });
+    await retract(id, 2);
+    const text = (await api.request('GET', `${of(id)}/export`)).text;
+    const { json: { study: other } } = await api.request('PUT', `/v1/imports/${createHash('sha256').update(text).digest('hex')}`,
+        { body: text, type: 'application/x-ndjson' });
+    const told = ({ budget, stop_when, parallelism, lease_seconds, shareable, spent, ends_at }) =>
+        ({ budget, stop_when, parallelism, lease_seconds, shareable, spent, ends_at });
+    const [a, b] = [await api.get(of(id)), await api.get(of(other))];
+    assert.deepEqual(told(b), told(a));
+    assert.equal(a.spent.cost, 9);
+    for (const of of [id, other]) assert.equal((await run(of, { state: 'failed' })).next, 'stop', 'the third in a row');
+});
+
 test('edits are merged, null takes back, and what suggestions are made from stays', async () => {
     const { id } = await api.study({ budget: { trials: 9, seconds: 60 }, labels: { a: '1', b: '2' }, lease_seconds: 60 });
     const shown = ({ budget, stop_when, parallelism, lease_seconds, shareable, labels }) =>
@@ -204,7 +342,7 @@ test('edits are merged, null takes back, and what suggestions are made from stay
         const problem = await api.refused(id, [422, code], 'PATCH', of(id), { json, headers: { 'if-match': headers.etag } });
         assert.equal(problem.errors[0].pointer, pointer);
     };
-    for (const name of ['metrics', 'space', 'algorithm', 'stopping', 'seed']) await refuse({ [name]: null }, 'not_editable', `/${name}`);
+    for (const name of ['metrics', 'space', 'baseline', 'algorithm', 'stopping', 'seed']) await refuse({ [name]: null }, 'not_editable', `/${name}`);
     await refuse({ state: 'paused' }, 'unknown_member', '/state');
     await refuse({ parallelism: 0 }, 'out_of_range', '/parallelism');
     await refuse({ budget: { trials: 0 } }, 'out_of_range', '/budget/trials');

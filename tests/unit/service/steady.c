@@ -3,6 +3,8 @@
 #include "service/federation/federation.h"
 #include "service/main/app_open.h"
 #include "service/app/steady.h"
+#include "service/study/keeper.h"
+#include "service/study/study.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
 
@@ -39,6 +41,46 @@ static void test_a_running_trial_stays_when_the_wall_clock_is_set(void)
     }
     world_clock_ms += 61000; // its time is over: whoever asks gets it
     CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "other").trials[0].number, first.number);
+    end(world);
+}
+
+static struct study found(struct world *world, const char *id)
+{
+    struct study study;
+    CU_ASSERT_EQUAL(study_find(world->app, &world->caller, id, &study, &world->err), STATUS_OK);
+    return study;
+}
+
+static void test_when_a_study_ends_is_shown_alike_while_its_etag_is_the_same(void)
+{
+    static const int64_t    ahead[] = {DAY_MS, -DAY_MS, 250, 0};
+    const struct study_edit edit = {.rules = "{\"budget\":{\"seconds\":600}}"};
+    struct world           *world = begin();
+    struct study            study = world_study(world, world_box, "{\"name\":\"random\"}", 0), out;
+    CU_ASSERT_EQUAL(study_patch(world->app, &world->caller, study.id, &edit, &out, &world->err), STATUS_OK);
+    world_suggest(world, study.id, 1, "w");
+    study = found(world, study.id);
+    CU_ASSERT_EQUAL(study.tally.ends_at_ms, world_clock_ms + 600 * 1000);
+    for (size_t i = 0; i < sizeof ahead / sizeof *ahead; i++) {
+        world_wall_ahead_ms = ahead[i];
+        world_clock_ms += MINUTE_MS;
+        CU_ASSERT_EQUAL(keeper_look(world->app, &world->err), STATUS_OK);
+        out = found(world, study.id);
+        CU_ASSERT(out.version == study.version && out.revision == study.revision);
+        CU_ASSERT_EQUAL(out.tally.ends_at_ms, study.tally.ends_at_ms);
+    }
+    world_wall_ahead_ms = DAY_MS;
+    CU_ASSERT_EQUAL(world_observe(world, study.id, 1, 1.5), STATUS_OK);
+    out = found(world, study.id);
+    CU_ASSERT_EQUAL(out.tally.ends_at_ms, study.tally.ends_at_ms + DAY_MS); // it follows with the next line of the log
+    CU_ASSERT_EQUAL(out.tally.ends_ms, study.tally.ends_ms);
+    CU_ASSERT_EQUAL(out.state, STUDY_ACTIVE);
+    world_clock_ms = study.tally.ends_at_ms - 1;
+    CU_ASSERT_EQUAL(keeper_look(world->app, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(found(world, study.id).state, STUDY_ACTIVE);
+    world_clock_ms++;
+    CU_ASSERT_EQUAL(keeper_look(world->app, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(found(world, study.id).state, STUDY_COMPLETED);
     end(world);
 }
 
@@ -160,6 +202,8 @@ static void test_what_is_noted_for_the_next_boot(void)
 }
 
 CU_TestInfo suite_steady[] = {
+    {"when a study ends is shown alike while its ETag is the same",
+     test_when_a_study_ends_is_shown_alike_while_its_etag_is_the_same},
     {"a running trial stays when the wall clock is set", test_a_running_trial_stays_when_the_wall_clock_is_set},
     {"a key is honoured for a day whatever the wall clock says",
      test_a_key_is_honoured_for_a_day_whatever_the_wall_clock_says},
