@@ -127,6 +127,7 @@ size_t access_line(const struct access *access, enum access_format format, int64
     put_number(&text, format, "status", access->http, 1);
     put_number(&text, format, "ms", access->total_us, 1000);
     put_number(&text, format, "compute_ms", access->computed_us, 1000);
+    put_number(&text, format, "price_ms", access->priced_us, 1000);
     put_number(&text, format, "wait_ms", access->waited_us, 1000);
     put_number(&text, format, "bytes", access->bytes, 1);
     put_string(&text, format, "code", access->code);

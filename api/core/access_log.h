@@ -17,8 +17,8 @@ struct access {
     const char         *thing, *thing_id;          /* "study", and its id as it came: shown if it is one; or NULL */
     const char         *code, *detail;             /* of a refusal, or NULL; detail only of our own faults */
     int                 http;
-    int64_t             total_us, computed_us, waited_us; /* waited: for a slot to compute */
-    int64_t             bytes;
+    int64_t total_us, computed_us, priced_us, waited_us; /* priced: see slots_announce; waited: for a slot */
+    int64_t bytes;
 };
 
 /* The line without its end, and its length.  now_ms: since 1970. */

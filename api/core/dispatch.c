@@ -260,7 +260,7 @@ bool dispatch_run(struct call *call)
 {
     struct error error = {.status = STATUS_OK};
     bool         good = run(call, &error) == STATUS_OK;
-    if (!good)
+    if (!good && !call->caller.is_deferred)
         reply_problem(call, &error);
     json_decref(call->json);
     json_decref(call->query_json);
@@ -273,6 +273,7 @@ bool dispatch_again(struct call *call)
 {
     struct error error = {.status = STATUS_OK};
     call->caller.until_ms = call->until_ms;
+    call->caller.may_defer = false;
     call->reply.bytes = "";
     call->reply.length = 0;
     enum status status = call->follow.again(call, &error);

@@ -30,7 +30,8 @@ bool dispatch_again(struct call *call);
 bool dispatch_quick(struct call *call);
 
 /* Body complete (or a piece of it): reads the input, runs the handler, composes the reply.  Cannot fail.
- * True when it went well; for a piece that is not the last the reply is then not to be sent. */
+ * True when it went well; for a piece that is not the last the reply is then not to be sent.  There is none when the
+ * caller is_deferred, either: then nothing has happened. */
 bool dispatch_run(struct call *call);
 
 #endif

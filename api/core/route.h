@@ -27,10 +27,10 @@ enum route_flags {
 };
 /* What runs beside what: see workers.h and server.c, where the limits are. */
 enum route_lane {
-    LANE_SHORT,   /* everything else */
+    LANE_SHORT,   /* everything begins here, but what reads long */
+    LANE_BULK,    /* with a large body */
     LANE_READ,    /* reads a study from end to end */
-    LANE_COMPUTE, /* may wait for a slot or for the study's model */
-    LANE_ONCE,    /* computes all that it needs each time */
+    LANE_COMPUTE, /* computes for long, or waits for the study's model: see slots_announce */
     LANE_COUNT
 };
 

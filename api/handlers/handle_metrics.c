@@ -68,12 +68,13 @@ struct histogram {
 static void print_histogram(struct page *page, const struct histogram *histogram)
 {
     unsigned long long total = 0;
+    const char        *comma = histogram->labels[0] == '\0' ? "" : ",";
     for (size_t i = 0; i < histogram->len; i++)
-        print(page, "%s_bucket{%s,le=\"%g\"} %llu\n", histogram->name, histogram->labels,
+        print(page, "%s_bucket{%s%sle=\"%g\"} %llu\n", histogram->name, histogram->labels, comma,
               (double)histogram->bounds_us[i] / 1e6, total += histogram->counts[i]);
     total += histogram->counts[histogram->len];
-    print(page, "%s_bucket{%s,le=\"+Inf\"} %llu\n%s_sum{%s} %.6f\n%s_count{%s} %llu\n", histogram->name,
-          histogram->labels, total, histogram->name, histogram->labels, (double)histogram->sum_us / 1e6,
+    print(page, "%s_bucket{%s%sle=\"+Inf\"} %llu\n%s_sum{%s} %.6f\n%s_count{%s} %llu\n", histogram->name,
+          histogram->labels, comma, total, histogram->name, histogram->labels, (double)histogram->sum_us / 1e6,
           histogram->name, histogram->labels, total);
 }
 
@@ -130,57 +131,43 @@ static void print_states(struct page *page, const char *name, const char *help, 
         print(page, "%s{state=\"%s\"} %lld\n", name, states[i], (long long)atomic_load(&counts[i]));
 }
 
-struct pools {
-    struct {
-        const char        *name;
-        struct slots      *slots;
-        struct slots_stats stats;
-    } items[3];
-};
-
-static void print_waits(struct page *page, const struct pools *pools)
+static void print_waits(struct page *page, const struct slots_stats *stats)
 {
-    char             space[LABEL_BYTES];
-    struct histogram histogram = {
-        .name = "gnomon_compute_wait_seconds", .labels = space, .bounds_us = slots_bounds_us, .len = SLOTS_WAITS};
+    struct histogram histogram = {.name = "gnomon_compute_wait_seconds",
+                                  .labels = "",
+                                  .bounds_us = slots_bounds_us,
+                                  .len = SLOTS_WAITS,
+                                  .sum_us = stats->waited_us};
+    memcpy(histogram.counts, stats->waits, sizeof stats->waits);
     print_head(page, histogram.name, "histogram", "How long requests waited for a slot to compute.");
-    for (size_t i = 0; i < 3; i++) {
-        snprintf(space, sizeof space, "slots=\"%s\"", pools->items[i].name);
-        memcpy(histogram.counts, pools->items[i].stats.waits, sizeof pools->items[i].stats.waits);
-        histogram.sum_us = pools->items[i].stats.waited_us;
-        print_histogram(page, &histogram);
-    }
-    print_head(page, "gnomon_compute_waiting", "gauge", "Requests that wait for a slot to compute.");
-    for (size_t i = 0; i < 3; i++)
-        print(page, "gnomon_compute_waiting{slots=\"%s\"} %zu\n", pools->items[i].name,
-              slots_waiting(pools->items[i].slots));
+    print_histogram(page, &histogram);
 }
 
-/* An algorithm takes slots of one kind, but for those that belong to none. */
-static void print_computed(struct page *page, const struct pools *pools, bool in_seconds)
+static void print_computed(struct page *page, const struct slots_stats *stats, bool in_seconds)
 {
     const char *name = in_seconds ? "gnomon_compute_seconds_total" : "gnomon_computations_total";
     print_head(page, name, "counter",
-               in_seconds ? "What was computed in slots, by algorithm." : "How often something was, by algorithm.");
-    for (size_t i = 0; i < 3; i++)
-        for (size_t k = 0; k < SLOTS_ALGORITHMS && pools->items[i].stats.computed[k].algorithm != NULL; k++) {
-            const struct slots_computed *computed = &pools->items[i].stats.computed[k];
-            print(page, "%s{algorithm=\"%s\",slots=\"%s\"} %.6f\n", name,
-                  computed->algorithm[0] == '\0' ? "none" : computed->algorithm, pools->items[i].name,
-                  in_seconds ? (double)computed->us / 1e6 : (double)computed->times);
-        }
+               in_seconds ? "Processor time of what was computed in slots, by algorithm."
+                          : "How often something was, by algorithm.");
+    for (size_t k = 0; k < SLOTS_ALGORITHMS && stats->computed[k].algorithm != NULL; k++) {
+        const struct slots_computed *computed = &stats->computed[k];
+        print(page, "%s{algorithm=\"%s\"} %.6f\n", name, computed->algorithm[0] == '\0' ? "none" : computed->algorithm,
+              in_seconds ? (double)computed->us / 1e6 : (double)computed->times);
+    }
 }
 
 static void print_compute(struct page *page, struct app *app)
 {
-    struct pools pools = {.items = {{.name = "models", .slots = app->compute},
-                                    {.name = "plans", .slots = app->plans},
-                                    {.name = "draws", .slots = app->draws}}};
-    for (size_t i = 0; i < 3; i++)
-        slots_stats(pools.items[i].slots, &pools.items[i].stats);
-    print_waits(page, &pools);
-    print_computed(page, &pools, true);
-    print_computed(page, &pools, false);
+    struct slots_stats stats;
+    slots_stats(app->slots, &stats);
+    const struct value rows[] = {
+        {"compute_waiting", "gauge", "Computations that wait for a slot.", (double)slots_waiting(app->slots)},
+        {"compute_pauses_total", "counter", "How often a long computation gave way to another.", (double)stats.pauses},
+    };
+    PRINT_VALUES(page, "gnomon", rows);
+    print_waits(page, &stats);
+    print_computed(page, &stats, true);
+    print_computed(page, &stats, false);
 }
 
 static void print_store(struct page *page, struct app *app)

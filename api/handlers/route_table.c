@@ -442,7 +442,7 @@ const struct route route_table[] = {
      .flags = ROUTE_GLOBAL,
      .body = BODY_JSON,
      READS(stateless_post),
-     .lane = LANE_ONCE,
+     .lane = LANE_COMPUTE,
      DOES(stateless_post)},
 };
 const size_t route_table_len = sizeof route_table / sizeof route_table[0];

@@ -15,7 +15,7 @@ struct request;
 /* What all requests share. */
 struct requests {
     struct app        *app;
-    struct workers    *workers;
+    struct workers    *workers, *long_workers; /* of LANE_SHORT, and of the other lanes */
     struct conns      *conns;
     struct networks    trusted;      /* proxies */
     const char        *cors_origins; /* or NULL */

@@ -193,6 +193,59 @@ static bool is_to_wait(const struct request *request, enum stage stage)
     return !request->failed && call->follow.again != NULL && call->reply.length == 0 && has_begun;
 }
 
+static void run_job(void *arg);
+
+static struct workers_job job_of(struct request *request, enum route_lane lane)
+{
+    struct workers_job job = {.run = run_job, .arg = request, .lane = lane, .owner = ""};
+    snprintf(job.owner, sizeof job.owner, "%s", request->call.caller.token_id);
+    return job;
+}
+
+static enum status submit(struct requests *shared, const struct workers_job *job, struct error *err)
+{
+    return workers_submit(job->lane == LANE_SHORT ? shared->workers : shared->long_workers, job, err);
+}
+
+/* The handler found that it has long to compute: it is asked again when it is its turn, and what it read is forgotten.
+ * False: there are too many of these, and the reply says so. */
+static bool defer(struct request *request, struct arena_mark before)
+{
+    struct call       *call = &request->call;
+    struct workers_job job = job_of(request, LANE_COMPUTE);
+    struct error       error;
+    job.cost = call->caller.spent.price_ms;
+    arena_release(&call->arena, before);
+    call->problems = (struct problems){.arena = &call->arena};
+    call->caller.is_deferred = call->caller.may_defer = false;
+    call->caller.space_of[0] = '\0';
+    call->reply = (struct reply){0};
+    atomic_fetch_add(&request->shared->traffic.queued, 1);
+    if (submit(request->shared, &job, &error) == STATUS_OK)
+        return true;
+    atomic_fetch_sub(&request->shared->traffic.queued, 1);
+    reply_problem(call, &error);
+    return false;
+}
+
+/* True: it was deferred. */
+static bool run_handler(struct request *request)
+{
+    struct call      *call = &request->call;
+    struct arena_mark before = arena_mark(&call->arena);
+    struct query_item query[CALL_QUERY_MAX]; // reading replaces what cursors stand for
+    memcpy(query, call->query, sizeof query);
+    request->failed = !dispatch_run(call);
+    if (call->caller.is_deferred) {
+        memcpy(call->query, query, sizeof query);
+        if (defer(request, before))
+            return true;
+    }
+    request->before_pieces = call->follow.again != NULL ? arena_mark(&call->arena) : request->before_pieces;
+    request->is_again = call->follow.again != NULL;
+    return false;
+}
+
 /* On a worker.  CHECK asks for the token and, for an upload, runs the handler without bytes: what is wrong is known
  * before any of the body is read. */
 static void run_job(void *arg)
@@ -209,10 +262,8 @@ static void run_job(void *arg)
         reply_problem(call, &error);
     } else if (request->is_again) {
         run_again(request);
-    } else if (stage != STAGE_CHECK || request_is_streamed(request)) {
-        request->failed = !dispatch_run(call);
-        request->before_pieces = call->follow.again != NULL ? arena_mark(&call->arena) : request->before_pieces;
-        request->is_again = call->follow.again != NULL;
+    } else if ((stage != STAGE_CHECK || request_is_streamed(request)) && run_handler(request)) {
+        return;
     }
     if (stage != STAGE_SENT && is_to_wait(request, stage)) {
         request_free_body(request); // which was read
@@ -221,13 +272,6 @@ static void run_job(void *arg)
         MHD_resume_connection(request->connection);
     if (request_let_go(request))
         request_free(request);
-}
-
-static struct workers_job job_of(struct request *request, enum route_lane lane)
-{
-    struct workers_job job = {.run = run_job, .arg = request, .lane = lane, .owner = ""};
-    snprintf(job.owner, sizeof job.owner, "%s", request->call.caller.token_id);
-    return job;
 }
 
 void request_suspend_to_follow(struct request *request)
@@ -252,7 +296,7 @@ bool request_submit_again(struct request *request)
     request_link(&shared->running, request);
     atomic_fetch_add(&request->refs, 1);
     atomic_fetch_add(&shared->traffic.queued, 1);
-    if (workers_submit(shared->workers, &job, &error) == STATUS_OK)
+    if (submit(shared, &job, &error) == STATUS_OK)
         return true;
     atomic_fetch_sub(&shared->traffic.queued, 1);
     (void)request_let_go(request); /* the connection's own hold remains */
@@ -260,6 +304,26 @@ bool request_submit_again(struct request *request)
     request->waits_us = request_now_us();
     link_by_age(&shared->following, request);
     return false;
+}
+
+enum status request_would_compute(struct request *request, struct error *err)
+{
+    struct workers_job job = job_of(request, LANE_COMPUTE);
+    job.cost = -1;
+    return workers_would_take(request->shared->long_workers, &job, err);
+}
+
+static enum status submit_first(struct request *request, enum stage stage, struct error *err)
+{
+    bool               is_work = stage == STAGE_WORK, is_large = request->call.body_bytes > REQUEST_LARGE_BYTES;
+    enum route_lane    own = request->call.route->lane;
+    bool               may_defer = is_work && own == LANE_COMPUTE && !request_is_streamed(request);
+    bool               begins_there = is_work && own != LANE_SHORT && !may_defer;
+    struct workers_job job = job_of(request, begins_there ? own : is_large ? LANE_BULK : LANE_SHORT);
+    request->call.caller.may_defer = may_defer;
+    if (may_defer && is_large)
+        TRY(request_would_compute(request, err));
+    return submit(request->shared, &job, err);
 }
 
 enum MHD_Result request_submit(struct request *request, enum stage stage)
@@ -274,8 +338,7 @@ enum MHD_Result request_submit(struct request *request, enum stage stage)
     atomic_fetch_add(&shared->traffic.queued, 1);
     request_suspend(request);
     link_running(request);
-    struct workers_job job = job_of(request, stage == STAGE_WORK ? request->call.route->lane : LANE_SHORT);
-    if (workers_submit(shared->workers, &job, &error) == STATUS_OK)
+    if (submit_first(request, stage, &error) == STATUS_OK)
         return MHD_YES;
     atomic_fetch_sub(&shared->traffic.queued, 1);
     if (unlink_running(request)) {

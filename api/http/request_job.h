@@ -7,6 +7,10 @@
 /* Suspends the connection until a worker has done what the stage asks for; it then has a reply. */
 enum MHD_Result request_submit(struct request *request, enum stage stage);
 
+/* What a large body is; it is not even read for what would not be computed now: fails as request_submit would. */
+enum { REQUEST_LARGE_BYTES = 64 << 10 };
+MUST_CHECK enum status request_would_compute(struct request *request, struct error *err);
+
 /* The same without a worker: it waits until something happens. */
 void request_suspend_to_follow(struct request *request);
 

@@ -77,6 +77,7 @@ static void note(const struct request *request, const struct reply *reply)
     if (!request->abandoned) {
         access.token_id = call->caller.token_id[0] == '\0' ? NULL : call->caller.token_id;
         access.computed_us = call->caller.spent.computed_us;
+        access.priced_us = (int64_t)(1000 * call->caller.spent.price_ms);
         access.waited_us = call->caller.spent.waited_us + request->waited_us;
     }
     access_log(&access, shared->access_log);

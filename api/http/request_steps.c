@@ -106,6 +106,8 @@ static enum MHD_Result on_head(struct request *request, const char *url, const c
     enum status status = request_authorise(request, true, &error);
     if (status == STATUS_BUSY || (status == STATUS_OK && request_is_streamed(request)))
         return request_submit(request, STAGE_CHECK);
+    if (status == STATUS_OK && request->declared > REQUEST_LARGE_BYTES && request->call.route->lane == LANE_COMPUTE)
+        status = request_would_compute(request, &error);
     if (status != STATUS_OK)
         return refuse(request, &error);
     if (request->declared == 0 && dispatch_quick(&request->call))

@@ -190,20 +190,24 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Half of the threads are never kept by those who wait for a slot or for a model, and fewer go through whole studies
- * than the store has readers.  All that one token may have together is less than there is.  64 workers of one study may
- * ask at once; of what computes everything anew, a small multiple of the slots. */
+/* What is short and what may be long has threads of its own, and of the processor those of the short have more.  Fewer go
+ * through whole studies than the store has readers.  64 workers of one study may ask at once.  What one token has waiting can be computed in the
+ * time that a request has; large bodies are read by a few, since that, too, is work. */
 static enum status start_workers(struct server *server, struct error *err)
 {
+    enum { LONGEST_MS = 30000 }; // where requests have no limit
+    const struct app_options *options = &server->requests.app->options;
     size_t                    all = server->options.workers, queue = server->options.queue, half = (all + 1) / 2;
-    size_t                    slots = server->requests.app->options.compute_slots;
+    double                    slots = (double)options->compute_slots;
+    double                    longest_ms = options->compute_ms > 0 ? (double)options->compute_ms : LONGEST_MS;
     const struct workers_lane lanes[LANE_COUNT] = {
-        [LANE_SHORT] = {all, (5 * all + 7) / 8, queue, queue},
-        [LANE_READ] = {least(3, half), least(2, half), 64, 32},
-        [LANE_COMPUTE] = {half, (half + 1) / 2, queue, 64},
-        [LANE_ONCE] = {least(2 * slots, half), least(slots, half), least(32 * slots, queue), least(16 * slots, queue)},
+        [LANE_BULK] = {.at_once = least(4 + options->compute_slots, half), .waiting = queue},
+        [LANE_READ] = {.at_once = least(3, half), .waiting = 64},
+        [LANE_COMPUTE] = {.at_once = half, .waiting = queue, .cost = 2 * slots * longest_ms},
     };
-    return workers_start(all, lanes, LANE_COUNT, &server->requests.workers, err);
+    const struct workers_lane short_lane = {.at_once = all, .waiting = queue};
+    TRY(workers_start(all, &short_lane, 1, 0, &server->requests.workers, err));
+    return workers_start(half + 8, lanes, LANE_COUNT, WORKERS_LONG_NICE, &server->requests.long_workers, err);
 }
 
 static enum status start_parts(struct server *server, struct error *err)
@@ -333,6 +337,7 @@ void server_stop(struct server *server)
     for (size_t i = 0; i < LISTENERS; i++)
         stop(&server->listeners[i]);
     workers_stop(server->requests.workers);
+    workers_stop(server->requests.long_workers);
     conns_stop(server->requests.conns);
     pthread_mutex_destroy(&server->requests.lock);
     pthread_mutex_destroy(&server->requests.traffic.lock);

@@ -21,7 +21,7 @@ struct spec_cache;    /* service/store/spec_cache.h */
 struct operations;    /* service/study/operation.h */
 struct slots;         /* limits how many computations run at once: service/app/slots.h */
 
-enum { APP_DRAWS = 2 }; /* slots of those without a model */
+enum { PRICE_FACTORS = 512 };
 struct app_options {
     const char *folder;
     const char *synchronous;
@@ -62,9 +62,9 @@ struct app {
     struct study_cache   *studies;
     struct spec_cache    *specs;
     struct operations    *operations;
-    struct slots         *compute;
-    struct slots         *plans; /* the same for those that plan ahead, so that nobody else waits for them */
-    struct slots         *draws; /* ... and for those without a model, which take next to no time */
+    struct slots         *slots;
+    double                price_unit; /* how slow this machine is, and what was learned since: service/app/price.h */
+    _Atomic double        price_logs[PRICE_FACTORS];
     struct app_counters   counters;
     struct app_census     census;
     int64_t (*now_ms)(void);       /* wall clock, milliseconds since 1970 */

@@ -1,29 +1,48 @@
 /* See slots.h.
- * A turn is a number: that of the last who was let in, and one more for each of the same owner who waits already.  The
- * smallest is let in first, the older of two that are equal.
- * Invariant: nobody waits while a slot is free. */
+ * Time is that of the processor, of the thread that computes: what a thread waits for, others or the disk, is not charged.
+ * Who is let in is charged in advance, as far as its first look up at most, and the difference when it looks up or leaves;
+ * so of two who come together neither gets both slots.  A token that had nothing to do does not save up: it begins
+ * where those are who are served now.
+ * Invariant: nobody waits while a place that would do is free. */
 #include "service/app/slots.h"
 #include "service/base/clock.h"
+#include "service/base/text.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOK_MS = 100 }; // how often who waits looks whether somebody still waits for it
+enum {
+    LOOK_MS = 100,      // how often who waits looks whether somebody still waits for it
+    INSTANT_MS = 1,     // what costs no more does not wait
+    QUANTUM_US = 20000, // how long somebody computes before it looks whether it is the turn of others
+    CHARGE_US = 1000,   // at least, for the trouble
+    OWNERS = 1024
+};
 
+/* Where a computation is.  OUTSIDE: without a slot, since it is instant or since it has given up. */
+enum place { OUTSIDE, BESIDE, INSIDE };
+
+/* A token, or two by chance. */
+struct slots_owner {
+    size_t  users;
+    int64_t served_us;
+};
 struct waiter {
-    struct waiter *next;
-    const char    *owner;
-    uint64_t       turn;
-    bool           is_in;
+    struct waiter      *next;
+    struct slots_owner *owner;
+    bool                is_short;
+    int64_t             since_us;
+    enum place          place;
 };
 
 struct slots {
     pthread_mutex_t    lock;
     pthread_cond_t     moved;
-    size_t             free;
-    uint64_t           turn;    /* of the last who was let in */
-    struct waiter     *waiting; /* the oldest first */
+    size_t             free, free_beside;
+    int64_t            now_us; /* served_us of the last who was let in, when it was */
+    struct waiter     *waiting;
+    struct slots_owner owners[OWNERS];
     struct slots_stats stats;
 };
 
@@ -37,6 +56,7 @@ struct slots *slots_new(size_t count)
     clock_cond_init(&slots->moved);
     pthread_mutex_init(&slots->lock, NULL);
     slots->free = count;
+    slots->free_beside = 1 + count / 4;
     return slots;
 }
 
@@ -49,18 +69,44 @@ void slots_free(struct slots *slots)
     free(slots);
 }
 
-struct slots *slots_of(const struct app *app, const struct policy *policy)
+enum status slots_defer(struct caller *caller, struct error *err)
 {
-    return policy->plans_ahead ? app->plans : policy->only_draws ? app->draws : app->compute;
+    caller->is_deferred = true;
+    return error_set(err, STATUS_BUSY, "deferred", "", "it is to wait elsewhere");
 }
 
-static void queue(struct slots *slots, struct waiter *own)
+enum status slots_announce(struct caller *caller, double price_ms, struct error *err)
 {
-    struct waiter **link = &slots->waiting;
-    own->turn = slots->turn + 1;
-    for (; *link != NULL; link = &(*link)->next)
-        own->turn += strcmp((*link)->owner, own->owner) == 0;
-    *link = own;
+    caller->spent.price_ms = price_ms;
+    return price_ms > SLOTS_SHORT_MS && caller->may_defer ? slots_defer(caller, err) : STATUS_OK;
+}
+
+/* ---- owners; the lock is held ---- */
+
+static struct slots_owner *enter_owner(struct slots *slots, const char *id)
+{
+    struct slots_owner *owner = &slots->owners[text_hash(id) % OWNERS];
+    if (owner->users++ == 0 && owner->served_us < slots->now_us)
+        owner->served_us = slots->now_us;
+    return owner;
+}
+
+/* ---- waiting; the lock is held ---- */
+
+/* Of one owner the request that came first is done first, and not a part of each in turn. */
+static bool is_before(const struct waiter *a, const struct waiter *b)
+{
+    int64_t served = a->owner->served_us - b->owner->served_us;
+    return served != 0 ? served < 0 : a->since_us < b->since_us;
+}
+
+static struct waiter *next_of(struct slots *slots, bool shorts_only)
+{
+    struct waiter *first = NULL;
+    for (struct waiter *each = slots->waiting; each != NULL; each = each->next)
+        if ((each->is_short || !shorts_only) && (first == NULL || is_before(each, first)))
+            first = each;
+    return first;
 }
 
 static void leave_queue(struct slots *slots, const struct waiter *own)
@@ -73,27 +119,47 @@ static void leave_queue(struct slots *slots, const struct waiter *own)
 
 static void let_in(struct slots *slots)
 {
-    while (slots->free > 0 && slots->waiting != NULL) {
-        struct waiter *first = slots->waiting;
-        for (struct waiter *other = first->next; other != NULL; other = other->next)
-            if (other->turn < first->turn)
-                first = other;
+    for (;;) {
+        struct waiter *first = slots->free_beside > 0 ? next_of(slots, true) : NULL;
+        bool           is_beside = first != NULL;
+        if (first == NULL && slots->free > 0)
+            first = next_of(slots, false);
+        if (first == NULL)
+            return;
         leave_queue(slots, first);
-        first->is_in = true;
-        slots->free--;
-        if (first->turn > slots->turn)
-            slots->turn = first->turn;
+        first->place = is_beside ? BESIDE : INSIDE;
+        slots->free_beside -= is_beside;
+        slots->free -= !is_beside;
+        if (first->owner->served_us > slots->now_us)
+            slots->now_us = first->owner->served_us;
         pthread_cond_broadcast(&slots->moved);
     }
 }
 
-static void wait_a_moment(struct slots *slots)
+static void give_back(struct slots *slots, enum place place)
 {
-    const struct timespec until = clock_after_ms(LOOK_MS);
-    (void)pthread_cond_timedwait(&slots->moved, &slots->lock, &until);
+    slots->free += place == INSIDE;
+    slots->free_beside += place == BESIDE;
 }
 
-/* The lock is held. */
+/* Until it is let in, or app_go_on says no. */
+static enum status wait_for_turn(struct slots *slots, const struct app *app, struct caller *caller, struct waiter *own,
+                                 struct error *err)
+{
+    enum status status = STATUS_OK;
+    let_in(slots);
+    while (own->place == OUTSIDE && (status = app_go_on(app, caller, err)) == STATUS_OK) {
+        const struct timespec until = clock_after_ms(LOOK_MS);
+        (void)pthread_cond_timedwait(&slots->moved, &slots->lock, &until);
+    }
+    if (own->place != OUTSIDE)
+        return STATUS_OK;
+    leave_queue(slots, own);
+    return status;
+}
+
+/* ---- statistics; the lock is held ---- */
+
 static void count_wait(struct slots_stats *stats, int64_t us)
 {
     size_t bound = 0;
@@ -103,7 +169,7 @@ static void count_wait(struct slots_stats *stats, int64_t us)
     stats->waited_us += (uint64_t)us;
 }
 
-/* The same; there are fewer algorithms than places. */
+/* There are fewer algorithms than places. */
 static void count_computed(struct slots_stats *stats, const char *algorithm, int64_t us)
 {
     size_t i = 0;
@@ -116,36 +182,123 @@ static void count_computed(struct slots_stats *stats, const char *algorithm, int
     computed->us += (uint64_t)us;
 }
 
-enum status slots_enter(struct slots *slots, const struct app *app, struct caller *caller, struct error *err)
+/* ---- computing ---- */
+
+static void begin(struct stint *stint, int64_t charge_us)
 {
-    struct waiter own = {.owner = caller->token_id};
-    enum status   status = STATUS_OK;
-    int64_t       from_us = clock_us(CLOCK_MONOTONIC);
-    TRY(app_go_on(app, caller, err));
-    pthread_mutex_lock(&slots->lock);
-    queue(slots, &own);
-    let_in(slots);
-    while (!own.is_in && (status = app_go_on(app, caller, err)) == STATUS_OK)
-        wait_a_moment(slots);
-    if (!own.is_in)
-        leave_queue(slots, &own);
-    caller->spent.entered_us = clock_us(CLOCK_MONOTONIC);
-    caller->spent.waited_us += caller->spent.entered_us - from_us;
-    if (own.is_in)
-        count_wait(&slots->stats, caller->spent.entered_us - from_us);
-    pthread_mutex_unlock(&slots->lock);
-    return own.is_in ? STATUS_OK : status;
+    stint->looked_us = clock_us(CLOCK_MONOTONIC);
+    stint->began_us = clock_us(CLOCK_THREAD_CPUTIME_ID);
+    stint->charged_us = charge_us < CHARGE_US ? CHARGE_US : charge_us < QUANTUM_US ? charge_us : QUANTUM_US;
+    stint->owner->served_us += stint->charged_us;
 }
 
-void slots_leave(struct slots *slots, struct caller *caller, const char *algorithm)
+/* What was computed since then is its owner's; the lock is held. */
+static void settle(struct stint *stint)
 {
-    int64_t us = clock_us(CLOCK_MONOTONIC) - caller->spent.entered_us;
-    caller->spent.computed_us += us;
+    int64_t us = clock_us(CLOCK_THREAD_CPUTIME_ID) - stint->began_us;
+    stint->used_us += us;
+    stint->owner->served_us += (us < CHARGE_US ? CHARGE_US : us) - stint->charged_us;
+}
+
+/* A part of what is long is not short. */
+static bool is_short(const struct caller *caller)
+{
+    return caller->spent.stint.price_ms <= SLOTS_SHORT_MS && caller->spent.price_ms <= SLOTS_SHORT_MS;
+}
+
+/* The lock is held. */
+static enum status queue(struct slots *slots, const struct app *app, struct caller *caller, struct error *err)
+{
+    struct stint *stint = &caller->spent.stint;
+    int64_t       from_us = clock_us(CLOCK_MONOTONIC);
+    struct waiter own = {.next = slots->waiting,
+                         .owner = stint->owner,
+                         .since_us = caller->spent.since_us,
+                         .is_short = is_short(caller)};
+    slots->waiting = &own;
+    enum status status = wait_for_turn(slots, app, caller, &own, err);
+    int64_t     us = clock_us(CLOCK_MONOTONIC) - from_us;
+    caller->spent.waited_us += us;
+    stint->place = (int)own.place;
+    if (status == STATUS_OK)
+        count_wait(&slots->stats, us);
+    return status;
+}
+
+enum status slots_enter(struct app *app, struct caller *caller, double price_ms, struct error *err)
+{
+    struct slots *slots = app->slots;
+    struct stint *stint = &caller->spent.stint;
+    enum status   status = STATUS_OK;
+    TRY(app_go_on(app, caller, err));
+    if (caller->spent.since_us == 0)
+        caller->spent.since_us = clock_us(CLOCK_MONOTONIC);
     pthread_mutex_lock(&slots->lock);
-    count_computed(&slots->stats, algorithm == NULL ? "" : algorithm, us);
-    slots->free++;
+    *stint = (struct stint){.owner = enter_owner(slots, caller->token_id), .price_ms = price_ms};
+    if (price_ms > INSTANT_MS)
+        status = queue(slots, app, caller, err);
+    else
+        count_wait(&slots->stats, 0);
+    if (status == STATUS_OK)
+        begin(stint, (int64_t)(1000 * price_ms));
+    else
+        stint->owner->users--;
+    pthread_mutex_unlock(&slots->lock);
+    return status;
+}
+
+/* The lock is held.  Whether it is somebody else's turn who could have its place. */
+static bool is_turn_of_other(struct slots *slots, const struct stint *stint)
+{
+    const struct waiter *next = next_of(slots, stint->place == BESIDE);
+    return stint->place != OUTSIDE && next != NULL && next->owner->served_us < stint->owner->served_us;
+}
+
+static enum status look_up(struct slots *slots, const struct app *app, struct caller *caller, struct error *err)
+{
+    struct stint *stint = &caller->spent.stint;
+    enum status   status = STATUS_OK;
+    settle(stint);
+    if ((double)stint->used_us > 2000 * stint->price_ms)
+        stint->price_ms = (double)stint->used_us / 1000;
+    bool is_elsewhere = stint->place == OUTSIDE || (stint->place == BESIDE && !is_short(caller));
+    if (is_elsewhere || is_turn_of_other(slots, stint)) {
+        give_back(slots, (enum place)stint->place);
+        slots->stats.pauses++;
+        status = queue(slots, app, caller, err);
+    }
+    begin(stint, 0);
+    return status;
+}
+
+enum status slots_go_on(struct app *app, struct caller *caller, struct error *err)
+{
+    struct slots *slots = app->slots;
+    struct stint *stint = &caller->spent.stint;
+    TRY(app_go_on(app, caller, err));
+    if (stint->owner == NULL || clock_us(CLOCK_MONOTONIC) - stint->looked_us < QUANTUM_US)
+        return STATUS_OK;
+    pthread_mutex_lock(&slots->lock);
+    enum status status = look_up(slots, app, caller, err);
+    pthread_mutex_unlock(&slots->lock);
+    return status;
+}
+
+double slots_leave(struct app *app, struct caller *caller, const char *algorithm)
+{
+    struct slots *slots = app->slots;
+    struct stint *stint = &caller->spent.stint;
+    pthread_mutex_lock(&slots->lock);
+    settle(stint);
+    count_computed(&slots->stats, algorithm == NULL ? "" : algorithm, stint->used_us);
+    give_back(slots, (enum place)stint->place);
+    stint->owner->users--;
     let_in(slots);
     pthread_mutex_unlock(&slots->lock);
+    int64_t us = stint->used_us;
+    caller->spent.computed_us += us;
+    *stint = (struct stint){0};
+    return (double)us / 1000;
 }
 
 void slots_stats(struct slots *slots, struct slots_stats *out)

@@ -9,8 +9,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
-enum { STACK_BYTES = 2 << 20 };
+enum { STACK_BYTES = 2 << 20, LATEST_SECONDS = 30 };
 
 struct workers {
     pthread_mutex_t     lock;
@@ -19,52 +20,57 @@ struct workers {
     struct workers_job *waiting, *running; /* waiting: oldest first, room for what all lanes allow; running [threads] */
     size_t              waiting_len, running_len;
     bool                stopping;
+    int                 nice;
     pthread_t          *threads;
     size_t              threads_len;
 };
 
 struct count {
     size_t all, own;
+    double all_cost, own_cost;
 };
 
 /* Of the job's lane, and among them those of its owner. */
 static struct count count_like(const struct workers_job *jobs, size_t len, const struct workers_job *job)
 {
-    struct count count = {.all = 0, .own = 0};
+    struct count count = {0};
     for (size_t i = 0; i < len; i++) {
-        bool is_like = jobs[i].lane == job->lane;
-        count.all += is_like;
-        count.own += is_like && strcmp(jobs[i].owner, job->owner) == 0;
+        if (jobs[i].lane != job->lane)
+            continue;
+        bool is_own = strcmp(jobs[i].owner, job->owner) == 0;
+        count.all++;
+        count.own += is_own;
+        count.all_cost += jobs[i].cost;
+        count.own_cost += is_own ? jobs[i].cost : 0;
     }
     return count;
 }
 
-static bool may_run(const struct workers *workers, const struct workers_job *job)
-{
-    const struct workers_lane *lane = &workers->lanes[job->lane];
-    struct count               now = count_like(workers->running, workers->running_len, job);
-    return now.all < lane->at_once && now.own < lane->each_at_once;
-}
-
-/* The lock is held. */
+/* The lock is held.  Nobody is before him who has nothing running. */
 static bool take_next(struct workers *workers, struct workers_job *job)
 {
-    size_t i = 0;
-    while (i < workers->waiting_len && !may_run(workers, &workers->waiting[i]))
-        i++;
-    if (i == workers->waiting_len)
+    size_t next = workers->waiting_len, fewest = SIZE_MAX;
+    for (size_t i = 0; i < workers->waiting_len && fewest > 0; i++) {
+        const struct workers_lane *lane = &workers->lanes[workers->waiting[i].lane];
+        struct count               now = count_like(workers->running, workers->running_len, &workers->waiting[i]);
+        if (now.all < lane->at_once && now.own <= lane->at_once - now.all && now.own < fewest) {
+            next = i;
+            fewest = now.own;
+        }
+    }
+    if (next == workers->waiting_len)
         return false;
-    *job = workers->waiting[i];
+    *job = workers->waiting[next];
     workers->running[workers->running_len++] = *job;
-    memmove(&workers->waiting[i], &workers->waiting[i + 1], (--workers->waiting_len - i) * sizeof *job);
+    memmove(&workers->waiting[next], &workers->waiting[next + 1], (--workers->waiting_len - next) * sizeof *job);
     return true;
 }
 
-/* The lock is held.  Jobs of a lane and an owner are alike to whoever counts them: any of them may go. */
+/* The lock is held. */
 static void end_running(struct workers *workers, const struct workers_job *job)
 {
     size_t i = 0;
-    while (workers->running[i].lane != job->lane || strcmp(workers->running[i].owner, job->owner) != 0)
+    while (workers->running[i].arg != job->arg || workers->running[i].lane != job->lane)
         i++;
     workers->running[i] = workers->running[--workers->running_len];
 }
@@ -86,7 +92,10 @@ static bool next_job(struct workers *workers, struct workers_job *job, bool has_
 
 static void *work(void *arg)
 {
-    struct workers_job job = {0};
+    const struct workers *workers = arg;
+    struct workers_job    job = {0};
+    if (workers->nice > 0)
+        (void)setpriority(PRIO_PROCESS, 0, workers->nice); // 0: of this thread alone, on Linux
     for (bool has_ended = false; next_job(arg, &job, has_ended); has_ended = true)
         job.run(job.arg);
     return NULL;
@@ -106,8 +115,8 @@ static bool start_threads(struct workers *workers, size_t threads)
     return good;
 }
 
-enum status workers_start(size_t threads, const struct workers_lane *lanes, size_t lanes_len, struct workers **out,
-                          struct error *err)
+enum status workers_start(size_t threads, const struct workers_lane *lanes, size_t lanes_len, int nice,
+                          struct workers **out, struct error *err)
 {
     assert(threads > 0 && lanes_len > 0 && lanes_len <= WORKERS_LANES_MAX);
     *out = NULL;
@@ -117,6 +126,7 @@ enum status workers_start(size_t threads, const struct workers_lane *lanes, size
         return error_no_memory(err);
     pthread_mutex_init(&workers->lock, NULL);
     pthread_cond_init(&workers->work, NULL);
+    workers->nice = nice;
     memcpy(workers->lanes, lanes, lanes_len * sizeof *lanes);
     for (size_t i = 0; i < lanes_len; i++)
         room += lanes[i].at_once + lanes[i].waiting;
@@ -132,17 +142,33 @@ enum status workers_start(size_t threads, const struct workers_lane *lanes, size
     return STATUS_OK;
 }
 
+/* When one of so many, which cost so many milliseconds together, will be through. */
+static int retry_after(double cost, size_t count)
+{
+    double seconds = count > 0 ? cost / (double)count / 1000 : 0;
+    return seconds < 1 ? 1 : seconds > LATEST_SECONDS ? LATEST_SECONDS : (int)seconds;
+}
+
 /* The lock is held.  A job that a thread will take at once does not wait: until it does, it is counted here. */
 static enum status check_room(const struct workers *workers, const struct workers_job *job, struct error *err)
 {
     const struct workers_lane *lane = &workers->lanes[job->lane];
     struct count               waiting = count_like(workers->waiting, workers->waiting_len, job);
     struct count               running = count_like(workers->running, workers->running_len, job);
-    if (workers->stopping || waiting.all + running.all >= lane->at_once + lane->waiting)
-        return error_set(err, STATUS_BUSY, "busy", "", "too many requests are waiting");
-    if (waiting.own + running.own >= lane->each_at_once + lane->each_waiting)
-        return error_set(err, STATUS_BUSY, "too_many_waiting", "", "too many requests of this token are waiting");
-    return STATUS_OK;
+    size_t                     all = waiting.all + running.all, own = waiting.own + running.own;
+    double                     own_cost = waiting.own_cost + running.own_cost;
+    double                     cost = job->cost >= 0 ? job->cost : own > 0 ? own_cost / (double)own : 0;
+    double                     left = lane->cost - waiting.all_cost - running.all_cost - cost;
+    bool                       is_full = workers->stopping || all >= lane->at_once + lane->waiting;
+    bool is_own = own > lane->at_once + lane->waiting - all || (lane->cost > 0 && own > 0 && own_cost + cost > left);
+    if (!is_full && !is_own)
+        return STATUS_OK;
+    (void)(is_full
+               ? error_set(err, STATUS_BUSY, "busy", "", "too many requests are waiting")
+               : error_set(err, STATUS_BUSY, "too_many_waiting", "", "too many requests of this token are waiting"));
+    if (err != NULL)
+        err->retry_after_seconds = retry_after(own_cost, own);
+    return STATUS_BUSY;
 }
 
 enum status workers_submit(struct workers *workers, const struct workers_job *job, struct error *err)
@@ -153,6 +179,14 @@ enum status workers_submit(struct workers *workers, const struct workers_job *jo
         workers->waiting[workers->waiting_len++] = *job;
         pthread_cond_signal(&workers->work);
     }
+    pthread_mutex_unlock(&workers->lock);
+    return status;
+}
+
+enum status workers_would_take(struct workers *workers, const struct workers_job *job, struct error *err)
+{
+    pthread_mutex_lock(&workers->lock);
+    enum status status = check_room(workers, job, err);
     pthread_mutex_unlock(&workers->lock);
     return status;
 }

@@ -1,6 +1,8 @@
 /* Threads that run blocking functions.  Knows nothing of what they do.
- * A job has a lane and an owner.  A lane limits how many of its jobs run at once and how many wait, of all owners and of
- * each: what waits has no thread, and nobody gets them all. */
+ * A job has a lane and an owner.  A lane limits how many of its jobs run at once, how many wait beside those, and what all
+ * of them cost together; what waits has no thread.  Of each of these an owner gets no more than is then left for others:
+ * one alone gets half, two get a third each, and something is always left for who comes next.  Of those who wait, he who
+ * has fewest running is the next, and of his jobs the oldest. */
 #ifndef GNOMON_SERVICE_BASE_WORKERS_H
 #define GNOMON_SERVICE_BASE_WORKERS_H
 
@@ -10,25 +12,31 @@
 
 struct workers;
 struct workers_lane {
-    size_t at_once, each_at_once; /* jobs that run, from 1 */
-    size_t waiting, each_waiting; /* jobs beside those */
+    size_t at_once; /* jobs that run, from 1 */
+    size_t waiting; /* beside those */
+    double cost;    /* of both together; 0: no limit.  The first job of an owner is taken whatever it costs */
 };
-enum { WORKERS_LANES_MAX = 4 };
+enum { WORKERS_LANES_MAX = 4, WORKERS_LONG_NICE = 5 /* of those whose jobs take long */ };
 
 struct workers_job {
     void (*run)(void *);
     void  *arg;
     size_t lane;
     char   owner[16];
+    double cost;
 };
 
-/* lanes [lanes_len].  Errors: NO_MEMORY, BUSY "threads" (the system gives no more). */
-MUST_CHECK enum status workers_start(size_t threads, const struct workers_lane *lanes, size_t lanes_len,
+/* lanes [lanes_len]; nice: what these threads leave to others, as nice(1).  Errors: NO_MEMORY, BUSY "threads" (the system
+ * gives no more). */
+MUST_CHECK enum status workers_start(size_t threads, const struct workers_lane *lanes, size_t lanes_len, int nice,
                                      struct workers **out, struct error *err);
 
-/* run(arg) is called once, on some thread; the oldest that may run is the next.  It is not called when the lane is full:
- * BUSY "too_many_waiting" when it is full of the owner's, else BUSY "busy". */
+/* run(arg) is called once, on some thread.  It is not when the lane is full: BUSY "too_many_waiting" when it is of the
+ * owner's, else BUSY "busy"; retry_after_seconds says when one of those will be through, costs being milliseconds. */
 MUST_CHECK enum status workers_submit(struct workers *workers, const struct workers_job *job, struct error *err);
+
+/* Fails as workers_submit would now, and does nothing.  A cost below 0: nobody knows, so it is as the owner's others. */
+MUST_CHECK enum status workers_would_take(struct workers *workers, const struct workers_job *job, struct error *err);
 
 /* How many wait in the queue now. */
 size_t workers_waiting(struct workers *workers);

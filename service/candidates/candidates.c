@@ -5,6 +5,7 @@
 #include "engine/privacy/denoise.h"
 #include "engine/privacy/release_checks.h"
 #include "service/app/app_transact.h"
+#include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/app/study_cache.h"
 #include "service/base/text.h"
@@ -460,7 +461,9 @@ static enum status check_values(struct upload *up, struct error *err)
 /* Sets check->is_refused when the file, not the request, is what is wrong. */
 static enum status check_whole(struct upload *up, struct error *err)
 {
-    TRY(slots_enter(up->task.app->compute, up->task.app, up->task.caller, err));
+    const struct matrix *matrix = &up->check->matrix;
+    double               price_ms = price_check(up->task.app, (double)matrix->npy.rows, (double)matrix->npy.columns);
+    TRY(slots_enter(up->task.app, up->task.caller, price_ms, err));
     enum status status = db_read(up->task.app->db, read_whole, up, err);
     if (status == STATUS_OK) {
         status = check_file(up, err);
@@ -468,7 +471,7 @@ static enum status check_whole(struct upload *up, struct error *err)
             status = check_values(up, err);
         up->check->is_refused = status == STATUS_INVALID;
     }
-    slots_leave(up->task.app->compute, up->task.caller, NULL);
+    slots_leave(up->task.app, up->task.caller, NULL);
     return status;
 }
 

@@ -2,6 +2,7 @@
  * Invariants: a round's plays are complete exactly when its number is at most the game's rounds; a play never changes,
  * but for a payoff that was not known; the session was told the rounds up to live->seq. */
 #include "service/app/app_transact.h"
+#include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/base/text.h"
 #include "service/codec/codec_game.h"
@@ -88,6 +89,25 @@ static enum status open_session(struct look *look, struct error *err)
     return game_open(problem, &look->live->game, err);
 }
 
+/* Of what its session does not know. */
+static double price_news(const struct look *look)
+{
+    const struct game_problem *problem = &look->game->spec->problem;
+    double                     all = game_tell_seconds(problem, (size_t)look->game->rounds);
+    return price_seconds(look->app, all - game_tell_seconds(problem, (size_t)look->live->seq));
+}
+
+static double price_action(const struct look *look)
+{
+    return price_seconds(look->app, game_act_seconds(&look->game->spec->problem, (size_t)look->game->rounds));
+}
+
+/* Before the session is locked: as if it knew nothing, unless it is there. */
+static enum status announce(const struct look *look, struct error *err)
+{
+    return slots_announce(look->caller, price_action(look), err);
+}
+
 /* Under the session's lock. */
 static enum status catch_up(struct look *look, struct error *err)
 {
@@ -96,14 +116,14 @@ static enum status catch_up(struct look *look, struct error *err)
     if (status != STATUS_OK)
         return status;
     atomic_fetch_add(live->game == NULL ? &look->app->counters.session_misses : &look->app->counters.session_hits, 1);
-    TRY(slots_enter(look->app->compute, look->app, look->caller, err));
+    TRY(slots_enter(look->app, look->caller, price_news(look), err));
     if (live->game == NULL)
         status = open_session(look, err);
     size_t known = look->all ? (size_t)live->seq : 0;
     if (status == STATUS_OK)
         status = tell_plays(live, look->game->spec, look->plays + known * look->game->spec->problem.agents_len,
                             (size_t)(look->game->rounds - live->seq), err);
-    slots_leave(look->app->compute, look->caller, "r2-b2");
+    slots_leave(look->app, look->caller, "r2-b2");
     if (status != STATUS_OK)
         session_forget(live);
     return status;
@@ -131,9 +151,9 @@ static enum status check_active(const struct game_row *game, struct error *err)
 
 static enum status act(struct look *look, size_t agent, struct game_turn *out, struct error *err)
 {
-    TRY(slots_enter(look->app->compute, look->app, look->caller, err));
+    TRY(slots_enter(look->app, look->caller, price_action(look), err));
     enum status status = game_act(look->live->game, agent, look->caller->arena, &out->action, err);
-    slots_leave(look->app->compute, look->caller, "r2-b2");
+    slots_leave(look->app, look->caller, "r2-b2");
     return status;
 }
 
@@ -169,7 +189,8 @@ enum status games_suggest(struct app *app, struct caller *caller, const char *id
     struct game_row game;
     struct look     look = {.app = app, .caller = caller, .id = id, .game = &game};
     TRY(games_find(app, caller, id, &game, err)); // no session for what is not there
-    TRY(session_lock(app, id, SESSION_ALONE, &look.live, err));
+    TRY(announce(&look, err));
+    TRY(session_lock(app, caller, id, SESSION_ALONE, &look.live, err));
     enum status status = suggest(&look, agent, out, err);
     session_unlock(app, look.live);
     if (status == STATUS_OK)
@@ -389,9 +410,9 @@ static enum status read_regrets(struct look *look, double **regrets, struct erro
         regrets[a] = ARENA_NEW(look->caller->arena, double, (size_t)look->game->rounds + 1);
         if (regrets[a] == NULL)
             return error_no_memory(err);
-        TRY(slots_enter(look->app->compute, look->app, look->caller, err));
+        TRY(slots_enter(look->app, look->caller, price_action(look), err));
         enum status status = game_regret(look->live->game, a, look->caller->arena, regrets[a], &known, err);
-        slots_leave(look->app->compute, look->caller, "r2-b2");
+        slots_leave(look->app, look->caller, "r2-b2");
         TRY(status);
         if (!known)
             regrets[a] = NULL;
@@ -426,7 +447,8 @@ enum status games_rounds(struct app *app, struct caller *caller, const char *id,
     int64_t         after;
     TRY(games_find(app, caller, id, &game, err));
     TRY(page_after(page->cursor, &after, err));
-    TRY(session_lock(app, id, SESSION_ALONE, &look.live, err));
+    TRY(announce(&look, err));
+    TRY(session_lock(app, caller, id, SESSION_ALONE, &look.live, err));
     enum status status = list_rounds(&look, after, page_limit(page->limit), out, err);
     session_unlock(app, look.live);
     return status;

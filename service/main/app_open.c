@@ -2,6 +2,7 @@
 #include "service/main/app_open.h"
 
 #include "service/app/app_transact.h"
+#include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/app/study_cache.h"
 #include "service/base/clock.h"
@@ -58,7 +59,7 @@ static enum status open_store(struct app *app, struct error *err)
     char                    boot[sizeof app->steady.boot];
     const struct db_options db = {.folder = app->options.folder,
                                   .synchronous = app->options.synchronous,
-                                  .readers = READERS + APP_DRAWS + app->options.compute_slots,
+                                  .readers = READERS + app->options.compute_slots,
                                   .log = log_store};
     TRY(db_open(&db, &app->db, err));
     const struct db_schema *schema = db_schema(app->db);
@@ -90,12 +91,11 @@ enum status app_open(const struct app_options *options, struct app **out, struct
     app->studies = study_cache_new();
     app->specs = spec_cache_new();
     app->operations = operations_new();
-    app->compute = slots_new(options->compute_slots);
-    app->plans = slots_new(options->compute_slots);
-    app->draws = slots_new(APP_DRAWS);
+    app->slots = slots_new(options->compute_slots);
+    app->price_unit = price_measure();
     enum status status = STATUS_OK;
     if (app->sessions == NULL || app->tokens == NULL || app->studies == NULL || app->specs == NULL ||
-        app->compute == NULL || app->plans == NULL || app->draws == NULL || app->operations == NULL)
+        app->slots == NULL || app->operations == NULL)
         status = error_no_memory(err);
     if (status == STATUS_OK)
         status = open_store(app, err);
@@ -119,8 +119,6 @@ void app_close(struct app *app)
     token_cache_free(app->tokens);
     study_cache_free(app->studies);
     spec_cache_free(app->specs);
-    slots_free(app->compute);
-    slots_free(app->plans);
-    slots_free(app->draws);
+    slots_free(app->slots);
     free(app);
 }

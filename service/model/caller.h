@@ -30,10 +30,20 @@ struct idempotency {
     struct kept_reply first; /* the first answer, in the arena */
 };
 
-/* What a request took of the slots that computing needs. */
+/* A computation of a request, as service/app/slots.c keeps it; all zero when there is none. */
+struct stint {
+    struct slots_owner *owner;
+    double              price_ms; /* of this part */
+    int                 place;
+    int64_t             looked_us, began_us, used_us, charged_us;
+};
+
+/* What a request took of the slots that computing needs, and what it was expected to take. */
 struct spent {
-    int64_t entered_us; /* on the monotonic clock: when it got the slot that it has, or had last */
-    int64_t waited_us, computed_us;
+    struct stint stint;
+    double       price_ms; /* of all parts; 0: it was not announced */
+    int64_t      since_us; /* when it came first */
+    int64_t      waited_us, computed_us;
 };
 
 /* Local: the Unix socket of the same user, or the command line; acts as admin. */
@@ -49,6 +59,7 @@ struct caller {
     int64_t     until_ms; /* on the monotonic clock: when what computes for it gives up; 0: never */
     bool (*has_left)(void *arg); /* nobody waits for the answer any more; NULL: somebody does */
     void        *left_arg;
+    bool         may_defer, is_deferred; /* in, out: see slots_announce */
     struct spent spent;
     char         space_of[24];   /* the study whose space this request was read with, or "" */
     int64_t      space_revision; /* of it */

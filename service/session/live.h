@@ -16,6 +16,7 @@ struct live {
     int64_t         corrected;      /* the last line that corrected or retracted a result */
     int64_t         told;           /* trials up to this number were told as suggested */
     int64_t         observations;
+    int64_t         asked_at;     /* the observations that there were when a proposal was made last; -1: none was */
     struct arena    curves_arena; /* studies with stopping: what was measured of running trials */
     struct curves   curves;
     int64_t         round, sent; /* agents of federations: the last broadcast it was told, the last round sent for */

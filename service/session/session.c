@@ -4,6 +4,7 @@
 #include "service/session/session.h"
 
 #include "engine/game/game.h"
+#include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/base/text.h"
 #include "service/candidates/candidates.h"
@@ -25,9 +26,10 @@ struct entry {
     pthread_rwlock_t lock;
     size_t           users, bytes; /* under the cache's mutex */
     uint64_t         used_at;
-    bool             is_dropped;  /* not in the table any more; freed by its last user */
-    size_t           plans;       /* users that plan, or wait for it; under the cache's mutex */
-    bool             is_planning; /* the one who has the lock; under the lock */
+    bool             is_dropped;                /* not in the table any more; freed by its last user */
+    size_t           plans;                     /* users that plan, or wait for it; under the cache's mutex */
+    bool             is_planning;               /* the one who has the lock; under the lock */
+    int64_t          known_seq, known_asked_at; /* of the live one, when its last user left; under the cache's mutex */
     struct entry    *next;
 };
 struct session_cache {
@@ -76,6 +78,7 @@ static struct entry *entry_new(struct app *app, const char *study)
     if (entry == NULL)
         return NULL;
     snprintf(entry->live.study, sizeof entry->live.study, "%s", study);
+    entry->known_asked_at = entry->live.asked_at = -1;
     arena_init(&entry->live.arena, app->options.session_bytes);
     pthread_rwlockattr_t attributes; // whoever asks the model is not kept waiting by a stream of reports
     pthread_rwlockattr_init(&attributes);
@@ -102,7 +105,27 @@ static struct entry *entry_find(struct app *app, const char *study)
     return entry;
 }
 
-enum status session_lock(struct app *app, const char *study, enum session_use use, struct live **out, struct error *err)
+/* Who has a thread that others need does not wait here for what may take long. */
+static bool lock_entry(struct entry *entry, enum session_use use, const struct caller *caller)
+{
+    if (use == SESSION_SHARED)
+        return pthread_rwlock_rdlock(&entry->lock) == 0;
+    return caller->may_defer ? pthread_rwlock_trywrlock(&entry->lock) == 0 : pthread_rwlock_wrlock(&entry->lock) == 0;
+}
+
+/* Without having had the lock. */
+static void leave(struct session_cache *cache, struct entry *entry, bool plans)
+{
+    pthread_mutex_lock(&cache->mutex);
+    entry->plans -= plans;
+    bool is_last = --entry->users == 0 && entry->is_dropped;
+    pthread_mutex_unlock(&cache->mutex);
+    if (is_last)
+        entry_free(entry);
+}
+
+enum status session_lock(struct app *app, struct caller *caller, const char *study, enum session_use use,
+                         struct live **out, struct error *err)
 {
     struct session_cache *cache = app->sessions;
     pthread_mutex_lock(&cache->mutex);
@@ -118,14 +141,31 @@ enum status session_lock(struct app *app, const char *study, enum session_use us
         return error_no_memory(err);
     if (!may)
         return error_set(err, STATUS_BUSY, "planning", "", "a plan for this study is being made: ask again");
-    if (use == SESSION_SHARED)
-        pthread_rwlock_rdlock(&entry->lock);
-    else
-        pthread_rwlock_wrlock(&entry->lock);
+    if (!lock_entry(entry, use, caller)) {
+        leave(cache, entry, plans);
+        return slots_defer(caller, err);
+    }
     if (plans)
         entry->is_planning = true;
     *out = &entry->live;
     return STATUS_OK;
+}
+
+struct price_model session_price(struct app *app, const struct study *study)
+{
+    struct session_cache *cache = app->sessions;
+    struct price_model    model = price_model_of(study);
+    int64_t               seq = 0, asked_at = -1;
+    pthread_mutex_lock(&cache->mutex);
+    for (const struct entry *entry = *bucket_of(cache, study->id); entry != NULL; entry = entry->next)
+        if (strcmp(entry->live.study, study->id) == 0) {
+            seq = entry->known_seq;
+            asked_at = entry->known_asked_at;
+        }
+    pthread_mutex_unlock(&cache->mutex);
+    model.news = (double)(study->revision - seq);
+    model.has_fit = price_has_fit(model.values, asked_at);
+    return model;
 }
 
 /* cache->mutex is held.  The last user of the entry frees it. */
@@ -173,6 +213,8 @@ void session_unlock(struct app *app, struct live *live)
     pthread_rwlock_unlock(&entry->lock);
     entry->users--;
     entry->used_at = ++cache->clock;
+    entry->known_seq = live->seq;
+    entry->known_asked_at = live->asked_at;
     bool is_last = entry->is_dropped && entry->users == 0;
     if (!entry->is_dropped) {
         cache->bytes += bytes - entry->bytes;
@@ -200,6 +242,7 @@ void session_forget(struct live *live)
     arena_fini(&live->curves_arena);
     live->space_revision = 0;
     live->seq = live->revision = live->corrected = live->told = live->observations = live->round = live->sent = 0;
+    live->asked_at = -1;
 }
 
 void session_drop(struct app *app, const char *study)
@@ -334,6 +377,7 @@ static enum status tell_row(struct db_conn *conn, struct live *live, const struc
         event.note = is_of_space ? row->note.bytes : NULL;
         event.note_bytes = is_of_space ? row->note.length : 0;
         live->told = (int64_t)event.trial;
+        live->asked_at = row->note.length > 0 ? live->observations : live->asked_at;
     } else if (event.kind == EVENT_OBSERVED) {
         event.value = spec_sign(&live->spec) * row->value;
         event.values = spec_event_values(&live->spec, row->outcome.bytes, values);
@@ -470,13 +514,15 @@ static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
     return STATUS_OK;
 }
 
-enum status session_catch_up(struct app *app, struct caller *caller, struct slots *slots, struct live *live,
+enum status session_catch_up(struct app *app, struct caller *caller, const struct study *study, struct live *live,
                              struct error *err)
 {
-    struct catch_up work = {.app = app, .caller = caller, .live = live};
-    TRY(slots_enter(slots, app, caller, err));
+    struct catch_up    work = {.app = app, .caller = caller, .live = live};
+    struct price_model model = price_model_of(study);
+    model.news = (double)(study->revision - live->seq);
+    TRY(slots_enter(app, caller, price_tell(app, &model), err));
     enum status status = db_read(app->db, catch_up, &work, err);
-    slots_leave(slots, caller, live->spec.policy->name);
+    slots_leave(app, caller, study->spec.policy->name);
     if (status != STATUS_OK)
         session_forget(live);
     return status;

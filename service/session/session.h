@@ -5,6 +5,7 @@
 #define GNOMON_SERVICE_SESSION_SESSION_H
 
 #include "service/app/app.h"
+#include "service/app/price.h"
 #include "service/session/live.h"
 
 struct session_cache *session_cache_new(void);
@@ -12,15 +13,19 @@ void                  session_cache_free(struct session_cache *cache);
 
 /* The study's entry, locked; SESSION_SHARED: only the lock, the model is not to be touched.  NO_MEMORY.
  * SESSION_PLAN is for what may take minutes: whoever comes meanwhile gets BUSY "planning" instead of waiting;
- * SESSION_QUEUE is the same for those that can wait for the end of another plan. */
+ * SESSION_QUEUE is the same for those that can wait for the end of another plan.  BUSY "deferred" as slots_announce
+ * instead of waiting, but for SESSION_SHARED. */
 enum session_use { SESSION_SHARED, SESSION_ALONE, SESSION_PLAN, SESSION_QUEUE };
-MUST_CHECK enum status session_lock(struct app *app, const char *study, enum session_use use, struct live **out,
-                                    struct error *err);
+MUST_CHECK enum status session_lock(struct app *app, struct caller *caller, const char *study, enum session_use use,
+                                    struct live **out, struct error *err);
 /* Unlocks; the oldest entries over the limit go. */
 void session_unlock(struct app *app, struct live *live);
-/* Opens what is missing and tells the session every event of the log that it does not know yet, in one of the slots. */
-MUST_CHECK enum status session_catch_up(struct app *app, struct caller *caller, struct slots *slots, struct live *live,
-                                        struct error *err);
+/* The price of its model, as far as can be known without the lock. */
+struct price_model session_price(struct app *app, const struct study *study);
+/* Opens what is missing and tells the session every event of the log that it does not know yet, in a slot.  study: as it
+ * was a moment ago, for the price. */
+MUST_CHECK enum status session_catch_up(struct app *app, struct caller *caller, const struct study *study,
+                                        struct live *live, struct error *err);
 /* Forgets the model: it was told something that the log does not say. */
 void session_forget(struct live *live);
 /* Of a study that is gone; who still uses its model finds out when it writes. */

@@ -222,8 +222,8 @@ static enum status measure_rows(struct work *work, struct error *err)
     struct live   *live;
     if (work->out->study.spec.is_private || work->out->observations == 0)
         return STATUS_OK;
-    TRY(session_lock(app, work->task.id, SESSION_ALONE, &live, err));
-    enum status status = session_catch_up(app, caller, app->compute, live, err);
+    TRY(session_lock(app, caller, work->task.id, SESSION_ALONE, &live, err));
+    enum status status = session_catch_up(app, caller, &work->out->study, live, err);
     if (status == STATUS_OK)
         status = measure(work, &live->spec.space, err);
     session_unlock(app, live);

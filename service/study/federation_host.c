@@ -1,6 +1,7 @@
 /* See federation_host.h. */
 #include "service/study/federation_host.h"
 
+#include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/codec/codec_federation.h"
 #include "service/store/rows.h"
@@ -98,9 +99,10 @@ static enum status send_open(struct sync *sync, struct error *err)
         return STATUS_OK;
     if (vector == NULL)
         return error_no_memory(err);
-    TRY(slots_enter(sync->app->compute, sync->app, sync->caller, err));
+    const struct price_model model = {.spec = &live->spec, .values = (double)live->observations};
+    TRY(slots_enter(sync->app, sync->caller, price_message(sync->app, &model), err));
     enum status status = live->spec.policy->message(live->session, (uint64_t)round, vector, err);
-    slots_leave(sync->app->compute, sync->caller, live->spec.policy->name);
+    slots_leave(sync->app, sync->caller, live->spec.policy->name);
     sync->message = (struct federation_message){.round = round,
                                                 .seat = live->spec.seat,
                                                 .features_sha256 = sync->federation.features_sha256,
@@ -144,7 +146,8 @@ static enum status find_seat(struct db_conn *conn, void *arg, struct error *err)
     return STATUS_OK;
 }
 
-enum status federation_host_sync(struct app *app, struct caller *caller, struct live *live, struct error *err)
+enum status federation_host_sync(struct app *app, struct caller *caller, const struct study *study, struct live *live,
+                                 struct error *err)
 {
     const struct spec *spec = &live->spec;
     struct caller      own = {.token_id = "federation", .scope = SCOPE_ADMIN, .arena = caller->arena};
@@ -167,5 +170,5 @@ enum status federation_host_sync(struct app *app, struct caller *caller, struct 
     if (sync->federation.round - 1 <= live->round)
         return STATUS_OK;
     TRY(db_transact(app->db, log_received, sync, err));
-    return session_catch_up(app, caller, app->compute, live, err);
+    return session_catch_up(app, caller, study, live, err);
 }

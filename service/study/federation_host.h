@@ -17,7 +17,7 @@ MUST_CHECK enum status federation_host(struct db_conn *conn, struct task *task, 
 
 /* Before a proposal, with the session locked and caught up: sends for the open round, once, and takes the newest
  * broadcast into the study's log.  Waits for nobody.  A federation that is over or gone is no error. */
-MUST_CHECK enum status federation_host_sync(struct app *app, struct caller *caller, struct live *live,
-                                            struct error *err);
+MUST_CHECK enum status federation_host_sync(struct app *app, struct caller *caller, const struct study *study,
+                                            struct live *live, struct error *err);
 
 #endif

@@ -141,7 +141,7 @@ enum status study_grow(struct app *app, struct caller *caller, const char *study
 {
     struct work  work = {.task = task_of(app, caller, study), .growth = growth, .out = out};
     struct live *live;
-    TRY(session_lock(app, study, SESSION_ALONE, &live, err));
+    TRY(session_lock(app, caller, study, SESSION_ALONE, &live, err));
     enum status status = task_write(&work.task, grow, err);
     if (status == STATUS_OK && !caller->idempotency.replayed)
         caller->space_revision = out->space_revision;

@@ -1,6 +1,7 @@
 /* Predictions, importances, slices and residuals: each takes the study's session alone. */
 #include "service/study/insight.h"
 
+#include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/codec/codec_trial.h"
 #include "service/store/rows.h"
@@ -20,9 +21,11 @@ struct work {
     struct caller *caller;
     struct live   *live;
     enum status (*run)(struct work *work, struct error *err); /* under the session's lock, in a slot */
-    void         *out;
-    size_t        metric;
-    enum quantity quantity;
+    void               *out;
+    size_t              metric;
+    enum quantity       quantity;
+    const struct study *study;
+    double              price_ms;
 };
 const char *const insight_quantity_names[] = {"value", "feasibility", NULL};
 
@@ -30,32 +33,47 @@ static enum status run_residuals(struct work *work, struct error *err);
 
 static enum status run_locked(struct work *work, struct error *err)
 {
-    TRY(session_catch_up(work->app, work->caller, work->app->compute, work->live, err));
+    TRY(session_catch_up(work->app, work->caller, work->study, work->live, err));
     const struct policy *policy = work->live->spec.policy;
     const struct graph  *graph = work->live->spec.space.graph; // may have prior observations
     if (policy->predict == NULL || (policy->residuals == NULL && work->run == run_residuals))
         return error_set(err, STATUS_CONFLICT, "no_model", "", "the algorithm %s has no model", policy->name);
     if (work->live->observations == 0 && (graph == NULL || graph->prior_len == 0))
         return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
-    TRY(slots_enter(work->app->compute, work->app, work->caller, err));
+    TRY(slots_enter(work->app, work->caller, work->price_ms, err));
     if (policy->show != NULL)
         (void)policy->show(work->live->session, work->metric);
     enum status status = work->run(work, err);
     if (policy->show != NULL)
         (void)policy->show(work->live->session, work->live->spec.first);
-    slots_leave(work->app->compute, work->caller, policy->name);
+    slots_leave(work->app, work->caller, policy->name);
     return status;
 }
 
-static enum status run(struct work *work, const char *id, struct error *err)
+static enum status run(struct work *work, const struct study *study, double price_ms, struct error *err)
 {
-    TRY(session_lock(work->app, id, SESSION_ALONE, &work->live, err));
+    work->study = study;
+    work->price_ms = price_ms;
+    TRY(slots_announce(work->caller, price_ms, err));
+    TRY(session_lock(work->app, work->caller, study->id, SESSION_ALONE, &work->live, err));
     enum status status = run_locked(work, err);
     session_unlock(work->app, work->live);
     return status;
 }
 
 /* ---- what is asked of the model ---- */
+
+/* How many models say whether a trial is feasible, or 1. */
+static double models_asked(const struct work *work, const struct study *study)
+{
+    return work->quantity == QUANTITY_FEASIBILITY ? (double)study->spec.metrics_len : 1;
+}
+
+static double price_points(const struct work *work, const struct study *study, double points)
+{
+    const struct price_model model = session_price(work->app, study);
+    return models_asked(work, study) * price_predict(work->app, &model, points);
+}
 
 static double probability(double mean, double sd)
 {
@@ -85,7 +103,7 @@ static enum status feasibility(struct work *work, const struct prediction *wante
     for (size_t k = 0; k <= spec->metrics_len && policy->show != NULL; k++) {
         if ((k < spec->metrics_len && spec->kinds[k] == METRIC_OBJECTIVE) || !policy->show(work->live->session, k))
             continue;
-        TRY(app_go_on(work->app, work->caller, err));
+        TRY(slots_go_on(work->app, work->caller, err));
         TRY(policy->predict(work->live->session, &part, err));
         for (size_t i = 0; i < wanted->m; i++)
             wanted->mean[i] *= probability(part.mean[i], part.sd[i]);
@@ -166,7 +184,7 @@ enum status insight_predict(struct app *app, struct caller *caller, const char *
     out->feasible = is_constraint ? ARENA_NEW(caller->arena, double, request->len) : NULL;
     if (out->mean == NULL || out->sd == NULL || out->sd_observed == NULL || (is_constraint && out->feasible == NULL))
         return error_no_memory(err);
-    return run(&work, id, err);
+    return run(&work, &study, price_points(&work, &study, (double)request->len), err);
 }
 
 static enum status check_parameters(const struct study *study, struct error *err)
@@ -193,7 +211,7 @@ static enum status values_at(void *arg, const double *V, size_t m, double *out, 
         space_quantile(&space, V + i * space.params_len, points + i * space.params_len);
     for (size_t from = 0; from < m; from += PIECE) {
         size_t len = m - from < PIECE ? m - from : PIECE;
-        TRY(app_go_on(work->app, work->caller, err));
+        TRY(slots_go_on(work->app, work->caller, err));
         TRY(posterior(
             work, &(struct prediction){.points = points + from * space.params_len, .m = len, .mean = out + from}, err));
     }
@@ -230,6 +248,17 @@ static enum status run_importances(struct work *work, struct error *err)
     return STATUS_OK;
 }
 
+static double price_samples(const struct work *work, const struct study *study)
+{
+    const struct price_model model = session_price(work->app, study);
+    size_t                   dims = study->spec.space.params_len;
+    bool                     is_feasibility = work->quantity == QUANTITY_FEASIBILITY;
+    int64_t                  n = (int64_t)model.values;
+    double                   samples = (double)samples_for(dims, is_feasibility ? n * (n / 16 + 1) : n);
+    double                   points = SENSITIVITY_REPLICATES * ((double)dims + 2) * samples;
+    return is_feasibility ? price_points(work, study, points) : price_means(work->app, &model, points);
+}
+
 enum status insight_importances(struct app *app, struct caller *caller, const char *id, const char *metric,
                                 struct importances *out, struct error *err)
 {
@@ -240,7 +269,7 @@ enum status insight_importances(struct app *app, struct caller *caller, const ch
     if (out->study.spec.space.params_len > INSIGHT_PARAMS_MAX)
         return error_set(err, STATUS_CONFLICT, "too_many_parameters", "", "importances are for up to %d parameters",
                          INSIGHT_PARAMS_MAX);
-    return run(&work, id, err);
+    return run(&work, &out->study, price_samples(&work, &out->study), err);
 }
 
 /* ---- slices ---- */
@@ -413,7 +442,7 @@ enum status insight_slice(struct app *app, struct caller *caller, const char *id
     TRY(choose_trial(&work, id, request->trial, out, err));
     TRY(trial_find(app, caller, id, out->trial, &trial, err));
     out->point = trial.point;
-    return run(&work, id, err);
+    return run(&work, &out->study, price_points(&work, &out->study, (double)(out->len[0] * out->len[1])), err);
 }
 
 /* ---- residuals ---- */
@@ -462,5 +491,6 @@ enum status insight_residuals(struct app *app, struct caller *caller, const char
     *out = (struct residuals){0};
     TRY(study_find(app, caller, id, &out->study, err));
     TRY(spec_find_modelled(&out->study.spec, metric, &work.metric, err));
-    return run(&work, id, err);
+    const struct price_model model = session_price(app, &out->study);
+    return run(&work, &out->study, price_residuals(app, &model), err);
 }

@@ -393,7 +393,7 @@ static enum status transact(struct batch *batch, bool creates, struct error *err
 {
     struct live *live = NULL;
     if (creates)
-        TRY(session_lock(batch->task.app, batch->task.id, SESSION_SHARED, &live, err));
+        TRY(session_lock(batch->task.app, batch->task.caller, batch->task.id, SESSION_SHARED, &live, err));
     enum status status = task_write(&batch->task, observe, err);
     if (creates)
         session_unlock(batch->task.app, live);

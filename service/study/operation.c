@@ -51,10 +51,7 @@ struct operations {
     bool            is_stopping;
 };
 
-static const struct workers_lane only_lane = {.at_once = OPERATIONS_AT_ONCE,
-                                              .each_at_once = OPERATIONS_AT_ONCE,
-                                              .waiting = OPERATIONS_WAITING_MAX,
-                                              .each_waiting = OPERATIONS_WAITING_MAX};
+static const struct workers_lane only_lane = {.at_once = OPERATIONS_AT_ONCE, .waiting = OPERATIONS_WAITING_MAX};
 
 struct operations *operations_new(void)
 {
@@ -236,12 +233,13 @@ static enum status submit(struct app *app, struct job *job, bool will_wait, stru
     if (operations->is_stopping)
         status = error_set(err, STATUS_BUSY, "draining", "", "the service is stopping");
     if (status == STATUS_OK && operations->workers == NULL)
-        status = workers_start(OPERATIONS_AT_ONCE, &only_lane, 1, &operations->workers, err);
+        status = workers_start(OPERATIONS_AT_ONCE, &only_lane, 1, WORKERS_LONG_NICE, &operations->workers, err);
     job->users += will_wait;
     job->next = operations->jobs;
+    struct workers_job own = {.run = run, .arg = job};
+    memcpy(own.owner, job->caller.token_id, sizeof own.owner);
     if (status == STATUS_OK)
-        status = workers_submit(operations->workers,
-                                &(struct workers_job){.run = run, .arg = job, .lane = 0, .owner = ""}, err);
+        status = workers_submit(operations->workers, &own, err);
     if (status == STATUS_OK) {
         operations->jobs = job;
     } else {

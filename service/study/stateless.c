@@ -1,4 +1,5 @@
 /* POST /v1/suggest: a session that lives for one request.  Nothing is stored. */
+#include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/codec/codec.h"
 #include "service/codec/codec_trial.h"
@@ -56,7 +57,6 @@ struct work {
     struct caller                  *caller;
     const struct stateless_request *request;
     struct session                 *session;
-    struct slots                   *slots;
     bool                            is_over;
 };
 
@@ -64,7 +64,7 @@ static bool is_over(void *arg)
 {
     struct work *work = arg;
     struct error why;
-    work->is_over = work->is_over || app_go_on(work->app, work->caller, &why) != STATUS_OK;
+    work->is_over = work->is_over || slots_go_on(work->app, work->caller, &why) != STATUS_OK;
     return work->is_over;
 }
 
@@ -110,22 +110,36 @@ static enum status open_and_tell(struct work *work, const struct problem *proble
     return tell_all(work->request, work->session, number, err);
 }
 
+/* Before the proposal of that number. */
+static struct price_model model_of(const struct work *work, uint64_t number)
+{
+    const struct stateless_request *request = work->request;
+    return (struct price_model){.spec = &request->spec,
+                                .values = (double)request->observations_len,
+                                .pending = (double)(number - 1 - request->observations_len),
+                                .has_fit = number == request->observations_len + request->pending_len + 1};
+}
+
 static enum status ask_in_turn(struct work *work, uint64_t number, struct trial *out, struct error *err)
 {
-    TRY(slots_enter(work->slots, work->app, work->caller, err));
+    const struct price_model model = model_of(work, number);
+    TRY(slots_enter(work->app, work->caller, price_ask(work->app, &model), err));
     enum status status = ask_one(work, number, out, err);
-    slots_leave(work->slots, work->caller, work->request->spec.policy->name);
+    price_learn(work->app, &model, slots_leave(work->app, work->caller, work->request->spec.policy->name));
     return is_over(work) ? app_go_on(work->app, work->caller, err) : status;
 }
 
 /* As propose() in suggest.c: a slot for each, and fewer than were asked for when the time or the space is at its end. */
 static enum status run(struct work *work, const struct problem *problem, struct trial_page *out, struct error *err)
 {
-    uint64_t number = 0;
-    TRY(slots_enter(work->slots, work->app, work->caller, err));
+    uint64_t                        number = 0;
+    const struct stateless_request *request = work->request;
+    const struct price_model        model = model_of(work, 1 + request->observations_len + request->pending_len);
+    TRY(slots_announce(work->caller, price_batch(work->app, &model, request->count), err));
+    TRY(slots_enter(work->app, work->caller, price_tell(work->app, &model), err));
     enum status status = open_and_tell(work, problem, &number, err);
-    slots_leave(work->slots, work->caller, work->request->spec.policy->name);
-    while (status == STATUS_OK && (int64_t)out->len < work->request->count) {
+    slots_leave(work->app, work->caller, request->spec.policy->name);
+    while (status == STATUS_OK && (int64_t)out->len < request->count) {
         status = ask_in_turn(work, ++number, &out->trials[out->len], err);
         out->len += status == STATUS_OK;
     }
@@ -158,7 +172,7 @@ enum status trial_suggest_stateless(struct app *app, struct caller *caller, cons
                                     .earlier = earlier.studies,
                                     .earlier_len = earlier.len};
     const struct policy *policy = request->spec.policy;
-    struct work          work = {.app = app, .caller = caller, .request = request, .slots = slots_of(app, policy)};
+    struct work          work = {.app = app, .caller = caller, .request = request};
     enum status          status = run(&work, &problem, out, err);
     policy->close(work.session);
     return status;

@@ -4,6 +4,7 @@
  * the policy is asked, the session's lock is held from the look at the log to the commit, so the trial number that keys
  * a proposal's randomness is the one it gets. */
 #include "service/app/app_transact.h"
+#include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/app/study_cache.h"
 #include "service/codec/codec_trial.h"
@@ -205,7 +206,7 @@ static bool is_late(void *arg)
 {
     struct plan *plan = arg;
     struct error why;
-    plan->is_cut = plan->is_cut || app_go_on(plan->task.app, plan->task.caller, &why) != STATUS_OK;
+    plan->is_cut = plan->is_cut || slots_go_on(plan->task.app, plan->task.caller, &why) != STATUS_OK;
     plan->is_late =
         plan->is_late || plan->is_cut || (plan->deadline_ms > 0 && plan->task.app->monotonic_ms() >= plan->deadline_ms);
     return plan->is_late;
@@ -261,6 +262,7 @@ static enum status keep_proposal(struct plan *plan, const struct proposal *propo
                                 .note = note,
                                 .note_bytes = proposal->note_bytes};
     plan->live->told = trial->number;
+    plan->live->asked_at = plan->live->observations;
     TRY(codec_diagnostics(spec, spec->first, diagnostics, plan->task.caller->arena, &trial->model.diagnostics, err));
     return spec->policy->tell(plan->live->session, &event, err);
 }
@@ -315,19 +317,33 @@ static enum status ask_one(struct plan *plan, struct proposal *proposal, struct 
     return keep_proposal(plan, proposal, now_ms() - start, &diagnostics, err);
 }
 
-/* In a slot, which is given back after each proposal: many of them keep nobody else waiting for longer than one.
- * An asynchronous suggest that plans ahead takes none: there are few of these at once, and they would keep it for
- * long. */
+/* What is modelled now: some of what was counted a moment ago may have ended. */
+static struct price_model model_of(const struct plan *plan)
+{
+    struct price_model model = price_model_of(&plan->task.study);
+    model.spec = &plan->live->spec;
+    model.values = (double)plan->live->observations;
+    model.pending += (double)plan->fresh_len;
+    model.has_fit = price_has_fit(model.values, plan->live->asked_at);
+    return model;
+}
+
+/* So many proposals. */
+static enum status announce(const struct plan *plan, int64_t count, struct error *err)
+{
+    struct app              *app = plan->task.app;
+    const struct price_model model = session_price(app, &plan->task.study);
+    return slots_announce(plan->task.caller, price_tell(app, &model) + price_batch(app, &model, count), err);
+}
+
+/* In a slot, which is given back after each proposal. */
 static enum status ask_in_turn(struct plan *plan, struct proposal *proposal, struct error *err)
 {
-    const struct policy *policy = plan->live->spec.policy;
-    struct app          *app = plan->task.app;
-    struct slots        *slots = slots_of(app, policy);
-    if (policy->plans_ahead && plan->request->watch != NULL)
-        return ask_one(plan, proposal, err);
-    TRY(slots_enter(slots, app, plan->task.caller, err));
+    struct app              *app = plan->task.app;
+    const struct price_model model = model_of(plan);
+    TRY(slots_enter(app, plan->task.caller, price_ask(app, &model), err));
     enum status status = ask_one(plan, proposal, err);
-    slots_leave(slots, plan->task.caller, policy->name);
+    price_learn(app, &model, slots_leave(app, plan->task.caller, plan->live->spec.policy->name));
     return status;
 }
 
@@ -568,11 +584,10 @@ static enum status suggest_locked(struct plan *plan, struct error *err)
     struct app *app = plan->task.app;
     plan->out->len = 0;
     TRY(db_read(app->db, look, plan, err)); // again: the lock may have been long in coming
-    bool only_draws = plan->task.study.spec.policy->only_draws;
-    TRY(session_catch_up(app, plan->task.caller, only_draws ? app->draws : app->compute, plan->live, err));
+    TRY(session_catch_up(app, plan->task.caller, &plan->task.study, plan->live, err));
     int64_t count = wanted(plan);
     if (count > 0 && plan->live->spec.federation != NULL)
-        TRY(federation_host_sync(app, plan->task.caller, plan->live, err));
+        TRY(federation_host_sync(app, plan->task.caller, &plan->task.study, plan->live, err));
     if (count > 0)
         TRY(propose(plan, count, err));
     return give(plan, err);
@@ -582,7 +597,7 @@ static enum status ask_model(struct plan *plan, struct error *err)
 {
     bool             plans = plan->task.study.spec.policy->plans_ahead, is_behind = plan->request->watch != NULL;
     enum session_use use = !plans ? SESSION_ALONE : is_behind ? SESSION_QUEUE : SESSION_PLAN;
-    TRY(session_lock(plan->task.app, plan->task.id, use, &plan->live, err));
+    TRY(session_lock(plan->task.app, plan->task.caller, plan->task.id, use, &plan->live, err));
     enum status status = suggest_locked(plan, err);
     bool        is_logged = status == STATUS_OK && !plan->task.caller->idempotency.replayed &&
                      plan->task.study.trials_total == plan->live->told;
@@ -629,6 +644,8 @@ static enum status begin(struct plan *plan, struct error *err)
 static enum status obtain(struct plan *plan, struct error *err)
 {
     set_deadlines(plan);
+    if (wanted(plan) > 0)
+        TRY(announce(plan, wanted(plan), err));
     enum status status = wanted(plan) > 0 ? STATUS_BUSY : give(plan, err);
     return status == STATUS_BUSY && !plan->is_over ? ask_model(plan, err) : status;
 }
@@ -691,10 +708,9 @@ static enum status queue_locked(struct plan *plan, struct error *err)
     struct app      *app = plan->task.app;
     struct proposal *proposal;
     TRY(db_read(app->db, look_at_queue, plan, err));
-    bool only_draws = plan->task.study.spec.policy->only_draws;
-    TRY(session_catch_up(app, plan->task.caller, only_draws ? app->draws : app->compute, plan->live, err));
+    TRY(session_catch_up(app, plan->task.caller, &plan->task.study, plan->live, err));
     if (plan->live->spec.federation != NULL)
-        TRY(federation_host_sync(app, plan->task.caller, plan->live, err));
+        TRY(federation_host_sync(app, plan->task.caller, &plan->task.study, plan->live, err));
     TRY(make_room(plan, (int64_t)plan->part->len, &proposal, err));
     while (plan->fresh_len < plan->part->len && !plan->is_cut)
         TRY(ask_in_turn(plan, proposal, err));
@@ -712,7 +728,9 @@ enum status trial_queue_part(struct app *app, struct caller *caller, const char 
     TRY(app_replay(app, caller, err));
     if (caller->idempotency.replayed)
         return STATUS_OK;
-    TRY(session_lock(app, id, SESSION_ALONE, &plan.live, err));
+    TRY(db_read(app->db, look_at_queue, &plan, err));
+    TRY(announce(&plan, (int64_t)part->len, err));
+    TRY(session_lock(app, caller, id, SESSION_ALONE, &plan.live, err));
     enum status status = queue_locked(&plan, err);
     if (plan.fresh_len > 0 && (status != STATUS_OK || caller->idempotency.replayed))
         session_forget(plan.live);

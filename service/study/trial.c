@@ -312,8 +312,8 @@ enum status trial_queue(struct app *app, struct caller *caller, const char *id, 
     struct work  work = {.task = task_of(app, caller, id), .request = request, .page = out};
     struct live *live;
     *out = (struct trial_page){0};
-    TRY(study_find(app, caller, id, &work.task.study, err)); // no entry of the cache for what is not there
-    TRY(session_lock(app, id, SESSION_SHARED, &live, err));  // it creates trials: see session.h
+    TRY(study_find(app, caller, id, &work.task.study, err));        // no entry of the cache for what is not there
+    TRY(session_lock(app, caller, id, SESSION_SHARED, &live, err)); // it creates trials: see session.h
     enum status status = task_write(&work.task, queue, err);
     session_unlock(app, live);
     return status;

@@ -1,6 +1,7 @@
 /* See trial_best.h. */
 #include "service/study/trial_best.h"
 
+#include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/session/session.h"
 #include "service/store/rows.h"
@@ -82,7 +83,7 @@ static enum status choose(struct work *work, struct error *err)
     TRY(find_places(work, &at, err));
     for (size_t from = 0; from < work->len; from += PIECE) {
         size_t m = work->len - from < PIECE ? work->len - from : PIECE;
-        TRY(app_go_on(work->app, work->caller, err));
+        TRY(slots_go_on(work->app, work->caller, err));
         TRY(predict(work,
                     &(struct prediction){.points = at.points == NULL ? NULL : at.points + from * len,
                                          .rows = at.rows == NULL ? NULL : at.rows + from,
@@ -112,19 +113,22 @@ static enum status choose(struct work *work, struct error *err)
     return STATUS_OK;
 }
 
-static enum status choose_in_slot(struct work *work, struct error *err)
+static enum status choose_in_slot(struct work *work, double price_ms, struct error *err)
 {
-    TRY(session_catch_up(work->app, work->caller, work->app->compute, work->live, err));
-    TRY(slots_enter(work->app->compute, work->app, work->caller, err));
+    TRY(session_catch_up(work->app, work->caller, &work->out->study, work->live, err));
+    TRY(slots_enter(work->app, work->caller, price_ms, err));
     enum status status = choose(work, err);
-    slots_leave(work->app->compute, work->caller, work->live->spec.policy->name);
+    slots_leave(work->app, work->caller, work->live->spec.policy->name);
     return status;
 }
 
 static enum status ask_model(struct work *work, struct error *err)
 {
-    TRY(session_lock(work->app, work->id, SESSION_ALONE, &work->live, err));
-    enum status status = choose_in_slot(work, err);
+    const struct price_model model = session_price(work->app, &work->out->study);
+    double                   price_ms = price_predict(work->app, &model, (double)work->len);
+    TRY(slots_announce(work->caller, price_ms, err));
+    TRY(session_lock(work->app, work->caller, work->id, SESSION_ALONE, &work->live, err));
+    enum status status = choose_in_slot(work, price_ms, err);
     session_unlock(work->app, work->live);
     return status;
 }

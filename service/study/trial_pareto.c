@@ -1,9 +1,11 @@
 /* The Pareto set of a study. */
 #include "engine/acquisition/pareto.h"
 
+#include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/store/rows.h"
 #include "service/store/spec_cache.h"
+#include "service/study/study.h"
 #include "service/study/trial_pareto.h"
 
 #include <math.h>
@@ -97,8 +99,12 @@ enum status trial_pareto(struct app *app, struct caller *caller, const char *id,
 {
     struct work work = {.task = task_of(app, caller, id), .out = out};
     *out = (struct pareto_reply){.hypervolume = NAN};
-    TRY(slots_enter(app->compute, app, caller, err));
+    TRY(study_find(app, caller, id, &out->study, err));
+    const struct price_model model = price_model_of(&out->study);
+    double                   price_ms = price_pareto(app, model.values, out->study.spec.objectives);
+    TRY(slots_announce(caller, price_ms, err));
+    TRY(slots_enter(app, caller, price_ms, err));
     enum status status = find_front(&work, err);
-    slots_leave(app->compute, caller, NULL);
+    slots_leave(app, caller, NULL);
     return status;
 }

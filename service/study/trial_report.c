@@ -3,6 +3,7 @@
  * that the trial has not changed since, or all of it is done again.  Nothing is told to the session here: the next
  * catch-up reads the measurement from the log. */
 #include "service/app/app_transact.h"
+#include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/app/study_cache.h"
 #include "service/base/text.h"
@@ -96,12 +97,13 @@ static enum status judge(struct report *work, struct error *err)
     const struct measurement measurement = {.trial = (uint64_t)work->request->held.number,
                                             .step = (size_t)work->request->step,
                                             .value = spec_sign(spec) * work->request->value};
-    TRY(slots_enter(work->task.app->compute, work->task.app, work->task.caller, err));
+    const struct price_model model = price_model_of(&work->task.study);
+    TRY(slots_enter(work->task.app, work->task.caller, price_judge(work->task.app, &model), err));
     enum status status = spec->stopping.kind == STOP_RULE_OWN
                              ? spec->policy->judge(work->live->session, &measurement, work->verdict, err)
                              : stop_rule_judge(&spec->stopping, &work->live->curves, &measurement, work->verdict,
                                                work->task.caller->arena, err);
-    slots_leave(work->task.app->compute, work->task.caller, spec->policy->name);
+    slots_leave(work->task.app, work->task.caller, spec->policy->name);
     *work->out = (struct report_reply){
         .stop = work->verdict->stop, .reason = work->verdict->reason, .next_step = (int64_t)work->verdict->next_step};
     return status;
@@ -174,7 +176,7 @@ static enum status answer_again(struct db_conn *conn, void *arg, struct error *e
 /* Under the session's lock. */
 static enum status report_once(struct report *work, struct error *err)
 {
-    TRY(session_catch_up(work->task.app, work->task.caller, work->task.app->compute, work->live, err));
+    TRY(session_catch_up(work->task.app, work->task.caller, &work->task.study, work->live, err));
     TRY(check_step(work->live, work->request, err));
     TRY(db_read(work->task.app->db, look, work, err));
     if (work->is_repeat)
@@ -197,7 +199,7 @@ enum status trial_report(struct app *app, struct caller *caller, const char *id,
     work.verdict = ARENA_NEW(caller->arena, struct verdict, 1);
     if (work.verdict == NULL)
         return error_no_memory(err);
-    TRY(session_lock(app, id, SESSION_ALONE, &work.live, err));
+    TRY(session_lock(app, caller, id, SESSION_ALONE, &work.live, err));
     enum status status = STATUS_BUSY;
     for (int i = 0; i < ATTEMPTS && status == STATUS_BUSY; i++)
         status = report_once(&work, err);

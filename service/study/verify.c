@@ -3,6 +3,7 @@
 #include "service/study/verify.h"
 
 #include "engine/stopping/stop_rule.h"
+#include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/session/session.h"
 #include "service/store/asked.h"
@@ -124,7 +125,7 @@ static bool is_late(void *arg)
 {
     struct work *work = arg;
     struct error why;
-    work->is_cut = work->is_cut || app_go_on(work->app, work->caller, &why) != STATUS_OK;
+    work->is_cut = work->is_cut || slots_go_on(work->app, work->caller, &why) != STATUS_OK;
     return work->is_cut;
 }
 
@@ -216,14 +217,18 @@ static enum status check_one(struct work *work, const struct row_made *row, stru
     return STATUS_OK;
 }
 
-/* In a slot, which is given back after each: many of them keep nobody else waiting for longer than one. */
+static double price_one(const struct work *work)
+{
+    const struct price_model model = price_model_of(&work->out->study);
+    return price_ask(work->app, &model);
+}
+
+/* In a slot, which is given back after each. */
 static enum status check_in_turn(struct work *work, struct error *err)
 {
-    const struct policy *policy = work->out->study.spec.policy;
-    struct slots        *slots = slots_of(work->app, policy);
-    TRY(slots_enter(slots, work->app, work->caller, err));
+    TRY(slots_enter(work->app, work->caller, price_one(work), err));
     enum status status = check_one(work, &work->row, err);
-    slots_leave(slots, work->caller, policy->name);
+    slots_leave(work->app, work->caller, work->out->study.spec.policy->name);
     return status;
 }
 
@@ -261,6 +266,16 @@ static enum status check_page(struct work *work, struct error *err)
     }
 }
 
+static enum status announce(const struct work *work, struct error *err)
+{
+    struct price_model model = price_model_of(&work->out->study);
+    double             longest_ms = 1000 * VERIFY_SECONDS;
+    int64_t            total = work->out->study.trials_total, count = total < work->limit ? total + 1 : work->limit;
+    model.news = (double)work->out->study.revision;
+    double price_ms = price_tell(work->app, &model) + price_batch(work->app, &model, count);
+    return slots_announce(work->caller, fmin(price_ms, longest_ms), err);
+}
+
 static enum status prepare(struct work *work, struct error *err)
 {
     struct arena *arena = work->caller->arena;
@@ -277,6 +292,7 @@ static enum status try_page(struct work *work, const char *cursor, struct error 
     *work->out = (struct verify_report){0};
     TRY(study_find(work->app, work->caller, work->id, &work->out->study, err));
     TRY(page_after(cursor, &work->after, err));
+    TRY(announce(work, err));
     TRY(prepare(work, err));
     enum status status = check_page(work, err);
     session_forget(work->live);

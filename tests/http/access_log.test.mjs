@@ -46,7 +46,7 @@ test('each request has a line', async () => {
     const { id } = await api.study({ algorithm: { name: 'gp' } });
     const got = await logged('GET', `/v1/studies/${id}`);
     assert.deepEqual({ ...got.line, time: 0, id: 0, ms: 0 }, { time: 0, level: 'info', event: 'request', id: 0, token: me.id, method: 'GET',
-        route: '/v1/studies/{study}', study: id, status: 200, ms: 0, compute_ms: 0, wait_ms: 0, bytes: Buffer.byteLength(got.reply.text) });
+        route: '/v1/studies/{study}', study: id, status: 200, ms: 0, compute_ms: 0, price_ms: 0, wait_ms: 0, bytes: Buffer.byteLength(got.reply.text) });
     assert.ok(Math.abs(Date.parse(got.line.time) - Date.now()) < 60000 && got.line.ms > 0);
     await api.post(`/v1/studies/${id}/observe`, { observations: Array.from({ length: 60 }, (_, i) => ({ point: { x: -3 + i / 10 }, value: Math.sin(i) })) });
     const suggested = (await logged('POST', `/v1/studies/${id}/suggest`, { json: {} })).line;
@@ -81,7 +81,7 @@ test('as logfmt by default; and off, but for what the server could not do', asyn
     const ask = (headers) => they.request('GET', '/v1/whoami', { headers });
     await ask({ 'x-request-id': 'as-logfmt' });
     for (let i = 0; i < 200 && !other.log.includes('as-logfmt'); i++) await sleep(10);
-    assert.match(other.log, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info request id=as-logfmt token=tok_\w+ method=GET route=\/v1\/whoami status=200 ms=\d+\.\d{3} compute_ms=0\.000 wait_ms=0\.000 bytes=\d+$/m);
+    assert.match(other.log, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info request id=as-logfmt token=tok_\w+ method=GET route=\/v1\/whoami status=200 ms=\d+\.\d{3} compute_ms=0\.000 price_ms=0\.000 wait_ms=0\.000 bytes=\d+$/m);
     await other.restart(['--access-log', 'off', '--compute-ms', '1', '--compute-slots', '1']);
     await ask({ 'x-request-id': 'unwanted' });
     const wide = { type: 'parameters', parameters: Array.from({ length: 8 }, (_, i) => ({ name: `x${i}`, type: 'double', min: -1, max: 1 })) };

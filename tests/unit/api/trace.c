@@ -85,20 +85,23 @@ static void test_lines(void)
                           .http = 200,
                           .total_us = 12385,
                           .computed_us = 7,
+                          .priced_us = 9500,
                           .waited_us = 1000,
                           .bytes = 2385};
-    check_line(&good, ACCESS_LOGFMT,
-               "2026-03-01T09:30:00.125Z info request id=" OWN " token=tok_abc method=GET route=/v1/studies/{study} "
-               "study=std_abcdefghijklmno2 status=200 ms=12.385 compute_ms=0.007 wait_ms=1.000 bytes=2385");
+    check_line(
+        &good, ACCESS_LOGFMT,
+        "2026-03-01T09:30:00.125Z info request id=" OWN " token=tok_abc method=GET route=/v1/studies/{study} "
+        "study=std_abcdefghijklmno2 status=200 ms=12.385 compute_ms=0.007 price_ms=9.500 wait_ms=1.000 bytes=2385");
     struct access bad = {
         .trace = &traced, .route = "none", .http = 500, .code = "store_error", .detail = "a \"b\" \\\n", .bytes = 1};
-    check_line(&bad, ACCESS_LOGFMT,
-               "2026-03-01T09:30:00.125Z error request id=run-7 trace=" TRACE " span=" OWN " route=none status=500 "
-               "ms=0.000 compute_ms=0.000 wait_ms=0.000 bytes=1 code=store_error detail=\"a \\\"b\\\" \\\\?\"");
+    check_line(
+        &bad, ACCESS_LOGFMT,
+        "2026-03-01T09:30:00.125Z error request id=run-7 trace=" TRACE " span=" OWN " route=none status=500 "
+        "ms=0.000 compute_ms=0.000 price_ms=0.000 wait_ms=0.000 bytes=1 code=store_error detail=\"a \\\"b\\\" \\\\?\"");
     check_line(&bad, ACCESS_JSON,
                "{\"time\":\"2026-03-01T09:30:00.125Z\",\"level\":\"error\",\"event\":\"request\",\"id\":\"run-7\","
                "\"trace\":\"" TRACE "\",\"span\":\"" OWN "\",\"route\":\"none\",\"status\":500,\"ms\":0.000,"
-               "\"compute_ms\":0.000,\"wait_ms\":0.000,\"bytes\":1,\"code\":\"store_error\","
+               "\"compute_ms\":0.000,\"price_ms\":0.000,\"wait_ms\":0.000,\"bytes\":1,\"code\":\"store_error\","
                "\"detail\":\"a \\\"b\\\" \\\\?\"}");
 }
 

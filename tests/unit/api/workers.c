@@ -28,7 +28,7 @@ static void hold(void *arg)
 static enum status submit(struct workers *workers, void (*run)(void *), void *arg, size_t lane, const char *owner,
                           struct error *err)
 {
-    struct workers_job job = {run, arg, lane, ""};
+    struct workers_job job = {.run = run, .arg = arg, .lane = lane};
     snprintf(job.owner, sizeof job.owner, "%s", owner);
     return workers_submit(workers, &job, err);
 }
@@ -46,58 +46,132 @@ static void test_all_run(void)
     struct error    err;
     int             accepted = 0;
     atomic_store(&ran, 0);
-    CU_ASSERT_EQUAL_FATAL(workers_start(7, &(struct workers_lane){7, 3, 13, 13}, 1, &workers, &err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(workers_start(7, &(struct workers_lane){7, 13, 0}, 1, 0, &workers, &err), STATUS_OK);
     while (accepted < 5000)
         accepted += submit(workers, count, NULL, 0, accepted % 3 == 0 ? "one" : "other", &err) == STATUS_OK;
     workers_stop(workers);
     CU_ASSERT_EQUAL(atomic_load(&ran), 5000);
 }
 
+/* One owner gets half of what there is, a second a third of the rest. */
 static void test_full(void)
+{
+    static const size_t shares[] = {7, 3, 2, 0};
+    struct workers     *workers = NULL;
+    struct error        err;
+    pthread_mutex_t     lock = PTHREAD_MUTEX_INITIALIZER;
+    int                 total = 0;
+    atomic_store(&ran, 0);
+    pthread_mutex_lock(&lock);
+    CU_ASSERT_EQUAL_FATAL(workers_start(2, &(struct workers_lane){2, 10, 0}, 1, 1, &workers, &err), STATUS_OK);
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        const char owner[] = {(char)('a' + i), '\0'};
+        size_t     accepted = 0;
+        while (accepted < 99 && submit(workers, hold, &lock, 0, owner, &err) == STATUS_OK)
+            accepted++;
+        CU_ASSERT_EQUAL(accepted, shares[i]);
+        CU_ASSERT_STRING_EQUAL(err.code, i < 2 ? "too_many_waiting" : "busy");
+        CU_ASSERT_EQUAL(err.retry_after_seconds, 1);
+        total += (int)accepted;
+    }
+    CU_ASSERT_TRUE(wait_until_waiting(workers, (size_t)total - 2));
+    pthread_mutex_unlock(&lock);
+    workers_stop(workers);
+    CU_ASSERT_EQUAL(atomic_load(&ran), total);
+    workers_stop(NULL);
+}
+
+static enum status submit_at(struct workers *workers, pthread_mutex_t *lock, double cost, const char *owner,
+                             struct error *err)
+{
+    struct workers_job job = {.run = hold, .arg = lock, .cost = cost};
+    snprintf(job.owner, sizeof job.owner, "%s", owner);
+    enum status would = workers_would_take(workers, &job, err);
+    return cost >= 0 && would == STATUS_OK ? workers_submit(workers, &job, err) : would;
+}
+
+/* What waits is bounded in what it costs, but nobody is refused his first. */
+static void test_costs(void)
 {
     struct workers *workers = NULL;
     struct error    err;
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    int             accepted = 0;
     atomic_store(&ran, 0);
     pthread_mutex_lock(&lock);
-    CU_ASSERT_EQUAL_FATAL(workers_start(2, &(struct workers_lane){2, 2, 3, 3}, 1, &workers, &err), STATUS_OK);
-    for (int i = 0; i < 100000 && accepted < 5; i++)
-        accepted += submit(workers, hold, &lock, 0, "one", &err) == STATUS_OK;
-    CU_ASSERT_EQUAL(accepted, 5);
-    CU_ASSERT_TRUE(wait_until_waiting(workers, 3));
-    CU_ASSERT_EQUAL(submit(workers, hold, &lock, 0, "one", &err), STATUS_BUSY);
-    CU_ASSERT_STRING_EQUAL(err.code, "busy");
+    CU_ASSERT_EQUAL_FATAL(workers_start(1, &(struct workers_lane){1, 99, 60000}, 1, 0, &workers, &err), STATUS_OK);
+    CU_ASSERT_EQUAL(submit_at(workers, &lock, 12000, "one", &err), STATUS_OK);
+    CU_ASSERT_EQUAL(submit_at(workers, &lock, 12000, "one", &err), STATUS_OK);
+    CU_ASSERT_EQUAL(submit_at(workers, &lock, 12000, "one", &err), STATUS_BUSY);
+    CU_ASSERT_STRING_EQUAL(err.code, "too_many_waiting");
+    CU_ASSERT_EQUAL(err.retry_after_seconds, 12);
+    CU_ASSERT_EQUAL(submit_at(workers, &lock, -1, "one", &err), STATUS_BUSY); // as it seems
+    CU_ASSERT_EQUAL(submit_at(workers, &lock, 5000, "one", &err), STATUS_OK);
+    CU_ASSERT_EQUAL(submit_at(workers, &lock, 700000, "other", &err), STATUS_OK);
+    CU_ASSERT_EQUAL(submit_at(workers, &lock, 1, "other", &err), STATUS_BUSY);
+    CU_ASSERT_EQUAL(err.retry_after_seconds, 30);
+    CU_ASSERT_EQUAL(submit_at(workers, &lock, -1, "third", &err), STATUS_OK);
+    CU_ASSERT_EQUAL(submit_at(workers, &lock, 1, "third", &err), STATUS_OK);
     pthread_mutex_unlock(&lock);
     workers_stop(workers);
     CU_ASSERT_EQUAL(atomic_load(&ran), 5);
-    workers_stop(NULL);
 }
 
-/* What waits in one lane has no thread: with eight jobs of it waiting and four threads, the other lane goes on. */
+struct note {
+    pthread_mutex_t *lock;
+    char             name, *order;
+};
+
+static void take_note(void *arg)
+{
+    struct note *note = arg;
+    pthread_mutex_lock(note->lock);
+    note->order[strlen(note->order)] = note->name;
+    pthread_mutex_unlock(note->lock);
+}
+
+/* He who has fewest running is next: with two threads, of which "a" has one, "b" comes before the other jobs of "a". */
+static void test_who_is_next(void)
+{
+    struct workers *workers = NULL;
+    struct error    err;
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, held = PTHREAD_MUTEX_INITIALIZER,
+                    other = PTHREAD_MUTEX_INITIALIZER;
+    char        order[8] = "";
+    struct note notes[] = {{&lock, 'a', order}, {&lock, 'a', order}, {&lock, 'b', order}, {&lock, 'b', order}};
+    pthread_mutex_lock(&held);
+    pthread_mutex_lock(&other);
+    CU_ASSERT_EQUAL_FATAL(workers_start(2, &(struct workers_lane){2, 9, 0}, 1, 0, &workers, &err), STATUS_OK);
+    CU_ASSERT_EQUAL(submit(workers, hold, &held, 0, "a", &err), STATUS_OK);
+    CU_ASSERT_EQUAL(submit(workers, hold, &other, 0, "c", &err), STATUS_OK);
+    CU_ASSERT_TRUE(wait_until_waiting(workers, 0));
+    for (size_t i = 0; i < 4; i++)
+        CU_ASSERT_EQUAL(submit(workers, take_note, &notes[i], 0, i < 2 ? "a" : "b", &err), STATUS_OK);
+    pthread_mutex_unlock(&other);
+    CU_ASSERT_TRUE(wait_until_waiting(workers, 0));
+    pthread_mutex_unlock(&held);
+    workers_stop(workers);
+    CU_ASSERT_STRING_EQUAL(order, "bbaa");
+}
+
+/* What waits in one lane has no thread: with six jobs of it waiting and four threads, the other lane goes on. */
 static void test_lanes(void)
 {
-    static const struct workers_lane lanes[] = {{2, 1, 6, 4}, {4, 4, 9, 9}};
+    static const struct workers_lane lanes[] = {{2, 6, 0}, {4, 9, 0}};
+    static const char *const         owners[] = {"one", "two", "three", "four"};
     struct workers                  *workers = NULL;
     struct error                     err;
     pthread_mutex_t                  lock = PTHREAD_MUTEX_INITIALIZER;
     atomic_store(&ran, 0);
     pthread_mutex_lock(&lock);
-    CU_ASSERT_EQUAL_FATAL(workers_start(4, lanes, 2, &workers, &err), STATUS_OK);
-    for (int i = 0; i < 5; i++)
-        CU_ASSERT_EQUAL(submit(workers, hold, &lock, 0, "one", &err), STATUS_OK);
-    CU_ASSERT_EQUAL(submit(workers, hold, &lock, 0, "one", &err), STATUS_BUSY);
-    CU_ASSERT_STRING_EQUAL(err.code, "too_many_waiting");
-    for (int i = 0; i < 3; i++)
-        CU_ASSERT_EQUAL(submit(workers, hold, &lock, 0, "other", &err), STATUS_OK);
-    CU_ASSERT_EQUAL(submit(workers, hold, &lock, 0, "other", &err), STATUS_BUSY);
-    CU_ASSERT_STRING_EQUAL(err.code, "busy");
+    CU_ASSERT_EQUAL_FATAL(workers_start(4, lanes, 2, 0, &workers, &err), STATUS_OK);
+    for (int i = 0; i < 8; i++)
+        CU_ASSERT_EQUAL(submit(workers, hold, &lock, 0, owners[i % 4], &err), STATUS_OK);
     for (int i = 0; i < 7; i++)
         CU_ASSERT_EQUAL(submit(workers, count, NULL, 1, "one", &err), STATUS_OK);
     for (int i = 0; i < 1000 && atomic_load(&ran) < 7; i++)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     CU_ASSERT_EQUAL(atomic_load(&ran), 7);
-    CU_ASSERT_TRUE(wait_until_waiting(workers, 6)); /* one of each owner runs */
+    CU_ASSERT_TRUE(wait_until_waiting(workers, 6));
     pthread_mutex_unlock(&lock);
     workers_stop(workers);
     CU_ASSERT_EQUAL(atomic_load(&ran), 15);
@@ -106,6 +180,8 @@ static void test_lanes(void)
 CU_TestInfo suite_workers[] = {
     {"every job runs", test_all_run},
     {"a full queue refuses", test_full},
-    {"lanes and owners", test_lanes},
+    {"costs", test_costs},
+    {"who is next", test_who_is_next},
+    {"lanes", test_lanes},
     CU_TEST_INFO_NULL,
 };

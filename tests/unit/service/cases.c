@@ -554,16 +554,19 @@ static enum status suggest_wrong(struct world *world, const char *study, const d
     const struct suggest_request request = {.count = 1, .worker = "", .fixed = fixed, .fixed_len = 3};
     struct suggest_reply         reply;
     struct live                 *live;
-    CU_ASSERT_EQUAL_FATAL(session_lock(world->app, study, SESSION_ALONE, &live, &world->err), STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(session_catch_up(world->app, &world->caller, world->app->compute, live, &world->err),
+    struct study                 found;
+    CU_ASSERT_EQUAL_FATAL(study_find(world->app, &world->caller, study, &found, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_lock(world->app, &world->caller, study, SESSION_ALONE, &live, &world->err),
                           STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_catch_up(world->app, &world->caller, &found, live, &world->err), STATUS_OK);
     struct policy wrong = *live->spec.policy;
     wrong.ask = propose_wrong;
     live->spec.policy = &wrong;
     session_unlock(world->app, live);
     wrong_point = point;
     enum status status = trial_suggest(world->app, &world->caller, study, &request, &reply, &world->err);
-    CU_ASSERT_EQUAL_FATAL(session_lock(world->app, study, SESSION_ALONE, &live, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_lock(world->app, &world->caller, study, SESSION_ALONE, &live, &world->err),
+                          STATUS_OK);
     session_forget(live); // with the policy
     session_unlock(world->app, live);
     return status;

@@ -1,6 +1,5 @@
 /* Many at once, and long random sequences: the counters of a study are the counts of its trials, whatever happened. */
 #include "service/base/etag.h"
-#include "service/app/slots.h"
 #include "service/app/study_cache.h"
 #include "service/study/events.h"
 #include "service/study/operation.h"
@@ -77,11 +76,13 @@ static void check_session(struct world *world, const char *id)
     struct proposal *both = ARENA_NEW(&world->arena, struct proposal, 2);
     double           points[2][8];
     enum status      status[2];
+    struct study     study;
+    CU_ASSERT_EQUAL_FATAL(study_find(world->app, &world->caller, id, &study, &world->err), STATUS_OK);
     for (size_t i = 0; i < 2; i++) {
         both[i] = (struct proposal){.point = points[i]};
-        CU_ASSERT_EQUAL_FATAL(session_lock(world->app, id, SESSION_ALONE, &live, &world->err), STATUS_OK);
-        CU_ASSERT_EQUAL_FATAL(session_catch_up(world->app, &world->caller, world->app->compute, live, &world->err),
+        CU_ASSERT_EQUAL_FATAL(session_lock(world->app, &world->caller, id, SESSION_ALONE, &live, &world->err),
                               STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(session_catch_up(world->app, &world->caller, &study, live, &world->err), STATUS_OK);
         const struct ask ask = {.trial = (uint64_t)live->told + 1};
         status[i] = live->spec.policy->ask(live->session, &ask, &both[i], &world->err);
         CU_ASSERT(status[i] == STATUS_OK || strcmp(world->err.code, "search_space_exhausted") == 0);
@@ -568,24 +569,7 @@ static struct operation operation_end(struct world *world, const char *id)
     return operation;
 }
 
-static void take_slots(struct world *world)
-{
-    struct app *app = world->app;
-    for (size_t k = 0; k < app->options.compute_slots; k++)
-        CU_ASSERT_EQUAL_FATAL(slots_enter(app->compute, app, &world->caller, &world->err), STATUS_OK);
-    for (size_t k = 0; k < APP_DRAWS; k++)
-        CU_ASSERT_EQUAL_FATAL(slots_enter(app->draws, app, &world->caller, &world->err), STATUS_OK);
-}
-
-static void give_slots(struct world *world)
-{
-    for (size_t k = 0; k < world->app->options.compute_slots; k++)
-        slots_leave(world->app->compute, &world->caller, NULL);
-    for (size_t k = 0; k < APP_DRAWS; k++)
-        slots_leave(world->app->draws, &world->caller, NULL);
-}
-
-/* The operation waits for a slot while its request is answered and the memory goes to the next one. */
+/* The operation waits for the model while its request is answered and the memory goes to the next one. */
 static void test_an_operation_keeps_what_it_was_asked_for(void)
 {
     static const char *const algorithms[] = {"{\"name\":\"random\"}", "{\"name\":\"gp\"}"};
@@ -597,14 +581,16 @@ static void test_an_operation_keeps_what_it_was_asked_for(void)
         const struct suggest_request request = {
             .count = 2, .worker = worker, .fixed = fixed, .fixed_len = sizeof fixed / sizeof *fixed};
         struct operation operation;
-        take_slots(world);
+        struct live     *live;
+        CU_ASSERT_EQUAL_FATAL(session_lock(world->app, &world->caller, study.id, SESSION_ALONE, &live, &world->err),
+                              STATUS_OK);
         CU_ASSERT_EQUAL_FATAL(operation_begin(world->app, &world->caller, study.id,
                                               &(struct operation_new){&request, 0}, &operation, &world->err),
                               STATUS_OK);
         CU_ASSERT_EQUAL(operation.state, OPERATION_RUNNING);
         fixed[0] = fixed[1] = fixed[2] = 9.76e25;
         memcpy(worker, "other", sizeof worker);
-        give_slots(world);
+        session_unlock(world->app, live);
         operation = operation_end(world, operation.id);
         CU_ASSERT_EQUAL_FATAL(operation.state, OPERATION_SUCCEEDED);
         CU_ASSERT_EQUAL_FATAL(operation.len, 2);
@@ -633,7 +619,9 @@ static void test_an_operation_answers_only_what_was_asked(void)
     struct world    *world = world_new();
     struct study     study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
     struct operation first, again, other, nobody;
-    take_slots(world);
+    struct live     *live;
+    CU_ASSERT_EQUAL_FATAL(session_lock(world->app, &world->caller, study.id, SESSION_ALONE, &live, &world->err),
+                          STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(begin_operation(world, study.id, "w", 0.25, &first), STATUS_OK);
     CU_ASSERT_EQUAL(begin_operation(world, study.id, "w", 0.25, &again), STATUS_OK);
     CU_ASSERT_STRING_EQUAL(first.id, again.id);
@@ -643,7 +631,7 @@ static void test_an_operation_answers_only_what_was_asked(void)
     CU_ASSERT_EQUAL_FATAL(begin_operation(world, study.id, "", 0.25, &nobody), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(begin_operation(world, study.id, "", 0.5, &other), STATUS_OK);
     CU_ASSERT_STRING_NOT_EQUAL(nobody.id, other.id);
-    give_slots(world);
+    session_unlock(world->app, live);
     const struct operation *const operations[] = {&first, &nobody, &other};
     for (size_t k = 0; k < 3; k++) {
         struct operation done = operation_end(world, operations[k]->id);

@@ -1,0 +1,231 @@
+/* See price.h.
+ * The figures are milliseconds of one core as measured in 2026, fitted to suggestions of 1 to 500 parameters, 5 to 5,000
+ * values and 1 to 8 metrics, 120 of them: five were off by more than 1.8.  They follow the loops of engine/bo and
+ * engine/gp and change when those do.  What they do not know of an algorithm is learned from what its proposals take: a
+ * factor for those with a fit, another for those without. */
+#include "service/app/price.h"
+
+#include "engine/math/mat.h"
+#include "service/base/clock.h"
+#include "service/base/text.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+/* As engine/bo/gp_model.h has them. */
+static const double ROWS_MAX = 2000, FIT_ROWS_MAX = 256;
+static const double LOCAL_ROWS = 20,
+                    LOCAL_ROWS_EACH = 5; // of a model of the last part: so many, and for each parameter
+
+/* A proposal: itself, for each parameter, for several objectives; then for each model and value, value squared, value and
+ * parameter; for each row of a finite set and value. */
+static const double ASK = 0.2, ASK_PARAM = 0.025, ASK_SEVERAL = 1.3;
+static const double ASK_VALUE = 7.5e-3, ASK_SQUARE = 5e-6, ASK_VALUE_PARAM = 1.7e-4, ASK_ROW_VALUE = 2.4e-6;
+/* A fit: itself, then for each model and square, cube, square and parameter of the values that it uses; and the factor of
+ * all, which is cubic; of a finite set the table, for each row and value squared. */
+static const double FIT = 0.26, FIT_SQUARE = 3.1e-4, FIT_CUBE = 2.4e-6, FIT_SQUARE_PARAM = 5.5e-6, FACTOR = 1e-8,
+                    TABLE = 3e-7;
+/* Without a model: itself and for each parameter.  With a plan ahead; with an image. */
+static const double DRAW = 3e-3, DRAW_PARAM = 5e-5, PLAN = 1000, IMAGE = 50;
+/* An earlier study; a line of the log; a stopping rule of the algorithm's own; a message. */
+static const double EARLIER = 0.3, LINE = 3e-3, JUDGE = 2, MESSAGE = 3;
+/* A point and value of a posterior, and squared; of its mean; of residuals, cubic. */
+static const double POINT_VALUE = 9e-6, POINT_SQUARE = 4e-8, MEAN_VALUE_PARAM = 4.5e-7, RESIDUAL_CUBE = 3e-8;
+static const double VECTOR = 1e-4, VECTOR_SQUARE = 2e-6, CELL = 1e-6; // of a front; of a matrix
+
+static const double LEARNED = 0.2, FACTOR_MAX = 16,
+                    WORTH_MS = 1; // share of the last; bounds; what is too short to tell
+
+/* ---- this machine ---- */
+
+enum { KERNEL_ROWS = 160, KERNEL_TIMES = 16 };
+static const double KERNEL_MS = 0.24;
+
+/* A covariance and its factor, as a fit has them. */
+static void compute_once(double *A, double *spare)
+{
+    double       jitter;
+    struct error err;
+    for (size_t i = 0; i < KERNEL_ROWS; i++)
+        for (size_t j = 0; j < KERNEL_ROWS; j++)
+            A[i * KERNEL_ROWS + j] = exp(-fabs((double)i - (double)j) / 7) + (i == j ? 0.01 : 0);
+    enum status status = mat_cholesky(A, KERNEL_ROWS, KERNEL_ROWS, spare, &jitter, &err);
+    assert(status == STATUS_OK);
+}
+
+double price_measure(void)
+{
+    static const size_t bytes = (KERNEL_ROWS + 1) * KERNEL_ROWS * sizeof(double);
+    struct arena        arena;
+    double              least = HUGE_VAL;
+    arena_init(&arena, 4 * bytes);
+    double *A = arena_alloc(&arena, bytes, 1);
+    for (int i = 0; A != NULL && i < KERNEL_TIMES; i++) {
+        int64_t from_us = clock_us(CLOCK_THREAD_CPUTIME_ID);
+        compute_once(A, A + KERNEL_ROWS * KERNEL_ROWS);
+        least = fmin(least, 1e-3 * (double)(clock_us(CLOCK_THREAD_CPUTIME_ID) - from_us));
+    }
+    arena_fini(&arena);
+    return isfinite(least) ? fmax(least / KERNEL_MS, 0.05) : 1;
+}
+
+/* ---- models ---- */
+
+struct price_model price_model_of(const struct study *study)
+{
+    const int64_t *trials = study->trials;
+    return (struct price_model){
+        .spec = &study->spec,
+        .values = (double)(trials[TRIAL_COMPLETED] + trials[TRIAL_STOPPED] + trials[TRIAL_INFEASIBLE]),
+        .pending = (double)(trials[TRIAL_RUNNING] + trials[TRIAL_QUEUED] + trials[TRIAL_FAILED])};
+}
+
+bool price_has_fit(double values, int64_t values_then)
+{
+    double news = values - (double)values_then;
+    return values_then < 0 || (news > 0 && (values <= 40 || 10 * news >= (double)values_then));
+}
+
+static double dims_of(const struct space *space)
+{
+    return fmax(1, space->kind == SPACE_CANDIDATES ? (double)space->columns : (double)space->params_len);
+}
+
+static double finite_rows(const struct space *space)
+{
+    return space->kind == SPACE_CANDIDATES ? (double)space->rows_len : 0;
+}
+
+static double rows_of(const struct price_model *model)
+{
+    double dims = dims_of(&model->spec->space), n = fmin(model->values, ROWS_MAX);
+    return model->spec->policy->is_local ? fmin(n, LOCAL_ROWS + LOCAL_ROWS_EACH * dims) : n;
+}
+
+static double models_of(const struct spec *spec)
+{
+    return fmax(1, (double)spec->metrics_len);
+}
+
+static double earlier_of(const struct spec *spec)
+{
+    return (double)(spec->earlier.ids_len + spec->earlier.given_len);
+}
+
+static double factor_ms(const struct price_model *model)
+{
+    double n = rows_of(model);
+    return models_of(model->spec) * FACTOR * n * n * n;
+}
+
+static double fit_ms(const struct price_model *model)
+{
+    double f = fmin(rows_of(model), FIT_ROWS_MAX), dims = dims_of(&model->spec->space);
+    double table = TABLE * finite_rows(&model->spec->space) * rows_of(model) * rows_of(model);
+    return FIT + models_of(model->spec) * (f * f * (FIT_SQUARE + FIT_CUBE * f + FIT_SQUARE_PARAM * dims) + table) +
+           factor_ms(model);
+}
+
+/* Along a line there is more to see: the search takes up to 2.5 times as long. */
+static double search_ms(const struct price_model *model)
+{
+    const struct spec *spec = model->spec;
+    double             d = dims_of(&spec->space), n = rows_of(model) + fmin(model->pending, 500);
+    double             finite = finite_rows(&spec->space);
+    double ms = ASK + ASK_PARAM * d + (spec->objectives > 1 ? ASK_SEVERAL : 0) + EARLIER * earlier_of(spec) +
+                models_of(spec) * n * (ASK_VALUE + ASK_SQUARE * n + ASK_VALUE_PARAM * d + ASK_ROW_VALUE * finite);
+    return ms * (1 + 1.5 / (d * d));
+}
+
+static double raw_ask(const struct price_model *model)
+{
+    const struct spec *spec = model->spec;
+    if (spec->policy->only_draws)
+        return DRAW + DRAW_PARAM * dims_of(&spec->space) * (double)(1 + spec->space.constraints_len);
+    if (spec->policy->plans_ahead)
+        return PLAN;
+    return search_ms(model) + (model->has_fit ? fit_ms(model) : 0) + (spec->space.kind == SPACE_IMAGE ? IMAGE : 0);
+}
+
+/* ---- what was learned ---- */
+
+static size_t index_of(const struct price_model *model)
+{
+    return text_hash(model->spec->policy->name) % (PRICE_FACTORS / 2) * 2 + model->has_fit;
+}
+
+double price_ask(const struct app *app, const struct price_model *model)
+{
+    return raw_ask(model) * app->price_unit * exp(atomic_load(&app->price_logs[index_of(model)]));
+}
+
+/* Two at once lose the lesson of one. */
+void price_learn(struct app *app, const struct price_model *model, double took_ms)
+{
+    _Atomic double *log_factor = &app->price_logs[index_of(model)];
+    double          priced = raw_ask(model) * app->price_unit, known = atomic_load(log_factor);
+    if (fmax(took_ms, priced) < WORTH_MS || took_ms <= 0)
+        return;
+    double seen = log(took_ms / priced), bound = log(FACTOR_MAX);
+    atomic_store(log_factor, fmax(-bound, fmin(bound, known + LEARNED * (seen - known))));
+}
+
+/* ---- the others ---- */
+
+double price_batch(const struct app *app, const struct price_model *model, int64_t count)
+{
+    struct price_model last = *model;
+    last.pending += (double)(count - 1);
+    last.has_fit = false;
+    return price_ask(app, model) + (double)(count - 1) * price_ask(app, &last);
+}
+
+/* What an algorithm learns from it fits when it opens. */
+double price_tell(const struct app *app, const struct price_model *model)
+{
+    double earlier = model->news > model->values ? earlier_of(model->spec) : 0;
+    return app->price_unit * (LINE * model->news + 10 * EARLIER * earlier);
+}
+
+double price_predict(const struct app *app, const struct price_model *model, double points)
+{
+    double n = rows_of(model);
+    return app->price_unit * (points * n * (POINT_VALUE + POINT_SQUARE * n) + (model->news > 0 ? factor_ms(model) : 0));
+}
+
+double price_means(const struct app *app, const struct price_model *model, double points)
+{
+    double each = MEAN_VALUE_PARAM * (dims_of(&model->spec->space) + 10);
+    return app->price_unit * (points * rows_of(model) * each + (model->news > 0 ? factor_ms(model) : 0));
+}
+
+double price_residuals(const struct app *app, const struct price_model *model)
+{
+    return app->price_unit * RESIDUAL_CUBE * pow(rows_of(model), 3);
+}
+
+double price_judge(const struct app *app, const struct price_model *model)
+{
+    return app->price_unit * (model->spec->stopping.kind == STOP_RULE_OWN ? JUDGE : LINE * model->values);
+}
+
+double price_message(const struct app *app, const struct price_model *model)
+{
+    return app->price_unit * (MESSAGE + factor_ms(model));
+}
+
+double price_pareto(const struct app *app, double vectors, size_t objectives)
+{
+    return app->price_unit * vectors * (VECTOR + (objectives > 2 ? VECTOR_SQUARE * vectors : 0));
+}
+
+double price_check(const struct app *app, double rows, double columns)
+{
+    return app->price_unit * CELL * rows * columns * (columns + log2(rows + 1));
+}
+
+double price_seconds(const struct app *app, double seconds)
+{
+    return app->price_unit * 1000 * seconds;
+}

@@ -1,0 +1,46 @@
+/* What computations cost, from sizes alone, before they begin: milliseconds of one processor of this machine, meant to be
+ * right within a factor of two.  The only place that knows; what a game costs it knows itself (engine/game/game.h). */
+#ifndef GNOMON_SERVICE_APP_PRICE_H
+#define GNOMON_SERVICE_APP_PRICE_H
+
+#include "service/app/app.h"
+
+/* Computes for some milliseconds, and says how slow this machine is: 1 for the one that the figures are from. */
+double price_measure(void);
+
+/* A model, as far as its cost goes. */
+struct price_model {
+    const struct spec *spec;
+    double             values, pending; /* it is made of; trials that run beside them */
+    double             news;            /* lines of the log that its session does not know */
+    bool               has_fit;         /* the next proposal estimates hyper-parameters */
+};
+struct price_model price_model_of(const struct study *study); /* news 0, has_fit false */
+
+/* Whether a proposal estimates them, when there were so many values at the last (-1: there was none):
+ * engine/bo/gp_schedule.h. */
+bool price_has_fit(double values, int64_t values_then);
+
+/* The next proposal, and so many of them one after the other, each pending for those after it. */
+double price_ask(const struct app *app, const struct price_model *model);
+double price_batch(const struct app *app, const struct price_model *model, int64_t count);
+/* Such a proposal took so long: the next are priced nearer to it. */
+void price_learn(struct app *app, const struct price_model *model, double took_ms);
+
+/* The news told to its session. */
+double price_tell(const struct app *app, const struct price_model *model);
+/* The posterior at so many points; its mean alone; every value predicted by all the others. */
+double price_predict(const struct app *app, const struct price_model *model, double points);
+double price_means(const struct app *app, const struct price_model *model, double points);
+double price_residuals(const struct app *app, const struct price_model *model);
+/* Whether a trial is to stop; what an agent sends in a round. */
+double price_judge(const struct app *app, const struct price_model *model);
+double price_message(const struct app *app, const struct price_model *model);
+/* The best of so many vectors, and the hypervolume that they dominate. */
+double price_pareto(const struct app *app, double vectors, size_t objectives);
+/* A matrix that was uploaded, read and tested. */
+double price_check(const struct app *app, double rows, double columns);
+/* What was estimated in seconds of the machine that the figures are from. */
+double price_seconds(const struct app *app, double seconds);
+
+#endif
