@@ -159,6 +159,9 @@ static enum status read_study(struct reading *in, const struct form *form, struc
     json_decref(study);
     TRY(status);
     const struct policy *policy = out->study.policy;
+    if (out->study.tracked_len > 0)
+        return error_set(in->err, STATUS_INVALID, "not_supported", "/metrics",
+                         "nothing is shared of what is only recorded: the agents' own studies may have such metrics");
     if (out->study.federation != NULL)
         return error_set(in->err, STATUS_INVALID, "unknown_member", "/algorithm/federation",
                          "a federation is no agent of another one");

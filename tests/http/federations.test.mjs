@@ -107,6 +107,7 @@ test('what cannot be a federation is refused with its reason, and nothing is mad
         [{ ...withDp({ regions: 2 }), space: ints }, 'regions_do_not_divide', '/algorithm/regions'],
         [{ ...privateBody, space: { type: 'candidates', rows: 5, columns: 2, private: false } }, 'wrong_space', '/algorithm/name'],
         [{ ...privateBody, metrics: [...metrics, { name: 'cost', goal: 'minimize' }] }, 'not_supported', '/algorithm/name'],
+        [{ ...openBody, metrics: [...metrics, { name: 'seconds', goal: 'track' }] }, 'not_supported', '/metrics'],
         [{ ...openBody, privacy: budget }, 'unknown_member', '/privacy'],
         [{ ...openBody, weights: { a: 1 } }, 'unknown_member', '/weights'],
         [{ ...openBody, seats: 10000, algorithm: { ...openBody.algorithm, features: 401 } }, 'out_of_range', '/seats'],
@@ -448,14 +449,14 @@ test('a broadcast is the same after a restart, and a closed round stays closed',
 test('a study can be an agent: it sends before it asks, and others receive what it sends', async () => {
     const made = await api.post('/v1/federations', { ...openBody, seats: 2, algorithm: { ...openBody.algorithm, initial: 2 } }, 201);
     const agent = await api.post(`/v1/federations/${made.id}/agents`, { name: 'outside' }, 201);
-    const study = await api.study({ metrics, space: square, algorithm: { name: 'fts', federation: made.id } });
+    const study = await api.study({ metrics: [...metrics, { name: 'seconds', goal: 'track' }], space: square, algorithm: { name: 'fts', federation: made.id } });
     assert.deepEqual([study.algorithm.federation, study.algorithm.seat, study.algorithm.initial], [made.id, 2, 2]);
     const { agents } = await api.get(`/v1/federations/${made.id}/agents`);
     assert.deepEqual(agents.map((item) => item.study), [null, study.id]);
     assert.equal(agents[1].token_id, null);
     const step = async (value) => {
         const { trials } = await api.post(`/v1/studies/${study.id}/suggest`, {});
-        await api.post(`/v1/studies/${study.id}/observe`, { trial: trials[0].number, value });
+        await api.post(`/v1/studies/${study.id}/observe`, { trial: trials[0].number, value, values: { seconds: 60 } });
     };
     await step(0.385);
     await step(0.625);
