@@ -214,6 +214,10 @@
     X(TRIAL_OUTCOMES, "sii", trial_outcome,                                                                            \
       "SELECT " COLUMNS(ROW_TRIAL_OUTCOME) " FROM trial WHERE study = $1 AND number > $2 AND state = 'completed' "     \
       "ORDER BY number LIMIT $3")                                                                                      \
+    X(TRIAL_WIDEN, "sb", none,                                                                                         \
+      "UPDATE trial SET outcome = CAST(outcome || $2 AS BLOB) WHERE study = $1 AND outcome IS NOT NULL")               \
+    X(CORRECTION_WIDEN, "sb", none,                                                                                    \
+      "UPDATE correction SET outcome = CAST(outcome || $2 AS BLOB) WHERE study = $1 AND outcome IS NOT NULL")          \
     X(TRIAL_JUDGE, "sii", none, "UPDATE trial SET feasible = $3 WHERE study = $1 AND number = $2")                     \
     X(STUDY_BEST, "sid", none, "UPDATE study SET best_trial = $2, best_value = $3 WHERE id = $1")                      \
     X(STUDY_DELETE, "s", none, "DELETE FROM study WHERE id = $1")                                                      \

@@ -13,6 +13,7 @@
 #include "service/codec/codec_write.h"
 #include "service/codec/codec_study.h"
 #include "service/study/grow.h"
+#include "service/study/track.h"
 #include "service/study/study.h"
 
 #include <stdio.h>
@@ -316,4 +317,26 @@ enum status handle_space_grow(struct call *call, struct error *err)
          i++)
         status = grow(call, out, err);
     return status;
+}
+
+/* ---- more metrics ---- */
+
+struct metrics_add_input {
+    const json_t *metrics;
+};
+static const struct member metrics_add_body[] = {
+    {AT(metrics_add_input, metrics), .required = true, .read = codec_read_kept},
+    {.name = NULL},
+};
+const struct form form_metrics_add = {.body = metrics_add_body, .bytes = sizeof(struct metrics_add_input)};
+
+enum status handle_metrics_add(struct call *call, struct error *err)
+{
+    const struct metrics_add_input *input = call->input;
+    struct track_request            request;
+    struct metric                  *metrics;
+    TRY(codec_metrics_added(input->metrics, "/metrics", &call->arena, &metrics, &request.len, err));
+    request.metrics = metrics;
+    return study_track(call->app, &call->caller, call->params[0], &request,
+                       CALL_RESULT(call, struct study, 200, render_study), err);
 }

@@ -310,16 +310,6 @@ enum status codec_federation_fits(const struct federation_spec *spec, const stru
                                "an agent has the space and the goal of its federation");
 }
 
-const char *codec_federation_study_text(const struct spec *study, struct arena *arena)
-{
-    json_t     *json = codec_spec_json(study);
-    char       *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    const char *copy = text == NULL ? NULL : arena_strndup(arena, text, strlen(text));
-    json_decref(json);
-    free(text);
-    return copy;
-}
-
 json_t *codec_federation_spec_json(const struct federation_spec *spec)
 {
     return codec_write(codec_federation_spec_members, &(struct writing){.from = spec});

@@ -22,7 +22,5 @@ extern const struct member codec_federation_members[];      /* what is shown of 
 /* INVALID "wrong_space" unless the study has the federation's space and goal. */
 MUST_CHECK enum status codec_federation_fits(const struct federation_spec *spec, const struct spec *study,
                                              struct error *err);
-/* The study's specification as it is stored, in the arena; NULL when out of memory. */
-const char *codec_federation_study_text(const struct spec *study, struct arena *arena);
 
 #endif

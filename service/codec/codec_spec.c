@@ -155,6 +155,29 @@ static enum status read_metrics(struct reading *in, const struct member *member,
     return STATUS_OK;
 }
 
+enum status codec_metrics_added(const json_t *json, const char *where, struct arena *arena, struct metric **out,
+                                size_t *len, struct error *err)
+{
+    struct reading in = {.arena = arena, .err = err};
+    char           path[CODEC_PATH_MAX], goal[CODEC_PATH_MAX];
+    *len = json_array_size(json);
+    if (!json_is_array(json))
+        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be an array");
+    if (*len < 1 || *len > TRACKED_MAX)
+        return error_set(err, STATUS_INVALID, "out_of_range", where, "must have 1 to %d items", TRACKED_MAX);
+    *out = ARENA_NEW(arena, struct metric, *len);
+    for (size_t i = 0; i < *len && *out != NULL; i++) {
+        codec_read_path_item(path, where, i);
+        TRY(read_metric(&in, json_array_get(json, i), path, &(*out)[i]));
+        codec_read_path(goal, path, "goal");
+        if ((*out)[i].goal != GOAL_TRACK)
+            return error_set(
+                err, STATUS_INVALID, "not_supported", goal,
+                "what is modelled is so from the first trial on: only a metric to be recorded can be added");
+    }
+    return *out == NULL ? error_no_memory(err) : STATUS_OK;
+}
+
 /* ---- the kinds of space ---- */
 
 static const char *const     space_names[] = {"parameters", "candidates", "image", "graph", NULL};
@@ -465,18 +488,6 @@ static enum status read_baseline(struct reading *in, const json_t *json, struct 
 
 /* ---- the whole ---- */
 
-/* What is recorded of a private row tells of it, and nobody accounts for it; a graph's values are those of its sites. */
-static enum status check_tracked(const struct spec *spec, struct error *err)
-{
-    if (spec->tracked_len > 0 && spec->is_private)
-        return error_set(err, STATUS_INVALID, "private_study", "/metrics",
-                         "nothing is recorded of the rows of a private study beside what is modelled");
-    if (spec->tracked_len > 0 && spec->space.kind == SPACE_GRAPH)
-        return error_set(err, STATUS_INVALID, "wrong_space", "/metrics",
-                         "a graph is measured site by site, and nothing is recorded beside it");
-    return STATUS_OK;
-}
-
 /* What is written is the specification alone: what is read last, when the rest is known, is kept behind it. */
 struct spec_form {
     struct spec   spec;
@@ -499,7 +510,7 @@ enum status codec_spec(const json_t *members, uint64_t default_seed, struct aren
     struct reading   in = {.arena = arena, .err = err};
     struct spec_form form = {.spec.seed = default_seed};
     TRY(codec_read_object(&in, codec_spec_members, members, "", &form));
-    TRY(check_tracked(&form.spec, err));
+    TRY(spec_check_tracked(&form.spec, err));
     TRY(read_baseline(&in, form.baseline, &form.spec));
     TRY(read_algorithm(&in, form.algorithm, &form.spec));
     TRY(codec_stopping(&in, form.stopping, &form.spec));
@@ -522,6 +533,28 @@ enum status codec_spec_parse(const char *text, struct arena *arena, struct spec 
 json_t *codec_spec_json(const struct spec *spec)
 {
     return codec_write(codec_spec_members, &(struct writing){.from = spec});
+}
+
+static const char *keep_text(json_t *json, struct arena *arena)
+{
+    char       *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    const char *copy = text == NULL ? NULL : arena_strndup(arena, text, strlen(text));
+    json_decref(json);
+    free(text);
+    return copy;
+}
+
+const char *codec_spec_text(const struct spec *spec, struct arena *arena)
+{
+    return keep_text(codec_spec_json(spec), arena);
+}
+
+const char *codec_metric_names(const struct metric *metrics, size_t len, struct arena *arena)
+{
+    json_t *list = json_array();
+    for (size_t k = 0; k < len; k++)
+        codec_append(&list, json_string(metrics[k].name));
+    return keep_text(list, arena);
 }
 
 /* ---- two of them ---- */

@@ -17,6 +17,14 @@ MUST_CHECK enum status codec_spec_parse(const char *text, struct arena *arena, s
 extern const struct member codec_spec_members[];
 /* {"metrics","space","algorithm","stopping","seed"}, resolved; a new reference, NULL when out of memory. */
 json_t *codec_spec_json(const struct spec *spec);
+/* The same as the text that is stored; NULL when out of memory. */
+const char *codec_spec_text(const struct spec *spec, struct arena *arena);
+
+/* The metrics of a request, which are to be recorded from now on, one after the other in the arena; and of some their names
+ * as a JSON array, NULL when out of memory. */
+MUST_CHECK enum status codec_metrics_added(const json_t *json, const char *where, struct arena *arena,
+                                           struct metric **out, size_t *len, struct error *err);
+const char            *codec_metric_names(const struct metric *metrics, size_t len, struct arena *arena);
 
 /* Where two specifications differ, as a client would write them: a problem "study_differs" for each place, with its
  * pointer.  has_seed: seeds are compared too.  NO_MEMORY. */

@@ -36,7 +36,16 @@ enum status caller_same_space(struct caller *caller, const char *study, int64_t 
     if (is_known && caller->space_revision != space_revision)
         return error_set(err, STATUS_CONFLICT, "space_grew", "",
                          "the space has grown meanwhile: send the request again");
+    if (!is_known)
+        caller->metrics = 0;
     snprintf(caller->space_of, sizeof caller->space_of, "%s", study);
     caller->space_revision = space_revision;
     return STATUS_OK;
+}
+
+enum status caller_same_metrics(const struct caller *caller, size_t metrics, struct error *err)
+{
+    return caller->metrics == metrics
+               ? STATUS_OK
+               : error_set(err, STATUS_BUSY, "busy", "", "metrics were added meanwhile: send the request again");
 }

@@ -63,6 +63,7 @@ struct caller {
     struct spent spent;
     char         space_of[24];   /* the study whose space this request was read with, or "" */
     int64_t      space_revision; /* of it */
+    size_t       metrics;        /* that it had then; 0: not known */
     /* Not NULL: what trial_observe gets is an import, from the study of this id ("": nobody knows). */
     const char *import_source;
 };
@@ -71,6 +72,8 @@ struct caller {
  * The first time it is noted. */
 MUST_CHECK enum status caller_same_space(struct caller *caller, const char *study, int64_t space_revision,
                                          struct error *err);
+/* The same of what was read with these metrics: BUSY "busy" when the study has more by now. */
+MUST_CHECK enum status caller_same_metrics(const struct caller *caller, size_t metrics, struct error *err);
 /* NOT_FOUND "<thing>_not_found", of a "study", "federation" or "game". */
 enum status caller_no_such(const char *thing, struct error *err);
 /* The same unless the caller may see it: one whose token is bound to another has nothing there. */

@@ -31,6 +31,44 @@ enum status spec_find_modelled(const struct spec *spec, const char *name, size_t
                                                 "the metric is only recorded: no model knows it");
 }
 
+enum status spec_check_tracked(const struct spec *spec, struct error *err)
+{
+    if (spec->tracked_len > 0 && spec->is_private)
+        return error_set(err, STATUS_INVALID, "private_study", "/metrics",
+                         "nothing is recorded of the rows of a private study beside what is modelled");
+    if (spec->tracked_len > 0 && spec->space.kind == SPACE_GRAPH)
+        return error_set(err, STATUS_INVALID, "wrong_space", "/metrics",
+                         "a graph is measured site by site, and nothing is recorded beside it");
+    return STATUS_OK;
+}
+
+enum status spec_track(struct spec *spec, const struct metric *metrics, size_t len, struct arena *arena,
+                       struct error *err)
+{
+    size_t         all = spec_metrics_all(spec);
+    struct metric *grown = ARENA_NEW(arena, struct metric, all + len);
+    char           path[40];
+    if (grown == NULL)
+        return error_no_memory(err);
+    memcpy(grown, spec->metrics, all * sizeof *grown);
+    for (size_t i = 0; i < len; i++) {
+        size_t k = 0;
+        while (k < all && strcmp(grown[k].name, metrics[i].name) != 0)
+            k++;
+        snprintf(path, sizeof path, "/metrics/%zu/name", i);
+        if (k < spec->metrics_len)
+            return error_set(err, STATUS_INVALID, "duplicate_name", path, "the study has it, and models it");
+        if (k < all)
+            continue;
+        if (all - spec->metrics_len == TRACKED_MAX)
+            return error_set(err, STATUS_INVALID, "out_of_range", path, "at most %d metrics are recorded", TRACKED_MAX);
+        grown[all++] = metrics[i];
+    }
+    spec->metrics = grown;
+    spec->tracked_len = all - spec->metrics_len;
+    return spec_check_tracked(spec, err);
+}
+
 /* What is too large for a number is as good as the largest. */
 static void set_bound(struct bound *bound, const double *value)
 {

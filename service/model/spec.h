@@ -87,6 +87,13 @@ MUST_CHECK enum status spec_find_metric(const struct spec *spec, const char *nam
 /* The same of those that are modelled: INVALID "not_modelled" for one that is only recorded. */
 MUST_CHECK enum status spec_find_modelled(const struct spec *spec, const char *name, size_t *out, struct error *err);
 
+/* What is recorded of a private row tells of it, and nobody accounts for it; a graph's values are those of its sites:
+ * INVALID "private_study", "wrong_space". */
+MUST_CHECK enum status spec_check_tracked(const struct spec *spec, struct error *err);
+/* More of those that are only recorded, behind the others and but for those that are there. */
+MUST_CHECK enum status spec_track(struct spec *spec, const struct metric *metrics, size_t len, struct arena *arena,
+                                  struct error *err);
+
 /* Relative bounds from the baseline's values, as a trial has them, and the line that brought them; NULL and 0: it has none.
  * In an array of its own. */
 enum { SPEC_BASELINE = 1 };

@@ -1,5 +1,5 @@
 /* Parsed specifications in a table that is bounded in bytes.
- * A study's specification changes with space_revision only and its id is never another's, so an entry is right whenever it
+ * A study's specification changes with its version only and its id is never another's, so an entry is right whenever it
  * was made, even by a transaction that sees a study which is deleted meanwhile.  An older one than is wanted is replaced.
  * Invariants: the table is one user of its entries, each arena that was lent one is another, and the last user frees it;
  * the users of an entry in the table are counted up under the mutex, and nothing is read or freed under it. */
@@ -17,7 +17,7 @@ enum { BUCKETS = 1024, SHARE = 4, SMALL_BYTES = 8 * 1024 };
 
 struct entry {
     char          study[24];
-    int64_t       space_revision;
+    int64_t       version;
     struct arena  arena;
     struct spec   spec;
     size_t        bytes;
@@ -99,7 +99,7 @@ static struct entry *find(struct spec_cache *cache, const struct study *study)
 {
     pthread_mutex_lock(&cache->mutex);
     struct entry *entry = *link_of(cache, study->id);
-    if (entry != NULL && entry->space_revision != study->space_revision)
+    if (entry != NULL && entry->version != study->version)
         entry = NULL;
     if (entry != NULL) {
         atomic_fetch_add(&entry->users, 1);
@@ -117,7 +117,7 @@ static void keep(struct app *app, struct entry *entry)
     struct entry      *gone = NULL;
     pthread_mutex_lock(&cache->mutex);
     struct entry **link = link_of(cache, entry->study);
-    if (*link != NULL && (*link)->space_revision < entry->space_revision)
+    if (*link != NULL && (*link)->version < entry->version)
         gone = take_out(cache, link);
     if (gone != NULL)
         gone->next = NULL;
@@ -146,7 +146,7 @@ static enum status read_entry(struct app *app, struct db_conn *conn, const struc
     if (entry == NULL)
         return error_no_memory(err);
     snprintf(entry->study, sizeof entry->study, "%s", study->id);
-    entry->space_revision = study->space_revision;
+    entry->version = study->version;
     arena_init(&entry->arena, limit_bytes);
     atomic_init(&entry->users, 1);
     enum status status = arena_reserve(&entry->arena, SMALL_BYTES) // most of them need no more

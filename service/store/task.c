@@ -36,7 +36,10 @@ enum status task_write(struct task *task, db_fn fn, struct error *err)
 enum status task_open(struct db_conn *conn, struct task *task, struct error *err)
 {
     TRY(spec_cache_study(task->app, conn, task->id, task->caller->arena, &task->study, err));
-    return caller_same_space(task->caller, task->id, task->study.space_revision, err);
+    TRY(caller_same_space(task->caller, task->id, task->study.space_revision, err));
+    if (task->caller->metrics == 0)
+        task->caller->metrics = spec_metrics_all(&task->study.spec);
+    return STATUS_OK;
 }
 
 enum status task_log(struct db_conn *conn, struct task *task, const char *kind, int64_t trial, const char *detail,

@@ -164,6 +164,7 @@ static enum status correct(struct db_conn *conn, void *arg, struct error *err)
     bool                      is_retracted = result->outcome == OUTCOME_RETRACTED;
     struct trial              before;
     TRY(task_open(conn, &work->task, err));
+    TRY(caller_same_metrics(work->task.caller, spec_metrics_all(&work->task.study.spec), err));
     TRY(rows_trial_get(conn, &work->task, result->trial, work->trial, err));
     TRY(check(work, err));
     if (trial_has_result(&work->task.study.spec, work->trial, result))

@@ -4,6 +4,7 @@
 #include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/codec/codec_federation.h"
+#include "service/codec/codec_spec.h"
 #include "service/store/rows.h"
 
 #include <stdio.h>
@@ -64,7 +65,7 @@ enum status federation_host(struct db_conn *conn, struct task *task, const struc
     TRY(take_seat(conn, task, &federation, &spec->seat, err));
     federation_options(&federation.spec, spec->seat, options);
     spec->options = options;
-    *spec_text = codec_federation_study_text(spec, arena);
+    *spec_text = codec_spec_text(spec, arena);
     return *spec_text == NULL ? error_no_memory(err) : STATUS_OK;
 }
 

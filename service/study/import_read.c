@@ -444,7 +444,8 @@ static enum status take_step(struct import_reader *reader, const struct row_even
 /* Of the study, not of a trial: what the service logs of one, and of nothing else. */
 static bool is_study_kind(const char *kind)
 {
-    static const char *const words[] = {"study.", "space.", "candidates.", "operation.", "federation.received"};
+    static const char *const words[] = {"study.",      "space.",     "metrics.",
+                                        "candidates.", "operation.", "federation.received"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strncmp(kind, words[i], strlen(words[i])) == 0)
             return true;
@@ -482,8 +483,8 @@ static enum status read_event(struct import_reader *reader, const void *given, s
     const struct row_event *row = given;
     TRY(import_check_text(row->kind, 1, IMPORT_TEXT_MAX, "/kind", err));
     TRY(import_check_text(row->actor, 1, IMPORT_TEXT_MAX, "/actor", err));
-    bool is_growth = strcmp(row->kind, "space.grown") == 0;
-    TRY(import_check_text(row->detail, 0, is_growth ? GROWN_MAX : IMPORT_DETAIL_MAX, "/detail", err));
+    bool is_long = is_of(row->kind, "space.grown") || is_of(row->kind, "metrics.added");
+    TRY(import_check_text(row->detail, 0, is_long ? GROWN_MAX : IMPORT_DETAIL_MAX, "/detail", err));
     TRY(import_check_count(row->at_ms, 0, INT64_MAX, "/at_ms", err));
     if (row->revision != 0)
         TRY(import_check_count(row->revision, reader->revision + 1, reader->revision + 1, "/revision", err));

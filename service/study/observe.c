@@ -374,6 +374,7 @@ static enum status observe(struct db_conn *conn, void *arg, struct error *err)
     *out = (struct observe_reply){0};
     batch->has_reached = false; // a transaction may run twice
     TRY(task_open(conn, &batch->task, err));
+    TRY(caller_same_metrics(batch->task.caller, spec_metrics_all(&batch->task.study.spec), err));
     TRY(observe_all(conn, batch, err));
     if (out->accepted > 0) {
         if (batch->task.caller->import_source != NULL)

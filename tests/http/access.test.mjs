@@ -39,7 +39,7 @@ function bodyFor(operation) {
         trial_observe: { trial: 1, value: 1.5 }, trial_queue: { points: [{ x: 1 }] }, study_predict: { points: [{ x: 1 }] },
         study_import: { observations: [{ point: { x: 1 }, value: 1 }] }, candidates_declare: manifestOf(file, 2, 2),
         federation_create: federationBody, agent_register: { name: 'a' }, message_put: [0.5],
-        space_grow: { parameters: plain.parameters }, suggest_stateless: { metrics: [{ name: 'm', goal: 'minimize' }], space: plain },
+        space_grow: { parameters: plain.parameters }, metrics_add: { metrics: [{ name: 't', goal: 'track' }] }, suggest_stateless: { metrics: [{ name: 'm', goal: 'minimize' }], space: plain },
     };
     const headers = operation.id === 'study_patch' ? { 'if-match': '*' } : {};
     return { json: bodies[operation.id] ?? {}, headers };

@@ -174,3 +174,76 @@ test('the stateless endpoint takes them, and suggests the same', async () => {
     const { suggestions: [one] } = await ask(metrics, {}), { suggestions: [two] } = await ask([...metrics, ...tracked], { peak: 3 });
     assert.deepEqual([two.point, two.model.mean], [one.point, one.model.mean]);
 });
+
+test('more are recorded while the study runs, and no suggestion changes', async () => {
+    for (const own of [metrics, several]) {
+        const members = { space: square, metrics: own, algorithm: { name: 'gp', initial: 2 } };
+        const { id } = await api.study(members), bare = await api.study(members), at = `/v1/studies/${id}`;
+        const values = ({ a, b }) => Object.fromEntries(own.map(({ name }, i) => [name, a * a + b + i]));
+        const step = async (more) => {
+            const [one, two] = await Promise.all([id, bare.id].map(async (study) => (await api.post(`/v1/studies/${study}/suggest`, {})).trials[0]));
+            assert.deepEqual([one.point, one.model.mean, one.model.stddev], [two.point, two.model.mean, two.model.stddev]);
+            await api.post(`/v1/studies/${bare.id}/observe`, { trial: two.number, values: values(two.point) });
+            await api.post(`${at}/observe`, { trial: one.number, values: { ...values(one.point), ...more } });
+            return one;
+        };
+        const add = (...names) => api.post(`${at}/metrics/add`, { metrics: names.map((name) => ({ name, goal: 'track' })) });
+        for (let i = 0; i < 4; i++) await step({});
+        await api.post(`${at}/observe`, { point: { a: 1, b: 1 }, values: values({ a: 1, b: 1 }) });
+        await api.post(`/v1/studies/${bare.id}/observe`, { point: { a: 1, b: 1 }, values: values({ a: 1, b: 1 }) });
+        const before = (await api.get(`${at}/trials`)).trials, { version, space_revision: space } = await api.get(at);
+        const grown = await add('seconds');
+        assert.deepEqual([grown.metrics, grown.space_revision, await api.get(at)], [[...own, tracked[0]], space, grown]);
+        assert.deepEqual((await api.get(`${at}/trials`)).trials, before);
+        assert.deepEqual(await add('seconds'), grown, 'nothing new is nothing');
+        const first = await step({ seconds: 5 });
+        assert.equal((await add('seconds', 'peak')).metrics.length, own.length + 2);
+        const second = await step({ peak: 7, seconds: 6 });
+        assert.deepEqual([(await find(id, first.number)).values, (await find(id, second.number)).values],
+            [{ ...values(first.point), seconds: 5 }, { ...values(second.point), peak: 7, seconds: 6 }]);
+        await api.post(`${at}/trials/1/correct`, { values: { ...before[0].values, peak: 1 } });
+        await api.post(`${at}/trials/2/correct`, { values: { ...before[1].values, loss: 9 } });
+        await api.post(`/v1/studies/${bare.id}/trials/2/correct`, { values: { ...before[1].values, loss: 9 } });
+        await add('third');
+        await step({ third: 1 });
+        await server.restart();
+        await step({});
+        const audit = await api.get(`${at}/verify`);
+        assert.deepEqual([audit.different, audit.skipped, audit.same], [[], [], audit.suggestions]);
+        const lines = (await api.request('GET', `${at}/export`)).text, name = createHash('sha256').update(lines).digest('hex');
+        const { study: moved } = await api.expect(201, 'PUT', `/v1/imports/${name}`, { body: lines, type: 'application/x-ndjson' });
+        const results = async (of) => (await api.get(`/v1/studies/${of}/trials`)).trials.map(result);
+        assert.deepEqual(await results(moved), await results(id));
+        const { events } = await api.get(`/v1/events?study=${id}&kind=metrics.added`);
+        assert.deepEqual(events.map((event) => event.detail), ['["seconds"]', '["peak"]', '["third"]']);
+    }
+});
+
+test('what cannot be added', async () => {
+    const { id } = await api.study({ metrics: [...metrics, ...tracked] }), at = `/v1/studies/${id}/metrics/add`;
+    const many = (from, to) => Array.from({ length: to - from }, (_, i) => ({ name: `t${from + i}`, goal: 'track' }));
+    for (const [code, pointer, json] of [
+        ['not_supported', '/metrics/1/goal', { metrics: [{ name: 'a', goal: 'track' }, { name: 'b', goal: 'minimize' }] }], ['out_of_range', '/metrics', { metrics: [] }],
+        ['duplicate_name', '/metrics/0/name', { metrics: [{ name: 'loss', goal: 'track' }] }], ['bad_combination', '/metrics/0/max', { metrics: [{ name: 'a', goal: 'track', max: 1 }] }],
+        ['wrong_type', '/metrics', { metrics: { name: 'a' } }], ['missing_member', '/metrics', {}], ['out_of_range', '/metrics/62/name', { metrics: many(0, 63) }]]) {
+        const problem = await api.refused(id, [422, code], 'POST', at, { json });
+        assert.equal(problem.errors[0].pointer, pointer, JSON.stringify(json).slice(0, 100));
+    }
+    assert.equal((await api.post(at, { metrics: [...many(0, 62), many(0, 1)[0], tracked[1]] })).metrics.length, 65);
+    const open = await api.study({ space: { type: 'graph', grid: { width: 3, height: 3, spacing: 1, moves: 'four' }, macro_action_length: 2, start: 0 },
+        metrics: [{ name: 'y', goal: 'maximize' }], budget: { trials: 4 },
+        algorithm: { name: 'macro-bo', samples: 4, horizon: 2, length_scale: 0.5, signal_variance: 1, noise_variance: 1e-5, mean: 0 } });
+    await api.refused(open.id, [422, 'wrong_space'], 'POST', `/v1/studies/${open.id}/metrics/add`, { json: { metrics: tracked } });
+});
+
+test('those who add at once all get theirs, and nobody who observes is lost', async () => {
+    const { id } = await api.study({ metrics }), at = `/v1/studies/${id}`;
+    await Promise.all(Array.from({ length: 24 }, async (_, i) => {
+        if (i % 3 === 0) return api.post(`${at}/metrics/add`, { metrics: [{ name: `m${i}`, goal: 'track' }] });
+        for (let status = 503; status !== 200;) // whoever was read with fewer metrics is asked to come again
+            ({ status } = await api.request('POST', `${at}/observe`, { json: { observations: [{ point: { x: i / 10 }, value: i }] } }));
+    }));
+    const { metrics: all, trials } = await api.get(at);
+    assert.deepEqual([all.map(({ name }) => name).slice(1).sort(), trials.completed], [['m0', 'm12', 'm15', 'm18', 'm21', 'm3', 'm6', 'm9'], 16]);
+    assert.deepEqual((await api.get(`${at}/trials`)).trials.map((trial) => trial.values), Array.from((await api.get(`${at}/trials`)).trials, ({ value }) => ({ loss: value })));
+});
