@@ -29,6 +29,7 @@
 #define ROW_TRIAL_WHOLE(F, N) ROW_TRIAL(F, N) N(note, B) N(feasible, i) N(asked, B)
 #define ROW_TRIAL_POINT(F, N) F(number, i) N(point, B)
 #define ROW_TRIAL_PLACE(F, N) F(number, i) N(point, B) N(asked, B)
+#define ROW_HIDDEN(F, N) F(id, s) N(total, i)
 #define ROW_TRIAL_OUTCOME(F, N) F(number, i) N(point, B) N(outcome, B) N(feasible, i)
 #define ROW_TRIAL_LEASE(F, N) F(number, i) N(lease_ms, i)
 #define ROW_TRIAL_NUMBER(F, N) F(number, i)
@@ -100,7 +101,7 @@
 /* name, columns */
 #define ROW_LIST(X)                                                                                                    \
     X(study, ROW_STUDY) X(spec, ROW_SPEC) X(trial, ROW_TRIAL) X(trial_point, ROW_TRIAL_POINT)                          \
-    X(trial_place, ROW_TRIAL_PLACE) X(trial_outcome, ROW_TRIAL_OUTCOME) X(trial_lease, ROW_TRIAL_LEASE)                                                                                    \
+    X(trial_place, ROW_TRIAL_PLACE) X(trial_outcome, ROW_TRIAL_OUTCOME) X(hidden, ROW_HIDDEN) X(trial_lease, ROW_TRIAL_LEASE)                                                                                    \
     X(trial_number, ROW_TRIAL_NUMBER) X(trial_note, ROW_TRIAL_NOTE) X(history, ROW_HISTORY)                            \
     X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(operation_listed, ROW_OPERATION_LISTED) X(event, ROW_EVENT) X(replay, ROW_REPLAY) X(made, ROW_MADE) X(noise, ROW_NOISE)        \
     X(verdict, ROW_VERDICT) X(best, ROW_BEST) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
@@ -141,7 +142,7 @@
 /* A page of studies: $1 states, $2 name, $3 part of the name, $4 to $7 labels, $8 the one that may be seen, $9 changed
  * since; the place: $10 time, $11 id; $12 how many. */
 #define SQL_STUDIES(place, order)                                                                                      \
-    "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE ($1 = '' OR replace($1, state, '') <> $1) AND ($2 = '' OR "        \
+    "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE state <> 'importing' AND ($1 = '' OR replace($1, state, '') <> $1) AND ($2 = '' OR "        \
     "name = $2) AND ($3 = '' OR replace(lower(name), lower($3), '') <> lower(name)) AND " SQL_LABELLED("$4") " AND "   \
     SQL_LABELLED("$5") " AND " SQL_LABELLED("$6") " AND " SQL_LABELLED("$7") " AND ($8 = '' OR id = $8) AND "          \
     "updated_ms >= $9 AND " place " ORDER BY " order " LIMIT $12"
@@ -199,7 +200,7 @@
       "SELECT count(*) AS count FROM trial WHERE study = $1 AND imported = 0 AND state = 'failed' AND ended > "        \
       "max($2, coalesce((SELECT max(ended) FROM trial WHERE study = $1 AND imported = 0 AND state IN ('completed', "   \
       "'infeasible', 'stopped')), 0))")                                                                                \
-    X(STUDY_BY_NAME, "s", id, "SELECT id FROM study WHERE name = $1 ORDER BY id LIMIT 2")                              \
+    X(STUDY_BY_NAME, "s", id, "SELECT id FROM study WHERE name = $1 AND state <> 'importing' ORDER BY id LIMIT 2")                              \
     X(STUDY_DUE, "i", id,                                                                                              \
       "SELECT id FROM study WHERE ends_ms > 0 AND ends_ms <= $1 AND state = 'active' AND NOT EXISTS (SELECT 1 FROM "   \
       "trial WHERE trial.study = study.id AND trial.state = 'running' AND trial.lease_ms > $1) ORDER BY ends_ms "      \
@@ -220,6 +221,10 @@
       "UPDATE correction SET outcome = CAST(outcome || $2 AS BLOB) WHERE study = $1 AND outcome IS NOT NULL")          \
     X(TRIAL_JUDGE, "sii", none, "UPDATE trial SET feasible = $3 WHERE study = $1 AND number = $2")                     \
     X(STUDY_BEST, "sid", none, "UPDATE study SET best_trial = $2, best_value = $3 WHERE id = $1")                      \
+    X(STUDY_APPEAR, "ss", none, "UPDATE study SET state = $2 WHERE id = $1")                                           \
+    X(STUDY_HIDDEN, "", hidden, "SELECT " COLUMNS(ROW_HIDDEN) " FROM study WHERE state = 'importing' LIMIT 1")         \
+    X(TRIALS_DELETE, "si", none, "DELETE FROM trial WHERE study = $1 AND number > $2")                                 \
+    X(MEASUREMENTS_DELETE, "si", none, "DELETE FROM measurement WHERE study = $1 AND trial > $2")                      \
     X(STUDY_DELETE, "s", none, "DELETE FROM study WHERE id = $1")                                                      \
     X(TRIAL_PLOT, "sii", plot,                                                                                         \
       "SELECT " COLUMNS(ROW_PLOT) " FROM trial WHERE study = $1 AND number >= $2 AND number <= $3 ORDER BY number")    \
@@ -448,7 +453,7 @@
       "count(CASE WHEN state = 'abandoned' THEN 1 END) AS abandoned, "    \
       "count(CASE WHEN state = 'stopped' THEN 1 END) AS stopped, "    \
       "count(CASE WHEN state = 'retracted' THEN 1 END) AS retracted FROM trial GROUP BY "   \
-      "study) t ON t.study = s.id WHERE s.total <> coalesce(t.total, 0) OR s.queued <> "    \
+      "study) t ON t.study = s.id WHERE s.state <> 'importing' AND (s.total <> coalesce(t.total, 0) OR s.queued <> "    \
       "coalesce(t.queued, 0) OR s.running <> "    \
       "coalesce(t.running, 0) OR s.completed <> "    \
       "coalesce(t.completed, 0) OR s.failed <> "    \
@@ -456,19 +461,19 @@
       "coalesce(t.infeasible, 0) OR s.abandoned <> "    \
       "coalesce(t.abandoned, 0) OR s.stopped <> "    \
       "coalesce(t.stopped, 0) OR s.retracted <> "    \
-      "coalesce(t.retracted, 0) LIMIT 20")   \
+      "coalesce(t.retracted, 0)) LIMIT 20")   \
     X(CHECK_NUMBERS, "", finding,                                                                                      \
       "SELECT 'the trials of ' || study || ' are not numbered from 1 on' AS finding FROM trial GROUP BY study HAVING "  \
       "min(number) <> 1 OR max(number) <> count(*) LIMIT 20")                                                          \
     X(CHECK_BEST, "", finding,                                                                                         \
       "SELECT 'the best trial of ' || s.id || ' is none of its completed ones' AS finding FROM study s LEFT JOIN "      \
-      "trial t ON t.study = s.id AND t.number = s.best_trial AND t.state = 'completed' WHERE s.best_trial > 0 AND "     \
+      "trial t ON t.study = s.id AND t.number = s.best_trial AND t.state = 'completed' WHERE s.best_trial > 0 AND s.state <> 'importing' AND " \
       "(t.number IS NULL OR t.value <> s.best_value) LIMIT 20")                                                        \
     X(CHECK_REVISIONS, "", finding,                                                                                    \
       "SELECT 'the log of ' || s.id || ' is not its lines 1 to ' || s.revision AS finding FROM study s LEFT JOIN "      \
       "(SELECT study, count(DISTINCT revision) AS lines, max(revision) AS last FROM event WHERE revision > 0 GROUP "    \
-      "BY study) e ON e.study = s.id WHERE coalesce(e.lines, 0) <> s.revision OR coalesce(e.last, 0) <> s.revision "    \
-      "LIMIT 20")                                                                                                      \
+      "BY study) e ON e.study = s.id WHERE s.state <> 'importing' AND (coalesce(e.lines, 0) <> s.revision OR "           \
+      "coalesce(e.last, 0) <> s.revision) LIMIT 20")                                                                                                      \
     X(CHECK_EVENTS, "", finding,                                                                                       \
       "SELECT 'the log lacks ' || (max(seq) - min(seq) + 1 - count(*)) || ' lines' AS finding FROM event HAVING "        \
       "max(seq) - min(seq) + 1 <> count(*)")                                                                           \

@@ -71,6 +71,7 @@ static enum status open_store(struct app *app, struct error *err)
     TRY(steady_start(app, boot, err));
     TRY(token_cache_load(app, err));
     TRY(db_read(app->db, count, app, err));
+    TRY(import_clean(app, err));
     import_sweep(app);
     db_set_upkeep(app->db, upkeep, app);
     return STATUS_OK;

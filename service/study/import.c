@@ -4,8 +4,11 @@
 #include "service/app/event_log.h"
 #include "service/app/steady.h"
 #include "service/base/digest.h"
+#include "service/base/log.h"
 #include "service/base/random.h"
+#include "service/base/scratch.h"
 #include "service/base/text.h"
+#include "service/study/import_check.h"
 #include "service/study/import_read.h"
 #include "service/model/study.h"
 
@@ -21,6 +24,7 @@
 #include <unistd.h>
 
 enum { IMPORTS_MAX = 16, KEPT_SECONDS = 24 * 3600, READ_BYTES = 1 << 16, COLUMNS_MAX = 64, STUDY_ID_BYTES = 16 };
+enum { PART_READS = 2, PART_TRIALS = 500 };               /* of a transaction */
 static const int64_t import_max_bytes = INT64_C(1) << 36; /* 64 GiB */
 static const char    prefix[] = "import.";                /* of the files, in the store's folder */
 
@@ -109,6 +113,8 @@ struct lines {
     char                  buffer[READ_BYTES];
     char                 *line; /* the start of one that goes on */
     size_t                length, room;
+    off_t                 at; /* of the file */
+    bool                  is_over;
 };
 
 static enum status keep_start(struct lines *lines, const char *bytes, size_t length, struct error *err)
@@ -147,31 +153,50 @@ static enum status take_bytes(struct lines *lines, const char *bytes, size_t len
     return length == 0 ? STATUS_OK : keep_start(lines, bytes, length, err);
 }
 
-/* What stands behind the last newline is a line, too. */
-static enum status take_file(struct lines *lines, int file, struct error *err)
+/* The next part of the file.  What stands behind the last newline is a line, too. */
+static enum status take_part(struct lines *lines, int file, struct error *err)
 {
-    off_t at = 0;
-    for (ssize_t n; (n = pread(file, lines->buffer, sizeof lines->buffer, at)) != 0; at += n) {
-        if (n < 0)
-            return file_failed(err);
-        TRY(take_bytes(lines, lines->buffer, (size_t)n, err));
-    }
+    ssize_t n = pread(file, lines->buffer, sizeof lines->buffer, lines->at);
+    if (n < 0)
+        return file_failed(err);
+    lines->at += n;
+    lines->is_over = n == 0;
+    if (n > 0)
+        return take_bytes(lines, lines->buffer, (size_t)n, err);
     if (lines->length > 0)
         TRY(import_line(lines->reader, lines->line, lines->length, err));
     return import_finish(lines->reader, err);
 }
 
-static enum status read_file(const struct app *app, int file, const struct import_taker *taker, struct error *err)
+static void lines_free(struct lines *lines)
 {
-    struct lines *lines = calloc(1, sizeof *lines);
-    if (lines == NULL)
-        return error_no_memory(err);
-    enum status status = import_reader_new(app->options.session_bytes, taker, &lines->reader, err);
-    if (status == STATUS_OK)
-        status = take_file(lines, file, err);
     import_reader_free(lines->reader);
     free(lines->line);
     free(lines);
+}
+
+static enum status lines_new(const struct app *app, const struct import_taker *taker, struct lines **out,
+                             struct error *err)
+{
+    struct lines *lines = *out = calloc(1, sizeof *lines);
+    if (lines == NULL)
+        return error_no_memory(err);
+    enum status status = import_reader_new(app->options.session_bytes, taker, &lines->reader, err);
+    if (status != STATUS_OK) {
+        lines_free(lines);
+        *out = NULL;
+    }
+    return status;
+}
+
+static enum status read_file(const struct app *app, int file, const struct import_taker *taker, struct error *err)
+{
+    struct lines *lines;
+    TRY(lines_new(app, taker, &lines, err));
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK && !lines->is_over)
+        status = take_part(lines, file, err);
+    lines_free(lines);
     return status;
 }
 
@@ -206,6 +231,9 @@ struct work {
     struct row_game       game;
     struct row_study      study; /* as it will be, with its counters; texts in the caller's arena */
     struct db_conn       *conn;
+    struct lines         *lines;  /* as far as they are stored */
+    struct scratch        events; /* of these */
+    int64_t               events_left;
     struct import_status *out;
 };
 
@@ -230,17 +258,71 @@ static enum status store_trial(struct work *work, const struct row_trial_whole *
     return put_row(work, SQL_TRIAL_PUT, export_trial_columns, &trial, true, err);
 }
 
+/* An event of the file, until all are stored at once. */
+struct kept_event {
+    int64_t at_ms, revision, trial;
+    char    kind[4 * IMPORT_TEXT_MAX + 1], actor[96];
+    int64_t detail_bytes; /* which follow, with their 0; 0: there is none */
+};
+
 /* Who did something elsewhere is nobody here, whatever the tokens are called. */
-static enum status store_event(struct work *work, const struct row_event *row, struct error *err)
+static enum status keep_event(struct work *work, const struct row_event *row, struct error *err)
 {
     static const char elsewhere[] = "elsewhere:";
-    char              actor[96];
     bool              is_marked = strncmp(row->actor, elsewhere, sizeof elsewhere - 1) == 0;
-    snprintf(actor, sizeof actor, "%s%.64s", is_marked ? "" : elsewhere, row->actor);
+    struct kept_event kept;
+    memset(&kept, 0, sizeof kept);
+    kept.at_ms = row->at_ms;
+    kept.revision = row->revision;
+    kept.trial = row->trial;
+    kept.detail_bytes = row->detail == NULL ? 0 : (int64_t)strlen(row->detail) + 1;
+    snprintf(kept.kind, sizeof kept.kind, "%s", row->kind);
+    snprintf(kept.actor, sizeof kept.actor, "%s%.64s", is_marked ? "" : elsewhere, row->actor);
+    TRY(scratch_write(&work->events, &kept, sizeof kept, err));
+    return scratch_write(&work->events, row->detail, (size_t)kept.detail_bytes, err);
+}
+
+/* *detail: with room bytes, grown as it must be. */
+static enum status store_event(struct work *work, FILE *events, char **detail, size_t *room, struct error *err)
+{
+    struct kept_event kept;
+    if (fread(&kept, sizeof kept, 1, events) != 1)
+        return file_failed(err);
+    size_t length = (size_t)kept.detail_bytes;
+    if (length > *room) {
+        char *grown = realloc(*detail, length);
+        if (grown == NULL)
+            return error_no_memory(err);
+        *detail = grown;
+        *room = length;
+    }
+    if (length > 0 && fread(*detail, length, 1, events) != 1)
+        return file_failed(err);
+    work->events_left--;
     return event_log(work->conn,
-                     EVENT(.at_ms = row->at_ms, .kind = row->kind, .study = work->id, .revision = row->revision,
-                           .trial = row->trial, .actor = actor, .detail = row->detail),
+                     EVENT(.at_ms = kept.at_ms, .kind = kept.kind, .study = work->id, .revision = kept.revision,
+                           .trial = kept.trial, .actor = kept.actor, .detail = length > 0 ? *detail : NULL),
                      err);
+}
+
+static enum status store_events(struct work *work, struct error *err)
+{
+    char       *detail = NULL;
+    size_t      room = 0;
+    int         file;
+    enum status status = scratch_finish(&work->events, &file, err);
+    if (status != STATUS_OK)
+        return status;
+    FILE *events = lseek(file, 0, SEEK_SET) == 0 ? fdopen(file, "rb") : NULL;
+    status = events == NULL ? file_failed(err) : STATUS_OK;
+    while (status == STATUS_OK && work->events_left > 0)
+        status = store_event(work, events, &detail, &room, err);
+    free(detail);
+    if (events != NULL)
+        fclose(events);
+    else
+        close(file);
+    return status;
 }
 
 static enum status store_game(struct work *work, const struct row_spec *spec, struct error *err)
@@ -262,6 +344,14 @@ static void keep_time(struct work *work)
     work->study.ends_ms -= work->study.ends_ms == 0 ? 0 : shift_ms;
 }
 
+/* Lists pass over it, and nobody knows its id. */
+static enum status put_hidden(struct work *work, struct error *err)
+{
+    struct row_study hidden = work->study;
+    hidden.state = "importing";
+    return put_row(work, SQL_STUDY_PUT, export_study_columns, &hidden, false, err);
+}
+
 static enum status store_row(void *arg, enum import_kind kind, const void *row, struct error *err)
 {
     struct work                      *work = arg;
@@ -273,7 +363,7 @@ static enum status store_row(void *arg, enum import_kind kind, const void *row, 
         if (work->is_game)
             return store_game(work, row, err);
         keep_time(work);
-        TRY(put_row(work, SQL_STUDY_PUT, export_study_columns, &work->study, false, err));
+        TRY(put_hidden(work, err));
         return db_exec(work->conn, NULL, err, SQL_STUDY_SPEC_ADD,
                        BIND(TEXT(work->id), TEXT(((const struct row_spec *)row)->spec)));
     case IMPORT_EARLIER:
@@ -284,7 +374,8 @@ static enum status store_row(void *arg, enum import_kind kind, const void *row, 
     case IMPORT_TRIAL:
         return store_trial(work, row, err);
     case IMPORT_EVENT:
-        return store_event(work, row, err);
+        work->events_left++;
+        return keep_event(work, row, err);
     case IMPORT_MEASUREMENT:
         return put_row(work, SQL_MEASUREMENT_PUT, export_measured_columns, row, true, err);
     case IMPORT_CORRECTION:
@@ -301,25 +392,124 @@ static enum status store_row(void *arg, enum import_kind kind, const void *row, 
     }
 }
 
-/* What only the store finds: the same external id, row or measurement twice. */
-static enum status store(struct db_conn *conn, void *arg, struct error *err)
+/* A part, which others that write wait for.  What only the store finds: the same external id, row or measurement twice. */
+static enum status store_part(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct work              *work = arg;
-    const struct import_taker taker = {.take = store_row, .arg = work};
+    struct work *work = arg;
+    enum status  status = STATUS_OK;
     work->conn = conn;
-    enum status status = read_file(work->app, work->file, &taker, err);
+    for (int i = 0; status == STATUS_OK && i < PART_READS && !work->lines->is_over; i++)
+        status = take_part(work->lines, work->file, err);
     if (status == STATUS_CONFLICT && err != NULL && strcmp(err->code, "constraint") == 0)
         return error_set(err, STATUS_INVALID, "bad_export", "", "two lines say the same of the study");
-    TRY(status);
+    return status;
+}
+
+/* From here on it is there, with its log. */
+static enum status store_end(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work   *work = arg;
+    struct db_rows rows;
+    work->conn = conn;
+    TRY(db_find(conn, work->caller->arena, &rows, err, SQL_IMPORT_GET, BIND(TEXT(work->sha256))));
+    if (row_import(&rows) != NULL) // by another token
+        return error_set(err, STATUS_CONFLICT, "already_imported", "", "this file has become a study meanwhile");
+    TRY(store_events(work, err));
     TRY(event_log(conn,
                   EVENT(.at_ms = work->now_ms, .kind = work->is_game ? "game.imported" : "study.imported",
                         .study = work->id, .actor = work->caller->token_id,
                         .detail = text_format(work->caller->arena, "%s %s", work->out->source, work->sha256)),
                   err));
+    if (!work->is_game)
+        TRY(db_exec(conn, NULL, err, SQL_STUDY_APPEAR, BIND(TEXT(work->id), TEXT(work->study.state))));
     return db_exec(conn, NULL, err, SQL_IMPORT_ADD,
                    BIND(TEXT(work->sha256), TEXT(work->is_game ? NULL : work->id),
                         TEXT(work->is_game ? work->id : NULL), TEXT(work->out->source), INT(work->bytes),
                         INT(work->now_ms)));
+}
+
+/* A game is small: its parts and its end are one transaction. */
+static enum status store_game_whole(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    while (!work->lines->is_over)
+        TRY(store_part(conn, work, err));
+    return store_end(conn, work, err);
+}
+
+static enum status store_in_parts(struct work *work, struct error *err)
+{
+    if (work->is_game)
+        return db_transact(work->app->db, store_game_whole, work, err);
+    while (!work->lines->is_over)
+        TRY(db_transact(work->app->db, store_part, work, err));
+    return db_transact(work->app->db, store_end, work, err);
+}
+
+/* ---- what was not finished ---- */
+
+struct remains {
+    char    id[24];
+    int64_t total; /* trials that may be left */
+};
+
+static enum status find_remains(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct remains *remains = arg;
+    struct db_rows  rows = db_query(conn, NULL, err, SQL_STUDY_HIDDEN, BIND_NONE);
+    remains->id[0] = '\0';
+    while (db_next(&rows)) {
+        snprintf(remains->id, sizeof remains->id, "%s", row_hidden(&rows)->id);
+        remains->total = row_hidden(&rows)->total;
+    }
+    return db_done(&rows);
+}
+
+static enum status remove_part(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct remains *remains = arg;
+    remains->total = remains->total > PART_TRIALS ? remains->total - PART_TRIALS : 0;
+    TRY(db_exec(conn, NULL, err, SQL_MEASUREMENTS_DELETE, BIND(TEXT(remains->id), INT(remains->total))));
+    TRY(db_exec(conn, NULL, err, SQL_TRIALS_DELETE, BIND(TEXT(remains->id), INT(remains->total))));
+    return remains->total > 0 ? STATUS_OK : db_exec(conn, NULL, err, SQL_STUDY_DELETE, BIND(TEXT(remains->id)));
+}
+
+static enum status remove_all(const struct app *app, struct remains *remains, struct error *err)
+{
+    do
+        TRY(db_transact(app->db, remove_part, remains, err));
+    while (remains->total > 0);
+    return STATUS_OK;
+}
+
+enum status import_clean(const struct app *app, struct error *err)
+{
+    struct remains remains;
+    TRY(db_read(app->db, find_remains, &remains, err));
+    while (remains.id[0] != '\0') {
+        TRY(remove_all(app, &remains, err));
+        TRY(db_read(app->db, find_remains, &remains, err));
+    }
+    return STATUS_OK;
+}
+
+/* What could not be removed now is at the next start. */
+static enum status store(struct work *work, struct error *err)
+{
+    const struct import_taker taker = {.take = store_row, .arg = work};
+    struct error              why;
+    TRY(scratch_open(work->app->options.folder, &work->events, err));
+    enum status status = lines_new(work->app, &taker, &work->lines, err);
+    if (status == STATUS_OK)
+        status = store_in_parts(work, err);
+    if (work->lines != NULL)
+        lines_free(work->lines);
+    scratch_close(&work->events);
+    struct remains remains = {.total = work->is_game ? 0 : work->study.total};
+    snprintf(remains.id, sizeof remains.id, "%s", work->id);
+    if (status != STATUS_OK && !work->is_game && remove_all(work->app, &remains, &why) != STATUS_OK)
+        log_event(LOG_ERROR, "import_remains", "study=%s code=%s", work->id, why.code);
+    return status;
 }
 
 /* ---- looking first ---- */
@@ -370,7 +560,7 @@ static enum status make(struct work *work, struct error *err)
     TRY(check_digest(work->file, work->sha256, err));
     TRY(random_id(work->id, sizeof work->id, "std_", STUDY_ID_BYTES, err));
     TRY(read_file(work->app, work->file, &looker, err));
-    TRY(db_transact(work->app->db, store, work, err));
+    TRY(store(work, err));
     work->out->is_complete = true;
     const char *id = arena_strndup(work->caller->arena, work->id, strlen(work->id));
     *(work->is_game ? &work->out->game : &work->out->study) = id;

@@ -1,6 +1,7 @@
 /* An export becomes a study, or a game, again.  The file is named by its digest, and comes in pieces, in order; nobody sees anything
- * of it before the last one.  Then it is read twice: first to see whether all of it is sound, and after that, in one
- * transaction, to store it.  What it makes has an id of its own, and a line in its log that says where it is from.
+ * of it before the last one.  Then it is read twice: first to see whether all of it is sound, and after that to store it,
+ * in parts, so that others can write between them.  Until the last transaction, which brings the log and the state, it is a
+ * study that is in no list, under an id that nobody knows; what is left of one after a crash goes at the next start.  What it makes has an id of its own, and a line in its log that says where it is from.
  *
  * What an import does not bring: seats.  A study that was an agent of a federation keeps what it was sent, and takes part
  * no more, since it would spend what the federation promised to its members a second time. */
@@ -33,6 +34,8 @@ MUST_CHECK enum status import_find(struct app *app, struct caller *caller, const
                                    struct import_status *out, struct error *err);
 /* Forgets what came of a file that is not complete. */
 MUST_CHECK enum status import_drop(struct app *app, struct caller *caller, const char *sha256, struct error *err);
+/* Removes what is stored of imports that ended half-way, with the process or without it. */
+MUST_CHECK enum status import_clean(const struct app *app, struct error *err);
 /* What was begun and not gone on with for a day. */
 void import_sweep(const struct app *app);
 
