@@ -25,6 +25,7 @@ enum {
     TELL_SECONDS = 60,
     UPKEEP_JOBS = 500,
     JOURNAL_BYTES = 4 << 20,
+    RENEW_BYTES = 32 << 20,
     EXIT_WITNESS = 70
 };
 
@@ -70,7 +71,9 @@ struct db {
     double         checkpoint_at;
     bool           is_to_scrub;
     double         scrub_from;
-    struct telling checkpoint_told, upkeep_told;
+    bool           is_to_renew; /* under mutex */
+    double         renewed_at, renewal_seconds;
+    struct telling checkpoint_told, upkeep_told, renewal_told;
     struct telling damage_told; /* under mutex */
     struct witness witness;     /* what is witnessed; of the writer thread, as the next */
     char           store[WITNESS_STORE_BYTES];
@@ -231,6 +234,24 @@ static void scrub(struct db *db)
     db->scrub_from = seconds() + 1e-3 * SCRUB_MS;
 }
 
+/* What SQLite leaves of deleted rows in pages that others share goes when all is written anew.  Everyone waits for it, so a
+ * store that is not small is left to gnomon compact, and it takes a twentieth of the time at most. */
+static void renew(struct db *db)
+{
+    struct error err;
+    double       start = seconds();
+    if (!db->is_to_renew || start - db->renewed_at < 19 * db->renewal_seconds)
+        return;
+    db->is_to_renew = false;
+    pthread_mutex_unlock(&db->mutex);
+    roll_back(&db->writer);
+    bool is_good = db->driver->renew(db->writer.handle, RENEW_BYTES, &err) == STATUS_OK;
+    tell(db, &db->renewal_told, "renewal", is_good ? NULL : &err);
+    db->renewed_at = seconds();
+    db->renewal_seconds = db->renewed_at - start;
+    pthread_mutex_lock(&db->mutex);
+}
+
 static bool is_journal_open(const struct db *db)
 {
     return db->journal_bytes > 0 || db->stats.is_failing;
@@ -286,7 +307,8 @@ static bool wait_for_work(struct db *db)
         if (db->is_to_scrub)
             until.tv_nsec += SCRUB_MS * 1000000L;
         else
-            until.tv_sec += is_journal_open(db) || db->upkeep_jobs > 0 ? IDLE_SECONDS : QUIET_SECONDS;
+            until.tv_sec +=
+                is_journal_open(db) || db->upkeep_jobs > 0 || db->is_to_renew ? IDLE_SECONDS : QUIET_SECONDS;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
         if (!db->upkeep_more && pthread_cond_timedwait(&db->work, &db->mutex, &until) != ETIMEDOUT)
@@ -295,6 +317,8 @@ static bool wait_for_work(struct db *db)
             continue;
         if (db->first == NULL)
             keep_up(db);
+        if (db->first == NULL && !db->upkeep_more)
+            renew(db);
         bool is_idle = db->first == NULL && !db->upkeep_more;
         if ((is_idle && is_journal_open(db)) || is_checkpoint_due(db))
             checkpoint(db, is_idle);
@@ -374,6 +398,14 @@ void db_scrub(struct db *db)
     db->scrub_from = 0;
     pthread_cond_signal(&db->work);
     pthread_mutex_unlock(&db->mutex);
+}
+
+void db_erase(struct db *db)
+{
+    pthread_mutex_lock(&db->mutex);
+    db->is_to_renew = true;
+    pthread_mutex_unlock(&db->mutex);
+    db_scrub(db);
 }
 
 /* ---- readers ---- */

@@ -49,6 +49,9 @@ int64_t db_witnessed(const struct db *db);
 /* What was deleted leaves the journal too: it is emptied into the database, where deleting overwrites, after this batch or
  * as soon as readers let it.  Does not wait. */
 void db_scrub(struct db *db);
+/* The same, and as soon as nobody writes a small store is written anew: in pages with rows of others SQLite leaves pieces of
+ * what was deleted.  Of a large one (db.c) that is done by db_compact alone. */
+void db_erase(struct db *db);
 /* Finishes what is queued, checkpoints, closes. */
 void db_close(struct db *db);
 

@@ -173,4 +173,5 @@ const struct driver driver_sqlite = {
     .copy = lite_copy,
     .examine = lite_examine,
     .compact = lite_compact,
+    .renew = lite_renew,
 };

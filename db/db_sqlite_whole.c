@@ -102,6 +102,15 @@ enum status lite_examine(void *handle, driver_say *say, void *arg, struct error 
 
 /* ---- writing anew ---- */
 
+/* What it is copied to meanwhile counts as attached. */
+static enum status vacuum(sqlite3 *handle, struct error *err)
+{
+    sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 1);
+    enum status status = lite_execute(handle, "VACUUM", err);
+    sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
+    return status;
+}
+
 enum status lite_compact(void *handle, const char *folder, struct error *err)
 {
     char path[LITE_PATH_BYTES];
@@ -111,9 +120,14 @@ enum status lite_compact(void *handle, const char *folder, struct error *err)
     sqlite3_temp_directory = sqlite3_mprintf("%s", path);
     if (sqlite3_temp_directory == NULL)
         return error_no_memory(err);
-    sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 1);
     TRY(lite_pragma(handle, "temp_store", "1", "1", err));
-    enum status status = lite_execute(handle, "VACUUM", err);
-    sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
-    return status;
+    return vacuum(handle, err);
+}
+
+enum status lite_renew(void *handle, int64_t bytes_max, struct error *err)
+{
+    int pages, page_bytes;
+    TRY(lite_read_int(handle, "PRAGMA page_count", &pages, err));
+    TRY(lite_read_int(handle, "PRAGMA page_size", &page_bytes, err));
+    return (int64_t)pages * page_bytes > bytes_max ? STATUS_OK : vacuum(handle, err); // in memory: temp_store
 }

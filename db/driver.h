@@ -74,6 +74,8 @@ struct driver {
     /* Writes all anew, without gaps, of a read-write handle; it is the old one or the new one when that is cut off.  What
      * is left over is given back by the next checkpoint that truncates. */
     enum status (*compact)(void *handle, const char *folder, struct error *err);
+    /* The same beside readers, of a store of no more bytes than that; else nothing is done. */
+    enum status (*renew)(void *handle, int64_t bytes_max, struct error *err);
 };
 
 extern const struct driver     driver_sqlite;

@@ -369,6 +369,7 @@
       "retry_after_seconds = $8 WHERE id = $1 AND state = 'running'")                                                  \
     X(EVENT_ADD, "i" EVENT_MEMBERS(SQL_LETTER), none,                                                                  \
       "INSERT INTO event(at_ms" EVENT_MEMBERS(SQL_NEXT) ") VALUES ($1" EVENT_MEMBERS(SQL_VALUE) ")")                   \
+    X(EVENT_BLANK, "s", none, "UPDATE event SET detail = NULL WHERE study = $1 AND detail IS NOT NULL")                \
     X(EVENT_LIST, "isii", event,                                                                                       \
       "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE seq > $1" EVENT_WANTED("$2", "$3") "ORDER BY seq LIMIT $4")      \
     X(EVENT_OF_STUDY, "sisii", event,                                                                                  \
@@ -502,11 +503,14 @@
     X(TOKEN_REVOKE_ALL, "i", none, "UPDATE token SET revoked_ms = $1 WHERE revoked_ms = 0")                             \
     X(IDEMPOTENCY_GET, "ssi", kept_reply,                                                                              \
       "SELECT " COLUMNS(ROW_KEPT_REPLY) " FROM idempotency WHERE token = $1 AND key = $2 AND created_ms >= $3")        \
-    X(IDEMPOTENCY_ADD, "sssisssi", none,                                                                               \
-      "INSERT INTO idempotency(token, key, fingerprint, status, reply, location, etag, created_ms) VALUES ($1, "       \
-      "$2, $3, $4, $5, $6, $7, $8) ON CONFLICT (token, key) DO UPDATE SET fingerprint = excluded.fingerprint, "        \
-      "status = excluded.status, reply = excluded.reply, location = excluded.location, etag = excluded.etag, "         \
-      "created_ms = excluded.created_ms")                                                                              \
+    X(IDEMPOTENCY_ADD, "sssisssis", none,                                                                              \
+      "INSERT INTO idempotency(token, key, fingerprint, status, reply, location, etag, created_ms, subject) VALUES "   \
+      "($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (token, key) DO UPDATE SET fingerprint = "                     \
+      "excluded.fingerprint, status = excluded.status, reply = excluded.reply, location = excluded.location, etag = "  \
+      "excluded.etag, created_ms = excluded.created_ms, subject = excluded.subject")                                   \
+    X(IDEMPOTENCY_BLANK, "s", none,                                                                                    \
+      "UPDATE idempotency SET status = 0, reply = '', location = NULL, etag = NULL WHERE subject = $1 AND subject <> "  \
+      "''")                                                                                                            \
     X(IDEMPOTENCY_PURGE, "ii", none,                                                                                   \
       "DELETE FROM idempotency WHERE (token, key) IN (SELECT token, key FROM idempotency WHERE created_ms < $1 "       \
       "ORDER BY created_ms LIMIT $2)")                                                                                 \

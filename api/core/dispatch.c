@@ -209,8 +209,11 @@ static enum status set_idempotency(struct call *call, struct error *err)
     if (call->body_bytes > 0)
         memcpy(text + head, call->body, call->body_bytes);
     sha256_hex(text, head + call->body_bytes, fingerprint);
-    call->caller.idempotency = (struct idempotency){
-        .key = call->idempotency_key, .fingerprint = fingerprint, .render = reply_render_stored, .render_arg = call};
+    call->caller.idempotency = (struct idempotency){.key = call->idempotency_key,
+                                                    .fingerprint = fingerprint,
+                                                    .path = call->uri,
+                                                    .render = reply_render_stored,
+                                                    .render_arg = call};
     return STATUS_OK;
 }
 

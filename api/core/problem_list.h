@@ -55,6 +55,7 @@
     X(cyclic_beliefs, 422, false, "Beliefs about agents lead back to themselves or to a level that is not lower.", "Let each agent believe others to be on lower levels than its own.") \
     X(deadline_exceeded, 503, true, "There was no answer in the time that a request has, the wait for its turn included.", "Ask again, for less at once, or set the study a cheaper algorithm.") \
     X(default_required, 422, false, "An earlier trial has a new parameter of the space, and there is no default to give it.", "Give the parameter a default.") \
+    X(deleted, 404, false, "What this Idempotency-Key was answered about is deleted.", "Use a new key for a new request.") \
     X(digest_mismatch, 422, false, "The bytes that came are not those that were declared.", "Send the file that was declared again, from its first byte.") \
     X(disk_full, 507, true, "The disk of the server is full; nothing was changed.", "Ask again after Retry-After; the operator makes room.") \
     X(draining, 503, true, "The server is about to stop.", "Ask again: the next one takes over.") \

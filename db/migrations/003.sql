@@ -52,3 +52,12 @@ UPDATE study SET since_best = (SELECT count(*) FROM trial WHERE trial.study = st
     failures_in_a_row = (SELECT count(*) FROM trial WHERE trial.study = study.id AND imported = 0 AND
         trial.state = 'failed' AND ended > max(counted_from, coalesce((SELECT max(ended) FROM trial WHERE
         trial.study = study.id AND imported = 0 AND trial.state IN ('completed', 'infeasible', 'stopped')), 0)));
+-- What a reply that is kept for a repeat speaks of, so that it goes when that is deleted; status 0: it is gone.
+ALTER TABLE idempotency ADD COLUMN subject TEXT NOT NULL DEFAULT '';
+CREATE INDEX idempotency_by_subject ON idempotency(subject) WHERE subject <> '';
+-- Of what is deleted the lines of the log stay, without their words.
+DROP TRIGGER event_is_not_changed;
+CREATE TRIGGER event_is_not_changed BEFORE UPDATE ON event WHEN NEW.detail IS NOT NULL OR NEW.seq <> OLD.seq OR
+    NEW.at_ms <> OLD.at_ms OR NEW.kind <> OLD.kind OR NEW.study IS NOT OLD.study OR NEW.revision <> OLD.revision OR
+    NEW.trial <> OLD.trial OR NEW.actor <> OLD.actor
+    BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;

@@ -3,9 +3,22 @@
 
 #include "service/app/steady.h"
 
+#include <stdio.h>
 #include <string.h>
 
-enum { IDEMPOTENCY_MS = 24 * 3600 * 1000, PURGE_ROWS = 1000 };
+enum { IDEMPOTENCY_MS = 24 * 3600 * 1000, PURGE_ROWS = 1000, SUBJECT_BYTES = 40 };
+
+/* "/v1/studies/std_abc/suggest": std_abc; of a path without an id "". */
+static void read_subject(const char *path, char subject[SUBJECT_BYTES])
+{
+    size_t length = 0;
+    int    start = 0;
+    subject[0] = '\0';
+    if (path != NULL && sscanf(path, "/v1/%*[a-z]/%n", &start) == 0 && start > 0)
+        length = strcspn(path + start, "/?");
+    if (length > 0 && length < SUBJECT_BYTES)
+        snprintf(subject, SUBJECT_BYTES, "%.*s", (int)length, path + start);
+}
 
 static enum status find_reply(struct db_conn *conn, struct caller *caller, int64_t now, struct error *err)
 {
@@ -19,6 +32,9 @@ static enum status find_reply(struct db_conn *conn, struct caller *caller, int64
     if (strcmp(row->fingerprint, own->fingerprint) != 0)
         return error_set(err, STATUS_INVALID, "idempotency_key_reused", "",
                          "this Idempotency-Key came before with another request");
+    if (row->status == 0)
+        return error_set(err, STATUS_NOT_FOUND, "deleted", "",
+                         "what this Idempotency-Key was answered about is deleted");
     own->first = (struct kept_reply){
         .http_status = (int)row->status, .body = row->reply, .location = row->location, .etag = row->etag};
     own->replayed = true;
@@ -28,11 +44,16 @@ static enum status find_reply(struct db_conn *conn, struct caller *caller, int64
 static enum status keep_reply(struct db_conn *conn, struct caller *caller, int64_t now, struct error *err)
 {
     struct idempotency *own = &caller->idempotency;
+    char                subject[SUBJECT_BYTES];
     if (!own->render(own->render_arg, &own->first))
         return error_no_memory(err);
+    read_subject(own->path, subject);
+    if (subject[0] == '\0') // it was created
+        read_subject(own->first.location, subject);
     return db_exec(conn, NULL, err, SQL_IDEMPOTENCY_ADD,
                    BIND(TEXT(caller->token_id), TEXT(own->key), TEXT(own->fingerprint), INT(own->first.http_status),
-                        TEXT(own->first.body), TEXT(own->first.location), TEXT(own->first.etag), INT(now)));
+                        TEXT(own->first.body), TEXT(own->first.location), TEXT(own->first.etag), INT(now),
+                        TEXT(subject)));
 }
 
 /* Replies that nobody can ask for any more. */
@@ -95,4 +116,10 @@ enum status app_replay(struct app *app, struct caller *caller, struct error *err
 void app_on_commit(struct app *app, void (*fn)(void *arg), void *arg)
 {
     db_on_commit(app->db, fn, arg);
+}
+
+enum status app_erase(struct db_conn *conn, const char *id, struct error *err)
+{
+    TRY(db_exec(conn, NULL, err, SQL_EVENT_BLANK, BIND(TEXT(id))));
+    return db_exec(conn, NULL, err, SQL_IDEMPOTENCY_BLANK, BIND(TEXT(id)));
 }

@@ -11,6 +11,10 @@ MUST_CHECK enum status app_transact(struct app *app, struct caller *caller, db_f
 /* Only the look-up of app_transact, for use cases that compute before they write. */
 MUST_CHECK enum status app_replay(struct app *app, struct caller *caller, struct error *err);
 
+/* Behind the deletion of a study, a federation or a game, in the same transaction: what was said of it elsewhere goes, too,
+ * the words in the log and the replies that are kept for repeats.  Call db_scrub when it is committed. */
+MUST_CHECK enum status app_erase(struct db_conn *conn, const char *id, struct error *err);
+
 /* fn is called soon after something was written, and must not wait; NULL: nothing is. */
 void app_on_commit(struct app *app, void (*fn)(void *arg), void *arg);
 

@@ -199,6 +199,7 @@ static enum status remove_row(struct db_conn *conn, void *arg, struct error *err
     TRY(check_hosted(conn, work->id, err));
     TRY(db_exec(conn, NULL, err, SQL_TOKEN_REVOKE_RESOURCE, BIND(TEXT(work->id), INT(work->now_ms))));
     TRY(db_exec(conn, NULL, err, SQL_FEDERATION_DELETE, BIND(TEXT(work->id))));
+    TRY(app_erase(conn, work->id, err));
     return federation_log(conn, "federation.deleted", work->id, 0,
                           &(struct federation_by){.actor = work->caller->token_id, .at_ms = work->now_ms}, err);
 }
@@ -210,7 +211,7 @@ enum status federation_delete(struct app *app, struct caller *caller, const char
     TRY(caller_sees(caller, "federation", id, err));
     TRY(app_transact(app, caller, remove_row, &work, err));
     token_forget(app, id);
-    db_scrub(app->db);
+    db_erase(app->db);
     return STATUS_OK;
 }
 

@@ -264,7 +264,8 @@ static enum status erase(struct db_conn *conn, void *arg, struct error *err)
     struct game_row game = {.spec = NULL};
     TRY(games_refresh(conn, work->id, work->caller->arena, &game, err));
     TRY(log_event(conn, &game, "game.deleted", work->caller, work->app->now_ms(), err));
-    return db_exec(conn, NULL, err, SQL_GAME_DELETE, BIND(TEXT(work->id)));
+    TRY(db_exec(conn, NULL, err, SQL_GAME_DELETE, BIND(TEXT(work->id))));
+    return app_erase(conn, work->id, err);
 }
 
 enum status games_delete(struct app *app, struct caller *caller, const char *id, struct error *err)
@@ -272,6 +273,7 @@ enum status games_delete(struct app *app, struct caller *caller, const char *id,
     struct work work = {.app = app, .caller = caller, .id = id};
     TRY(check_visible(caller, id, err));
     TRY(app_transact(app, caller, erase, &work, err));
+    db_erase(app->db);
     session_drop(app, id);
     return STATUS_OK;
 }

@@ -22,6 +22,7 @@ struct kept_reply {
 struct idempotency {
     const char *key;         /* NULL: not asked for */
     const char *fingerprint; /* SHA-256 in hex of method, path and body */
+    const char *path;        /* names what it is about: /v1/studies/std_... */
     /* Called inside the transaction after the work succeeded; what it gives lives in the arena.  False: no memory. */
     bool (*render)(void *arg, struct kept_reply *out);
     void *render_arg;

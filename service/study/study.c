@@ -391,7 +391,8 @@ static enum status erase(struct db_conn *conn, void *arg, struct error *err)
     TRY(rows_study_get(conn, task->id, task->caller->arena, &task->study, err));
     TRY(match(&task->study, task->caller, err));
     TRY(task_log(conn, task, "study.deleted", 0, NULL, err));
-    return db_exec(conn, NULL, err, SQL_STUDY_DELETE, BIND(TEXT(task->id)));
+    TRY(db_exec(conn, NULL, err, SQL_STUDY_DELETE, BIND(TEXT(task->id))));
+    return app_erase(conn, task->id, err);
 }
 
 enum status study_delete(struct app *app, struct caller *caller, const char *id, struct error *err)
@@ -401,5 +402,6 @@ enum status study_delete(struct app *app, struct caller *caller, const char *id,
     operations_forget(app, id);
     session_drop(app, id);
     spec_cache_drop(app, id);
+    db_erase(app->db);
     return STATUS_OK;
 }

@@ -373,7 +373,7 @@ static enum status add_old_keys(struct db_conn *conn, void *arg, struct error *e
         snprintf(key, sizeof key, "old %d", i);
         TRY(db_exec(conn, NULL, err, SQL_IDEMPOTENCY_ADD,
                     BIND(TEXT(world->caller.token_id), TEXT(key), TEXT("f"), INT(200), TEXT("{}"), TEXT(NULL),
-                         TEXT(NULL), INT(world_clock_ms - 25 * 3600 * 1000))));
+                         TEXT(NULL), INT(world_clock_ms - 25 * 3600 * 1000), TEXT(""))));
     }
     return STATUS_OK;
 }
