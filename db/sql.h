@@ -51,7 +51,7 @@
 #define ROW_MADE(F, N)                                                                                                 \
     F(revision, i) N(trial, i) N(point, B) N(row, i) N(algorithm, S) N(fallback, S) N(seen, i) N(model_mean, D)        \
     N(model_stddev, D) N(note, B) N(asked, B) N(step, I) N(measured, D) N(stop, I) N(reason, S) N(next_step, I)        \
-    N(measured_note, B) N(measured_seen, I)
+    N(measured_note, B) N(measured_seen, I) N(diagnostics, S)
 #define ROW_NOISE(F, N) F(has_stddev, i) N(has_repeats, i)
 #define ROW_BEST(F, N) F(number, i) N(value, D)
 #define ROW_VERDICT(F, N) F(value, d) N(stop, i) N(reason, s) N(next_step, i)
@@ -328,6 +328,11 @@
       ", outcome) VALUES ($1, $2, $3, $4, $5, $6, $7, $8" TRIAL_RESULT(SQL_VALUE) ", $)")                              \
     X(CORRECTIONS_OF_TRIAL, "si", correction,                                                                          \
       "SELECT " COLUMNS(ROW_CORRECTION) " FROM correction WHERE study = $1 AND trial = $2 ORDER BY revision DESC")     \
+    X(TRIAL_DIAGNOSED, "sii", detail,                                                                                  \
+      "SELECT diagnostics AS detail FROM trial WHERE study = $1 AND number > $2 AND seen >= $3 AND seen >= (SELECT "   \
+      "coalesce(max(revision), 0) FROM correction WHERE study = $1) ORDER BY number DESC")                             \
+    X(TRIAL_FIRST_VALUES, "si", best,                                                                                  \
+      "SELECT number, value FROM trial WHERE study = $1 AND state = 'completed' ORDER BY number LIMIT $2")             \
     X(CORRECTION_LAST, "si", count,                                                                                    \
       "SELECT coalesce(max(revision), 0) AS count FROM correction WHERE study = $1 AND revision <= $2")                                   \
     X(BASELINE, "si", baseline,                                                                                        \
@@ -390,13 +395,13 @@
     X(TRIAL_MADE, "si", made,                                                                                          \
       "SELECT e.revision, e.trial, t.point, coalesce(t.row, -1) AS row, t.algorithm, t.fallback, t.seen, "             \
       "t.model_mean, t.model_stddev, t.note, t.asked, NULL AS step, NULL AS measured, NULL AS stop, NULL AS reason, "  \
-      "NULL AS next_step, NULL AS measured_note, NULL AS measured_seen FROM event e JOIN trial t ON t.study = "        \
+      "NULL AS next_step, NULL AS measured_note, NULL AS measured_seen, t.diagnostics FROM event e JOIN trial t ON t.study = " \
       "e.study AND t.number = e.trial WHERE e.study = $1 AND e.trial = $2 AND e.kind IN ('trial.suggested', "          \
       "'trial.queued', 'trial.added')")                                                                                \
     X(EVENT_MADE, "sii", made,                                                                                         \
       "SELECT e.revision, e.trial, t.point, coalesce(t.row, -1) AS row, t.algorithm, t.fallback, t.seen, "             \
       "t.model_mean, t.model_stddev, t.note, t.asked, m.step, m.value AS measured, m.stop, m.reason, m.next_step, "    \
-      "m.note AS measured_note, m.seen AS measured_seen FROM event e JOIN trial t ON t.study = e.study AND t.number "  \
+      "m.note AS measured_note, m.seen AS measured_seen, t.diagnostics FROM event e JOIN trial t ON t.study = e.study AND t.number "  \
       "= e.trial LEFT JOIN measurement m ON m.study = e.study AND m.revision = e.revision WHERE e.study = $1 AND "     \
       "e.revision > $2 AND (e.kind = 'trial.suggested' OR m.step IS NOT NULL) ORDER BY e.seq LIMIT $3")                                                                                                \
     X(MEASUREMENT_ADD, "siiidiiisibi", none,                                                                            \

@@ -250,13 +250,14 @@ static enum status gain_of(struct session *session, const struct ask *ask, struc
 /* Where everything was tried, or nothing can be computed, it is not known: then the proposal says so. */
 static enum status gain(struct session *session, const struct ask *ask, struct gain *out, struct error *err)
 {
-    const struct gain unknown = {.expected = NAN, .trust = NAN};
+    const struct gain unknown = {.expected = NAN, .trust = NAN, .finished = trial_log_finished(&session->study.log)};
     *out = unknown;
     if (session->candidates != NULL || !may_say(session, ask))
         return STATUS_OK;
     enum status status = gain_of(session, ask, out, err);
     if (status != STATUS_OK || ask_is_late(ask))
         *out = unknown;
+    out->finished = unknown.finished;
     return status == STATUS_NO_MEMORY ? status : STATUS_OK;
 }
 

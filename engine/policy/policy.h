@@ -126,16 +126,24 @@ struct plan_state {
     size_t horizon;    /* stages; 0: there was no plan */
 };
 
+/* What one more trial is expected to improve the best value by. */
+struct gain {
+    double expected; /* in the units of the first objective, >= 0; NaN: the model is not asked yet, or it cannot say */
+    double trust;    /* what standard deviations were multiplied by, from the model's own residuals */
+    size_t finished; /* how many trials had ended */
+};
+
 /* What a model looks like.  Lengths are in the unit cube (candidates: in the matrix's own units), variances in units in
  * which the modelled values have variance 1.  A value v, signed as values are, is modelled as
  *   y = (v / unit - centre) / spread,   z = (warp.centre - w) / warp.scale,
  *   w = c log(1 + t / c) for t = warp.top - y > 0, otherwise w = t
  * with prior mean 0.  Nothing is computed with these numbers but by clients, who can. */
 struct diagnostics {
-    const char *acquisition;       /* as the option names it; NULL: not of a proposal */
-    double      acquisition_value; /* at the point; of log-ei it is a logarithm */
-    const char *kernel;            /* as the option names it; NULL: no model, and nothing else here holds */
-    double      signal_variance, noise_variance, jitter;
+    const struct gain *gain;        /* what a trial was expected to gain before this proposal; NULL: nobody asked */
+    const char        *acquisition; /* as the option names it; NULL: not of a proposal */
+    double             acquisition_value; /* at the point; of log-ei it is a logarithm */
+    const char        *kernel;            /* as the option names it; NULL: no model, and nothing else here holds */
+    double             signal_variance, noise_variance, jitter;
     struct {
         double unit, centre, spread; /* unit 0: the model's values are not made like this, or not from all of them */
         double top, c, warp_centre, warp_scale; /* of the warp; warp_scale 0: there is none, z = y */
@@ -202,12 +210,6 @@ struct residual {
     double   sd_observed; /* of the value: noise included */
     double   z;           /* (value - mean) / sd_observed, in the units in which the model is Gaussian */
     double   log_density; /* of the prediction at value, in the units of values */
-};
-
-/* What one more trial is expected to improve the best value by. */
-struct gain {
-    double expected; /* in the units of the first objective, >= 0; NaN: the model is not asked yet, or it cannot say */
-    double trust;    /* what standard deviations were multiplied by, from the model's own residuals */
 };
 
 /* How far an algorithm trusted each earlier study when it made a proposal. */

@@ -34,6 +34,8 @@ static const double EARLIER = 0.3, LINE = 3e-3, JUDGE = 2, MESSAGE = 3;
 static const double POINT_VALUE = 9e-6, POINT_SQUARE = 4e-8, MEAN_VALUE_PARAM = 4.5e-7, RESIDUAL_CUBE = 3e-8;
 static const double VECTOR = 1e-4, VECTOR_SQUARE = 2e-6, CELL = 1e-6; // of a front; of a matrix
 
+static const double GAIN_SEARCHES = 2; // near the best trial and everywhere
+
 static const double LEARNED = 0.2, FACTOR_MAX = 16,
                     WORTH_MS = 1; // share of the last; bounds; what is too short to tell
 
@@ -179,6 +181,13 @@ double price_batch(const struct app *app, const struct price_model *model, int64
     last.pending += (double)(count - 1);
     last.has_fit = false;
     return price_ask(app, model) + (double)(count - 1) * price_ask(app, &last);
+}
+
+double price_gain(const struct app *app, const struct price_model *model)
+{
+    struct price_model known = *model;
+    known.has_fit = false;
+    return GAIN_SEARCHES * price_ask(app, &known);
 }
 
 /* What an algorithm learns from it fits when it opens. */

@@ -24,6 +24,8 @@ bool price_has_fit(double values, int64_t values_then);
 /* The next proposal, and so many of them one after the other, each pending for those after it. */
 double price_ask(const struct app *app, const struct price_model *model);
 double price_batch(const struct app *app, const struct price_model *model, int64_t count);
+/* What another trial is expected to gain. */
+double price_gain(const struct app *app, const struct price_model *model);
 /* Such a proposal took so long: the next are priced nearer to it. */
 void price_learn(struct app *app, const struct price_model *model, double took_ms);
 

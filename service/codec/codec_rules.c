@@ -9,6 +9,7 @@
 #include <string.h>
 
 static json_t *write_some(const struct writing *out, const struct member *member);
+static json_t *write_worth(const struct writing *out, const struct member *member);
 
 #define COUNT_UP_TO(most) .read = codec_read_integer, .nullable = true, .optional = true, .min = 1, .max = (most)
 static const struct member budget_members[] = {
@@ -19,12 +20,26 @@ static const struct member budget_members[] = {
     {AT(rules, cost_of), .read = codec_read_text, .nullable = true, .optional = true, .min = 1, .max = 128},
     {.name = NULL},
 };
+static const struct member worth_members[] = {
+    {AS(rules, worth_gain, "gain"), .read = codec_read_number, .nullable = true, .optional = true, .min = DBL_MIN,
+     .max = DBL_MAX},
+    {AS(rules, worth_share, "share"), .read = codec_read_number, .nullable = true, .optional = true, .min = DBL_MIN,
+     .max = 1},
+    {AS(rules, worth_trials, "trials"), COUNT_UP_TO(1000000)},
+    {.name = NULL},
+};
 static const struct member stop_members[] = {
     {AT(rules, better_than), .read = codec_read_number, .nullable = true, .optional = true, .min = -INFINITY,
      .max = INFINITY},
     {AT(rules, no_improvement), COUNT_UP_TO(1000000)},
     {AT(rules, failures), COUNT_UP_TO(1000000)},
     {AT(rules, failures_in_a_row), COUNT_UP_TO(1000000)},
+    {.name = "not_worth_it",
+     .nullable = true,
+     .optional = true,
+     .read = codec_read_inside,
+     .write = write_worth,
+     .members = worth_members},
     {.name = NULL},
 };
 
@@ -51,6 +66,11 @@ const struct member codec_rules_members[] = {
     {.name = "budget", .nullable = true, .read = codec_read_inside, .write = write_some, .members = budget_members},
     {.name = NULL},
 };
+
+static json_t *write_worth(const struct writing *out, const struct member *member)
+{
+    return rules_ask_worth(out->from) ? codec_write(member->members, out) : json_null();
+}
 
 /* null when nothing is said. */
 static json_t *write_some(const struct writing *out, const struct member *member)
@@ -83,6 +103,21 @@ static enum status check_cost(const struct rules *rules, const struct spec *spec
                : error_set(err, STATUS_INVALID, "unknown_metric", "/budget/cost_of", "the study has no such metric");
 }
 
+static enum status check_worth(const struct rules *rules, const struct spec *spec, struct error *err)
+{
+    const char *where = "/stop_when/not_worth_it";
+    const char *why = spec->objectives > 1         ? "of several objectives there is no one gain"
+                      : spec->policy->gain == NULL ? "has no model of the whole space"
+                      : spec->space.kind != SPACE_PARAMETERS
+                          ? "says what is to be gained of parameters, not of candidates"
+                          : NULL;
+    if (isnan(rules->worth_gain) == isnan(rules->worth_share))
+        return error_set(err, STATUS_INVALID, rules_ask_worth(rules) ? "bad_combination" : "missing_member", where,
+                         "give either gain, in units of the metric, or share, of what was won");
+    return why == NULL ? STATUS_OK
+                       : error_set(err, STATUS_INVALID, "not_supported", where, "%s: %s", spec->policy->name, why);
+}
+
 static enum status check(const struct rules *rules, const struct spec *spec, struct error *err)
 {
     bool has_best = !isnan(rules->better_than) || rules->no_improvement > 0;
@@ -102,7 +137,10 @@ static enum status read(const json_t *members, struct arena *arena, struct rules
 enum status codec_rules(const json_t *members, const struct spec *spec, struct arena *arena, struct rules *out,
                         struct error *err)
 {
+    const json_t *worth = json_object_get(json_object_get(members, "stop_when"), "not_worth_it");
     TRY(read(members, arena, out, err));
+    if (json_is_object(worth))
+        TRY(check_worth(out, spec, err));
     return check(out, spec, err);
 }
 

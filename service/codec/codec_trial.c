@@ -463,6 +463,10 @@ enum status codec_diagnostics(const struct spec *spec, size_t metric, const stru
                              codec_number(d->noise_variance), "jitter", codec_number(d->jitter), "condition",
                              codec_number(d->condition), "fit_ms", codec_number(d->fit_ms), "acquisition",
                              d->acquisition, "acquisition_value", codec_number(d->acquisition_value));
+    if (json != NULL && d->gain != NULL && !isnan(d->gain->expected))
+        (void)json_object_set_new(json, "expected_gain",
+                                  json_pack("{s:o, s:o, s:I}", "value", codec_number(d->gain->expected), "trust",
+                                            codec_number(d->gain->trust), "finished", (json_int_t)d->gain->finished));
     if (json != NULL && d->plan.state.horizon > 0)
         (void)json_object_set_new(json, "plan", plan_json(d));
     char *dump = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
@@ -497,6 +501,16 @@ enum status codec_diagnostics_read(const struct spec *spec, const char *text, st
             out->kernel = NULL;
     }
     return STATUS_OK;
+}
+
+enum status codec_diagnostics_gain(const char *text, struct gain *out, struct error *err)
+{
+    json_auto_t  *json = text == NULL ? NULL : codec_load(text, 0);
+    const json_t *gain = json_object_get(json, "expected_gain"), *value = json_object_get(gain, "value");
+    *out = (struct gain){.expected = json_is_number(value) ? json_number_value(value) : NAN,
+                         .trust = json_number_value(json_object_get(gain, "trust")),
+                         .finished = (size_t)json_integer_value(json_object_get(gain, "finished"))};
+    return text != NULL && json == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 static json_t *model_json(const struct trial *trial)

@@ -45,6 +45,8 @@ MUST_CHECK enum status codec_diagnostics(const struct spec *spec, size_t metric,
  * they are not all there. */
 MUST_CHECK enum status codec_diagnostics_read(const struct spec *spec, const char *text, struct arena *arena,
                                               struct diagnostics *out, struct error *err);
+/* What it says was expected before the trial; expected NaN when it says nothing.  Errors: NO_MEMORY. */
+MUST_CHECK enum status codec_diagnostics_gain(const char *text, struct gain *out, struct error *err);
 /* What shows the clock that leases count on on the wall clock (steady_shift_ms); that clock as it stands, 0: what is
  * shown is not to change with it; and how long the study's leases are. */
 struct lease_clock {

@@ -17,17 +17,29 @@ struct rules {
     double      better_than;  /* the study is done with a better feasible value; NaN: never */
     /* ... when so many trials ended without a better one, or failed, or failed in a row; 0: never */
     int64_t no_improvement, failures, failures_in_a_row;
+    /* ... when worth_trials more are expected to gain less than this, or than this share of what was won; both NaN: never */
+    double  worth_gain, worth_share;
+    int64_t worth_trials;
 };
 
 #define RULES_COST_SECONDS "duration_seconds" /* how long the trials took, as their workers say */
 
-enum { RULES_LEASE_MAX_SECONDS = 604800, RULES_LEASE_SECONDS = 3600 };
+enum { RULES_LEASE_MAX_SECONDS = 604800, RULES_LEASE_SECONDS = 3600, RULES_WORTH_TRIALS = 10 };
 static inline struct rules rules_none(void)
 {
     return (struct rules){.budget_cost = (double)NAN,
                           .lease_ms = RULES_LEASE_SECONDS * INT64_C(1000),
                           .is_shareable = true,
-                          .better_than = (double)NAN};
+                          .better_than = (double)NAN,
+                          .worth_gain = (double)NAN,
+                          .worth_share = (double)NAN,
+                          .worth_trials = RULES_WORTH_TRIALS};
+}
+
+/* Whether it is to be asked what one more trial is expected to gain. */
+static inline bool rules_ask_worth(const struct rules *rules)
+{
+    return !isnan(rules->worth_gain) || !isnan(rules->worth_share);
 }
 
 /* What has been counted of a study for its rules, as its row keeps it; times on the steady clock. */

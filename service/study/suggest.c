@@ -16,6 +16,7 @@
 #include "service/store/asked.h"
 #include "service/study/suggest.h"
 #include "service/study/visits.h"
+#include "service/study/worth.h"
 #include "service/base/clock.h"
 
 #include <math.h>
@@ -24,6 +25,7 @@
 
 /* A place may be free sooner than any lease ends. */
 enum { ROOM_SECONDS = 5 };
+static const char WORTH_REASON[] = "not_worth_it";
 
 struct plan {
     struct task                   task;
@@ -42,13 +44,16 @@ struct plan {
     double                       *asked; /* [fresh_len][asked_len] */
     size_t                        asked_len;
     size_t                        fresh_len;
-    bool                          is_late;     /* the deadline passed while proposing */
-    bool                          is_cut;      /* ... or all the time that there is, or nobody waits any more */
-    int64_t                       deadline_ms; /* on the monotonic clock; 0: none */
-    const char                   *exhausted;   /* why there are no more, or NULL */
-    bool                          is_over;     /* ... and none is open, so the study is completed */
-    const char                   *rule;        /* by which nothing more is handed out (task_over); NULL: something is */
-    bool                          is_final;    /* ... and it stays so */
+    bool                          is_late;      /* the deadline passed while proposing */
+    bool                          is_cut;       /* ... or all the time that there is, or nobody waits any more */
+    int64_t                       deadline_ms;  /* on the monotonic clock; 0: none */
+    const char                   *exhausted;    /* why there are no more, or NULL */
+    bool                          is_over;      /* ... and none is open, so the study is completed */
+    struct gain                   gain;         /* what another trial is expected to gain; expected NaN: nobody asked */
+    bool                          is_not_worth; /* ... and it is not worth it... */
+    int64_t                       seen;         /* ... as the log was at this revision */
+    const char                   *rule;     /* by which nothing more is handed out (task_over); NULL: something is */
+    bool                          is_final; /* ... and it stays so */
 };
 
 enum status trial_may_be_given(const struct study *study, struct error *err)
@@ -298,7 +303,8 @@ static enum status ask_one(struct plan *plan, struct proposal *proposal, struct 
     double            *point = ARENA_NEW(plan->task.caller->arena, double, 2 * (space_point_len(&spec->space) + 1));
     if (point == NULL)
         return error_no_memory(err);
-    struct diagnostics diagnostics = {.length_scales = point + space_point_len(&spec->space) + 1};
+    struct diagnostics diagnostics = {.length_scales = point + space_point_len(&spec->space) + 1,
+                                      .gain = plan->fresh_len == 0 && plan->part == NULL ? &plan->gain : NULL};
     *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN, .sd_observed = NAN};
     const struct ask ask = {.trial = (uint64_t)plan->live->told + 1,
                             .fixed = fixed_of(plan, plan->fresh_len),
@@ -333,7 +339,9 @@ static enum status announce(const struct plan *plan, int64_t count, struct error
 {
     struct app              *app = plan->task.app;
     const struct price_model model = session_price(app, &plan->task.study);
-    return slots_announce(plan->task.caller, price_tell(app, &model) + price_batch(app, &model, count), err);
+    bool                     asks_worth = plan->part == NULL && rules_ask_worth(&plan->task.study.rules);
+    double                   gain_ms = asks_worth ? price_gain(app, &model) : 0;
+    return slots_announce(plan->task.caller, gain_ms + price_tell(app, &model) + price_batch(app, &model, count), err);
 }
 
 /* In a slot, which is given back after each proposal. */
@@ -345,6 +353,26 @@ static enum status ask_in_turn(struct plan *plan, struct proposal *proposal, str
     enum status status = ask_one(plan, proposal, err);
     price_learn(app, &model, slots_leave(app, plan->task.caller, plan->live->spec.policy->name));
     return status;
+}
+
+static enum status compare_gain(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct plan *plan = arg;
+    return worth_is_over(conn, &plan->task, &plan->gain, &plan->is_not_worth, err);
+}
+
+/* Once for all proposals of a request: they wait for no result. */
+static enum status ask_gain(struct plan *plan, struct error *err)
+{
+    const struct policy *policy = plan->live->spec.policy;
+    struct app          *app = plan->task.app;
+    const struct ask     ask = {
+            .trial = (uint64_t)plan->live->told + 1, .late = is_late, .late_arg = plan, .deadline_ms = time_left(plan)};
+    const struct price_model model = model_of(plan);
+    TRY(slots_enter(app, plan->task.caller, price_gain(app, &model), err));
+    enum status status = policy->gain(plan->live->session, &ask, &plan->gain, err);
+    (void)slots_leave(app, plan->task.caller, policy->name);
+    return status == STATUS_OK ? db_read(app->db, compare_gain, plan, err) : status;
 }
 
 static enum status make_room(struct plan *plan, int64_t count, struct proposal **proposal, struct error *err)
@@ -453,6 +481,12 @@ static enum status nothing_by_rule(struct db_conn *conn, struct plan *plan, stru
     return err == NULL ? STATUS_CONFLICT : err->status;
 }
 
+/* Nothing has happened to the study since the gain was looked at. */
+static bool is_decided(const struct plan *plan)
+{
+    return plan->is_not_worth && plan->task.study.revision == plan->seen;
+}
+
 /* Results come in while the policy thinks: they may spend the budget, or take what was queued. */
 static enum status nothing_left(struct db_conn *conn, struct plan *plan, struct error *err)
 {
@@ -463,11 +497,13 @@ static enum status nothing_left(struct db_conn *conn, struct plan *plan, struct 
         return no_room(conn, plan, err);
     if (is_spent)
         plan->exhausted = "budget_exhausted";
+    else if (is_decided(plan))
+        plan->exhausted = WORTH_REASON;
     if (plan->exhausted == NULL)
         return error_set(err, STATUS_BUSY, "busy", "", "other workers took what there was: ask again");
     if (plan->unfit > 0)
         return fixed_conflict(err, plan->unfit, "is next and");
-    if (!is_spent && plan->request->fixed != NULL)
+    if (!is_spent && !plan->is_not_worth && plan->request->fixed != NULL)
         return error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed",
                          "every point with these values has been used");
     if (plan->task.study.trials[TRIAL_RUNNING] > 0)
@@ -554,7 +590,8 @@ static enum status complete(struct db_conn *conn, void *arg, struct error *err)
     TRY(task_open(conn, &plan->task, err));
     int64_t before = study->revision;
     TRY(task_complete_if_spent(conn, &plan->task, err));
-    bool is_searched = plan->exhausted != NULL && strcmp(plan->exhausted, "budget_exhausted") != 0;
+    bool is_searched = plan->exhausted != NULL && strcmp(plan->exhausted, "budget_exhausted") != 0 &&
+                       (!plan->is_not_worth || is_decided(plan));
     bool is_spent = is_searched || (plan->exhausted != NULL && task_allowance(&plan->task) == 0);
     if (study->state == STUDY_ACTIVE && is_spent && study->trials[TRIAL_QUEUED] + study->trials[TRIAL_RUNNING] == 0)
         TRY(task_set_state(conn, &plan->task, STUDY_COMPLETED, plan->exhausted, "study.completed", err));
@@ -588,7 +625,10 @@ static enum status suggest_locked(struct plan *plan, struct error *err)
     int64_t count = wanted(plan);
     if (count > 0 && plan->live->spec.federation != NULL)
         TRY(federation_host_sync(app, plan->task.caller, &plan->task.study, plan->live, err));
-    if (count > 0)
+    plan->seen = plan->live->revision;
+    if (count > 0 && rules_ask_worth(&plan->task.study.rules))
+        TRY(ask_gain(plan, err));
+    if (count > 0 && !plan->is_not_worth)
         TRY(propose(plan, count, err));
     return give(plan, err);
 }
@@ -662,7 +702,7 @@ enum status trial_may_suggest(struct app *app, struct caller *caller, const char
 enum status trial_suggest(struct app *app, struct caller *caller, const char *id, const struct suggest_request *request,
                           struct suggest_reply *out, struct error *err)
 {
-    struct plan plan = {.task = task_of(app, caller, id), .request = request, .out = out};
+    struct plan plan = {.task = task_of(app, caller, id), .request = request, .out = out, .gain.expected = NAN};
     bool        has_key = caller->idempotency.key != NULL || request->watch != NULL;
     enum status status = begin(&plan, err);
     bool        is_done = caller->idempotency.replayed || (!has_key && missing(&plan) == 0);

@@ -5,6 +5,7 @@
 #include "engine/stopping/stop_rule.h"
 #include "service/app/price.h"
 #include "service/app/slots.h"
+#include "service/codec/codec_trial.h"
 #include "service/session/session.h"
 #include "service/store/asked.h"
 #include "service/store/rows.h"
@@ -129,6 +130,27 @@ static bool is_late(void *arg)
     return work->is_cut;
 }
 
+/* What a trial was expected to gain, where the study asked: as it was found in time, it is not late again. */
+static enum status same_gain(struct work *work, const struct row_made *row, bool *same, struct error *err)
+{
+    const struct policy *policy = work->live->spec.policy;
+    struct gain          recorded, made;
+    *same = true;
+    TRY(codec_diagnostics_gain(row->diagnostics, &recorded, err));
+    if (isnan(recorded.expected) || policy->gain == NULL)
+        return STATUS_OK;
+    TRY(policy->gain(work->live->session,
+                     &(struct ask){.trial = (uint64_t)row->trial, .late = is_late, .late_arg = work}, &made, err));
+    if (work->is_cut)
+        return app_go_on(work->app, work->caller, err);
+    *same = is_same(recorded.expected, made.expected);
+    if (!*same)
+        differs(
+            work, row,
+            (struct verify_item){.what = "expected_gain", .recorded = recorded.expected, .recomputed = made.expected});
+    return STATUS_OK;
+}
+
 static enum status ask_again(struct work *work, const struct row_made *row, struct proposal *made, struct error *err)
 {
     const struct space *space = &work->live->spec.space;
@@ -163,13 +185,15 @@ static enum status check_suggestion(struct work *work, const struct row_made *ro
         skip(work, row, why);
         return STATUS_OK;
     }
+    bool is_gain_same;
+    TRY(same_gain(work, row, &is_gain_same, err));
     enum status status = ask_again(work, row, made, err);
     if (status == STATUS_CONFLICT) { // nothing is left to propose
         differs(work, row,
                 (struct verify_item){.what = "point", .recorded = NAN, .recomputed = NAN, .cause = "content"});
         status = STATUS_OK;
     } else if (status == STATUS_OK) {
-        *same = compare(work, row, made);
+        *same = is_gain_same && compare(work, row, made);
         if (!isnan(row->model_mean))
             work->out->seen = row->seen;
     }

@@ -5,7 +5,8 @@
  * One CSV line per rule: how many of the studies it ended; which share of the budget was used (those that went on count in
  * full); the loss: how much better the best trial of the whole budget is, as a share of what the study won over the middle
  * of its first eight values.  Rules:
- *   not_worth_it S   the service's: ten more trials are expected to gain less than the share S of what was won
+ *   not_worth_it S   the service's: ten more trials are expected to gain less than the share S of what was won,
+ *                    five times in a row
  *   none in N        no better value among the last N trials
  *   bound S          an upper bound of the regret is less than S of what was won: the largest mean + b sd anywhere minus the
  *                    largest mean - b sd at a trial, of a plain Gaussian process of the better half of the trials (at
@@ -258,9 +259,11 @@ int main(int argc, char **argv)
     uint64_t     first = argc > 2 ? strtoul(argv[2], NULL, 10) : 8001;
     size_t       budget = argc > 3 ? strtoul(argv[3], NULL, 10) : 100;
     char *const *names = argc > 4 ? argv + 4 : argv + argc;
-    struct run  *runs = calloc(FUNCTIONS * seeds, sizeof *runs);
-    if (runs == NULL || budget <= FIRST || budget > BUDGET_MAX || seeds * FUNCTIONS > RUNS_MAX)
+    if (budget <= FIRST || budget > BUDGET_MAX || seeds == 0 || seeds * FUNCTIONS > RUNS_MAX)
         return 64;
+    struct run *runs = calloc(FUNCTIONS * seeds, sizeof *runs);
+    if (runs == NULL)
+        return 70;
     mat_use_one_thread();
     printf("functions,rule,studies,ended,used,loss,loss_90,loss_most\n");
     for (const struct function *f = functions; f < functions + FUNCTIONS; f++) {

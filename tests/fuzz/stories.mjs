@@ -89,6 +89,15 @@ export const stories = {
         }
         await ask('PUT', path, { body, type: 'application/x-ndjson' });
     },
+    async 'more trials that are not worth it'(ask) {
+        const made = await study(ask, { space: parameters(x), algorithm: { name: 'gp', initial: 2 }, stop_when: { not_worth_it: { gain: 1000, trials: 2 } } });
+        await tell(ask, made, 12, ({ point }) => ({ value: -(point.x ** 2) }));
+        await look(ask, made);
+        for (const share of [0.01, null]) {
+            const { headers } = await ask('GET', at(made));
+            await ask('PATCH', at(made), { json: { stop_when: { not_worth_it: { gain: null, share } } }, headers: { 'if-match': headers.etag } });
+        }
+    },
     async 'constraints of both kinds'(ask) {
         const made = await study(ask, { space: { ...parameters({ ...x, name: 'x', min: 1, max: 4, default: 1, prior: undefined }, { name: 'n', type: 'int', min: 1, max: 9 }),
             constraints: [{ coefficients: { x: 1, n: 1 }, max: 9, min: 2 }, { product: { x: 1, n: 2 }, max: 200 }] } });
