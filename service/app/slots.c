@@ -17,6 +17,7 @@ enum {
     INSTANT_MS = 1,     // what costs no more does not wait
     QUANTUM_US = 20000, // how long somebody computes before it looks whether it is the turn of others
     CHARGE_US = 1000,   // at least, for the trouble
+    LEVEL_US = 100000,  // what a request has before others of its token are preferred
     OWNERS = 1024
 };
 
@@ -32,6 +33,7 @@ struct waiter {
     struct waiter      *next;
     struct slots_owner *owner;
     bool                is_short;
+    int                 level;
     int64_t             since_us;
     enum place          place;
 };
@@ -93,11 +95,12 @@ static struct slots_owner *enter_owner(struct slots *slots, const char *id)
 
 /* ---- waiting; the lock is held ---- */
 
-/* Of one owner the request that came first is done first, and not a part of each in turn. */
+/* Of one owner the request is before that has had less, by a factor of two; else that which came first.  So a minute's
+ * plan does not hold up what takes a second, and requests that are alike are not all done by turns. */
 static bool is_before(const struct waiter *a, const struct waiter *b)
 {
     int64_t served = a->owner->served_us - b->owner->served_us;
-    return served != 0 ? served < 0 : a->since_us < b->since_us;
+    return served != 0 ? served < 0 : a->level != b->level ? a->level < b->level : a->since_us < b->since_us;
 }
 
 static struct waiter *next_of(struct slots *slots, bool shorts_only)
@@ -206,15 +209,25 @@ static bool is_short(const struct caller *caller)
     return caller->spent.stint.price_ms <= SLOTS_SHORT_MS && caller->spent.price_ms <= SLOTS_SHORT_MS;
 }
 
+static struct waiter waiter_of(const struct caller *caller)
+{
+    int     level = 0;
+    int64_t us = caller->spent.computed_us + caller->spent.stint.used_us;
+    while (us > LEVEL_US && level < 62)
+        us /= 2, level++;
+    return (struct waiter){.owner = caller->spent.stint.owner,
+                           .since_us = caller->spent.since_us,
+                           .level = level,
+                           .is_short = is_short(caller)};
+}
+
 /* The lock is held. */
 static enum status queue(struct slots *slots, const struct app *app, struct caller *caller, struct error *err)
 {
     struct stint *stint = &caller->spent.stint;
     int64_t       from_us = clock_us(CLOCK_MONOTONIC);
-    struct waiter own = {.next = slots->waiting,
-                         .owner = stint->owner,
-                         .since_us = caller->spent.since_us,
-                         .is_short = is_short(caller)};
+    struct waiter own = waiter_of(caller);
+    own.next = slots->waiting;
     slots->waiting = &own;
     enum status status = wait_for_turn(slots, app, caller, &own, err);
     int64_t     us = clock_us(CLOCK_MONOTONIC) - from_us;
@@ -248,10 +261,11 @@ enum status slots_enter(struct app *app, struct caller *caller, double price_ms,
 }
 
 /* The lock is held.  Whether it is somebody else's turn who could have its place. */
-static bool is_turn_of_other(struct slots *slots, const struct stint *stint)
+static bool is_turn_of_other(struct slots *slots, const struct caller *caller)
 {
-    const struct waiter *next = next_of(slots, stint->place == BESIDE);
-    return stint->place != OUTSIDE && next != NULL && next->owner->served_us < stint->owner->served_us;
+    const struct waiter  own = waiter_of(caller);
+    const struct waiter *next = next_of(slots, caller->spent.stint.place == BESIDE);
+    return caller->spent.stint.place != OUTSIDE && next != NULL && is_before(next, &own);
 }
 
 static enum status look_up(struct slots *slots, const struct app *app, struct caller *caller, struct error *err)
@@ -262,7 +276,7 @@ static enum status look_up(struct slots *slots, const struct app *app, struct ca
     if ((double)stint->used_us > 2000 * stint->price_ms)
         stint->price_ms = (double)stint->used_us / 1000;
     bool is_elsewhere = stint->place == OUTSIDE || (stint->place == BESIDE && !is_short(caller));
-    if (is_elsewhere || is_turn_of_other(slots, stint)) {
+    if (is_elsewhere || is_turn_of_other(slots, caller)) {
         give_back(slots, (enum place)stint->place);
         slots->stats.pauses++;
         status = queue(slots, app, caller, err);
