@@ -5,7 +5,9 @@
 #include "service/study/operation.h"
 #include "service/session/session.h"
 #include "service/study/study.h"
+#include "service/study/correct.h"
 #include "service/study/observe.h"
+#include "service/study/track.h"
 #include "service/app/token.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
@@ -556,6 +558,35 @@ static void test_caches_never_show_the_past(void)
     world_end(world);
 }
 
+/* What was read with fewer metrics than there are is as many values too short. */
+static void test_metrics_come_between(void)
+{
+    struct world                *world = world_new();
+    struct study                 study = world_study(world, world_box, "{\"name\":\"random\"}", 0), out;
+    const int64_t                number = world_suggest(world, study.id, 1, "w").trials[0].number;
+    struct caller                late = world->caller;
+    const struct metric          seconds = {"seconds", GOAL_TRACK, {NAN, NAN, 0}, {NAN, NAN, 0}};
+    const double                 values[] = {2.385, NAN, 7.25, NAN};
+    struct observation           item = {.trial = number, .row = -1, .value = 2.385, .stddev = NAN};
+    const struct observe_request observe = {&item, 1, false};
+    struct observe_reply         reply;
+    struct trial                 trial;
+    CU_ASSERT_EQUAL(study_find(world->app, &late, study.id, &out, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(
+        study_track(world->app, &world->caller, study.id, &(struct track_request){&seconds, 1}, &out, &world->err),
+        STATUS_OK);
+    CU_ASSERT(out.spec.tracked_len == 1 && strcmp(out.spec.metrics[1].name, "seconds") == 0);
+    CU_ASSERT_EQUAL(trial_observe(world->app, &late, study.id, &observe, &reply, &world->err), STATUS_BUSY);
+    CU_ASSERT_STRING_EQUAL(world->err.code, "busy");
+    item.values = values;
+    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &observe, &reply, &world->err), STATUS_OK);
+    const struct correct_request correct = {.result = {.trial = number, .row = -1, .value = 3.5, .stddev = NAN}};
+    CU_ASSERT_EQUAL(trial_correct(world->app, &late, study.id, &correct, &trial, &world->err), STATUS_BUSY);
+    CU_ASSERT_EQUAL(trial_find(world->app, &world->caller, study.id, number, &trial, &world->err), STATUS_OK);
+    CU_ASSERT(trial.value == 2.385 && trial.values != NULL && trial.values[2] == 7.25);
+    world_end(world);
+}
+
 /* Waits for the end of an operation, at most a minute. */
 static struct operation operation_end(struct world *world, const char *id)
 {
@@ -650,6 +681,7 @@ CU_TestInfo suite_races[] = {
     {"a wrong end does not undo a right one", test_a_wrong_end_does_not_undo_a_right_one},
     {"a long reader holds nobody up", test_a_long_reader_holds_nobody_up},
     {"caches never show the past", test_caches_never_show_the_past},
+    {"metrics come between", test_metrics_come_between},
     {"an operation keeps what it was asked for", test_an_operation_keeps_what_it_was_asked_for},
     {"an operation answers only what was asked", test_an_operation_answers_only_what_was_asked},
     CU_TEST_INFO_NULL,
