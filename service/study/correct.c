@@ -116,15 +116,14 @@ static enum status write_result(struct db_conn *conn, struct work *work, struct 
 #undef BIND_S
 }
 
-/* A study that is over stays so: whoever corrected it may reopen it. */
-static enum status complete(struct db_conn *conn, struct work *work, struct error *err)
+/* A study that is over stays so: whoever corrected it may reopen it.  has_changed: other trials are judged otherwise. */
+static enum status complete(struct db_conn *conn, struct work *work, bool has_changed, struct error *err)
 {
     const struct study *study = &work->task.study;
     double              sign = spec_sign(&study->spec);
     bool                is_open = study->state == STUDY_ACTIVE || study->state == STUDY_PAUSED;
-    bool                is_new =
-        study->best_trial == work->trial->number || spec_is_baseline(&work->task.study.spec, work->trial->number);
-    bool has_reached = is_open && study->best_trial != 0 && is_new &&
+    bool                is_new = study->best_trial == work->trial->number || has_changed;
+    bool                has_reached = is_open && study->best_trial != 0 && is_new &&
                        sign * study->best_value > sign * study->rules.better_than; // false for NaN
     if (has_reached)
         return task_set_state(conn, &work->task, STUDY_COMPLETED, "target_reached", "study.completed", err);
@@ -177,12 +176,12 @@ static enum status correct(struct db_conn *conn, void *arg, struct error *err)
     TRY(write_result(conn, work, err));
     TRY(task_log(conn, &work->task, is_retracted ? "trial.retracted" : "trial.corrected", result->trial,
                  work->request->why, err));
-    bool has_changed;
+    bool has_changed = false;
     if (spec_is_baseline(&work->task.study.spec, result->trial))
         TRY(judge_all(conn, &work->task, &has_changed, err));
     TRY(task_find_best(conn, &work->task, err));
     TRY(tally_correct(conn, &work->task, &before, work->trial, err));
-    TRY(complete(conn, work, err));
+    TRY(complete(conn, work, has_changed, err));
     TRY(rows_curve(conn, &work->task, work->trial, err));
     return task_save(conn, &work->task, err);
 }

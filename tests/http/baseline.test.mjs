@@ -87,6 +87,9 @@ test('until it is completed nothing is feasible; then all are judged, and again 
     await judged({ trial: 5, value: -4 }, 0.9 * 7, 3);
     const { state, reason } = await api.get(at(id));
     assert.deepEqual([state, reason], ['completed', 'target_reached']);
+    await api.post(at(id, '/reopen'), {});
+    await correct(1, { values: { loss: 6, speed: 7, size: 2.5 } });
+    assert.equal((await api.get(at(id))).state, 'active', 'nothing that was not known is reached');
 });
 
 test('a target that others had reached is reached when the baseline ends, also within one batch', async () => {
