@@ -364,6 +364,8 @@ static void *writer_main(void *arg)
         if (is_checkpoint_due(db))
             checkpoint(db, false);
     }
+    db->renewal_seconds = 0;
+    renew(db);
     pthread_mutex_unlock(&db->mutex);
     return NULL;
 }

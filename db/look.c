@@ -5,9 +5,11 @@
 #include "db/witness.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -93,39 +95,61 @@ static enum status check_copy(const char *path, struct error *err)
                : error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the store is damaged: %.120s", first);
 }
 
+static void folder_of(const char *path, char folder[PATH_BYTES])
+{
+    snprintf(folder, PATH_BYTES, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash == NULL)
+        snprintf(folder, PATH_BYTES, ".");
+    else
+        slash[slash == folder] = '\0';
+}
+
+/* Copies into one folder are made one after the other, so that none is named that another is still writing.  -1: the folder
+ * is not there, which is found soon, or cannot be locked. */
+static int lock_folder_of(const char *path)
+{
+    char folder[PATH_BYTES];
+    folder_of(path, folder);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        (void)flock(fd, LOCK_EX);
+    return fd;
+}
+
 static enum status name_file(const char *from, const char *to, struct error *err)
 {
     char folder[PATH_BYTES];
-    snprintf(folder, sizeof folder, "%s", to);
-    char *slash = strrchr(folder, '/');
-    if (slash == NULL)
-        snprintf(folder, sizeof folder, ".");
-    else
-        slash[slash == folder] = '\0';
+    folder_of(to, folder);
     if (rename(from, to) != 0)
         return error_set(err, STATUS_INTERNAL, "path", "", "cannot name %.120s: %s", to, strerror(errno));
     return driver_sqlite.sync_folder(folder, err);
 }
 
-static enum status copy_checked(struct db_look *look, const char *part, struct error *err)
+static enum status copy_to(struct db_look *look, const char *part, const char *path, struct error *err)
 {
-    TRY(look->conn.driver->copy(look->conn.handle, part, err));
-    return check_copy(part, err);
-}
-
-enum status db_look_copy(struct db_look *look, const char *path, struct error *err)
-{
-    char        part[PATH_BYTES];
     struct stat there;
-    if ((size_t)snprintf(part, sizeof part, "%s.part", path) >= sizeof part)
-        return error_set(err, STATUS_INVALID, "path", "", "the path is too long");
     if (lstat(path, &there) == 0)
         return error_set(err, STATUS_CONFLICT, "file_exists", "", "%.150s is there already", path);
-    enum status status = copy_checked(look, part, err);
+    enum status status = look->conn.driver->copy(look->conn.handle, part, err);
+    if (status == STATUS_OK)
+        status = check_copy(part, err);
     if (status == STATUS_OK)
         status = name_file(part, path, err);
     if (status != STATUS_OK)
         unlink(part);
+    return status;
+}
+
+enum status db_look_copy(struct db_look *look, const char *path, struct error *err)
+{
+    char part[PATH_BYTES];
+    if ((size_t)snprintf(part, sizeof part, "%s.part", path) >= sizeof part)
+        return error_set(err, STATUS_INVALID, "path", "", "the path is too long");
+    int         lock = lock_folder_of(path);
+    enum status status = copy_to(look, part, path, err);
+    if (lock >= 0)
+        close(lock);
     return status;
 }
 
