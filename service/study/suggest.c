@@ -625,7 +625,7 @@ static enum status suggest_locked(struct plan *plan, struct error *err)
     int64_t count = wanted(plan);
     if (count > 0 && plan->live->spec.federation != NULL)
         TRY(federation_host_sync(app, plan->task.caller, &plan->task.study, plan->live, err));
-    plan->seen = plan->live->revision;
+    plan->seen = plan->task.study.revision;
     if (count > 0 && rules_ask_worth(&plan->task.study.rules))
         TRY(ask_gain(plan, err));
     if (count > 0 && !plan->is_not_worth)

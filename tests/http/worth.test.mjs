@@ -1,5 +1,6 @@
 // A study ends when another trial is expected to gain hardly anything: when, and when not.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { after, test } from 'node:test';
 import { begin } from './harness.mjs';
 
@@ -145,6 +146,18 @@ test('constraints and infeasible trials', async () => {
         await api.post(`${of(id)}/observe`, { trial: number, ...result });
     }
     await isSame(id);
+});
+
+test('a copy goes on as the study does, and ends with it', async () => {
+    const { id } = await plane({ stop_when: { not_worth_it: { share: 0.02 } } });
+    await assert.rejects(finish(id, bowl, 12)); // some looks are recorded, and not yet enough
+    const body = Buffer.from((await api.request('GET', `${of(id)}/export`)).text);
+    const { json } = await api.request('PUT', `/v1/imports/${createHash('sha256').update(body).digest('hex')}`, { body, type: 'application/x-ndjson' });
+    for (const each of [id, json.study]) assert.deepEqual(told(await finish(each)), [409, 'study_completed', 'stop', 'not_worth_it']);
+    const [one, two] = [await trialsOf(id), await trialsOf(json.study)];
+    assert.ok(one.length > 12);
+    assert.deepEqual(one.map(({ point }) => point), two.map(({ point }) => point));
+    assert.deepEqual(gainsOf(one), gainsOf(two));
 });
 
 test('what was expected before a correction does not count', async () => {
