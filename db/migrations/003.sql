@@ -29,8 +29,8 @@ UPDATE study SET rules = json_patch('{}', json_object(
 UPDATE study_spec SET spec = json_remove(spec, '$.stop_when', '$.lease_seconds', '$.shareable');
 ALTER TABLE study DROP COLUMN budget;
 -- What is counted for its rules: trials that ended since the best one, failures, failures in a row, all of them after the
--- line counted_from of the log; the cost; how long it was active until since_ms, and when its time is up: ends_ms on the
--- steady clock, ends_at_ms by the wall clock as that stood when the study last changed.
+-- line counted_from of the log; the cost; how long it was active until since_ms; when it is completed if no trial is
+-- held: ends_ms on the steady clock; when its time is up: ends_at_ms by the wall clock as that stood when it last changed.
 ALTER TABLE study ADD COLUMN since_best INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE study ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE study ADD COLUMN failures_in_a_row INTEGER NOT NULL DEFAULT 0;

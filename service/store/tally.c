@@ -148,12 +148,19 @@ void tally_anew(struct task *task)
 
 /* ---- the time ---- */
 
+int64_t tally_time_ends(const struct task *task)
+{
+    const struct tally *tally = &task->study.tally;
+    int64_t             budget_ms = 1000 * task->study.rules.budget_seconds, left_ms = budget_ms - tally->used_ms;
+    return tally->since_ms == 0 || budget_ms == 0 ? 0 : tally->since_ms + (left_ms > 0 ? left_ms : 0);
+}
+
 void tally_time(struct task *task)
 {
     const struct study *study = &task->study;
     struct tally       *tally = &task->study.tally;
-    int64_t             now_ms = steady_ms(task->app), budget_ms = 1000 * study->rules.budget_seconds;
-    bool                has_begun = study->trials_total > study->imported + study->trials[TRIAL_QUEUED];
+    int64_t             now_ms = steady_ms(task->app);
+    bool                is_final, has_begun = study->trials_total > study->imported + study->trials[TRIAL_QUEUED];
     bool                runs = study->state == STUDY_ACTIVE && has_begun;
     if (runs && tally->since_ms == 0)
         tally->since_ms = now_ms;
@@ -161,7 +168,8 @@ void tally_time(struct task *task)
         tally->used_ms += now_ms - tally->since_ms;
         tally->since_ms = 0;
     }
-    int64_t left_ms = budget_ms - tally->used_ms;
-    tally->ends_ms = !runs || budget_ms == 0 ? 0 : tally->since_ms + (left_ms > 0 ? left_ms : 0);
-    tally->ends_at_ms = tally->ends_ms == 0 ? 0 : tally->ends_ms + steady_shift_ms(task->app);
+    int64_t time_ends = tally_time_ends(task);
+    bool    is_over = study->state == STUDY_ACTIVE && task_over(task, &is_final) != NULL;
+    tally->ends_ms = is_over ? now_ms : time_ends;
+    tally->ends_at_ms = time_ends == 0 ? 0 : time_ends + steady_shift_ms(task->app);
 }

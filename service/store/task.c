@@ -90,7 +90,7 @@ int64_t task_room(const struct task *task)
 
 static bool is_time_up(const struct task *task)
 {
-    int64_t ends_ms = task->study.tally.ends_ms;
+    int64_t ends_ms = tally_time_ends(task);
     return ends_ms > 0 && steady_ms(task->app) >= ends_ms;
 }
 

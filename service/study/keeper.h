@@ -1,4 +1,4 @@
-/* What nobody asks for: studies whose time is up are completed. */
+/* What nobody asks for: studies that are over, and wait for trials whose workers are gone, are completed. */
 #ifndef GNOMON_SERVICE_STUDY_KEEPER_H
 #define GNOMON_SERVICE_STUDY_KEEPER_H
 
@@ -11,7 +11,7 @@ MUST_CHECK enum status keeper_start(struct app *app, struct keeper **out, struct
 /* Waits for its end, frees.  NULL is allowed. */
 void keeper_stop(struct keeper *keeper);
 
-/* Completes the studies whose time is up and of which no trial is held. */
+/* Completes the studies whose time is up, or of which another rule is met, and of which no trial is held. */
 MUST_CHECK enum status keeper_look(struct app *app, struct error *err);
 
 #endif

@@ -194,6 +194,15 @@ test('when time is up a trial that runs may end, one whose worker is gone is not
     assert.equal((await api.post(`${of(gone.id)}/observe`, { trial: 1, value: 1 })).accepted, 1, 'a late result is kept');
 });
 
+test('a study that is over does not wait for a worker that is gone', async () => {
+    const { id } = await api.study({ stop_when: { failures: 1 }, lease_seconds: 2 });
+    const [{ json: { trials: [a] } }] = [await ask(id, 'a'), await ask(id, 'dead')];
+    await api.post(`${of(id)}/observe`, { trial: a.number, state: 'failed' });
+    const held = await api.get(of(id));
+    assert.deepEqual([held.state, held.ends_at], ['active', null]);
+    assert.equal((await until(id, 'completed')).reason, 'too_many_failures');
+});
+
 test('a restart goes on with the time and the counts', async () => {
     const { id } = await api.study({ budget: { seconds: 500 }, stop_when: { failures: 2 } });
     await run(id, { state: 'failed' });
