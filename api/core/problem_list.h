@@ -112,6 +112,7 @@
     X(no_such_row, 422, false, "There is no candidate with this number.", "Give a row of the matrix; the first is 0.") \
     X(not_a_release, 422, false, "The file's numbers cannot come from the mechanism that its manifest names.", "Upload the file that gnomon project wrote, unchanged.") \
     X(not_candidates, 409, false, "The study's space is not a set of candidates.", "Create it with a space of type candidates.") \
+    X(not_cloneable, 409, false, "The study has what must not be there twice: rows that are private, or a seat in a federation.", "Create a study of its own, with what it needs.") \
     X(not_editable, 422, false, "Suggestions are made from this member, so it stays as it is.", "Make another study with it.") \
     X(not_finite, 422, false, "A number is infinite or not a number.", "Send finite numbers only.") \
     X(not_found, 404, false, "There is nothing at this address.", "openapi.yaml has every address.") \

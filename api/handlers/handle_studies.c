@@ -13,6 +13,7 @@
 #include "service/codec/codec_write.h"
 #include "service/codec/codec_study.h"
 #include "service/study/grow.h"
+#include "service/study/clone.h"
 #include "service/study/track.h"
 #include "service/study/study.h"
 
@@ -225,21 +226,72 @@ static enum status patch_text(struct call *call, const json_t *json, const char 
     return json != NULL && json_object_size(json) > 0 && *out == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
+/* What the body says of rules and labels. */
+static enum status take_edits(struct call *call, const json_t *labels_json, const char **rules, const char **labels,
+                              struct error *err)
+{
+    json_t     *json = codec_pick(codec_rules_members, call->json);
+    enum status status = patch_text(call, json, rules, err);
+    json_decref(json);
+    TRY(status);
+    if (labels_json != NULL && !json_is_object(labels_json))
+        return error_set(err, STATUS_INVALID, "wrong_type", "/labels", "must be an object");
+    return patch_text(call, labels_json, labels, err);
+}
+
 enum status handle_study_patch(struct call *call, struct error *err)
 {
     struct study_patch_input *input = call->input;
     if (call->if_match == NULL)
         return error_set(err, STATUS_INVALID, "precondition_required", "",
                          "If-Match must name the ETag that was read, or *");
-    json_t     *rules = codec_pick(codec_rules_members, call->json);
-    enum status status = patch_text(call, rules, &input->edit.rules, err);
-    json_decref(rules);
-    TRY(status);
-    if (input->labels != NULL && !json_is_object(input->labels))
-        return error_set(err, STATUS_INVALID, "wrong_type", "/labels", "must be an object");
-    TRY(patch_text(call, input->labels, &input->edit.labels, err));
+    TRY(take_edits(call, input->labels, &input->edit.rules, &input->edit.labels, err));
     return study_patch(call->app, &call->caller, call->params[0], &input->edit,
                        CALL_RESULT(call, struct study, 200, render_study), err);
+}
+
+/* ---- clone ---- */
+
+struct clone_input {
+    const char   *name, *notes;
+    int           trials;
+    const json_t *algorithm, *stopping, *seed, *labels;
+};
+#define SAME(member)                                                                            \
+    {                                                                                           \
+        .name = member, .refused = "a clone has that of its study: create a study with another" \
+    }
+static const char *const clone_trials[] = {"none", "completed", NULL};
+// clang-format off
+static const struct member study_clone_body[] = {
+    {AT(clone_input, name), .required = true, .read = codec_read_text, .min = 1, .max = 200},
+    {AT(clone_input, trials), .read = codec_read_choice, .names = clone_trials},
+    {AT(clone_input, algorithm), .read = codec_read_kept},
+    {AT(clone_input, stopping), .read = codec_read_kept},
+    {AT(clone_input, seed), .read = codec_read_kept},
+    {.name = "", .members = codec_rules_members},
+    {AT(clone_input, labels), .read = codec_read_kept},
+    {AT(clone_input, notes), .read = codec_read_text, .max = 10000},
+    SAME("metrics"), SAME("space"), SAME("baseline"),
+    {.name = NULL},
+};
+// clang-format on
+const struct form form_study_clone = {.body = study_clone_body, .bytes = sizeof(struct clone_input)};
+
+enum status handle_study_clone(struct call *call, struct error *err)
+{
+    const struct clone_input *input = call->input;
+    struct clone_request      request = {.name = input->name,
+                                         .notes = input->notes,
+                                         .has_algorithm = input->algorithm != NULL,
+                                         .with_results = input->trials == 1};
+    json_t                   *spec = codec_pick(codec_spec_members, call->json);
+    enum status               status = patch_text(call, spec, &request.spec, err);
+    json_decref(spec);
+    TRY(status);
+    TRY(take_edits(call, input->labels, &request.rules, &request.labels, err));
+    return study_clone(call->app, &call->caller, call->params[0], &request,
+                       CALL_RESULT(call, struct study, 201, render_study), err);
 }
 
 static enum status move(struct call *call, enum study_verb verb, struct error *err)

@@ -11,7 +11,7 @@
     X(problems_get) X(problem_get)                                                               \
     X(tokens_post) X(tokens_get) X(token_delete) X(whoami_get) X(events_get)                     \
     X(studies_post) X(named_put) X(studies_get) X(study_get) X(study_patch) X(study_delete)                   \
-    X(study_pause) X(study_resume) X(study_complete) X(study_reopen) X(space_grow) X(metrics_add)               \
+    X(study_pause) X(study_resume) X(study_complete) X(study_reopen) X(study_clone) X(space_grow) X(metrics_add)               \
     X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_get) X(trial_heartbeat) \
     X(trial_abandon) X(trial_patch) X(trial_retry) X(trial_report) X(best_get) X(pareto_get) X(history_get) X(predict_post) X(stateless_post)  \
     X(export_get) X(import_post) X(game_export_get) X(imports_put) X(imports_get) X(imports_delete) X(candidates_post) X(candidates_put) X(candidates_get) X(privacy_get) \
@@ -28,7 +28,7 @@
 #define FORM_LIST(X)                                                                             \
     X(trial_correct) X(trial_retract)                                                            \
     X(tokens_post) X(page) X(events_get) X(operations_get) X(studies_post) X(named_put) X(studies_get) X(study_patch)           \
-    X(nothing) X(space_grow) X(metrics_add) X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_abandon)     \
+    X(nothing) X(study_clone) X(space_grow) X(metrics_add) X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_abandon)     \
     X(predict_post) X(stateless_post) X(export_get) X(import_post) X(candidates_post)   \
     X(slice_get) X(plot_get) X(metric) X(importances_get) X(best_get) X(federations_post) X(federations_get) X(agents_post) X(message_put)            \
     X(trial_report) X(trial_heartbeat) X(trial_patch) X(trial_get) X(games_post) X(game_token_post) X(game_observe_post)

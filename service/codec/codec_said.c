@@ -220,6 +220,15 @@ static enum status from_json(const json_t *object, struct arena *arena, struct t
     return STATUS_OK;
 }
 
+enum status codec_said_patch(const struct trial_said *said, struct arena *arena, const char **patch, struct error *err)
+{
+    json_t *object = to_json(said);
+    *patch = object == NULL || json_object_size(object) == 0 ? NULL : text_of(object, 0, arena);
+    bool is_lost = object == NULL || (json_object_size(object) > 0 && *patch == NULL);
+    json_decref(object);
+    return is_lost ? error_no_memory(err) : STATUS_OK;
+}
+
 enum status codec_said_merge(struct trial_said *said, const char *patch, struct arena *arena, struct error *err)
 {
     json_t     *before = to_json(said), *change = codec_load(patch, 0);

@@ -559,6 +559,25 @@ const char *codec_metric_names(const struct metric *metrics, size_t len, struct 
 
 /* ---- two of them ---- */
 
+enum status codec_spec_change(const struct spec *from, const char *change, uint64_t default_seed, struct arena *arena,
+                              struct spec *out, struct error *err)
+{
+    const char *key;
+    json_t     *value, *members = codec_spec_json(from), *changes = codec_load(change, 0);
+    bool        is_good = members != NULL && changes != NULL;
+    if (is_good)
+        json_object_foreach (changes, key, value) {
+            if (json_is_null(value))
+                json_object_del(members, key);
+            else
+                is_good = is_good && json_object_set(members, key, value) == 0;
+        }
+    enum status status = is_good ? codec_spec(members, default_seed, arena, out, err) : error_no_memory(err);
+    json_decref(changes);
+    json_decref(members);
+    return status;
+}
+
 static void compare(const json_t *wanted, const json_t *found, const char *where, struct problems *out);
 
 static void differ(const json_t *wanted, const json_t *found, const char *where, struct problems *out)

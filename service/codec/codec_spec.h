@@ -26,6 +26,10 @@ MUST_CHECK enum status codec_metrics_added(const json_t *json, const char *where
                                            struct metric **out, size_t *len, struct error *err);
 const char            *codec_metric_names(const struct metric *metrics, size_t len, struct arena *arena);
 
+/* Another with the members of change (an object, as text) in place of its own; null takes one away.  Errors as codec_spec. */
+MUST_CHECK enum status codec_spec_change(const struct spec *from, const char *change, uint64_t default_seed,
+                                         struct arena *arena, struct spec *out, struct error *err);
+
 /* Where two specifications differ, as a client would write them: a problem "study_differs" for each place, with its
  * pointer.  has_seed: seeds are compared too.  NO_MEMORY. */
 MUST_CHECK enum status codec_spec_compare(const struct spec *wanted, const struct spec *found, bool has_seed,

@@ -155,12 +155,12 @@ int64_t tally_time_ends(const struct task *task)
     return tally->since_ms == 0 || budget_ms == 0 ? 0 : tally->since_ms + (left_ms > 0 ? left_ms : 0);
 }
 
-void tally_time(struct task *task)
+void tally_time(struct task *task, bool is_over)
 {
     const struct study *study = &task->study;
     struct tally       *tally = &task->study.tally;
     int64_t             now_ms = steady_ms(task->app);
-    bool                is_final, has_begun = study->trials_total > study->imported + study->trials[TRIAL_QUEUED];
+    bool                has_begun = study->trials_total > study->imported + study->trials[TRIAL_QUEUED];
     bool                runs = study->state == STUDY_ACTIVE && has_begun;
     if (runs && tally->since_ms == 0)
         tally->since_ms = now_ms;
@@ -169,7 +169,6 @@ void tally_time(struct task *task)
         tally->since_ms = 0;
     }
     int64_t time_ends = tally_time_ends(task);
-    bool    is_over = study->state == STUDY_ACTIVE && task_over(task, &is_final) != NULL;
-    tally->ends_ms = is_over ? now_ms : time_ends;
+    tally->ends_ms = is_over && study->state == STUDY_ACTIVE ? now_ms : time_ends;
     tally->ends_at_ms = time_ends == 0 ? 0 : time_ends + steady_shift_ms(task->app);
 }

@@ -21,7 +21,7 @@ MUST_CHECK enum status tally_cost(struct db_conn *conn, struct task *task, struc
 void tally_anew(struct task *task);
 /* The time of a study counts while it is active, from its first trial on.  When it is up; 0: never, or not yet known. */
 int64_t tally_time_ends(const struct task *task);
-/* ... and writes it down: the last count of a transaction. */
-void tally_time(struct task *task);
+/* ... and keeps it: the last count of a transaction.  is_over: by some rule. */
+void tally_time(struct task *task, bool is_over);
 
 #endif

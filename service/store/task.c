@@ -215,7 +215,8 @@ enum status task_save(struct db_conn *conn, struct task *task, struct error *err
     const struct study *study = &task->study;
     const int64_t      *trials = study->trials;
     const struct tally *from = &study->tally;
-    tally_time(task);
+    bool                is_final;
+    tally_time(task, task_over(task, &is_final) != NULL);
     return db_exec(conn, NULL, err, SQL_STUDY_COUNT,
                    BIND(TEXT(study->id), INT(study->revision), INT(study->trials_total), INT(trials[TRIAL_QUEUED]),
                         INT(trials[TRIAL_RUNNING]), INT(trials[TRIAL_COMPLETED]), INT(trials[TRIAL_FAILED]),

@@ -27,6 +27,7 @@ struct batch {
     struct task                   task;
     const struct observe_request *request;
     struct observe_reply         *out;
+    bool                          is_told;     /* the log says already where an import is from */
     bool                          has_reached; /* a value of this batch is what the study was to stop at */
 };
 
@@ -377,7 +378,7 @@ static enum status observe(struct db_conn *conn, void *arg, struct error *err)
     TRY(caller_same_metrics(batch->task.caller, spec_metrics_all(&batch->task.study.spec), err));
     TRY(observe_all(conn, batch, err));
     if (out->accepted > 0) {
-        if (batch->task.caller->import_source != NULL)
+        if (batch->task.caller->import_source != NULL && !batch->is_told)
             TRY(task_log(conn, &batch->task, "study.imported", 0, NULL, err));
         TRY(complete_if_reached(conn, batch, err));
         TRY(task_complete_if_spent(conn, &batch->task, err));
@@ -387,6 +388,13 @@ static enum status observe(struct db_conn *conn, void *arg, struct error *err)
     out->best_trial = batch->task.study.best_trial;
     out->best_value = batch->task.study.best_value;
     return task_next(conn, &batch->task, &out->next, err);
+}
+
+enum status trial_observe_in(struct db_conn *conn, const struct task *task, const struct observe_request *request,
+                             struct observe_reply *out, struct error *err)
+{
+    struct batch batch = {.task = *task, .request = request, .out = out, .is_told = true};
+    return observe(conn, &batch, err);
 }
 
 /* Whoever creates trials shares the session's lock: see session.h. */

@@ -4,6 +4,7 @@
 
 #include "service/app/app.h"
 #include "service/model/trial.h"
+#include "service/store/task.h"
 
 struct item_error {
     size_t       item;
@@ -28,6 +29,11 @@ struct observe_request {
 MUST_CHECK enum status trial_observe(struct app *app, struct caller *caller, const char *study,
                                      const struct observe_request *request, struct observe_reply *out,
                                      struct error *err);
+
+/* Within a transaction, of a study that has no session yet, and whose log says where an import is from. */
+MUST_CHECK enum status trial_observe_in(struct db_conn *conn, const struct task *task,
+                                        const struct observe_request *request, struct observe_reply *out,
+                                        struct error *err);
 
 /* Whether the trial has this result already. */
 bool trial_has_result(const struct spec *spec, const struct trial *trial, const struct observation *item);

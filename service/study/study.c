@@ -12,7 +12,6 @@
 #include "service/codec/codec_rules.h"
 #include "service/codec/codec_spec.h"
 #include "service/study/federation_host.h"
-#include "service/session/transfer_snapshot.h"
 #include "service/study/operation.h"
 #include "service/base/random.h"
 #include "service/store/rows.h"
@@ -25,14 +24,6 @@
 #include <string.h>
 
 /* ---- create ---- */
-
-/* In all of these the answer may be rendered, to be kept for a repeat, before the transaction ends. */
-struct create {
-    struct task task; /* its study is the new one */
-    const struct study_new *new;
-    struct transfer_sources earlier;
-    struct study           *out;
-};
 
 /* Trial 1. */
 static enum status queue_baseline(struct db_conn *conn, struct task *task, struct error *err)
@@ -49,9 +40,8 @@ static enum status queue_baseline(struct db_conn *conn, struct task *task, struc
     return task_save(conn, task, err);
 }
 
-static enum status create(struct db_conn *conn, void *arg, struct error *err)
+enum status study_create_in(struct db_conn *conn, struct study_creation *work, struct error *err)
 {
-    struct create *work = arg;
     const struct study_new *new = work->new;
     const struct study *study = &work->task.study, *from = study;
     const char         *spec_text = new->spec_text;
@@ -71,12 +61,17 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
     return transfer_store(conn, &work->task, &work->earlier, err);
 }
 
-static enum status prepare(struct app *app, struct caller *caller, const struct study_new *new, struct create *work,
-                           struct error *err)
+static enum status create(struct db_conn *conn, void *arg, struct error *err)
+{
+    return study_create_in(conn, arg, err);
+}
+
+enum status study_prepare(struct app *app, struct caller *caller, const struct study_new *new,
+                          struct study_creation *work, struct error *err)
 {
     if (caller->resource[0] != '\0')
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token is bound to one study");
-    *work = (struct create){.task = task_of(app, caller, ""), .new = new};
+    *work = (struct study_creation){.task = task_of(app, caller, ""), .new = new};
     const struct study_new *from = new;
     work->task.study =
         (struct study){.state = new->spec.space.kind == SPACE_CANDIDATES ? STUDY_AWAITING_CANDIDATES : STUDY_ACTIVE,
@@ -92,14 +87,15 @@ static enum status prepare(struct app *app, struct caller *caller, const struct 
         work->task.study.notes = "";
     TRY(random_id(work->task.study.id, sizeof work->task.study.id, "std_", 16, err));
     work->task.id = work->task.study.id;
-    return transfer_collect(app, caller, &new->spec, &work->earlier, err);
+    return STATUS_OK;
 }
 
 enum status study_create(struct app *app, struct caller *caller, const struct study_new *new, struct study *out,
                          struct error *err)
 {
-    struct create work;
-    TRY(prepare(app, caller, new, &work, err));
+    struct study_creation work;
+    TRY(study_prepare(app, caller, new, &work, err));
+    TRY(transfer_collect(app, caller, &new->spec, &work.earlier, err));
     work.out = out;
     return app_transact(app, caller, create, &work, err);
 }
@@ -107,7 +103,7 @@ enum status study_create(struct app *app, struct caller *caller, const struct st
 /* ---- find by name, or create ---- */
 
 struct ensure {
-    struct create              create;
+    struct study_creation      create;
     const struct study_wanted *wanted;
     struct study_ensured      *out;
 };
@@ -149,7 +145,7 @@ static enum status ensure(struct db_conn *conn, void *arg, struct error *err)
     bool           found;
     TRY(find_named(conn, work, &found, err));
     work->out->is_new = !found;
-    return found ? STATUS_OK : create(conn, &work->create, err);
+    return found ? STATUS_OK : study_create_in(conn, &work->create, err);
 }
 
 enum status study_ensure(struct app *app, struct caller *caller, const struct study_wanted *wanted,
@@ -159,7 +155,8 @@ enum status study_ensure(struct app *app, struct caller *caller, const struct st
     enum status   status = db_read(app->db, look_named, &work, err);
     if (status != STATUS_NOT_FOUND)
         return status;
-    TRY(prepare(app, caller, wanted->new, &work.create, err));
+    TRY(study_prepare(app, caller, wanted->new, &work.create, err));
+    TRY(transfer_collect(app, caller, &wanted->new->spec, &work.create.earlier, err));
     work.create.out = &out->study;
     return app_transact(app, caller, ensure, &work, err);
 }

@@ -5,9 +5,22 @@
 #include "service/app/app.h"
 #include "service/codec/codec_read.h"
 #include "service/model/study.h"
+#include "service/session/transfer_snapshot.h"
 
 MUST_CHECK enum status study_create(struct app *app, struct caller *caller, const struct study_new *new,
                                     struct study *out, struct error *err);
+
+/* The same for who does more in one transaction: first the study without what it learns from (earlier), then within it.  The
+ * answer may be rendered, to be kept for a repeat, before the transaction ends. */
+struct study_creation {
+    struct task task; /* its study is the new one */
+    const struct study_new *new;
+    struct transfer_sources earlier;
+    struct study           *out;
+};
+MUST_CHECK enum status study_prepare(struct app *app, struct caller *caller, const struct study_new *new,
+                                     struct study_creation *out, struct error *err);
+MUST_CHECK enum status study_create_in(struct db_conn *conn, struct study_creation *creation, struct error *err);
 
 /* The study of this name; if there is none, as study_create, and two callers at once get one study.
  * Errors: CONFLICT "study_differs" (every place is in differences; has_seed: the seed is meant, too), "ambiguous_name". */
