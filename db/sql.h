@@ -95,6 +95,7 @@
 #define ROW_CURVE_POINT(F, N) F(trial, i) N(state, s) N(step, i) N(value, d)
 #define ROW_COUNT(F, N) F(count, i)
 #define ROW_TALLY(F, N) F(thing, s) N(state, s) N(count, i)
+#define ROW_GROWN(F, N) F(revision, i) N(detail, s)
 #define ROW_DETAIL(F, N) F(detail, S)
 #define ROW_IMPORT(F, N) F(study, S) N(game, S) N(source, s) N(bytes, i)
 
@@ -111,7 +112,7 @@
     X(piece, ROW_PIECE) X(refusal, ROW_REFUSAL) X(ledger_line, ROW_LEDGER_LINE) X(game, ROW_GAME) X(play, ROW_PLAY)            \
     X(federation, ROW_FEDERATION) X(features, ROW_FEATURES) X(agent, ROW_AGENT) X(message, ROW_MESSAGE)                \
     X(blob, ROW_BLOB) X(round, ROW_ROUND) X(count, ROW_COUNT) X(tally, ROW_TALLY)                            \
-    X(detail, ROW_DETAIL) X(import, ROW_IMPORT) X(plot, ROW_PLOT) X(curve_point, ROW_CURVE_POINT) X(plot_point, ROW_PLOT_POINT)
+    X(detail, ROW_DETAIL) X(grown, ROW_GROWN) X(import, ROW_IMPORT) X(plot, ROW_PLOT) X(curve_point, ROW_CURVE_POINT) X(plot_point, ROW_PLOT_POINT)
 
 #define SQL_FIRST(column, letter) #column
 #define SQL_NEXT(column, ...)     ", " #column
@@ -221,6 +222,8 @@
       "UPDATE correction SET outcome = CAST(outcome || $2 AS BLOB) WHERE study = $1 AND outcome IS NOT NULL")          \
     X(TRIAL_JUDGE, "sii", none, "UPDATE trial SET feasible = $3 WHERE study = $1 AND number = $2")                     \
     X(STUDY_BEST, "sid", none, "UPDATE study SET best_trial = $2, best_value = $3 WHERE id = $1")                      \
+    X(SPACE_GROWN, "si", grown,                                                                                        \
+      "SELECT " COLUMNS(ROW_GROWN) " FROM event WHERE study = $1 AND kind = 'space.grown' AND detail IS NOT NULL ORDER BY seq DESC LIMIT $2") \
     X(STUDY_APPEAR, "ss", none, "UPDATE study SET state = $2 WHERE id = $1")                                           \
     X(STUDY_HIDDEN, "", hidden, "SELECT " COLUMNS(ROW_HIDDEN) " FROM study WHERE state = 'importing' LIMIT 1")         \
     X(TRIALS_DELETE, "si", none, "DELETE FROM trial WHERE study = $1 AND number > $2")                                 \

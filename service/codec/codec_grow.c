@@ -236,3 +236,34 @@ enum status codec_grow(const struct spec *from, const json_t *parameters, struct
     }
     return read_larger(from, spec, changed, arena, out, err);
 }
+
+static size_t place_of(const json_t *list, const char *name)
+{
+    size_t at = 0;
+    while (at < json_array_size(list)) {
+        const char *own = json_string_value(json_object_get(json_array_get(list, at), "name"));
+        if (own != NULL && name != NULL && strcmp(own, name) == 0)
+            break;
+        at++;
+    }
+    return at;
+}
+
+enum status codec_ungrow(const char *spec, const char *detail, struct arena *arena, const char **out, struct error *err)
+{
+    json_auto_t  *json = codec_load(spec, 0), *said = codec_load(detail, 0);
+    json_t       *list = (json_t *)(uintptr_t)list_of(json);
+    const json_t *items = json_object_get(said, "parameters");
+    bool          good = json_is_array(list) && json_is_array(items);
+    for (size_t i = 0; good && i < json_array_size(items); i++) {
+        const json_t *item = json_array_get(items, i);
+        json_t       *before = json_object_get(item, "before");
+        size_t        at = place_of(list, json_string_value(json_object_get(json_object_get(item, "after"), "name")));
+        good = at < json_array_size(list) &&
+               (json_is_object(before) ? json_array_set(list, at, before) : json_array_remove(list, at)) == 0;
+    }
+    if (!good)
+        return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the log says nothing of how the space grew");
+    *out = text_of(json, arena);
+    return *out != NULL ? STATUS_OK : error_no_memory(err);
+}

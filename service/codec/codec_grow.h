@@ -20,5 +20,9 @@ struct growth {
  * parameter of this name is another), "space_shrinks" (a bound inside the range); NO_MEMORY. */
 MUST_CHECK enum status codec_grow(const struct spec *from, const json_t *parameters, struct arena *arena,
                                   struct growth *out, struct error *err);
+/* The text of the specification, spec, before a growth of which the log says detail.  Errors: NO_MEMORY; INTERNAL
+ * "store_corrupt". */
+MUST_CHECK enum status codec_ungrow(const char *spec, const char *detail, struct arena *arena, const char **out,
+                                    struct error *err);
 
 #endif

@@ -8,6 +8,7 @@
 #include "service/app/slots.h"
 #include "service/base/text.h"
 #include "service/candidates/candidates.h"
+#include "service/codec/codec_spec.h"
 #include "service/codec/codec_trial.h"
 #include "service/session/transfer_snapshot.h"
 #include "service/store/rows.h"
@@ -336,6 +337,16 @@ static bool is_void(const struct row_replay *row, enum event_kind kind)
            strcmp(row->state, "retracted") == 0;
 }
 
+const double *session_point(struct live *live, const double *point)
+{
+    const struct space *space = &live->spec.space;
+    if (live->former == NULL || point == NULL)
+        return point;
+    for (size_t i = 0; i < space->params_len; i++)
+        live->former_point[i] = space_is_active(space, live->former_point, i) ? point[i] : (double)NAN;
+    return live->former_point;
+}
+
 static enum status tell_row(struct db_conn *conn, struct live *live, const struct row_replay *row, struct error *err)
 {
     const char *kind = row->kind;
@@ -343,12 +354,13 @@ static enum status tell_row(struct db_conn *conn, struct live *live, const struc
     size_t      i = 0, count = sizeof kinds / sizeof *kinds;
     while (i < count && strcmp(kinds[i].kind, kind) != 0)
         i++;
-    bool         is_outside = row->trial > 0 && codec_is_outside(&live->spec, row->point.bytes);
-    struct event event = {
-        .trial = (uint64_t)row->trial,
-        .point = row->point.bytes,
-        .row = (size_t)row->row,
-        .sd = isnan(row->stddev) ? 0 : row->stddev,
+    const double *point = session_point(live, row->point.bytes);
+    bool          is_outside = row->trial > 0 && codec_is_outside(&live->spec, point);
+    struct event  event = {
+         .trial = (uint64_t)row->trial,
+         .point = point,
+         .row = (size_t)row->row,
+         .sd = isnan(row->stddev) ? 0 : row->stddev,
     };
     if (strcmp(kind, "federation.received") == 0)
         return received_tell(conn, live, row->detail, err);
@@ -427,6 +439,16 @@ static enum status load_candidates(struct db_conn *conn, struct live *live, stru
     return fill_option(live, "denoise", noise.denoise, err);
 }
 
+static enum status read_spec(struct db_conn *conn, struct live *live, struct error *err)
+{
+    if (live->former == NULL)
+        return rows_spec_get(conn, live->study, &live->arena, &live->spec, err);
+    live->space_revision = live->former->revision;
+    TRY(codec_spec_parse(live->former->spec, &live->arena, &live->spec, err));
+    live->former_point = ARENA_NEW(&live->arena, double, live->spec.space.params_len);
+    return live->former_point != NULL ? STATUS_OK : error_no_memory(err);
+}
+
 /* With a specification of its own: what it takes is memory of the model, whose size decides what a model may keep.
  * It knows the baseline of the log up to the line last. */
 static enum status open_session(struct app *app, struct db_conn *conn, struct live *live, int64_t last,
@@ -435,7 +457,7 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
     struct study study;
     TRY(rows_study_get(conn, live->study, &live->arena, &study, err));
     live->space_revision = study.space_revision;
-    TRY(rows_spec_get(conn, live->study, &live->arena, &live->spec, err));
+    TRY(read_spec(conn, live, err));
     TRY(rows_baseline(conn, live->study, last, &live->arena, &live->spec, err));
     TRY(load_candidates(conn, live, err));
     struct transfer_sources earlier;
@@ -563,6 +585,9 @@ static enum status replay(struct db_conn *conn, void *arg, struct error *err)
 {
     struct replay *work = arg;
     struct live   *live = work->live;
+    if (live->former != work->at->space)
+        session_forget(live);
+    live->former = work->at->space;
     TRY(heed_corrections(conn, live, work->at->seen, err));
     TRY(heed_baseline(conn, live, work->at->seen, err));
     if (live->session == NULL)

@@ -38,7 +38,12 @@ struct live *session_alone(struct app *app, struct caller *caller, const char *s
  * batch.  Only forward: neither may be less than it was in the call before. */
 struct session_at {
     int64_t seen, made;
+    const struct session_space
+        *space; /* as it was then, which stays where it is while the session lives; NULL: as it is now */
 };
+/* The point of a trial, as it is stored, in the space of the session: without what it got when the space grew.  Borrowed,
+ * until the next one. */
+const double          *session_point(struct live *live, const double *point);
 MUST_CHECK enum status session_replay(struct app *app, struct live *live, const struct session_at *at,
                                       struct error *err);
 

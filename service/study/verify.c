@@ -5,6 +5,8 @@
 #include "engine/stopping/stop_rule.h"
 #include "service/app/price.h"
 #include "service/app/slots.h"
+#include "service/codec/codec_grow.h"
+#include "service/codec/codec_spec.h"
 #include "service/codec/codec_trial.h"
 #include "service/session/session.h"
 #include "service/store/asked.h"
@@ -14,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ATTEMPTS = 3 };
+enum { ATTEMPTS = 3, FORMER_MAX = 100 };
 static const double ROUNDING = 1e-6; /* relative: what another processor or another OpenBLAS may make of a number */
 
 struct work {
@@ -26,7 +28,9 @@ struct work {
     int64_t               after, limit, stop_ms;
     struct row_made       row; /* the next one */
     bool                  has_row, is_cut;
-    int64_t               space_revision; /* after a page */
+    int64_t               space_revision;     /* after a page */
+    struct session_space  former[FORMER_MAX]; /* [former_len] the last one first */
+    size_t                former_len;
 };
 
 /* ---- comparing ---- */
@@ -78,7 +82,7 @@ static bool same_bytes(const struct db_blob *stored, const void *bytes, size_t l
 static bool compare_point(struct work *work, const struct row_made *row, const struct proposal *made)
 {
     const struct space *space = &work->live->spec.space;
-    const double       *stored = row->point.bytes;
+    const double       *stored = session_point(work->live, row->point.bytes);
     size_t              len = space->kind == SPACE_CANDIDATES ? 0 : space_point_len(space);
     for (size_t i = 0; i < len; i++)
         if (!is_same(stored[i], made->point[i])) {
@@ -118,6 +122,48 @@ static bool compare(struct work *work, const struct row_made *row, const struct 
     else
         return true;
     return false;
+}
+
+/* ---- the space as it was ---- */
+
+static enum status read_former(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work   *work = arg;
+    struct arena  *arena = work->caller->arena;
+    const char    *spec = NULL;
+    struct spec    parsed;
+    struct db_rows rows;
+    struct db_rows now = db_query(conn, arena, err, SQL_STUDY_SPEC, BIND(TEXT(work->id)));
+    while (db_next(&now))
+        spec = row_spec(&now)->spec;
+    TRY(db_done(&now));
+    work->former_len = 0;
+    rows = db_query(conn, NULL, err, SQL_SPACE_GROWN, BIND(TEXT(work->id), INT(FORMER_MAX)));
+    while (db_next(&rows)) {
+        struct session_space *space = &work->former[work->former_len++];
+        *space = (struct session_space){.until = row_grown(&rows)->revision};
+        if (work->former_len > 1)
+            space[-1].revision = space->until;
+        if (spec == NULL || codec_ungrow(spec, row_grown(&rows)->detail, arena, &spec, NULL) != STATUS_OK)
+            spec = NULL;
+        struct arena_mark mark = arena_mark(arena);
+        if (spec != NULL && codec_spec_parse(spec, arena, &parsed, NULL) == STATUS_OK)
+            space->spec = spec;
+        arena_release(arena, mark);
+    }
+    TRY(db_done(&rows));
+    if (work->former_len == FORMER_MAX) // it may have grown before
+        work->former[FORMER_MAX - 1].spec = NULL;
+    return STATUS_OK;
+}
+
+/* The space that a line of the log was made in; NULL: the present one. */
+static const struct session_space *space_at(const struct work *work, int64_t revision)
+{
+    size_t k = work->former_len;
+    while (k > 0 && work->former[k - 1].until < revision)
+        k--;
+    return k > 0 ? &work->former[k - 1] : NULL;
 }
 
 /* ---- making again ---- */
@@ -173,9 +219,7 @@ static enum status ask_again(struct work *work, const struct row_made *row, stru
 static enum status check_suggestion(struct work *work, const struct row_made *row, bool *same, struct error *err)
 {
     const struct asked *asked = row->asked.bytes;
-    bool                is_of_other = row->revision < work->out->study.space_revision;
-    const char         *why = is_of_other                                                   ? "space_grew"
-                              : asked == NULL                                               ? "not_recorded"
+    const char         *why = asked == NULL                                                 ? "not_recorded"
                               : asked->is_late != 0 || same_text(row->fallback, "deadline") ? "deadline"
                                                                                             : NULL;
     struct proposal    *made = ARENA_NEW(work->caller->arena, struct proposal, 1);
@@ -234,7 +278,12 @@ static enum status check_one(struct work *work, const struct row_made *row, stru
 {
     bool                    is_decision = row->step > 0, same = false;
     int64_t                 before = row->measured_seen > 0 ? row->measured_seen : row->revision - 1;
-    const struct session_at at = {.seen = is_decision ? before : row->seen, .made = row->revision};
+    const struct session_at at = {
+        .seen = is_decision ? before : row->seen, .made = row->revision, .space = space_at(work, row->revision)};
+    if (at.space != NULL && at.space->spec == NULL) {
+        skip(work, row, "space_grew");
+        return STATUS_OK;
+    }
     TRY(session_replay(work->app, work->live, &at, err));
     TRY(is_decision ? check_decision(work, row, &same, err) : check_suggestion(work, row, &same, err));
     work->out->same += same;
@@ -307,6 +356,8 @@ static enum status prepare(struct work *work, struct error *err)
     work->out->skipped = ARENA_NEW(arena, struct verify_item, VERIFY_LISTED);
     if (work->out->different == NULL || work->out->skipped == NULL)
         return error_no_memory(err);
+    if (work->out->study.space_revision > 0)
+        TRY(db_read(work->app->db, read_former, work, err));
     work->live = session_alone(work->app, work->caller, work->id, err);
     return work->live == NULL ? STATUS_NO_MEMORY : STATUS_OK;
 }

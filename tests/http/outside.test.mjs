@@ -175,6 +175,8 @@ test('a space that grows takes it in', async () => {
     await api.post(`/v1/studies/${id}/space/grow`, { parameters: [{ name: 'x', max: 9 }] });
     const { state, reason, best } = await api.get(`/v1/studies/${id}`);
     assert.deepEqual([state, reason, best.value], ['completed', 'target_reached', -30]);
+    const { different, skipped, same } = await api.get(`/v1/studies/${id}/verify`);
+    assert.deepEqual([different, skipped, same], [[], [], 6], 'what was outside then is so for an audit');
 });
 
 test('a suggestion without a study leans on it as one with a study does', async () => {
