@@ -194,8 +194,8 @@
       "infeasible = $8, abandoned = $9, stopped = $10, updated_ms = $11, imported = $12, retracted = $13"                 \
       STUDY_TALLY(SQL_SET)                                                                                             \
       " WHERE id = $1")                                                                                                \
-    X(STUDY_SINCE_BEST, "sii", count,                                                                                  \
-      "SELECT count(*) AS count FROM trial WHERE study = $1 AND imported = 0 AND state IN ('completed', 'infeasible', "\
+    X(STUDY_SINCE_BEST, "sii", trial_place,                                                                            \
+      "SELECT " COLUMNS(ROW_TRIAL_PLACE) " FROM trial WHERE study = $1 AND imported = 0 AND state IN ('completed', 'infeasible', "\
       "'stopped') AND ended > max($2, coalesce((SELECT ended FROM trial WHERE study = $1 AND number = $3), 0))")       \
     X(STUDY_FAILURES_IN_A_ROW, "si", count,                                                                            \
       "SELECT count(*) AS count FROM trial WHERE study = $1 AND imported = 0 AND state = 'failed' AND ended > "        \

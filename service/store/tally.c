@@ -2,6 +2,7 @@
 #include "service/store/tally.h"
 
 #include "service/app/steady.h"
+#include "service/codec/codec_trial.h"
 #include "service/store/rows.h"
 
 #include <math.h>
@@ -98,7 +99,8 @@ void tally_end(struct task *task, const struct trial *trial, const struct trial_
     tally->failures += has_failed;
     tally->failures -= trial->state == TRIAL_FAILED && is_counted(task, trial); // a value that was late
     tally->failures_in_a_row = has_failed ? tally->failures_in_a_row + 1 : 0;
-    tally->since_best += has_run(end->state) && !has_run(trial->state);
+    bool is_try = has_run(end->state) && !has_run(trial->state); // what lies outside was no attempt to be better
+    tally->since_best += is_try && !codec_is_outside(&task->study.spec, trial->point);
 }
 
 void tally_said(struct task *task, const struct trial *trial, double before_seconds)
@@ -112,11 +114,12 @@ void tally_said(struct task *task, const struct trial *trial, double before_seco
 enum status tally_best(struct db_conn *conn, struct task *task, struct error *err)
 {
     struct tally  *tally = &task->study.tally;
-    struct db_rows rows;
-    TRY(db_find(conn, NULL, &rows, err, SQL_STUDY_SINCE_BEST,
-                BIND(TEXT(task->id), INT(tally->counted_from), INT(task->study.best_trial))));
-    tally->since_best = row_count(&rows)->count;
-    return STATUS_OK;
+    struct db_rows rows = db_query(conn, NULL, err, SQL_STUDY_SINCE_BEST,
+                                   BIND(TEXT(task->id), INT(tally->counted_from), INT(task->study.best_trial)));
+    tally->since_best = 0;
+    while (db_next(&rows))
+        tally->since_best += !codec_is_outside(&task->study.spec, row_trial_place(&rows)->point.bytes);
+    return db_done(&rows);
 }
 
 enum status tally_correct(struct db_conn *conn, struct task *task, const struct trial *before,

@@ -193,3 +193,15 @@ test('a suggestion without a study leans on it as one with a study does', async 
     const problem = await api.expect([422, 'not_supported'], 'POST', '/v1/suggest', { json: { ...members, algorithm: taught } });
     assert.equal(problem.errors[0].pointer, '/algorithm/earlier_observations/0/observations/0/outside');
 });
+
+test('it is no attempt to be better: a study that stops without improvement goes on', async () => {
+    const { id } = await api.study({ space: box, seed: 9, stop_when: { no_improvement: 4 } });
+    await observe(id, ...inside);
+    await observe(id, outside({ x: 2 }, 9), outside({ x: 3 }, 8), outside({ x: 4 }, 7));
+    await api.post(`/v1/studies/${id}/trials/1/correct`, { value: 3.5 });
+    assert.equal((await api.get(`/v1/studies/${id}`)).state, 'active');
+    await observe(id, { point: at({ x: 0.7 }), value: 5 }, { point: at({ x: 0.8 }), value: 5 });
+    assert.equal((await api.get(`/v1/studies/${id}`)).state, 'active');
+    await observe(id, { point: at({ x: 0.75 }), value: 5 });
+    assert.equal((await api.get(`/v1/studies/${id}`)).reason, 'no_improvement');
+});
