@@ -123,7 +123,7 @@ static enum status witness(struct db *db, int64_t counter, struct error *err)
     return witness_write(db->folder, &db->witness, db->is_hasty, err);
 }
 
-/* What must not be forgotten is witnessed before anybody hears of it, and after it is in the store: what is cut off between
+/* What must not be forgotten is witnessed before it is answered, and after it is in the store: what is cut off between
  * the two is caught up with at the next start.  A store that was rolled back stays behind its witness. */
 static enum status commit(struct db *db, struct error *err)
 {
