@@ -246,9 +246,10 @@ static enum status search_gain(const struct ask *ask, const struct space *view, 
                                const double *box, double *log_ei, struct error *err)
 {
     double *point = ARENA_NEW(&target->own->parts[0].memory.scratch, double, view->params_len + view->dims);
-    struct gp_gain_found found = {.box = box, .u = point + view->params_len};
+    struct gp_gain_found found = {.box = box};
     if (point == NULL)
         return error_no_memory(err);
+    found.u = point + view->params_len;
     TRY(search(ask, view, target, box, point, err));
     TRY(score_gain(target, found.u, &found.near, err));
     TRY(search(ask, view, target, NULL, point, err));

@@ -147,10 +147,11 @@ static enum status search_gain(struct search *search, const double *box, double 
     struct gp_target      *target = &search->target;
     const struct gp_model *model = target->model;
     size_t                 len = model->space->params_len, dims = model->space->dims;
-    double                *point = ARENA_NEW(model->scratch, double, len + dims), *u = point + len;
-    struct gp_gain_found   found = {.box = box, .u = u};
+    double                *point = ARENA_NEW(model->scratch, double, len + dims), *u;
+    struct gp_gain_found   found = {.box = box};
     if (point == NULL)
         return error_no_memory(err);
+    found.u = u = point + len;
     TRY(search_with(search, box, point, err));
     space_encode(model->space, point, u);
     TRY(gp_target_scores(target, u, 1, &found.near, err));
