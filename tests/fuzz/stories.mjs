@@ -25,9 +25,10 @@ async function tell(ask, made, n, valueOf) {
         for (const trial of json.trials ?? []) await ask('POST', at(made, '/observe'), { json: { trial: trial.number, ...valueOf(trial, i) } });
     }
 }
+const plots = ['history', 'parallel', 'slice?x=x', 'contour?x=x&y=n', 'pareto', 'curves', 'workers'].map((kind) => `/plot/${kind}`);
 async function look(ask, made) {
     for (const verb of ['', '/best', '/pareto', '/history', '/trials', '/trials/1', '/residuals', '/importances', '/slice?x=x', '/slice?x=x&y=n&points=5', '/export',
-        '/export?format=json', '/export?format=csv', '/transfer', '/privacy', '/candidates', '/trials/1/explain', '/trials/8/explain', '/verify']) await ask('GET', at(made, verb));
+        '/export?format=json', '/export?format=csv', '/transfer', '/privacy', '/candidates', '/trials/1/explain', '/trials/8/explain', '/verify', '/curves', ...plots]) await ask('GET', at(made, verb));
 }
 
 async function federation(ask, members) {
@@ -66,7 +67,16 @@ export const stories = {
         await tell(ask, made, 9, (trial, i) => ({ value: Math.sin(i), stddev: 0.1, labels: { run: 'r' }, notes: 'n', metadata: { a: 1 },
             artifacts: [{ name: 'log', url: 'https://example.org/log' }], duration_seconds: 1.5, external_id: `e${i}` }));
         await ask('POST', at(made, '/import'), { json: { trials: [{ state: 'completed', point: { x: 0, n: 2, d: 1, c: 'low', e: 1 }, value: 1 }] } });
+        await ask('POST', at(made, '/observe'), { json: { point: { x: 9, n: 2, d: 1, c: 'low', e: 1 }, value: 1, outside: 'context' } });
         await look(ask, made);
+    },
+    async 'a constraint by a baseline'(ask) {
+        const made = await study(ask, { space: parameters(x), baseline: { point: { x: 1 } },
+            metrics: [...up, { name: 'size', goal: 'constrain', max_of_baseline: { times: 1, plus: 0.5 } }, { name: 'usd', goal: 'track' }],
+            budget: { trials: 9, seconds: 1000, cost: 100, cost_of: 'usd' }, stop_when: { failures: 3, failures_in_a_row: 2, no_improvement: 9 } });
+        await tell(ask, made, 4, ({ point }) => ({ values: { y: point.x, size: point.x, usd: 2 } }));
+        await look(ask, made);
+        await ask('GET', '/v1/studies');
     },
     async 'what rows of a matrix taught'(ask) {
         const rows = [[0, 1], [1, 0.5], [0.5, 0.25]], head = `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }`.padEnd(117) + '\n';
@@ -148,12 +158,13 @@ export const stories = {
         }
         const made = await study(ask, { space: { type: 'graph', grid: { width: 30, height: 30, moves: 'eight' }, macro_action_length: 3, start: 0 },
             algorithm: { ...options, name: 'macro-bo-anytime', horizon: 4, samples: 300, nodes: 1e15 } });
-        const { json } = await ask('POST', at(made, '/suggest'), { json: { deadline_ms: 1500 }, headers: { prefer: 'respond-async' } });
-        for (let i = 0; i < 40 && json?.id?.startsWith('op_'); i++) {
-            const { json: now } = await ask('GET', `/v1/operations/${json.id}`);
-            if (now.state !== 'running') break;
-            await new Promise((done) => setTimeout(done, 100));
-        }
+        const later = () => ask('POST', at(made, '/suggest'), { json: { deadline_ms: 1500 }, headers: { prefer: 'respond-async' } });
+        for (const { json } of await Promise.all([later(), later()]))
+            for (let i = 0; i < 80 && json?.id?.startsWith('op_'); i++) {
+                const { json: now } = await ask('GET', `/v1/operations/${json.id}`);
+                if (now.state !== 'running') break;
+                await new Promise((done) => setTimeout(done, 100));
+            }
     },
     async games(ask) {
         const rows = (n) => ({ type: 'candidates', rows: Array.from({ length: n }, (_, i) => [i / n]) });
