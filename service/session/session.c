@@ -37,6 +37,7 @@ struct session_cache {
     pthread_mutex_t mutex;
     struct entry   *buckets[BUCKETS];
     size_t          entries, bytes;
+    size_t          alone; /* sessions that are nobody else's */
     uint64_t        clock;
 };
 
@@ -552,16 +553,37 @@ enum status session_catch_up(struct app *app, struct caller *caller, const struc
 
 /* ---- as it was ---- */
 
-struct live *session_alone(struct app *app, struct caller *caller, const char *study, struct error *err)
+static bool may_be_alone(struct app *app)
+{
+    struct session_cache *cache = app->sessions;
+    size_t                most = app->options.sessions_bytes / app->options.session_bytes;
+    pthread_mutex_lock(&cache->mutex);
+    bool may = cache->alone == 0 || cache->alone < most;
+    cache->alone += may;
+    pthread_mutex_unlock(&cache->mutex);
+    return may;
+}
+
+enum status session_alone(struct app *app, struct caller *caller, const char *study, struct live **out,
+                          struct error *err)
 {
     struct live *live = arena_zalloc(caller->arena, 1, sizeof *live);
-    if (live == NULL) {
-        (void)error_no_memory(err);
-        return NULL;
-    }
+    if (live == NULL)
+        return error_no_memory(err);
+    if (!may_be_alone(app))
+        return error_set(err, STATUS_BUSY, "busy", "", "as many studies are made again as there is memory for");
     snprintf(live->study, sizeof live->study, "%s", study);
     arena_init(&live->arena, app->options.session_bytes);
-    return live;
+    *out = live;
+    return STATUS_OK;
+}
+
+void session_alone_end(struct app *app, struct live *live)
+{
+    session_forget(live);
+    pthread_mutex_lock(&app->sessions->mutex);
+    app->sessions->alone--;
+    pthread_mutex_unlock(&app->sessions->mutex);
 }
 
 struct replay {

@@ -32,8 +32,11 @@ void session_forget(struct live *live);
 void session_drop(struct app *app, const char *study);
 
 /* A session of the caller's own, which nobody else sees: as it was when a line of the log was made.  It lies in the
- * caller's arena and ends with session_forget; NULL when out of memory. */
-struct live *session_alone(struct app *app, struct caller *caller, const char *study, struct error *err);
+ * caller's arena, and ends with session_alone_end.  There are as many at once as all models together may be of the largest
+ * size: BUSY "busy"; NO_MEMORY. */
+MUST_CHECK enum status session_alone(struct app *app, struct caller *caller, const char *study, struct live **out,
+                                     struct error *err);
+void                   session_alone_end(struct app *app, struct live *live);
 /* Tells it the log up to the line seen, and of what came between that and the line made the suggestions: those of its
  * batch.  Only forward: neither may be less than it was in the call before. */
 struct session_at {

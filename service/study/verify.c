@@ -358,8 +358,7 @@ static enum status prepare(struct work *work, struct error *err)
         return error_no_memory(err);
     if (work->out->study.space_revision > 0)
         TRY(db_read(work->app->db, read_former, work, err));
-    work->live = session_alone(work->app, work->caller, work->id, err);
-    return work->live == NULL ? STATUS_NO_MEMORY : STATUS_OK;
+    return session_alone(work->app, work->caller, work->id, &work->live, err);
 }
 
 static enum status try_page(struct work *work, const char *cursor, struct error *err)
@@ -370,7 +369,7 @@ static enum status try_page(struct work *work, const char *cursor, struct error 
     TRY(announce(work, err));
     TRY(prepare(work, err));
     enum status status = check_page(work, err);
-    session_forget(work->live);
+    session_alone_end(work->app, work->live);
     return status;
 }
 

@@ -672,7 +672,32 @@ static void test_an_operation_answers_only_what_was_asked(void)
     world_end(world);
 }
 
+/* Each may take as much memory as the largest model. */
+static void test_sessions_of_ones_own_are_few(void)
+{
+    struct world *world = world_new();
+    struct study  study = world_study(world, world_box, "{\"name\":\"gp\"}", 0);
+    struct live  *lives[3];
+    size_t        held = world->app->options.sessions_bytes;
+    world->app->options.sessions_bytes = 2 * world->app->options.session_bytes;
+    for (size_t i = 0; i < 2; i++)
+        CU_ASSERT_EQUAL_FATAL(session_alone(world->app, &world->caller, study.id, &lives[i], &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(session_alone(world->app, &world->caller, study.id, &lives[2], &world->err), STATUS_BUSY);
+    CU_ASSERT_STRING_EQUAL(world->err.code, "busy");
+    session_alone_end(world->app, lives[0]);
+    CU_ASSERT_EQUAL_FATAL(session_alone(world->app, &world->caller, study.id, &lives[2], &world->err), STATUS_OK);
+    session_alone_end(world->app, lives[1]);
+    session_alone_end(world->app, lives[2]);
+    world->app->options.sessions_bytes = 1; // one there is always
+    CU_ASSERT_EQUAL_FATAL(session_alone(world->app, &world->caller, study.id, &lives[0], &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(session_alone(world->app, &world->caller, study.id, &lives[1], &world->err), STATUS_BUSY);
+    session_alone_end(world->app, lives[0]);
+    world->app->options.sessions_bytes = held;
+    world_end(world);
+}
+
 CU_TestInfo suite_races[] = {
+    {"sessions of one's own are few", test_sessions_of_ones_own_are_few},
     {"counters are counts", test_counters_are_counts},
     {"counters are counts in a crowd", test_counters_are_counts_in_a_crowd},
     {"candidates in a crowd", test_candidates_in_a_crowd},
