@@ -14,6 +14,7 @@ CREATE TRIGGER matrix_is_witnessed AFTER UPDATE ON curator_ledger BEGIN UPDATE w
 -- it is asked for, so that those that run are not looked at one by one.
 CREATE INDEX trial_by_lease ON trial(study, state, lease_ms, number, worker) WHERE state = 'running';
 INSERT INTO sqlite_stat1(tbl, idx, stat) VALUES ('trial', 'trial_by_lease', '10000 100 100 2 1 1');
+ANALYZE sqlite_schema; -- who migrates the store goes on with it, and reads these numbers only now
 -- Lists of operations, in their order.
 DROP INDEX operation_by_study;
 CREATE INDEX operation_by_study ON operation(study, created_ms, id);
