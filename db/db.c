@@ -6,6 +6,7 @@
  *  3. When a batch cannot be committed, every job of it fails; nothing of it was acknowledged. */
 #include "db/conn.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -370,27 +371,47 @@ static void *writer_main(void *arg)
     return NULL;
 }
 
-enum status db_transact(struct db *db, db_fn fn, void *arg, struct error *err)
+/* In their order behind what is queued; false: there is no room. */
+static bool enqueue(struct db *db, struct job *jobs, size_t len)
 {
-    struct job job = {.fn = fn, .arg = arg, .err = err};
-    sem_init(&job.done, 0, 0);
     pthread_mutex_lock(&db->mutex);
-    if (db->stopping || db->queued >= QUEUE_MAX) {
-        pthread_mutex_unlock(&db->mutex);
-        return error_set(err, STATUS_BUSY, "busy", "", "the store has too much to write");
+    bool may = !db->stopping && db->queued < QUEUE_MAX;
+    for (size_t i = 0; may && i < len; i++) {
+        if (db->last != NULL)
+            db->last->next = &jobs[i];
+        else
+            db->first = &jobs[i];
+        db->last = &jobs[i];
+        db->queued++;
     }
-    if (db->last != NULL)
-        db->last->next = &job;
-    else
-        db->first = &job;
-    db->last = &job;
-    db->queued++;
     pthread_cond_signal(&db->work);
     pthread_mutex_unlock(&db->mutex);
-    while (sem_wait(&job.done) != 0) // EINTR
-        ;
-    sem_destroy(&job.done);
-    return note_damage(db, job.status, err);
+    return may;
+}
+
+void db_transact_all(struct db *db, struct db_transaction *all, size_t len)
+{
+    struct job jobs[DB_TOGETHER_MAX];
+    assert(len <= DB_TOGETHER_MAX);
+    for (size_t i = 0; i < len; i++) {
+        jobs[i] = (struct job){.fn = all[i].fn, .arg = all[i].arg, .err = all[i].err};
+        sem_init(&jobs[i].done, 0, 0);
+    }
+    bool may = enqueue(db, jobs, len);
+    for (size_t i = 0; i < len; i++) {
+        while (may && sem_wait(&jobs[i].done) != 0) // EINTR
+            ;
+        sem_destroy(&jobs[i].done);
+        all[i].status = may ? note_damage(db, jobs[i].status, all[i].err)
+                            : error_set(all[i].err, STATUS_BUSY, "busy", "", "the store has too much to write");
+    }
+}
+
+enum status db_transact(struct db *db, db_fn fn, void *arg, struct error *err)
+{
+    struct db_transaction one = {.fn = fn, .arg = arg, .err = err};
+    db_transact_all(db, &one, 1);
+    return one.status;
 }
 
 void db_scrub(struct db *db)

@@ -61,6 +61,15 @@ void db_close(struct db *db);
  * nothing else is known. */
 typedef enum status (*db_fn)(struct db_conn *conn, void *arg, struct error *err);
 MUST_CHECK enum status db_transact(struct db *db, db_fn fn, void *arg, struct error *err);
+/* Several of them, each by itself, in their order, and durable together as far as a batch has room. */
+enum { DB_TOGETHER_MAX = 64 };
+struct db_transaction {
+    db_fn         fn;
+    void         *arg;
+    struct error *err;
+    enum status   status; /* out */
+};
+void db_transact_all(struct db *db, struct db_transaction *all, size_t len);
 
 /* What the store does for itself, in transactions of the writer between those of others: when the writer has been idle
  * for a second, again at once while it says *more, every minute if nothing else happens; and under load after each

@@ -3,6 +3,7 @@
 
 #include "service/app/steady.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,18 +73,11 @@ enum status app_upkeep(struct db_conn *conn, void *arg, bool was_busy, bool *mor
     return purge(conn, steady_ms(app), more, err);
 }
 
-struct work {
-    struct app    *app;
-    struct caller *caller;
-    db_fn          fn;
-    void          *arg;
-};
-
 static enum status transact(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct work *work = arg;
-    bool         has_key = work->caller->idempotency.key != NULL;
-    int64_t      now = steady_ms(work->app);
+    struct app_work *work = arg;
+    bool             has_key = work->caller->idempotency.key != NULL;
+    int64_t          now = steady_ms(work->app);
     if (has_key) {
         TRY(find_reply(conn, work->caller, now, err));
         if (work->caller->idempotency.replayed)
@@ -97,19 +91,32 @@ static enum status transact(struct db_conn *conn, void *arg, struct error *err)
 
 enum status app_transact(struct app *app, struct caller *caller, db_fn fn, void *arg, struct error *err)
 {
-    struct work work = {.app = app, .caller = caller, .fn = fn, .arg = arg};
+    struct app_work work = {.app = app, .caller = caller, .fn = fn, .arg = arg};
     return db_transact(app->db, transact, &work, err);
+}
+
+void app_transact_all(struct app *app, struct app_work *all, size_t len)
+{
+    struct db_transaction transactions[DB_TOGETHER_MAX];
+    assert(len <= DB_TOGETHER_MAX);
+    for (size_t i = 0; i < len; i++) {
+        all[i].app = app;
+        transactions[i] = (struct db_transaction){.fn = transact, .arg = &all[i], .err = all[i].err};
+    }
+    db_transact_all(app->db, transactions, len);
+    for (size_t i = 0; i < len; i++)
+        all[i].status = transactions[i].status;
 }
 
 static enum status replay(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct work *work = arg;
+    struct app_work *work = arg;
     return find_reply(conn, work->caller, steady_ms(work->app), err);
 }
 
 enum status app_replay(struct app *app, struct caller *caller, struct error *err)
 {
-    struct work work = {.app = app, .caller = caller};
+    struct app_work work = {.app = app, .caller = caller};
     return caller->idempotency.key == NULL ? STATUS_OK : db_read(app->db, replay, &work, err);
 }
 

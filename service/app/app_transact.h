@@ -8,6 +8,17 @@
  * When caller->idempotency.replayed is set on return, fn did not run. */
 MUST_CHECK enum status app_transact(struct app *app, struct caller *caller, db_fn fn, void *arg, struct error *err);
 
+/* Several of these, as db_transact_all does them. */
+struct app_work {
+    struct app    *app; /* set here */
+    struct caller *caller;
+    db_fn          fn;
+    void          *arg;
+    struct error  *err;
+    enum status    status; /* out */
+};
+void app_transact_all(struct app *app, struct app_work *all, size_t len);
+
 /* Only the look-up of app_transact, for use cases that compute before they write. */
 MUST_CHECK enum status app_replay(struct app *app, struct caller *caller, struct error *err);
 

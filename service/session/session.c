@@ -23,15 +23,17 @@
 enum { BUCKETS = 1024 };
 
 struct entry {
-    struct live      live; /* first: a live is its entry */
-    pthread_rwlock_t lock;
-    size_t           users, bytes; /* under the cache's mutex */
-    uint64_t         used_at;
-    bool             is_dropped;                /* not in the table any more; freed by its last user */
-    size_t           plans;                     /* users that plan, or wait for it; under the cache's mutex */
-    bool             is_planning;               /* the one who has the lock; under the lock */
-    int64_t          known_seq, known_asked_at; /* of the live one, when its last user left; under the cache's mutex */
-    struct entry    *next;
+    struct live            live; /* first: a live is its entry */
+    pthread_rwlock_t       lock;
+    size_t                 users, bytes; /* under the cache's mutex */
+    uint64_t               used_at;
+    bool                   is_dropped;  /* not in the table any more; freed by its last user */
+    size_t                 plans;       /* users that plan, or wait for it; under the cache's mutex */
+    bool                   is_planning; /* the one who has the lock; under the lock */
+    bool                   is_led; /* some member has the lock, or is about to; under the cache's mutex, as the next */
+    struct session_member *members, **members_end;
+    int64_t       known_seq, known_asked_at; /* of the live one, when its last user left; under the cache's mutex */
+    struct entry *next;
 };
 struct session_cache {
     pthread_mutex_t mutex;
@@ -87,6 +89,7 @@ static struct entry *entry_new(struct app *app, const char *study)
     pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     pthread_rwlock_init(&entry->lock, &attributes);
     pthread_rwlockattr_destroy(&attributes);
+    entry->members_end = &entry->members;
     return entry;
 }
 
@@ -126,25 +129,41 @@ static void leave(struct session_cache *cache, struct entry *entry, bool plans)
         entry_free(entry);
 }
 
-enum status session_lock(struct app *app, struct caller *caller, const char *study, enum session_use use,
-                         struct live **out, struct error *err)
+/* A user more; member NULL: none. */
+static enum status enter(struct app *app, const char *study, enum session_use use, struct session_member *member,
+                         struct entry **out, struct error *err)
 {
     struct session_cache *cache = app->sessions;
+    bool                  plans = use == SESSION_PLAN || use == SESSION_QUEUE;
     pthread_mutex_lock(&cache->mutex);
     struct entry *entry = entry_find(app, study);
-    bool          plans = use == SESSION_PLAN || use == SESSION_QUEUE;
     bool          may = entry != NULL && (use == SESSION_QUEUE || entry->plans == 0);
     if (may) {
         entry->users++;
         entry->plans += plans;
     }
+    if (may && member != NULL) {
+        member->leads = !entry->is_led;
+        *entry->members_end = member;
+        entry->members_end = &member->next;
+        entry->is_led = true;
+    }
     pthread_mutex_unlock(&cache->mutex);
+    *out = entry;
     if (entry == NULL)
         return error_no_memory(err);
-    if (!may)
-        return error_set(err, STATUS_BUSY, "planning", "", "a plan for this study is being made: ask again");
+    return may ? STATUS_OK
+               : error_set(err, STATUS_BUSY, "planning", "", "a plan for this study is being made: ask again");
+}
+
+enum status session_lock(struct app *app, struct caller *caller, const char *study, enum session_use use,
+                         struct live **out, struct error *err)
+{
+    struct entry *entry;
+    bool          plans = use == SESSION_PLAN || use == SESSION_QUEUE;
+    TRY(enter(app, study, use, NULL, &entry, err));
     if (!lock_entry(entry, use, caller)) {
-        leave(cache, entry, plans);
+        leave(app->sessions, entry, plans);
         return slots_defer(caller, err);
     }
     if (plans)
@@ -231,6 +250,60 @@ void session_unlock(struct app *app, struct live *live)
     pthread_mutex_unlock(&cache->mutex);
     if (is_last)
         entry_free(entry);
+}
+
+enum status session_join(struct app *app, const char *study, struct session_member *member, struct live **out,
+                         struct error *err)
+{
+    struct entry *entry;
+    *member = (struct session_member){0};
+    *out = NULL;
+    sem_init(&member->turn, 0, 0);
+    enum status status = enter(app, study, SESSION_ALONE, member, &entry, err);
+    while (status == STATUS_OK && !member->leads && sem_wait(&member->turn) != 0) // EINTR
+        ;
+    sem_destroy(&member->turn);
+    if (status != STATUS_OK)
+        return status;
+    if (!member->is_done) {
+        pthread_rwlock_wrlock(&entry->lock);
+        *out = &entry->live;
+        return STATUS_OK;
+    }
+    leave(app->sessions, entry, false);
+    return STATUS_OK;
+}
+
+struct session_member *session_members(struct app *app, struct live *live, size_t most)
+{
+    struct entry *entry = (struct entry *)live;
+    pthread_mutex_lock(&app->sessions->mutex);
+    struct session_member *first = entry->members, **end = &entry->members;
+    for (size_t i = 0; i < most && *end != NULL; i++)
+        end = &(*end)->next;
+    entry->members = *end;
+    if (entry->members == NULL)
+        entry->members_end = &entry->members;
+    *end = NULL;
+    pthread_mutex_unlock(&app->sessions->mutex);
+    return first;
+}
+
+void session_leave(struct app *app, struct live *live, struct session_member *served)
+{
+    struct entry          *entry = (struct entry *)live;
+    struct session_member *next;
+    for (struct session_member *member = served->next; member != NULL; member = next) {
+        next = member->next; // it is its owner's again once it is done
+        member->is_done = true;
+        sem_post(&member->turn);
+    }
+    pthread_mutex_lock(&app->sessions->mutex);
+    entry->is_led = entry->members != NULL;
+    if (entry->is_led)
+        sem_post(&entry->members->turn);
+    pthread_mutex_unlock(&app->sessions->mutex);
+    session_unlock(app, live);
 }
 
 void session_forget(struct live *live)

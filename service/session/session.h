@@ -8,6 +8,8 @@
 #include "service/app/price.h"
 #include "service/session/live.h"
 
+#include <semaphore.h>
+
 struct session_cache *session_cache_new(void);
 void                  session_cache_free(struct session_cache *cache);
 
@@ -20,6 +22,18 @@ MUST_CHECK enum status session_lock(struct app *app, struct caller *caller, cons
                                     struct live **out, struct error *err);
 /* Unlocks; the oldest entries over the limit go. */
 void session_unlock(struct app *app, struct live *live);
+/* Those who want the same of a session, and can have it done together: who comes first leads, has the lock, and does it
+ * for all who came meanwhile.  *out: the session of one who leads, who then takes the members, itself the first, does
+ * what they came for, and leaves with them; NULL: it was done.  Errors: as session_lock, SESSION_ALONE. */
+struct session_member {
+    struct session_member *next;
+    sem_t                  turn;
+    bool                   leads, is_done;
+};
+MUST_CHECK enum status session_join(struct app *app, const char *study, struct session_member *member,
+                                    struct live **out, struct error *err);
+struct session_member *session_members(struct app *app, struct live *live, size_t most);
+void                   session_leave(struct app *app, struct live *live, struct session_member *served);
 /* The price of its model, as far as can be known without the lock. */
 struct price_model session_price(struct app *app, const struct study *study);
 /* Opens what is missing and tells the session every event of the log that it does not know yet, in a slot.  study: as it

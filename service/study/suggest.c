@@ -14,7 +14,7 @@
 #include "service/session/session.h"
 #include "service/app/steady.h"
 #include "service/store/asked.h"
-#include "service/study/suggest.h"
+#include "service/study/suggest_claim.h"
 #include "service/study/visits.h"
 #include "service/study/worth.h"
 #include "service/base/clock.h"
@@ -26,35 +26,8 @@
 /* A place may be free sooner than any lease ends. */
 enum { ROOM_SECONDS = 5 };
 static const char WORTH_REASON[] = "not_worth_it";
-
-struct plan {
-    struct task                   task;
-    const struct suggest_request *request;
-    const struct queue_part      *part; /* what is proposed is queued, and has this; NULL: it is handed out */
-    struct suggest_reply         *out;
-    struct trial_page            *queued;    /* what part became */
-    int64_t                       steady_ms; /* what leases count on, as the task's now_ms is what events do */
-    int64_t                       waiting;   /* queued, or their leases are over */
-    uint64_t                      expired;   /* of these, those that were given */
-    int64_t                       unfit;     /* one of them that has other values than the request fixes; 0: none */
-    struct live                  *live;
-    struct trial                 *fresh; /* proposals, not yet in the log */
-    const void                  **notes;
-    size_t                       *note_bytes;
-    double                       *asked; /* [fresh_len][asked_len] */
-    size_t                        asked_len;
-    size_t                        fresh_len;
-    bool                          is_late;      /* the deadline passed while proposing */
-    bool                          is_cut;       /* ... or all the time that there is, or nobody waits any more */
-    int64_t                       deadline_ms;  /* on the monotonic clock; 0: none */
-    const char                   *exhausted;    /* why there are no more, or NULL */
-    bool                          is_over;      /* ... and none is open, so the study is completed */
-    struct gain                   gain;         /* what another trial is expected to gain; expected NaN: nobody asked */
-    bool                          is_not_worth; /* ... and it is not worth it... */
-    int64_t                       seen;         /* ... as the log was at this revision */
-    const char                   *rule;     /* by which nothing more is handed out (task_over); NULL: something is */
-    bool                          is_final; /* ... and it stays so */
-};
+enum { GROUP_MAX = 64 };
+_Static_assert((int)GROUP_MAX <= (int)DB_TOGETHER_MAX, "a group is one commit");
 
 enum status trial_may_be_given(const struct study *study, struct error *err)
 {
@@ -64,133 +37,6 @@ enum status trial_may_be_given(const struct study *study, struct error *err)
     if (study->state != STUDY_COMPLETED && err != NULL)
         err->retry_after_seconds = TASK_ASK_AGAIN_SECONDS;
     return status;
-}
-
-/* What a worker finds that comes back to a trial, or takes over another's. */
-static enum status load_curves(struct db_conn *conn, const struct plan *plan, struct trial *trials, size_t len,
-                               struct error *err)
-{
-    for (size_t i = 0; i < len && plan->task.study.spec.stopping.kind != STOP_RULE_OFF; i++)
-        TRY(rows_curve(conn, &plan->task, &trials[i], err));
-    return STATUS_OK;
-}
-
-static int64_t missing(const struct plan *plan)
-{
-    return plan->request->count - (int64_t)plan->out->len;
-}
-
-/* ---- claiming what exists ---- */
-
-static bool fits(const struct plan *plan, const double *point)
-{
-    const double *fixed = plan->request->fixed;
-    for (size_t i = 0; fixed != NULL && i < plan->task.study.spec.space.params_len; i++)
-        if (!isnan(fixed[i]) && fixed[i] != point[i])
-            return false;
-    return true;
-}
-
-/* Of the query's trials those that fit, at most so many, while some are missing; *other: the first that does not fit, 0:
- * none. */
-static enum status claim(struct db_rows rows, struct plan *plan, int64_t most, int64_t *other, struct error *err)
-{
-    struct arena_mark mark = arena_mark(rows.arena);
-    *other = 0;
-    for (; most > 0 && missing(plan) > 0 && db_next(&rows);) {
-        struct trial *trial = &plan->out->trials[plan->out->len];
-        rows.status = rows_trial(row_trial(&rows), trial, err);
-        if (rows.status == STATUS_OK && fits(plan, trial->point)) {
-            plan->out->len++;
-            most--;
-            mark = arena_mark(rows.arena);
-        } else if (rows.status == STATUS_OK) {
-            *other = *other == 0 ? trial->number : *other;
-            arena_release(rows.arena, mark);
-        }
-    }
-    return db_done(&rows);
-}
-
-static enum status fixed_conflict(struct error *err, int64_t trial, const char *what)
-{
-    return error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed", "trial %lld %s has other values",
-                     (long long)trial, what);
-}
-
-/* A worker that has a trial gets no second one beside it, so that a repeat with other values does not take two. */
-static enum status take_own(struct db_conn *conn, struct plan *plan, struct error *err)
-{
-    if (plan->request->worker[0] == '\0')
-        return STATUS_OK;
-    size_t  before = plan->out->len;
-    int64_t other;
-    TRY(claim(db_query(conn, plan->task.caller->arena, err, SQL_TRIAL_OF_WORKER,
-                       BIND(TEXT(plan->task.id), TEXT(plan->request->worker), INT(plan->steady_ms))),
-              plan, INT64_MAX, &other, err));
-    if (other > 0 && missing(plan) > 0)
-        return fixed_conflict(err, other, "is still this worker's and");
-    return load_curves(conn, plan, plan->out->trials + before, plan->out->len - before, err);
-}
-
-/* A worker that comes back has its lease again; anybody else begins anew, with a new one. */
-static enum status start(struct db_conn *conn, struct plan *plan, struct trial *trial, struct error *err)
-{
-    const char *worker = plan->request->worker;
-    bool        is_back = trial->lease > 0 && worker[0] != '\0' && strcmp(worker, trial->holder) == 0;
-    bool        is_expired = trial->state == TRIAL_RUNNING, is_taken = is_expired && !is_back;
-    plan->expired += is_expired;
-    if (is_expired)
-        TRY(task_log(conn, &plan->task, "trial.expired", trial->number, NULL, err));
-    else
-        task_count(&plan->task, TRIAL_QUEUED, TRIAL_RUNNING);
-    trial->state = TRIAL_RUNNING;
-    trial->worker = trial->holder = worker;
-    trial->lease += !is_back;
-    trial->started_ms = is_back && is_expired ? trial->started_ms : plan->task.now_ms;
-    trial->is_taken_over |= is_taken;
-    trial->lease_ms = plan->steady_ms + plan->task.study.rules.lease_ms;
-    TRY(db_exec(conn, NULL, err, SQL_TRIAL_START,
-                BIND(TEXT(plan->task.id), INT(trial->number), TEXT(worker), INT(trial->lease_ms), INT(trial->lease),
-                     INT(trial->is_taken_over), INT(trial->started_ms))));
-    TRY(task_say(conn, &plan->task, trial, plan->request->said, err));
-    return task_log(conn, &plan->task, is_taken ? "trial.handed_over" : "trial.started", trial->number, NULL, err);
-}
-
-/* A trial whose lease is over stays with its worker until it is handed on here; who comes back gets its own first. */
-static enum status take_waiting(struct db_conn *conn, struct plan *plan, struct error *err)
-{
-    struct arena *arena = plan->task.caller->arena;
-    struct trial *trials = plan->out->trials + plan->out->len;
-    size_t        before = plan->out->len;
-    int64_t       expired, queued;
-    TRY(claim(db_query(conn, arena, err, SQL_TRIAL_EXPIRED,
-                       BIND(TEXT(plan->task.id), INT(plan->steady_ms), TEXT(plan->request->worker))),
-              plan, INT64_MAX, &expired, err));
-    TRY(claim(db_query(conn, arena, err, SQL_TRIAL_QUEUED, BIND(TEXT(plan->task.id))), plan, task_room(&plan->task),
-              &queued, err));
-    plan->unfit = expired > 0 ? expired : queued;
-    size_t len = plan->out->len - before;
-    for (size_t i = 0; i < len; i++)
-        TRY(start(conn, plan, &trials[i], err));
-    return load_curves(conn, plan, trials, len, err);
-}
-
-/* How many of those there are that fit, and one that does not. */
-static enum status count_waiting(struct db_conn *conn, struct plan *plan, struct error *err)
-{
-    bool counts = plan->request->fixed == NULL;
-    plan->unfit = 0;
-    plan->waiting = counts ? plan->task.study.trials[TRIAL_QUEUED] : 0;
-    struct db_rows rows = db_query(conn, NULL, err, counts ? SQL_TRIAL_COUNT_EXPIRED : SQL_TRIAL_WAITING,
-                                   BIND(TEXT(plan->task.id), INT(plan->steady_ms)));
-    while (db_next(&rows)) {
-        const struct row_trial_point *row = counts ? NULL : row_trial_point(&rows);
-        bool                          is_fit = counts || fits(plan, row->point.bytes);
-        plan->waiting += counts ? row_count(&rows)->count : is_fit;
-        plan->unfit = is_fit || plan->unfit > 0 ? plan->unfit : row->number;
-    }
-    return db_done(&rows);
 }
 
 /* Values of parameters are of the space that they were read with; a request that brings none may be done with any. */
@@ -502,7 +348,7 @@ static enum status nothing_left(struct db_conn *conn, struct plan *plan, struct 
     if (plan->exhausted == NULL)
         return error_set(err, STATUS_BUSY, "busy", "", "other workers took what there was: ask again");
     if (plan->unfit > 0)
-        return fixed_conflict(err, plan->unfit, "is next and");
+        return plan_fixed_conflict(err, plan->unfit, "is next and");
     if (!is_spent && !plan->is_not_worth && plan->request->fixed != NULL)
         return error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed",
                          "every point with these values has been used");
@@ -544,8 +390,8 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
                          trial_points_max(&plan->task.study.spec.space));
     plan->rule = task_over(&plan->task, &plan->is_final);
     if (plan->rule == NULL)
-        TRY(count_waiting(conn, plan, err));
-    TRY(take_own(conn, plan, err));
+        TRY(plan_count_waiting(conn, plan, err));
+    TRY(plan_take_own(conn, plan, err));
     return has_none(plan) ? nothing_left(conn, plan, err) : STATUS_OK;
 }
 
@@ -554,6 +400,7 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     struct plan *plan = arg;
     plan->out->len = 0;
     plan->expired = 0;
+    plan->added = 0;
     plan->task.now_ms = plan->task.app->now_ms();
     plan->steady_ms = steady_ms(plan->task.app); // leases begin when trials are given, not when they were asked for
     TRY(task_open(conn, &plan->task, err));
@@ -564,14 +411,15 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     if (plan->fresh_len > 0 && may_move && before != plan->live->revision)
         return error_set(err, STATUS_BUSY, "busy", "", "results came in while the plan was made: ask again");
     plan->rule = task_over(&plan->task, &plan->is_final);
-    TRY(take_own(conn, plan, err));
+    TRY(plan_take_own(conn, plan, err));
     if (plan->rule == NULL)
-        TRY(take_waiting(conn, plan, err));
+        TRY(plan_take_waiting(conn, plan, err));
     if (plan->fresh_len > 0 && plan->fresh[0].number != plan->task.study.trials_total + 1)
         return error_set(err, STATUS_BUSY, "busy", "", "another replica was faster");
-    for (size_t i = 0; i < plan->fresh_len && missing(plan) > 0 && may_add(plan); i++) {
+    for (size_t i = 0; i < plan->fresh_len && plan_missing(plan) > 0 && may_add(plan); i++) {
         TRY(add_trial(conn, plan, i, err));
         plan->out->trials[plan->out->len++] = plan->fresh[i];
+        plan->added++;
     }
     if (plan->out->len == 0)
         return nothing_left(conn, plan, err);
@@ -598,20 +446,30 @@ static enum status complete(struct db_conn *conn, void *arg, struct error *err)
     return study->revision == before ? STATUS_OK : task_save(conn, &plan->task, err);
 }
 
+/* What others of a group have taken already of what the store still shows. */
+struct taken {
+    int64_t waiting, fresh;
+};
+
 /* How many the policy is to be asked for. */
-static int64_t wanted(const struct plan *plan)
+static int64_t wanted(const struct plan *plan, const struct taken *taken)
 {
-    int64_t places = missing(plan), room = task_room(&plan->task), most = task_allowance(&plan->task);
-    int64_t count = (places < room ? places : room) - plan->waiting;
+    int64_t places = plan_missing(plan), room = task_room(&plan->task) - taken->fresh - taken->waiting;
+    int64_t waiting = plan->waiting > taken->waiting ? plan->waiting - taken->waiting : 0;
+    int64_t count = (places < room ? places : room) - waiting, most = task_allowance(&plan->task) - taken->fresh;
     return plan->rule != NULL ? 0 : count < most ? count : most;
+}
+
+static void count_given(const struct plan *plan)
+{
+    atomic_fetch_add(&plan->task.app->counters.leases_expired, plan->expired);
+    atomic_fetch_add(&plan->task.app->counters.suggestions, (uint64_t)plan->added);
 }
 
 static enum status give(struct plan *plan, struct error *err)
 {
-    int64_t before = plan->task.study.trials_total;
     TRY(app_transact(plan->task.app, plan->task.caller, write, plan, err));
-    atomic_fetch_add(&plan->task.app->counters.leases_expired, plan->expired);
-    atomic_fetch_add(&plan->task.app->counters.suggestions, (uint64_t)(plan->task.study.trials_total - before));
+    count_given(plan);
     return STATUS_OK;
 }
 
@@ -622,7 +480,7 @@ static enum status suggest_locked(struct plan *plan, struct error *err)
     plan->out->len = 0;
     TRY(db_read(app->db, look, plan, err)); // again: the lock may have been long in coming
     TRY(session_catch_up(app, plan->task.caller, &plan->task.study, plan->live, err));
-    int64_t count = wanted(plan);
+    int64_t count = wanted(plan, &(struct taken){0});
     if (count > 0 && plan->live->spec.federation != NULL)
         TRY(federation_host_sync(app, plan->task.caller, &plan->task.study, plan->live, err));
     plan->seen = plan->task.study.revision;
@@ -633,18 +491,111 @@ static enum status suggest_locked(struct plan *plan, struct error *err)
     return give(plan, err);
 }
 
-static enum status ask_model(struct plan *plan, struct error *err)
+/* Of plans: whether the log has all that the session was told. */
+static bool is_logged(const struct plan *plan, enum status status)
+{
+    return status == STATUS_OK && !plan->task.caller->idempotency.replayed &&
+           plan->task.study.trials_total == plan->live->told;
+}
+
+static enum status ask_alone(struct plan *plan, struct error *err)
 {
     bool             plans = plan->task.study.spec.policy->plans_ahead, is_behind = plan->request->watch != NULL;
     enum session_use use = !plans ? SESSION_ALONE : is_behind ? SESSION_QUEUE : SESSION_PLAN;
+    plan->fresh_len = 0;
     TRY(session_lock(plan->task.app, plan->task.caller, plan->task.id, use, &plan->live, err));
     enum status status = suggest_locked(plan, err);
-    bool        is_logged = status == STATUS_OK && !plan->task.caller->idempotency.replayed &&
-                     plan->task.study.trials_total == plan->live->told;
-    if (plan->fresh_len > 0 && !is_logged) // it was told of proposals that the log does not have
+    if (plan->fresh_len > 0 && !is_logged(plan, status)) // it was told of proposals that the log does not have
         session_forget(plan->live);
     session_unlock(plan->task.app, plan->live);
     return status;
+}
+
+/* ---- together ---- */
+
+static enum status propose_for_member(struct plan *plan, struct taken *taken, struct error *err)
+{
+    plan->out->len = 0;
+    TRY(db_read(plan->task.app->db, look, plan, err));
+    int64_t count = wanted(plan, taken), waiting = plan->waiting - taken->waiting;
+    int64_t claims = plan_missing(plan) < waiting ? plan_missing(plan) : waiting;
+    TRY(count > 0 ? propose(plan, count, err) : STATUS_OK);
+    taken->waiting += claims > 0 ? claims : 0;
+    taken->fresh += (int64_t)plan->fresh_len;
+    return STATUS_OK;
+}
+
+/* Whether the log has all that the session was told for them. */
+static bool are_logged(struct plan *const *plans, size_t len)
+{
+    const struct plan *last = NULL;
+    for (size_t i = 0; i < len; i++) {
+        if (plans[i]->fresh_len > 0 && plans[i]->status != STATUS_OK)
+            return false;
+        last = plans[i]->fresh_len > 0 ? plans[i] : last;
+    }
+    return last == NULL || is_logged(last, last->status);
+}
+
+/* Under the session's lock: the log is caught up with once, and one commit has all of it. */
+static void suggest_together(struct plan *const *plans, size_t len, struct live *live)
+{
+    const struct plan *first = plans[0];
+    struct app        *app = first->task.app;
+    struct taken       taken = {0};
+    struct app_work    works[GROUP_MAX];
+    size_t             works_len = 0;
+    enum status        status = session_catch_up(app, first->task.caller, &first->task.study, live, first->err);
+    for (size_t i = 0; i < len; i++) {
+        struct plan *plan = plans[i];
+        plan->live = live;
+        if (status != STATUS_OK)
+            *plan->err = *first->err;
+        plan->status = status == STATUS_OK ? propose_for_member(plan, &taken, plan->err) : status;
+        if (plan->status == STATUS_OK)
+            works[works_len++] =
+                (struct app_work){.caller = plan->task.caller, .fn = write, .arg = plan, .err = plan->err};
+    }
+    app_transact_all(app, works, works_len);
+    for (size_t i = 0; i < works_len; i++) {
+        struct plan *plan = works[i].arg;
+        plan->status = works[i].status;
+        if (plan->status == STATUS_OK)
+            count_given(plan);
+    }
+    if (!are_logged(plans, len))
+        session_forget(live);
+}
+
+/* What draws its points is no sooner done than its commit, so those who ask meanwhile share one. */
+static enum status ask_together(struct plan *plan, struct error *err)
+{
+    struct live *live;
+    struct plan *plans[GROUP_MAX] = {plan}; // who leads is the first member
+    size_t       len = 0;
+    plan->err = err;
+    TRY(session_join(plan->task.app, plan->task.id, &plan->member, &live, err));
+    if (live != NULL) {
+        struct session_member *members = session_members(plan->task.app, live, GROUP_MAX);
+        for (struct session_member *member = members; member != NULL; member = member->next)
+            plans[len++] = (struct plan *)member;
+        suggest_together(plans, len, live);
+        session_leave(plan->task.app, live, members);
+    }
+    return plan->status;
+}
+
+/* Who comes too late for what the group saw, asks again by itself. */
+static enum status ask_model(struct plan *plan, struct error *err)
+{
+    const struct spec *spec = &plan->task.study.spec;
+    bool is_short = spec->policy->only_draws && spec->federation == NULL && plan->request->watch == NULL &&
+                    !rules_ask_worth(&plan->task.study.rules);
+    if (!is_short)
+        return ask_alone(plan, err);
+    enum status status = ask_together(plan, err);
+    bool        is_late = status == STATUS_BUSY && strcmp(err->code, "busy") == 0 && !plan->is_over;
+    return is_late ? ask_alone(plan, err) : status;
 }
 
 /* A plan ahead within a request has a time limit of its own; an asynchronous one takes as long as it needs. */
@@ -684,9 +635,10 @@ static enum status begin(struct plan *plan, struct error *err)
 static enum status obtain(struct plan *plan, struct error *err)
 {
     set_deadlines(plan);
-    if (wanted(plan) > 0)
-        TRY(announce(plan, wanted(plan), err));
-    enum status status = wanted(plan) > 0 ? STATUS_BUSY : give(plan, err);
+    int64_t count = wanted(plan, &(struct taken){0});
+    if (count > 0)
+        TRY(announce(plan, count, err));
+    enum status status = count > 0 ? STATUS_BUSY : give(plan, err);
     return status == STATUS_BUSY && !plan->is_over ? ask_model(plan, err) : status;
 }
 
@@ -705,7 +657,7 @@ enum status trial_suggest(struct app *app, struct caller *caller, const char *id
     struct plan plan = {.task = task_of(app, caller, id), .request = request, .out = out, .gain.expected = NAN};
     bool        has_key = caller->idempotency.key != NULL || request->watch != NULL;
     enum status status = begin(&plan, err);
-    bool        is_done = caller->idempotency.replayed || (!has_key && missing(&plan) == 0);
+    bool        is_done = caller->idempotency.replayed || (!has_key && plan_missing(&plan) == 0);
     if (status == STATUS_OK && is_done)
         return STATUS_OK;
     if (status == STATUS_OK)

@@ -86,6 +86,18 @@ test('a lease that ends frees its trial; one that is renewed does not', async ()
     assert.ok(last.status === 409 || last.json.trials[0].number === 1, last.text);
 });
 
+test('who waits for one of few places that may be taken at once gets it when one is', async () => {
+    const study = await api.study({ parallelism: 2 });
+    for (const worker of ['a', 'b']) await api.post(`${at(study)}/suggest`, { worker });
+    const held = [wait(study, 'c'), wait(study, 'd')];
+    await waiting(2);
+    await api.post(`${at(study)}/observe`, { trial: 1, value: 1 });
+    assert.deepEqual(taken(await Promise.race(held)), [200, 3]);
+    await waiting(1);
+    await api.expect(200, 'PATCH', at(study), { json: { parallelism: 3 }, headers: { 'if-match': '*' } });
+    assert.deepEqual((await Promise.all(held)).map((reply) => taken(reply)[1]).sort(), [3, 4]);
+});
+
 test('200 wait for one place: one gets it, the others go on waiting, nobody computes for them', async () => {
     const study = await full({ budget: { trials: 2 } });
     await api.post(`${at(study)}/suggest`, { worker: 'second' });

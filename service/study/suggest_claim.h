@@ -1,0 +1,54 @@
+/* A suggestion under way, and what of the trials that exist it takes; internal to suggest.c. */
+#ifndef GNOMON_SERVICE_STUDY_SUGGEST_CLAIM_H
+#define GNOMON_SERVICE_STUDY_SUGGEST_CLAIM_H
+
+#include "service/session/session.h"
+#include "service/store/task.h"
+#include "service/study/suggest.h"
+#include "service/study/worth.h"
+
+struct plan {
+    struct session_member         member; /* first: a member is its plan */
+    struct task                   task;
+    const struct suggest_request *request;
+    const struct queue_part      *part; /* what is proposed is queued, and has this; NULL: it is handed out */
+    struct suggest_reply         *out;
+    struct trial_page            *queued;    /* what part became */
+    int64_t                       steady_ms; /* what leases count on, as the task's now_ms is what events do */
+    int64_t                       waiting;   /* queued, or their leases are over */
+    uint64_t                      expired;   /* of these, those that were given */
+    int64_t                       unfit;     /* one of them that has other values than the request fixes; 0: none */
+    struct live                  *live;
+    struct trial                 *fresh; /* proposals, not yet in the log */
+    const void                  **notes;
+    size_t                       *note_bytes;
+    double                       *asked; /* [fresh_len][asked_len] */
+    size_t                        asked_len;
+    size_t                        fresh_len;
+    bool                          is_late;      /* the deadline passed while proposing */
+    bool                          is_cut;       /* ... or all the time that there is, or nobody waits any more */
+    int64_t                       deadline_ms;  /* on the monotonic clock; 0: none */
+    const char                   *exhausted;    /* why there are no more, or NULL */
+    bool                          is_over;      /* ... and none is open, so the study is completed */
+    struct gain                   gain;         /* what another trial is expected to gain; expected NaN: nobody asked */
+    bool                          is_not_worth; /* ... and it is not worth it... */
+    int64_t                       seen;         /* ... as the log was at this revision */
+    const char                   *rule;     /* by which nothing more is handed out (task_over); NULL: something is */
+    bool                          is_final; /* ... and it stays so */
+    int64_t                       added;    /* of fresh, to the log */
+    struct error                 *err;      /* of a member, and its status */
+    enum status                   status;
+};
+
+/* How many more it is to have. */
+int64_t plan_missing(const struct plan *plan);
+
+/* Each adds to plan->out, within a transaction.  CONFLICT "fixed_conflict". */
+MUST_CHECK enum status plan_take_own(struct db_conn *conn, struct plan *plan, struct error *err);
+MUST_CHECK enum status plan_take_waiting(struct db_conn *conn, struct plan *plan, struct error *err);
+/* plan->waiting and plan->unfit. */
+MUST_CHECK enum status plan_count_waiting(struct db_conn *conn, struct plan *plan, struct error *err);
+
+enum status plan_fixed_conflict(struct error *err, int64_t trial, const char *what);
+
+#endif
