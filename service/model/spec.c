@@ -78,7 +78,8 @@ static void set_bound(struct bound *bound, const double *value)
 
 enum status spec_set_baseline(struct spec *spec, struct baseline_end end, struct arena *arena, struct error *err)
 {
-    struct metric *metrics = ARENA_NEW(arena, struct metric, spec_metrics_all(spec));
+    struct metric *metrics = arena == NULL ? (struct metric *)(uintptr_t)spec->metrics
+                                           : ARENA_NEW(arena, struct metric, spec_metrics_all(spec));
     if (metrics == NULL)
         return error_no_memory(err);
     for (size_t k = 0; k < spec_metrics_all(spec); k++) {

@@ -95,7 +95,7 @@ MUST_CHECK enum status spec_track(struct spec *spec, const struct metric *metric
                                   struct error *err);
 
 /* Relative bounds from the baseline's values, as a trial has them, and the line that brought them; NULL and 0: it has none.
- * In an array of its own. */
+ * In an array of its own; arena NULL: it has one already. */
 enum { SPEC_BASELINE = 1 };
 struct baseline_end {
     int64_t       revision;

@@ -39,7 +39,7 @@ enum status judge_all(struct db_conn *conn, struct task *task, bool *has_changed
 {
     int64_t last = 0;
     *has_changed = false;
-    TRY(rows_baseline(conn, task->id, INT64_MAX, task->caller->arena, &task->study.spec, err));
+    TRY(rows_baseline(conn, task->id, INT64_MAX, NULL, &task->study.spec, err)); // a batch gives its items' memory back
     do
         TRY(judge_batch(conn, task, &last, has_changed, err));
     while (last > 0);

@@ -19,7 +19,7 @@ MUST_CHECK enum status rows_study(const struct row_study *from, struct arena *ar
 MUST_CHECK enum status rows_spec_get(struct db_conn *conn, const char *id, struct arena *arena, struct spec *out,
                                      struct error *err);
 /* The bounds that follow from the study's baseline, as it was believed at the line last of the log; nothing where there is
- * none. */
+ * none.  arena NULL: of a specification that has been here before, whose bounds are changed where they are. */
 MUST_CHECK enum status rows_baseline(struct db_conn *conn, const char *study, int64_t last, struct arena *arena,
                                      struct spec *spec, struct error *err);
 MUST_CHECK enum status rows_trial(const struct row_trial *row, struct trial *out, struct error *err);
