@@ -90,7 +90,7 @@ static enum status read_open(struct call *call, struct manifest *out, struct err
 /* A manifest that the store made up for an undeclared file has no digest and is not shown. */
 static json_t *manifest_json(const char *text)
 {
-    json_t *json = text == NULL ? NULL : json_loads(text, 0, NULL);
+    json_t *json = text == NULL ? NULL : codec_load(text, 0);
     if (json != NULL && json_object_get(json, "sha256") != NULL)
         return json;
     json_decref(json);

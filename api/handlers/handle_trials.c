@@ -596,11 +596,11 @@ static json_t *render_predictions(struct call *call, const void *result)
                      json_pack("{s:o, s:o, s:o, s:o*}", "mean", codec_number(reply->mean[i]), "stddev",
                                codec_number(reply->sd[i]), "stddev_observed", codec_number(reply->sd_observed[i]),
                                "feasible", reply->feasible == NULL ? NULL : codec_number(reply->feasible[i])));
-    return show_of_quantity(
-        &shown->study.spec, reply->metric, shown->quantity,
-        json_pack("{s:o, s:I, s:I, s:o}", "predictions", list, "revision", (json_int_t)reply->revision, "observations",
-                  (json_int_t)reply->observations, "diagnostics",
-                  reply->diagnostics == NULL ? json_null() : json_loads(reply->diagnostics, 0, NULL)));
+    return show_of_quantity(&shown->study.spec, reply->metric, shown->quantity,
+                            json_pack("{s:o, s:I, s:I, s:o}", "predictions", list, "revision",
+                                      (json_int_t)reply->revision, "observations", (json_int_t)reply->observations,
+                                      "diagnostics",
+                                      reply->diagnostics == NULL ? json_null() : codec_load(reply->diagnostics, 0)));
 }
 
 enum status handle_predict_post(struct call *call, struct error *err)
