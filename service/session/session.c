@@ -231,11 +231,11 @@ void session_unlock(struct app *app, struct live *live)
         entry->is_planning = false;
         entry->plans--;
     }
+    entry->known_seq = live->seq;
+    entry->known_asked_at = live->asked_at;
     pthread_rwlock_unlock(&entry->lock);
     entry->users--;
     entry->used_at = ++cache->clock;
-    entry->known_seq = live->seq;
-    entry->known_asked_at = live->asked_at;
     bool is_last = entry->is_dropped && entry->users == 0;
     if (!entry->is_dropped) {
         cache->bytes += bytes - entry->bytes;
@@ -421,6 +421,27 @@ const double *session_point(struct live *live, const double *point)
     return live->former_point;
 }
 
+/* False: what was suggested is known already. */
+static bool add_note_or_values(struct live *live, const struct row_replay *row, double *values, struct event *event)
+{
+    if (event->kind == EVENT_OBSERVED) {
+        event->value = spec_sign(&live->spec) * row->value;
+        event->values = spec_event_values(&live->spec, row->outcome.bytes, values);
+        live->observations++;
+    }
+    bool is_again = strcmp(row->kind, "trial.retried") == 0; // its note was read when the trial was new
+    if (event->kind != EVENT_SUGGESTED || is_again)
+        return true;
+    if (row->trial <= live->told)
+        return false;
+    bool is_of_space = row->revision > live->space_revision; // a note is about the space that there was then
+    event->note = is_of_space ? row->note.bytes : NULL;
+    event->note_bytes = is_of_space ? row->note.length : 0;
+    live->told = row->trial;
+    live->asked_at = row->note.length > 0 ? live->observations : live->asked_at;
+    return true;
+}
+
 static enum status tell_row(struct db_conn *conn, struct live *live, const struct row_replay *row, struct error *err)
 {
     const char *kind = row->kind;
@@ -455,21 +476,8 @@ static enum status tell_row(struct db_conn *conn, struct live *live, const struc
         TRY(curves_tell(&live->curves, &event, err));
     if (event.kind == EVENT_HANDED_OVER)
         return tell_policy(live, &event, err);
-    bool is_again = strcmp(kind, "trial.retried") == 0; // its note was read when the trial was new
-    if (event.kind == EVENT_SUGGESTED && !is_again) {
-        if ((int64_t)event.trial <= live->told)
-            return STATUS_OK;
-        bool is_of_space = row->revision > live->space_revision; // a note is about the space that there was then
-        event.note = is_of_space ? row->note.bytes : NULL;
-        event.note_bytes = is_of_space ? row->note.length : 0;
-        live->told = (int64_t)event.trial;
-        live->asked_at = row->note.length > 0 ? live->observations : live->asked_at;
-    } else if (event.kind == EVENT_OBSERVED) {
-        event.value = spec_sign(&live->spec) * row->value;
-        event.values = spec_event_values(&live->spec, row->outcome.bytes, values);
-        live->observations++;
-    }
-    return live->spec.policy->tell(live->session, &event, err);
+    return add_note_or_values(live, row, values, &event) ? live->spec.policy->tell(live->session, &event, err)
+                                                         : STATUS_OK;
 }
 
 static enum status tell_log(struct db_conn *conn, struct live *live, int64_t last, struct error *err)

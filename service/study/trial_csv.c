@@ -307,6 +307,19 @@ static enum status read_header(const struct csv_table *table, struct line *line,
 
 /* ---- import ---- */
 
+/* Of the metrics that are only recorded: whether any is given. */
+static enum status check_recorded(struct line *line, bool *is_recorded)
+{
+    const struct spec *spec = line->spec;
+    for (size_t k = spec->metrics_len; k < spec_metrics_all(spec); k++) {
+        line->column = spec->metrics[k].name;
+        *is_recorded = *is_recorded || !isnan(line->values[2 * k]);
+        if (isnan(line->values[2 * k]) && !isnan(line->values[2 * k + 1]))
+            return refuse(line, "bad_combination", "a stddev goes with a value");
+    }
+    return STATUS_OK;
+}
+
 static enum status check_result(struct line *line)
 {
     struct observation *out = line->out;
@@ -321,12 +334,8 @@ static enum status check_result(struct line *line)
         has_all = has_all && (i % 2 == 1 || !isnan(values[i]));
         has_any = has_any || !isnan(values[i]);
     }
-    for (size_t k = spec->metrics_len; values != NULL && k < spec_metrics_all(spec); k++) {
-        line->column = spec->metrics[k].name;
-        is_recorded = is_recorded || !isnan(values[2 * k]);
-        if (isnan(values[2 * k]) && !isnan(values[2 * k + 1]))
-            return refuse(line, "bad_combination", "a stddev goes with a value");
-    }
+    if (values != NULL)
+        TRY(check_recorded(line, &is_recorded));
     line->column = "value";
     if (out->outcome == OUTCOME_STOPPED) { // its value is the last one of a curve, which a table does not have
         out->value = out->stddev = NAN;
