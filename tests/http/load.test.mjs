@@ -113,9 +113,10 @@ test('who leaves frees the slot, and nothing is stored', async () => {
     const { id } = await api.study({ metrics: many, space: box, algorithm: { name: 'gp' } });
     await api.post(`/v1/studies/${id}/observe`, { observations: heavy.observations });
     const before = await api.state(id);
-    await leave(api, '/v1/suggest', heavy);
-    await leave(api, `/v1/studies/${id}/suggest`, { count: 100 });
-    await until(async () => await metric(api, 'requests_suspended') === 0);
+    for (const [path, json] of [['/v1/suggest', heavy], [`/v1/studies/${id}/suggest`, { count: 100 }]]) {
+        await leave(api, path, json);
+        await until(async () => await metric(api, 'requests_suspended') === 0);
+    }
     assert.deepEqual(await api.state(id), before);
 });
 
