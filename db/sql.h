@@ -29,6 +29,7 @@
 #define ROW_TRIAL_WHOLE(F, N) ROW_TRIAL(F, N) N(note, B) N(feasible, i) N(asked, B)
 #define ROW_TRIAL_POINT(F, N) F(number, i) N(point, B)
 #define ROW_TRIAL_PLACE(F, N) F(number, i) N(point, B) N(asked, B)
+#define ROW_SPARKLINE(F, N) F(points, s)
 #define ROW_HIDDEN(F, N) F(id, s) N(total, i)
 #define ROW_TRIAL_OUTCOME(F, N) F(number, i) N(point, B) N(outcome, B) N(feasible, i)
 #define ROW_TRIAL_LEASE(F, N) F(number, i) N(lease_ms, i)
@@ -102,7 +103,7 @@
 /* name, columns */
 #define ROW_LIST(X)                                                                                                    \
     X(study, ROW_STUDY) X(spec, ROW_SPEC) X(trial, ROW_TRIAL) X(trial_point, ROW_TRIAL_POINT)                          \
-    X(trial_place, ROW_TRIAL_PLACE) X(trial_outcome, ROW_TRIAL_OUTCOME) X(hidden, ROW_HIDDEN) X(trial_lease, ROW_TRIAL_LEASE)                                                                                    \
+    X(trial_place, ROW_TRIAL_PLACE) X(trial_outcome, ROW_TRIAL_OUTCOME) X(hidden, ROW_HIDDEN) X(sparkline, ROW_SPARKLINE) X(trial_lease, ROW_TRIAL_LEASE)                                                                                    \
     X(trial_number, ROW_TRIAL_NUMBER) X(trial_note, ROW_TRIAL_NOTE) X(history, ROW_HISTORY)                            \
     X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(operation_listed, ROW_OPERATION_LISTED) X(event, ROW_EVENT) X(replay, ROW_REPLAY) X(made, ROW_MADE) X(noise, ROW_NOISE)        \
     X(verdict, ROW_VERDICT) X(best, ROW_BEST) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
@@ -222,6 +223,13 @@
       "UPDATE correction SET outcome = CAST(outcome || $2 AS BLOB) WHERE study = $1 AND outcome IS NOT NULL")          \
     X(TRIAL_JUDGE, "sii", none, "UPDATE trial SET feasible = $3 WHERE study = $1 AND number = $2")                     \
     X(STUDY_BEST, "sid", none, "UPDATE study SET best_trial = $2, best_value = $3 WHERE id = $1")                      \
+    X(TRIALS_AS_ENDED, "s", best,                                                                                      \
+      "SELECT " COLUMNS(ROW_BEST) " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 ORDER BY "    \
+      "ended, number")                                                                                                 \
+    X(SPARKLINE, "s", sparkline, "SELECT " COLUMNS(ROW_SPARKLINE) " FROM sparkline WHERE study = $1")                  \
+    X(SPARKLINE_PUT, "ss", none,                                                                                       \
+      "INSERT INTO sparkline(study, points) VALUES ($1, $2) ON CONFLICT(study) DO UPDATE SET points = excluded.points") \
+    X(SPARKLINE_DELETE, "s", none, "DELETE FROM sparkline WHERE study = $1")                                           \
     X(SPACE_GROWN, "si", grown,                                                                                        \
       "SELECT " COLUMNS(ROW_GROWN) " FROM event WHERE study = $1 AND kind = 'space.grown' AND detail IS NOT NULL ORDER BY seq DESC LIMIT $2") \
     X(STUDY_APPEAR, "ss", none, "UPDATE study SET state = $2 WHERE id = $1")                                           \

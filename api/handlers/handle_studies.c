@@ -113,6 +113,7 @@ enum status handle_named_put(struct call *call, struct error *err)
 struct studies_get_input {
     int64_t       states, limit, updated_since_ms;
     int           is_basic;
+    bool          sparkline;
     const char   *name, *name_contains, *order, *cursor;
     const json_t *label;
 };
@@ -125,6 +126,7 @@ static const struct member studies_get_query[] = {
     {AS(studies_get_input, updated_since_ms, "updated_since"), .read = codec_read_time},
     {AT(studies_get_input, order), .read = codec_read_name, .names = study_orders},
     VIEWED(studies_get_input),
+    {AT(studies_get_input, sparkline), .read = codec_read_bool},
     PAGED(studies_get_input),
     {.name = NULL},
 };
@@ -152,6 +154,7 @@ enum status handle_studies_get(struct call *call, struct error *err)
                                               .updated_since_ms = input->updated_since_ms,
                                               .order = (enum study_order)order.order,
                                               .is_up = !order.is_down,
+                                              .with_sparkline = input->sparkline,
                                               .cursor = input->cursor,
                                               .limit = input->limit};
     TRY(show_read_labels(call, input->label, filter.labels, STUDY_LABELS_ASKED_MAX, err));

@@ -62,3 +62,21 @@ CREATE TRIGGER event_is_not_changed BEFORE UPDATE ON event WHEN NEW.detail IS NO
     NEW.at_ms <> OLD.at_ms OR NEW.kind <> OLD.kind OR NEW.study IS NOT OLD.study OR NEW.revision <> OLD.revision OR
     NEW.trial <> OLD.trial OR NEW.actor <> OLD.actor
     BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+-- The best so far, as lists of studies draw it: service/store/sparkline.h.
+CREATE TABLE sparkline (
+    study TEXT PRIMARY KEY REFERENCES study(id) ON DELETE CASCADE, points TEXT NOT NULL -- JSON
+) STRICT;
+INSERT INTO sparkline(study, points) WITH signed AS (
+    SELECT study, number, ended, value, CASE max(value) OVER (PARTITION BY study) WHEN best_value THEN value ELSE -value END AS y
+    FROM study JOIN trial ON trial.study = study.id WHERE best_trial > 0 AND trial.state = 'completed' AND feasible = 1
+), improving AS (
+    SELECT *, min(number) OVER (PARTITION BY study ORDER BY ended, number ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
+        AS later FROM (SELECT *, max(y) OVER (PARTITION BY study ORDER BY ended, number ROWS BETWEEN UNBOUNDED PRECEDING AND
+        1 PRECEDING) AS before FROM signed) WHERE before IS NULL OR y > before
+), placed AS (
+    SELECT *, row_number() OVER (PARTITION BY study ORDER BY gain IS NULL DESC, is_last DESC, gain DESC) AS place FROM (
+        SELECT *, y - lag(y) OVER numbers AS gain, lead(y) OVER numbers IS NULL AS is_last FROM improving
+        WHERE later IS NULL OR number < later WINDOW numbers AS (PARTITION BY study ORDER BY number))
+)
+SELECT study, json_object('trial', json_group_array(number), 'value', json_group_array(json(format('%!.17g', value))))
+    FROM (SELECT * FROM placed WHERE place <= 60 ORDER BY study, number) GROUP BY study;

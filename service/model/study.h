@@ -48,7 +48,8 @@ struct study {
     int64_t          imported;   /* completed, infeasible and stopped trials that the budget does not count */
     int64_t          best_trial; /* 0: none */
     double           best_value;
-    STUDY_SAID(DECLARE) /* labels: a JSON object as text */
+    const char      *sparkline; /* JSON, or NULL: none, or it was not asked for */
+    STUDY_SAID(DECLARE)         /* labels: a JSON object as text */
     STUDY_KEPT(DECLARE)
 };
 

@@ -10,6 +10,7 @@
 #include "service/codec/codec_said.h"
 #include "service/codec/codec_trial.h"
 #include "service/store/spec_cache.h"
+#include "service/store/sparkline.h"
 #include "service/store/tally.h"
 
 #include <math.h>
@@ -302,6 +303,7 @@ enum status task_find_best(struct db_conn *conn, struct task *task, struct error
     study->best_trial = row == NULL ? 0 : row->number;
     study->best_value = row == NULL ? (double)NAN : row->value;
     TRY(tally_best(conn, task, err));
+    TRY(sparkline_redo(conn, study->id, spec_sign(&study->spec), err));
     return db_exec(conn, NULL, err, SQL_STUDY_BEST,
                    BIND(TEXT(study->id), INT(study->best_trial), REAL(study->best_value)));
 }

@@ -8,6 +8,7 @@
 #include "service/base/random.h"
 #include "service/base/scratch.h"
 #include "service/base/text.h"
+#include "service/store/sparkline.h"
 #include "service/study/import_check.h"
 #include "service/study/import_read.h"
 #include "service/model/study.h"
@@ -230,6 +231,7 @@ struct work {
     bool                  is_game;
     struct row_game       game;
     struct row_study      study; /* as it will be, with its counters; texts in the caller's arena */
+    double                sign;  /* spec_sign of its objective; 0: it has several */
     struct db_conn       *conn;
     struct lines         *lines;  /* as far as they are stored */
     struct scratch        events; /* of these */
@@ -422,6 +424,8 @@ static enum status store_end(struct db_conn *conn, void *arg, struct error *err)
                   err));
     if (!work->is_game)
         TRY(db_exec(conn, NULL, err, SQL_STUDY_APPEAR, BIND(TEXT(work->id), TEXT(work->study.state))));
+    if (work->sign != 0)
+        TRY(sparkline_redo(conn, work->id, work->sign, err));
     return db_exec(conn, NULL, err, SQL_IMPORT_ADD,
                    BIND(TEXT(work->sha256), TEXT(work->is_game ? NULL : work->id),
                         TEXT(work->is_game ? work->id : NULL), TEXT(work->out->source), INT(work->bytes),
@@ -544,6 +548,7 @@ static enum status look(void *arg, enum import_kind kind, const void *row, struc
     }
     work->study = *end->study;
     work->study.id = work->id;
+    work->sign = end->spec->objectives == 1 ? spec_sign(end->spec) : 0;
     const char *state = work->study.state;
     bool        was_paused = strcmp(state, study_state_names[STUDY_PAUSED]) == 0;
     if (end->spec->space.kind == SPACE_CANDIDATES && strcmp(state, study_state_names[STUDY_COMPLETED]) != 0) {

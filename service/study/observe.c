@@ -10,6 +10,7 @@
 #include "service/codec/codec_trial.h"
 #include "service/store/judge.h"
 #include "service/store/rows.h"
+#include "service/store/sparkline.h"
 #include "service/store/spec_cache.h"
 #include "service/session/session.h"
 #include "service/study/study.h"
@@ -140,6 +141,7 @@ static enum status keep_best(struct db_conn *conn, struct batch *batch, int64_t 
     study->best_trial = trial;
     study->best_value = value;
     study->tally.since_best = 0;
+    TRY(sparkline_add(conn, &batch->task, err));
     return db_exec(conn, NULL, err, SQL_STUDY_BEST, BIND(TEXT(study->id), INT(trial), REAL(value)));
 }
 

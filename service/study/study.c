@@ -15,6 +15,7 @@
 #include "service/study/operation.h"
 #include "service/base/random.h"
 #include "service/store/rows.h"
+#include "service/store/sparkline.h"
 #include "service/store/spec_cache.h"
 #include "service/store/tally.h"
 #include "service/session/session.h"
@@ -236,6 +237,8 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     TRY(db_done(&rows));
     for (struct study *study = out->studies; study < out->studies + out->len; study++)
         TRY(spec_cache_get(work->app, conn, arena, study, err));
+    for (struct study *study = out->studies; filter->with_sparkline && study < out->studies + out->len; study++)
+        TRY(sparkline_get(conn, study->id, arena, &study->sparkline, err));
     return STATUS_OK;
 }
 

@@ -50,6 +50,7 @@ struct study_filter {
     int64_t          updated_since_ms;
     enum study_order order;
     bool             is_up; /* the first one first */
+    bool             with_sparkline;
     const char      *cursor;
     int64_t          limit;
 };

@@ -76,7 +76,8 @@ export const stories = {
             budget: { trials: 9, seconds: 1000, cost: 100, cost_of: 'usd' }, stop_when: { failures: 3, failures_in_a_row: 2, no_improvement: 9 } });
         await tell(ask, made, 4, ({ point }) => ({ values: { y: point.x, size: point.x, usd: 2 } }));
         await look(ask, made);
-        await ask('GET', '/v1/studies');
+        await ask('GET', '/v1/studies?sparkline=true');
+        await ask('GET', '/v1/studies?sparkline=true&view=basic');
     },
     async 'what rows of a matrix taught'(ask) {
         const rows = [[0, 1], [1, 0.5], [0.5, 0.25]], head = `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }`.padEnd(117) + '\n';

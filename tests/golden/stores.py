@@ -165,6 +165,21 @@ def write(name, kept):
 
 # ---- going on with it ----
 
+def best_so_far(store):
+    """Of studies with one objective, each with fewer improvements than a sparkline has points."""
+    drawn = {}
+    for study, best in store.execute("SELECT id, best_value FROM study WHERE best_trial > 0"):
+        ended = store.execute("SELECT number, value FROM trial WHERE study = ? AND state = 'completed' AND feasible = 1"
+                              " ORDER BY ended, number", (study,)).fetchall()
+        sign = 1 if best == max(value for _, value in ended) else -1
+        line = []
+        for number, value in ended:
+            if not line or sign * value > sign * line[-1][1]:
+                line = [point for point in line if point[0] < number] + [(number, value)]
+        drawn[study] = {"trial": [number for number, _ in line], "value": [value for _, value in line]}
+    return drawn
+
+
 def check_rows(verdict, name, old, new):
     """Every row of the old store is in the new one, in every column that still is there."""
     lost = []
@@ -173,6 +188,8 @@ def check_rows(verdict, name, old, new):
         if not columns or rows(old, table, columns) != rows(new, table, columns):
             lost.append(table)
     verdict.check(f"{name}: every row is kept", not lost, ", ".join(lost))
+    drawn = {study: json.loads(points) for study, points in new.execute("SELECT study, points FROM sparkline")}
+    verdict.check(f"{name}: the best so far of each study is drawn", drawn == best_so_far(new) and len(drawn) > 10)
     if "budget" not in columns_of(old, "study"):
         return
     kept = {study: json.loads(text) for study, text in new.execute("SELECT id, rules FROM study")}
