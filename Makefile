@@ -22,7 +22,7 @@ INCLUDES := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 COMPILE   = $(CC) $(STD) $(WARN) $(HARDEN) -I. -I$(BUILD) $(INCLUDES) -MMD -MP $(CPPFLAGS) $(CFLAGS) $(SANITIZE)
 LINK      = $(CC) $(CFLAGS) $(SANITIZE) -pie -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
 MATH_LIBS := $(shell pkg-config --libs lapacke openblas nlopt 2>/dev/null) -lm
-SERVICE_LIBS := $(shell pkg-config --libs jansson sqlite3 libcrypto libcurl 2>/dev/null) -lcsv $(MATH_LIBS) -lpthread
+SERVICE_LIBS := $(shell pkg-config --libs jansson sqlite3 libcrypto 2>/dev/null) -lcsv $(MATH_LIBS) -lpthread
 API_LIBS  := $(shell pkg-config --libs libmicrohttpd gnutls zlib 2>/dev/null) $(SERVICE_LIBS)
 
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))

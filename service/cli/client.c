@@ -1,26 +1,14 @@
-/* See client.h.  The only file that knows libcurl. */
+/* See client.h. */
 #include "service/cli/client.h"
+#include "service/cli/transport.h"
 
 #include <arpa/inet.h>
-#include <curl/curl.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { REPLY_MAX_BYTES = 256 << 20, DEFAULT_TIMEOUT_MS = 60000, CONNECT_TIMEOUT_MS = 5000 };
-static const long LONG_MS = 3600 * 1000L;
-enum { STALLED_SECONDS = 60 }; /* of a reply that goes to a file */
-
-struct client {
-    CURL *curl;
-    char  address[512]; /* without a final slash */
-    char  authorization[256];
-    char  socket_path[512];
-    char  ca_file[1024]; /* or "" */
-    bool  is_local;      /* on this machine: no proxy */
-    long  timeout_ms;
-};
+enum { DEFAULT_TIMEOUT_MS = 60000 };
 
 bool client_is_loopback(const char *host)
 {
@@ -32,26 +20,17 @@ bool client_is_loopback(const char *host)
            (inet_pton(AF_INET6, host, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six));
 }
 
-/* Of the address as libcurl will read it, which knows of user names and escapes. */
-static enum status check_host(struct client *client, bool insecure_http, struct error *err)
+static enum status open_remote(struct client *client, bool insecure_http, struct error *err)
 {
-    char  *host = NULL;
-    CURLU *url = curl_url();
-    bool   is_read = url != NULL && curl_url_set(url, CURLUPART_URL, client->address, 0) == CURLUE_OK &&
-                   curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK;
-    enum status status = STATUS_OK;
-    client->is_local = is_read && client_is_loopback(host);
-    if (!is_read)
-        status = error_set(err, STATUS_INVALID, "bad_address", "", "not an address: %.100s", client->address);
-    else if (!client->is_local && !insecure_http && strncmp(client->address, "http://", 7) == 0)
-        status =
-            error_set(err, STATUS_INVALID, "insecure_http", "",
-                      "http:// to %.100s would send the token and everything else readable for all in between: use "
-                      "https://, or say --insecure-http",
-                      host);
-    curl_free(host);
-    curl_url_cleanup(url);
-    return status;
+    char host[HOST_BYTES];
+    TRY(remote_open(client, host, err));
+    client->is_local = client_is_loopback(host);
+    if (client->is_local || insecure_http || strncmp(client->address, "http://", 7) != 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "insecure_http", "",
+                     "http:// to %.100s would send the token and everything else readable for all in between: use "
+                     "https://, or say --insecure-http",
+                     host);
 }
 
 static enum status copy_ca_file(struct client *client, const char *path, struct error *err)
@@ -66,7 +45,7 @@ static enum status copy_ca_file(struct client *client, const char *path, struct 
 
 static enum status copy_address(struct client *client, const struct client_options *options, struct error *err)
 {
-    const char *server = options->socket_path != NULL ? "http://localhost" : options->server;
+    const char *server = options->server;
     bool        is_known = strncmp(server, "http://", 7) == 0 || strncmp(server, "https://", 8) == 0;
     if (!is_known || strlen(server) >= sizeof client->address)
         return error_set(err, STATUS_INVALID, "bad_address", "",
@@ -78,25 +57,28 @@ static enum status copy_address(struct client *client, const struct client_optio
     if (client->address[length - 1] == '/')
         client->address[length - 1] = '\0';
     TRY(copy_ca_file(client, options->ca_file, err));
-    return check_host(client, options->insecure_http, err);
+    return open_remote(client, options->insecure_http, err);
+}
+
+static enum status copy_socket(struct client *client, const char *path, struct error *err)
+{
+    if (strlen(path) >= sizeof client->socket_path)
+        return error_set(err, STATUS_INVALID, "bad_address", "", "the path of the socket is too long: %.100s", path);
+    snprintf(client->socket_path, sizeof client->socket_path, "%s", path);
+    return STATUS_OK;
 }
 
 enum status client_open(const struct client_options *options, struct client **out, struct error *err)
 {
     *out = NULL;
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
-        return error_no_memory(err);
     struct client *client = calloc(1, sizeof *client);
-    if (client == NULL || (client->curl = curl_easy_init()) == NULL) {
-        free(client);
+    if (client == NULL)
         return error_no_memory(err);
-    }
     client->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
-    if (options->socket_path != NULL)
-        snprintf(client->socket_path, sizeof client->socket_path, "%s", options->socket_path);
     if (options->token != NULL)
         snprintf(client->authorization, sizeof client->authorization, "Authorization: Bearer %s", options->token);
-    enum status status = copy_address(client, options, err);
+    enum status status = options->socket_path != NULL ? copy_socket(client, options->socket_path, err)
+                                                      : copy_address(client, options, err);
     if (status != STATUS_OK)
         client_close(client);
     else
@@ -106,87 +88,9 @@ enum status client_open(const struct client_options *options, struct client **ou
 
 void client_close(struct client *client)
 {
-    if (client == NULL)
-        return;
-    curl_easy_cleanup(client->curl);
+    if (client != NULL && client->curl != NULL)
+        remote_close(client);
     free(client);
-}
-
-static size_t take_bytes(char *bytes, size_t size, size_t count, void *arg)
-{
-    struct client_reply *reply = arg;
-    size_t               length = size * count;
-    long                 http_status = 0;
-    if (reply->sink != NULL && curl_easy_getinfo(reply->curl, CURLINFO_RESPONSE_CODE, &http_status) == CURLE_OK &&
-        http_status / 100 == 2)
-        return fwrite(bytes, 1, length, reply->sink);
-    if (length > REPLY_MAX_BYTES - reply->length)
-        return 0;
-    char *larger = realloc(reply->bytes, reply->length + length + 1);
-    if (larger == NULL)
-        return 0;
-    memcpy(larger + reply->length, bytes, length);
-    reply->bytes = larger;
-    reply->length += length;
-    reply->bytes[reply->length] = '\0';
-    return length;
-}
-
-/* Adds a line when value is there; false when out of memory. */
-static bool add_header(struct curl_slist **headers, const char *name, const char *value)
-{
-    char line[512];
-    if (value == NULL)
-        return true;
-    snprintf(line, sizeof line, "%s%s", name, value);
-    struct curl_slist *longer = curl_slist_append(*headers, line);
-    if (longer == NULL)
-        return false;
-    *headers = longer;
-    return true;
-}
-
-static enum status set_up(struct client *client, const struct client_request *request, struct curl_slist **headers,
-                          struct error *err)
-{
-    CURL *curl = client->curl;
-    char  url[2048];
-    bool  is_good = add_header(headers, "", client->authorization[0] != '\0' ? client->authorization : NULL) &&
-                   add_header(headers, "Content-Type: ", request->content_type) &&
-                   add_header(headers, "Content-Range: ", request->range) &&
-                   add_header(headers, "Expect:", ""); /* no wait for 100 Continue */
-    curl_easy_reset(curl);
-    int length = snprintf(url, sizeof url, "%s%s", client->address, request->path);
-    if (length < 0 || (size_t)length >= sizeof url)
-        return error_set(err, STATUS_INVALID, "bad_address", "", "the address is too long");
-    is_good = is_good && curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_HTTPHEADER, *headers) == CURLE_OK;
-    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    if (client->is_local)
-        curl_easy_setopt(curl, CURLOPT_PROXY, "");
-    if (client->ca_file[0] != '\0') { // these authorities and no others
-        is_good = is_good && curl_easy_setopt(curl, CURLOPT_CAINFO, client->ca_file) == CURLE_OK;
-        curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
-    }
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
-                     request->sink != NULL ? 0L
-                     : request->is_long    ? LONG_MS
-                                           : client->timeout_ms);
-    if (request->sink != NULL) {
-        curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-        curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)STALLED_SECONDS);
-    }
-    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_bytes);
-    if (client->socket_path[0] != '\0')
-        is_good = is_good && curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, client->socket_path) == CURLE_OK;
-    if (request->body != NULL || strcmp(request->method, "POST") == 0) {
-        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body != NULL ? request->body : "");
-        curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_bytes);
-    }
-    return is_good ? STATUS_OK : error_no_memory(err);
 }
 
 /* The inverse of the server's table from status to HTTP number. */
@@ -220,26 +124,9 @@ static enum status refusal(const struct client_reply *reply, struct error *err)
 enum status client_send(struct client *client, const struct client_request *request, struct client_reply *reply,
                         struct error *err)
 {
-    struct curl_slist *headers = NULL;
-    *reply = (struct client_reply){.sink = request->sink, .curl = client->curl};
-    enum status status = set_up(client, request, &headers, err);
-    if (status == STATUS_OK) {
-        curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, reply);
-        CURLcode result = curl_easy_perform(client->curl);
-        bool     is_unknown = result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CACERT_BADFILE;
-        if (is_unknown)
-            status = error_set(err, STATUS_INVALID, "bad_certificate", "",
-                               "%.100s: %s; --cacert FILE names the authority of a private network", client->address,
-                               curl_easy_strerror(result));
-        else if (result == CURLE_WRITE_ERROR)
-            status = error_set(err, STATUS_FULL, "file", "", "what the server sends cannot be kept");
-        else if (result != CURLE_OK)
-            status = error_set(err, STATUS_BUSY, "unreachable", "", "%.100s: %s",
-                               client->socket_path[0] != '\0' ? client->socket_path : client->address,
-                               curl_easy_strerror(result));
-        curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &reply->http_status);
-    }
-    curl_slist_free_all(headers);
+    *reply = (struct client_reply){.sink = request->sink};
+    enum status status =
+        client->curl != NULL ? remote_send(client, request, reply, err) : local_send(client, request, reply, err);
     if (status == STATUS_OK && reply->http_status / 100 != 2)
         status = refusal(reply, err);
     if (status == STATUS_OK)

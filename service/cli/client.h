@@ -22,7 +22,7 @@ struct client_options {
     long        timeout_ms;    /* of one request; 0: a minute */
 };
 /* Opens no connection yet.  Errors: INVALID "bad_address" (neither http:// nor https://), "insecure_http", "file" (no such
- * ca_file), NO_MEMORY. */
+ * ca_file), INTERNAL "no_libcurl" (not with a socket_path), NO_MEMORY. */
 MUST_CHECK enum status client_open(const struct client_options *options, struct client **out, struct error *err);
 void                   client_close(struct client *client); /* NULL is allowed */
 
@@ -39,7 +39,6 @@ struct client_reply {
     char  *bytes;
     size_t length;
     FILE  *sink; /* of the request */
-    void  *curl; /* of the client, while the reply comes */
 };               /* bytes: NUL behind; the caller frees */
 
 /* Does the name mean this machine, whoever answers for names?  An address 127.x.x.x, ::1, or "localhost". */
