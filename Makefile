@@ -17,7 +17,9 @@ PACKAGES := libmicrohttpd gnutls jansson sqlite3 libcrypto nlopt libcurl lapacke
 STD       = -std=c11 -D_POSIX_C_SOURCE=200809L
 WARN      = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith
 FORTIFY  ?= $(if $(findstring clang,$(CC)),,-D_FORTIFY_SOURCE=3 -ftrivial-auto-var-init=zero)
-HARDEN    = -fstack-protector-strong -fstack-clash-protection -fPIE -ffile-prefix-map="$(CURDIR)"=. $(FORTIFY)
+# Jumps and returns that the processor checks: x86's.
+CET      := $(if $(filter x86_64-%,$(shell $(CC) -dumpmachine)),-fcf-protection=full)
+HARDEN    = -fstack-protector-strong -fstack-clash-protection $(CET) -fPIE -ffile-prefix-map="$(CURDIR)"=. $(FORTIFY)
 INCLUDES := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 COMPILE   = $(CC) $(STD) $(WARN) $(HARDEN) -I. -I$(BUILD) $(INCLUDES) -MMD -MP $(CPPFLAGS) $(CFLAGS) $(SANITIZE)
 LINK      = $(CC) $(CFLAGS) $(SANITIZE) -pie -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
@@ -68,8 +70,13 @@ $(BUILD)/%.a:
 	$(call say,pack,$@)rm -f $@ && $(AR) rcs $@ $^
 # Nothing in the engine reads errno or the floating-point flags; loops that could set them are not vectorised.
 $(BUILD)/engine/%.o: COMPILE += -include engine/base/purity.h -fno-math-errno -fno-trapping-math
-$(BUILD)/%.o: %.c | $(BUILD)/packages
+$(BUILD)/%.o: %.c $(BUILD)/flags | $(BUILD)/packages
 	$(call say,cc,$<)mkdir -p $(@D) && $(COMPILE) -c $< -o $@
+# Other flags make other objects, wherever the tree lies.
+FLAGS := echo '$(subst $(CURDIR),,$(COMPILE))'
+$(BUILD)/flags: always
+	@mkdir -p $(@D) && { $(FLAGS) | cmp -s - $@ || $(FLAGS) >$@; }
+always:
 $(BUILD)/packages: tests/check/setup
 	@sh tests/check/setup check && mkdir -p $(@D) && touch $@
 
@@ -86,7 +93,7 @@ $(API): $(BUILD)/openapi.inc
 $(BUILD)/db/migrations.o: $(BUILD)/migrations.inc
 # The program with one migration more than there is, for the tests of migrations.
 golden-stores.py fault-migration: $(BUILD)/next/gnomon
-$(BUILD)/next/migrations.o: db/migrations.c $(BUILD)/next/migrations.inc
+$(BUILD)/next/migrations.o: db/migrations.c $(BUILD)/next/migrations.inc $(BUILD)/flags
 	$(call say,cc,$@)$(COMPILE) -iquote $(BUILD)/next -c $< -o $@
 $(BUILD)/next/gnomon: $(BUILD)/service/main/main.o $(BUILD)/next/migrations.o $(BUILD)/libgnomon.a $(BUILD)/libengine.a
 	$(call say,link,$@)$(LINK) -o $@ $^ $(API_LIBS)
@@ -233,6 +240,6 @@ clean:
 -include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d $(BUILD)/*/*/*/*.d)
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all run test test-steps check units check-engine check-contract check-service check-api check-fuzz http openapi generators \
+.PHONY: all always run test test-steps check units check-engine check-contract check-service check-api check-fuzz http openapi generators \
   e2e $(E2E) golden $(GOLDENS) fault $(FAULTS) asan tsan tsan-http sanitizer-reports api-requests fuzz-api fuzz fuzz-each \
   coverage bench nightly lint lint-quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format install clean help
