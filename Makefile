@@ -13,7 +13,7 @@ FUZZ_API_SECONDS ?= 600
 FUZZ_API_SEED ?=
 JOBS     := $(shell nproc 2>/dev/null || echo 2)
 
-PACKAGES := libmicrohttpd gnutls jansson sqlite3 libcrypto nlopt libcurl lapacke openblas
+PACKAGES := libmicrohttpd gnutls jansson sqlite3 libcrypto nlopt libcurl libseccomp lapacke openblas
 STD       = -std=c11 -D_POSIX_C_SOURCE=200809L
 WARN      = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith
 FORTIFY  ?= $(if $(findstring clang,$(CC)),,-D_FORTIFY_SOURCE=3 -ftrivial-auto-var-init=zero)
@@ -25,7 +25,7 @@ COMPILE   = $(CC) $(STD) $(WARN) $(HARDEN) -I. -I$(BUILD) $(INCLUDES) -MMD -MP $
 LINK      = $(CC) $(CFLAGS) $(SANITIZE) -pie -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
 MATH_LIBS := $(shell pkg-config --libs lapacke openblas nlopt 2>/dev/null) -lm
 SERVICE_LIBS := $(shell pkg-config --libs jansson sqlite3 libcrypto 2>/dev/null) -lcsv $(MATH_LIBS) -lpthread
-API_LIBS  := $(shell pkg-config --libs libmicrohttpd gnutls zlib 2>/dev/null) $(SERVICE_LIBS)
+API_LIBS  := $(shell pkg-config --libs libmicrohttpd gnutls zlib libseccomp 2>/dev/null) $(SERVICE_LIBS)
 
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
 programs  = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
@@ -113,7 +113,7 @@ $(BENCH): %: %.o $(BUILD)/libengine.a
 $(GOLDEN): %: %.o $(BUILD)/libengine.a
 	$(call say,link,$@)$(LINK) -o $@ $^ $(MATH_LIBS)
 FAILING = $(patsubst tests/fault/%.c,$(BUILD)/%.so,$(wildcard tests/fault/*.c))
-$(BUILD)/fail%.so: tests/fault/fail%.c tests/fault/plan.h
+$(FAILING): $(BUILD)/%.so: tests/fault/%.c tests/fault/plan.h
 	$(call say,cc,$<)mkdir -p $(@D) && $(CC) -I. -O1 -g $(WARN) -std=gnu11 -shared -fPIC -o $@ $<
 
 # Starts the service with ./data, makes a first token, runs the demo study, serves until Ctrl-C.

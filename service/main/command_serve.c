@@ -12,6 +12,7 @@
 #include "service/base/cpus.h"
 #include "service/base/log.h"
 #include "service/main/app_open.h"
+#include "service/main/confine.h"
 #include "service/study/keeper.h"
 #include "service/study/operation.h"
 #include "service/base/version.h"
@@ -36,7 +37,7 @@ struct serve_options {
     int64_t     workers, compute_slots, compute_ms, drain_ms, connections, connections_per_address, body_bytes,
         sessions_bytes, session_bytes;
     struct tls_files tls;
-    bool             insecure_http;
+    bool             insecure_http, unconfined;
 };
 
 #define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct serve_options, member)
@@ -55,6 +56,8 @@ static const struct options_row options_table[] = {
     {OPTION("insecure-http", NULL, insecure_http), .environment = "GNOMON_INSECURE_HTTP", .kind = OPTIONS_SWITCH,
      .help = "allow plain HTTP on an address that other machines reach; put a TLS proxy in front of it"},
     COMMAND_DATA_ROW(struct serve_options),
+    {OPTION("unconfined", NULL, unconfined), .environment = "GNOMON_UNCONFINED", .kind = OPTIONS_SWITCH,
+     .help = "keep what the server otherwise gives up when it starts, as debuggers and profilers need"},
     {OPTION("synchronous", "MODE", synchronous), .environment = "GNOMON_SYNCHRONOUS", .fallback = "FULL",
      .choices = "FULL|OFF", .help = "OFF loses acknowledged data at power loss: for measurements only"},
     {INTEGER("workers", "GNOMON_WORKERS", workers, "64", 1, 1024), .help = "requests that may run at once"},
@@ -260,6 +263,8 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
                                               .body_limit = options->body_bytes,
                                               .drain_ms = options->drain_ms},
                      &server, err));
+    if (!options->unconfined)
+        confine_calls();
     announce(&network->listen, is_tls, server);
     struct keeper *keeper = NULL;
     struct error   left;
@@ -286,6 +291,8 @@ static enum status serve(const struct serve_options *options, struct error *err)
     sem_init(&stop, 0, 0);
     process_on_stop(request_stop, SA_RESTART);
     limit_process(options);
+    if (!options->unconfined)
+        confine_files(options->data);
     TRY(app_open(&(struct app_options){.folder = options->data,
                                        .synchronous = options->synchronous,
                                        .sessions_bytes = (size_t)options->sessions_bytes,
