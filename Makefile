@@ -56,11 +56,11 @@ help:
 #: make lint       the text of the whole tree: layers, format, spelling, both compilers, the analysers
 #: make format     lays out the C files
 #:
-#: Parts of make test:  units  http  openapi  generators  e2e  golden  fault  asan  tsan-http  lint-quick  lint-slow
+#: Parts of make test:  units  http  openapi  generators  e2e  golden  fault  release  asan  tsan-http  lint-quick  lint-slow
 #: One of them alone:   check-engine  check-contract  check-service  check-api  e2e-NAME  fault-NAME
 #: One suite alone:     build/tests/engine SUITE  (service, api; --all SUITE: not its short form)
 #: Beyond make test:    tsan  fuzz  fuzz-api  coverage  bench  nightly (the attacks on privacy, with 20 times the trials)
-#: Otherwise:           install  clean  V=1 (shows the commands)  BUILD=folder  CFLAGS=...
+#: Otherwise:           install  sbom (what the program is made of)  clean  V=1 (shows the commands)  BUILD=folder  CFLAGS=...
 
 $(BUILD)/gnomon: $(BUILD)/service/main/main.o $(BUILD)/libgnomon.a $(BUILD)/libengine.a
 	$(call say,link,$@)$(LINK) -o $@ $^ $(API_LIBS)
@@ -122,6 +122,11 @@ run:
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@exec $(BUILD)/gnomon run --listen $(LISTEN) --data $(DATA)
 
+# What the program is made of, for whoever must know which libraries and versions: CycloneDX.
+sbom: $(BUILD)/gnomon.sbom.json
+$(BUILD)/gnomon.sbom.json: $(BUILD)/gnomon deploy/sbom
+	$(call say,sbom,$@)$(PYTHON) deploy/sbom $< >$@
+
 # Everything, with its own set-up.  Each step writes BUILD/log/NAME.log and prints one line; Ctrl-C ends with a tally.
 # Both flavours name npm-ci, which runs once.
 test:
@@ -131,7 +136,7 @@ test:
 	  STEPS_ENDED="$(HERE)/log/ended"; export STEPS STEPS_ENDED; trap : INT TERM; \
 	  $(MAKE) --no-print-directory -j$(JOBS) -k test-steps ALL=--all; sh tests/check/tally $$? $(LOGS)
 LOGS = $(BUILD)/log $(BUILD)/asan/log $(BUILD)/tsan/log
-test-steps: lint-quick units http openapi generators e2e golden fault asan lint-slow tsan-http
+test-steps: lint-quick units http openapi generators e2e golden fault release asan lint-slow tsan-http
 
 # The inner loop: all unit tests, the slowest in their short form (ALL=--all: as a whole), and the fuzzers' corpus.
 check:
@@ -160,6 +165,7 @@ $(E2E): e2e-%: $(BUILD)/gnomon
 nightly: export STEP_SECONDS = 14400
 nightly: $(BUILD)/gnomon
 	$(STEP) audit-nightly tests/e2e/audit 10000
+	$(STEP) reproducible-nightly sh tests/check/reproducible 1 CC='$(CC)' CFLAGS='$(CFLAGS)'
 GOLDENS = $(addprefix golden-,$(notdir $(wildcard tests/golden/*.py)))
 golden: $(GOLDENS)
 $(GOLDENS): golden-%: $(BUILD)/gnomon $(GOLDEN)
@@ -168,6 +174,11 @@ FAULTS = $(addprefix fault-,$(notdir $(call scripts,tests/fault/*)))
 fault: $(FAULTS)
 $(FAULTS): fault-%: $(BUILD)/gnomon $(FAILING)
 	$(STEP) $@ tests/fault/$*
+
+# What is handed to others: the list of what it is made of, and that who builds it elsewhere has the same bytes.
+release: $(BUILD)/gnomon.sbom.json
+	$(STEP) sbom $(PYTHON) tests/check/sbom $(BUILD)/gnomon $<
+	$(STEP) reproducible sh tests/check/reproducible 20 CC='$(CC)' CFLAGS='$(CFLAGS)'
 
 # The same rules with sanitisers, and with guards in the arenas.  What ASan reports, leaks of a server that stopped
 # included, is in files of their own; UBSan ends the program.
@@ -242,4 +253,4 @@ clean:
 .DELETE_ON_ERROR:
 .PHONY: all always run test test-steps check units check-engine check-contract check-service check-api check-fuzz http openapi generators \
   e2e $(E2E) golden $(GOLDENS) fault $(FAULTS) asan tsan tsan-http sanitizer-reports api-requests fuzz-api fuzz fuzz-each \
-  coverage bench nightly lint lint-quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format install clean help
+  coverage bench nightly release sbom lint lint-quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format install clean help
