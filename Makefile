@@ -55,6 +55,7 @@ help:
 #: make test       everything there is to test, with its own set-up: minutes; what CI runs
 #: make lint       the text of the whole tree: layers, format, spelling, both compilers, the analysers
 #: make format     lays out the C files
+#: make wheel      the Python client: build/wheel/gnomon_client-*.whl
 #:
 #: Parts of make test:  units  http  openapi  generators  e2e  golden  fault  release  asan  tsan-http  lint-quick  lint-slow
 #: One of them alone:   check-engine  check-contract  check-service  check-api  e2e-NAME  fault-NAME
@@ -224,7 +225,7 @@ LINT_NEEDS = $(BUILD)/gnomon
 lint-quick: $(LINT_NEEDS)
 	$(STEP) lint sh tests/check/lint quick
 	$(STEP) lint-planted sh tests/check/planted quick
-LINT_SLOW = lint-gcc lint-clang lint-cppcheck lint-tidy
+LINT_SLOW = lint-gcc lint-clang lint-cppcheck lint-tidy lint-python
 lint-slow: $(LINT_SLOW) lint-planted-slow
 $(LINT_SLOW): lint-%: $(LINT_NEEDS)
 	$(STEP) $@ sh tests/check/lint only $*
@@ -241,6 +242,17 @@ every-object: $(ENGINE) $(DB) $(SERVICE) $(API) $(call objects,service/main/main
 format:
 	clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
 
+# The Python client as one file, the same bytes each time.
+WHEEL ?= $(HERE)/wheel
+wheel:
+	@rm -rf "$(WHEEL).tree" && mkdir -p "$(WHEEL).tree/gnomon" "$(WHEEL)"
+	@cp api/clients/python/gnomon/*.py api/clients/python/gnomon/py.typed "$(WHEEL).tree/gnomon"
+	@cp api/clients/python/pyproject.toml api/clients/python/GUIDE.md LICENSE "$(WHEEL).tree"
+	@cd "$(WHEEL).tree" && SOURCE_DATE_EPOCH=1767225600 $(PYTHON) -c \
+	  'import sys, setuptools.build_meta as backend; print(backend.build_wheel(sys.argv[1]))' "$(WHEEL)" >"$(WHEEL).log" 2>&1 || \
+	  { cat "$(WHEEL).log"; exit 1; }
+	@tail -n 1 "$(WHEEL).log" && rm -rf "$(WHEEL).tree" "$(WHEEL).log"
+
 install: all
 	install -D -m 755 $(BUILD)/gnomon $(DESTDIR)$(PREFIX)/bin/gnomon
 	install -D -m 644 deploy/gnomon.service $(DESTDIR)$(PREFIX)/lib/systemd/system/gnomon.service
@@ -253,4 +265,4 @@ clean:
 .DELETE_ON_ERROR:
 .PHONY: all always run test test-steps check units check-engine check-contract check-service check-api check-fuzz http openapi generators \
   e2e $(E2E) golden $(GOLDENS) fault $(FAULTS) asan tsan tsan-http sanitizer-reports api-requests fuzz-api fuzz fuzz-each \
-  coverage bench nightly release sbom lint lint-quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format install clean help
+  coverage bench nightly release sbom lint lint-quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format wheel install clean help

@@ -1,0 +1,137 @@
+"""What `study.plot` draws, with matplotlib, from the tables that the service makes for it.  Each function takes the study, the
+axes and what is asked of the service."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping
+
+if TYPE_CHECKING:
+    from .study import Study
+
+Query = Mapping[str, Any]
+
+
+def columns(table: Mapping[str, List[Any]], *names: str) -> List[List[Any]]:
+    """These columns, of the rows that have all of them."""
+    rows = [row for row in zip(*(table[name] for name in names)) if None not in row]
+    return [list(column) for column in zip(*rows)] if rows else [[] for _ in names]
+
+
+def log_scale(study: "Study", name: str) -> bool:
+    return name in study.space.kinds and study.space.kinds[name].declared.get("scale") == "log"
+
+
+def history(study: "Study", ax: Any, query: Query) -> None:
+    """Values, the best so far, and what the model forecast before: two standard deviations of a value."""
+    plot = study._get("/plot/history", **query)
+    number, mean, deviation = columns(plot["marks"], "trial", "mean", "stddev_observed")
+    if number:
+        ax.fill_between(number, [m - 2 * s for m, s in zip(mean, deviation)], [m + 2 * s for m, s in zip(mean, deviation)],
+                        alpha=0.2, label="forecast")
+    ax.plot(*columns(plot["marks"], "trial", "value"), "o", markersize=3, label="value")
+    number, value = columns(plot.get("best", {"trial": [], "value": []}), "trial", "value")
+    if number:
+        ax.step([*number, plot["trials"]["total"]], [*value, value[-1]], where="post", label="best so far")
+    ax.set(xlabel="trial", ylabel=plot["metric"])
+    ax.legend()
+
+
+def importances(study: "Study", ax: Any, query: Query) -> None:
+    rows = [row for row in study.importances(**query) if row.total is not None][::-1]
+    ax.barh([row.name for row in rows], [row.total for row in rows], xerr=[row.total_error for row in rows])
+    ax.set(xlabel="share of the variation, interactions included")
+
+
+def slice_(study: "Study", ax: Any, query: Query) -> None:
+    """The trials over one parameter, and the model through the best of them."""
+    name = query["x"]
+    plot = study._get("/plot/slice", **query)
+    ax.plot(*columns(plot["cells"], "x", "value"), "o", markersize=3)
+    model = study._get("/slice", **query)
+    grid, mean, deviation = columns({"x": model["grid"][0], "mean": model["mean"], "sd": model["stddev"]}, "x", "mean", "sd")
+    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in grid)
+    if numbers and grid:
+        ax.plot(grid, mean, label="model")
+        ax.fill_between(grid, [m - 2 * s for m, s in zip(mean, deviation)], [m + 2 * s for m, s in zip(mean, deviation)],
+                        alpha=0.2)
+    else:
+        ax.errorbar(list(map(str, grid)), mean, yerr=[2 * s for s in deviation], fmt="s", label="model")
+    ax.set(xlabel=name, ylabel=plot["metric"], xscale="log" if log_scale(study, name) else "linear")
+    ax.legend()
+
+
+def contour(study: "Study", ax: Any, query: Query) -> None:
+    model = study._get("/slice", **query)
+    (x, y), mean = model["grid"], model["mean"]
+    plane = [[row[j] if row[j] is not None else float("nan") for row in mean] for j in range(len(y))]
+    names = [query["x"], query["y"]]
+    if all(study.space.kinds[name].declared["type"] != "categorical" for name in names):
+        shades = ax.contourf(x, y, plane, levels=12)
+        ax.plot(*columns(study._get("/plot/contour", **query)["cells"], "x", "y"), "k.", markersize=3)
+        ax.set(**{f"{axis}scale": "log" for axis, name in zip("xy", names) if log_scale(study, name)})
+    else:
+        shades = ax.imshow(plane, origin="lower", aspect="auto")
+        ax.set_xticks(range(len(x)), [f"{v:.3g}" if isinstance(v, float) else str(v) for v in x], rotation=90)
+        ax.set_yticks(range(len(y)), [f"{v:.3g}" if isinstance(v, float) else str(v) for v in y])
+    ax.figure.colorbar(shades, ax=ax, label=model["metric"])
+    ax.set(xlabel=names[0], ylabel=names[1])
+
+
+def parallel(study: "Study", ax: Any, query: Query) -> None:
+    """One line a trial over all parameters, coloured by its value; each axis from its lowest to its highest."""
+    plot = study._get("/plot/parallel", **query)
+    values = plot["lines"]["value"]
+    names = list(plot["parameters"])
+    places = []
+    for name in names:
+        column = plot["parameters"][name]
+        known = [value for value in column if value is not None]
+        if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known):
+            low, high = (min(known), max(known)) if known else (0.0, 1.0)
+            if log_scale(study, name):
+                import math
+                low, high, column = math.log(low), math.log(high), [v if v is None else math.log(v) for v in column]
+            places.append([None if v is None else (v - low) / ((high - low) or 1) for v in column])
+        else:
+            order = sorted(set(map(str, known)))
+            places.append([None if v is None else order.index(str(v)) / max(1, len(order) - 1) for v in column])
+    best, worst = (max(values), min(values)) if values else (1.0, 0.0)
+    for row, value in enumerate(values):
+        shade = (value - worst) / ((best - worst) or 1)
+        ax.plot(range(len(names)), [float("nan") if place[row] is None else place[row] for place in places],
+                color=(shade, 0.3, 1 - shade), alpha=0.5, linewidth=1)
+    ax.set_xticks(range(len(names)), names)
+    ax.set(yticks=[], title=f"{plot['metric']}: {worst:.4g} blue, {best:.4g} red")
+
+
+def pareto(study: "Study", ax: Any, query: Query) -> None:
+    plot = study._get("/plot/pareto", **query)
+    objectives = [metric["name"] for metric in study["metrics"] if metric["goal"] in ("minimize", "maximize")][:2]
+    for name, style in (("dominated", "."), ("front", "o")):
+        ax.plot(*columns(plot[name], *objectives), style, label=name)
+    ax.set(xlabel=objectives[0], ylabel=objectives[-1])
+    ax.legend()
+
+
+def curves(study: "Study", ax: Any, query: Query) -> None:
+    for curve in study.client.transport.pages(study.path + "/curves", "curves"):
+        ax.plot(curve["steps"], curve["values"], linewidth=1, linestyle="--" if curve["state"] == "stopped" else "-",
+                color="tab:red" if curve["state"] == "stopped" else "tab:blue", alpha=0.6)
+    ax.set(xlabel="step", ylabel=study.metrics[0], title="dashed: stopped")
+
+
+KINDS: Dict[str, Callable[["Study", Any, Query], None]] = {
+    "history": history, "importances": importances, "slice": slice_, "contour": contour, "parallel": parallel,
+    "pareto": pareto, "curves": curves}
+
+
+def plot(study: "Study", kind: str, ax: Any, query: Query) -> Any:
+    if kind not in KINDS:
+        raise ValueError(f"there are {', '.join(KINDS)}, not {kind!r}")
+    try:
+        import matplotlib.pyplot
+    except ImportError as missing:
+        raise ImportError("plot() needs matplotlib") from missing
+    if ax is None:
+        _, ax = matplotlib.pyplot.subplots()
+    KINDS[kind](study.refresh(), ax, query)
+    return ax

@@ -1,0 +1,137 @@
+"""Spaces and metrics as plain Python, and the values of points as the objects that were given.
+
+    (1e-5, 0.1, "log")    a number; two ints: an integer       range(16, 65, 16)    integers with a step
+    [16, 32, 64]          one of these numbers, in order       ["adam", None, f]    one of these, whatever they are
+    3, "adam", True       a constant                           {"is": ..., "when": {"opt": ["sgd"]}, "default": ...}
+    {"type": "double", "min": ...}                             a parameter as the contract has it"""
+from __future__ import annotations
+
+import math
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+Param = Any  # float, int, str, bool, None, or one of the choices that were given
+Metrics = Union[Mapping[str, Any], Sequence[Mapping[str, Any]]]
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def plain(value: Any) -> Any:
+    """A number of numpy as one of Python; all else as it is."""
+    item = getattr(value, "item", None)
+    return item() if callable(item) and getattr(value, "ndim", None) == 0 else value
+
+
+def key(value: Any) -> Tuple[str, Any]:
+    """1, 1.0, "1" and True are four choices."""
+    return type(value).__name__, value
+
+
+class Kind:
+    """One parameter: its declaration in the contract, and what its names stand for."""
+
+    def __init__(self, declared: Dict[str, Any], objects: Optional[Mapping[Any, Any]] = None) -> None:
+        self.declared, self.objects = declared, dict(objects or {})
+
+    def decode(self, value: Any) -> Any:
+        return self.objects.get(key(value), value)
+
+    @staticmethod
+    def encode(value: Any) -> Any:
+        """The name of an object; a number or a name stays."""
+        return name_of(value)
+
+
+def name_of(item: Any) -> Any:
+    """What the service calls a choice: the choice itself where JSON can say it."""
+    item = plain(item)
+    if item is None or isinstance(item, (bool, str, int)) or isinstance(item, float) and math.isfinite(item):
+        return item
+    return str(getattr(item, "__name__", None) or repr(item))[:256]
+
+
+def choice(name: str, items: Sequence[Any]) -> Kind:
+    if items and all(is_number(plain(item)) for item in items):
+        values = [plain(item) for item in items]
+        return Kind({"name": name, "type": "discrete", "values": values}, {key(named(v)): v for v in values})
+    names = [name_of(item) for item in items]
+    if len(set(map(key, names))) < len(names):
+        raise ValueError(f"space[{name!r}]: two choices have the same name: {names}")
+    return Kind({"name": name, "type": "categorical", "values": names},
+                {key(short): item for short, item in zip(names, items) if short is not item})
+
+
+def named(value: float) -> float:
+    """As the service shows a number of a list: whole ones as integers."""
+    return int(value) if value == int(value) else value
+
+
+def interval(name: str, given: Sequence[Any]) -> Kind:
+    bounds = [plain(bound) for bound in given[:2]]
+    if len(given) not in (2, 3) or not all(map(is_number, bounds)):
+        raise ValueError(f"space[{name!r}]: a range is (low, high) or (low, high, 'log'), not {given!r}; choices are a list")
+    whole = all(isinstance(bound, int) for bound in bounds)
+    declared = {"name": name, "type": "int" if whole else "double", "min": bounds[0], "max": bounds[1]}
+    if len(given) == 3:
+        declared["scale"] = given[2]
+    return Kind(declared)
+
+
+def parameter(name: str, given: Any) -> Kind:
+    """One entry of a space."""
+    if isinstance(given, Mapping):
+        if "type" in given:
+            return Kind({"name": name, **given})
+        if "is" not in given:
+            raise ValueError(f"space[{name!r}]: a dict has \"is\" or \"type\"")
+        kind = parameter(name, given["is"])
+        kind.declared.update({member: value for member, value in given.items() if member not in ("is", "when", "default")})
+        if "default" in given:
+            kind.declared["default"] = kind.encode(given["default"])
+        if "when" in given:
+            kind.declared["when"] = {other: list(values) if isinstance(values, (list, tuple, set, range)) else [values]
+                                     for other, values in given["when"].items()}
+        return kind
+    if isinstance(given, range) and len(given) > 1:
+        low, high = min(given), max(given)
+        return Kind({"name": name, "type": "int", "min": low, "max": high, "step": abs(given.step)})
+    if isinstance(given, (list, set, frozenset, range)):
+        return choice(name, list(given))
+    if isinstance(given, tuple):
+        return interval(name, given)
+    return choice(name, [given])
+
+
+class Space:
+    """The parameters of a study by name, and how their values look in Python."""
+
+    def __init__(self, given: Optional[Mapping[str, Any]] = None) -> None:
+        self.kinds: Dict[str, Kind] = {name: parameter(name, what) for name, what in (given or {}).items()}
+        for kind in self.kinds.values():
+            when = kind.declared.get("when", {})
+            for other, values in when.items():
+                if other in self.kinds:
+                    when[other] = [self.kinds[other].encode(value) for value in values]
+
+    def declared(self) -> List[Dict[str, Any]]:
+        return [kind.declared for kind in self.kinds.values()]
+
+    def learn(self, parameters: Sequence[Dict[str, Any]]) -> None:
+        """What the service has; objects that were given here stay known."""
+        self.kinds = {p["name"]: Kind(p, self.kinds[p["name"]].objects if p["name"] in self.kinds else None) for p in parameters}
+
+    def decode(self, point: Mapping[str, Any]) -> Dict[str, Param]:
+        return {name: self.kinds[name].decode(value) if name in self.kinds else value for name, value in point.items()}
+
+    def encode(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        return {name: self.kinds[name].encode(value) if name in self.kinds else plain(value)
+                for name, value in params.items()}
+
+
+def metric_list(metrics: Metrics) -> List[Dict[str, Any]]:
+    """{"accuracy": "maximize", "latency": {"max": 30}, "memory": "track"} as the contract has it."""
+    if not isinstance(metrics, Mapping):
+        return [dict(metric) for metric in metrics]
+    return [{"name": name, "goal": what} if isinstance(what, str) else {"name": name, "goal": "constrain", **what}
+            for name, what in metrics.items()]

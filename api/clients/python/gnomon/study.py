@@ -1,0 +1,647 @@
+"""Studies and trials: what the addresses of the service are in Python.  What the service answers is handed on as it is
+(`Record`); the contract is written down in openapi.yaml and not again here."""
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import secrets
+import socket
+import threading
+import urllib.parse
+import warnings
+from types import TracebackType
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type,
+                    Union)
+
+from .errors import Conflict, Finished, GnomonError, LeaseLost, NotFound, Paused, Pruned, SpaceDiffers, Unavailable
+from .lease import HEART
+from .space import Metrics, Param, Space, is_number, metric_list, parameter, plain
+from .transport import Transport, log
+
+if TYPE_CHECKING:
+    from .loop import Outcome
+
+Value = Union[float, Mapping[str, float], Sequence[float]]
+WAIT_SECONDS = 30  # how long one request for a trial is held back by the service
+
+
+class Record:
+    """A reply: record.value or record["value"], dict(record).  A trial's `params` are the objects that were given."""
+
+    def __init__(self, reply: Mapping[str, Any], params: Optional[Mapping[str, Param]] = None) -> None:
+        self._reply = dict(reply)
+        if params is not None:
+            self._reply["params"] = dict(params)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._reply[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._reply
+
+    def keys(self) -> Iterable[str]:
+        return self._reply.keys()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._reply.get(name, default)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_reply":
+            raise AttributeError(name)
+        try:
+            return self._reply[name]
+        except KeyError:
+            raise AttributeError(f"the reply has no {name!r}; it has {', '.join(self._reply)}") from None
+
+    def __repr__(self) -> str:
+        return f"Record({self._reply!r})"
+
+
+class Client:
+    """A service, and who one is there.  Sends nothing until it is asked to."""
+
+    def __init__(self, url: str, token: str, patience: float = 60.0, ca: Optional[str] = None) -> None:
+        self.transport = Transport(url, token, patience, ca)
+        self.url = self.transport.url
+
+    def __deepcopy__(self, memo: Any) -> "Client":
+        return self
+
+    def call(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        """Any request of the contract, with this client's repetitions: call("GET", "/v1/meta")."""
+        return self.transport.call(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+
+    def close(self) -> None:
+        self.transport.close()
+
+    def study(self, name: str, space: Optional[Mapping[str, Any]] = None, *, goal: str = "minimize",
+              metric: str = "value", metrics: Optional[Metrics] = None, trials: Optional[int] = None,
+              algorithm: Union[str, Mapping[str, Any], None] = None,
+              stopping: Union[str, Mapping[str, Any], None] = None,
+              learn_from: Sequence[Union[str, "Study"]] = (), constraints: Sequence[Mapping[str, Any]] = (),
+              lease: Optional[float] = None, target: Optional[float] = None, seed: Optional[int] = None,
+              labels: Optional[Mapping[str, str]] = None, notes: str = "", **more: Any) -> "Study":
+        """The study of this name, made if there is none; `more` is what else the contract takes.  SpaceDiffers when it
+        is there with another space, metrics or algorithm.  Without a space: the one there is, or one that its
+        trials say as they run (`suggest_float` ...)."""
+        chosen: Dict[str, Any] = dict(algorithm or {}) if not isinstance(algorithm, str) else {"name": algorithm}
+        if learn_from:
+            chosen = {"name": "rgpe", "earlier_studies": [one if isinstance(one, str) else one.id for one in learn_from],
+                      **chosen}
+        spec: Dict[str, Any] = {
+            "metrics": metric_list(metrics) if metrics is not None else [{"name": metric, "goal": goal}],
+            "algorithm": chosen,
+            "stopping": {"rule": stopping} if isinstance(stopping, str) else stopping,
+            "budget": {"trials": trials} if trials is not None else None,
+            "stop_when": {"better_than": target} if target is not None else None,
+            "lease_seconds": None if lease is None else int(lease),
+            "seed": seed, "labels": labels, "notes": notes, **more}
+        spec = {member: value for member, value in spec.items() if value not in (None, {}, "")}
+        if constraints:
+            spec["constraints"] = list(constraints)
+        return Study(self, name, spec, Space(space) if space is not None else None)
+
+    def studies(self, **query: Any) -> Iterator["Study"]:
+        """All studies, page by page: studies(name_contains="resnet", state="active")."""
+        for body in self.transport.pages("/v1/studies" + asked(query), "studies", 100):
+            yield Study(self, body["name"], {}, None, body)
+
+
+class Study:
+    """A study; `study.name`, `study.state`, `study["budget"]`: what the service last said of it."""
+
+    def __init__(self, client: Client, name: str, spec: Dict[str, Any], space: Optional[Space],
+                 body: Optional[Dict[str, Any]] = None) -> None:
+        self.client, self.name, self._spec = client, name, spec
+        self.grows = space is None
+        self.space = space or Space()
+        self.body: Dict[str, Any] = {}
+        if body is not None:
+            self._take(body)
+        elif space is not None:
+            self._take(self._ensure())
+        else:
+            self._find()
+
+    def _ensure(self) -> Dict[str, Any]:
+        spec = dict(self._spec)
+        spec["space"] = {"type": "parameters", "parameters": self.space.declared()}
+        if "constraints" in spec:
+            spec["space"]["constraints"] = spec.pop("constraints")
+        body: Dict[str, Any] = self.client.call("PUT", "/v1/studies/by-name/" + urllib.parse.quote(self.name, safe=""), spec)
+        return body
+
+    def _find(self) -> bool:
+        found = self.client.call("GET", "/v1/studies" + asked({"name": self.name, "limit": 2}))["studies"]
+        if len(found) > 1:
+            raise Conflict(409, {"code": "ambiguous_name", "detail": f"several studies are called {self.name!r}"})
+        if found:
+            self._take(found[0])
+        return bool(found)
+
+    def _take(self, body: Dict[str, Any]) -> None:
+        self.body, self.id, self.path = body, body["id"], "/v1/studies/" + body["id"]
+        self.space.learn(body["space"].get("parameters", []))
+        self.metrics = [metric["name"] for metric in body["metrics"]]
+
+    def _made(self) -> str:
+        if not self.body:
+            raise NotFound(404, {"code": "study_not_found", "detail": f"the study {self.name!r} begins with its first "
+                                 "trial, since it has no space yet"})
+        return str(self.path)
+
+    def __getitem__(self, member: str) -> Any:
+        return self.body[member]
+
+    def __repr__(self) -> str:
+        return f"<gnomon study {self.name!r} at {self.client.url}{self.path if self.body else ''}>"
+
+    def _get(self, what: str = "", **query: Any) -> Any:
+        return self.client.call("GET", self._made() + what + asked(query))
+
+    def _post(self, what: str, body: Any = None) -> Any:
+        return self.client.call("POST", self._made() + what, body)
+
+    def refresh(self) -> "Study":
+        """What the service says of it now."""
+        self._take(self._get())
+        return self
+
+    @property
+    def state(self) -> str:
+        self.refresh()
+        state: str = self.body["state"]
+        return state
+
+    @property
+    def best(self) -> Optional[Record]:
+        """The best trial: `.value`, `.params`, `.number`; None when there is none, and with several objectives."""
+        trial = self._get("/best")["trial"]
+        return None if trial is None else self._record(trial)
+
+    @property
+    def front(self) -> List[Record]:
+        """The trials that no other dominates."""
+        return [self._record(trial) for trial in self._get("/pareto")["trials"]]
+
+    def _record(self, trial: Mapping[str, Any]) -> Record:
+        point = trial["point"]
+        return Record(trial, self.space.decode(point) if isinstance(point, dict) else None)
+
+    # Trials
+
+    def ask(self, *, worker: Optional[str] = None, fixed: Optional[Mapping[str, Any]] = None, wait: bool = True,
+            **said: Any) -> "Trial":
+        """The next trial.  Waits while the study is paused or others have the last trials (wait=False: Paused);
+        Finished at its end.  `said` goes with the trial: labels, metadata, notes."""
+        return self.ask_many(1, worker=worker, fixed=fixed, wait=wait, **said)[0]
+
+    def ask_many(self, n: int, *, worker: Optional[str] = None, fixed: Optional[Mapping[str, Any]] = None,
+                 wait: bool = True, **said: Any) -> List["Trial"]:
+        """Up to n trials at once."""
+        if not self.body and not self._find():
+            return [Trial(self, None, worker)]
+        slot = Slot(worker)
+        try:
+            trials = self._suggest({"count": n, "worker": slot.name, **({"fixed": self.space.encode(fixed)} if fixed else {}),
+                                    **said}, wait)
+        except BaseException as failure:
+            if not isinstance(failure, GnomonError) or failure.code == "interrupted":  # what was handed out goes back
+                self.reclaim(slot.name)
+            slot.leave()
+            raise
+        slot.trials = len(trials)
+        return [Trial(self, trial, worker, slot) for trial in trials]
+
+    def _suggest(self, body: Dict[str, Any], wait: bool) -> List[Dict[str, Any]]:
+        told = ""
+        while True:
+            try:
+                prefer = {"Prefer": f"wait={WAIT_SECONDS}"} if wait else {}
+                trials: List[Dict[str, Any]] = self.client.call("POST", self.path + "/suggest", body, **prefer)["trials"]
+                return trials
+            except Paused as refused:
+                if not wait:
+                    raise
+                if refused.code != told:
+                    log.info("%s: %s; waiting", self.name, refused.detail)
+                told = refused.code
+                # The service held the request back already; it says at once only that too many wait.
+                threading.Event().wait(min(1.0, float(refused.problem.get("next_seconds") or 1)))
+
+    def reclaim(self, worker: str, spare: Sequence[int] = ()) -> List[int]:
+        """Gives back what this worker, who is no more, has, but fails those in `spare`; the numbers of these trials."""
+        call, reason = self.client.transport.call, "its worker is gone"
+        numbers = []
+        try:
+            query = asked({"worker": worker, "state": "running", "view": "basic"})
+            for trial in call("GET", f"{self.path}/trials{query}", patience=5.0)["trials"]:
+                number, lease = trial["number"], trial["lease"]["id"]
+                if number in spare:
+                    call("POST", self.path + "/observe",
+                         {"trial": number, "lease": lease, "state": "failed", "reason": reason}, patience=5.0)
+                else:
+                    give_back(self, number, lease, reason)
+                numbers.append(number)
+        except GnomonError as refused:
+            log.warning("%s: %s", self.name, refused)
+        return numbers
+
+    def tell(self, params: Mapping[str, Any], value: Value, *, stddev: Optional[float] = None,
+             id: Optional[str] = None) -> None:
+        """A result from elsewhere; one with the same id is taken in once."""
+        self._post("/observe", {"point": self.space.encode(params), **self.result(value, stddev),
+                                **({"external_id": id} if id is not None else {})})
+
+    def result(self, value: Value, stddev: Optional[float] = None) -> Dict[str, Any]:
+        """A value, one for each metric by name, or in their order, as the contract has it.  ValueError for what is
+        not a finite number."""
+        given: Any = plain(value)
+        if not is_number(given) and not isinstance(given, Mapping):
+            try:
+                given = dict(zip(self.metrics, given)) if len(given) == len(self.metrics) else None
+            except TypeError:
+                given = None
+            if given is None:
+                raise ValueError(f"not a value for {', '.join(self.metrics)}: {value!r}")
+        named = {name: plain(one) for name, one in given.items()} if isinstance(given, Mapping) else {"": given}
+        for name, one in named.items():
+            if one is not None and not (is_number(one) and math.isfinite(one)):
+                raise ValueError(f"not a finite number{name and ' for ' + name}: {one!r}")
+        if "" in named and len(self.metrics) > 1:
+            objective = [metric for metric in self.body["metrics"] if metric["goal"] != "track"]
+            if len(objective) == 1:
+                named = {objective[0]["name"]: given}
+        body: Dict[str, Any] = {"value": named[""]} if "" in named else {"values": named}
+        return body if stddev is None else {**body, "stddev": float(stddev)}
+
+    def enqueue(self, *params: Mapping[str, Any], fill: Optional[str] = None) -> List[int]:
+        """Points to be tried first; with fill="algorithm" or "default" they may lack parameters."""
+        body: Dict[str, Any] = {"points": [self.space.encode(p) for p in params], **({"fill": fill} if fill else {})}
+        queued = self._post("/trials", body)
+        return [trial["number"] for trial in queued["trials"]]
+
+    def optimize(self, f: Callable[["Trial"], Value], *, trials: Optional[int] = None, workers: int = 1,
+                 backend: str = "threads", catch: Tuple[Type[BaseException], ...] = (Exception,),
+                 timeout: Optional[float] = None, callbacks: Sequence[Callable[["Study", "Outcome"], Any]] = (),
+                 progress: Optional[bool] = None) -> "Study":
+        """Runs f(trial) until the study ends, or for so many trials or seconds; with several workers in threads or
+        processes.  What f raises makes a failed trial; five in a row, and what no other trial can cure, is raised.
+        Ctrl-C and SIGTERM give the unfinished trials back."""
+        from .loop import Run
+        Run(self, f, trials, workers, backend, catch, timeout, callbacks, progress).go()
+        return self
+
+    def __iter__(self) -> Iterator["Trial"]:
+        """for trial in study: ... until the study ends."""
+        while True:
+            try:
+                yield self.ask()
+            except Finished:
+                return
+
+    def trials(self, **query: Any) -> Iterator[Record]:
+        """All trials, page by page: trials(state=["completed", "stopped"], order="-value")."""
+        for trial in self.client.transport.pages(self._made() + "/trials" + asked(query), "trials"):
+            yield self._record(trial)
+
+    def predict(self, params: Sequence[Mapping[str, Any]], **more: Any) -> List[Record]:
+        """What the model says of these points: `.mean`, `.stddev`, `.stddev_observed`."""
+        reply = self._post("/predict", {"points": [self.space.encode(p) for p in params], **more})
+        return [Record(one) for one in reply["predictions"]]
+
+    def importances(self, **query: Any) -> List[Record]:
+        """Each parameter's share of the variation, the largest first."""
+        rows = self._get("/importances", **query)["parameters"]
+        return [Record(row) for row in sorted(rows, key=lambda row: -(row["total"] or 0))]
+
+    # Its life
+
+    def pause(self) -> None:
+        self._take(self._post("/pause"))
+
+    def resume(self) -> None:
+        self._take(self._post("/resume"))
+
+    def complete(self) -> None:
+        self._take(self._post("/complete"))
+
+    def reopen(self) -> None:
+        self._take(self._post("/reopen"))
+
+    def edit(self, **what: Any) -> None:
+        """edit(budget={"trials": 200}, notes="...")"""
+        self._take(self.client.call("PATCH", self._made(), what, If_Match="*"))
+
+    def delete(self) -> None:
+        self.client.call("DELETE", self._made())
+
+    def grow(self, **space: Any) -> None:
+        """New parameters (with a default), wider ranges, more choices; nothing is taken away."""
+        added = {name: parameter(name, what) for name, what in space.items()}
+        self.space.kinds = {**self.space.kinds, **added}
+        self._take(self._post("/space/grow", {"parameters": [kind.declared for kind in added.values()]}))
+
+    def begin(self, name: str, kind: Any) -> None:
+        """The first parameter of a study without a space makes it."""
+        self.space.kinds[name] = kind
+        try:
+            self._take(self._ensure())
+        except SpaceDiffers:  # another worker did, and is further on
+            if not self._find():
+                raise
+
+    # What there is to look at
+
+    def table(self) -> List[Dict[str, Any]]:
+        """One row a trial, as dataframe() has them, without pandas."""
+        from .frame import table
+        return table(self)
+
+    def dataframe(self) -> Any:
+        """One row a trial; needs pandas."""
+        from .frame import dataframe
+        return dataframe(self)
+
+    def plot(self, kind: str = "history", ax: Any = None, **query: Any) -> Any:
+        """Draws with matplotlib: history, importances, slice, contour, parallel, pareto, curves; the axes."""
+        from .plots import plot
+        return plot(self, kind, ax, query)
+
+    def plot_history(self, ax: Any = None, **query: Any) -> Any:
+        return self.plot("history", ax, **query)
+
+    def plot_importances(self, ax: Any = None, **query: Any) -> Any:
+        return self.plot("importances", ax, **query)
+
+    def plot_slice(self, x: str, ax: Any = None, **query: Any) -> Any:
+        return self.plot("slice", ax, x=x, **query)
+
+    def plot_contour(self, x: str, y: str, ax: Any = None, **query: Any) -> Any:
+        return self.plot("contour", ax, x=x, y=y, **query)
+
+    def plot_parallel(self, ax: Any = None, **query: Any) -> Any:
+        return self.plot("parallel", ax, **query)
+
+    def plot_pareto(self, ax: Any = None, **query: Any) -> Any:
+        return self.plot("pareto", ax, **query)
+
+    def plot_curves(self, ax: Any = None, **query: Any) -> Any:
+        return self.plot("curves", ax, **query)
+
+
+class Slot:
+    """A worker's name that no other trial of this process has: the service gives a worker its own trial again."""
+
+    _used: Dict[str, int] = {}
+    _lock = threading.Lock()
+    _process = (0, "")
+
+    def __init__(self, worker: Optional[str] = None) -> None:
+        self.name = worker or self._free()
+        self.trials = 1
+
+    @classmethod
+    def name_process(cls, name: str) -> None:
+        cls._lock = threading.Lock()  # that of the parent may have been held when this process was forked
+        cls._process = os.getpid(), name
+        cls._used = {}
+
+    @classmethod
+    def _free(cls) -> str:
+        if cls._process[0] != os.getpid():
+            cls.name_process(f"{socket.gethostname()[:64]}-{os.getpid()}-{secrets.token_hex(2)}")
+        with cls._lock:
+            name = next(name for name in (f"{cls._process[1]}-{n}" for n in itertools.count(1)) if name not in cls._used)
+            cls._used[name] = 1
+            return name
+
+    def leave(self) -> None:
+        with self._lock:
+            self.trials -= 1
+            if self.trials <= 0:
+                self._used.pop(self.name, None)
+
+
+def give_back(study: Study, number: int, lease: int, reason: str) -> None:
+    """Abandons a trial and queues it again, unless it has been measured in part or the study is over."""
+    transport, path = study.client.transport, f"{study.path}/trials/{number}"
+    transport.call("POST", path + "/abandon", {"lease": lease, "reason": reason[:1000]}, patience=5.0)
+    try:
+        transport.call("POST", path + "/retry", patience=5.0)
+    except Conflict:
+        pass
+
+
+class Trial(Mapping[str, Param]):
+    """A trial that this process holds: a mapping of its parameters, so that f(**trial) works.  With `with`, whatever
+    happens in the block ends it: an exception makes it failed, Ctrl-C gives it back."""
+
+    def __init__(self, study: Study, body: Optional[Dict[str, Any]], worker: Optional[str] = None,
+                 slot: Optional[Slot] = None) -> None:
+        self.study, self._worker = study, worker
+        self.params: Dict[str, Param] = {}
+        self.number = 0
+        self.curve: List[Tuple[int, float]] = []
+        self.state = "running"
+        self.value: Any = None
+        self.reason: Optional[str] = None
+        self.lost = self.over = False
+        self._slot: Optional[Slot] = None
+        self._lock = threading.Lock()
+        if body is not None:
+            self._take(body, slot or Slot(worker))
+
+    def _take(self, body: Dict[str, Any], slot: Slot) -> None:
+        self.body, self.number, self.worker, self._slot = body, body["number"], body["worker"], slot
+        self.path = f"{self.study.path}/trials/{self.number}"
+        if isinstance(body["point"], dict):
+            self.params = self.study.space.decode(body["point"])
+        self.curve = [(step["step"], step["value"]) for step in body.get("curve", [])]
+        self._lease: int = body["lease"]["id"]
+        self._seconds: float = body["lease"]["heartbeat_seconds"]
+        HEART.hold(self, self._seconds)
+
+    def __getitem__(self, name: str) -> Param:
+        return self.params[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.params)
+
+    def __len__(self) -> int:
+        return len(self.params)
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __repr__(self) -> str:
+        return f"<gnomon trial {self.number} of {self.study.name!r}: {self.params}>"
+
+    def beat(self) -> Optional[float]:
+        """Renews the lease; the thread of heartbeats calls it."""
+        if self.state != "running":
+            return None
+        try:
+            reply = self.study.client.transport.call("POST", self.path + "/heartbeat", {"lease": self._lease}, patience=0)
+        except Unavailable:
+            return min(self._seconds / 4, 5.0)
+        except GnomonError as refused:
+            log.warning("trial %d of %s: %s", self.number, self.study.name, refused)
+            self.lost = True
+            return None
+        self.over = reply.get("next") == "stop"
+        return self._seconds
+
+    def _end(self, state: str, send: Callable[[], Any] = lambda: None) -> None:
+        """The first end counts, unless the service did not take it."""
+        with self._lock:
+            if self.state != "running":
+                raise LeaseLost(409, {"code": "trial_finished", "detail": f"trial {self.number} has ended: {self.state}"})
+            self.state = state
+        try:
+            send()
+        except GnomonError as refused:
+            if not isinstance(refused, LeaseLost):
+                self.state = "running"
+                raise
+            self._leave()
+            raise
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._slot is not None:
+            HEART.release(self)
+            self._slot.leave()
+
+    def _tell(self, state: str, body: Mapping[str, Any], reason: Optional[str] = None) -> None:
+        if self._slot is None:
+            self._end(state)
+            return
+        self.reason = reason
+        self._end(state, lambda: self.study._post("/observe", {"trial": self.number, "lease": self._lease, **body}))
+
+    def tell(self, value: Value, *, stddev: Optional[float] = None, **said: Any) -> None:
+        """The result; `said` goes with it: labels, metadata, notes, artifacts, duration_seconds."""
+        if self._slot is None:
+            raise ValueError("the trial has asked for no parameter, and its study has no space yet")
+        body = self.study.result(value, stddev)
+        self.value = body.get("value", body.get("values"))
+        self._tell("completed", {**body, **said})
+
+    def fail(self, reason: str, **said: Any) -> None:
+        """The run came to no result; costs nothing of the budget."""
+        self._tell("failed", {"state": "failed", "reason": reason[:1000], **said}, reason)
+
+    def infeasible(self, reason: str = "", **said: Any) -> None:
+        """There is no result here; the model learns that."""
+        self._tell("infeasible", {"state": "infeasible", **({"reason": reason[:1000]} if reason else {}), **said}, reason)
+
+    def give_back(self, reason: str = "given back") -> None:
+        """Another worker shall have it."""
+        if self._slot is None:
+            self._end("abandoned")
+        else:
+            self._end("abandoned", lambda: give_back(self.study, self.number, self._lease, reason))
+
+    def report(self, step: int, value: float) -> None:
+        """The metric after a step.  Pruned when the rest is not worth it, LeaseLost when another worker has the trial."""
+        if self.should_stop(step, value):
+            raise Pruned(self.reason)
+
+    def should_stop(self, step: int, value: float) -> bool:
+        """The same for who dislikes exceptions; after True the trial has ended."""
+        if self.lost or self.state != "running":
+            raise LeaseLost(409, {"code": "lease_lost", "detail": f"trial {self.number} is not this worker's any more"})
+        if self.over:
+            raise Finished(409, {"code": "study_completed", "detail": "the study ended meanwhile"})
+        known = dict(self.curve)
+        if step in known and self.body.get("curve"):  # measured under this lease before a restart
+            return False
+        reply = self.study.client.call("POST", self.path + "/report",
+                                       {"step": step, "value": float(value), "lease": self._lease})
+        self.curve.append((step, float(value)))
+        if reply["decision"] != "stop":
+            self.over = reply["next"] == "stop"
+            return False
+        self.reason, self.value = reply["reason"], float(value)
+        self._end("stopped")
+        return True
+
+    def __enter__(self) -> "Trial":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], failure: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> bool:
+        if self.state == "running":
+            if kind is None:
+                warnings.warn(f"{self!r} was left without a result", stacklevel=2)
+                self.fail("no value")
+            elif issubclass(kind, LeaseLost):
+                self._end("lost")
+            elif issubclass(kind, Pruned):
+                self.fail(str(failure) or "pruned")
+            elif issubclass(kind, Exception) and not issubclass(kind, GnomonError):
+                self.fail(f"{kind.__name__}: {failure}")
+            else:
+                self.give_back("interrupted" if kind is KeyboardInterrupt else kind.__name__)
+        return kind is not None and issubclass(kind, Pruned)
+
+    # Define by run
+
+    def suggest_float(self, name: str, low: float, high: float, *, log: bool = False,
+                      when: Optional[Mapping[str, Any]] = None) -> float:
+        middle = math.sqrt(low * high) if log else (low + high) / 2
+        value = self._suggested(name, {"is": (float(low), float(high), "log" if log else "linear"), "default": middle}, when)
+        if not low <= value <= high:
+            raise ValueError(f"{name}: {value} is not within {low} and {high}: the study has another range")
+        return float(value)
+
+    def suggest_int(self, name: str, low: int, high: int, *, step: int = 1, log: bool = False,
+                    when: Optional[Mapping[str, Any]] = None) -> int:
+        middle = round(math.sqrt(low * high)) if log and low > 0 else low + (high - low) // step // 2 * step
+        high = low + (high - low) // step * step
+        given: Dict[str, Any] = {"is": (low, high), "default": middle}
+        if log:
+            given["scale"] = "log"
+        elif step != 1:
+            given["step"] = step
+        value = self._suggested(name, given, when)
+        if not low <= value <= high:
+            raise ValueError(f"{name}: {value} is not within {low} and {high}: the study has another range")
+        return int(value)
+
+    def suggest_categorical(self, name: str, choices: Sequence[Param], *,
+                            when: Optional[Mapping[str, Any]] = None) -> Param:
+        value = self._suggested(name, {"is": list(choices), "default": choices[0]}, when)
+        if not any(value is one or value == one for one in choices):
+            raise ValueError(f"{name}: {value!r} is none of {choices!r}: the study has other choices")
+        return value
+
+    def _suggested(self, name: str, given: Dict[str, Any], when: Optional[Mapping[str, Any]]) -> Any:
+        if name in self.params:
+            return self.params[name]
+        study = self.study
+        if not study.grows:
+            raise KeyError(f"{name}: not in the space of this study, or not with the other values of this trial")
+        if when:
+            given = {**given, "when": when}
+        if not study.body:
+            study.begin(name, parameter(name, given))
+        if self._slot is None:
+            trial = study.ask(worker=self._worker)
+            self._take(trial.body, trial._slot or Slot())
+            HEART.release(trial)
+            if name in self.params:
+                return self.params[name]
+        study.grow(**{name: given})
+        self.params[name] = given["default"]
+        return given["default"]
+
+
+def asked(query: Mapping[str, Any]) -> str:
+    """?name=value&... ; None is left out, a list comes several times."""
+    given = {name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items() if value is not None}
+    return "?" + urllib.parse.urlencode(given, doseq=True) if given else ""

@@ -1,0 +1,193 @@
+"""One request and its repetitions.  A connection for each thread and process, kept alive; a POST carries a key made before its
+first try, so that a repetition changes nothing.  Knows nothing of studies."""
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import os
+import random
+import socket
+import ssl
+import threading
+import time
+import urllib.parse
+import uuid
+import weakref
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
+
+from .errors import RETRIED, Unavailable, refusal
+
+log = logging.getLogger("gnomon")
+SECONDS = 90.0  # the longest that one answer takes: a held-back suggest has 60 s, a computation 30
+
+
+class Line:
+    """A thread's connection, and the bell that ends its waiting."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.connection: Optional[http.client.HTTPConnection] = None
+        self.bell = threading.Event()
+
+    def drop(self) -> None:
+        """An answer that is not waited for any more must not be taken for another's."""
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+    def shut(self) -> None:
+        """Wakes the thread that reads from it."""
+        sock = getattr(self.connection, "sock", None)
+        if sock is not None:
+            try:
+                sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+class Transport:
+    """Sends requests to one address with one token."""
+
+    def __init__(self, url: str, token: str, patience: float = 60.0, ca: Optional[str] = None) -> None:
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"not an address of http or https: {url!r}")
+        self.url, self.token, self.patience, self.ca = url.rstrip("/"), token, patience, ca
+        self._address = parts
+        self._reset()
+
+    def _reset(self) -> None:
+        self._own = threading.local()
+        self._lines: "weakref.WeakValueDictionary[int, Line]" = weakref.WeakValueDictionary()
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {"url": self.url, "token": self.token, "patience": self.patience, "ca": self.ca}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        Transport.__init__(self, **state)
+
+    def _line(self) -> "Line":
+        """This thread's own; a process that was forked does not touch those of its parent."""
+        line: Optional[Line] = getattr(self._own, "line", None)
+        if line is None or line.process != os.getpid():
+            line = self._own.line = Line()
+            self._lines[threading.get_ident()] = line
+        return line
+
+    def _connection(self, line: "Line") -> http.client.HTTPConnection:
+        if line.connection is None:
+            host, port = self._address.hostname or "", self._address.port
+            if self._address.scheme == "https":
+                context = ssl.create_default_context(cafile=self.ca)
+                line.connection = http.client.HTTPSConnection(host, port, timeout=SECONDS, context=context)
+            else:
+                line.connection = http.client.HTTPConnection(host, port, timeout=SECONDS)
+        return line.connection
+
+    def interrupt(self, thread: int) -> None:
+        """Ends what that thread waits for: its call raises Unavailable with the code `interrupted`."""
+        line = self._lines.get(thread)
+        if line is not None:
+            line.bell.set()
+            line.shut()
+
+    def close(self) -> None:
+        """Closes the connections of all threads; the next call opens one."""
+        for line in list(self._lines.values()):
+            line.shut()
+        self._reset()
+
+    def _once(self, method: str, path: str, body: Optional[bytes], headers: Dict[str, str]) -> Tuple[int, Any, Any]:
+        """(status, headers, JSON); 599 without an answer."""
+        line = self._line()
+        try:
+            connection = self._connection(line)
+            connection.request(method, self._address.path.rstrip("/") + path, body, headers)
+            reply = connection.getresponse()
+            data = reply.read()
+            if reply.status != 204 and reply.getheader("Content-Length") is None and not reply.chunked:
+                raise http.client.IncompleteRead(data)  # broken off among its headers
+        except (OSError, http.client.HTTPException) as failure:
+            line.drop()
+            return 599, {}, {"code": "no_connection", "detail": f"{type(failure).__name__}: {failure}"}
+        except BaseException:  # Ctrl-C in the middle
+            line.drop()
+            raise
+        try:
+            return reply.status, reply.headers, json.loads(data) if data else None
+        except ValueError:
+            return (reply.status, reply.headers, {"code": "not_json", "detail": data[:200].decode("utf-8", "replace")})
+
+    def call(self, method: str, path: str, body: Any = None, headers: Optional[Mapping[str, str]] = None,
+             patience: Optional[float] = None) -> Any:
+        """The JSON of the answer.  What may pass is asked again: after Retry-After, else after 0.1 s, doubled up to 5 s
+        and shortened by chance, until the patience is over."""
+        send = {"Authorization": f"Bearer {self.token}", "Accept": "application/json", **(headers or {})}
+        data = None
+        if body is not None:
+            send["Content-Type"] = "application/json"
+            data = json.dumps(body, allow_nan=False).encode()
+        if method == "POST":
+            send.setdefault("Idempotency-Key", uuid.uuid4().hex)
+        end = time.monotonic() + (self.patience if patience is None else patience)
+        pause = 0.1
+        bell = self._line().bell
+        while True:
+            status, head, reply = self._once(method, path, data, send)
+            if status < 400:
+                return reply
+            problem = reply if isinstance(reply, dict) else {"detail": str(reply)}
+            failure = refusal(status, explained(problem, body))
+            wait = retry_after(head) or pause * random.uniform(0.5, 1)
+            if bell.is_set():
+                wait = 0.0
+            elif status not in RETRIED or time.monotonic() + wait >= end:
+                raise failure
+            if isinstance(failure, Unavailable):
+                log.info("%s %s: %s; again in %.1f s", method, path, failure, wait)
+            if bell.wait(wait):
+                bell.clear()
+                raise Unavailable(599, {"code": "interrupted", "detail": "interrupted"})
+            pause = min(2 * pause, 5.0)
+
+    def pages(self, path: str, member: str, limit: int = 1000) -> Iterator[Any]:
+        """The items of a list, page by page."""
+        mark = "&" if "?" in path else "?"
+        cursor: Optional[str] = None
+        while True:
+            more = "" if cursor is None else "&cursor=" + urllib.parse.quote(str(cursor))
+            page = self.call("GET", f"{path}{mark}limit={limit}{more}")
+            yield from page[member]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return
+
+
+def retry_after(headers: Mapping[str, str]) -> float:
+    """Seconds; 0 when the answer does not say."""
+    try:
+        return max(0.0, float(headers.get("Retry-After") or 0))
+    except ValueError:  # a proxy may give a date
+        return 1.0
+
+
+def explained(problem: Dict[str, Any], body: Any) -> Dict[str, Any]:
+    """The problem with its pointers in words: /space/parameters/0/max is space["lr"]["max"] of the request."""
+    for error in problem.get("errors", []):
+        place, words = body, ""
+        for step in (error.get("pointer") or "").split("/")[1:]:
+            step = step.replace("~1", "/").replace("~0", "~")
+            try:
+                place = place[int(step)] if isinstance(place, list) else place[step]
+            except (LookupError, TypeError, ValueError):
+                place = None
+            if isinstance(place, dict) and "name" in place and step.isdigit():
+                words += f"[{json.dumps(place['name'])}]"
+            elif step.isdigit():
+                words += f"[{step}]"
+            elif step != "parameters":
+                words += f"[{json.dumps(step)}]" if words else step
+        if words:
+            error["pointer"] = words
+    return problem

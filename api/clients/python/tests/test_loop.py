@@ -1,0 +1,246 @@
+"""optimize: threads and processes, failures, workers and services that are killed, Ctrl-C."""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+import unittest
+from unittest import mock
+
+import gnomon
+from gnomon import loop
+from tests.support import ROOT, Case, branin, service
+
+SPACE = {"x": (-5.0, 10.0), "y": (0.0, 15.0)}
+
+
+def value(trial):
+    time.sleep(0.01)
+    return branin(**trial)
+
+
+class Loops(Case):
+    def test_every_backend(self):
+        for backend, workers in (("threads", 1), ("threads", 4), ("processes", 3)):
+            study = service().study(f"{self.id()} {backend} {workers}", SPACE, trials=12, algorithm="random")
+            seen = []
+            study.optimize(value, workers=workers, backend=backend, callbacks=[lambda s, outcome: seen.append(outcome)])
+            self.assertEqual(self.states(study), ["completed"] * 12)
+            self.assertEqual(sorted(outcome.number for outcome in seen), list(range(1, 13)))
+            for outcome in seen:
+                self.assertEqual(outcome.value, branin(**outcome.params))
+            study.optimize(value, workers=workers, backend=backend)  # there is nothing left
+        with self.assertRaises(ValueError):
+            study.optimize(value, backend="clouds")
+        with self.assertRaises(ValueError):
+            study.optimize(value, workers=0)
+
+    def test_limits(self):
+        study = self.study()
+        study.optimize(value, trials=3).optimize(value, trials=4, workers=2).optimize(value, timeout=0)
+        study.optimize(value, trials=2, workers=2, backend="processes")
+        self.assertEqual(self.states(study), ["completed"] * 9)
+
+    def test_failures_are_reported_and_skipped(self):
+        study = self.study(trials=6)
+
+        def f(trial):
+            if trial.number % 2 == 0:
+                raise RuntimeError(f"bad {trial.number}")
+            if trial.number == 3:
+                raise gnomon.Pruned("enough")
+            return float("nan") if trial.number == 5 else 1.0
+
+        study.optimize(f, trials=6)
+        self.assertEqual([(t.state, t.reason) for t in study.trials()][:5], [
+            ("completed", None), ("failed", "RuntimeError: bad 2"), ("failed", "enough"), ("failed", "RuntimeError: bad 4"),
+            ("failed", "ValueError: not a finite number: nan")])
+
+    def test_fails_always(self):
+        def f(trial):
+            raise RuntimeError("no such file")
+
+        for workers, backend in ((1, "threads"), (3, "threads"), (2, "processes")):
+            study = service().study(f"{self.id()} {workers} {backend}", SPACE, algorithm="random")
+            with self.assertRaisesRegex(RuntimeError, "no such file"):
+                study.optimize(f, workers=workers, backend=backend)
+            self.assertIn(self.states(study).count("failed"), range(5, 9))
+        with self.assertRaises(NameError):
+            self.study().optimize(lambda trial: nothing)  # noqa: F821
+        self.assertEqual(self.states(self.study()), ["failed"])
+        with self.assertRaises(RuntimeError):
+            service().study(self.id() + " narrow", SPACE, algorithm="random").optimize(f, catch=(ValueError,))
+        study = service().study(self.id() + " own", SPACE, algorithm="random")
+        with self.assertRaises(RuntimeError):
+            study.optimize(f, catch=(ValueError,), workers=2)
+        with self.assertRaises(RuntimeError):
+            study.optimize(f, catch=(ValueError,), workers=2, backend="processes")
+
+    def test_tells_itself(self):
+        study = self.study()
+        study.optimize(lambda trial: trial.infeasible("always"), trials=2)
+        self.assertEqual(self.states(study), ["infeasible"] * 2)
+
+    def test_loses_a_lease(self):
+        study = self.study()
+
+        def f(trial):
+            if trial.number == 1:  # somebody else finishes it
+                trial.study._post("/observe", {"trial": 1, "value": 7.5})
+            return 1.0
+
+        outcomes = []
+        with self.assertLogs("gnomon", "WARNING"):
+            study.optimize(f, trials=2, callbacks=[lambda s, outcome: outcomes.append(outcome.number)])
+        self.assertEqual(([t.value for t in study.trials()], outcomes), ([7.5, 1.0], [1, 2]))
+
+    def test_pruned_by_the_study(self):
+        study = self.study(goal="maximize", trials=8, stopping={"rule": "median", "epochs": 9, "min_trials": 1})
+
+        def f(trial):
+            for step in (1, 2, 3):
+                trial.report(step, 9.0 - trial.number)
+            return 9.0 - trial.number
+
+        outcomes = []
+        study.optimize(f, callbacks=[lambda s, outcome: outcomes.append(outcome.state)])
+        self.assertEqual(outcomes, ["completed"] + ["stopped"] * 7)
+
+    def test_progress(self):
+        self.study(trials=2).optimize(value, progress=True)
+        with mock.patch.dict(sys.modules, {"tqdm.auto": None}):
+            self.assertIsInstance(loop.bar(True, 3), loop.NoBar)
+        self.assertIsInstance(loop.bar(None, 3), loop.NoBar)
+
+    def test_portable(self):
+        class Odd(Exception):
+            pass
+
+        self.assertIs(type(loop.portable(Odd("x"))), RuntimeError)
+        self.assertIsNone(loop.portable(None))
+
+
+class Killed(Case):
+    def test_worker_killed(self):
+        """kill -9 of a worker in its trial: it is tried again, and another worker takes the dead one's place."""
+        study = self.study(trials=12)
+        with tempfile.TemporaryDirectory() as folder:
+            def f(trial):
+                mark = os.path.join(folder, "died")
+                if trial.number == 5 and not os.path.exists(mark):
+                    open(mark, "w").close()
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return value(trial)
+
+            with self.assertLogs("gnomon", "WARNING") as logged:
+                study.optimize(f, workers=4, backend="processes")
+        self.assertEqual(self.states(study), ["completed"] * 12)
+        self.assertIn("ended with code -9", logged.output[0])
+
+    def test_trial_that_kills(self):
+        """One that kills every worker is tried twice; and if all do, the run ends."""
+        study = self.study(trials=6)
+
+        def f(trial):
+            if trial.number == 2:
+                os._exit(3)
+            return value(trial)
+
+        study.optimize(f, workers=2, backend="processes")
+        self.assertEqual([t.state for t in study.trials()][1], "failed")
+        self.assertEqual(self.states(study).count("completed"), 6)
+        with self.assertRaisesRegex(RuntimeError, "worker processes die"):
+            service().study(self.id() + " all", SPACE, algorithm="random").optimize(
+                lambda trial: os._exit(1), workers=2, backend="processes")
+
+    def test_service_killed(self):
+        """kill -9 of the service under four workers, twice: nothing lost, nothing twice."""
+        with tempfile.TemporaryDirectory() as folder:
+            server = gnomon.local(folder)
+            port = server.url.rsplit(":", 1)[1]
+            study = server.study("s", SPACE, trials=24, algorithm="random")
+            started, told = [], []
+
+            def restart():
+                for count in (6, 14):
+                    self.wait_for(lambda: len(told) >= count)
+                    server._process.kill()
+                    server._process.wait()
+                    server._process.stdout.close()
+                    server._process = subprocess.Popen(
+                        [os.environ["GNOMON"], "serve", "--listen", f"127.0.0.1:{port}", "--data", folder],
+                        stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL, start_new_session=True)
+                    started.append(server._process.stdout.readline())
+
+            thread = threading.Thread(target=restart)
+            thread.start()
+            study.optimize(value, workers=4, callbacks=[lambda s, outcome: told.append(outcome.number)])
+            thread.join()
+            self.assertEqual([line[:12] for line in started], ["listening on"] * 2)
+            self.assertEqual(sorted(told), list(range(1, 25)))
+            self.assertEqual([t.value for t in study.trials()], [branin(**t.params) for t in study.trials()])
+            server.close()
+
+    def interrupted(self, options, sends):
+        """A program in optimize, with trials running, gets these signals: its exit code, and the study."""
+        study = self.study(trials=50)
+        program = textwrap.dedent(f"""
+            import os, sys, time
+            sys.path.insert(0, {ROOT!r})
+            import gnomon
+            study = gnomon.connect({service().url!r}, {service().transport.token!r}).study({self.id()!r})
+            def f(trial):
+                os.write(1, b"runs\\n")
+                time.sleep(60 if trial.number > 2 else 0)
+                return 1.0
+            study.optimize(f, {options})
+            """)
+        run = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        workers = 3 if "workers" in options else 1
+        for _ in range(2 + workers):
+            self.assertEqual(run.stdout.readline(), "runs\n")
+        run.send_signal(sends)
+        _, said = run.communicate(timeout=60)
+        return run.returncode, said, self.states(study)
+
+    def test_interrupt(self):
+        for name in ("workers=1", "workers=3", "workers=3, backend='processes'"):
+            with self.subTest(options=name):
+                options = name.replace("workers=1", "")
+                code, said, states = self.interrupted(options, signal.SIGINT)
+                self.assertEqual((code, states[:2], set(states[2:])), (-2, ["completed"] * 2, {"queued"}), said)
+                self.study().delete()
+
+    def test_terminated(self):
+        for options in ("", "workers=3", "workers=3, backend='processes'"):
+            with self.subTest(options=options):
+                code, said, states = self.interrupted(options, signal.SIGTERM)
+                self.assertEqual((code, states[:2], set(states[2:])), (143, ["completed"] * 2, {"queued"}), said)
+                self.study().delete()
+
+    def test_interrupt_while_waiting_for_a_trial(self):
+        study = self.study(trials=1)
+        study.ask()  # the only one is out
+        raised = []
+
+        def stop():
+            self.wait_for(lambda: sum(t.name.endswith("(body)") for t in threading.enumerate()) == 2)
+            time.sleep(0.2)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=stop)
+        thread.start()
+        try:
+            study.optimize(value, workers=2)
+        except KeyboardInterrupt:
+            raised.append(1)
+        thread.join()
+        self.assertEqual(raised, [1])
+        self.wait_for(lambda: not any(t.name.endswith("(body)") for t in threading.enumerate()))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,151 @@
+"""One request: repetitions, keys, refusals; a service that goes away, a proxy that breaks connections."""
+import itertools
+import os
+import pickle
+import threading
+import unittest
+from unittest import mock
+
+import gnomon
+from gnomon.errors import refusal
+from gnomon.transport import Transport, explained, retry_after
+from tests.support import Case, Proxy, branin, scripted, service
+
+
+class Calls(unittest.TestCase):
+    def transport(self, *says, **more):
+        url, heard = scripted(*says)
+        return Transport(url, "gno_secret", **more), heard
+
+    def test_repeats_with_one_key(self):
+        busy = (503, {"Retry-After": 0.01}, {"code": "busy"})
+        transport, heard = self.transport((0, {}, {}), busy, (429, {}, {"code": "too_many_requests"}), (200, {}, {"ok": 1}))
+        self.assertEqual(transport.call("POST", "/v1/x", {"a": 1}), {"ok": 1})
+        self.assertEqual(len({head["Idempotency-Key"] for _, _, head, _ in heard}), 1)
+        self.assertEqual({body for *_, body in heard}, {b'{"a": 1}'})
+        self.assertEqual(len(heard), 4)
+        transport.call("POST", "/v1/x")
+        self.assertNotEqual(heard[4][2]["Idempotency-Key"], heard[0][2]["Idempotency-Key"])
+        transport.call("GET", "/v1/x")
+        self.assertNotIn("Idempotency-Key", heard[5][2])
+        self.assertEqual(heard[5][2]["Authorization"], "Bearer gno_secret")
+
+    def test_patience_ends(self):
+        transport, heard = self.transport(*[(503, {}, {"code": "busy"})] * 9, patience=0.2)
+        with self.assertRaises(gnomon.Unavailable) as caught:
+            transport.call("GET", "/v1/x")
+        self.assertEqual((caught.exception.status, caught.exception.code), (503, "busy"))
+        self.assertLess(len(heard), 9)
+        with self.assertRaisesRegex(gnomon.Unavailable, "no_connection"):
+            Transport("http://127.0.0.1:1", "t", patience=0).call("GET", "/")
+        with self.assertRaises(ConnectionError):
+            Transport("https://127.0.0.1:1", "t", patience=0).call("GET", "/")
+
+    def test_what_stays_refused_is_not_repeated(self):
+        for status, kind in ((400, gnomon.Refused), (401, gnomon.Denied), (403, PermissionError), (404, LookupError),
+                             (409, gnomon.Conflict), (412, gnomon.Conflict), (422, ValueError), (428, gnomon.Refused),
+                             (500, gnomon.Unavailable)):
+            transport, heard = self.transport((status, {}, {"code": "c", "detail": "d", "request_id": "r"}))
+            with self.assertRaises(kind) as caught:
+                transport.call("GET", "/v1/x")
+            self.assertEqual((len(heard), str(caught.exception), caught.exception.request_id), (1, "c: d", "r"))
+            again = pickle.loads(pickle.dumps(caught.exception))
+            self.assertEqual((type(again), str(again), again.status), (type(caught.exception), "c: d", status))
+        for problem, kind in (({"code": "lease_lost"}, gnomon.LeaseLost), ({"code": "study_differs"}, gnomon.SpaceDiffers),
+                              ({"code": "study_completed", "next": "stop"}, gnomon.Finished),
+                              ({"code": "study_paused", "next": "wait"}, gnomon.Paused)):
+            self.assertIs(type(refusal(409, problem)), kind)
+
+    def test_answers_of_others(self):
+        transport, _ = self.transport((502, {"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}, b"<html>"), patience=0)
+        with self.assertRaisesRegex(gnomon.Unavailable, "not_json: <html>"):
+            transport.call("GET", "/")
+        transport, _ = self.transport((404, {}, ["x"]), (200, {}, b""))
+        with self.assertRaises(gnomon.NotFound):
+            transport.call("GET", "/")
+        self.assertIsNone(transport.call("GET", "/"))
+        self.assertEqual(retry_after({"Retry-After": "soon"}), 1.0)
+
+    def test_pointers_in_words(self):
+        body = {"space": {"parameters": [{"name": "lr", "max": 1}]}, "a/b": [4], "n": None}
+        for pointer, words in (("/space/parameters/0/max", 'space["lr"]["max"]'), ("/a~1b/0", "a/b[0]"), ("", ""),
+                               ("/n/x", 'n["x"]'), ("/observations/3/value", 'observations[3]["value"]')):
+            self.assertEqual(explained({"errors": [{"pointer": pointer}]}, body)["errors"][0]["pointer"], words)
+        self.assertIn("label: bad", str(refusal(400, {"errors": [{"parameter": "label", "detail": "bad"}]})))
+
+    def test_address_and_numbers(self):
+        for url in ("127.0.0.1:8080", "ftp://x", "http://"):
+            with self.assertRaises(ValueError):
+                Transport(url, "t")
+        transport, heard = self.transport()
+        with self.assertRaises(ValueError):
+            transport.call("POST", "/", {"x": float("nan")})
+        self.assertEqual(heard, [])
+        prefixed = Transport(transport.url + "/gnomon/", "t")
+        prefixed.call("GET", "/v1/meta")
+        self.assertEqual(heard[0][1], "/gnomon/v1/meta")
+        copy = pickle.loads(pickle.dumps(prefixed))
+        copy.call("GET", "/v1/meta")
+        self.assertEqual(len(heard), 2)
+
+    def test_interrupt(self):
+        """A thread that waits for an answer, or for its next try, is woken."""
+        url, heard = scripted((503, {"Retry-After": 30}, {"code": "busy"}))
+        transport, codes = Transport(url, "t", patience=300), []
+
+        def ask():
+            try:
+                transport.call("GET", "/")
+            except gnomon.Unavailable as failure:
+                codes.append(failure.code)
+            codes.append(transport.call("GET", "/after"))
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        while not heard:
+            thread.join(0.01)
+        transport.interrupt(thread.ident)
+        thread.join(60)
+        self.assertEqual(codes, ["interrupted", {}])
+        transport.interrupt(12345)
+        transport.close()
+
+
+class Broken(Case):
+    def test_connections_break_at_any_place(self):
+        """Every third exchange breaks before, within or after the answer; each trial is told once, none is lost."""
+        plan = itertools.cycle([None, "before", None, None, "after", None, None, "within"])
+        proxy = Proxy(int(service().url.rsplit(":", 1)[1]), plan)
+        client = gnomon.connect(proxy.url, service().transport.token)
+        with mock.patch("gnomon.transport.random.uniform", lambda low, high: 0.01):
+            study = client.study(self.id(), {"x": (-5.0, 10.0), "y": (0.0, 15.0)}, trials=25, algorithm="random", seed=1)
+            study.optimize(lambda t: branin(**t), workers=3)
+            trials = list(study.trials())
+        self.assertGreater(proxy.broken, 10)
+        self.assertEqual([trial.number for trial in trials], list(range(1, 26)))
+        self.assertEqual({trial.state for trial in trials}, {"completed"})
+        for trial in trials:
+            self.assertEqual(trial.value, branin(**trial.params))
+
+
+class Connect(unittest.TestCase):
+    def test_where_it_is(self):
+        import json
+        import tempfile
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, {"XDG_CONFIG_HOME": folder}):
+            for name in ("GNOMON_URL", "GNOMON_TOKEN"):
+                os.environ.pop(name, None)
+            with self.assertRaisesRegex(ValueError, "GNOMON_URL"):
+                gnomon.connect()
+            with open(os.path.join(folder, "gnomon.json"), "w") as file:
+                json.dump({"url": "http://a", "token": "b"}, file)
+            self.assertEqual(gnomon.connect().url, "http://a")
+            os.environ["GNOMON_URL"] = "http://c"
+            self.assertEqual((gnomon.connect().url, gnomon.connect().transport.token), ("http://c", "b"))
+            self.assertEqual(gnomon.connect("http://d", "e").url, "http://d")
+        with self.assertRaises(AttributeError):
+            gnomon.nothing
+
+
+if __name__ == "__main__":
+    unittest.main()
