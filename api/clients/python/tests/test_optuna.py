@@ -1,0 +1,160 @@
+"""Optuna's studies come in value by value."""
+import contextlib
+import io
+import math
+import os
+import tempfile
+import time
+import unittest
+import warnings
+
+import optuna
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import TrialState, create_trial
+
+import gnomon
+from gnomon import migrate
+from gnomon.__main__ import main
+from tests.support import Case, service
+
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+
+
+def every_kind(t):
+    """All distributions, conditions, curves, attributes; some trials fail, some are pruned."""
+    value = t.suggest_float("a", -1.5, 2.5) + t.suggest_float("b", 1e-5, 1, log=True) + t.suggest_float("c", 0, 1, step=0.1)
+    value += t.suggest_int("d", 1, 9) + t.suggest_int("e", 2, 20, step=3) + t.suggest_int("f", 1, 1000, log=True) / 1000
+    kind = t.suggest_categorical("kind", ["x", None, True, 1.5, 7])
+    if kind in ("x", None):
+        value += t.suggest_float("only", 0, 1 + (t.number > 4))
+    t.set_user_attr("host", {"name": "a", "cores": [1, 2]})
+    for step in range(3):
+        t.report(value / (step + 1), step)
+        if t.number % 7 == 6 and step == 1:
+            raise optuna.TrialPruned()
+    if t.number % 11 == 10:
+        raise RuntimeError("no memory")
+    return value
+
+
+class Imported(Case):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.file = os.path.join(folder.name, "optuna.db")
+        self.storage = f"sqlite:///{self.file}"
+
+    def command(self, *arguments):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main(["import-optuna", *arguments, "--url", service().url, "--token", service().transport.token])
+        return code, out.getvalue(), err.getvalue()
+
+    def compare(self, study, source):
+        """Every trial, by its number there; the values to the last bit."""
+        ours = {trial.external_id: trial for trial in study.trials()}
+        states = {TrialState.COMPLETE: "completed", TrialState.FAIL: "failed", TrialState.PRUNED: "stopped",
+                  TrialState.WAITING: "queued", TrialState.RUNNING: "queued"}
+        curves = {c["trial"]: c for c in service().transport.pages(study.path + "/curves", "curves")}
+        for theirs in source.trials:
+            trial = ours.pop(migrate.identity(source.study_name, theirs.number))
+            self.assertEqual(trial.state, states[theirs.state])
+            for name, value in theirs.params.items():
+                self.assertEqual((type(trial.params[name]) is bool, trial.params[name]), (type(value) is bool, value), name)
+            if theirs.state == TrialState.COMPLETE and len(source.directions) == 1:
+                self.assertEqual(trial.value, theirs.value)
+            if theirs.intermediate_values and theirs.state == TrialState.COMPLETE:
+                self.assertEqual(curves[trial.number]["values"], list(theirs.intermediate_values.values()))
+            self.assertEqual(trial.metadata, theirs.user_attrs)
+        self.assertEqual(ours, {})
+
+    def test_every_kind(self):
+        memory = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=3))
+        memory.optimize(every_kind, n_trials=30, catch=(RuntimeError,))
+        source = optuna.create_study(study_name=self.id(), storage=self.storage)
+        source.add_trials(memory.trials)
+        code, out, err = self.command(self.file, "--dry-run")
+        self.assertEqual((code, out), (0, f"{self.id()}: 30 imported, 0 queued, 0 duplicates, 0 skipped (dry run)\n"), err)
+        self.assertEqual(list(service().studies(name=self.id())), [])
+        code, out, err = self.command(self.storage, "--study", self.id())
+        study = service().study(self.id())
+        self.assertEqual((code, out), (0, f"{self.id()}: 30 imported, 0 queued, 0 duplicates, 0 skipped into {study.id}\n"), err)
+        self.compare(study, source)
+        only = study["space"]["parameters"][-1]
+        self.assertEqual((only["name"], only["max"], only["when"]), ("only", 2.0, {"kind": [None, "x"]}) if
+                         only["when"]["kind"][0] is None else ("only", 2.0, {"kind": ["x", None]}))
+        self.assertEqual(study.best.value, source.best_value)
+        study.ask().tell(1.0)  # it goes on
+        self.assertIn("30 duplicates", self.command(self.file)[1])
+        source.add_trials(memory.trials[:5])
+        self.assertIn("5 imported, 0 queued, 30 duplicates", self.command(self.file)[1])
+
+    def test_several_objectives_and_constraints(self):
+        source = optuna.create_study(study_name=self.id(), storage=self.storage, directions=["minimize", "maximize"])
+        for k in range(6):
+            source.add_trial(create_trial(values=[k, -k], params={"x": k / 8}, distributions={"x": FloatDistribution(0, 1)},
+                                          system_attrs={"constraints": [k - 3.5, -1.0]}))
+        source.add_trial(create_trial(values=[1, 1], params={"x": 0.5}, distributions={"x": FloatDistribution(0, 1)}))
+        source.add_trial(create_trial(values=[math.inf, 1], params={"x": 0.5}, distributions={"x": FloatDistribution(0, 1)},
+                                      system_attrs={"constraints": [0.0, 0.0]}))
+        code, out, err = self.command(self.file, "--name", self.id() + " here")
+        study = service().study(self.id() + " here")
+        self.assertEqual((code, "7 imported" in out), (0, True), err)
+        self.assertIn("trial 6 (complete) is left out: it lacks its constraints", err)
+        self.assertEqual([(t.state, t["values"]) for t in study.trials()][:6],
+                         [("completed", {"value_0": k, "value_1": -k, "constraint_0": k - 3.5, "constraint_1": -1}) for k in range(6)])
+        self.assertEqual(self.states(study)[6], "infeasible")
+        self.assertEqual(len(study.front), 1)
+
+    def test_states_and_odd_spaces(self):
+        source = optuna.create_study(study_name="n" * 100, storage=self.storage)
+        x, n = FloatDistribution(0, 1), IntDistribution(1, 3)
+        add = lambda **more: source.add_trial(create_trial(**more))
+        add(value=1.0, params={"x": 0.5, "n": 2}, distributions={"x": x, "n": n})
+        add(value=2.0, params={"x": 0.5}, distributions={"x": x})  # nothing says when n is there
+        add(state=TrialState.FAIL, system_attrs={"fail_reason": "killed"}, params={"x": 0.25, "n": 1}, distributions={"x": x, "n": n})
+        add(state=TrialState.FAIL)
+        add(state=TrialState.PRUNED, params={"x": 0.25, "n": 3}, distributions={"x": x, "n": n})
+        running = source.ask({"x": x, "n": n})
+        code, out, err = self.command(self.file)
+        self.assertEqual((code, "5 imported, 1 queued" in out), (0, True), (out, err))
+        self.assertIn("n: some trials lack it", err)
+        self.assertIn("trial 3 (fail) is left out: it lacks a parameter", err)
+        study = service().study("n" * 100)
+        self.assertEqual([(t.state, t.reason, t.params) for t in study.trials()], [
+            ("completed", None, {"x": 0.5, "n": 2}), ("completed", None, {"x": 0.5, "n": 2}),
+            ("failed", "killed", {"x": 0.25, "n": 1}), ("failed", "pruned", {"x": 0.25, "n": 3}), ("queued", None, running.params)])
+        optuna.create_study(study_name="empty", storage=self.storage)
+        self.assertEqual(self.command(self.file, "--study", "empty")[0], 1)
+        self.assertEqual(self.command(self.file, "--name", "x")[0], 64)
+        other = optuna.create_study(study_name="other metrics", storage=self.storage, direction="maximize")
+        other.add_trial(create_trial(value=1.0, params={"x": 0.5}, distributions={"x": x}))
+        self.assertIn("other metrics", self.command(self.file, "--study", "other metrics", "--name", "n" * 100)[2])
+
+    def test_distributions(self):
+        for seen, values, wanted in (
+                ([IntDistribution(1, 9, step=4), IntDistribution(3, 9, step=2)], [], {"type": "int", "min": 1, "max": 9, "step": 2}),
+                ([FloatDistribution(0, 1, step=0.25), FloatDistribution(0, 2)], [], {"type": "double", "min": 0, "max": 2}),
+                ([FloatDistribution(0, 0.3, step=0.1)], [0.1 + 0.2], {"type": "discrete", "values": [0.0, 0.1, 0.2, 0.1 + 0.2]}),
+                ([FloatDistribution(0, 1, step=1e-5)], [], {"type": "double", "min": 0, "max": 1}),
+                ([FloatDistribution(1, 2, log=True)] * 2, [], {"type": "double", "min": 1, "max": 2, "scale": "log"}),
+                ([CategoricalDistribution((1, True, "1"))] * 2, [], {"type": "categorical", "values": [1, True, "1"]})):
+            self.assertEqual(migrate.union("p", seen, values), {"name": "p", **wanted})
+
+    def test_many(self):
+        """5,000 trials, whole, as they were."""
+        source = optuna.create_study(study_name=self.id())
+        d = {"x": FloatDistribution(-5, 10), "n": IntDistribution(1, 64), "k": CategoricalDistribution(("a", "b", "c"))}
+        source.add_trials([create_trial(value=k * 0.37, params={"x": k / 500 - 5, "n": 1 + k % 64, "k": "abc"[k % 3]},
+                                        distributions=d) for k in range(5000)])
+        began, cpu = time.monotonic(), time.process_time()
+        said = migrate.apply(service(), migrate.plan(source))
+        print(f"# 5,000 trials in {time.monotonic() - began:.2f} s, {time.process_time() - cpu:.2f} s of them this process's CPU")
+        self.assertEqual(said["imported"], 5000)
+        self.compare(service().study(self.id()), source)
+        self.assertEqual(migrate.apply(service(), migrate.plan(source))["duplicates"], 5000)
+
+
+if __name__ == "__main__":
+    unittest.main()
