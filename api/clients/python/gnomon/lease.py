@@ -6,6 +6,10 @@ import threading
 import time
 from typing import Dict, Optional, Protocol
 
+from .transport import log
+
+AGAIN = 5.0  # seconds after a heartbeat that went wrong
+
 
 class Held(Protocol):
     """What has a lease."""
@@ -52,7 +56,11 @@ class Heart:
                 if wait > 0:
                     self._wake.wait(wait)
                     continue
-            seconds = held.beat()
+            try:
+                seconds = held.beat()
+            except Exception:  # whatever it is, the others' leases go on
+                log.exception("a heartbeat")
+                seconds = AGAIN
             with self._wake:
                 if held in self._due:
                     if seconds is None:

@@ -3,6 +3,7 @@ or processes whose parent hands out the turns and sees to what a dead one held."
 from __future__ import annotations
 
 import contextlib
+import math
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -17,7 +18,7 @@ from types import FrameType
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Protocol, Sequence, Tuple,
                     Type)
 
-from .errors import Finished, GnomonError, LeaseLost
+from .errors import Finished, GnomonError, LeaseLost, Paused
 from .study import Slot
 from .transport import log
 
@@ -48,8 +49,8 @@ class Terminated(SystemExit):
 class Crew(Protocol):
     """What a worker needs of the run that it is a part of."""
 
-    def ticket(self) -> bool:
-        """Whether there is another turn."""
+    def ticket(self) -> Optional[float]:
+        """The seconds there are to get a trial in; None when there is no other turn."""
 
     def done(self, outcome: Optional[Outcome], failure: Optional[BaseException]) -> None:
         """The turn's end; without an outcome it was none."""
@@ -76,13 +77,16 @@ def evaluate(trial: "Trial", f: Callable[["Trial"], "Value"], catch: Catch) -> T
 
 
 def work(crew: Crew, study: "Study", f: Callable[["Trial"], "Value"], catch: Catch) -> None:
-    while crew.ticket():
+    while True:
+        seconds = crew.ticket()
+        if seconds is None:
+            return
         crew.at(None)
         try:
-            trial = study.ask()
+            trial = study.ask(wait=True if seconds == math.inf else seconds)
             crew.at(trial)
             outcome, failure = evaluate(trial, f, catch)
-        except Finished:
+        except (Finished, Paused):
             crew.done(None, None)
             return
         crew.done(outcome, failure)
@@ -121,13 +125,14 @@ class Run:
 
     # As a crew
 
-    def ticket(self) -> bool:
+    def ticket(self) -> Optional[float]:
         with self.lock:
-            if self.stopped or self.over or self.left == 0 or (self.end is not None and time.monotonic() >= self.end):
-                return False
+            seconds = math.inf if self.end is None else self.end - time.monotonic()
+            if self.stopped or self.over or self.left == 0 or seconds <= 0:
+                return None
             if self.left is not None:
                 self.left -= 1
-            return True
+            return seconds
 
     def done(self, outcome: Optional[Outcome], failure: Optional[BaseException]) -> None:
         with self.lock:
@@ -198,9 +203,10 @@ class Remote:
     def __init__(self, pipe: "multiprocessing.connection.Connection") -> None:
         self.pipe = pipe
 
-    def ticket(self) -> bool:
+    def ticket(self) -> Optional[float]:
         self.pipe.send(("ticket", None, None))
-        return bool(self.pipe.recv())
+        seconds: Optional[float] = self.pipe.recv()
+        return seconds
 
     def done(self, outcome: Optional[Outcome], failure: Optional[BaseException]) -> None:
         self.pipe.send(("done", outcome, portable(failure)))

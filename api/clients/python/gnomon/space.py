@@ -107,7 +107,9 @@ class Space:
     """The parameters of a study by name, and how their values look in Python."""
 
     def __init__(self, given: Optional[Mapping[str, Any]] = None) -> None:
-        self.kinds: Dict[str, Kind] = {name: parameter(name, what) for name, what in (given or {}).items()}
+        self.kinds: Dict[str, Kind] = {}
+        self._objects: Dict[str, Dict[Any, Any]] = {}
+        self.add({name: parameter(name, what) for name, what in (given or {}).items()})
         for kind in self.kinds.values():
             when = kind.declared.get("when", {})
             for other, values in when.items():
@@ -117,9 +119,13 @@ class Space:
     def declared(self) -> List[Dict[str, Any]]:
         return [kind.declared for kind in self.kinds.values()]
 
+    def add(self, kinds: Mapping[str, Kind]) -> None:
+        self.kinds = {**self.kinds, **kinds}
+        self._objects.update({name: kind.objects for name, kind in kinds.items()})
+
     def learn(self, parameters: Sequence[Dict[str, Any]]) -> None:
         """What the service has; objects that were given here stay known."""
-        self.kinds = {p["name"]: Kind(p, self.kinds[p["name"]].objects if p["name"] in self.kinds else None) for p in parameters}
+        self.kinds = {p["name"]: Kind(p, self._objects.get(p["name"])) for p in parameters}
 
     def decode(self, point: Mapping[str, Any]) -> Dict[str, Param]:
         return {name: self.kinds[name].decode(value) if name in self.kinds else value for name, value in point.items()}

@@ -8,6 +8,7 @@ import os
 import secrets
 import socket
 import threading
+import time
 import urllib.parse
 import warnings
 from types import TracebackType
@@ -191,14 +192,14 @@ class Study:
 
     # Trials
 
-    def ask(self, *, worker: Optional[str] = None, fixed: Optional[Mapping[str, Any]] = None, wait: bool = True,
-            **said: Any) -> "Trial":
-        """The next trial.  Waits while the study is paused or others have the last trials (wait=False: Paused);
-        Finished at its end.  `said` goes with the trial: labels, metadata, notes."""
+    def ask(self, *, worker: Optional[str] = None, fixed: Optional[Mapping[str, Any]] = None,
+            wait: Union[bool, float] = True, **said: Any) -> "Trial":
+        """The next trial.  Waits while the study is paused or others have the last trials (wait=False: not at all,
+        wait=60: for so many seconds; then Paused); Finished at its end.  `said` goes with the trial: labels, metadata, notes."""
         return self.ask_many(1, worker=worker, fixed=fixed, wait=wait, **said)[0]
 
     def ask_many(self, n: int, *, worker: Optional[str] = None, fixed: Optional[Mapping[str, Any]] = None,
-                 wait: bool = True, **said: Any) -> List["Trial"]:
+                 wait: Union[bool, float] = True, **said: Any) -> List["Trial"]:
         """Up to n trials at once."""
         if not self.body and not self._find():
             return [Trial(self, None, worker)]
@@ -214,21 +215,23 @@ class Study:
         slot.trials = len(trials)
         return [Trial(self, trial, worker, slot) for trial in trials]
 
-    def _suggest(self, body: Dict[str, Any], wait: bool) -> List[Dict[str, Any]]:
+    def _suggest(self, body: Dict[str, Any], wait: Union[bool, float]) -> List[Dict[str, Any]]:
+        end = math.inf if wait is True else time.monotonic() + wait
         told = ""
         while True:
+            seconds = min(WAIT_SECONDS, int(end - time.monotonic())) if end < math.inf else WAIT_SECONDS
+            prefer = {"Prefer": f"wait={seconds}"} if seconds > 0 else {}
             try:
-                prefer = {"Prefer": f"wait={WAIT_SECONDS}"} if wait else {}
                 trials: List[Dict[str, Any]] = self.client.call("POST", self.path + "/suggest", body, **prefer)["trials"]
                 return trials
             except Paused as refused:
-                if not wait:
+                if time.monotonic() >= end:
                     raise
                 if refused.code != told:
                     log.info("%s: %s; waiting", self.name, refused.detail)
                 told = refused.code
-                # The service held the request back already; it says at once only that too many wait.
-                threading.Event().wait(min(1.0, float(refused.problem.get("next_seconds") or 1)))
+            # The service held the request back already; it says at once only that too many wait.
+            self.client.transport.sleep(min(1.0, max(0.0, end - time.monotonic())))
 
     def reclaim(self, worker: str, spare: Sequence[int] = ()) -> List[int]:
         """Gives back what this worker, who is no more, has, but fails those in `spare`; the numbers of these trials."""
@@ -340,12 +343,12 @@ class Study:
     def grow(self, **space: Any) -> None:
         """New parameters (with a default), wider ranges, more choices; nothing is taken away."""
         added = {name: parameter(name, what) for name, what in space.items()}
-        self.space.kinds = {**self.space.kinds, **added}
+        self.space.add(added)
         self._take(self._post("/space/grow", {"parameters": [kind.declared for kind in added.values()]}))
 
     def begin(self, name: str, kind: Any) -> None:
         """The first parameter of a study without a space makes it."""
-        self.space.kinds[name] = kind
+        self.space.add({name: kind})
         try:
             self._take(self._ensure())
         except SpaceDiffers:  # another worker did, and is further on
@@ -586,7 +589,10 @@ class Trial(Mapping[str, Param]):
             elif issubclass(kind, Exception) and not issubclass(kind, GnomonError):
                 self.fail(f"{kind.__name__}: {failure}")
             else:
-                self.give_back("interrupted" if kind is KeyboardInterrupt else kind.__name__)
+                try:
+                    self.give_back("interrupted" if kind is KeyboardInterrupt else kind.__name__)
+                except GnomonError as refused:  # what ends the block is what counts
+                    log.warning("trial %d of %s was not given back: %s", self.number, self.study.name, refused)
         return kind is not None and issubclass(kind, Pruned)
 
     # Define by run

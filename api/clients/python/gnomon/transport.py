@@ -146,10 +146,15 @@ class Transport:
                 raise failure
             if isinstance(failure, Unavailable):
                 log.info("%s %s: %s; again in %.1f s", method, path, failure, wait)
-            if bell.wait(wait):
-                bell.clear()
-                raise Unavailable(599, {"code": "interrupted", "detail": "interrupted"})
+            self.sleep(wait)
             pause = min(2 * pause, 5.0)
+
+    def sleep(self, seconds: float) -> None:
+        """Until then, or until `interrupt`."""
+        bell = self._line().bell
+        if bell.wait(seconds):
+            bell.clear()
+            raise Unavailable(599, {"code": "interrupted", "detail": "interrupted"})
 
     def pages(self, path: str, member: str, limit: int = 1000) -> Iterator[Any]:
         """The items of a list, page by page."""

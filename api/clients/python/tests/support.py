@@ -128,3 +128,8 @@ def message(connection):
 def branin(x, y):
     import math
     return (y - 5.1 / (4 * math.pi**2) * x * x + 5 / math.pi * x - 6)**2 + 10 * (1 - 1 / (8 * math.pi)) * math.cos(x) + 10
+
+
+def picklable(trial):
+    """A function that a process which was not forked can have."""
+    return branin(trial["x"], trial["y"])

@@ -1,4 +1,5 @@
 """optimize: threads and processes, failures, workers and services that are killed, Ctrl-C."""
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -12,8 +13,9 @@ from unittest import mock
 
 import gnomon
 from gnomon import loop
-from tests.support import ROOT, Case, branin, service
+from tests.support import ROOT, Case, branin, picklable, service
 
+SPAWN = multiprocessing.get_context("spawn")
 SPACE = {"x": (-5.0, 10.0), "y": (0.0, 15.0)}
 
 
@@ -37,6 +39,22 @@ class Loops(Case):
             study.optimize(value, backend="clouds")
         with self.assertRaises(ValueError):
             study.optimize(value, workers=0)
+
+    def test_processes_that_are_not_forked(self):
+        study = self.study(trials=6)
+        with mock.patch.object(multiprocessing, "get_context", lambda: SPAWN):
+            study.optimize(picklable, workers=2, backend="processes")
+        self.assertEqual(self.states(study), ["completed"] * 6)
+
+    def test_time_ends_while_waiting(self):
+        study = self.study()
+        study.pause()
+        for backend in ("threads", "processes"):
+            study.optimize(value, timeout=0.3, workers=2, backend=backend)
+        with self.assertRaises(gnomon.Paused):
+            study.ask(wait=0.1)
+        with self.assertRaises(gnomon.Paused):
+            study.ask(wait=1.5)
 
     def test_limits(self):
         study = self.study()

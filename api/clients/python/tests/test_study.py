@@ -5,6 +5,7 @@ import unittest
 from unittest import mock
 
 import gnomon
+from gnomon import lease
 from gnomon import study as module
 from tests.support import Case, branin, service
 
@@ -180,6 +181,26 @@ class Trials(Case):
                 trial.tell(1.0)
         self.assertEqual(trial.state, "running")
         trial.tell(1.0)
+
+    def test_interrupted_without_service(self):
+        """Ctrl-C stays Ctrl-C; and a heartbeat that fails in any way is not the last one."""
+        trial = self.study().ask()
+        with mock.patch.object(trial.study.client.transport, "call", side_effect=gnomon.Unavailable(599, {})), \
+                self.assertLogs("gnomon", "WARNING"), self.assertRaises(KeyboardInterrupt), trial:
+            raise KeyboardInterrupt
+        beats = []
+
+        def beat():
+            beats.append(1)
+            if len(beats) == 1:
+                raise OSError
+            return None
+
+        trial.beat = beat
+        with self.assertLogs("gnomon", "ERROR"), mock.patch.object(lease, "AGAIN", 0.01):
+            lease.HEART.hold(trial, 0.0)
+            self.wait_for(lambda: len(beats) == 2)
+        trial.give_back()
 
     def test_study_ends_meanwhile(self):
         study = self.study(stopping={"rule": "none", "epochs": 9})
