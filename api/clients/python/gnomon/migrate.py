@@ -164,7 +164,7 @@ def plan(source: Any, name: Optional[str] = None) -> Plan:
                          **result_of(trial, names, limits, shift)})
         except ValueError as reason:
             notes.append(f"trial {trial.number} ({trial.state.name.lower()}) is left out: {reason}")
-    return Plan(name or source.study_name, spec, rows, notes)
+    return Plan(name or source.study_name.replace("/", "-"), spec, rows, notes)
 
 
 def identity(study: str, number: int) -> str:

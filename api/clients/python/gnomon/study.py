@@ -86,6 +86,8 @@ class Client:
         """The study of this name, made if there is none; `more` is what else the contract takes.  SpaceDiffers when it
         is there with another space, metrics or algorithm.  Without a space: the one there is, or one that its
         trials say as they run (`suggest_float` ...)."""
+        if "/" in name or name in ("", ".", ".."):
+            raise ValueError(f"a study's name stands in its address: no slash, and more than dots: {name!r}")
         chosen: Dict[str, Any] = dict(algorithm or {}) if not isinstance(algorithm, str) else {"name": algorithm}
         if learn_from:
             chosen = {"name": "rgpe", "earlier_studies": [one if isinstance(one, str) else one.id for one in learn_from],
@@ -430,7 +432,7 @@ class Slot:
 def give_back(study: Study, number: int, lease: int, reason: str) -> None:
     """Abandons a trial and queues it again, unless it has been measured in part or the study is over."""
     transport, path = study.client.transport, f"{study.path}/trials/{number}"
-    transport.call("POST", path + "/abandon", {"lease": lease, "reason": reason[:1000]}, patience=5.0)
+    transport.call("POST", path + "/abandon", {"lease": lease, "reason": words(reason)}, patience=5.0)
     try:
         transport.call("POST", path + "/retry", patience=5.0)
     except Conflict:
@@ -534,13 +536,13 @@ class Trial(Mapping[str, Param]):
         self.value = body.get("value", body.get("values"))
         self._tell("completed", {**body, **said})
 
-    def fail(self, reason: str, **said: Any) -> None:
+    def fail(self, reason: str, **more: Any) -> None:
         """The run came to no result; costs nothing of the budget."""
-        self._tell("failed", {"state": "failed", "reason": reason[:1000], **said}, reason)
+        self._tell("failed", {"state": "failed", "reason": words(reason), **more}, reason)
 
-    def infeasible(self, reason: str = "", **said: Any) -> None:
+    def infeasible(self, reason: str = "", **more: Any) -> None:
         """There is no result here; the model learns that."""
-        self._tell("infeasible", {"state": "infeasible", **({"reason": reason[:1000]} if reason else {}), **said}, reason)
+        self._tell("infeasible", {"state": "infeasible", **({"reason": words(reason)} if reason else {}), **more}, reason)
 
     def give_back(self, reason: str = "given back") -> None:
         """Another worker shall have it."""
@@ -645,6 +647,11 @@ class Trial(Mapping[str, Param]):
         study.grow(**{name: given})
         self.params[name] = given["default"]
         return given["default"]
+
+
+def words(reason: str) -> str:
+    """As the service takes it: texts of exceptions may have what no text has."""
+    return reason[:1000].replace("\0", " ").encode("utf-8", "replace").decode()
 
 
 def asked(query: Mapping[str, Any]) -> str:

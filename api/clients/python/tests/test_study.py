@@ -24,6 +24,11 @@ class Studies(Case):
         self.assertIn(first.id, repr(first))
         self.assertEqual(copy.deepcopy(service()), service())
 
+    def test_name_in_an_address(self):
+        for name in ("a/b", "..", ""):
+            with self.assertRaisesRegex(ValueError, "name"):
+                service().study(name, {"x": (0.0, 1.0)})
+
     def test_several_of_one_name(self):
         study = self.study()
         service().call("POST", f"/v1/studies/{study.id}/clone", {"name": self.id()})
@@ -107,6 +112,8 @@ class Trials(Case):
             trial.tell(1.5)
         with self.assertRaises(ZeroDivisionError), study.ask():
             1 / 0
+        with self.assertRaises(OSError), study.ask() as odd:
+            raise OSError("\udc80\0" + "é" * 2000)  # as os.fsdecode makes of a file's name
         with self.assertWarnsRegex(UserWarning, "without a result"), study.ask():
             pass
         with self.assertRaises(KeyboardInterrupt), study.ask():
@@ -116,7 +123,8 @@ class Trials(Case):
         with self.assertRaises(SystemExit), study.ask():
             raise SystemExit
         got = [(trial.state, trial.reason) for trial in study.trials()]
-        self.assertEqual(got, [("completed", None), ("failed", "ZeroDivisionError: division by zero"), ("failed", "no value"),
+        self.assertEqual(got, [("completed", None), ("failed", "ZeroDivisionError: division by zero"),
+                               ("failed", ("OSError: ? " + "é" * 2000)[:1000]), ("failed", "no value"),
                                ("failed", "enough"), ("queued", None)])
         self.assertEqual(repr(trial)[:15], "<gnomon trial 1")
         self.assertTrue(trial == trial and trial != study.ask() and len({trial}) == 1)
