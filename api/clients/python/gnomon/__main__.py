@@ -2,28 +2,33 @@
 from __future__ import annotations
 
 import argparse
+import sqlite3
 import sys
-from typing import List, Optional
+from typing import Iterable, List, Optional, Sequence
 
-from . import GnomonError, connect
+from . import GnomonError, connect, migrate
+
+
+def histories(storage: str, names: Sequence[str]) -> Iterable[migrate.History]:
+    file = storage[len("sqlite:///"):] if storage.startswith("sqlite:///") else storage
+    if "://" not in file:
+        return migrate.from_sqlite(file, names)
+    import optuna
+    names = names or [found.study_name for found in optuna.get_all_study_summaries(storage, include_best_trial=False)]
+    return (migrate.from_optuna(optuna.load_study(study_name=name, storage=storage)) for name in names)
 
 
 def import_optuna(options: argparse.Namespace) -> int:
-    import optuna
-
-    from .migrate import apply, plan
-    storage = options.storage if "://" in options.storage else f"sqlite:///{options.storage}"
-    names = [options.study] if options.study else [
-        found.study_name for found in optuna.get_all_study_summaries(storage, include_best_trial=False)]
-    if options.name and len(names) != 1:
-        print(f"gnomon: --name is for one study, and there are {len(names)}; --study says which", file=sys.stderr)
-        return 64
     client = connect(options.url, options.token)
-    for name in names:
-        made = plan(optuna.load_study(study_name=name, storage=storage), options.name)
+    found = list(histories(options.storage, [options.study] if options.study else []))
+    if options.name and len(found) != 1:
+        print(f"gnomon: --name is for one study, and there are {len(found)}; --study says which", file=sys.stderr)
+        return 64
+    for history in found:
+        made = migrate.plan(history, options.name)
         for note in made.notes:
-            print(f"{name}: {note}", file=sys.stderr)
-        said = apply(client, made, options.dry_run)
+            print(f"{history.name}: {note}", file=sys.stderr)
+        said = migrate.apply(client, made, options.dry_run)
         print(f"{made.name}: " + ", ".join(f"{said[what]} {what}" for what in ("imported", "queued", "duplicates", "skipped"))
               + (" (dry run)" if options.dry_run else f" into {said['study']}"))
     return 0
@@ -44,7 +49,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     try:
         code: int = options.run(options)
         return code
-    except (GnomonError, ValueError, KeyError, ImportError) as failure:
+    except (GnomonError, ValueError, KeyError, ImportError, sqlite3.Error) as failure:
         print(f"gnomon: {failure}", file=sys.stderr)
         return 1
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Type
 
 
+SHOWN = 5  # of the errors of one refusal, in its text
+
+
 class GnomonError(Exception):
     """A refusal.  `code` is stable (GET /problems/CODE says what to do), `errors` has a pointer for each bad place."""
 
@@ -17,7 +20,8 @@ class GnomonError(Exception):
         super().__init__(status, self.problem)
 
     def __str__(self) -> str:
-        places = [f"{e.get('pointer') or e.get('parameter') or 'request'}: {e.get('detail', '')}" for e in self.errors]
+        places = [f"{e.get('pointer') or e.get('parameter') or 'request'}: {e.get('detail', '')}" for e in self.errors[:SHOWN]]
+        places += [f"and {len(self.errors) - SHOWN} more"] if len(self.errors) > SHOWN else []
         return "; ".join([f"{self.code or self.status}: {self.detail}", *places])
 
     def __reduce__(self) -> Tuple[Any, ...]:

@@ -1,19 +1,54 @@
-"""A study of Optuna as a study here: its space, its trials in every state, curves, attributes, constraints.  What Optuna reads
-(SQLite, PostgreSQL, a journal) is read by Optuna itself."""
+"""A study of Optuna as a study here: its space, its trials in every state, curves, attributes, constraints.  A file of SQLite
+is read as it is, without Optuna; whatever else Optuna stores in, by Optuna."""
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
 import math
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
-
-from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.trial import TrialState
+import sqlite3
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from .errors import SpaceDiffers
 from .study import Client, Study, asked
 
 PART = 2000  # trials in one request
 VALUES = 1000  # of a parameter with a step
+
+
+class Range(NamedTuple):
+    """A distribution of Optuna's, of whatever version."""
+
+    kind: str  # Float, Int or Categorical
+    low: Any = None
+    high: Any = None
+    log: bool = False
+    step: Any = None
+    choices: Tuple[Any, ...] = ()
+
+    def value(self, number: float) -> Any:
+        """Of what the store keeps."""
+        return self.choices[int(number)] if self.choices else int(number) if self.kind == "Int" else float(number)
+
+
+class Old(NamedTuple):
+    """A trial of Optuna's."""
+
+    number: int
+    state: str
+    values: Optional[List[float]]
+    params: Dict[str, Any]
+    ranges: Dict[str, Range]
+    curve: Dict[int, float]
+    user: Dict[str, Any]
+    system: Dict[str, Any]
+
+
+class History(NamedTuple):
+    name: str
+    goals: List[str]
+    metrics: Optional[List[str]]
+    trials: List[Old]
 
 
 class Plan(NamedTuple):
@@ -25,21 +60,85 @@ class Plan(NamedTuple):
     notes: List[str]
 
 
-def union(name: str, seen: Sequence[Any], values: Sequence[Any]) -> Dict[str, Any]:
+def range_of(text: str) -> Range:
+    """UniformDistribution and the like are of Optuna before 3."""
+    said = json.loads(text)
+    name, has = said["name"], said["attributes"]
+    kind = "Categorical" if name.startswith("Cat") else "Int" if name.startswith("Int") else "Float"
+    if kind == "Categorical":
+        return Range(kind, choices=tuple(has["choices"]))
+    step = has.get("step", has.get("q")) or (1 if kind == "Int" else None)
+    return Range(kind, has["low"], has["high"], bool(has.get("log", "Log" in name)), step)
+
+
+def from_optuna(study: Any) -> History:
+    """Of an optuna.Study."""
+    from optuna.distributions import distribution_to_json
+    known: Dict[Any, Range] = {}
+
+    def of(distribution: Any) -> Range:
+        if distribution not in known:
+            known[distribution] = range_of(distribution_to_json(distribution))
+        return known[distribution]
+
+    trials = [Old(t.number, t.state.name.lower(), None if t.values is None else list(t.values), dict(t.params),
+                  {name: of(distribution) for name, distribution in t.distributions.items()}, dict(t.intermediate_values),
+                  dict(t.user_attrs), dict(t.system_attrs)) for t in study.get_trials(deepcopy=False)]
+    return History(study.study_name, [goal.name.lower() for goal in study.directions],
+                   study._storage.get_study_system_attrs(study._study_id).get("study:metric_names"), trials)
+
+
+def from_sqlite(path: str, names: Sequence[str] = ()) -> Iterator[History]:
+    """The studies of a file, or those of these names; KeyError for one that is not there."""
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as store:
+        ids = dict(store.execute("SELECT study_name, study_id FROM studies ORDER BY study_id"))
+        for name in names or ids:
+            yield history_in(store, name, ids[name])
+
+
+def history_in(store: sqlite3.Connection, name: str, study: int) -> History:
+    ranges: Dict[str, Range] = {}
+    special = {"INF_POS": math.inf, "INF_NEG": -math.inf, "NAN": math.nan}
+
+    def rows(columns: str, table: str, order: str) -> Iterator[Any]:
+        return store.execute(f"SELECT x.trial_id, {columns} FROM {table} x JOIN trials t ON t.trial_id = x.trial_id "
+                             f"WHERE t.study_id = ? ORDER BY {order}", (study,))
+
+    trials = {key: Old(number, state.lower(), None, {}, {}, {}, {}, {}) for key, number, state in store.execute(
+        "SELECT trial_id, number, state FROM trials WHERE study_id = ? ORDER BY number", (study,))}
+    for key, parameter, number, text in rows("param_name, param_value, distribution_json", "trial_params", "param_id"):
+        if text not in ranges:
+            ranges[text] = range_of(text)
+        trials[key].ranges[parameter] = ranges[text]
+        trials[key].params[parameter] = ranges[text].value(number)
+    for key, value, kind in rows("value, value_type", "trial_values", "objective"):
+        trials[key] = trials[key]._replace(values=[*(trials[key].values or ()), special.get(kind, value)])
+    for key, step, value, kind in rows("step, intermediate_value, intermediate_value_type", "trial_intermediate_values", "step"):
+        trials[key].curve[step] = special.get(kind, value)
+    for table, member in (("trial_user_attributes", "user"), ("trial_system_attributes", "system")):
+        for key, attribute, text in rows("x.key, value_json", table, "1"):
+            getattr(trials[key], member)[attribute] = json.loads(text)
+    goals = [goal.lower() for goal, in store.execute(
+        "SELECT direction FROM study_directions WHERE study_id = ? ORDER BY objective", (study,))]
+    said = dict(store.execute("SELECT key, value_json FROM study_system_attributes WHERE study_id = ?", (study,)))
+    metrics = json.loads(said["study:metric_names"]) if "study:metric_names" in said else None
+    return History(name, goals, metrics, list(trials.values()))
+
+
+def union(name: str, seen: Sequence[Range], values: Sequence[Any]) -> Dict[str, Any]:
     """The parameter that holds all these distributions; what Optuna says of one may change from trial to trial."""
     first = seen[-1]
-    if isinstance(first, CategoricalDistribution):
-        choices = [choice for distribution in seen for choice in distribution.choices]
-        short = {(type(choice).__name__, choice): choice for choice in choices}
+    if first.kind == "Categorical":
+        short = {key(choice): choice for one in seen for choice in one.choices}
         return {"name": name, "type": "categorical", "values": list(short.values())}
-    low, high = min(d.low for d in seen), max(d.high for d in seen)
-    scale = {"scale": "log"} if all(d.log for d in seen) and low > 0 else {}
-    if isinstance(first, IntDistribution):
-        step = math.gcd(*[d.step for d in seen], *[d.low - low for d in seen])
+    low, high = min(one.low for one in seen), max(one.high for one in seen)
+    scale = {"scale": "log"} if all(one.log for one in seen) and low > 0 else {}
+    if first.kind == "Int":
+        step = math.gcd(*[one.step for one in seen], *[one.low - low for one in seen])
         return {"name": name, "type": "int", "min": low, "max": low + (high - low) // step * step, **scale,
                 **({"step": step} if step > 1 else {})}
-    steps = {d.step for d in seen}
-    if len(steps) == 1 and None not in steps and len({d.low for d in seen}) == 1 and (high - low) / first.step < VALUES:
+    steps = {one.step for one in seen}
+    if len(steps) == 1 and first.step and len({one.low for one in seen}) == 1 and (high - low) / first.step < VALUES:
         grid = [low + k * first.step for k in range(round((high - low) / first.step) + 1)]
         for value in values:  # as the trials have them, to the last bit
             k = round((value - low) / first.step)
@@ -49,7 +148,7 @@ def union(name: str, seen: Sequence[Any], values: Sequence[Any]) -> Dict[str, An
     return {"name": name, "type": "double", "min": low, "max": high, **scale}
 
 
-def condition(name: str, trials: Sequence[Any], others: Sequence[Dict[str, Any]]) -> Optional[Dict[str, Any]]:
+def condition(name: str, trials: Sequence[Old], others: Sequence[Dict[str, Any]]) -> Optional[Dict[str, Any]]:
     """The parameter, and its values, with which this one is always there, and without which it never is."""
     for other in others:
         if other["type"] == "double":
@@ -73,14 +172,14 @@ def values_of(parameter: Dict[str, Any]) -> List[Any]:
     return list(range(parameter["min"], parameter["max"] + 1, parameter.get("step", 1)))
 
 
-def space_of(trials: Sequence[Any], notes: List[str]) -> List[Dict[str, Any]]:
+def space_of(trials: Sequence[Old], notes: List[str]) -> List[Dict[str, Any]]:
     """Parameters that every trial has come first, so that conditions refer to earlier ones."""
     names = sorted({name for t in trials for name in t.params},
                    key=lambda name: (-sum(name in t.params for t in trials), name))
-    finished = [t for t in trials if t.state in (TrialState.COMPLETE, TrialState.PRUNED)]
+    finished = [t for t in trials if t.state in ("complete", "pruned")]
     parameters: List[Dict[str, Any]] = []
     for name in names:
-        parameter = union(name, [t.distributions[name] for t in trials if name in t.params],
+        parameter = union(name, [t.ranges[name] for t in trials if name in t.params],
                           [t.params[name] for t in trials if name in t.params])
         if any(name not in t.params for t in finished):
             when = condition(name, finished, parameters)
@@ -94,7 +193,7 @@ def space_of(trials: Sequence[Any], notes: List[str]) -> List[Dict[str, Any]]:
     return parameters
 
 
-def point_of(trial: Any, parameters: Sequence[Dict[str, Any]]) -> Optional[Dict[str, Any]]:
+def point_of(trial: Old, parameters: Sequence[Dict[str, Any]]) -> Optional[Dict[str, Any]]:
     """None when a parameter is missing that has no default."""
     point: Dict[str, Any] = {}
     for parameter in parameters:
@@ -109,46 +208,46 @@ def point_of(trial: Any, parameters: Sequence[Dict[str, Any]]) -> Optional[Dict[
     return point
 
 
-def result_of(trial: Any, names: Sequence[str], limits: int, shift: int) -> Dict[str, Any]:
+def result_of(trial: Old, names: Sequence[str], limits: int, shift: int) -> Dict[str, Any]:
     """State, values, reason and curve; ValueError for what cannot be said here."""
-    curve = [{"step": step + shift, "value": value} for step, value in sorted(trial.intermediate_values.items())
+    curve: List[Dict[str, Any]] = [{"step": step + shift, "value": value} for step, value in sorted(trial.curve.items())
              if math.isfinite(value)] if len(names) == 1 else []
     body: Dict[str, Any] = {"curve": curve} if curve else {}
-    if trial.user_attrs:
-        body["metadata"] = dict(trial.user_attrs)
-    if trial.state == TrialState.COMPLETE:
+    if trial.user:
+        body["metadata"] = trial.user
+    if trial.state == "complete" and trial.values:
         values = dict(zip(names, trial.values))
         if limits:
-            values.update(zip((f"constraint_{k}" for k in range(limits)), trial.system_attrs.get("constraints") or ()))
+            values.update(zip((f"constraint_{k}" for k in range(limits)), trial.system.get("constraints") or ()))
         if len(values) < len(names) + limits:
             raise ValueError("it lacks its constraints")
         if not all(map(math.isfinite, values.values())):
             return {**body, "state": "infeasible", "reason": f"the value was {trial.values}"}
-        return {**body, "state": "completed", **({"value": trial.values[0]} if len(values) == 1 else {"values": values})}
-    if trial.state == TrialState.PRUNED:
+        result: Dict[str, Any] = {"value": trial.values[0]} if len(values) == 1 else {"values": values}
+        return {**body, "state": "completed", **result}
+    if trial.state == "pruned":
         return {**body, "state": "stopped"} if curve else {**body, "state": "failed", "reason": "pruned"}
-    if trial.state == TrialState.FAIL:
-        reason = trial.system_attrs.get("fail_reason")
+    if trial.state == "fail":
+        reason = trial.system.get("fail_reason")
         return {**body, "state": "failed", **({"reason": str(reason)[:1000]} if reason else {})}
     return {"state": "queued", **{name: value for name, value in body.items() if name != "curve"}}
 
 
 def plan(source: Any, name: Optional[str] = None) -> Plan:
-    """Of an optuna.Study."""
-    trials: Sequence[Any] = source.get_trials(deepcopy=False)
+    """Of an optuna.Study, or of its History."""
+    history = source if isinstance(source, History) else from_optuna(source)
+    trials, goals = history.trials, history.goals
     notes: List[str] = []
     parameters = space_of(trials, notes)
     if not parameters:
-        raise ValueError(f"{source.study_name}: no trial has a parameter")
-    goals = [direction.name.lower() for direction in source.directions]
-    names = (getattr(source, "metric_names", None) or
-             (["value"] if len(goals) == 1 else [f"value_{k}" for k in range(len(goals))]))
-    limits = max((len(t.system_attrs.get("constraints") or ()) for t in trials), default=0)
-    metrics = [{"name": name, "goal": goal} for name, goal in zip(names, goals)]
+        raise ValueError(f"{history.name}: no trial has a parameter")
+    names = history.metrics or (["value"] if len(goals) == 1 else [f"value_{k}" for k in range(len(goals))])
+    limits = max((len(t.system.get("constraints") or ()) for t in trials), default=0)
+    metrics: List[Dict[str, Any]] = [{"name": name, "goal": goal} for name, goal in zip(names, goals)]
     metrics += [{"name": f"constraint_{k}", "goal": "constrain", "max": 0} for k in range(limits)]
     spec: Dict[str, Any] = {"metrics": metrics, "space": {"type": "parameters", "parameters": parameters},
-                            "notes": f"Imported from Optuna's study {source.study_name!r}."}
-    steps = [step for t in trials for step in t.intermediate_values] if len(metrics) == 1 else []
+                            "notes": f"Imported from Optuna's study {history.name!r}."}
+    steps = [step for t in trials for step in t.curve] if len(metrics) == 1 else []
     shift = 1 if steps and min(steps) < 1 else 0
     if steps:
         spec["stopping"] = {"rule": "none", "epochs": max(steps) + shift}
@@ -160,11 +259,11 @@ def plan(source: Any, name: Optional[str] = None) -> Plan:
         try:
             if point is None:
                 raise ValueError("it lacks a parameter")
-            rows.append({"number": trial.number + 1, "point": point, "external_id": identity(source.study_name, trial.number),
+            rows.append({"number": trial.number + 1, "point": point, "external_id": identity(history.name, trial.number),
                          **result_of(trial, names, limits, shift)})
         except ValueError as reason:
-            notes.append(f"trial {trial.number} ({trial.state.name.lower()}) is left out: {reason}")
-    return Plan(name or source.study_name.replace("/", "-"), spec, rows, notes)
+            notes.append(f"trial {trial.number} ({trial.state}) is left out: {reason}")
+    return Plan(name or history.name.replace("/", "-"), spec, rows, notes)
 
 
 def identity(study: str, number: int) -> str:

@@ -7,13 +7,13 @@ import math
 import threading
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
-from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution, distribution_to_json
 from optuna.pruners import BasePruner
 from optuna.samplers import BaseSampler, IntersectionSearchSpace, RandomSampler
 from optuna.trial import TrialState
 
 from .errors import Conflict, LeaseLost
-from .migrate import union
+from .migrate import range_of, union
 from .study import Client, Study, Trial
 
 OBSERVATIONS = 10000  # in one request
@@ -37,7 +37,7 @@ class Point:
                 self.declared.append({"name": name, "type": "categorical", "values": list(range(len(distribution.choices)))})
             else:
                 values = [trial.params[name] for trial in trials if name in trial.params]
-                self.declared.append(union(name, [distribution], values))
+                self.declared.append(union(name, [range_of(distribution_to_json(distribution))], values))
 
     def encode(self, trial: Any) -> Optional[Dict[str, Any]]:
         """None where the trial lacks a parameter, or has it outside."""

@@ -6,6 +6,7 @@ import os
 import tempfile
 import time
 import unittest
+import unittest.mock
 import warnings
 
 import optuna
@@ -133,6 +134,7 @@ class Imported(Case):
         self.assertIn("other metrics", self.command(self.file, "--study", "other metrics", "--name", "n" * 100)[2])
 
     def test_distributions(self):
+        kinds = {"Float": FloatDistribution, "Int": IntDistribution, "Categorical": CategoricalDistribution}
         for seen, values, wanted in (
                 ([IntDistribution(1, 9, step=4), IntDistribution(3, 9, step=2)], [], {"type": "int", "min": 1, "max": 9, "step": 2}),
                 ([FloatDistribution(0, 1, step=0.25), FloatDistribution(0, 2)], [], {"type": "double", "min": 0, "max": 2}),
@@ -140,7 +142,29 @@ class Imported(Case):
                 ([FloatDistribution(0, 1, step=1e-5)], [], {"type": "double", "min": 0, "max": 1}),
                 ([FloatDistribution(1, 2, log=True)] * 2, [], {"type": "double", "min": 1, "max": 2, "scale": "log"}),
                 ([CategoricalDistribution((1, True, "1"))] * 2, [], {"type": "categorical", "values": [1, True, "1"]})):
-            self.assertEqual(migrate.union("p", seen, values), {"name": "p", **wanted})
+            ranges = [migrate.range_of(optuna.distributions.distribution_to_json(one)) for one in seen]
+            self.assertEqual(migrate.union("p", ranges, values), {"name": "p", **wanted})
+            self.assertIs(kinds[ranges[0].kind], type(seen[0]))
+        for text, wanted in (
+                ('{"name": "LogUniformDistribution", "attributes": {"low": 1, "high": 2}}', ("Float", 1, 2, True, None)),
+                ('{"name": "DiscreteUniformDistribution", "attributes": {"low": 0, "high": 2, "q": 0.5}}', ("Float", 0, 2, False, 0.5)),
+                ('{"name": "IntLogUniformDistribution", "attributes": {"low": 1, "high": 8, "step": 1}}', ("Int", 1, 8, True, 1))):
+            self.assertEqual(migrate.range_of(text)[:5], wanted)
+
+    def test_file_as_optuna_reads_it(self):
+        source = optuna.create_study(study_name="s", storage=self.storage, directions=["minimize", "maximize"])
+        source._storage.set_study_system_attr(source._study_id, "study:metric_names", ["loss", "speed"])
+        source.add_trial(create_trial(values=[math.inf, -math.inf], params={"x": 0.1}, distributions={"x": FloatDistribution(0, 1)},
+                                      user_attrs={"a": [1]}, system_attrs={"b": None}))
+        source.add_trial(create_trial(state=TrialState.FAIL, params={"k": None}, intermediate_values={0: 1.0, 3: math.inf},
+                                      distributions={"k": CategoricalDistribution((1.5, None))}))
+        source.ask({"n": IntDistribution(1, 9)})
+        self.assertEqual(list(migrate.from_sqlite(self.file)), [migrate.from_optuna(source)])
+        self.assertEqual(migrate.plan(source).spec["metrics"][1], {"name": "speed", "goal": "maximize"})
+        self.assertEqual(self.command(self.file, "--study", "t")[0], 1)
+        self.assertEqual(self.command(self.file + "x")[0], 1)
+        with unittest.mock.patch("gnomon.__main__.migrate.from_optuna", side_effect=ValueError("Optuna's turn")):
+            self.assertIn("Optuna's turn", self.command("sqlite+pysqlite:///" + self.file)[2])
 
     def test_many(self):
         """5,000 trials, whole, as they were."""
