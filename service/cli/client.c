@@ -115,6 +115,7 @@ static enum status refusal(const struct client_reply *reply, struct error *err)
     const char *code = "refused", *detail = "no reason given", *pointer = "";
     json_t     *problem = json_loadb(reply->bytes != NULL ? reply->bytes : "", reply->length, 0, NULL);
     json_unpack(problem, "{s?s, s?s, s?[{s?s}]}", "code", &code, "detail", &detail, "errors", "pointer", &pointer);
+    (void)json_unpack(problem, "{s:s}", "status", &detail); // of /readyz; a problem has a number there
     enum status status =
         error_set(err, status_of(reply->http_status), code, pointer, "%s (HTTP %ld)", detail, reply->http_status);
     json_decref(problem);

@@ -264,7 +264,7 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
                                               .drain_ms = options->drain_ms},
                      &server, err));
     if (!options->unconfined)
-        confine_calls();
+        confine_calls(false);
     announce(&network->listen, is_tls, server);
     struct keeper *keeper = NULL;
     struct error   left;
@@ -292,7 +292,7 @@ static enum status serve(const struct serve_options *options, struct error *err)
     process_on_stop(request_stop, SA_RESTART);
     limit_process(options);
     if (!options->unconfined)
-        confine_files(options->data);
+        confine_files(options->data, (const char *const[]){NULL});
     TRY(app_open(&(struct app_options){.folder = options->data,
                                        .synchronous = options->synchronous,
                                        .sessions_bytes = (size_t)options->sessions_bytes,

@@ -60,36 +60,44 @@ static int allow_folder(int rules, const char *path)
     return (int)failed;
 }
 
-static int allow_folder_of_witness(int rules, const char *folder)
+/* Of a file that is written, and is a link to elsewhere, or lies there. */
+static int allow_folder_of(int rules, const char *file)
 {
-    char path[PATH_MAX], target[PATH_MAX];
-    snprintf(path, sizeof path, "%.4000s/gnomon.witness", folder);
-    if (realpath(path, target) == NULL)
-        return 0;
-    *strrchr(target, '/') = '\0';
-    return allow_folder(rules, target[0] != '\0' ? target : "/");
+    char path[PATH_MAX];
+    if (realpath(file, path) == NULL)
+        snprintf(path, sizeof path, "%s", file);
+    char *last = strrchr(path, '/');
+    if (last == NULL)
+        return allow_folder(rules, ".");
+    *last = '\0';
+    return allow_folder(rules, path[0] != '\0' ? path : "/");
 }
 
-static int restrict_files(const char *folder)
+static int restrict_files(const char *folder, const char *const files[])
 {
+    char                         witness[PATH_MAX];
     struct landlock_ruleset_attr attributes = {.handled_access_fs = IN_FOLDER | NOWHERE};
     int                          rules = (int)syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0);
     if (rules < 0)
         return -1;
-    int failed = allow_folder(rules, folder) != 0 || allow_folder_of_witness(rules, folder) != 0 ||
-                 prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || syscall(SYS_landlock_restrict_self, rules, 0) != 0;
+    snprintf(witness, sizeof witness, "%.4000s/gnomon.witness", folder);
+    int failed = allow_folder(rules, folder) != 0 || allow_folder_of(rules, witness) != 0;
+    for (; *files != NULL; files++)
+        failed = allow_folder_of(rules, *files) != 0 || failed;
+    failed =
+        failed || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || syscall(SYS_landlock_restrict_self, rules, 0) != 0;
     int error = errno;
     close(rules);
     errno = error;
     return -failed;
 }
 
-void confine_files(const char *folder)
+void confine_files(const char *folder, const char *const files[])
 {
     if (IS_SANITIZED)
         return;
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    if ((mkdir(folder, 0700) == 0 || errno == EEXIST) && restrict_files(folder) != 0)
+    if ((mkdir(folder, 0700) == 0 || errno == EEXIST) && restrict_files(folder, files) != 0)
         tell("files", errno);
 }
 
@@ -114,12 +122,23 @@ static const char calls[] = // memory; mmap and mprotect are below
     " nanosleep clock_nanosleep clock_gettime clock_getres gettimeofday time getrandom getpid getuid geteuid getgid"
     " getegid getcpu getrusage getrlimit sysinfo uname";
 
+static const char connecting[] = " socket connect bind sendmmsg";
+
 struct conditional {
     int                 call;
     struct scmp_arg_cmp when;
 };
 
-static int allow(scmp_filter_ctx filter)
+static int allow_all(scmp_filter_ctx filter, const char *names)
+{
+    char name[32];
+    int  failed = 0, length = 0;
+    for (; failed == 0 && sscanf(names, "%31s%n", name, &length) == 1; names += length)
+        failed = seccomp_rule_add(filter, SCMP_ACT_ALLOW, seccomp_syscall_resolve_name(name), 0);
+    return failed;
+}
+
+static int allow(scmp_filter_ctx filter, bool connects)
 {
     const struct conditional conditionals[] = {
         {.call = SCMP_SYS(mmap), .when = {.arg = 2, .op = SCMP_CMP_MASKED_EQ, .datum_a = PROT_EXEC}},
@@ -132,23 +151,22 @@ static int allow(scmp_filter_ctx filter)
         {.call = SCMP_SYS(ioctl), .when = {.arg = 1, .op = SCMP_CMP_EQ, .datum_a = FIONREAD}},
         {.call = SCMP_SYS(ioctl), .when = {.arg = 1, .op = SCMP_CMP_EQ, .datum_a = FIONBIO}},
     };
-    char name[32];
-    int  failed = 0, length = 0;
-    for (const char *at = calls; failed == 0 && sscanf(at, "%31s%n", name, &length) == 1; at += length)
-        failed = seccomp_rule_add(filter, SCMP_ACT_ALLOW, seccomp_syscall_resolve_name(name), 0);
+    int failed = allow_all(filter, calls);
+    if (failed == 0 && connects)
+        failed = allow_all(filter, connecting);
     for (size_t i = 0; failed == 0 && i < sizeof conditionals / sizeof conditionals[0]; i++)
         failed = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, conditionals[i].call, 1, &conditionals[i].when);
     return failed;
 }
 
-void confine_calls(void)
+void confine_calls(bool connects)
 {
     if (IS_SANITIZED)
         return;
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
     int             failed = filter == NULL ? -ENOMEM : seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
     if (failed == 0)
-        failed = allow(filter);
+        failed = allow(filter, connects);
     if (failed == 0)
         failed = seccomp_load(filter);
     if (failed != 0)

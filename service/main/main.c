@@ -12,7 +12,7 @@ static const struct command *const commands[] = {
     &command_serve,   &command_run,     &command_demo,   &command_token,   &command_migrate,
     &command_backup,  &command_restore, &command_check,  &command_compact, &command_key,
     &command_project, &command_curate,  &command_agent,  &command_ledger,  &command_audit,
-    &command_export,  &command_import,  &command_verify, &command_routes,
+    &command_export,  &command_import,  &command_verify, &command_health,  &command_routes,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
