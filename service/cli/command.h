@@ -35,8 +35,7 @@ int command_execute(const struct command *command, char **arguments);
 
 extern const struct command command_serve, command_run, command_demo, command_token, command_project, command_curate,
     command_agent, command_export, command_import, command_routes, command_key, command_ledger, command_audit,
-    command_migrate, command_verify, command_backup, command_restore, command_check, command_compact,
-    command_health;
+    command_migrate, command_verify, command_backup, command_restore, command_check, command_compact, command_health;
 
 /* Exit codes; the numbers are those of sysexits.h. */
 enum {
