@@ -198,11 +198,11 @@ static void *allocate(size_t bytes)
 
 static void release(void *memory)
 {
-    char *byte = memory;
-    if (byte < spares[0] || byte >= spares[0] + sizeof spares)
+    const char *byte = memory, *first = (const char *)spares; // of all of them: spares[0] ends with the first
+    if (byte < first || byte >= first + sizeof spares)
         free(memory);
     else
-        atomic_fetch_and(&spares_taken, ~(UINT64_C(1) << (size_t)(byte - spares[0]) / SPARE_BYTES));
+        atomic_fetch_and(&spares_taken, ~(UINT64_C(1) << (size_t)(byte - first) / SPARE_BYTES));
 }
 
 void codec_init(void)

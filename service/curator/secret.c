@@ -50,26 +50,40 @@ enum status secret_write(const struct secret *secret, FILE *stream, struct error
     return is_written ? STATUS_OK : error_set(err, STATUS_FULL, "file", "", "the secret file cannot be written");
 }
 
+static int by_number(const void *a, const void *b)
+{
+    uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
+    return (one > other) - (one < other);
+}
+
+/* False when out of memory, too.  What is needed follows from the file, not from how many rows it says that there are. */
+static bool are_apart(const uint32_t *rows, size_t len)
+{
+    uint32_t *sorted = malloc(len * sizeof *sorted);
+    bool      is_good = sorted != NULL;
+    if (sorted == NULL)
+        return false;
+    memcpy(sorted, rows, len * sizeof *sorted);
+    qsort(sorted, len, sizeof *sorted, by_number);
+    for (size_t i = 1; i < len; i++)
+        is_good = is_good && (sorted[i] != sorted[i - 1] || sorted[i] == SECRET_BLANK);
+    sign_wipe(sorted, len * sizeof *sorted);
+    free(sorted);
+    return is_good;
+}
+
 static bool take_rows(const json_t *rows, struct secret *out)
 {
     out->len = json_array_size(rows);
     out->rows = calloc(out->len > 0 ? out->len : 1, sizeof *out->rows);
-    bool *is_seen = calloc(out->data_rows + 1, sizeof *is_seen);
-    bool  is_good = out->rows != NULL && is_seen != NULL && out->len > 0;
+    bool is_good = out->rows != NULL && out->len > 0;
     for (size_t i = 0; i < out->len && is_good; i++) {
         const json_t *row = json_array_get(rows, i);
-        out->rows[i] = SECRET_BLANK;
-        if (json_is_null(row))
-            continue;
-        json_int_t value = json_integer_value(row);
-        is_good = json_is_integer(row) && value >= 0 && value < (json_int_t)out->data_rows && !is_seen[value];
-        if (is_good) {
-            is_seen[value] = true;
-            out->rows[i] = (uint32_t)value;
-        }
+        json_int_t    value = json_integer_value(row);
+        out->rows[i] = json_is_null(row) ? SECRET_BLANK : (uint32_t)value;
+        is_good = json_is_null(row) || (json_is_integer(row) && value >= 0 && value < (json_int_t)out->data_rows);
     }
-    free(is_seen);
-    return is_good;
+    return is_good && are_apart(out->rows, out->len);
 }
 
 /* NULL for an array of another length. */

@@ -5,9 +5,10 @@
 // a fault of ours, a reply that is not what openapi.yaml says, a request without an answer, a server that ended or did
 // not end well, and a report of a sanitiser.  It begins with the stories of stories.mjs, and ends with the documented
 // members that no reply had.  The seed makes each client choose the same again; what the server does
-// between them also depends on time, so a failure prints the request too.
+// between them also depends on time, so a failure prints the request too.  The last lines name every failure once more, in
+// a line each, and the file that holds them in full beside the server's log and store, which then stay.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -253,13 +254,19 @@ function send(server, from, { method, path, headers, bytes, leavesMs }) {
 }
 
 const failures = new Map(), statuses = new Map();
+const folder = mkdtempSync(join(tmpdir(), 'gnomon-fuzz-'));
 let requests = 0;
+
+function report(text) {
+    console.log(text);
+    appendFileSync(join(folder, 'failures'), `${text}\n`);
+}
 
 function fail(request, what, reply) {
     const key = `${request.method} ${request.target.path} ${what.split('\n')[0].slice(0, 120).replace(/[0-9a-z_]*_[a-z2-7]{8,16}|\d+/g, '#')}`;
     if (failures.has(key)) return;
-    failures.set(key, true);
-    console.log(`FAILED  ${request.method} ${request.path}\n  ${what.slice(0, 1500)}\n  after ${requests} requests; headers ${JSON.stringify({ ...request.headers, authorization: '...' })}`
+    failures.set(key, `${request.method} ${request.path}: ${what.split('\n')[0].slice(0, 200)}`);
+    report(`FAILED  ${request.method} ${request.path}\n  ${what.slice(0, 1500)}\n  after ${requests} requests; headers ${JSON.stringify({ ...request.headers, authorization: '...' })}`
         + `\n  body ${request.bytes === null ? 'none' : JSON.stringify(request.bytes.toString('latin1').slice(0, 3000))}`
         + (reply ? `\n  reply ${reply.status} ${reply.text.slice(0, 1000)}` : ''));
 }
@@ -299,7 +306,6 @@ async function hasEnded(server) {
 
 // ---- all of it ----
 
-const folder = mkdtempSync(join(tmpdir(), 'gnomon-fuzz-'));
 const reports = join(folder, 'report');
 process.env.ASAN_OPTIONS = `detect_stack_use_after_return=1:allocator_may_return_null=1:log_path=${reports}`;
 process.env.UBSAN_OPTIONS = `print_stacktrace=1:log_path=${reports}`;
@@ -332,18 +338,32 @@ for (const [name, story] of Object.entries(stories)) await story(ask).catch((err
 await Promise.all(Array.from({ length: clients }, (_, number) => client(server, number, admin, began + 1000 * seconds)));
 const spent = Math.round((Date.now() - began) / 1000);
 const died = server.ended === true;
-const hung = setTimeout(() => { server.child.kill('SIGKILL'); }, hangMs);
+const hung = setTimeout(() => {
+    failures.set('hung', `the server did not end within ${hangMs / 1000} s of SIGTERM`);
+    server.child.kill('SIGKILL');
+}, hangMs);
 const code = await server.stop();
 clearTimeout(hung);
 const found = readdirSync(folder).filter((name) => name.startsWith('report.'));
-found.forEach((name) => console.log(readFileSync(join(folder, name), 'utf8').split('Shadow bytes')[0]));
-if (died || code !== 0) console.log(`${died ? 'the server ended by itself' : 'the server did not end well'}: ${code ?? server.child.signalCode}\n${server.log.slice(-2000)}`);
-const bad = failures.size + found.length + (died || code !== 0 ? 1 : 0);
+for (const name of found) {
+    const text = readFileSync(join(folder, name), 'utf8').split('Shadow bytes')[0];
+    failures.set(name, `a sanitiser: ${/^.*(ERROR|SUMMARY|runtime error).*$/m.exec(text)?.[0] ?? text.split('\n')[0]}`);
+    report(text);
+}
+if (died || code !== 0) {
+    const what = `${died ? 'the server ended by itself' : 'the server did not end well'}: ${code ?? server.child.signalCode}`;
+    failures.set('end', what);
+    report(`${what}\n${server.log.slice(-2000)}`);
+}
 console.log(`${requests} requests in ${spent} s: ${[...statuses].sort((a, b) => a[0] - b[0]).map(([status, n]) => `${status} ${n}`).join(', ')}`);
 const members = seen();
 console.log(`${members.all - members.unseen.length} of ${members.all} documented members of replies seen`);
 if (members.unseen.length > 0) console.log(`unseen: ${members.unseen.join(' ')}`);
-if (bad > 0) console.log(`again: node tests/fuzz/api.mjs ${seconds} ${seed}`);
-console.log(`${bad === 0 ? 1 : 0} passed, ${bad} failed`);
-rmSync(folder, { recursive: true, force: true });
-process.exitCode = bad === 0 ? 0 : 1;
+if (failures.size > 0) {
+    writeFileSync(join(folder, 'server.log'), server.log);
+    console.log(`again: node tests/fuzz/api.mjs ${seconds} ${seed}${Number.isFinite(requestsMax) ? ` ${requestsMax}` : ''}`);
+    console.log(`whole: ${folder}/failures`);
+    for (const what of failures.values()) console.log(`why: ${what}`);
+} else rmSync(folder, { recursive: true, force: true });
+console.log(`${failures.size === 0 ? 1 : 0} passed, ${failures.size} failed`);
+process.exitCode = failures.size === 0 ? 0 : 1;
