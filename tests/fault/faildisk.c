@@ -1,4 +1,4 @@
-/* Preloaded into the server by the tests `disk_fails`, `migration`, `backup` and `clock`: makes calls on the store's files fail, ends
+/* Preloaded into the server by the tests `disk_fails`, `calls`, `migration`, `backup` and `clock`: makes calls on the store's files fail, ends
  * the process at one of them, and sets the wall clock.  FAIL_FILE names a file that the test maps too (struct plan).  The
  * calls are told apart by the name of the open file, so nothing has to be remembered. */
 #define _GNU_SOURCE /* RTLD_NEXT, off64_t */
@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,8 +16,25 @@
 #include <sys/time.h>
 #include <time.h>
 
-enum call { CALL_READ = 1, CALL_WRITE = 2, CALL_SYNC = 4, CALL_TRUNCATE = 8, CALL_NAME = 16 }; /* rename, unlink */
-enum file { FILE_STORE = 1, FILE_JOURNAL = 2, FILE_FOLDER = 4 /* any */, FILE_BACKUP = 8, FILE_WITNESS = 16 };
+enum call {
+    CALL_READ = 1,
+    CALL_WRITE = 2,
+    CALL_SYNC = 4,
+    CALL_TRUNCATE = 8,
+    CALL_NAME = 16, /* rename, unlink */
+    CALL_OPEN = 32,
+    CALL_MAP = 64,
+    CALL_LOCK = 128,
+    CALL_RANDOM = 256 /* of no file: of FILE_FOLDER */
+};
+enum file {
+    FILE_STORE = 1,
+    FILE_JOURNAL = 2,
+    FILE_FOLDER = 4 /* any */,
+    FILE_BACKUP = 8,
+    FILE_WITNESS = 16,
+    FILE_INDEX = 32 /* of the journal, which is shared memory */
+};
 enum act { ACT_NONE, ACT_KILL, ACT_KILL_HALFWAY, ACT_FAIL };
 enum { STEPS_MAX = 4096 };
 
@@ -28,6 +46,8 @@ struct plan {
     _Atomic int64_t steps;           /* calls so far that change something */
     _Atomic int64_t at, act;         /* which of them, from 1, and what becomes of it */
     uint16_t        what[STEPS_MAX]; /* call + 32 * file of each */
+    /* of these calls on these files, counted from 1: which one fails; negative: that one and all later ones */
+    _Atomic int64_t some_calls, some_files, nth, counted;
 };
 static struct plan *plan;
 
@@ -44,6 +64,7 @@ static int file_named(const char *name)
            : strstr(name, ".copy") != NULL                ? FILE_BACKUP
            : strcmp(name, "/gnomon.db.part") == 0         ? FILE_BACKUP
            : strcmp(name, "/gnomon.witness") == 0         ? FILE_WITNESS
+           : strcmp(name, "/gnomon.db-shm") == 0          ? FILE_INDEX
                                                           : 0;
 }
 
@@ -67,7 +88,7 @@ static int file_of(int fd)
 /* Counts it; true: it is the one that fails.  halfway: does half of it, NULL when it has no half. */
 static bool is_step(enum call call, int file, void (*halfway)(void *arg), void *arg)
 {
-    if (plan == NULL || call == CALL_READ || file == 0)
+    if (plan == NULL || call == CALL_READ || call > CALL_NAME || file == 0 || file > FILE_WITNESS)
         return false;
     int64_t step = ++plan->steps;
     if (step < STEPS_MAX)
@@ -81,9 +102,17 @@ static bool is_step(enum call call, int file, void (*halfway)(void *arg), void *
     return true;
 }
 
+static bool is_nth(enum call call, int file)
+{
+    if (plan == NULL || (plan->some_calls & call) == 0 || (plan->some_files & file) == 0)
+        return false;
+    int64_t count = ++plan->counted, nth = plan->nth;
+    return nth > 0 ? count == nth : nth < 0 && count >= -nth;
+}
+
 static bool fails(enum call call, int file, void (*halfway)(void *arg), void *arg)
 {
-    bool is_asked = is_step(call, file, halfway, arg);
+    bool is_asked = is_step(call, file, halfway, arg) || is_nth(call, file);
     if (!is_asked && (plan == NULL || (plan->calls & call) == 0 || (plan->files & file) == 0))
         return false;
     plan->failed++;
@@ -159,6 +188,57 @@ int unlink(const char *path)
 int rename(const char *from, const char *to)
 {
     return fails(CALL_NAME, file_at(to), NULL, NULL) ? -1 : REAL("rename", int, const char *, const char *)(from, to);
+}
+
+/* flags say whether there is a mode. */
+static mode_t mode_of(int flags, va_list list)
+{
+    return (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(list, mode_t) : 0;
+}
+
+int open64(const char *path, int flags, ...)
+{
+    va_list list;
+    va_start(list, flags);
+    mode_t mode = mode_of(flags, list);
+    va_end(list);
+    return fails(CALL_OPEN, file_at(path), NULL, NULL)
+               ? -1
+               : REAL("open64", int, const char *, int, ...)(path, flags, mode);
+}
+
+int open(const char *path, int flags, ...)
+{
+    va_list list;
+    va_start(list, flags);
+    mode_t mode = mode_of(flags, list);
+    va_end(list);
+    return fails(CALL_OPEN, file_at(path), NULL, NULL) ? -1
+                                                       : REAL("open", int, const char *, int, ...)(path, flags, mode);
+}
+
+void *mmap64(void *at, size_t length, int protection, int flags, int fd, off64_t offset)
+{
+    return fails(CALL_MAP, plan == NULL || fd < 0 ? 0 : file_of(fd), NULL, NULL)
+               ? MAP_FAILED
+               : REAL("mmap64", void *, void *, size_t, int, int, int, off64_t)(at, length, protection, flags, fd, offset);
+}
+
+int fcntl64(int fd, int command, ...)
+{
+    va_list list;
+    va_start(list, command);
+    void *argument = va_arg(list, void *);
+    va_end(list);
+    bool is_lock = command == F_SETLK || command == F_SETLKW || command == F_GETLK;
+    return is_lock && fails(CALL_LOCK, plan == NULL ? 0 : file_of(fd), NULL, NULL)
+               ? -1
+               : REAL("fcntl64", int, int, int, ...)(fd, command, argument);
+}
+
+int getentropy(void *out, size_t length)
+{
+    return fails(CALL_RANDOM, FILE_FOLDER, NULL, NULL) ? -1 : REAL("getentropy", int, void *, size_t)(out, length);
 }
 
 int clock_gettime(clockid_t clock, struct timespec *now)

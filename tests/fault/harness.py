@@ -149,12 +149,13 @@ class Disk:
     .env: see faildisk.c for the numbers."""
 
     STEPS = 64  # where the list of them begins
+    SOME = STEPS + 8192
 
     def __init__(self, path):
         with open(path, "wb") as file:
-            file.write(bytes(self.STEPS + 8192))
+            file.write(bytes(self.SOME + 32))
         self.file = open(path, "r+b")
-        self.map = mmap.mmap(self.file.fileno(), self.STEPS + 8192)
+        self.map = mmap.mmap(self.file.fileno(), self.SOME + 32)
         library = os.path.abspath(os.path.join(os.environ.get("BUILD", "build"), "faildisk.so"))
         self.env = {"FAIL_FILE": path, "LD_PRELOAD": library}
 
@@ -177,11 +178,20 @@ class Disk:
         self.map[16:32] = struct.pack("<qq", error, 0)
         self.map[40:64] = struct.pack("<qqq", 0, number, act)
 
+    def fail_nth(self, calls, files, error, nth):
+        """Counts from here on the calls of these kinds on these files; the nth fails, or from -nth on all."""
+        self.map[16:24] = struct.pack("<q", error)
+        self.map[self.SOME:self.SOME + 32] = struct.pack("<qqqq", calls, files, nth, 0)
+
+    @property
+    def counted(self):
+        return struct.unpack("<q", self.map[self.SOME + 24:self.SOME + 32])[0]
+
     @property
     def steps(self):
         """(call, file) of each step so far."""
         count = struct.unpack("<q", self.map[40:48])[0]
-        codes = struct.unpack("<4096H", self.map[self.STEPS:])
+        codes = struct.unpack("<4096H", self.map[self.STEPS:self.SOME])
         return [(what % 32, what // 32) for what in codes[1:min(count + 1, 4096)]]
 
 

@@ -227,6 +227,14 @@ test('the list of problems is that of the contract, and the server says it at th
     await api.expect([404, 'not_found'], 'GET', '/problems/no_such_code');
 });
 
+// The space may grow between two looks at a study: who reads it in two transactions, or writes, can meet that.
+test('what is asked of a study may be refused because its space has grown', () => {
+    const once = ['study_get', 'study_delete', 'study_privacy'];
+    for (const { id, path, operation } of operations)
+        if (path.startsWith('/v1/studies/{study}') && !once.includes(id))
+            assert.ok(operation.responses['409'] !== undefined, `${id}: 409 is not documented`);
+});
+
 test('every operation has a short summary, and a description that says more', () => {
     for (const { id, operation: { summary, description } } of operations) {
         assert.match(summary, /^[A-Z][a-z]+( [a-z]+){1,3}$/, `${id}: the summary has two to four words, the sentence is for the description`);
