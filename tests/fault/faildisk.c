@@ -202,9 +202,8 @@ int open64(const char *path, int flags, ...)
     va_start(list, flags);
     mode_t mode = mode_of(flags, list);
     va_end(list);
-    return fails(CALL_OPEN, file_at(path), NULL, NULL)
-               ? -1
-               : REAL("open64", int, const char *, int, ...)(path, flags, mode);
+    return fails(CALL_OPEN, file_at(path), NULL, NULL) ? -1
+                                                       : REAL("open64", int, const char *, int, ...)(path, flags, mode);
 }
 
 int open(const char *path, int flags, ...)
@@ -221,7 +220,8 @@ void *mmap64(void *at, size_t length, int protection, int flags, int fd, off64_t
 {
     return fails(CALL_MAP, plan == NULL || fd < 0 ? 0 : file_of(fd), NULL, NULL)
                ? MAP_FAILED
-               : REAL("mmap64", void *, void *, size_t, int, int, int, off64_t)(at, length, protection, flags, fd, offset);
+               : REAL("mmap64", void *, void *, size_t, int, int, int, off64_t)(at, length, protection, flags, fd,
+                                                                                offset);
 }
 
 int fcntl64(int fd, int command, ...)

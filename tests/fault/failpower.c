@@ -68,7 +68,8 @@ static void add(enum call call, int file, const void *bytes, size_t length, uint
 {
     struct record record = {.call = (uint8_t)call, .file = (uint8_t)file, .length = (uint32_t)length, .offset = offset};
     int           kept = errno;
-    if (write(out, &record, sizeof record) != sizeof record || (length > 0 && write(out, bytes, length) != (ssize_t)length))
+    if (write(out, &record, sizeof record) != sizeof record ||
+        (length > 0 && write(out, bytes, length) != (ssize_t)length))
         abort();
     plan->bytes += (int64_t)(sizeof record + length);
     errno = kept;

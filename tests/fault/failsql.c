@@ -13,12 +13,13 @@ typedef struct sqlite3      sqlite3;
 typedef struct sqlite3_stmt sqlite3_stmt;
 typedef int                 row_fn(void *, int, char **, char **);
 
-int          sqlite3_step(sqlite3_stmt *statement);
-int          sqlite3_prepare_v3(sqlite3 *handle, const char *text, int bytes, unsigned flags, sqlite3_stmt **out, const char **tail);
-int          sqlite3_exec(sqlite3 *handle, const char *text, row_fn *row, void *arg, char **complaint);
-int          sqlite3_extended_errcode(sqlite3 *handle);
-int          sqlite3_get_autocommit(sqlite3 *handle);
-sqlite3     *sqlite3_db_handle(sqlite3_stmt *statement);
+int      sqlite3_step(sqlite3_stmt *statement);
+int      sqlite3_prepare_v3(sqlite3 *handle, const char *text, int bytes, unsigned flags, sqlite3_stmt **out,
+                            const char **tail);
+int      sqlite3_exec(sqlite3 *handle, const char *text, row_fn *row, void *arg, char **complaint);
+int      sqlite3_extended_errcode(sqlite3 *handle);
+int      sqlite3_get_autocommit(sqlite3 *handle);
+sqlite3 *sqlite3_db_handle(sqlite3_stmt *statement);
 
 struct plan {
     _Atomic int64_t count, nth; /* which fails, from 1; negative: that one and all later ones; 0: none */
@@ -46,8 +47,8 @@ static bool fails(sqlite3 *handle)
     said = (int)plan->code;
     if (plan->rolls_back != 0 && sqlite3_get_autocommit(handle) == 0) {
         inside++;
-        (void)REAL("sqlite3_exec", int, sqlite3 *, const char *, row_fn *, void *, char **)(handle, "ROLLBACK", NULL, NULL,
-                                                                                          NULL);
+        (void)REAL("sqlite3_exec", int, sqlite3 *, const char *, row_fn *, void *, char **)(handle, "ROLLBACK", NULL,
+                                                                                            NULL, NULL);
         inside--;
     }
     return true;
@@ -63,7 +64,8 @@ int sqlite3_step(sqlite3_stmt *statement)
     return code;
 }
 
-int sqlite3_prepare_v3(sqlite3 *handle, const char *text, int bytes, unsigned flags, sqlite3_stmt **out, const char **tail)
+int sqlite3_prepare_v3(sqlite3 *handle, const char *text, int bytes, unsigned flags, sqlite3_stmt **out,
+                       const char **tail)
 {
     *out = NULL;
     if (fails(handle))
@@ -80,7 +82,8 @@ int sqlite3_exec(sqlite3 *handle, const char *text, row_fn *row, void *arg, char
     if (fails(handle))
         return said;
     inside++;
-    int code = REAL("sqlite3_exec", int, sqlite3 *, const char *, row_fn *, void *, char **)(handle, text, row, arg, complaint);
+    int code = REAL("sqlite3_exec", int, sqlite3 *, const char *, row_fn *, void *, char **)(handle, text, row, arg,
+                                                                                             complaint);
     inside--;
     return code;
 }

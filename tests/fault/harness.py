@@ -74,7 +74,7 @@ class Client:
 
     def connect(self):
         self.used, self.buffer = time.monotonic(), b""
-        self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=30)
+        self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=300)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def close(self):
@@ -88,7 +88,7 @@ class Client:
 
     def send(self, method, path, body=None, headers=""):
         data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-        kind = "" if body is None else "Content-Type: application/json\r\n"
+        kind = "" if body is None or "Content-Type" in headers else "Content-Type: application/json\r\n"
         length = "" if method == "GET" else f"Content-Length: {len(data)}\r\n"
         self.socket.sendall(f"{method} {path} HTTP/1.1\r\n{self.head}{kind}{length}{headers}\r\n".encode() + data)
 
@@ -104,7 +104,7 @@ class Client:
         if fields.get("connection") == "close":
             self.close()
             self.connect()
-        is_json = "json" in fields.get("content-type", "")
+        is_json = "/json" in (kind := fields.get("content-type", "")) or "+json" in kind
         return int(head.split(" ", 2)[1]), json.loads(data) if is_json and data else data
 
     def call(self, method, path, body=None, headers=""):
