@@ -13,7 +13,7 @@ import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bodyOf, checkReply, operations, resolve } from '../http/contract.mjs';
-import { readReply, Server, sleep } from '../http/harness.mjs';
+import { isStale, readReply, Server, sleep } from '../http/harness.mjs';
 import { see, seen } from './seen.mjs';
 import { stories } from './stories.mjs';
 
@@ -247,7 +247,8 @@ function send(server, from, { method, path, headers, bytes, leavesMs }) {
         const request = http.request({ host: '127.0.0.1', port: server.port, ...from, method, path, headers },
             (response) => readReply(response, done, fail));
         request.setTimeout(hangMs, () => request.destroy(new Error(`no answer within ${hangMs / 1000} s`)));
-        request.on('error', (error) => (leavesMs >= 0 ? done(null) : fail(error)));
+        request.on('error', (error) => (leavesMs >= 0 ? done(null)
+            : isStale(request, error) ? send(server, from, { method, path, headers, bytes, leavesMs }).then(done, fail) : fail(error)));
         request.end(bytes ?? undefined);
         if (leavesMs >= 0) setTimeout(() => { done(null); request.destroy(); }, leavesMs);
     });

@@ -15,12 +15,16 @@ static const char study[] =
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
+    static struct arena kept; // of the study, which is read once
+    static struct spec  spec;
     struct error        err;
-    struct spec         spec;
     struct observations read;
     struct arena        arena;
     arena_init(&arena, FUZZ_ARENA_BYTES);
-    assert(codec_spec_parse(study, &arena, &spec, &err) == STATUS_OK);
+    if (kept.limit_bytes == 0) {
+        arena_init(&kept, FUZZ_ARENA_BYTES);
+        assert(codec_spec_parse(study, &kept, &spec, &err) == STATUS_OK);
+    }
     enum status status = import_csv(&spec, (const char *)bytes, length, &arena, &read, &err);
     bool        has_context = false;
     for (size_t i = 0; i + 7 <= length; i++)

@@ -47,14 +47,24 @@ static void read_observation(const struct spec *spec, const json_t *json, struct
         check_point(spec, observation.point);
 }
 
+static struct arena kept; // of the two studies, which are read once
+static struct spec  parameters, candidates;
+
+static void read_studies(void)
+{
+    struct error err;
+    arena_init(&kept, FUZZ_ARENA_BYTES);
+    assert(codec_spec_parse(study, &kept, &parameters, &err) == STATUS_OK);
+    assert(codec_spec_parse(rows, &kept, &candidates, &err) == STATUS_OK);
+}
+
 static void read_all(const json_t *json, struct arena *arena)
 {
     struct error err;
-    struct spec  parameters, candidates;
     double       point[3];
     const char  *labels;
-    assert(codec_spec_parse(study, arena, &parameters, &err) == STATUS_OK);
-    assert(codec_spec_parse(rows, arena, &candidates, &err) == STATUS_OK);
+    if (kept.limit_bytes == 0)
+        read_studies();
     read_observation(&parameters, json, arena);
     read_observation(&candidates, json, arena);
     if (codec_point(&parameters, json, POINT_WHOLE, "/point", point, &err) == STATUS_OK)

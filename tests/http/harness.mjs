@@ -39,6 +39,9 @@ export function readReply(response, done, fail) {
     });
 }
 
+// Nothing came back on a connection that an earlier request had used.
+export const isStale = (request, error) => request.reusedSocket && error.code === 'ECONNRESET';
+
 export class Client {
     constructor(server, token, options = {}) {
         Object.assign(this, { server, token, ...options });
@@ -59,11 +62,13 @@ export class Client {
         return reply;
     }
 
+    // Once more when a kept connection turns out to be closed: the server ends one that was idle for long, as it is on a
+    // machine that does much else.
     send(options, bytes) {
         return new Promise((done, fail) => {
             const request = http.request({ host: '127.0.0.1', port: this.server.port, agent: this.agent,
                 localAddress: this.localAddress, ...options }, (response) => readReply(response, done, fail));
-            request.on('error', fail);
+            request.on('error', (error) => (isStale(request, error) ? this.send(options, bytes).then(done, fail) : fail(error)));
             request.end(bytes ?? undefined);
         });
     }
