@@ -60,7 +60,7 @@ help:
 #: Parts of make test:  units  http  openapi  generators  e2e  golden  fault  release  asan  tsan-http  lint-quick  lint-slow
 #: One of them alone:   check-engine  check-contract  check-service  check-api  e2e-NAME  fault-NAME
 #: One suite alone:     build/tests/engine SUITE  (service, api; --all SUITE: not its short form)
-#: Beyond make test:    tsan  fuzz  fuzz-api  coverage  bench  nightly (the attacks on privacy, with 20 times the trials)
+#: Beyond make test:    tsan  fuzz  fuzz-api  coverage  bench  nightly (all of these and more, for hours)
 #: Otherwise:           install  sbom (what the program is made of)  clean  V=1 (shows the commands)  BUILD=folder  CFLAGS=...
 
 $(BUILD)/gnomon: $(BUILD)/service/main/main.o $(BUILD)/libgnomon.a $(BUILD)/libengine.a
@@ -163,10 +163,37 @@ E2E = $(addprefix e2e-,$(notdir $(call scripts,tests/e2e/*)))
 e2e: $(E2E)
 $(E2E): e2e-%: $(BUILD)/gnomon
 	$(STEP) $@ tests/e2e/$*
-nightly: export STEP_SECONDS = 14400
-nightly: $(BUILD)/gnomon
-	$(STEP) audit-nightly tests/e2e/audit 10000
-	$(STEP) reproducible-nightly sh tests/check/reproducible 1 CC='$(CC)' CFLAGS='$(CFLAGS)'
+# What takes a night, each part with its own budget; one of them alone: nightly-NAME.  They go on when one fails.
+AUDIT_TRIALS  ?= 10000
+CRASH_POINTS  ?= 1000
+POWER_STATES  ?= 10000
+FAULT_POINTS  ?= 60
+MANY_ROUNDS   ?= 100
+NIGHT_SECONDS ?= 14400
+NIGHTLY = audit reproducible crash power calls statements many tsan fuzz api
+nightly:
+	@sh tests/check/setup test
+	+@$(MAKE) --no-print-directory -k $(addprefix nightly-,$(NIGHTLY)) FUZZ_API_SECONDS=3600 FUZZ_SECONDS=600; \
+	  sh tests/check/nightly $(BUILD)/log $(NIGHTLY)
+.PHONY: $(addprefix nightly-,$(NIGHTLY))
+$(addprefix nightly-,$(NIGHTLY)): export STEP_SECONDS = $(NIGHT_SECONDS)
+$(addprefix nightly-,audit reproducible crash power calls statements many): $(BUILD)/gnomon $(FAILING)
+nightly-audit:
+	$(STEP) $@ tests/e2e/audit $(AUDIT_TRIALS)
+nightly-reproducible:
+	$(STEP) $@ sh tests/check/reproducible 1 CC='$(CC)' CFLAGS='$(CFLAGS)'
+nightly-crash:
+	$(STEP) $@ env POINTS=$(CRASH_POINTS) tests/fault/crash
+nightly-power:
+	$(STEP) $@ env STATES=$(POWER_STATES) tests/fault/power
+nightly-calls nightly-statements: nightly-%:
+	$(STEP) $@ env POINTS=$(FAULT_POINTS) tests/fault/$*
+nightly-many:
+	$(STEP) $@ env ROUNDS=$(MANY_ROUNDS) tests/fault/many
+nightly-tsan nightly-fuzz:
+	+$(STEP) $@ $(MAKE) --no-print-directory $(@:nightly-%=%)
+nightly-api:
+	+$(STEP) $@ $(MAKE) --no-print-directory fuzz-api
 GOLDENS = $(addprefix golden-,$(notdir $(wildcard tests/golden/*.py)))
 golden: $(GOLDENS)
 $(GOLDENS): golden-%: $(BUILD)/gnomon $(GOLDEN)
@@ -194,7 +221,7 @@ asan: $(MODULES)
 sanitizer-reports:
 	$(STEP) $@ sh -c '! cat $(BUILD)/report.* 2>/dev/null'
 # What takes long is not in `make test`: all of tsan, and the fuzzers for more than a minute.
-tsan: TSAN_STEPS = units http api-requests FUZZ_API_SECONDS=60 FUZZ_API_SEED=1
+tsan: TSAN_STEPS = units http fault-many api-requests FUZZ_API_SECONDS=60 FUZZ_API_SEED=1
 tsan-http: TSAN_STEPS = check-service check-api http
 tsan tsan-http: $(MODULES)
 	+@rm -f "$(HERE)"/tsan/report.*; STEP_SECONDS=3600 TSAN_OPTIONS="log_path='$(HERE)/tsan/report'" \
@@ -209,9 +236,7 @@ fuzz:
 	+@$(FLAVOUR) BUILD=$(BUILD)/fuzz CC=clang CFLAGS='-O1 -g' LDFLAGS=-fsanitize=fuzzer FUZZ_MAIN= \
 	  SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' fuzz-each
 fuzz-each: $(FUZZ)
-	@for target in $(FUZZ); do name=$$(basename $$target); mkdir -p $(BUILD)/corpus/$$name; \
-	  $$target -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -artifact_prefix=$(BUILD)/ \
-	    $(BUILD)/corpus/$$name tests/fuzz/corpus/$$name || exit 1; done
+	@sh tests/check/fuzz $(BUILD) $(FUZZ_SECONDS) $(FUZZ)
 coverage:
 	+@$(FLAVOUR) BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage' units
 	@sh tests/check/coverage $(BUILD)/coverage
