@@ -163,6 +163,10 @@ static void print_compute(struct page *page, struct app *app)
     const struct value rows[] = {
         {"compute_waiting", "gauge", "Computations that wait for a slot.", (double)slots_waiting(app->slots)},
         {"compute_pauses_total", "counter", "How often a long computation gave way to another.", (double)stats.pauses},
+        {"compute_misjudged_total", "counter",
+         "Computations of 5 ms or more that took less than half of what they were priced at, or more than twice as "
+         "long.",
+         (double)stats.misjudged},
     };
     PRINT_VALUES(page, "gnomon", rows);
     print_waits(page, &stats);

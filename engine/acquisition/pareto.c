@@ -31,14 +31,31 @@ static bool dominates(const struct place *a, const struct place *b)
     return is_larger;
 }
 
+/* How many comparisons there were since somebody asked whether it is late, and whether it is. */
+struct patience {
+    const struct pareto_set *set;
+    size_t                   compared;
+    bool                     is_late;
+};
+enum { COMPARISONS = 1 << 20 };
+
+static bool is_late(struct patience *patience, size_t compared)
+{
+    patience->compared += compared;
+    if (patience->compared >= COMPARISONS && patience->set->late != NULL) {
+        patience->compared = 0;
+        patience->is_late = patience->is_late || patience->set->late(patience->set->late_arg);
+    }
+    return patience->is_late;
+}
+
 /* Sorts the places and keeps those that are not dominated; how many. */
-static size_t keep_front(struct place *places, size_t n)
+static size_t keep_front(struct place *places, size_t n, struct patience *patience)
 {
     size_t kept = 0;
     qsort(places, n, sizeof *places, compare_places);
-    for (size_t i = 0; i < n; i++) {
-        size_t k = 0;
-        while (k < kept && !dominates(&places[k], &places[i]))
+    for (size_t i = 0, k; i < n && !is_late(patience, kept); i++) {
+        for (k = 0; k < kept && !dominates(&places[k], &places[i]);)
             k++;
         if (k == kept)
             places[kept++] = places[i];
@@ -53,23 +70,35 @@ static struct place place_at(const double *values, size_t m, size_t index)
     return place;
 }
 
-enum status pareto_front(const double *values, size_t n, size_t m, bool *is_best, struct arena *scratch,
-                         struct error *err)
+static enum status outcome(const struct patience *patience, struct error *err)
 {
+    return patience->is_late ? error_set(err, STATUS_BUSY, "deadline_exceeded", "", "there was no time") : STATUS_OK;
+}
+
+enum status pareto_front_of(const struct pareto_set *set, bool *is_best, struct arena *scratch, struct error *err)
+{
+    size_t n = set->n, m = set->m;
     assert(m >= 1 && m <= OBJECTIVES_MAX);
+    struct patience   patience = {.set = set};
     struct arena_mark mark = arena_mark(scratch);
     struct place     *places = ARENA_NEW(scratch, struct place, n + 1);
     if (places == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < n; i++) {
-        places[i] = place_at(values, m, i);
+        places[i] = place_at(set->values, m, i);
         is_best[i] = false;
     }
-    size_t kept = keep_front(places, n);
+    size_t kept = keep_front(places, n, &patience);
     for (size_t k = 0; k < kept; k++)
         is_best[places[k].index] = true;
     arena_release(scratch, mark);
-    return STATUS_OK;
+    return outcome(&patience, err);
+}
+
+enum status pareto_front(const double *values, size_t n, size_t m, bool *is_best, struct arena *scratch,
+                         struct error *err)
+{
+    return pareto_front_of(&(struct pareto_set){.values = values, .n = n, .m = m}, is_best, scratch, err);
 }
 
 /* The last of m components leads, the others follow: sorting then orders the slices. */
@@ -82,13 +111,14 @@ static void rotate(struct place *place, size_t m)
 
 /* Of places above the reference, which is 0; they are in another order and fewer on return.  The section of a slice
  * along the leading component is that of the places so far.  storage [2 (m - 2)][room]. */
-static double volume_of(struct place *places, size_t n, size_t m, struct place *storage, size_t room)
+static double volume_of(struct place *places, size_t n, size_t m, struct place *storage, size_t room,
+                        struct patience *patience)
 {
     double volume = 0.0;
     for (size_t i = 0; i < n; i++)
         rotate(&places[i], m);
-    n = keep_front(places, n);
-    for (size_t i = 0; i < n; i++) {
+    n = keep_front(places, n, patience);
+    for (size_t i = 0; i < n && !patience->is_late; i++) {
         double depth = places[i].v[0] - (i + 1 < n ? places[i + 1].v[0] : 0.0);
         if (m > 2) {
             storage[i] = (struct place){.index = i};
@@ -100,7 +130,7 @@ static double volume_of(struct place *places, size_t n, size_t m, struct place *
             memcpy(storage + room, storage, (i + 1) * sizeof *storage);
         volume += depth * (m == 1   ? 1.0
                            : m == 2 ? places[i].v[1]
-                                    : volume_of(storage + room, i + 1, m - 1, storage + 2 * room, room));
+                                    : volume_of(storage + room, i + 1, m - 1, storage + 2 * room, room, patience));
     }
     return volume;
 }
@@ -110,6 +140,7 @@ enum status pareto_hypervolume(const struct pareto_set *set, double *volume, str
     size_t n = set->n, m = set->m;
     assert(m >= 1 && m <= OBJECTIVES_MAX);
     struct arena_mark mark = arena_mark(scratch);
+    struct patience   patience = {.set = set};
     struct place     *places = arena_alloc(scratch, 2 * m * (n + 1), sizeof *places);
     size_t            above = 0;
     if (places == NULL)
@@ -124,7 +155,7 @@ enum status pareto_hypervolume(const struct pareto_set *set, double *volume, str
         if (is_above)
             places[above++] = place;
     }
-    *volume = volume_of(places, above, m, places + n + 1, n + 1);
+    *volume = volume_of(places, above, m, places + n + 1, n + 1, &patience);
     arena_release(scratch, mark);
-    return STATUS_OK;
+    return outcome(&patience, err);
 }

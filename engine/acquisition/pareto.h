@@ -10,21 +10,28 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* is_best [n] out: values [n][m] that are not dominated, equal ones all; 1 <= m <= OBJECTIVES_MAX.
- * Errors: NO_MEMORY (scratch: n vectors).  O(n log n + n f m), f how many there are. */
+/* Vectors, and the point above which the space that they dominate is measured. */
+struct pareto_set {
+    const double *values; /* [n][m]; 1 <= m <= OBJECTIVES_MAX */
+    size_t        n, m;
+    const double *reference; /* [m]; NULL where only the front is wanted */
+    bool (*late)(
+        void
+            *); /* asked after so many comparisons as take some milliseconds; true: BUSY "deadline_exceeded".  Or NULL */
+    void *late_arg;
+};
+
+/* is_best [n] out: those that are not dominated, equal ones all.
+ * Errors: NO_MEMORY (scratch: n vectors), BUSY.  O(n log n + n f m), f how many there are. */
+MUST_CHECK enum status pareto_front_of(const struct pareto_set *set, bool *is_best, struct arena *scratch,
+                                       struct error *err);
+/* The same of values [n][m], without a look at the time. */
 MUST_CHECK enum status pareto_front(const double *values, size_t n, size_t m, bool *is_best, struct arena *scratch,
                                     struct error *err);
 
-/* Vectors, and the point above which the space that they dominate is measured. */
-struct pareto_set {
-    const double *values; /* [n][m] */
-    size_t        n, m;
-    const double *reference; /* [m] */
-};
-
 /* *volume := the measure of the union of the boxes from the reference to each of the values; what is not above the
  * reference counts for nothing.  Exact, by slices along the last component (While, Hingston, Barone & Huband 2006).
- * Errors: NO_MEMORY (scratch: m n vectors).  O(n log n) for m <= 2, and n times that for each further component. */
+ * Errors: NO_MEMORY (scratch: m n vectors), BUSY.  O(n log n) for m <= 2, and n times that for each further component. */
 MUST_CHECK enum status pareto_hypervolume(const struct pareto_set *set, double *volume, struct arena *scratch,
                                           struct error *err);
 

@@ -172,7 +172,8 @@ static enum status aim_at_volume(struct several *own, const struct known *known,
             memcpy(front + len++ * m, known->f + i * m, m * sizeof *front);
     }
     acq->is_volume = true;
-    return ehvi_init(&acq->ehvi, &(struct pareto_set){front, len, m, reference}, scratch, err);
+    return ehvi_init(&acq->ehvi, &(struct pareto_set){.values = front, .n = len, .m = m, .reference = reference},
+                     scratch, err);
 }
 
 static bool is_wide(const struct several *own, const struct ask *ask)

@@ -111,10 +111,16 @@ MUST_CHECK enum status game_open(const struct game_problem *problem, struct game
 MUST_CHECK enum status game_tell(struct game *game, const struct game_action *actions, const double *payoffs,
                                  struct error *err);
 
-/* The agent's action for the open round; a pure function of the log.  The point is in scratch.
- * O(cells level) with a table, otherwise O(list samples rounds^2 level).  Errors: NO_MEMORY. */
-MUST_CHECK enum status game_act(const struct game *game, size_t agent, struct arena *scratch, struct game_action *out,
-                                struct error *err);
+/* Asked every few milliseconds; true: what is computed ends with BUSY "deadline_exceeded". */
+struct game_patience {
+    bool (*late)(void *arg);
+    void *arg;
+};
+
+/* The agent's action for the open round; a pure function of the log.  The point is in scratch.  patience: or NULL.
+ * O(cells level) with a table, otherwise O(list samples rounds^2 level).  Errors: NO_MEMORY, BUSY. */
+MUST_CHECK enum status game_act(const struct game *game, size_t agent, const struct game_patience *patience,
+                                struct arena *scratch, struct game_action *out, struct error *err);
 
 /* The agent's level-0 strategy over its finite set, or over its list: p [their length].  O(list). */
 void game_strategy_of(const struct game *game, size_t agent, enum game_strategy strategy, double *p);

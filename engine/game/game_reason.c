@@ -19,14 +19,23 @@ struct conduct {
 };
 
 struct reasoning {
-    const struct game *game;
-    size_t             thinker;
-    struct arena      *scratch;
-    struct conduct    *found; /* [minds][agents_len] */
-    bool              *is_found;
-    double             beta_root[GAME_AGENTS_MAX];
-    struct error      *err;
+    const struct game          *game;
+    size_t                      thinker;
+    struct arena               *scratch;
+    struct conduct             *found; /* [minds][agents_len] */
+    bool                       *is_found;
+    double                      beta_root[GAME_AGENTS_MAX];
+    struct error               *err;
+    const struct game_patience *patience; /* or NULL */
+    bool                        is_late;
 };
+
+/* What is found from then on is not used. */
+static bool is_late(struct reasoning *r)
+{
+    r->is_late = r->is_late || (r->patience != NULL && r->patience->late(r->patience->arg));
+    return r->is_late;
+}
 
 /* ---- strategies and draws ---- */
 
@@ -168,7 +177,7 @@ static enum status draw_others(struct reasoning *r, size_t agent, const struct c
 }
 
 /* values [m]: mean bounds of the agent's actions with these features [m][its dims]. */
-static void expect_draws(const struct reasoning *r, const struct sampled *sampled, const double *features, size_t m,
+static void expect_draws(struct reasoning *r, const struct sampled *sampled, const double *features, size_t m,
                          double *values)
 {
     const struct game    *game = r->game;
@@ -181,6 +190,8 @@ static void expect_draws(const struct reasoning *r, const struct sampled *sample
         memcpy(input + own->at, features + pair / sampled->count * own->dims, own->dims * sizeof *input);
         if (held < JOINT_BLOCK && pair + 1 < m * sampled->count)
             continue;
+        if (is_late(r))
+            return;
         game_bounds(game, sampled->agent, sampled->inputs, held, sampled->spare, sampled->bounds);
         for (size_t i = 0; i < held; i++)
             values[(first + i) / sampled->count] += sampled->bounds[i] / (double)sampled->count;
@@ -286,8 +297,8 @@ static enum status conduct_of(struct reasoning *r, size_t agent, const struct ga
     return STATUS_OK;
 }
 
-enum status game_act(const struct game *game, size_t agent, struct arena *scratch, struct game_action *out,
-                     struct error *err)
+enum status game_act(const struct game *game, size_t agent, const struct game_patience *patience, struct arena *scratch,
+                     struct game_action *out, struct error *err)
 {
     const struct game_problem *problem = game->problem;
     const struct game_agent   *self = &problem->agents[agent];
@@ -296,7 +307,8 @@ enum status game_act(const struct game *game, size_t agent, struct arena *scratc
                                     .scratch = scratch,
                                     .found = arena_zalloc(scratch, problem->minds * problem->agents_len, sizeof *r.found),
                                     .is_found = arena_zalloc(scratch, problem->minds * problem->agents_len, 1),
-                                    .err = err};
+                                    .err = err,
+                                    .patience = patience};
     struct conduct             conduct, strategy;
     struct rng                 rng = game_rng(game, agent, RNG_GAME_PLAY);
     if (r.found == NULL || r.is_found == NULL)
@@ -311,5 +323,5 @@ enum status game_act(const struct game *game, size_t agent, struct arena *scratc
         TRY(conduct_of(&r, agent, self->mind, &conduct));
     }
     *out = (struct game_action){.row = conduct.row, .point = conduct.point};
-    return STATUS_OK;
+    return r.is_late ? error_set(err, STATUS_BUSY, "deadline_exceeded", "", "there was no time") : STATUS_OK;
 }

@@ -21,7 +21,7 @@ struct spec_cache;    /* service/store/spec_cache.h */
 struct operations;    /* service/study/operation.h */
 struct slots;         /* limits how many computations run at once: service/app/slots.h */
 
-enum { PRICE_FACTORS = 512 };
+enum { PRICE_FACTORS = 512, PRICE_PARTS_MAX = 16 };
 struct app_options {
     const char *folder;
     const char *synchronous;
@@ -64,7 +64,7 @@ struct app {
     struct operations    *operations;
     struct slots         *slots;
     double                price_unit; /* how slow this machine is, and what was learned since: service/app/price.h */
-    _Atomic double        price_logs[PRICE_FACTORS];
+    _Atomic double        price_logs[PRICE_FACTORS], price_parts[PRICE_PARTS_MAX];
     struct app_counters   counters;
     struct app_census     census;
     int64_t (*now_ms)(void);       /* wall clock, milliseconds since 1970 */

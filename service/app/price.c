@@ -2,7 +2,7 @@
  * The figures are milliseconds of one core as measured in 2026, fitted to suggestions of 1 to 500 parameters, 5 to 5,000
  * values and 1 to 8 metrics, 120 of them: five were off by more than 1.8.  They follow the loops of engine/bo and
  * engine/gp and change when those do.  What they do not know of an algorithm is learned from what its proposals take: a
- * factor for those with a fit, another for those without. */
+ * factor for those with a fit, another for those without; and a factor for each other kind of computation. */
 #include "service/app/price.h"
 
 #include "engine/math/mat.h"
@@ -40,6 +40,8 @@ static const double LEARNED = 0.2, FACTOR_MAX = 16,
                     WORTH_MS = 1; // share of the last; bounds; what is too short to tell
 
 /* ---- this machine ---- */
+
+_Static_assert((int)PRICE_PARTS <= (int)PRICE_PARTS_MAX, "room for what was learned");
 
 enum { KERNEL_ROWS = 160, KERNEL_TIMES = 16 };
 static const double KERNEL_MS = 0.24;
@@ -163,14 +165,26 @@ double price_ask(const struct app *app, const struct price_model *model)
 }
 
 /* Two at once lose the lesson of one. */
+static void learn(_Atomic double *log_factor, double price_ms, double took_ms)
+{
+    double known = atomic_load(log_factor), bound = log(FACTOR_MAX);
+    if (fmax(took_ms, price_ms) >= WORTH_MS && took_ms > 0 && price_ms > 0)
+        atomic_store(log_factor, fmax(-bound, fmin(bound, known + LEARNED * log(took_ms / price_ms))));
+}
+
 void price_learn(struct app *app, const struct price_model *model, double took_ms)
 {
-    _Atomic double *log_factor = &app->price_logs[index_of(model)];
-    double          priced = raw_ask(model) * app->price_unit, known = atomic_load(log_factor);
-    if (fmax(took_ms, priced) < WORTH_MS || took_ms <= 0)
-        return;
-    double seen = log(took_ms / priced), bound = log(FACTOR_MAX);
-    atomic_store(log_factor, fmax(-bound, fmin(bound, known + LEARNED * (seen - known))));
+    learn(&app->price_logs[index_of(model)], price_ask(app, model), took_ms);
+}
+
+void price_learn_part(struct app *app, enum price_part part, double price_ms, double took_ms)
+{
+    learn(&app->price_parts[part], price_ms, took_ms);
+}
+
+static double part_ms(const struct app *app, enum price_part part, double raw_ms)
+{
+    return raw_ms * app->price_unit * exp(atomic_load(&app->price_parts[part]));
 }
 
 /* ---- the others ---- */
@@ -187,51 +201,59 @@ double price_gain(const struct app *app, const struct price_model *model)
 {
     struct price_model known = *model;
     known.has_fit = false;
-    return GAIN_SEARCHES * price_ask(app, &known);
+    return part_ms(app, PRICE_GAIN, GAIN_SEARCHES * raw_ask(&known));
+}
+
+double price_verify(const struct app *app, const struct price_model *model, double values)
+{
+    struct price_model then = *model;
+    then.values = fmin(then.values, values);
+    return part_ms(app, PRICE_VERIFY, raw_ask(&then));
 }
 
 /* What an algorithm learns from it fits when it opens. */
 double price_tell(const struct app *app, const struct price_model *model)
 {
     double earlier = model->news > model->values ? earlier_of(model->spec) : 0;
-    return app->price_unit * (LINE * model->news + 10 * EARLIER * earlier);
+    return part_ms(app, PRICE_TELL, LINE * model->news + 10 * EARLIER * earlier);
 }
 
 double price_predict(const struct app *app, const struct price_model *model, double points)
 {
     double n = rows_of(model);
-    return app->price_unit * (points * n * (POINT_VALUE + POINT_SQUARE * n) + (model->news > 0 ? factor_ms(model) : 0));
+    return part_ms(app, PRICE_PREDICT,
+                   points * n * (POINT_VALUE + POINT_SQUARE * n) + (model->news > 0 ? factor_ms(model) : 0));
 }
 
 double price_means(const struct app *app, const struct price_model *model, double points)
 {
     double each = MEAN_VALUE_PARAM * (dims_of(&model->spec->space) + 10);
-    return app->price_unit * (points * rows_of(model) * each + (model->news > 0 ? factor_ms(model) : 0));
+    return part_ms(app, PRICE_MEANS, points * rows_of(model) * each + (model->news > 0 ? factor_ms(model) : 0));
 }
 
 double price_residuals(const struct app *app, const struct price_model *model)
 {
-    return app->price_unit * RESIDUAL_CUBE * pow(rows_of(model), 3);
+    return part_ms(app, PRICE_RESIDUALS, RESIDUAL_CUBE * pow(rows_of(model), 3));
 }
 
 double price_judge(const struct app *app, const struct price_model *model)
 {
-    return app->price_unit * (model->spec->stopping.kind == STOP_RULE_OWN ? JUDGE : LINE * model->values);
+    return part_ms(app, PRICE_JUDGE, model->spec->stopping.kind == STOP_RULE_OWN ? JUDGE : LINE * model->values);
 }
 
 double price_message(const struct app *app, const struct price_model *model)
 {
-    return app->price_unit * (MESSAGE + factor_ms(model));
+    return part_ms(app, PRICE_MESSAGE, MESSAGE + factor_ms(model));
 }
 
 double price_pareto(const struct app *app, double vectors, size_t objectives)
 {
-    return app->price_unit * vectors * (VECTOR + (objectives > 2 ? VECTOR_SQUARE * vectors : 0));
+    return part_ms(app, PRICE_PARETO, vectors * (VECTOR + (objectives > 2 ? VECTOR_SQUARE * vectors : 0)));
 }
 
 double price_check(const struct app *app, double rows, double columns)
 {
-    return app->price_unit * CELL * rows * columns * (columns + log2(rows + 1));
+    return part_ms(app, PRICE_CHECK, CELL * rows * columns * (columns + log2(rows + 1)));
 }
 
 double price_seconds(const struct app *app, double seconds)

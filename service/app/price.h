@@ -29,12 +29,30 @@ double price_gain(const struct app *app, const struct price_model *model);
 /* Such a proposal took so long: the next are priced nearer to it. */
 void price_learn(struct app *app, const struct price_model *model, double took_ms);
 
+/* So was priced, and so long took, a computation of another kind: the next of this kind are priced nearer to it. */
+enum price_part {
+    PRICE_TELL,
+    PRICE_GAIN,
+    PRICE_PREDICT,
+    PRICE_MEANS,
+    PRICE_RESIDUALS,
+    PRICE_JUDGE,
+    PRICE_MESSAGE,
+    PRICE_PARETO,
+    PRICE_CHECK,
+    PRICE_VERIFY,
+    PRICE_PARTS
+};
+void price_learn_part(struct app *app, enum price_part part, double price_ms, double took_ms);
+
 /* The news told to its session. */
 double price_tell(const struct app *app, const struct price_model *model);
 /* The posterior at so many points; its mean alone; every value predicted by all the others. */
 double price_predict(const struct app *app, const struct price_model *model, double points);
 double price_means(const struct app *app, const struct price_model *model, double points);
 double price_residuals(const struct app *app, const struct price_model *model);
+/* A proposal that was made after so many of the values, made again. */
+double price_verify(const struct app *app, const struct price_model *model, double values);
 /* Whether a trial is to stop; what an agent sends in a round. */
 double price_judge(const struct app *app, const struct price_model *model);
 double price_message(const struct app *app, const struct price_model *model);

@@ -6,8 +6,10 @@
  * Invariant: nobody waits while a place that would do is free. */
 #include "service/app/slots.h"
 #include "service/base/clock.h"
+#include "service/base/log.h"
 #include "service/base/text.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +20,9 @@ enum {
     QUANTUM_US = 20000, // how long somebody computes before it looks whether it is the turn of others
     CHARGE_US = 1000,   // at least, for the trouble
     LEVEL_US = 100000,  // what a request has before others of its token are preferred
-    OWNERS = 1024
+    OWNERS = 1024,
+    WORTH_MS = 5, // what is shorter is not judged
+    TELL_MS = 60000
 };
 
 /* Where a computation is.  OUTSIDE: without a slot, since it is instant or since it has given up. */
@@ -46,6 +50,7 @@ struct slots {
     struct waiter     *waiting;
     struct slots_owner owners[OWNERS];
     struct slots_stats stats;
+    int64_t            told_ms; /* when a price was last said to be wrong */
 };
 
 const int64_t slots_bounds_us[SLOTS_WAITS] = {100, 1000, 10000, 100000, 500000, 1000000, 5000000, 30000000};
@@ -247,7 +252,7 @@ enum status slots_enter(struct app *app, struct caller *caller, double price_ms,
     if (caller->spent.since_us == 0)
         caller->spent.since_us = clock_us(CLOCK_MONOTONIC);
     pthread_mutex_lock(&slots->lock);
-    *stint = (struct stint){.owner = enter_owner(slots, caller->token_id), .price_ms = price_ms};
+    *stint = (struct stint){.owner = enter_owner(slots, caller->token_id), .price_ms = price_ms, .asked_ms = price_ms};
     if (price_ms > INSTANT_MS)
         status = queue(slots, app, caller, err);
     else
@@ -285,7 +290,7 @@ static enum status look_up(struct slots *slots, const struct app *app, struct ca
     return status;
 }
 
-enum status slots_go_on(struct app *app, struct caller *caller, struct error *err)
+static enum status go_on(struct app *app, struct caller *caller, struct error *err)
 {
     struct slots *slots = app->slots;
     struct stint *stint = &caller->spent.stint;
@@ -298,18 +303,47 @@ enum status slots_go_on(struct app *app, struct caller *caller, struct error *er
     return status;
 }
 
+enum status slots_go_on(struct app *app, struct caller *caller, struct error *err)
+{
+    enum status status = go_on(app, caller, err);
+    caller->spent.stint.is_cut |= status != STATUS_OK;
+    return status;
+}
+
+static bool is_misjudged(const struct stint *stint)
+{
+    double took_ms = (double)stint->used_us / 1000, asked_ms = stint->asked_ms;
+    bool   is_long = fmax(took_ms, asked_ms) >= WORTH_MS;
+    return is_long && (took_ms > 2 * asked_ms || (!stint->is_cut && asked_ms > 2 * took_ms));
+}
+
+/* The lock is held.  Whether it is to be said, too. */
+static bool judge(struct slots *slots, const struct stint *stint, int64_t now_ms)
+{
+    if (!is_misjudged(stint))
+        return false;
+    slots->stats.misjudged++;
+    bool is_due = slots->told_ms == 0 || now_ms - slots->told_ms >= TELL_MS;
+    slots->told_ms = is_due ? now_ms : slots->told_ms;
+    return is_due;
+}
+
 double slots_leave(struct app *app, struct caller *caller, const char *algorithm)
 {
     struct slots *slots = app->slots;
     struct stint *stint = &caller->spent.stint;
     pthread_mutex_lock(&slots->lock);
     settle(stint);
+    bool is_to_tell = judge(slots, stint, clock_ms(CLOCK_MONOTONIC));
     count_computed(&slots->stats, algorithm == NULL ? "" : algorithm, stint->used_us);
     give_back(slots, (enum place)stint->place);
     stint->owner->users--;
     let_in(slots);
     pthread_mutex_unlock(&slots->lock);
     int64_t us = stint->used_us;
+    if (is_to_tell)
+        log_event(LOG_WARNING, "price_off", "algorithm=%s price_ms=%.1f took_ms=%.1f",
+                  algorithm == NULL ? "none" : algorithm, stint->asked_ms, (double)us / 1000);
     caller->spent.computed_us += us;
     *stint = (struct stint){0};
     return (double)us / 1000;

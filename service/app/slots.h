@@ -37,6 +37,7 @@ enum { SLOTS_WAITS = 8, SLOTS_ALGORITHMS = 32 };
 extern const int64_t slots_bounds_us[SLOTS_WAITS];
 struct slots_stats {
     uint64_t waits[SLOTS_WAITS + 1], waited_us, pauses;
+    uint64_t misjudged; /* took less than half of their price, or more than twice as long */
     struct slots_computed {
         const char *algorithm; /* NULL ends the list, if it is not full */
         uint64_t    times, us;

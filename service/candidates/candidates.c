@@ -465,13 +465,17 @@ static enum status check_whole(struct upload *up, struct error *err)
     double               price_ms = price_check(up->task.app, (double)matrix->npy.rows, (double)matrix->npy.columns);
     TRY(slots_enter(up->task.app, up->task.caller, price_ms, err));
     enum status status = db_read(up->task.app->db, read_whole, up, err);
+    if (status == STATUS_OK)
+        status = slots_go_on(up->task.app, up->task.caller, err);
     if (status == STATUS_OK) {
         status = check_file(up, err);
         if (status == STATUS_OK)
             status = check_values(up, err);
         up->check->is_refused = status == STATUS_INVALID;
     }
-    slots_leave(up->task.app, up->task.caller, NULL);
+    double took_ms = slots_leave(up->task.app, up->task.caller, NULL);
+    if (status == STATUS_OK)
+        price_learn_part(up->task.app, PRICE_CHECK, price_ms, took_ms);
     return status;
 }
 

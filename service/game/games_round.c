@@ -37,24 +37,6 @@ static enum status read_plays(struct db_conn *conn, const struct game_row *game,
 
 /* ---- the session ---- */
 
-static enum status tell_plays(struct live *live, const struct game_spec *spec, const struct game_play *plays,
-                              size_t rounds, struct error *err)
-{
-    size_t len = spec->problem.agents_len;
-    for (size_t i = 0; i < rounds; i++) {
-        struct game_action actions[GAME_AGENTS_MAX];
-        double             payoffs[GAME_AGENTS_MAX];
-        for (size_t a = 0; a < len; a++) {
-            const struct game_play *play = &plays[i * len + a];
-            actions[a] = (struct game_action){.row = play->row < 0 ? 0 : (size_t)play->row, .point = play->point};
-            payoffs[a] = games_sign(spec, a) * play->payoff;
-        }
-        TRY(game_tell(live->game, actions, payoffs, err));
-        live->seq++;
-    }
-    return STATUS_OK;
-}
-
 struct look {
     struct app       *app;
     struct caller    *caller;
@@ -63,6 +45,7 @@ struct look {
     struct game_row  *game;
     struct game_play *plays; /* those that the session does not know */
     bool              all;   /* from the first round */
+    bool              is_cut;
 };
 
 /* The game, which was found before, as it is now, and the rounds that are news. */
@@ -108,6 +91,27 @@ static enum status announce(const struct look *look, struct error *err)
     return slots_announce(look->caller, price_action(look), err);
 }
 
+/* Those that are news: replaying a long game takes a minute. */
+static enum status tell_plays(struct look *look, const struct game_play *plays, struct error *err)
+{
+    struct live            *live = look->live;
+    const struct game_spec *spec = look->game->spec;
+    size_t                  len = spec->problem.agents_len, rounds = (size_t)(look->game->rounds - live->seq);
+    for (size_t i = 0; i < rounds; i++) {
+        TRY(slots_go_on(look->app, look->caller, err));
+        struct game_action actions[GAME_AGENTS_MAX];
+        double             payoffs[GAME_AGENTS_MAX];
+        for (size_t a = 0; a < len; a++) {
+            const struct game_play *play = &plays[i * len + a];
+            actions[a] = (struct game_action){.row = play->row < 0 ? 0 : (size_t)play->row, .point = play->point};
+            payoffs[a] = games_sign(spec, a) * play->payoff;
+        }
+        TRY(game_tell(live->game, actions, payoffs, err));
+        live->seq++;
+    }
+    return STATUS_OK;
+}
+
 /* Under the session's lock. */
 static enum status catch_up(struct look *look, struct error *err)
 {
@@ -121,8 +125,7 @@ static enum status catch_up(struct look *look, struct error *err)
         status = open_session(look, err);
     size_t known = look->all ? (size_t)live->seq : 0;
     if (status == STATUS_OK)
-        status = tell_plays(live, look->game->spec, look->plays + known * look->game->spec->problem.agents_len,
-                            (size_t)(look->game->rounds - live->seq), err);
+        status = tell_plays(look, look->plays + known * look->game->spec->problem.agents_len, err);
     slots_leave(look->app, look->caller, "r2-b2");
     if (status != STATUS_OK)
         session_forget(live);
@@ -149,12 +152,21 @@ static enum status check_active(const struct game_row *game, struct error *err)
     return error_state(err, "game", "completed", game->reason);
 }
 
+static bool is_late(void *arg)
+{
+    struct look *look = arg;
+    struct error why;
+    look->is_cut = look->is_cut || slots_go_on(look->app, look->caller, &why) != STATUS_OK;
+    return look->is_cut;
+}
+
 static enum status act(struct look *look, size_t agent, struct game_turn *out, struct error *err)
 {
     TRY(slots_enter(look->app, look->caller, price_action(look), err));
-    enum status status = game_act(look->live->game, agent, look->caller->arena, &out->action, err);
+    const struct game_patience patience = {.late = is_late, .arg = look};
+    enum status status = game_act(look->live->game, agent, &patience, look->caller->arena, &out->action, err);
     slots_leave(look->app, look->caller, "r2-b2");
-    return status;
+    return look->is_cut ? app_go_on(look->app, look->caller, err) : status;
 }
 
 /* The point may lie in the session, which goes on without us: it is copied. */

@@ -34,7 +34,8 @@ struct idempotency {
 /* A computation of a request, as service/app/slots.c keeps it; all zero when there is none. */
 struct stint {
     struct slots_owner *owner;
-    double              price_ms; /* of this part */
+    double              price_ms, asked_ms; /* of this part, as far as it is known now; as it was announced */
+    bool                is_cut;             /* it ended before its time */
     int                 place;
     int64_t             looked_us, began_us, used_us, charged_us;
 };

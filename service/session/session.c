@@ -624,9 +624,10 @@ enum status session_catch_up(struct app *app, struct caller *caller, const struc
     struct catch_up    work = {.app = app, .caller = caller, .live = live};
     struct price_model model = price_model_of(study);
     model.news = (double)(study->revision - live->seq);
-    TRY(slots_enter(app, caller, price_tell(app, &model), err));
+    double price_ms = price_tell(app, &model);
+    TRY(slots_enter(app, caller, price_ms, err));
     enum status status = db_read(app->db, catch_up, &work, err);
-    slots_leave(app, caller, study->spec.policy->name);
+    price_learn_part(app, PRICE_TELL, price_ms, slots_leave(app, caller, study->spec.policy->name));
     if (status != STATUS_OK)
         session_forget(live);
     return status;

@@ -101,9 +101,10 @@ static enum status send_open(struct sync *sync, struct error *err)
     if (vector == NULL)
         return error_no_memory(err);
     const struct price_model model = {.spec = &live->spec, .values = (double)live->observations};
-    TRY(slots_enter(sync->app, sync->caller, price_message(sync->app, &model), err));
+    double                   price_ms = price_message(sync->app, &model);
+    TRY(slots_enter(sync->app, sync->caller, price_ms, err));
     enum status status = live->spec.policy->message(live->session, (uint64_t)round, vector, err);
-    slots_leave(sync->app, sync->caller, live->spec.policy->name);
+    price_learn_part(sync->app, PRICE_MESSAGE, price_ms, slots_leave(sync->app, sync->caller, live->spec.policy->name));
     sync->message = (struct federation_message){.round = round,
                                                 .seat = live->spec.seat,
                                                 .features_sha256 = sync->federation.features_sha256,

@@ -14,7 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PIECE = 1000 }; // points between two looks whether somebody still waits
+/* Points between two looks whether somebody still waits or is next: up to 40 ms with the largest model.  Models take 256
+ * at once: pieces of another length would change the last digit. */
+enum { PIECE = 256, PIECE_OF_MEANS = 512 };
 
 struct work {
     struct app    *app;
@@ -26,6 +28,7 @@ struct work {
     enum quantity       quantity;
     const struct study *study;
     double              price_ms;
+    enum price_part     part;
 };
 const char *const insight_quantity_names[] = {"value", "feasibility", NULL};
 
@@ -46,7 +49,9 @@ static enum status run_locked(struct work *work, struct error *err)
     enum status status = work->run(work, err);
     if (policy->show != NULL)
         (void)policy->show(work->live->session, work->live->spec.first);
-    slots_leave(work->app, work->caller, policy->name);
+    double took_ms = slots_leave(work->app, work->caller, policy->name);
+    if (status == STATUS_OK)
+        price_learn_part(work->app, work->part, work->price_ms, took_ms);
     return status;
 }
 
@@ -69,9 +74,10 @@ static double models_asked(const struct work *work, const struct study *study)
     return work->quantity == QUANTITY_FEASIBILITY ? (double)study->spec.metrics_len : 1;
 }
 
-static double price_points(const struct work *work, const struct study *study, double points)
+static double price_points(struct work *work, const struct study *study, double points)
 {
     const struct price_model model = session_price(work->app, study);
+    work->part = PRICE_PREDICT;
     return models_asked(work, study) * price_predict(work->app, &model, points);
 }
 
@@ -115,10 +121,30 @@ static enum status feasibility(struct work *work, const struct prediction *wante
                                   "the study has no constraint, and no trial was infeasible");
 }
 
-static enum status posterior(struct work *work, const struct prediction *wanted, struct error *err)
+static enum status posterior_at_once(struct work *work, const struct prediction *wanted, struct error *err)
 {
+    TRY(slots_go_on(work->app, work->caller, err));
     return work->quantity == QUANTITY_FEASIBILITY ? feasibility(work, wanted, err)
                                                   : work->live->spec.policy->predict(work->live->session, wanted, err);
+}
+
+static enum status posterior(struct work *work, const struct prediction *wanted, struct error *err)
+{
+    size_t            len = space_point_len(&work->live->spec.space), m = wanted->m, from = 0;
+    size_t            piece = wanted->sd == NULL ? PIECE_OF_MEANS : PIECE;
+    struct prediction part = *wanted;
+    for (; m - from > piece; from += piece) {
+        part.m = piece;
+        TRY(posterior_at_once(work, &part, err));
+        part.points = part.points == NULL ? NULL : part.points + piece * len;
+        part.rows = part.rows == NULL ? NULL : part.rows + piece;
+        part.mean += piece;
+        part.sd = part.sd == NULL ? NULL : part.sd + piece;
+        part.sd_observed = part.sd_observed == NULL ? NULL : part.sd_observed + piece;
+        part.diagnostics = NULL;
+    }
+    part.m = m - from;
+    return posterior_at_once(work, &part, err);
 }
 
 static double shown(const struct work *work, double mean)
@@ -209,12 +235,7 @@ static enum status values_at(void *arg, const double *V, size_t m, double *out, 
         return error_no_memory(err);
     for (size_t i = 0; i < m; i++)
         space_quantile(&space, V + i * space.params_len, points + i * space.params_len);
-    for (size_t from = 0; from < m; from += PIECE) {
-        size_t len = m - from < PIECE ? m - from : PIECE;
-        TRY(slots_go_on(work->app, work->caller, err));
-        TRY(posterior(
-            work, &(struct prediction){.points = points + from * space.params_len, .m = len, .mean = out + from}, err));
-    }
+    TRY(posterior(work, &(struct prediction){.points = points, .m = m, .mean = out}, err));
     arena_release(arena, mark);
     return STATUS_OK;
 }
@@ -248,7 +269,7 @@ static enum status run_importances(struct work *work, struct error *err)
     return STATUS_OK;
 }
 
-static double price_samples(const struct work *work, const struct study *study)
+static double price_samples(struct work *work, const struct study *study)
 {
     const struct price_model model = session_price(work->app, study);
     size_t                   dims = study->spec.space.params_len;
@@ -256,6 +277,7 @@ static double price_samples(const struct work *work, const struct study *study)
     int64_t                  n = (int64_t)model.values;
     double                   samples = (double)samples_for(dims, is_feasibility ? n * (n / 16 + 1) : n);
     double                   points = SENSITIVITY_REPLICATES * ((double)dims + 2) * samples;
+    work->part = PRICE_MEANS;
     return is_feasibility ? price_points(work, study, points) : price_means(work->app, &model, points);
 }
 
@@ -487,7 +509,7 @@ static enum status run_residuals(struct work *work, struct error *err)
 enum status insight_residuals(struct app *app, struct caller *caller, const char *id, const char *metric,
                               struct residuals *out, struct error *err)
 {
-    struct work work = {.app = app, .caller = caller, .run = run_residuals, .out = out};
+    struct work work = {.app = app, .caller = caller, .run = run_residuals, .out = out, .part = PRICE_RESIDUALS};
     *out = (struct residuals){0};
     TRY(study_find(app, caller, id, &out->study, err));
     TRY(spec_find_modelled(&out->study.spec, metric, &work.metric, err));

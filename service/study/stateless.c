@@ -125,7 +125,9 @@ static enum status ask_in_turn(struct work *work, uint64_t number, struct trial 
     const struct price_model model = model_of(work, number);
     TRY(slots_enter(work->app, work->caller, price_ask(work->app, &model), err));
     enum status status = ask_one(work, number, out, err);
-    price_learn(work->app, &model, slots_leave(work->app, work->caller, work->request->spec.policy->name));
+    double      took_ms = slots_leave(work->app, work->caller, work->request->spec.policy->name);
+    if (!work->is_over)
+        price_learn(work->app, &model, took_ms);
     return is_over(work) ? app_go_on(work->app, work->caller, err) : status;
 }
 

@@ -197,7 +197,9 @@ static enum status ask_in_turn(struct plan *plan, struct proposal *proposal, str
     const struct price_model model = model_of(plan);
     TRY(slots_enter(app, plan->task.caller, price_ask(app, &model), err));
     enum status status = ask_one(plan, proposal, err);
-    price_learn(app, &model, slots_leave(app, plan->task.caller, plan->live->spec.policy->name));
+    double      took_ms = slots_leave(app, plan->task.caller, plan->live->spec.policy->name);
+    if (!plan->is_cut)
+        price_learn(app, &model, took_ms);
     return status;
 }
 
@@ -215,9 +217,12 @@ static enum status ask_gain(struct plan *plan, struct error *err)
     const struct ask     ask = {
             .trial = (uint64_t)plan->live->told + 1, .late = is_late, .late_arg = plan, .deadline_ms = time_left(plan)};
     const struct price_model model = model_of(plan);
-    TRY(slots_enter(app, plan->task.caller, price_gain(app, &model), err));
+    double                   price_ms = price_gain(app, &model);
+    TRY(slots_enter(app, plan->task.caller, price_ms, err));
     enum status status = policy->gain(plan->live->session, &ask, &plan->gain, err);
-    (void)slots_leave(app, plan->task.caller, policy->name);
+    double      took_ms = slots_leave(app, plan->task.caller, policy->name);
+    if (!plan->is_cut)
+        price_learn_part(app, PRICE_GAIN, price_ms, took_ms);
     return status == STATUS_OK ? db_read(app->db, compare_gain, plan, err) : status;
 }
 

@@ -118,14 +118,16 @@ static enum status choose_in_slot(struct work *work, double price_ms, struct err
     TRY(session_catch_up(work->app, work->caller, &work->out->study, work->live, err));
     TRY(slots_enter(work->app, work->caller, price_ms, err));
     enum status status = choose(work, err);
-    slots_leave(work->app, work->caller, work->live->spec.policy->name);
+    double      took_ms = slots_leave(work->app, work->caller, work->live->spec.policy->name);
+    if (status == STATUS_OK)
+        price_learn_part(work->app, PRICE_MEANS, price_ms, took_ms);
     return status;
 }
 
 static enum status ask_model(struct work *work, struct error *err)
 {
     const struct price_model model = session_price(work->app, &work->out->study);
-    double                   price_ms = price_predict(work->app, &model, (double)work->len);
+    double                   price_ms = price_means(work->app, &model, (double)work->len);
     TRY(slots_announce(work->caller, price_ms, err));
     TRY(session_lock(work->app, work->caller, work->id, SESSION_ALONE, &work->live, err));
     enum status status = choose_in_slot(work, price_ms, err);

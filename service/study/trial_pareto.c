@@ -16,7 +16,16 @@ static const size_t volume_max[OBJECTIVES_MAX + 1] = {0, 100000, 100000, 2000, 3
 struct work {
     struct task          task;
     struct pareto_reply *out;
+    bool                 is_cut;
 };
+
+static bool is_late(void *arg)
+{
+    struct work *work = arg;
+    struct error why;
+    work->is_cut = work->is_cut || slots_go_on(work->task.app, work->task.caller, &why) != STATUS_OK;
+    return work->is_cut;
+}
 
 static enum status read_feasible(struct db_conn *conn, void *arg, struct error *err)
 {
@@ -56,15 +65,19 @@ static void find_reference(const double *values, size_t m, struct pareto_reply *
 }
 
 /* Keeps the trials of the front; of one objective, the first of them. */
-static enum status reduce(struct pareto_reply *out, double *values, size_t m, struct arena *arena, struct error *err)
+static enum status reduce(struct work *work, double *values, size_t m, struct error *err)
 {
-    double reference[OBJECTIVES_MAX];
-    bool  *is_best = ARENA_NEW(arena, bool, out->len + 1);
-    size_t kept = 0;
+    double               reference[OBJECTIVES_MAX];
+    struct pareto_reply *out = work->out;
+    struct arena        *arena = work->task.caller->arena;
+    bool                *is_best = ARENA_NEW(arena, bool, out->len + 1);
+    size_t               kept = 0;
+    struct pareto_set    set = {
+           .values = values, .n = out->len, .m = m, .reference = reference, .late = is_late, .late_arg = work};
     if (is_best == NULL)
         return error_no_memory(err);
     find_reference(values, m, out, reference);
-    TRY(pareto_front(values, out->len, m, is_best, arena, err));
+    TRY(pareto_front_of(&set, is_best, arena, err));
     for (size_t i = 0; i < out->len; i++) {
         if (!is_best[i] || (m == 1 && kept > 0))
             continue;
@@ -72,11 +85,8 @@ static enum status reduce(struct pareto_reply *out, double *values, size_t m, st
             values[kept * m + j] = values[i * m + j];
         out->trials[kept++] = out->trials[i];
     }
-    out->len = kept;
-    return kept > volume_max[m]
-               ? STATUS_OK
-               : pareto_hypervolume(&(struct pareto_set){.values = values, .n = kept, .m = m, .reference = reference},
-                                    &out->hypervolume, arena, err);
+    out->len = set.n = kept;
+    return kept > volume_max[m] ? STATUS_OK : pareto_hypervolume(&set, &out->hypervolume, arena, err);
 }
 
 static enum status find_front(struct work *work, struct error *err)
@@ -90,7 +100,8 @@ static enum status find_front(struct work *work, struct error *err)
         return error_no_memory(err);
     for (size_t i = 0; i < out->len; i++)
         objectives_of(&out->study.spec, &out->trials[i], values + i * m);
-    return out->len == 0 ? STATUS_OK : reduce(out, values, m, arena, err);
+    enum status status = out->len == 0 ? STATUS_OK : reduce(work, values, m, err);
+    return work->is_cut ? app_go_on(work->task.app, work->task.caller, err) : status;
 }
 
 /* In a slot from the first row on: that many may go through their whole study. */
@@ -105,6 +116,8 @@ enum status trial_pareto(struct app *app, struct caller *caller, const char *id,
     TRY(slots_announce(caller, price_ms, err));
     TRY(slots_enter(app, caller, price_ms, err));
     enum status status = find_front(&work, err);
-    slots_leave(app, caller, NULL);
+    double      took_ms = slots_leave(app, caller, NULL);
+    if (status == STATUS_OK)
+        price_learn_part(app, PRICE_PARETO, price_ms, took_ms);
     return status;
 }

@@ -98,12 +98,14 @@ static enum status judge(struct report *work, struct error *err)
                                             .step = (size_t)work->request->step,
                                             .value = spec_sign(spec) * work->request->value};
     const struct price_model model = price_model_of(&work->task.study);
-    TRY(slots_enter(work->task.app, work->task.caller, price_judge(work->task.app, &model), err));
+    double                   price_ms = price_judge(work->task.app, &model);
+    TRY(slots_enter(work->task.app, work->task.caller, price_ms, err));
     enum status status = spec->stopping.kind == STOP_RULE_OWN
                              ? spec->policy->judge(work->live->session, &measurement, work->verdict, err)
                              : stop_rule_judge(&spec->stopping, &work->live->curves, &measurement, work->verdict,
                                                work->task.caller->arena, err);
-    slots_leave(work->task.app, work->task.caller, spec->policy->name);
+    price_learn_part(work->task.app, PRICE_JUDGE, price_ms,
+                     slots_leave(work->task.app, work->task.caller, spec->policy->name));
     *work->out = (struct report_reply){
         .stop = work->verdict->stop, .reason = work->verdict->reason, .next_step = (int64_t)work->verdict->next_step};
     return status;

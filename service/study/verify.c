@@ -292,16 +292,19 @@ static enum status check_one(struct work *work, const struct row_made *row, stru
 
 static double price_one(const struct work *work)
 {
-    const struct price_model model = price_model_of(&work->out->study);
-    return price_ask(work->app, &model);
+    struct price_model model = price_model_of(&work->out->study);
+    model.pending = 0;
+    return price_verify(work->app, &model, (double)(work->row.trial - 1));
 }
 
 /* In a slot, which is given back after each. */
 static enum status check_in_turn(struct work *work, struct error *err)
 {
-    TRY(slots_enter(work->app, work->caller, price_one(work), err));
+    double price_ms = price_one(work);
+    TRY(slots_enter(work->app, work->caller, price_ms, err));
     enum status status = check_one(work, &work->row, err);
-    slots_leave(work->app, work->caller, work->out->study.spec.policy->name);
+    price_learn_part(work->app, PRICE_VERIFY, price_ms,
+                     slots_leave(work->app, work->caller, work->out->study.spec.policy->name));
     return status;
 }
 

@@ -230,7 +230,7 @@ static struct outcome play(const struct match *match)
             start = cpu_seconds();
         arena_init(&scratch, MEMORY_BYTES);
         for (size_t a = 0; a < match->agents; a++)
-            must(game_act(game, a, &scratch, &actions[a], &err), &err);
+            must(game_act(game, a, NULL, &scratch, &actions[a], &err), &err);
         arena_fini(&scratch);
         if (round > 0)
             thirds[(round - 1) * 3 / ROUNDS] += 3 * (1 - payoff(match, 0, actions)) / ROUNDS;
@@ -512,7 +512,7 @@ static int report_boxes(void)
             start = cpu_seconds();
         arena_init(&scratch, MEMORY_BYTES);
         for (size_t a = 0; a < 2; a++)
-            must(game_act(game, a, &scratch, &actions[a], &err), &err);
+            must(game_act(game, a, NULL, &scratch, &actions[a], &err), &err);
         const double *x = actions[0].point, *z = actions[1].point;
         const double  y[] = {sin(3 * x[0] + z[1]) - x[1] * z[0], cos(2 * z[0] - x[1]) - z[1] * z[1]};
         must(game_tell(game, actions, y, &err), &err);

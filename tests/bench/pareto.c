@@ -206,8 +206,9 @@ static double volume_of(const struct task *task, const double *values, size_t le
     struct arena arena;
     double       volume;
     arena_init(&arena, 1 << 28);
-    task_must(pareto_hypervolume(&(struct pareto_set){values, len, task->objectives, task->reference}, &volume, &arena,
-                                 NULL));
+    task_must(pareto_hypervolume(
+        &(struct pareto_set){.values = values, .n = len, .m = task->objectives, .reference = task->reference}, &volume,
+        &arena, NULL));
     arena_fini(&arena);
     return volume;
 }

@@ -89,7 +89,7 @@ test('the page is as Prometheus wants it', async () => {
     await api.request('GET', '/v1/nowhere');
     const page = await scrape();
     for (const family of ['gnomon_build_info', 'process_cpu_seconds_total', 'process_resident_memory_bytes', 'process_start_time_seconds', 'process_open_fds', 'process_max_fds',
-        'gnomon_http_requests_total', 'gnomon_http_request_duration_seconds', 'gnomon_studies', 'gnomon_trials', 'gnomon_compute_wait_seconds', 'gnomon_compute_seconds_total', 'gnomon_compute_waiting', 'gnomon_compute_pauses_total',
+        'gnomon_http_requests_total', 'gnomon_http_request_duration_seconds', 'gnomon_studies', 'gnomon_trials', 'gnomon_compute_wait_seconds', 'gnomon_compute_seconds_total', 'gnomon_compute_waiting', 'gnomon_compute_pauses_total', 'gnomon_compute_misjudged_total',
         'gnomon_leases_expired_total', 'gnomon_operations_running', 'gnomon_db_bytes', 'gnomon_db_wal_bytes', 'gnomon_db_disk_free_bytes', 'gnomon_log_lines_lost_total'])
         assert.ok(page.has(family), family);
     assert.equal(value(page, 'gnomon_http_requests_total', 'method="POST",route="/v1/studies",status="201"'), 1);

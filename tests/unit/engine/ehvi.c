@@ -16,7 +16,8 @@ static double volume(const double *values, size_t n, size_t m)
     struct arena arena;
     double       out = NAN;
     arena_init(&arena, 1 << 24);
-    CU_ASSERT(pareto_hypervolume(&(struct pareto_set){values, n, m, reference}, &out, &arena, NULL) == STATUS_OK);
+    CU_ASSERT(pareto_hypervolume(&(struct pareto_set){.values = values, .n = n, .m = m, .reference = reference}, &out,
+                                 &arena, NULL) == STATUS_OK);
     arena_fini(&arena);
     return out;
 }
@@ -57,7 +58,9 @@ static void test_certain(void)
             double       dmean[OBJECTIVES_MAX], dsd[OBJECTIVES_MAX];
             arena_init(&arena, 1 << 22);
             make_front(&rng, m, front);
-            CU_ASSERT_FATAL(ehvi_init(&ehvi, &(struct pareto_set){front, N, m, reference}, &arena, NULL) == STATUS_OK);
+            CU_ASSERT_FATAL(ehvi_init(&ehvi,
+                                      &(struct pareto_set){.values = front, .n = N, .m = m, .reference = reference},
+                                      &arena, NULL) == STATUS_OK);
             for (int k = 0; k < 10; k++) {
                 for (size_t j = 0; j < m; j++)
                     y[j] = 1.3 * rng_uniform(&rng);
@@ -80,7 +83,8 @@ static void test_samples(void)
         enum { SAMPLES = 4000 };
         arena_init(&arena, 1 << 22);
         make_front(&rng, m, front);
-        CU_ASSERT_FATAL(ehvi_init(&ehvi, &(struct pareto_set){front, N, m, reference}, &arena, NULL) == STATUS_OK);
+        CU_ASSERT_FATAL(ehvi_init(&ehvi, &(struct pareto_set){.values = front, .n = N, .m = m, .reference = reference},
+                                  &arena, NULL) == STATUS_OK);
         for (int s = 0; s < SAMPLES; s++) {
             for (size_t j = 0; j < m; j++)
                 y[j] = mean[j] + sd[j] * rng_normal(&rng);
@@ -121,7 +125,8 @@ static void test_gradients(void)
         double       front[(N + 1) * OBJECTIVES_MAX];
         arena_init(&arena, 1 << 22);
         make_front(&rng, m, front);
-        CU_ASSERT_FATAL(ehvi_init(&ehvi, &(struct pareto_set){front, N, m, reference}, &arena, NULL) == STATUS_OK);
+        CU_ASSERT_FATAL(ehvi_init(&ehvi, &(struct pareto_set){.values = front, .n = N, .m = m, .reference = reference},
+                                  &arena, NULL) == STATUS_OK);
         for (double at = 0.9; at > -1.0; at -= 0.17)
             for (double width = 0.3; width > 1e-3; width /= 3.0) {
                 double mean[] = {at, at - 0.05, at + 0.1, at}, sd[] = {width, 0.7 * width, 1.2 * width, 0.9 * width};
@@ -147,9 +152,11 @@ static void test_few(void)
                 acq.best = sides[j][k];
                 (j == 0 ? a : b)[k] = acq_value(&acq, mean[j], sd[j], &ignored, &top);
             }
-        CU_ASSERT_FATAL(ehvi_init(&ehvi, &(struct pareto_set){one, 0, 2, reference}, &arena, NULL) == STATUS_OK);
+        CU_ASSERT_FATAL(ehvi_init(&ehvi, &(struct pareto_set){.values = one, .n = 0, .m = 2, .reference = reference},
+                                  &arena, NULL) == STATUS_OK);
         CHECK_NEAR(ehvi_value(&ehvi, mean, sd, dmean, dsd), a[0] + b[0], 1e-9 * (1.0 + fabs(a[0] + b[0])));
-        CU_ASSERT_FATAL(ehvi_init(&ehvi, &(struct pareto_set){one, 1, 2, reference}, &arena, NULL) == STATUS_OK);
+        CU_ASSERT_FATAL(ehvi_init(&ehvi, &(struct pareto_set){.values = one, .n = 1, .m = 2, .reference = reference},
+                                  &arena, NULL) == STATUS_OK);
         double right = a[1] + b[0], left = a[0] + b[1], both = a[1] + b[1]; /* right + left - both, in logarithms */
         top = fmax(right, left);
         CHECK_NEAR(ehvi_value(&ehvi, mean, sd, dmean, dsd),

@@ -64,7 +64,7 @@ static size_t acted(const struct game *game, size_t agent)
     struct arena       scratch;
     struct error       err;
     arena_init(&scratch, MEMORY);
-    CU_ASSERT_EQUAL_FATAL(game_act(game, agent, &scratch, &action, &err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(game_act(game, agent, NULL, &scratch, &action, &err), STATUS_OK);
     arena_fini(&scratch);
     return action.row;
 }
@@ -391,7 +391,7 @@ static void test_boxes(void)
         struct game_action actions[2];
         double             x[2];
         for (size_t a = 0; a < 2; a++) {
-            CU_ASSERT_EQUAL_FATAL(game_act(game, a, &scratch, &actions[a], &err), STATUS_OK);
+            CU_ASSERT_EQUAL_FATAL(game_act(game, a, NULL, &scratch, &actions[a], &err), STATUS_OK);
             CU_ASSERT_TRUE(space_has(&space, actions[a].point));
             x[a] = actions[a].point[0];
         }
@@ -432,10 +432,10 @@ static void check_replay(const struct game_problem *problem)
             CU_ASSERT_EQUAL_FATAL(game_tell(fresh, log[i], payoffs[i], &err), STATUS_OK);
         for (size_t a = 0; a < problem->agents_len; a++) {
             const struct space *space = problem->agents[a].actions;
-            CU_ASSERT_EQUAL_FATAL(game_act(lived, a, &scratch, &log[round][a], &err), STATUS_OK);
-            CU_ASSERT_EQUAL_FATAL(game_act(fresh, a, &scratch, &again, &err), STATUS_OK);
+            CU_ASSERT_EQUAL_FATAL(game_act(lived, a, NULL, &scratch, &log[round][a], &err), STATUS_OK);
+            CU_ASSERT_EQUAL_FATAL(game_act(fresh, a, NULL, &scratch, &again, &err), STATUS_OK);
             CU_ASSERT_TRUE(same_action(&log[round][a], &again, space->params_len));
-            CU_ASSERT_EQUAL_FATAL(game_act(lived, a, &scratch, &again, &err), STATUS_OK);
+            CU_ASSERT_EQUAL_FATAL(game_act(lived, a, NULL, &scratch, &again, &err), STATUS_OK);
             CU_ASSERT_TRUE(same_action(&log[round][a], &again, space->params_len));
             CU_ASSERT_TRUE(again.point != NULL ? space_has(space, again.point) : again.row < space->rows_len);
             payoffs[round][a] = 23.85 + 7 * rng_normal(&rng);
@@ -509,6 +509,12 @@ static void test_memory(void)
     game_close(NULL);
 }
 
+static bool is_late(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
 /* What a chain of beliefs takes does not grow with what each thought on its way, and estimates grow with what they
  * are of. */
 static void test_work(void)
@@ -540,9 +546,11 @@ static void test_work(void)
         struct game_action action;
         p.agents[0].mind = i == 0 ? &chain[CHAINED - 1] : &chain[0];
         arena_init(&scratch, MEMORY);
-        CU_ASSERT_EQUAL_FATAL(game_act(game, 0, &scratch, &action, &err), STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(game_act(game, 0, NULL, &scratch, &action, &err), STATUS_OK);
         CU_ASSERT_TRUE(space_has(&space, action.point));
         taken[i] = scratch.taken_bytes;
+        const struct game_patience none = {.late = is_late};
+        CU_ASSERT_EQUAL(game_act(game, 0, &none, &scratch, &action, &err), STATUS_BUSY);
         seconds[i] = game_act_seconds(&p.problem, ROUNDS);
         arena_fini(&scratch);
     }

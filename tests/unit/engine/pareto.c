@@ -13,7 +13,8 @@ static double volume(const double *values, size_t n, size_t m, const double *ref
     struct arena arena;
     double       out = NAN;
     arena_init(&arena, 1 << 24);
-    CU_ASSERT(pareto_hypervolume(&(struct pareto_set){values, n, m, reference}, &out, &arena, NULL) == STATUS_OK);
+    CU_ASSERT(pareto_hypervolume(&(struct pareto_set){.values = values, .n = n, .m = m, .reference = reference}, &out,
+                                 &arena, NULL) == STATUS_OK);
     arena_fini(&arena);
     return out;
 }
@@ -52,7 +53,8 @@ static void test_front(void)
     arena_fini(&arena);
     arena_init(&arena, 100);
     CU_ASSERT(pareto_front(values, N, 2, is_best, &arena, NULL) == STATUS_NO_MEMORY);
-    CU_ASSERT(pareto_hypervolume(&(struct pareto_set){values, N, 2, values}, values, &arena, NULL) == STATUS_NO_MEMORY);
+    CU_ASSERT(pareto_hypervolume(&(struct pareto_set){.values = values, .n = N, .m = 2, .reference = values}, values,
+                                 &arena, NULL) == STATUS_NO_MEMORY);
     arena_fini(&arena);
 }
 
@@ -126,7 +128,41 @@ static void test_simplex(void)
     CHECK_NEAR(volume(v, n, 4, zero), STEPS * (STEPS + 1) * (STEPS + 2) * (STEPS + 3) / 24.0, 1e-11);
 }
 
+static bool is_late(void *arg)
+{
+    size_t *left = arg;
+    return (*left)-- == 0;
+}
+
+/* On a line that falls all are on the front, and each is compared with all before it. */
+static void test_late(void)
+{
+    enum { LINE = 4000 };
+    static double     values[2 * LINE];
+    static bool       is_best[LINE];
+    struct arena      arena;
+    struct error      err;
+    double            out;
+    const double      reference[2] = {-1, -1};
+    size_t            left = 0;
+    struct pareto_set set = {
+        .values = values, .n = LINE, .m = 2, .reference = reference, .late = is_late, .late_arg = &left};
+    for (size_t i = 0; i < LINE; i++) {
+        values[2 * i] = (double)i;
+        values[2 * i + 1] = (double)(LINE - i);
+    }
+    arena_init(&arena, 1 << 24);
+    CU_ASSERT(pareto_front_of(&set, is_best, &arena, &err) == STATUS_BUSY);
+    left = 2;
+    CU_ASSERT(pareto_hypervolume(&set, &out, &arena, &err) == STATUS_BUSY);
+    left = 1000;
+    CU_ASSERT(pareto_front_of(&set, is_best, &arena, &err) == STATUS_OK && left < 1000);
+    CU_ASSERT(is_best[0] && is_best[LINE / 2] && is_best[LINE - 1]);
+    arena_fini(&arena);
+}
+
 CU_TestInfo suite_pareto[] = {
-    {"front", test_front},     {"boxes", test_boxes}, {"inclusion and exclusion", test_inclusion},
+    {"late", test_late},       {"front", test_front},
+    {"boxes", test_boxes},     {"inclusion and exclusion", test_inclusion},
     {"simplex", test_simplex}, CU_TEST_INFO_NULL,
 };

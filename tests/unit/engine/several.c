@@ -79,7 +79,8 @@ static void test_volume(void)
     double             dmean[5], dsd[5], a[3], b[3], slope;
     arena_init(&arena, 1 << 20);
     acq.is_volume = true;
-    CU_ASSERT_FATAL(ehvi_init(&acq.ehvi, &(struct pareto_set){front, 2, 3, reference}, &arena, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(ehvi_init(&acq.ehvi, &(struct pareto_set){.values = front, .n = 2, .m = 3, .reference = reference},
+                              &arena, NULL) == STATUS_OK);
     double expected = ehvi_value(&acq.ehvi, mean, sd, a, b);
     expected += acq_several_log_phi((0.15 - 0.3) / 0.6, &slope) + acq_several_log_phi((-0.7 + 2.0) / 0.9, &slope);
     CHECK_NEAR(acq_several_value(&acq, mean, sd, dmean, dsd), expected, 1e-12);
@@ -216,8 +217,10 @@ static double hypervolume(const struct run *run)
     struct arena arena;
     double       out = NAN;
     arena_init(&arena, 1 << 24);
-    CU_ASSERT(pareto_hypervolume(&(struct pareto_set){run->values, run->feasible, 2, (const double[]){-1.1, -1.1}},
-                                 &out, &arena, NULL) == STATUS_OK);
+    CU_ASSERT(pareto_hypervolume(
+                  &(struct pareto_set){
+                      .values = run->values, .n = run->feasible, .m = 2, .reference = (const double[]){-1.1, -1.1}},
+                  &out, &arena, NULL) == STATUS_OK);
     arena_fini(&arena);
     return out;
 }

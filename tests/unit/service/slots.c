@@ -334,6 +334,37 @@ static void test_what_is_taken_is_counted(void)
     world_end(world);
 }
 
+static void announce_and_take(struct world *world, double price_ms, int64_t ms)
+{
+    enter(world, price_ms);
+    compute_ms(ms);
+    slots_leave(world->app, &world->caller, "gp");
+}
+
+static bool leaves_at_once(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+/* What took more than twice as long, or less than half; not what is too short to tell, nor what was cut off. */
+static void test_prices_are_judged(void)
+{
+    static struct slots_stats stats;
+    struct world             *world = begin();
+    announce_and_take(world, LONG, 0);
+    announce_and_take(world, SHORT, 20);
+    announce_and_take(world, INSTANT, 1);
+    announce_and_take(world, 30, 30);
+    enter(world, LONG);
+    world->caller.has_left = leaves_at_once;
+    CU_ASSERT_EQUAL(slots_go_on(world->app, &world->caller, &world->err), STATUS_BUSY);
+    slots_leave(world->app, &world->caller, "gp");
+    slots_stats(world->app->slots, &stats);
+    CU_ASSERT_EQUAL(stats.misjudged, 2);
+    world_end(world);
+}
+
 CU_TestInfo suite_slots[] = {
     {"owners take turns", test_owners_take_turns},
     {"who had least is next", test_who_had_least_is_next},
@@ -342,6 +373,7 @@ CU_TestInfo suite_slots[] = {
     {"long gives way to its own later", test_long_gives_way_to_its_own_later},
     {"what was too cheap is found out", test_what_was_too_cheap_is_found_out},
     {"announcing", test_announcing},
+    {"prices are judged", test_prices_are_judged},
     {"nobody waits for nothing", test_nobody_waits_for_nothing},
     {"giving up in a pause", test_giving_up_in_a_pause},
     {"what is taken is counted", test_what_is_taken_is_counted},
