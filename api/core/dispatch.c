@@ -8,13 +8,14 @@
 #include "service/base/digest.h"
 #include "service/base/etag.h"
 #include "service/model/spec.h"
+#include "service/app/memory.h"
 #include "service/app/token.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-enum { KEY_MAX = 128, TOKEN_MAX = 256 };
+enum { KEY_MAX = 128, TOKEN_MAX = 256, LARGE_BYTES = 64 << 10 };
 static const int64_t upload_max_bytes = (int64_t)8 * SPACE_CANDIDATES_MAX * SPACE_COLUMNS_MAX + 4096;
 
 static enum status bad_request(struct error *err, const char *text)
@@ -241,6 +242,13 @@ static enum status finish(struct call *call, struct error *err)
     return STATUS_OK;
 }
 
+/* What computes does when it does not do so at once. */
+static bool may_take_much(const struct call *call)
+{
+    enum route_lane lane = call->route->lane;
+    return lane == LANE_READ || (lane == LANE_COMPUTE && !call->caller.may_defer) || call->body_bytes > LARGE_BYTES;
+}
+
 /* Where it waited for a thread, perhaps for longer than anybody waits for an answer, it ends here. */
 static enum status run(struct call *call, struct error *err)
 {
@@ -251,6 +259,8 @@ static enum status run(struct call *call, struct error *err)
     call->problems.arena = &call->arena;
     if (call->route->lane != LANE_SHORT)
         TRY(app_go_on(call->app, &call->caller, err));
+    if (may_take_much(call))
+        TRY(memory_admit(call->app, &call->caller, err));
     call->caller.if_match = call->if_match;
     TRY(check_if_match(call, err));
     TRY(read_input(call, err));
@@ -263,6 +273,7 @@ bool dispatch_run(struct call *call)
 {
     struct error error = {.status = STATUS_OK};
     bool         good = run(call, &error) == STATUS_OK;
+    memory_let_go(call->app, &call->caller);
     if (!good && !call->caller.is_deferred)
         reply_problem(call, &error);
     json_decref(call->json);
@@ -280,6 +291,7 @@ bool dispatch_again(struct call *call)
     call->reply.bytes = "";
     call->reply.length = 0;
     enum status status = call->follow.again(call, &error);
+    memory_let_go(call->app, &call->caller);
     if (status == STATUS_OK && !call->follow.is_stream && call->follow.again == NULL)
         status = finish(call, &error);
     if (status == STATUS_OK)

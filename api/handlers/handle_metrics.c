@@ -204,6 +204,7 @@ static void print_app(struct page *page, struct app *app)
     struct app_counters    *counters = &app->counters;
     struct session_stats    sessions;
     struct spec_cache_stats specs;
+    const struct arena_pool none = {0}, *memory = app->memory == NULL ? &none : app->memory;
     session_stats(app, &sessions);
     spec_cache_stats(app, &specs);
     const struct value rows[] = {
@@ -214,6 +215,9 @@ static void print_app(struct page *page, struct app *app)
          (double)atomic_load(&counters->leases_expired)},
         {"impossible_points_total", "counter", "Points outside their space, which were not stored: a fault of ours.",
          (double)atomic_load(&counters->impossible_points)},
+        {"memory_bytes", "gauge", "Memory that requests have together, bodies included.",
+         (double)atomic_load(&memory->taken_bytes)},
+        {"memory_limit_bytes", "gauge", "What they may have; 0: there is no limit.", (double)memory->limit_bytes},
         {"operations_running", "gauge", "Asynchronous suggestions that run or wait for their turn.",
          (double)operations_running(app->operations)},
         {"session_hits_total", "counter", "Models found in memory.", (double)atomic_load(&counters->session_hits)},

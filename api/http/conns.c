@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { TICK_MS = 1000, FAILURE_SLOTS = 256, FAILURE_WINDOW_MS = 60000 };
+enum { TICK_MS = 1000, FAILURE_SLOTS = 256, FAILURE_WINDOW_MS = 60000, TRIM_BYTES = 16 << 20 };
 
 struct failures {
     struct address key;
@@ -20,16 +20,13 @@ struct failures {
 };
 
 struct conns {
-    pthread_mutex_t lock;
-    pthread_cond_t  stop;
-    pthread_t       thread;
-    bool            stopping;
-    atomic_bool     wants_trim;
-    struct conn     head; /* of a ring */
-    size_t          per_address;
-    int64_t (*now_ms)(void);
-    _Atomic uint64_t *reaped;
-    struct failures   failures[FAILURE_SLOTS];
+    pthread_mutex_t      lock;
+    pthread_cond_t       stop;
+    pthread_t            thread;
+    bool                 stopping;
+    struct conn          head; /* of a ring */
+    struct conns_options options;
+    struct failures      failures[FAILURE_SLOTS];
 };
 
 static void reap(struct conns *conns, int64_t now_ms)
@@ -43,7 +40,7 @@ static void reap(struct conns *conns, int64_t now_ms)
             (void)send(conn->fd, farewell, strlen(farewell), MSG_DONTWAIT | MSG_NOSIGNAL);
         (void)shutdown(conn->fd, SHUT_RDWR);
         atomic_store(&conn->deadline_ms, 0);
-        atomic_fetch_add(conns->reaped, 1);
+        atomic_fetch_add(conns->options.reaped, 1);
     }
 }
 
@@ -57,11 +54,14 @@ static void look_after(struct conns *conns)
     }
 }
 
-/* The lock is held, but not meanwhile. */
+/* When requests had much more than they have.  The lock is held, but not meanwhile. */
 static void trim(struct conns *conns)
 {
-    if (!atomic_exchange(&conns->wants_trim, false))
+    struct arena_pool *memory = conns->options.memory;
+    size_t             now = memory == NULL ? 0 : atomic_load(&memory->taken_bytes);
+    if (memory == NULL || atomic_load(&memory->most_bytes) < now + TRIM_BYTES)
         return;
+    atomic_store(&memory->most_bytes, now);
     pthread_mutex_unlock(&conns->lock);
     (void)malloc_trim(0);
     pthread_mutex_lock(&conns->lock);
@@ -74,7 +74,7 @@ static void *watch(void *arg)
     while (!conns->stopping) {
         const struct timespec until = clock_after_ms(TICK_MS);
         (void)pthread_cond_timedwait(&conns->stop, &conns->lock, &until);
-        reap(conns, conns->now_ms());
+        reap(conns, conns->options.now_ms());
         look_after(conns);
         trim(conns);
     }
@@ -88,17 +88,14 @@ static void init_locks(struct conns *conns)
     pthread_mutex_init(&conns->lock, NULL);
 }
 
-enum status conns_start(size_t per_address, int64_t (*now_ms)(void), _Atomic uint64_t *reaped, struct conns **out,
-                        struct error *err)
+enum status conns_start(const struct conns_options *options, struct conns **out, struct error *err)
 {
     struct conns *conns = calloc(1, sizeof *conns);
     *out = NULL;
     if (conns == NULL)
         return error_no_memory(err);
     conns->head.next = conns->head.before = &conns->head;
-    conns->per_address = per_address;
-    conns->now_ms = now_ms;
-    conns->reaped = reaped;
+    conns->options = *options;
     init_locks(conns);
     if (pthread_create(&conns->thread, NULL, watch, conns) != 0) {
         free(conns);
@@ -126,7 +123,7 @@ bool conns_may_accept(struct conns *conns, const struct sockaddr *from)
 {
     struct address address = address_of(from), key = address_key(&address);
     size_t         count = 0;
-    if (conns->per_address == 0 || address_is_none(&key))
+    if (conns->options.limit_each == 0 || address_is_none(&key))
         return true;
     pthread_mutex_lock(&conns->lock);
     for (struct conn *conn = conns->head.next; conn != &conns->head; conn = conn->next) {
@@ -134,7 +131,7 @@ bool conns_may_accept(struct conns *conns, const struct sockaddr *from)
         count += address_equal(&other, &key);
     }
     pthread_mutex_unlock(&conns->lock);
-    return count < conns->per_address;
+    return count < conns->options.limit_each;
 }
 
 struct conn *conns_add(struct conns *conns, int fd, const struct sockaddr *from, int64_t deadline_ms)
@@ -164,11 +161,6 @@ void conns_remove(struct conns *conns, struct conn *conn)
     free(conn);
 }
 
-void conns_trim(struct conns *conns)
-{
-    atomic_store(&conns->wants_trim, true);
-}
-
 void conns_watch(struct conns *conns, struct conn *conn, atomic_bool *has_left)
 {
     pthread_mutex_lock(&conns->lock);
@@ -192,7 +184,7 @@ void conns_count_failure(struct conns *conns, const struct address *address)
         return;
     pthread_mutex_lock(&conns->lock);
     struct failures *slot = slot_of(conns, &key);
-    int64_t          now_ms = conns->now_ms();
+    int64_t          now_ms = conns->options.now_ms();
     if (!address_equal(&slot->key, &key) || now_ms - slot->since_ms >= FAILURE_WINDOW_MS)
         *slot = (struct failures){.key = key, .since_ms = now_ms};
     slot->count++;
@@ -205,7 +197,7 @@ bool conns_is_blocked(struct conns *conns, const struct address *address)
     pthread_mutex_lock(&conns->lock);
     const struct failures *slot = slot_of(conns, &key);
     bool                   blocked = slot->count >= CONNS_FAILURES_MAX && address_equal(&slot->key, &key) &&
-                   conns->now_ms() - slot->since_ms < FAILURE_WINDOW_MS;
+                   conns->options.now_ms() - slot->since_ms < FAILURE_WINDOW_MS;
     pthread_mutex_unlock(&conns->lock);
     return blocked;
 }

@@ -29,9 +29,16 @@ struct conn {
 
 struct conns;
 
-/* per_address 0: no limit.  Starts the thread.  reaped counts what it cut. */
-MUST_CHECK enum status conns_start(size_t per_address, int64_t (*now_ms)(void), _Atomic uint64_t *reaped,
-                                   struct conns **out, struct error *err);
+/* Of all connections; limit_each 0: none.  reaped counts what was cut.  memory: of requests, or NULL. */
+struct conns_options {
+    size_t limit_each; /* of one address */
+    int64_t (*now_ms)(void);
+    _Atomic uint64_t  *reaped;
+    struct arena_pool *memory;
+};
+/* Starts the thread.  Once a second it gives memory back to the system that requests had and nobody uses: what they took
+ * would stay.  It takes too long for the threads that serve connections. */
+MUST_CHECK enum status conns_start(const struct conns_options *options, struct conns **out, struct error *err);
 void                   conns_stop(struct conns *conns);
 
 /* False when the address has its share already. */
@@ -40,10 +47,6 @@ bool conns_may_accept(struct conns *conns, const struct sockaddr *from);
 /* NULL when out of memory: the connection is then to be cut by the caller. */
 struct conn *conns_add(struct conns *conns, int fd, const struct sockaddr *from, int64_t deadline_ms);
 void         conns_remove(struct conns *conns, struct conn *conn);
-
-/* Soon, memory that nobody uses goes back to the system: what a large reply took would stay.  It takes too long for the
- * threads that serve connections. */
-void conns_trim(struct conns *conns);
 
 /* From now on *has_left becomes true, within about a second, when the client has closed the connection: the library does
  * not look at one that is suspended.  A client that closes only its own direction counts as gone: nothing that is

@@ -36,7 +36,7 @@ enum MHD_Result request_body_start(struct request *request)
     return MHD_YES;
 }
 
-/* Room for so many bytes and a NUL. */
+/* Room for so many bytes and a NUL.  What is small has room beside the large ones: connections bound it. */
 static enum status reserve(struct request *request, size_t bytes, struct error *err)
 {
     struct requests *shared = request->shared;
@@ -46,13 +46,16 @@ static enum status reserve(struct request *request, size_t bytes, struct error *
     if (room == request->room)
         return STATUS_OK;
     int64_t more = (int64_t)(room - request->room);
-    if (atomic_fetch_add(&shared->traffic.body_bytes, more) + more > shared->bodies_limit) {
+    if (atomic_fetch_add(&shared->traffic.body_bytes, more) + more > shared->bodies_limit &&
+        bytes > REQUEST_LARGE_BYTES) {
         atomic_fetch_sub(&shared->traffic.body_bytes, more);
         return error_set(err, STATUS_BUSY, "busy", "", "too many bodies are being received");
     }
-    char *bigger = realloc(request->body, room);
+    bool  has_room = arena_pool_take(shared->app->memory, (size_t)more);
+    char *bigger = has_room ? realloc(request->body, room) : NULL;
     if (bigger == NULL) {
         atomic_fetch_sub(&shared->traffic.body_bytes, more);
+        arena_pool_give(shared->app->memory, has_room ? (size_t)more : 0);
         return error_no_memory(err);
     }
     request->body = bigger;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ARENA_LIMIT_BYTES = 512 << 20, LARGE_BYTES = 4 << 20 };
+enum { ARENA_LIMIT_BYTES = 512 << 20 };
 
 int64_t request_now_us(void)
 {
@@ -47,11 +47,12 @@ static void set_id(struct request *request)
 }
 
 /* A connection keeps the first block of its last request's arena: most requests need no more. */
-static struct request *take_request(struct conn *conn)
+static struct request *take_request(struct requests *shared, struct conn *conn)
 {
     struct request *request = malloc(sizeof *request);
     struct arena    arena;
     arena_init(&arena, ARENA_LIMIT_BYTES);
+    arena.pool = shared->app->memory;
     if (conn != NULL && conn->spare.last != NULL) {
         arena = conn->spare;
         conn->spare = (struct arena){0};
@@ -131,7 +132,7 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *connectio
     struct listener                *listener = cls;
     struct requests                *shared = listener->shared;
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct request                 *request = take_request(info == NULL ? NULL : info->socket_context);
+    struct request                 *request = take_request(shared, info == NULL ? NULL : info->socket_context);
     if (request == NULL)
         return NULL;
     request->shared = shared;
@@ -160,6 +161,7 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *connectio
 void request_free_body(struct request *request)
 {
     atomic_fetch_sub(&request->shared->traffic.body_bytes, (int64_t)request->room);
+    arena_pool_give(request->shared->app->memory, request->room);
     free(request->body);
     request->body = NULL;
     request->room = 0;
@@ -215,14 +217,10 @@ void request_end(void *cls, struct MHD_Connection *connection, void **context, e
         traffic_let_go(&request->shared->traffic, request->call.follow.held);
     if (!request_let_go(request))
         return;
-    bool was_large = request->call.arena.taken_bytes > LARGE_BYTES;
     if (request->conn != NULL && request->conn->spare.last == NULL) {
         arena_release(&request->call.arena, request->empty);
         request->conn->spare = request->call.arena;
         arena_init(&request->call.arena, 0);
     }
-    struct conns *conns = request->shared->conns;
     request_free(request);
-    if (was_large)
-        conns_trim(conns);
 }

@@ -158,10 +158,14 @@ enum MHD_Result request_send_abandoned(struct request *request)
 static const char *protocol_bytes(const struct request *request, int http, const char *type, const char *body,
                                   char *text, size_t room)
 {
+    int  seconds = request->call.reply.retry_after_seconds;
+    char again[40] = "";
+    if (seconds > 0)
+        snprintf(again, sizeof again, "Retry-After: %d\r\n", seconds);
     int length = snprintf(text, room,
-                          "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nConnection: close\r\nCache-Control: no-store\r\n"
+                          "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nConnection: close\r\nCache-Control: no-store\r\n%s"
                           "X-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\nContent-Length: %zu\r\n\r\n%s",
-                          http, reply_title(http), type, request->call.trace.id, strlen(body), body);
+                          http, reply_title(http), type, again, request->call.trace.id, strlen(body), body);
     return length > 0 && (size_t)length < room ? text : NULL;
 }
 

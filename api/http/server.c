@@ -215,8 +215,11 @@ static enum status start_parts(struct server *server, struct error *err)
     struct requests             *requests = &server->requests;
     const struct server_options *options = &server->options;
     TRY(random_bytes(&requests->id_key, sizeof requests->id_key, err));
-    TRY(conns_start(options->per_address < 0 ? 0 : (size_t)options->per_address, requests->app->monotonic_ms,
-                    &requests->traffic.reaped, &requests->conns, err));
+    const struct conns_options conns = {.limit_each = options->per_address < 0 ? 0 : (size_t)options->per_address,
+                                        .now_ms = requests->app->monotonic_ms,
+                                        .reaped = &requests->traffic.reaped,
+                                        .memory = requests->app->memory};
+    TRY(conns_start(&conns, &requests->conns, err));
     TRY(start_workers(server, err));
     TRY(request_follow_start(requests, err));
     return start_listeners(server, err);
@@ -239,6 +242,9 @@ enum status server_start(struct app *app, const struct server_options *options, 
     requests->access_log = options->access_log;
     requests->body_limit = options->body_limit;
     requests->bodies_limit = options->bodies_limit;
+    const struct arena_pool *memory = app->memory; // what has come can be read: half of it is for that
+    if (memory != NULL && memory->limit_bytes > 0 && memory->limit_bytes / 2 < (size_t)requests->bodies_limit)
+        requests->bodies_limit = (int64_t)(memory->limit_bytes / 2);
     requests->idle_ms = options->idle_ms;
     requests->body_ms = options->body_ms;
     requests->upload_ms = options->upload_ms;

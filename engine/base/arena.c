@@ -51,6 +51,28 @@ struct arena_block {
     struct arena_held  *held; /* the last one */
 };
 
+/* When two come at once both may be refused, or the most be a little too small: that does no harm. */
+bool arena_pool_take(struct arena_pool *pool, size_t bytes)
+{
+    if (pool == NULL)
+        return true;
+    pool->taken_bytes += bytes; // in one step, as it is atomic
+    size_t now = pool->taken_bytes;
+    if (pool->limit_bytes > 0 && now > pool->limit_bytes) {
+        pool->taken_bytes -= bytes;
+        return false;
+    }
+    if (now > pool->most_bytes)
+        pool->most_bytes = now;
+    return true;
+}
+
+void arena_pool_give(struct arena_pool *pool, size_t bytes)
+{
+    if (pool != NULL)
+        pool->taken_bytes -= bytes;
+}
+
 void arena_init(struct arena *arena, size_t limit_bytes)
 {
     *arena = (struct arena){.limit_bytes = limit_bytes};
@@ -85,6 +107,7 @@ static void drop_last(struct arena *arena)
     give_back(arena, 0);
     arena->last = block->before;
     arena->taken_bytes -= block->size;
+    arena_pool_give(arena->pool, block->size);
     hide(block->data, block->used);
     show(block->data, block->size); // to the system's allocator, which has guards of its own
     free(block);
@@ -100,9 +123,13 @@ static struct arena_block *block_new(struct arena *arena, size_t size)
 {
     if (size > arena->limit_bytes - arena->taken_bytes || size > SIZE_MAX - sizeof(struct arena_block) - ALIGN)
         return NULL;
-    struct arena_block *block = malloc(sizeof *block + ALIGN + size);
-    if (block == NULL)
+    if (!arena_pool_take(arena->pool, size))
         return NULL;
+    struct arena_block *block = malloc(sizeof *block + ALIGN + size);
+    if (block == NULL) {
+        arena_pool_give(arena->pool, size);
+        return NULL;
+    }
     uintptr_t start = (uintptr_t)(block + 1);
     *block = (struct arena_block){.before = arena->last, .size = size};
     block->data = (char *)(block + 1) + (ALIGN - start % ALIGN) % ALIGN;

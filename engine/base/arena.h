@@ -7,11 +7,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* What several arenas take together, and whatever else is counted with them.  Threads may share it; NULL: no limit. */
+struct arena_pool {
+    size_t         limit_bytes; /* 0: none */
+    _Atomic size_t taken_bytes;
+    _Atomic size_t most_bytes; /* that it has come to */
+};
+bool arena_pool_take(struct arena_pool *pool, size_t bytes); /* false: that is too much, and nothing is taken */
+void arena_pool_give(struct arena_pool *pool, size_t bytes);
+
 struct arena_block;
 struct arena {
     struct arena_block *last;
     size_t              limit_bytes; /* over all blocks */
     size_t              taken_bytes; /* what the blocks hold now, used or not */
+    struct arena_pool  *pool;        /* of which they take that; NULL after arena_init */
 };
 
 /* An empty arena that will take at most limit_bytes from the system. */

@@ -63,6 +63,7 @@ struct app {
     struct spec_cache    *specs;
     struct operations    *operations;
     struct slots         *slots;
+    struct arena_pool    *memory;     /* of all requests: service/app/memory.h; NULL: no limit */
     double                price_unit; /* how slow this machine is, and what was learned since: service/app/price.h */
     _Atomic double        price_logs[PRICE_FACTORS], price_parts[PRICE_PARTS_MAX];
     struct app_counters   counters;

@@ -34,6 +34,7 @@ static const double EARLIER = 0.3, LINE = 3e-3, JUDGE = 2, MESSAGE = 3;
 static const double POINT_VALUE = 9e-6, POINT_SQUARE = 4e-8, MEAN_VALUE_PARAM = 4.5e-7, RESIDUAL_CUBE = 3e-8;
 static const double VECTOR = 1e-4, VECTOR_SQUARE = 2e-6, CELL = 1e-6; // of a front; of a matrix
 
+static const double MATRICES = 3;      // of a model, n by n
 static const double GAIN_SEARCHES = 2; // near the best trial and everywhere
 
 static const double LEARNED = 0.2, FACTOR_MAX = 16,
@@ -195,6 +196,15 @@ double price_batch(const struct app *app, const struct price_model *model, int64
     last.pending += (double)(count - 1);
     last.has_fit = false;
     return price_ask(app, model) + (double)(count - 1) * price_ask(app, &last);
+}
+
+/* Of each model the covariance, its factor and what a search has beside them; what plans takes all that it may have. */
+double price_bytes(const struct app *app, const struct price_model *model)
+{
+    double most = (double)app->options.session_bytes, n = rows_of(model) + fmin(model->pending, 500);
+    double all = MATRICES * models_of(model->spec) * n * n * sizeof(double) +
+                 finite_rows(&model->spec->space) * n * sizeof(double);
+    return model->spec->policy->only_draws ? 0 : model->spec->policy->plans_ahead ? most : fmin(all, most);
 }
 
 double price_gain(const struct app *app, const struct price_model *model)

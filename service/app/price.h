@@ -26,6 +26,8 @@ double price_ask(const struct app *app, const struct price_model *model);
 double price_batch(const struct app *app, const struct price_model *model, int64_t count);
 /* What another trial is expected to gain. */
 double price_gain(const struct app *app, const struct price_model *model);
+/* Bytes that a session takes with it while it computes, as far as it may. */
+double price_bytes(const struct app *app, const struct price_model *model);
 /* Such a proposal took so long: the next are priced nearer to it. */
 void price_learn(struct app *app, const struct price_model *model, double took_ms);
 

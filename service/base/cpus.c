@@ -26,8 +26,11 @@ static int read_numbers(const char *root, const char *folder, const char *name, 
     return count;
 }
 
+/* What a group may have at most, if it is less. */
+typedef double least_of(const char *root, const char *folder, double least);
+
 /* Of one group, whose folder is given. */
-static double least_of_group(const char *root, const char *folder, double least)
+static double least_cpus(const char *root, const char *folder, double least)
 {
     double quota[2] = {0}, unused[2];
     bool   has_quota = read_numbers(root, folder, "cpu.max", quota) == 2;
@@ -39,13 +42,30 @@ static double least_of_group(const char *root, const char *folder, double least)
     return has_quota && quota[0] / quota[1] < least ? quota[0] / quota[1] : least;
 }
 
+/* A group of version 1 without a limit has one of 2^63 bytes or so. */
+static double least_memory(const char *root, const char *folder, double least)
+{
+    double limit[2];
+    bool   has_limit = read_numbers(root, folder, "memory.max", limit) >= 1 ||
+                     read_numbers(root, folder, "memory.limit_in_bytes", limit) >= 1;
+    return has_limit && limit[0] > 0 && limit[0] < least ? limit[0] : least;
+}
+
+/* What is limited, and the folder of its groups in version 1. */
+struct thing {
+    least_of   *least_of_group;
+    const char *controller, *mount;
+};
+static const struct thing cpu = {.least_of_group = least_cpus, .controller = "cpu", .mount = "/cpu"},
+                          memory = {.least_of_group = least_memory, .controller = "memory", .mount = "/memory"};
+
 /* Of a group and all above it. */
-static double least_of_path(const char *root, const char *mount, char *path, double least)
+static double least_of_path(const struct thing *thing, const char *root, const char *mount, char *path, double least)
 {
     char folder[PATH_BYTES];
     for (;;) {
         snprintf(folder, sizeof folder, "/sys/fs/cgroup%s%s", mount, path);
-        least = least_of_group(root, folder, least);
+        least = thing->least_of_group(root, folder, least);
         char *last = strrchr(path, '/');
         if (last == NULL)
             return least;
@@ -62,7 +82,7 @@ static bool has_word(const char *list, const char *end, const char *word)
 }
 
 /* A line of /proc/self/cgroup: "0::/path" of version 2, "4:cpu,cpuacct:/path" of version 1. */
-static double least_of_line(const char *root, char *line, double least)
+static double least_of_line(const struct thing *thing, const char *root, char *line, double least)
 {
     char *list = strchr(line, ':');
     char *path = list == NULL ? NULL : strchr(list + 1, ':');
@@ -70,8 +90,9 @@ static double least_of_line(const char *root, char *line, double least)
         return least;
     path[1 + strcspn(path + 1, "\n")] = '\0';
     if (path == list + 1)
-        return least_of_path(root, "", path + 1, least);
-    return has_word(list + 1, path, "cpu") ? least_of_path(root, "/cpu", path + 1, least) : least;
+        return least_of_path(thing, root, "", path + 1, least);
+    return has_word(list + 1, path, thing->controller) ? least_of_path(thing, root, thing->mount, path + 1, least)
+                                                       : least;
 }
 
 static double processors(void)
@@ -83,15 +104,25 @@ static double processors(void)
     return count > 0 ? (double)count : 1;
 }
 
-double cpus_count(const char *root)
+static double least_of_all(const struct thing *thing, const char *root, double least)
 {
-    char   line[LINE_BYTES];
-    double least = processors();
+    char line[LINE_BYTES];
     snprintf(line, sizeof line, "%s/proc/self/cgroup", root);
     FILE *file = fopen(line, "re");
     while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        least = least_of_line(root, line, least);
+        least = least_of_line(thing, root, line, least);
     if (file != NULL)
         fclose(file);
     return least;
+}
+
+double cpus_count(const char *root)
+{
+    return least_of_all(&cpu, root, processors());
+}
+
+double memory_there_is(const char *root)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
+    return least_of_all(&memory, root, pages > 0 && bytes > 0 ? (double)pages * (double)bytes : 1 << 30);
 }

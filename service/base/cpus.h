@@ -5,5 +5,7 @@
 /* Processors: those that it may run on, or fewer, and then perhaps a fraction, where its control group or one above that
  * has a quota.  root: where /proc and /sys are, ordinarily "". */
 double cpus_count(const char *root);
+/* Bytes of memory, likewise. */
+double memory_there_is(const char *root);
 
 #endif

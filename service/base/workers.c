@@ -95,7 +95,7 @@ static void *work(void *arg)
     const struct workers *workers = arg;
     struct workers_job    job = {0};
     if (workers->nice > 0)
-        (void)setpriority(PRIO_PROCESS, 0, workers->nice); // 0: of this thread alone, on Linux
+        (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + workers->nice); // of this thread, on Linux
     for (bool has_ended = false; next_job(arg, &job, has_ended); has_ended = true)
         job.run(job.arg);
     return NULL;

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,11 +188,39 @@ static void *take_spare(size_t bytes)
     return NULL;
 }
 
+/* What this thread has of the pool and does not use: a value is some fifty bytes.  Since that is never less than nothing,
+ * whoever frees what, the pool has never less than is used. */
+enum { CHUNK_BYTES = 16 << 10 };
+static struct arena_pool   *pool;
+static _Thread_local size_t credit;
+
+static bool take(size_t bytes)
+{
+    if (bytes > credit) {
+        size_t more = (bytes - credit + CHUNK_BYTES - 1) / CHUNK_BYTES * CHUNK_BYTES;
+        if (!arena_pool_take(pool, more))
+            return false;
+        credit += more;
+    }
+    credit -= bytes;
+    return true;
+}
+
+static void give(size_t bytes)
+{
+    credit += bytes;
+    if (credit >= (size_t)2 * CHUNK_BYTES) {
+        arena_pool_give(pool, credit - CHUNK_BYTES);
+        credit = CHUNK_BYTES;
+    }
+}
+
 static void *allocate(size_t bytes)
 {
     void *memory = malloc(bytes);
-    if (memory != NULL)
+    if (memory != NULL && take(malloc_usable_size(memory)))
         return memory;
+    free(memory);
     is_out_of_memory = true;
     return take_spare(bytes);
 }
@@ -199,10 +228,17 @@ static void *allocate(size_t bytes)
 static void release(void *memory)
 {
     const char *byte = memory, *first = (const char *)spares; // of all of them: spares[0] ends with the first
-    if (byte < first || byte >= first + sizeof spares)
-        free(memory);
-    else
+    if (byte >= first && byte < first + sizeof spares) {
         atomic_fetch_and(&spares_taken, ~(UINT64_C(1) << (size_t)(byte - first) / SPARE_BYTES));
+    } else if (memory != NULL) {
+        give(malloc_usable_size(memory));
+        free(memory);
+    }
+}
+
+void codec_count_in(struct arena_pool *of_others)
+{
+    pool = of_others;
 }
 
 void codec_init(void)

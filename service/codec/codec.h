@@ -11,8 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Once, before other threads: seeds the hash of objects and watches the parser's memory. */
+/* Once, before other threads: seeds the hash of objects and watches the memory of JSON. */
 void codec_init(void);
+/* ... which from then on counts with that of others: there is none left for it when they have it. */
+void codec_count_in(struct arena_pool *of_others);
 
 /* RFC 3339 with milliseconds, UTC; out has room for 32. */
 void    codec_time(int64_t ms, char out[32]);

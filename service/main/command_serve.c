@@ -10,6 +10,7 @@
 #include "service/cli/command.h"
 #include "service/cli/process.h"
 #include "service/base/cpus.h"
+#include "service/app/memory.h"
 #include "service/base/log.h"
 #include "service/main/app_open.h"
 #include "service/main/confine.h"
@@ -35,7 +36,7 @@ enum { ADDRESS_BYTES = 256, DESCRIPTORS_BESIDE = 64, HEAPS = 2, OWN_PAGES_BYTES 
 struct serve_options {
     const char *listen, *health_listen, *data, *synchronous, *trusted_proxy, *access_log, *cors_origin;
     int64_t     workers, compute_slots, compute_ms, drain_ms, connections, connections_per_address, body_bytes,
-        sessions_bytes, session_bytes;
+        sessions_bytes, session_bytes, memory_bytes;
     struct tls_files tls;
     bool             insecure_http, unconfined;
 };
@@ -83,6 +84,9 @@ static const struct options_row options_table[] = {
      .help = "memory for all fitted models together; specifications take a quarter more"},
     {INTEGER("session-bytes", "GNOMON_SESSION_BYTES", session_bytes, "536870912", 1048576, 1e15),
      .help = "memory for one of them"},
+    {INTEGER("memory-bytes", "GNOMON_MEMORY_BYTES", memory_bytes, "0", 0, 1e15),
+     .help = "memory that all requests have together, beside the models; 0 is half of what the machine or its control "
+             "group has"},
     {.flag = NULL},
 };
 
@@ -281,7 +285,7 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
     return STATUS_OK;
 }
 
-static enum status serve(const struct serve_options *options, struct error *err)
+static enum status serve(const struct serve_options *options, struct arena_pool *memory, struct error *err)
 {
     char           path[1024];
     struct network network;
@@ -300,6 +304,7 @@ static enum status serve(const struct serve_options *options, struct error *err)
                                        .compute_slots = compute_slots(options),
                                        .compute_ms = options->compute_ms},
                  &app, err));
+    app->memory = memory;
     snprintf(path, sizeof path, "%.1000s/gnomon.sock", options->data);
     enum status status = listen_locally(path, &local_fd, err);
     if (status == STATUS_OK) {
@@ -312,15 +317,19 @@ static enum status serve(const struct serve_options *options, struct error *err)
 
 static enum status run(struct command_call *call, struct error *err)
 {
-    enum status status = STATUS_OK;
+    static struct arena_pool    memory; // JSON may outlive this function
+    const struct serve_options *options = call->options;
+    enum status                 status = STATUS_OK;
     if (!mat_use_one_thread())
         status = error_set(err, STATUS_INTERNAL, "openblas", "",
                            "this OpenBLAS is the OpenMP flavour, with which results differ from run to run: install "
                            "libopenblas0-pthread");
     limit_heaps();
+    memory.limit_bytes = options->memory_bytes > 0 ? (size_t)options->memory_bytes : memory_default();
     codec_init();
+    codec_count_in(&memory);
     if (status == STATUS_OK)
-        status = serve(call->options, err);
+        status = serve(options, &memory, err);
     log_event(status == STATUS_OK ? LOG_INFO : LOG_ERROR, "stopped", "%s%s",
               status == STATUS_OK ? "" : "code=", status == STATUS_OK ? "" : err->code);
     return status;

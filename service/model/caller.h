@@ -46,6 +46,7 @@ struct spent {
     double       price_ms; /* of all parts; 0: it was not announced */
     int64_t      since_us; /* when it came first */
     int64_t      waited_us, computed_us;
+    size_t       held_bytes; /* of memory: service/app/memory.h */
 };
 
 /* Local: the Unix socket of the same user, or the command line; acts as admin. */

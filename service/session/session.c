@@ -4,6 +4,7 @@
 #include "service/session/session.h"
 
 #include "engine/game/game.h"
+#include "service/app/memory.h"
 #include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/base/text.h"
@@ -625,6 +626,7 @@ enum status session_catch_up(struct app *app, struct caller *caller, const struc
     struct price_model model = price_model_of(study);
     model.news = (double)(study->revision - live->seq);
     double price_ms = price_tell(app, &model);
+    TRY(memory_hold(app, caller, price_bytes(app, &model), err));
     TRY(slots_enter(app, caller, price_ms, err));
     enum status status = db_read(app->db, catch_up, &work, err);
     price_learn_part(app, PRICE_TELL, price_ms, slots_leave(app, caller, study->spec.policy->name));

@@ -3,6 +3,7 @@
  * nobody ended it, and only one UPDATE can do that, so a trial is never written for an operation that was cancelled. */
 #include "service/study/operation.h"
 
+#include "service/app/memory.h"
 #include "service/app/app_transact.h"
 #include "service/app/event_log.h"
 #include "service/base/log.h"
@@ -118,6 +119,7 @@ static struct job *job_new(struct app *app, const char *id, const char *study, c
         return NULL;
     job->app = app;
     arena_init(&job->arena, JOB_ARENA_BYTES);
+    job->arena.pool = app->memory;
     snprintf(job->id, sizeof job->id, "%s", id);
     snprintf(job->study, sizeof job->study, "%s", study);
     snprintf(job->caller.token_id, sizeof job->caller.token_id, "%s", actor);
@@ -212,6 +214,7 @@ static void run(void *arg)
     struct operations *operations = job->app->operations;
     if (!is_stopped(job))
         work(job);
+    memory_let_go(job->app, &job->caller);
     pthread_mutex_lock(&operations->lock);
     job->is_over = true;
     for (struct job **link = &operations->jobs; *link != NULL; link = &(*link)->next)

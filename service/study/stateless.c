@@ -1,4 +1,5 @@
 /* POST /v1/suggest: a session that lives for one request.  Nothing is stored. */
+#include "service/app/memory.h"
 #include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/codec/codec.h"
@@ -138,6 +139,7 @@ static enum status run(struct work *work, const struct problem *problem, struct 
     const struct stateless_request *request = work->request;
     const struct price_model        model = model_of(work, 1 + request->observations_len + request->pending_len);
     TRY(slots_announce(work->caller, price_batch(work->app, &model, request->count), err));
+    TRY(memory_hold(work->app, work->caller, price_bytes(work->app, &model), err));
     TRY(slots_enter(work->app, work->caller, price_tell(work->app, &model), err));
     enum status status = open_and_tell(work, problem, &number, err);
     slots_leave(work->app, work->caller, request->spec.policy->name);

@@ -21,7 +21,8 @@ static struct conns *start(size_t per_address)
     struct conns *conns = NULL;
     struct error  err;
     atomic_store(&clock_ms, 1000003);
-    CU_ASSERT_EQUAL_FATAL(conns_start(per_address, now_ms, &reaped, &conns, &err), STATUS_OK);
+    const struct conns_options options = {.limit_each = per_address, .now_ms = now_ms, .reaped = &reaped};
+    CU_ASSERT_EQUAL_FATAL(conns_start(&options, &conns, &err), STATUS_OK);
     return conns;
 }
 

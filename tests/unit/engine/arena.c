@@ -39,6 +39,27 @@ static void test_limit(void)
     arena_fini(&arena);
 }
 
+/* Two arenas and something else that is counted with them. */
+static void test_pool(void)
+{
+    struct arena_pool pool = {.limit_bytes = 300000};
+    struct arena      one, other;
+    arena_init(&one, SIZE_MAX);
+    arena_init(&other, SIZE_MAX);
+    one.pool = other.pool = &pool;
+    CU_ASSERT(arena_alloc(&one, 1, 150000) != NULL);
+    CU_ASSERT(arena_alloc(&other, 1, 100000) != NULL);
+    CU_ASSERT(arena_alloc(&other, 1, 90000) == NULL && pool.taken_bytes == 250048);
+    CU_ASSERT(!arena_pool_take(&pool, 60000) && arena_pool_take(&pool, 40000));
+    arena_fini(&one);
+    CU_ASSERT(arena_alloc(&other, 1, 90000) != NULL);
+    arena_fini(&other);
+    arena_pool_give(&pool, 40000);
+    CU_ASSERT(pool.taken_bytes == 0 && pool.most_bytes == 290048);
+    pool.limit_bytes = 0;
+    CU_ASSERT(arena_pool_take(&pool, SIZE_MAX / 2) && arena_pool_take(NULL, SIZE_MAX));
+}
+
 static void test_overflow(void)
 {
     struct arena arena;
@@ -162,6 +183,7 @@ CU_TestInfo suite_arena[] = {
 #endif
     {"aligned and distinct", test_aligned_and_distinct},
     {"limit", test_limit},
+    {"pool", test_pool},
     {"overflow", test_overflow},
     {"mark and release", test_mark_release},
     {"hold", test_hold},

@@ -33,13 +33,18 @@ static void begin(const char *groups)
     put("/proc/self/cgroup", groups);
 }
 
-static double end(void)
+static double end_of(double (*look)(const char *))
 {
     char   command[128];
-    double count = cpus_count(root);
+    double count = look(root);
     snprintf(command, sizeof command, "rm -rf %s", root);
     CU_ASSERT_EQUAL(system(command), 0);
     return count;
+}
+
+static double end(void)
+{
+    return end_of(cpus_count);
 }
 
 static void test_none(void)
@@ -83,9 +88,24 @@ static void test_first_version(void)
     CU_ASSERT_TRUE(end() >= 1); // no period: no quota
 }
 
+static void test_memory(void)
+{
+    double all = memory_there_is("/nowhere");
+    CU_ASSERT_TRUE(all >= 1 << 28);
+    begin("0::/system.slice/gnomon.service\n");
+    put("/sys/fs/cgroup/system.slice/gnomon.service/memory.max", "max\n");
+    put("/sys/fs/cgroup/system.slice/memory.max", "73400320\n");
+    put("/sys/fs/cgroup/system.slice/cpu.max", "25000 50000\n");
+    CU_ASSERT_EQUAL(end_of(memory_there_is), 73400320);
+    begin("4:memory:/docker/0123456789ab\n2:cpuset:/\n");
+    put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    CU_ASSERT_EQUAL(end_of(memory_there_is), all);
+}
+
 CU_TestInfo suite_cpus[] = {
     {"no quota", test_none},
     {"control groups of version 2", test_second_version},
     {"control groups of version 1", test_first_version},
+    {"memory", test_memory},
     CU_TEST_INFO_NULL,
 };

@@ -25,6 +25,7 @@
     X(plans)              \
     X(races)              \
     X(schema)             \
+    X(memory)             \
     X(slots)              \
     X(spec_cache)         \
     X(steady)             \

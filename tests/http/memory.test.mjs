@@ -1,0 +1,63 @@
+// The memory that requests have together is bounded: what does not fit is refused and told when to ask again, what is small
+// is answered meanwhile, and what was taken is given back.
+import assert from 'node:assert/strict';
+import http from 'node:http';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { begin } from './harness.mjs';
+
+const MiB = 1 << 20;
+const { api, server } = await begin(after, ['--memory-bytes', String(64 * MiB)]);
+
+// A body of which the last byte is missing: the service holds 8 MiB for it.
+function hold() {
+    const request = http.request({ host: '127.0.0.1', port: server.port, method: 'POST', path: '/v1/studies', agent: false,
+        headers: { authorization: `Bearer ${api.token}`, 'content-type': 'application/json', 'content-length': 7 * MiB } });
+    const answered = new Promise((resolve) => {
+        request.on('response', (response) => { response.resume(); resolve(response); });
+        request.on('error', () => resolve(null));
+    });
+    request.write(Buffer.alloc(7 * MiB - 1, ' '));
+    return { request, answered };
+}
+
+async function metric(name) {
+    const { text } = await api.request('GET', '/metrics');
+    return Number(new RegExp(`^gnomon_${name} (.+)$`, 'm').exec(text)[1]);
+}
+
+async function until(condition) {
+    for (let i = 0; i < 600; i++) {
+        if (await condition()) return;
+        await sleep(50);
+    }
+    assert.fail('it did not happen');
+}
+
+test('what does not fit is refused, what is small is answered, and everything is given back', async () => {
+    const study = await api.study();
+    assert.equal(await metric('memory_limit_bytes'), 64 * MiB);
+    const held = [];
+    for (let i = 1; i <= 4; i++) {
+        held.push(hold());
+        await until(async () => await metric('body_bytes') >= 8 * MiB * i);
+    }
+    const response = await hold().answered;
+    assert.equal(response.statusCode, 503);
+    assert.ok(Number(response.headers['retry-after']) >= 1);
+    await api.get(`/v1/studies/${study.id}`);
+    await api.post(`/v1/studies/${study.id}/suggest`, {});
+    for (const { request, answered } of held) {
+        request.end(' ');
+        assert.equal((await answered).statusCode, 400); // blanks are not JSON
+    }
+    await until(async () => await metric('memory_bytes') < 8 * MiB);
+});
+
+test('JSON counts', async () => {
+    const wide = (length) => ({ metrics: [{ name: 'f', goal: 'minimize' }], space: { type: 'parameters', parameters: [{ name: 'x', type: 'double', min: 0, max: 1 }] },
+        name: 'n', labels: Array(length).fill(0) });
+    const { status } = await api.request('POST', '/v1/studies', { json: wide(90000) });
+    assert.equal(status, 422);
+    await until(async () => await metric('memory_bytes') < 8 * MiB);
+});
