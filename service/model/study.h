@@ -12,6 +12,8 @@ extern const char *const study_state_names[STUDY_STATE_COUNT + 1];
 
 /* The reason of one that awaits candidates again, and is paused once they are there: an imported one. */
 #define STUDY_WAS_PAUSED "paused"
+/* ... and instead of a state of one that nobody finds: it comes in parts, or goes. */
+#define STUDY_HIDDEN_STATE "importing"
 
 enum trial_state {
     TRIAL_QUEUED,

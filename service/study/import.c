@@ -350,7 +350,7 @@ static void keep_time(struct work *work)
 static enum status put_hidden(struct work *work, struct error *err)
 {
     struct row_study hidden = work->study;
-    hidden.state = "importing";
+    hidden.state = STUDY_HIDDEN_STATE;
     return put_row(work, SQL_STUDY_PUT, export_study_columns, &hidden, false, err);
 }
 
@@ -478,11 +478,13 @@ static enum status remove_part(struct db_conn *conn, void *arg, struct error *er
     return remains->total > 0 ? STATUS_OK : db_exec(conn, NULL, err, SQL_STUDY_DELETE, BIND(TEXT(remains->id)));
 }
 
-static enum status remove_all(const struct app *app, struct remains *remains, struct error *err)
+enum status import_remove(const struct app *app, const char *id, int64_t trials, struct error *err)
 {
+    struct remains remains = {.total = trials};
+    snprintf(remains.id, sizeof remains.id, "%s", id);
     do
-        TRY(db_transact(app->db, remove_part, remains, err));
-    while (remains->total > 0);
+        TRY(db_transact(app->db, remove_part, &remains, err));
+    while (remains.total > 0);
     return STATUS_OK;
 }
 
@@ -491,7 +493,7 @@ enum status import_clean(const struct app *app, struct error *err)
     struct remains remains;
     TRY(db_read(app->db, find_remains, &remains, err));
     while (remains.id[0] != '\0') {
-        TRY(remove_all(app, &remains, err));
+        TRY(import_remove(app, remains.id, remains.total, err));
         TRY(db_read(app->db, find_remains, &remains, err));
     }
     return STATUS_OK;
@@ -509,9 +511,8 @@ static enum status store(struct work *work, struct error *err)
     if (work->lines != NULL)
         lines_free(work->lines);
     scratch_close(&work->events);
-    struct remains remains = {.total = work->is_game ? 0 : work->study.total};
-    snprintf(remains.id, sizeof remains.id, "%s", work->id);
-    if (status != STATUS_OK && !work->is_game && remove_all(work->app, &remains, &why) != STATUS_OK)
+    if (status != STATUS_OK && !work->is_game &&
+        import_remove(work->app, work->id, work->study.total, &why) != STATUS_OK)
         log_event(LOG_ERROR, "import_remains", "study=%s code=%s", work->id, why.code);
     return status;
 }

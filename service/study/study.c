@@ -6,12 +6,14 @@
 #include "service/app/event_log.h"
 #include "service/app/study_cache.h"
 #include "service/base/etag.h"
+#include "service/base/log.h"
 #include "service/base/text.h"
 #include "service/candidates/candidates.h"
 #include "service/codec/codec_labels.h"
 #include "service/codec/codec_rules.h"
 #include "service/codec/codec_spec.h"
 #include "service/study/federation_host.h"
+#include "service/study/import.h"
 #include "service/study/operation.h"
 #include "service/base/random.h"
 #include "service/store/rows.h"
@@ -385,23 +387,27 @@ enum status study_move(struct app *app, struct caller *caller, const char *id, e
     return task_write(&work.task, move, err);
 }
 
+/* From here on nobody finds it. */
 static enum status erase(struct db_conn *conn, void *arg, struct error *err)
 {
     struct task *task = arg;
     TRY(rows_study_get(conn, task->id, task->caller->arena, &task->study, err));
     TRY(match(&task->study, task->caller, err));
     TRY(task_log(conn, task, "study.deleted", 0, NULL, err));
-    TRY(db_exec(conn, NULL, err, SQL_STUDY_DELETE, BIND(TEXT(task->id))));
+    TRY(db_exec(conn, NULL, err, SQL_STUDY_APPEAR, BIND(TEXT(task->id), TEXT(STUDY_HIDDEN_STATE))));
     return app_erase(conn, task->id, err);
 }
 
 enum status study_delete(struct app *app, struct caller *caller, const char *id, struct error *err)
 {
-    struct task task = task_of(app, caller, id);
+    struct task  task = task_of(app, caller, id);
+    struct error why;
     TRY(task_write(&task, erase, err));
     operations_forget(app, id);
     session_drop(app, id);
     spec_cache_drop(app, id);
+    if (import_remove(app, id, task.study.trials_total, &why) != STATUS_OK)
+        log_event(LOG_ERROR, "study_remains", "study=%s code=%s", id, why.code);
     db_erase(app->db);
     return STATUS_OK;
 }

@@ -16,6 +16,7 @@
     X(codec_trial)        \
     X(command)            \
     X(cpus)               \
+    X(deleting)           \
     X(federation)         \
     X(ledger)             \
     X(manifest)           \
