@@ -67,14 +67,15 @@ class Server:
 class Client:
     """One keep-alive connection; a new one when the server says that it closes the old."""
 
-    def __init__(self, port, token):
+    def __init__(self, port, token, source=""):
+        self.source = (source, 0)
         self.head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
         self.port = port
         self.connect()
 
     def connect(self):
         self.used, self.buffer = time.monotonic(), b""
-        self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=300)
+        self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=300, source_address=self.source)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def close(self):
