@@ -492,10 +492,13 @@ enum status import_clean(const struct app *app, struct error *err)
 {
     struct remains remains;
     TRY(db_read(app->db, find_remains, &remains, err));
+    bool are_some = remains.id[0] != '\0';
     while (remains.id[0] != '\0') {
         TRY(import_remove(app, remains.id, remains.total, err));
         TRY(db_read(app->db, find_remains, &remains, err));
     }
+    if (are_some) // their words leave the file, too
+        db_erase(app->db);
     return STATUS_OK;
 }
 
