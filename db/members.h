@@ -18,6 +18,11 @@
     X(expires_ms, i, TIME, expires_at, .nullable = true)                                                               \
     X(revoked_ms, i, TIME, revoked_at, .nullable = true)
 
+#define PROJECT_GIVEN(X) NAMED(X)
+#define PROJECT_KEPT(X)                                                                                                \
+    X(created_ms, i, TIME, created_at)                                                                                 \
+    X(updated_ms, i, TIME, updated_at)
+
 /* All but its number and its time. */
 #define EVENT_MEMBERS(X)                                                                                               \
     X(kind, s, TEXT, kind)                                                                                             \

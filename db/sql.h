@@ -11,11 +11,13 @@
 /* F(column, letter) is the first column of a row, N each one after it.  Letters: i int64_t, d double, s text, b blob;
  * upper case: may be NULL, which is 0, NaN, NULL, and no bytes. */
 // clang-format off
-#define ROW_STUDY(F, N)                                                                                                \
+#define ROW_STUDY_TOLD(F, N)                                                                                           \
     F(id, s) STUDY_SAID(N) N(state, s) N(reason, S) N(rules, s) STUDY_TALLY(N) N(revision, i) N(version, i)                          \
     N(total, i) N(queued, i) N(running, i) N(completed, i) N(failed, i) N(infeasible, i) N(abandoned, i)               \
     N(stopped, i) N(best_trial, i) N(best_value, D) STUDY_KEPT(N) N(imported, i)          \
     N(space_revision, i) N(retracted, i)
+/* With what an export does not have. */
+#define ROW_STUDY(F, N) ROW_STUDY_TOLD(F, N) N(project, s)
 #define ROW_SPEC(F, N) F(spec, s)
 /* What a trial's end brings, and trying it again takes away. */
 #define TRIAL_RESULT(N) N(value, D) N(stddev, D) N(reason, S)
@@ -66,7 +68,10 @@
     F(revision, i) N(trial, i) N(ended, i) N(state, s) TRIAL_RESULT(N) N(outcome, B) N(at_ms, i) N(actor, s) N(why, S)
 #define ROW_TRANSFER_SOURCE(F, N)                                                                                      \
     F(position, i) N(source, S) N(name, s) N(revision, i) N(skipped, i) N(matrix, s) N(points, b) N(data, b)
-#define ROW_TOKEN(F, N) F(id, s) N(hash, b) N(scope, s) TOKEN_GIVEN(N) TOKEN_BOUND(N) TOKEN_KEPT(N)
+#define ROW_TOKEN(F, N) F(id, s) N(hash, b) N(scope, s) TOKEN_GIVEN(N) TOKEN_BOUND(N) TOKEN_KEPT(N) N(project, s)
+#define ROW_PROJECT(F, N) F(id, s) PROJECT_GIVEN(N) PROJECT_KEPT(N) N(version, i)
+/* Whose it is. */
+#define ROW_HOME(F, N) F(project, s)
 #define ROW_ID(F, N) F(id, s)
 #define ROW_STEADY(F, N) F(boot, s) N(offset_ms, i) N(noted_ms, i) N(noted_wall_ms, i)
 #define ROW_WITNESS(F, N) F(store, s) N(counter, i)
@@ -108,7 +113,7 @@
     X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(operation_listed, ROW_OPERATION_LISTED) X(event, ROW_EVENT) X(replay, ROW_REPLAY) X(made, ROW_MADE) X(noise, ROW_NOISE)        \
     X(verdict, ROW_VERDICT) X(best, ROW_BEST) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
     X(baseline, ROW_BASELINE) X(trial_whole, ROW_TRIAL_WHOLE) X(measured, ROW_MEASURED) X(correction, ROW_CORRECTION)                                                          \
-    X(transfer_source, ROW_TRANSFER_SOURCE) X(token, ROW_TOKEN)                                                        \
+    X(transfer_source, ROW_TRANSFER_SOURCE) X(token, ROW_TOKEN) X(project, ROW_PROJECT) X(home, ROW_HOME)                                                       \
     X(id, ROW_ID) X(steady, ROW_STEADY) X(witness, ROW_WITNESS) X(finding, ROW_FINDING) X(digested, ROW_DIGESTED) X(kept_reply, ROW_KEPT_REPLY) X(candidates, ROW_CANDIDATES)                    \
     X(piece, ROW_PIECE) X(refusal, ROW_REFUSAL) X(ledger_line, ROW_LEDGER_LINE) X(game, ROW_GAME) X(play, ROW_PLAY)            \
     X(federation, ROW_FEDERATION) X(features, ROW_FEATURES) X(agent, ROW_AGENT) X(message, ROW_MESSAGE)                \
@@ -142,9 +147,9 @@
     "number = of_trial AND " SQL_ANY_STATE " AND " SQL_ANY_WORKER " AND " SQL_ANY_EXTERNAL " AND changed_ms >= $5 "    \
     "AND " SQL_LABELS " AND " place " ORDER BY " order " LIMIT $7"
 /* A page of studies: $1 states, $2 name, $3 part of the name, $4 to $7 labels, $8 the one that may be seen, $9 changed
- * since; the place: $10 time, $11 id; $12 how many. */
+ * since; the place: $10 time, $11 id; $12 how many; $13 the project. */
 #define SQL_STUDIES(place, order)                                                                                      \
-    "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE state <> 'importing' AND ($1 = '' OR replace($1, state, '') <> $1) AND ($2 = '' OR "        \
+    "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE project = $13 AND state <> 'importing' AND ($1 = '' OR replace($1, state, '') <> $1) AND ($2 = '' OR "        \
     "name = $2) AND ($3 = '' OR replace(lower(name), lower($3), '') <> lower(name)) AND " SQL_LABELLED("$4") " AND "   \
     SQL_LABELLED("$5") " AND " SQL_LABELLED("$6") " AND " SQL_LABELLED("$7") " AND ($8 = '' OR id = $8) AND "          \
     "updated_ms >= $9 AND " place " ORDER BY " order " LIMIT $12"
@@ -157,6 +162,12 @@
 /* Where nobody looks at the specification. */
 #define SQL_GAME_COLUMNS "id" GAME_GIVEN(SQL_NEXT) ", state, reason, budget" GAME_KEPT(SQL_NEXT) ", '' AS spec"
 
+/* All lines about a study are of its project, so one of them says it, also when the study is gone. */
+#define SQL_IS_OF_PROJECT(study, wanted)                                                                               \
+    "(" wanted " = '' OR (SELECT project FROM event WHERE study = " study " LIMIT 1) = " wanted ")"
+#define SQL_HOME(id)                                                                                                   \
+    "SELECT project FROM study WHERE id = " id " UNION ALL SELECT project FROM federation WHERE id = " id              \
+    " UNION ALL SELECT project FROM game WHERE id = " id
 /* Of a kind, or of all whose kinds begin with that word and a dot; and not before a time. */
 #define EVENT_WANTED(kind, since)                                                                                      \
     " AND (" kind " = '' OR kind = " kind " OR substr(kind, 1, length(" kind ") + 1) = " kind " || '.') AND at_ms >= " \
@@ -172,19 +183,19 @@
 /* name, parameters, row, text */
 #define SQL_LIST(X)                                                                                                    \
     X(STUDY_SPEC_ADD, "ss", none, "INSERT INTO study_spec(study, spec) VALUES ($1, $2)")                               \
-    X(STUDY_ADD, "sssi" STUDY_SAID(SQL_LETTER), none,                                                                  \
+    X(STUDY_ADD, "sssis" STUDY_SAID(SQL_LETTER), none,                                                                  \
       "INSERT INTO study(id, state, rules, created_ms, updated_ms, revision, version, total, queued, running, "       \
-      "completed, failed, infeasible, abandoned, stopped, best_trial" STUDY_SAID(SQL_NEXT)                             \
-      ") VALUES ($1, $2, $3, $4, $4, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0" STUDY_SAID(SQL_VALUE)                            \
+      "completed, failed, infeasible, abandoned, stopped, best_trial, project" STUDY_SAID(SQL_NEXT)                    \
+      ") VALUES ($1, $2, $3, $4, $4, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, $5" STUDY_SAID(SQL_VALUE)                            \
       ")")                                                                                                             \
     X(STUDY_PUT, ROW_STUDY(SQL_LETTER, SQL_LETTER), none,                                                              \
       "INSERT INTO study(" COLUMNS(ROW_STUDY) ") VALUES (" ROW_STUDY(SQL_FIRST_VALUE, SQL_VALUE) ")")                  \
     X(STUDY_GET, "s", study, "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE id = $1 AND state <> 'importing'")          \
     X(STUDY_SPEC, "s", spec, "SELECT " COLUMNS(ROW_SPEC) " FROM study_spec WHERE study = $1")                          \
-    X(STUDIES_CREATED, "ssssssssiisi", study, SQL_STUDIES("(created_ms, id) > ($10, $11)", "created_ms, id"))          \
-    X(STUDIES_CREATED_DOWN, "ssssssssiisi", study, SQL_STUDIES("(created_ms, id) < ($10, $11)", "created_ms DESC, id DESC"))\
-    X(STUDIES_UPDATED, "ssssssssiisi", study, SQL_STUDIES("(updated_ms, id) > ($10, $11)", "updated_ms, id"))          \
-    X(STUDIES_UPDATED_DOWN, "ssssssssiisi", study, SQL_STUDIES("(updated_ms, id) < ($10, $11)", "updated_ms DESC, id DESC"))\
+    X(STUDIES_CREATED, "ssssssssiisis", study, SQL_STUDIES("(created_ms, id) > ($10, $11)", "created_ms, id"))          \
+    X(STUDIES_CREATED_DOWN, "ssssssssiisis", study, SQL_STUDIES("(created_ms, id) < ($10, $11)", "created_ms DESC, id DESC"))\
+    X(STUDIES_UPDATED, "ssssssssiisis", study, SQL_STUDIES("(updated_ms, id) > ($10, $11)", "updated_ms, id"))          \
+    X(STUDIES_UPDATED_DOWN, "ssssssssiisis", study, SQL_STUDIES("(updated_ms, id) < ($10, $11)", "updated_ms DESC, id DESC"))\
     X(STUDY_EDIT, "ssi" STUDY_SAID(SQL_LETTER), none,                                                                  \
       "UPDATE study SET rules = $2, version = version + 1, updated_ms = $3" STUDY_SAID(SQL_SET)                       \
       " WHERE id = $1")                                                                                                \
@@ -202,7 +213,7 @@
       "SELECT count(*) AS count FROM trial WHERE study = $1 AND imported = 0 AND state = 'failed' AND ended > "        \
       "max($2, coalesce((SELECT max(ended) FROM trial WHERE study = $1 AND imported = 0 AND state IN ('completed', "   \
       "'infeasible', 'stopped')), 0))")                                                                                \
-    X(STUDY_BY_NAME, "s", id, "SELECT id FROM study WHERE name = $1 AND state <> 'importing' ORDER BY id LIMIT 2")                              \
+    X(STUDY_BY_NAME, "ss", id, "SELECT id FROM study WHERE project = $2 AND name = $1 AND state <> 'importing' ORDER BY id LIMIT 2")                              \
     X(STUDY_DUE, "i", id,                                                                                              \
       "SELECT id FROM study WHERE ends_ms > 0 AND ends_ms <= $1 AND state = 'active' AND NOT EXISTS (SELECT 1 FROM "   \
       "trial WHERE trial.study = study.id AND trial.state = 'running' AND trial.lease_ms > $1) ORDER BY ends_ms "      \
@@ -367,32 +378,41 @@
     X(TRIAL_NEWEST_VISIT, "s", trial,                                                                                  \
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND number > 0 AND coalesce(state, '') IN "           \
       "('queued', 'running', 'completed') ORDER BY number DESC LIMIT 1")                                               \
-    X(OPERATION_ADD, "sssisbiis", none,                                                                                \
+    X(OPERATION_ADD, "sssisbiiss", none,                                                                                \
       "INSERT INTO operation(id, study, state, actor, count, worker, fixed, deadline_ms, revision, created_ms, "       \
-      "finished_ms, said) VALUES ($1, $2, 'running', $3, $4, $5, $6, $7, 0, $8, 0, $9)")                               \
+      "finished_ms, said, project) VALUES ($1, $2, 'running', $3, $4, $5, $6, $7, 0, $8, 0, $9, $10)")                               \
     X(OPERATION_GET, "s", operation, "SELECT " SQL_OPERATION_COLUMNS ", 1 AS is_same FROM operation WHERE id = $1")    \
     X(OPERATION_OF_WORKER, "ssb", operation,                                                                           \
       "SELECT " SQL_OPERATION_COLUMNS ", fixed IS $3 AS is_same FROM operation WHERE study = $1 AND state = "          \
       "'running' AND worker = $2 ORDER BY is_same DESC, created_ms LIMIT 1")                                           \
     X(OPERATIONS_OF_STUDY, "ssisi", operation_listed, SQL_OPERATIONS("study = $1"))                                    \
     X(OPERATIONS_OF_ACTOR, "ssisi", operation_listed, SQL_OPERATIONS("actor = $1"))                                    \
-    X(OPERATIONS_ALL, "ssisi", operation_listed, SQL_OPERATIONS("$1 = ''"))                                            \
+    X(OPERATIONS_OF_PROJECT, "ssisi", operation_listed, SQL_OPERATIONS("project = $1"))                                         \
     X(OPERATION_LEFT, "", operation_left,                                                                              \
       "SELECT " COLUMNS(ROW_OPERATION_LEFT) " FROM operation WHERE state = 'running' ORDER BY created_ms DESC, id "    \
       "LIMIT 64")                                                                                                      \
     X(OPERATION_END, "ssbissii", none,                                                                                 \
       "UPDATE operation SET state = $2, trials = $3, revision = $4, code = $5, detail = $6, finished_ms = $7, "        \
       "retry_after_seconds = $8 WHERE id = $1 AND state = 'running'")                                                  \
-    X(EVENT_ADD, "i" EVENT_MEMBERS(SQL_LETTER), none,                                                                  \
-      "INSERT INTO event(at_ms" EVENT_MEMBERS(SQL_NEXT) ") VALUES ($1" EVENT_MEMBERS(SQL_VALUE) ")")                   \
+    X(EVENT_ADD, "iSS" EVENT_MEMBERS(SQL_LETTER), none,                                                                \
+      "INSERT INTO event(at_ms, project" EVENT_MEMBERS(SQL_NEXT) ") VALUES ($1, coalesce($2, (" SQL_HOME("$3") "), "   \
+      "'prj_default')" EVENT_MEMBERS(SQL_VALUE) ")")                                                                   \
     X(EVENT_BLANK, "s", none, "UPDATE event SET detail = NULL WHERE study = $1 AND detail IS NOT NULL")                \
-    X(EVENT_LIST, "isii", event,                                                                                       \
-      "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE seq > $1" EVENT_WANTED("$2", "$3") "ORDER BY seq LIMIT $4")      \
-    X(EVENT_OF_STUDY, "sisii", event,                                                                                  \
-      "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE study = $1 AND seq > $2" EVENT_WANTED("$3", "$4")                \
-      "ORDER BY seq LIMIT $5")                                                                                         \
+    X(EVENT_OF_DEFAULT, "isii", event,                                                                                 \
+      "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE seq > $1 AND project = 'prj_default'"                \
+      EVENT_WANTED("$2", "$3") "ORDER BY seq LIMIT $4")                                                                \
+    X(EVENT_OF_PROJECT, "isiis", event,                                                                                \
+      "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE project = $5 AND project <> 'prj_default' AND seq > $1"          \
+      EVENT_WANTED("$2", "$3") "ORDER BY seq LIMIT $4")                                                                \
+    X(EVENT_OF_SERVER, "isii", event,                                                                                  \
+      "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE study IS NULL AND seq > $1 AND substr(kind, 1, instr(kind, '.')) " \
+      "IN ('token.', 'project.', 'store.')" EVENT_WANTED("$2", "$3") "ORDER BY seq LIMIT $4")                          \
+    X(EVENT_OF_STUDY, "sisiis", event,                                                                                 \
+      "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE study = $1 AND seq > $2 AND " SQL_IS_OF_PROJECT("$1", "$6")      \
+      EVENT_WANTED("$3", "$4") "ORDER BY seq LIMIT $5")                                                                                         \
     X(EVENT_LAST, "", count, "SELECT coalesce(max(seq), 0) AS count FROM event")                                       \
-    X(EVENT_LAST_OF_STUDY, "s", count, "SELECT coalesce(max(seq), 0) AS count FROM event WHERE study = $1")            \
+    X(EVENT_LAST_OF_STUDY, "ss", count,                                                                                \
+      "SELECT coalesce(max(seq), 0) AS count FROM event WHERE study = $1 AND " SQL_IS_OF_PROJECT("$1", "$2"))            \
     X(EVENT_COUNT, "s", count, "SELECT count(*) AS count FROM event WHERE study = $1")                                 \
     X(EVENT_REPLAY, "siii", replay,                                                                                    \
       "SELECT e.seq, e.revision, e.kind, e.trial, t.point, coalesce(t.row, -1) AS row, " SQL_THEN("value") ", "        \
@@ -443,15 +463,34 @@
     X(TRANSFER_NOTES, "sii", trial_note,                                                                               \
       "SELECT " COLUMNS(ROW_TRIAL_NOTE) " FROM trial WHERE study = $1 AND number > $2 AND length(note) > 0 ORDER "     \
       "BY number LIMIT $3")                                                                                            \
-    X(TOKEN_ADD, "sbssii" TOKEN_GIVEN(SQL_LETTER) TOKEN_BOUND(SQL_LETTER), none,                                       \
-      "INSERT INTO token(id, hash, scope, agent, created_ms, expires_ms, revoked_ms" TOKEN_GIVEN(SQL_NEXT)             \
-      TOKEN_BOUND(SQL_NEXT) ") VALUES ($1, $2, $3, $4, $5, $6, 0" TOKEN_GIVEN(SQL_VALUE) TOKEN_BOUND(SQL_VALUE) ")")   \
+    X(HOME, "s", home, SQL_HOME("$1"))                                                                                 \
+    X(PROJECT_ADD, "si" PROJECT_GIVEN(SQL_LETTER), none,                                                               \
+      "INSERT INTO project(id, version, created_ms, updated_ms" PROJECT_GIVEN(SQL_NEXT) ") VALUES ($1, 1, $2, $2"      \
+      PROJECT_GIVEN(SQL_VALUE) ")")                                                                                    \
+    X(PROJECT_GET, "s", project, "SELECT " COLUMNS(ROW_PROJECT) " FROM project WHERE id = $1")                         \
+    X(PROJECT_LIST, "sis", project,                                                                                    \
+      "SELECT " COLUMNS(ROW_PROJECT) " FROM project WHERE id > $1 AND ($3 = '' OR id = $3) ORDER BY id LIMIT $2")      \
+    X(PROJECT_EDIT, "si" PROJECT_GIVEN(SQL_LETTER), none,                                                              \
+      "UPDATE project SET version = version + 1, updated_ms = $2" PROJECT_GIVEN(SQL_SET) " WHERE id = $1")             \
+    X(PROJECT_HOLDS, "s", count,                                                                                       \
+      "SELECT EXISTS (SELECT 1 FROM study WHERE project = $1) + EXISTS (SELECT 1 FROM federation WHERE project = $1) " \
+      "+ EXISTS (SELECT 1 FROM game WHERE project = $1) AS count")                                                     \
+    X(PROJECT_DELETE, "s", none, "DELETE FROM project WHERE id = $1")                                                  \
+    X(TOKEN_REVOKE_PROJECT, "si", none, "UPDATE token SET revoked_ms = $2 WHERE project = $1 AND revoked_ms = 0")      \
+    X(TOKEN_ADD, "sbssiis" TOKEN_GIVEN(SQL_LETTER) TOKEN_BOUND(SQL_LETTER), none,                                      \
+      "INSERT INTO token(id, hash, scope, agent, created_ms, expires_ms, revoked_ms, project" TOKEN_GIVEN(SQL_NEXT)    \
+      TOKEN_BOUND(SQL_NEXT) ") VALUES ($1, $2, $3, $4, $5, $6, 0, $7" TOKEN_GIVEN(SQL_VALUE) TOKEN_BOUND(SQL_VALUE)    \
+      ")")                                                                                                             \
     X(TOKEN_GET, "s", token, "SELECT " COLUMNS(ROW_TOKEN) " FROM token WHERE id = $1")                                 \
-    X(TOKEN_LIST, "sisi", token,                                                                                       \
+    X(TOKEN_LIST_ALL, "sisi", token,                                                                                   \
       "SELECT " COLUMNS(ROW_TOKEN) " FROM token WHERE ($1 = '' OR created_ms > $2 OR (created_ms = $2 AND id > "       \
       "$3)) ORDER BY created_ms, id LIMIT $4")                                                                         \
+    X(TOKEN_LIST, "sisis", token,                                                                                      \
+      "SELECT " COLUMNS(ROW_TOKEN) " FROM token WHERE project = $5 AND ($1 = '' OR created_ms > $2 OR (created_ms = $2 AND id > "       \
+      "$3)) ORDER BY created_ms, id LIMIT $4")                                                                         \
     X(TOKEN_IDS, "", id, "SELECT " COLUMNS(ROW_ID) " FROM token WHERE revoked_ms = 0")                                 \
-    X(TOKEN_REVOKE, "si", none, "UPDATE token SET revoked_ms = $2 WHERE id = $1 AND revoked_ms = 0")                   \
+    X(TOKEN_REVOKE, "sis", none,                                                                                       \
+      "UPDATE token SET revoked_ms = $2 WHERE id = $1 AND revoked_ms = 0 AND ($3 = '' OR project = $3)")                   \
     X(STEADY_GET, "", steady, "SELECT " COLUMNS(ROW_STEADY) " FROM steady WHERE id = 1")                               \
     X(STEADY_PUT, "siii", none,                                                                                        \
       "INSERT INTO steady(id, boot, offset_ms, noted_ms, noted_wall_ms) VALUES (1, $1, $2, $3, $4) ON CONFLICT "       \
@@ -553,14 +592,14 @@
       "SELECT " COLUMNS(ROW_LEDGER_LINE) " FROM curator_ledger WHERE curator_key = $1 AND ledger = $2 ORDER BY seq")   \
     X(CURATOR_LEDGERS, "s", count,                                                                                     \
       "SELECT count(DISTINCT ledger) AS count FROM curator_ledger WHERE curator_key = $1")                             \
-    X(GAME_ADD, "sssii" GAME_GIVEN(SQL_LETTER), none,                                                                  \
-      "INSERT INTO game(id, state, spec, budget, rounds, created_ms, updated_ms" GAME_GIVEN(SQL_NEXT)                  \
-      ") VALUES ($1, $2, $3, $4, 0, $5, $5" GAME_GIVEN(SQL_VALUE) ")")                                                 \
+    X(GAME_ADD, "sssiis" GAME_GIVEN(SQL_LETTER), none,                                                                 \
+      "INSERT INTO game(id, state, spec, budget, rounds, created_ms, updated_ms, project" GAME_GIVEN(SQL_NEXT)         \
+      ") VALUES ($1, $2, $3, $4, 0, $5, $5, $6" GAME_GIVEN(SQL_VALUE) ")")                                                 \
     X(GAME_GET, "s", game, "SELECT " COLUMNS(ROW_GAME) " FROM game WHERE id = $1")                                     \
     X(GAME_STATE, "s", game, "SELECT " SQL_GAME_COLUMNS " FROM game WHERE id = $1")                                    \
-    X(GAME_LIST, "issi", game,                                                                                         \
+    X(GAME_LIST, "issis", game,                                                                                        \
       "SELECT " SQL_GAME_COLUMNS " FROM game WHERE ($1 = 0 OR created_ms < $1 OR (created_ms = $1 AND id < $2)) "      \
-      "AND ($3 = '' OR id = $3) ORDER BY created_ms DESC, id DESC LIMIT $4")                                           \
+      "AND ($3 = '' OR id = $3) AND project = $5 ORDER BY created_ms DESC, id DESC LIMIT $4")                                           \
     X(GAME_SAVE, "sssii", none,                                                                                        \
       "UPDATE game SET state = $2, reason = $3, rounds = $4, updated_ms = $5 WHERE id = $1")                           \
     X(GAME_DELETE, "s", none, "DELETE FROM game WHERE id = $1")                                                        \
@@ -573,14 +612,16 @@
     X(CURATOR_LEDGER_PUT, "ssiss", none,                                                                               \
       "INSERT INTO curator_ledger(curator_key, ledger, seq, head, sha256) VALUES ($1, $2, $3, $4, $5) ON CONFLICT "    \
       "(curator_key, ledger, seq) DO UPDATE SET sha256 = excluded.sha256 WHERE excluded.sha256 <> ''")                 \
-    X(FEDERATION_ADD, "sssbsi" FEDERATION_GIVEN(SQL_LETTER), none,                                                     \
+    X(FEDERATION_ADD, "sssbsis" FEDERATION_GIVEN(SQL_LETTER), none,                                                    \
       "INSERT INTO federation(id, state, spec, features, features_sha256, created_ms, updated_ms, version, "           \
-      "registered, round, received, deadline_ms, epsilon" FEDERATION_GIVEN(SQL_NEXT)                                   \
-      ") VALUES ($1, $2, $3, $4, $5, $6, $6, 1, 0, 1, 0, 0, 0.0" FEDERATION_GIVEN(SQL_VALUE) ")")                      \
+      "registered, round, received, deadline_ms, epsilon, project" FEDERATION_GIVEN(SQL_NEXT)                          \
+      ") VALUES ($1, $2, $3, $4, $5, $6, $6, 1, 0, 1, 0, 0, 0.0, $7" FEDERATION_GIVEN(SQL_VALUE) ")")                      \
     X(FEDERATION_GET, "s", federation, "SELECT " COLUMNS(ROW_FEDERATION) " FROM federation WHERE id = $1")             \
-    X(FEDERATION_LIST, "sisi", federation,                                                                             \
+    X(FEDERATIONS_OF_STATE, "s", federation,                                                                           \
+      "SELECT " COLUMNS(ROW_FEDERATION) " FROM federation WHERE $1 = '' OR state = $1")                                          \
+    X(FEDERATION_LIST, "sisis", federation,                                                                            \
       "SELECT " COLUMNS(ROW_FEDERATION) " FROM federation WHERE ($1 = '' OR state = $1) AND ($2 = 0 OR created_ms "    \
-      "< $2 OR (created_ms = $2 AND id < $3)) ORDER BY created_ms DESC, id DESC LIMIT $4")                             \
+      "< $2 OR (created_ms = $2 AND id < $3)) AND project = $5 ORDER BY created_ms DESC, id DESC LIMIT $4")            \
     X(FEDERATION_FEATURES, "s", features, "SELECT " COLUMNS(ROW_FEATURES) " FROM federation WHERE id = $1")            \
     X(FEDERATION_STATE, "sssi", none,                                                                                  \
       "UPDATE federation SET state = $2, reason = $3, version = version + 1, updated_ms = $4 WHERE id = $1")           \
@@ -623,12 +664,14 @@
     X(RECEIVED_ROUND_ADD, "sib", none, "INSERT INTO received_round(study, round, data) VALUES ($1, $2, $3)")           \
     X(RECEIVED_ROUND, "ssi", blob,                                                                                     \
       "SELECT data FROM received_round WHERE study = $1 AND round = $3 UNION ALL SELECT data FROM "                    \
-      "federation_broadcast WHERE federation = $2 AND round = $3 LIMIT 1")                                             \
+      "federation_broadcast WHERE federation = $2 AND round = $3 AND (SELECT project FROM federation WHERE id = $2) = " \
+      "(SELECT project FROM study WHERE id = $1) LIMIT 1")                                             \
     X(FEDERATION_IS_HOST, "sis", count,                                                                                \
       "SELECT count(*) AS count FROM federation_agent WHERE federation = $1 AND seat = $2 AND study = $3")             \
-    X(IMPORT_ADD, "sSSsii", none,                                                                                      \
-      "INSERT INTO import(sha256, study, game, source, bytes, at_ms) VALUES ($1, $2, $3, $4, $5, $6)")                 \
-    X(IMPORT_GET, "s", import, "SELECT " COLUMNS(ROW_IMPORT) " FROM import WHERE sha256 = $1")                         \
+    X(IMPORT_ADD, "sSSsiis", none,                                                                                     \
+      "INSERT INTO import(sha256, study, game, source, bytes, at_ms, project) VALUES ($1, $2, $3, $4, $5, $6, $7)")                \
+    X(IMPORT_GET, "ss", import,                                                                                        \
+      "SELECT " COLUMNS(ROW_IMPORT) " FROM import WHERE project = $2 AND sha256 = $1")                        \
     X(FEDERATION_ROUNDS, "sii", round,                                                                                 \
       "SELECT b.round, b.messages, l.mechanism, l.sha256, l.epsilon, l.total, b.at_ms FROM federation_broadcast b "    \
       "JOIN federation_ledger l ON l.federation = b.federation AND l.round = b.round WHERE b.federation = $1 AND "     \

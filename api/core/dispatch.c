@@ -9,6 +9,7 @@
 #include "service/base/etag.h"
 #include "service/model/spec.h"
 #include "service/app/memory.h"
+#include "service/app/home.h"
 #include "service/app/token.h"
 
 #include <stdio.h>
@@ -144,11 +145,25 @@ bool dispatch_options(struct call *call, const char *method)
     return true;
 }
 
-/* What a bound token may not see is not there. */
-static enum status check_resource(const struct call *call, struct error *err)
+/* What is another project's is not there, nor what a bound token may not see. */
+static enum status check_resource(const struct call *call, bool cached_only, struct error *err)
 {
     const char *thing = route_thing(call->route);
-    return thing == NULL ? STATUS_OK : caller_sees(&call->caller, thing, call->params[0], err);
+    if (thing == NULL)
+        return STATUS_OK;
+    return cached_only ? home_check_from_memory(call->app, &call->caller, thing, call->params[0], err)
+                       : home_check(call->app, &call->caller, thing, call->params[0], err);
+}
+
+/* What is the whole server's is for operators; who is in the default project has seen it before there were any. */
+static bool may_call(const struct call *call)
+{
+    const struct caller *caller = &call->caller;
+    unsigned             flags = call->route->flags;
+    bool                 is_bound = caller->resource[0] != '\0', is_operator = caller->scope == SCOPE_OPERATOR;
+    bool                 is_foreign = !is_operator && !caller_has(caller, CALLER_DEFAULT_PROJECT);
+    return (call->route->scopes & 1u << caller->scope) && !(is_bound && flags & ROUTE_GLOBAL) &&
+           !(is_foreign && flags & ROUTE_SERVER);
 }
 
 enum status dispatch_authorise(struct call *call, bool cached_only, struct error *err)
@@ -164,10 +179,9 @@ enum status dispatch_authorise(struct call *call, bool cached_only, struct error
     if (call->token == NULL)
         return error_set(err, STATUS_UNAUTHORISED, "unauthorized", "", "a valid bearer token is required");
     TRY(token_check(call->app, call->token, cached_only, &call->caller, err));
-    bool is_bound = call->caller.resource[0] != '\0';
-    if (!(route->scopes & 1u << call->caller.scope) || (is_bound && route->flags & ROUTE_GLOBAL))
+    if (!may_call(call))
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token's scope does not allow that");
-    return is_bound ? check_resource(call, err) : STATUS_OK;
+    return check_resource(call, cached_only, err);
 }
 
 /* Path, query and body become the input struct. */

@@ -54,6 +54,7 @@
     X(cut_off, 422, false, "The export ends before its last line.", "Export it again.") \
     X(cyclic_beliefs, 422, false, "Beliefs about agents lead back to themselves or to a level that is not lower.", "Let each agent believe others to be on lower levels than its own.") \
     X(deadline_exceeded, 503, true, "There was no answer in the time that a request has, the wait for its turn included.", "Ask again, for less at once, or set the study a cheaper algorithm.") \
+    X(default_project, 409, false, "The default project has everything that is in no other, and stays.", "Delete what is in it instead.") \
     X(default_required, 422, false, "An earlier trial has a new parameter of the space, and there is no default to give it.", "Give the parameter a default.") \
     X(deleted, 404, false, "What this Idempotency-Key was answered about is deleted.", "Use a new key for a new request.") \
     X(digest_mismatch, 422, false, "The bytes that came are not those that were declared.", "Send the file that was declared again, from its first byte.") \
@@ -134,6 +135,8 @@
     X(planning, 503, true, "A plan for this study is being made.", "Ask again after Retry-After.") \
     X(precondition_required, 428, false, "A change that could undo another one came without If-Match.", "Send the ETag of the last GET as If-Match.") \
     X(private_study, 422, false, "The study is private: its points cannot be named.", "Ask for trials, and observe these by number.") \
+    X(project_not_empty, 409, false, "The project still has studies, federations or games.", "Delete them first.") \
+    X(project_not_found, 404, false, "There is no project with this id, or this token may not see it.", "Check the id; a token sees its own project, GET /v1/whoami names it.") \
     X(regions_do_not_divide, 422, false, "No parameter can be cut into so many equal slices.", "Choose a number of regions that divides the values of a parameter.") \
     X(request_timeout, 408, true, "The request came too slowly.", "Send it again, at once and whole.") \
     X(results_are_final, 409, false, "What was answered for privacy, sent to a federation or walked on a graph cannot be taken back.", "Leave it; the detail says what cannot be changed.") \
@@ -195,6 +198,7 @@
     X(unknown_member, 422, false, "The request has a member that is not known.", "Correct its spelling; the pointer names it, the schema has all.") \
     X(unknown_metric, 422, false, "The study has no metric of this name.", "Use a name of its metrics.") \
     X(unknown_parameter, 422, false, "The space has no parameter of this name.", "Use a name of its parameters.") \
+    X(unknown_project, 422, false, "There is no project with this id to make a token in, or it is not that of who asks.", "Leave it out, or check the id.") \
     X(unknown_resource, 422, false, "There is no study, federation or game with this id to bind a token to.", "Check its id.") \
     X(unknown_site, 422, false, "The graph has no such site.", "Use a number of its sites, or one of their ids.") \
     X(unknown_value, 422, false, "The value is none of those that are possible here.", "Use one that the detail or the schema lists.") \

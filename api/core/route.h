@@ -23,6 +23,7 @@ enum route_flags {
     ROUTE_HEALTH = 16,  /* also on the health listener, without a token there */
     ROUTE_MATCHES = 32, /* its use case looks at If-Match, in its transaction */
     ROUTE_UNKEPT = 64,  /* what it says is not kept by anybody: tokens, and what is only true now */
+    ROUTE_SERVER = 256, /* of the whole server: for operators, and for unbound tokens of the default project */
     ROUTE_FINAL = 128   /* what it says once, it says for ever */
 };
 /* What runs beside what: see workers.h and server.c, where the limits are. */

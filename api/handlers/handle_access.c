@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const scopes[] = {"admin", "write", "read", "curator", "agent", NULL};
+static const char *const scopes[] = {"admin", "write", "read", "curator", "agent", "operator", NULL};
 
 static const struct member page_query[] = {
     PAGED(page),
@@ -53,6 +53,7 @@ static const struct member tokens_post_body[] = {
     TOKEN_GIVEN(GIVEN)
     {AS(tokens_post_input, new.scope, "scope"), .read = read_scope, .required = true, .names = scopes},
     TOKEN_BOUND(GIVEN)
+    {AS(tokens_post_input, new.project, "project"), .read = codec_read_text, .nullable = true, .min = 1, .max = 23},
     {AT(tokens_post_input, expires_in_seconds), .read = codec_read_integer, .nullable = true, .min = 1,
      .max = 3153600000.0, .fallback = 90 * 86400},
     {.name = NULL},
@@ -60,12 +61,22 @@ static const struct member tokens_post_body[] = {
 // clang-format on
 const struct form form_tokens_post = {.body = tokens_post_body, .bytes = sizeof(struct tokens_post_input)};
 
+static const struct member tokens_get_query[] = {
+    {AT(token_filter, project), .read = codec_read_text, .min = 1, .max = 23},
+    {AS(token_filter, page.cursor, "cursor"), .read = codec_read_text, .min = 1, .max = 256},
+    {AS(token_filter, page.limit, "limit"), .read = codec_read_integer, .min = 1, .max = 9007199254740991.0,
+     .fallback = PAGE_DEFAULT},
+    {.name = NULL},
+};
+const struct form form_tokens_get = {.query = tokens_get_query, .bytes = sizeof(struct token_filter)};
+
 #define SHOWN(...) CODEC_MEMBER(token, , __VA_ARGS__)
 // clang-format off
 static const struct member token_members[] = {
     {AT(token, id), .write = codec_write_characters},
     TOKEN_GIVEN(SHOWN)
     {AT(token, scope), .names = scopes, .write = write_scope},
+    {AT(token, project), .nullable = true, .write = codec_write_characters},
     TOKEN_BOUND(SHOWN)
     TOKEN_KEPT(SHOWN)
     {AS(token, secret, "token"), .nullable = true, .write = codec_write_secret},
@@ -88,7 +99,7 @@ enum status handle_tokens_post(struct call *call, struct error *err)
 
 enum status handle_tokens_get(struct call *call, struct error *err)
 {
-    const struct page *input = call->input;
+    const struct token_filter *input = call->input;
     return token_list(call->app, &call->caller, input, CALL_RESULT(call, struct token_page, 200, show_reply), err);
 }
 

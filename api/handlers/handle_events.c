@@ -179,7 +179,8 @@ enum status handle_events_get(struct call *call, struct error *err)
     TRY(keep(call, &input->cursor, err));
     if (input->study == NULL && resource[0] != '\0' && strncmp(resource, "fed_", 4) != 0)
         input->study = resource; // of a game too: its id stands where a study's does
-    if (input->study == NULL && (call->caller.scope != SCOPE_ADMIN || resource[0] != '\0'))
+    bool is_of_all = call->caller.scope == SCOPE_ADMIN || call->caller.scope == SCOPE_OPERATOR;
+    if (input->study == NULL && (!is_of_all || resource[0] != '\0'))
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "only an admin sees the events of all studies");
     input->until_ms = call->app->monotonic_ms() + 1000 * input->wait;
     return call->wants_events ? begin_stream(call, err) : poll(call, err);

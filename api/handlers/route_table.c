@@ -9,6 +9,7 @@
 #define CURATORS    (WRITERS | ONE(CURATOR))
 #define VIEWERS     (READERS | ONE(CURATOR))
 #define EVERYBODY   (VIEWERS | ONE(AGENT))
+#define OPERATORS   ONE(OPERATOR)
 #define STUDY       "/v1/studies/{study}"
 #define TRIAL       STUDY "/trials/{number}"
 #define FEDERATION  "/v1/federations/{federation}"
@@ -16,6 +17,7 @@
 #define GAME        "/v1/games/{game}"
 #define PLAYERS     (WRITERS | ONE(AGENT))
 #define WATCHERS    (READERS | ONE(AGENT))
+#define PROJECT     "/v1/projects/{project}"
 #define DOES(name)  .handle = handle_##name
 #define READS(name) .form = &form_##name
 #define SHOWS(name) .shows = &shown_##name
@@ -32,8 +34,8 @@ const struct route route_table[] = {
      DOES(readyz_get)},
     {.method = "GET",
      .path = "/metrics",
-     .scopes = READERS,
-     .flags = ROUTE_UNKEPT | ROUTE_QUICK | ROUTE_HEALTH | ROUTE_GLOBAL,
+     .scopes = READERS | OPERATORS,
+     .flags = ROUTE_UNKEPT | ROUTE_QUICK | ROUTE_HEALTH | ROUTE_GLOBAL | ROUTE_SERVER,
      DOES(metrics_get)},
     {.method = "GET", .path = "/openapi.yaml", .flags = ROUTE_PUBLIC | ROUTE_QUICK, DOES(openapi_get)},
     {.method = "GET", .path = "/v1/meta", .flags = ROUTE_PUBLIC | ROUTE_QUICK, DOES(meta_get)},
@@ -41,8 +43,39 @@ const struct route route_table[] = {
     {.method = "GET", .path = "/problems/{code}", .flags = ROUTE_PUBLIC | ROUTE_QUICK, DOES(problem_get)},
 
     {.method = "POST",
+     .path = "/v1/projects",
+     .scopes = OPERATORS,
+     .flags = ROUTE_CHANGES,
+     .body = BODY_JSON,
+     READS(projects_post),
+     SHOWS(project),
+     DOES(projects_post)},
+    {.method = "GET",
+     .path = "/v1/projects",
+     .scopes = READERS | OPERATORS,
+     .flags = ROUTE_GLOBAL,
+     READS(page),
+     SHOWS(projects),
+     DOES(projects_get)},
+    {.method = "GET",
+     .path = PROJECT,
+     .scopes = READERS | OPERATORS,
+     .flags = ROUTE_GLOBAL,
+     SHOWS(project),
+     DOES(project_get)},
+    {.method = "PATCH",
+     .path = PROJECT,
+     .scopes = OPERATORS,
+     .flags = ROUTE_MATCHES,
+     .body = BODY_JSON,
+     READS(project_patch),
+     SHOWS(project),
+     DOES(project_patch)},
+    {.method = "DELETE", .path = PROJECT, .scopes = OPERATORS, .flags = ROUTE_MATCHES, DOES(project_delete)},
+
+    {.method = "POST",
      .path = "/v1/tokens",
-     .scopes = ADMINS,
+     .scopes = ADMINS | OPERATORS,
      .flags = ROUTE_CHANGES | ROUTE_GLOBAL,
      .body = BODY_JSON,
      READS(tokens_post),
@@ -50,19 +83,28 @@ const struct route route_table[] = {
      DOES(tokens_post)},
     {.method = "GET",
      .path = "/v1/tokens",
-     .scopes = ADMINS,
+     .scopes = ADMINS | OPERATORS,
      .flags = ROUTE_UNKEPT | ROUTE_GLOBAL,
-     READS(page),
+     READS(tokens_get),
      SHOWS(tokens),
      DOES(tokens_get)},
-    {.method = "DELETE", .path = "/v1/tokens/{token}", .scopes = ADMINS, .flags = ROUTE_GLOBAL, DOES(token_delete)},
+    {.method = "DELETE",
+     .path = "/v1/tokens/{token}",
+     .scopes = ADMINS | OPERATORS,
+     .flags = ROUTE_GLOBAL,
+     DOES(token_delete)},
     {.method = "GET",
      .path = "/v1/whoami",
-     .scopes = EVERYBODY,
+     .scopes = EVERYBODY | OPERATORS,
      SHOWS(whoami),
      .flags = ROUTE_UNKEPT,
      DOES(whoami_get)},
-    {.method = "GET", .path = "/v1/events", .scopes = READERS, READS(events_get), SHOWS(events), DOES(events_get)},
+    {.method = "GET",
+     .path = "/v1/events",
+     .scopes = READERS | OPERATORS,
+     READS(events_get),
+     SHOWS(events),
+     DOES(events_get)},
 
     {.method = "POST",
      .path = "/v1/studies",

@@ -19,6 +19,7 @@ struct token_cache;   /* service/app/token.h */
 struct study_cache;   /* service/app/study_cache.h */
 struct spec_cache;    /* service/store/spec_cache.h */
 struct operations;    /* service/study/operation.h */
+struct homes;         /* service/app/home.h */
 struct slots;         /* limits how many computations run at once: service/app/slots.h */
 
 enum { PRICE_FACTORS = 512, PRICE_PARTS_MAX = 16 };
@@ -62,6 +63,7 @@ struct app {
     struct study_cache   *studies;
     struct spec_cache    *specs;
     struct operations    *operations;
+    struct homes         *homes;
     struct slots         *slots;
     struct arena_pool    *memory;     /* of all requests: service/app/memory.h; NULL: no limit */
     double                price_unit; /* how slow this machine is, and what was learned since: service/app/price.h */

@@ -6,6 +6,7 @@
 
 #include "service/app/app_transact.h"
 #include "service/app/event_log.h"
+#include "service/app/home.h"
 #include "service/base/text.h"
 #include "service/base/digest.h"
 #include "service/base/random.h"
@@ -23,7 +24,7 @@ struct cached {
     char          id[16];
     unsigned char hash[SHA256_BYTES];
     enum scope    scope;
-    char          resource[24], agent[64];
+    char          project[24], resource[24], agent[64];
     int64_t       expires_ms;
 };
 struct token_cache {
@@ -91,13 +92,18 @@ static void cache_put(struct token_cache *cache, const struct cached *token, uin
     pthread_rwlock_unlock(&cache->lock);
 }
 
-/* Also what is being looked up now is not kept.  id or resource NULL: that does not matter. */
-static void cache_forget(struct token_cache *cache, const char *id, const char *resource)
+static bool is_same(const char *wanted, const char *text)
+{
+    return wanted != NULL && strcmp(wanted, text) == 0;
+}
+
+/* Also what is being looked up now is not kept.  id, resource or project NULL: that does not matter. */
+static void cache_forget(struct token_cache *cache, const char *id, const char *resource, const char *project)
 {
     pthread_rwlock_wrlock(&cache->lock);
     cache->generation++;
     for (struct cached *slot = cache->slots; slot < cache->slots + SLOTS; slot++)
-        if ((id != NULL && strcmp(slot->id, id) == 0) || (resource != NULL && strcmp(slot->resource, resource) == 0))
+        if (is_same(id, slot->id) || is_same(resource, slot->resource) || is_same(project, slot->project))
             *slot = (struct cached){0};
     pthread_rwlock_unlock(&cache->lock);
 }
@@ -143,6 +149,7 @@ static enum status look_up(struct db_conn *conn, void *arg, struct error *err)
         out->scope = scope_find(row->scope);
         snprintf(out->resource, sizeof out->resource, "%s", row->resource == NULL ? "" : row->resource);
         snprintf(out->agent, sizeof out->agent, "%s", row->agent);
+        snprintf(out->project, sizeof out->project, "%s", row->project[0] == '\0' ? CALLER_NO_PROJECT : row->project);
         out->expires_ms = row->expires_ms;
     }
     return db_done(&rows);
@@ -175,6 +182,7 @@ enum status token_check(struct app *app, const char *secret, bool cached_only, s
     if (token.expires_ms != 0 && app->now_ms() >= token.expires_ms)
         return unauthorised(err);
     memcpy(caller->token_id, token.id, sizeof caller->token_id);
+    memcpy(caller->project, token.project, sizeof caller->project);
     memcpy(caller->resource, token.resource, sizeof caller->resource);
     memcpy(caller->agent, token.agent, sizeof caller->agent);
     caller->scope = token.scope;
@@ -188,55 +196,87 @@ struct token_work {
     struct caller     *caller;
     struct token      *out;
     struct token_page *page;
-    const char        *id;
+    const char        *id, *project;
     const struct page *asked;
     int64_t            now_ms;
 };
 
-static enum status log_token(struct db_conn *conn, const struct caller *caller, const char *kind, const char *id,
-                             int64_t now_ms, struct error *err)
+static enum status log_token(struct db_conn *conn, const struct token_work *work, const char *kind,
+                             const struct token *token, struct error *err)
 {
-    return event_log(conn, EVENT(.at_ms = now_ms, .kind = kind, .actor = caller->token_id, .detail = id), err);
-}
-
-enum status token_add(struct db_conn *conn, const struct caller *caller, const struct token *token, struct error *err)
-{
-    const struct token *from = token;
-    unsigned char       hash[SHA256_BYTES];
-    sha256(token->secret, strlen(token->secret), hash);
-    TRY(db_exec(conn, NULL, err, SQL_TOKEN_ADD,
-                BIND(TEXT(token->id), BLOB(hash, sizeof hash), TEXT(scope_names[token->scope]),
-                     TEXT(token->agent == NULL ? "" : token->agent), INT(token->created_ms), INT(token->expires_ms),
-                     TOKEN_GIVEN(SAVE) TOKEN_BOUND(SAVE))));
-    return log_token(conn, caller, "token.created", token->id, token->created_ms, err);
+    return event_log(conn,
+                     EVENT(.at_ms = work->now_ms, .kind = kind, .actor = work->caller->token_id, .detail = token->id,
+                           .project = token->scope == SCOPE_OPERATOR ? CALLER_NO_PROJECT : token->project),
+                     err);
 }
 
 /* What a token may be bound to, by the prefix of its id; the last one is what other ids are taken for. */
 static const struct {
     const char *prefix, *text;
-    enum sql    sql;
 } resources[] = {
-    {"fed_", "there is no such federation", SQL_FEDERATION_GET},
-    {"gam_", "there is no such game", SQL_GAME_GET},
-    {"", "there is no such study", SQL_STUDY_GET},
+    {"fed_", "there is no such federation"},
+    {"gam_", "there is no such game"},
+    {"", "there is no such study"},
 };
 
-static enum status resource_exists(struct db_conn *conn, const char *id, struct error *err)
+static enum status no_such_resource(const char *id, struct error *err)
 {
     size_t kind = 0;
     while (strncmp(id, resources[kind].prefix, strlen(resources[kind].prefix)) != 0)
         kind++;
-    struct db_rows rows = db_query(conn, NULL, err, resources[kind].sql, BIND(TEXT(id)));
-    if (!db_next(&rows) && rows.status == STATUS_OK)
-        rows.status = error_set(err, STATUS_INVALID, "unknown_resource", "/resource", "%s", resources[kind].text);
-    return db_done(&rows);
+    return error_set(err, STATUS_INVALID, "unknown_resource", "/resource", "%s", resources[kind].text);
+}
+
+/* A token is of the project of what it is bound to. */
+static enum status find_home(struct db_conn *conn, const struct caller *caller, struct token *token, struct error *err)
+{
+    char home[sizeof token->project];
+    TRY(home_find(conn, token->resource, home, err));
+    bool is_other = token->project[0] != '\0' && strcmp(token->project, home) != 0;
+    if (home[0] == '\0' || is_other || !caller_has(caller, home))
+        return no_such_resource(token->resource, err);
+    memcpy(token->project, home, sizeof home);
+    return STATUS_OK;
+}
+
+/* What is foreign is not there. */
+static enum status find_project(struct db_conn *conn, const struct caller *caller, struct token *token,
+                                struct error *err)
+{
+    struct db_rows rows;
+    if (token->scope == SCOPE_OPERATOR)
+        return token->project[0] == '\0' && token->resource == NULL
+                   ? STATUS_OK
+                   : error_set(err, STATUS_INVALID, "bad_combination", "/scope", "an operator is of no project");
+    if (token->resource != NULL)
+        return find_home(conn, caller, token, err);
+    if (token->project[0] == '\0')
+        snprintf(token->project, sizeof token->project, "%s", caller_project(caller));
+    TRY(db_find(conn, caller->arena, &rows, err, SQL_PROJECT_GET, BIND(TEXT(token->project))));
+    return row_project(&rows) != NULL && caller_has(caller, token->project)
+               ? STATUS_OK
+               : error_set(err, STATUS_INVALID, "unknown_project", "/project", "there is no such project");
+}
+
+enum status token_add(struct db_conn *conn, struct caller *caller, struct token *token, struct error *err)
+{
+    const struct token *from = token;
+    unsigned char       hash[SHA256_BYTES];
+    TRY(find_project(conn, caller, token, err));
+    sha256(token->secret, strlen(token->secret), hash);
+    TRY(db_exec(conn, NULL, err, SQL_TOKEN_ADD,
+                BIND(TEXT(token->id), BLOB(hash, sizeof hash), TEXT(scope_names[token->scope]),
+                     TEXT(token->agent == NULL ? "" : token->agent), INT(token->created_ms), INT(token->expires_ms),
+                     TEXT(token->project), TOKEN_GIVEN(SAVE) TOKEN_BOUND(SAVE))));
+    return log_token(conn, &(struct token_work){.caller = caller, .now_ms = token->created_ms}, "token.created", token,
+                     err);
 }
 
 static enum status create(struct db_conn *conn, void *arg, struct error *err)
 {
     struct token_work *work = arg;
-    if (work->out->resource != NULL)
-        TRY(resource_exists(conn, work->out->resource, err));
+    const char        *asked = work->project == NULL ? "" : work->project;
+    snprintf(work->out->project, sizeof work->out->project, "%s", asked); // it may run again
     return token_add(conn, work->caller, work->out, err);
 }
 
@@ -257,13 +297,22 @@ enum status token_draw(struct app *app, const struct token_new *new, struct toke
     return STATUS_OK;
 }
 
+/* Nobody gives more than he has; who has the machine has everything. */
+static bool may_make(const struct caller *caller, enum scope scope)
+{
+    return caller->project[0] == '\0' || (caller->scope == SCOPE_OPERATOR) == (scope == SCOPE_OPERATOR);
+}
+
 enum status token_create(struct app *app, struct caller *caller, const struct token_new *new, struct token *out,
                          struct error *err)
 {
     if (caller->resource[0] != '\0')
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token is bound to %s", caller->resource);
+    if (!may_make(caller, new->scope))
+        return error_set(err, STATUS_FORBIDDEN, "forbidden", "/scope", "this token makes none that may do that");
     TRY(token_draw(app, new, out, err));
-    struct token_work work = {.app = app, .caller = caller, .out = out, .now_ms = out->created_ms};
+    struct token_work work = {
+        .app = app, .caller = caller, .out = out, .project = new->project, .now_ms = out->created_ms};
     return app_transact(app, caller, create, &work, err);
 }
 
@@ -271,6 +320,7 @@ static void read_token(const struct row_token *from, struct token *out)
 {
     *out = (struct token){.scope = scope_find(from->scope), TOKEN_GIVEN(TAKE) TOKEN_BOUND(TAKE) TOKEN_KEPT(TAKE)};
     snprintf(out->id, sizeof out->id, "%s", from->id);
+    snprintf(out->project, sizeof out->project, "%s", from->project);
     if (out->agent[0] == '\0')
         out->agent = NULL;
 }
@@ -286,8 +336,13 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     out->tokens = ARENA_NEW(arena, struct token, (size_t)limit);
     if (out->tokens == NULL)
         return error_no_memory(err);
-    struct db_rows rows = db_query(conn, arena, err, SQL_TOKEN_LIST,
-                                   BIND(TEXT(after.id), INT(after.created_ms), TEXT(after.id), INT(limit + 1)));
+    const char    *project = work->project;
+    struct db_rows rows =
+        project[0] == '\0'
+            ? db_query(conn, arena, err, SQL_TOKEN_LIST_ALL,
+                       BIND(TEXT(after.id), INT(after.created_ms), TEXT(after.id), INT(limit + 1)))
+            : db_query(conn, arena, err, SQL_TOKEN_LIST,
+                       BIND(TEXT(after.id), INT(after.created_ms), TEXT(after.id), INT(limit + 1), TEXT(project)));
     while (db_next(&rows) && (int64_t)out->len < limit)
         read_token(row_token(&rows), &out->tokens[out->len++]);
     if (rows.has_row) {
@@ -297,34 +352,55 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     return db_done(&rows);
 }
 
-enum status token_list(struct app *app, struct caller *caller, const struct page *page, struct token_page *out,
-                       struct error *err)
+/* Whose tokens it may see; "": all. */
+static const char *reach(const struct caller *caller)
 {
-    struct token_work work = {.app = app, .caller = caller, .page = out, .asked = page};
+    return caller->scope == SCOPE_OPERATOR ? "" : caller->project;
+}
+
+enum status token_list(struct app *app, struct caller *caller, const struct token_filter *filter,
+                       struct token_page *out, struct error *err)
+{
+    struct token_work work = {
+        .app = app, .caller = caller, .page = out, .project = reach(caller), .asked = &filter->page};
     *out = (struct token_page){0};
+    if (filter->project != NULL && work.project[0] != '\0' && strcmp(filter->project, work.project) != 0)
+        return STATUS_OK; // to it there is no such project
+    if (filter->project != NULL)
+        work.project = filter->project;
     return db_read(app->db, list, &work, err);
 }
 
 static enum status revoke(struct db_conn *conn, void *arg, struct error *err)
 {
     struct token_work *work = arg;
+    struct token       token = {.scope = SCOPE_NONE};
     int64_t            changes = 0;
-    TRY(db_exec(conn, &changes, err, SQL_TOKEN_REVOKE, BIND(TEXT(work->id), INT(work->now_ms))));
+    struct db_rows     rows;
+    TRY(db_exec(conn, &changes, err, SQL_TOKEN_REVOKE,
+                BIND(TEXT(work->id), INT(work->now_ms), TEXT(reach(work->caller)))));
     if (changes == 0)
         return error_set(err, STATUS_NOT_FOUND, "token_not_found", "", "there is no valid token with this id");
-    return log_token(conn, work->caller, "token.revoked", work->id, work->now_ms, err);
+    TRY(db_find(conn, work->caller->arena, &rows, err, SQL_TOKEN_GET, BIND(TEXT(work->id))));
+    read_token(row_token(&rows), &token);
+    return log_token(conn, work, "token.revoked", &token, err);
 }
 
 void token_forget(struct app *app, const char *resource)
 {
-    cache_forget(app->tokens, NULL, resource);
+    cache_forget(app->tokens, NULL, resource, NULL);
+}
+
+void token_forget_project(struct app *app, const char *project)
+{
+    cache_forget(app->tokens, NULL, NULL, project);
 }
 
 enum status token_revoke(struct app *app, struct caller *caller, const char *id, struct error *err)
 {
     struct token_work work = {.app = app, .caller = caller, .id = id, .now_ms = app->now_ms()};
     TRY(app_transact(app, caller, revoke, &work, err));
-    cache_forget(app->tokens, id, NULL);
+    cache_forget(app->tokens, id, NULL, NULL);
     return STATUS_OK;
 }
 

@@ -6,6 +6,11 @@
 #include "service/app/app.h"
 #include "service/model/token.h"
 
+struct token_filter {
+    const char *project; /* or NULL: all that the caller may see */
+    struct page page;
+};
+
 struct token_cache    *token_cache_new(void); /* NULL: no memory */
 void                   token_cache_free(struct token_cache *cache);
 MUST_CHECK enum status token_cache_load(struct app *app, struct error *err); /* once, when the store is open */
@@ -15,13 +20,13 @@ MUST_CHECK enum status token_create(struct app *app, struct caller *caller, cons
 /* The two halves of it, for use cases that make a token in a transaction of their own: a token that is not stored yet,
  * and its row and event. */
 MUST_CHECK enum status token_draw(struct app *app, const struct token_new *new, struct token *out, struct error *err);
-MUST_CHECK enum status token_add(struct db_conn *conn, const struct caller *caller, const struct token *token,
-                                 struct error *err);
-MUST_CHECK enum status token_list(struct app *app, struct caller *caller, const struct page *page,
+MUST_CHECK enum status token_add(struct db_conn *conn, struct caller *caller, struct token *token, struct error *err);
+MUST_CHECK enum status token_list(struct app *app, struct caller *caller, const struct token_filter *filter,
                                   struct token_page *out, struct error *err);
 MUST_CHECK enum status token_revoke(struct app *app, struct caller *caller, const char *id, struct error *err);
 /* After a use case of its own has revoked tokens that were bound to the resource. */
 void token_forget(struct app *app, const char *resource);
+void token_forget_project(struct app *app, const char *project);
 /* Fills caller->token_id, scope and study.  UNAUTHORISED without detail.  cached_only: no query is made; BUSY when the
  * token is not in memory yet (the caller asks again from a thread that may wait). */
 MUST_CHECK enum status token_check(struct app *app, const char *secret, bool cached_only, struct caller *caller,

@@ -71,7 +71,7 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
     TRY(db_exec(conn, NULL, err, SQL_FEDERATION_ADD,
                 BIND(TEXT(from->id), TEXT(federation_state_names[from->state]), TEXT(work->new->spec_text),
                      BLOB(work->file->bytes, work->file->length), TEXT(work->file->sha256), INT(from->created_ms),
-                     FEDERATION_GIVEN(SAVE))));
+                     TEXT(caller_project(work->caller)), FEDERATION_GIVEN(SAVE))));
     return federation_log(conn, "federation.created", from->id, 0,
                           &(struct federation_by){.actor = work->caller->token_id, .at_ms = from->created_ms}, err);
 }
@@ -114,9 +114,10 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     out->federations = ARENA_NEW(arena, struct federation, (size_t)work->limit);
     if (out->federations == NULL)
         return error_no_memory(err);
-    struct db_rows rows = db_query(conn, arena, err, SQL_FEDERATION_LIST,
-                                   BIND(TEXT(work->filter->state == NULL ? "" : work->filter->state),
-                                        INT(after.created_ms), TEXT(after.id), INT(work->limit + 1)));
+    struct db_rows rows =
+        db_query(conn, arena, err, SQL_FEDERATION_LIST,
+                 BIND(TEXT(work->filter->state == NULL ? "" : work->filter->state), INT(after.created_ms),
+                      TEXT(after.id), INT(work->limit + 1), TEXT(caller_project(work->caller))));
     while (db_next(&rows) && (int64_t)out->len < work->limit)
         rows.status = federation_read(row_federation(&rows), arena, &out->federations[out->len++], err);
     if (rows.has_row) {
@@ -198,10 +199,10 @@ static enum status remove_row(struct db_conn *conn, void *arg, struct error *err
     TRY(match(work->federation, work->caller, err));
     TRY(check_hosted(conn, work->id, err));
     TRY(db_exec(conn, NULL, err, SQL_TOKEN_REVOKE_RESOURCE, BIND(TEXT(work->id), INT(work->now_ms))));
+    TRY(federation_log(conn, "federation.deleted", work->id, 0,
+                       &(struct federation_by){.actor = work->caller->token_id, .at_ms = work->now_ms}, err));
     TRY(db_exec(conn, NULL, err, SQL_FEDERATION_DELETE, BIND(TEXT(work->id))));
-    TRY(app_erase(conn, work->id, err));
-    return federation_log(conn, "federation.deleted", work->id, 0,
-                          &(struct federation_by){.actor = work->caller->token_id, .at_ms = work->now_ms}, err);
+    return app_erase(conn, work->id, err);
 }
 
 enum status federation_delete(struct app *app, struct caller *caller, const char *id, struct error *err)
@@ -295,14 +296,15 @@ static enum status renew(struct db_conn *conn, void *arg, struct error *err)
     TRY(find_agent(conn, work, err));
     if (agent->study != NULL)
         return error_set(err, STATUS_CONFLICT, "seat_taken", "", "a study has this seat");
-    TRY(db_exec(conn, &changes, err, SQL_TOKEN_REVOKE, BIND(TEXT(agent->token_id), INT(work->now_ms))));
+    TRY(db_exec(conn, &changes, err, SQL_TOKEN_REVOKE,
+                BIND(TEXT(agent->token_id), INT(work->now_ms), TEXT(work->caller->project))));
     if (changes > 0 && work->caller->scope != SCOPE_ADMIN)
         return error_set(err, STATUS_CONFLICT, "seat_taken", "",
                          "an agent has this seat; an admin may give it another token");
     if (changes > 0)
         TRY(event_log(conn,
                       EVENT(.at_ms = work->now_ms, .kind = "token.revoked", .actor = work->caller->token_id,
-                            .detail = agent->token_id),
+                            .project = caller_project(work->caller), .detail = agent->token_id),
                       err));
     agent->token_id = agent->token.id;
     agent->token.name = agent->name;

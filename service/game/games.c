@@ -68,10 +68,10 @@ enum status games_refresh(struct db_conn *conn, const char *id, struct arena *ar
 static enum status log_event(struct db_conn *conn, const struct game_row *game, const char *kind,
                              const struct caller *caller, int64_t now_ms, struct error *err)
 {
-    return event_log(
-        conn,
-        EVENT(.at_ms = now_ms, .kind = kind, .study = game->id, .revision = game->rounds, .actor = caller->token_id),
-        err);
+    return event_log(conn,
+                     EVENT(.at_ms = now_ms, .kind = kind, .study = game->id, .project = caller->project,
+                           .revision = game->rounds, .actor = caller->token_id),
+                     err);
 }
 
 enum status games_save(struct db_conn *conn, struct game_row *game, const char *kind, const struct caller *caller,
@@ -112,7 +112,8 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
     const struct game_row *from = work->out;
     TRY(db_exec(conn, NULL, err, SQL_GAME_ADD,
                 BIND(TEXT(from->id), TEXT(games_state_names[from->state]), TEXT(work->new->spec_text),
-                     INT(from->budget_rounds), INT(from->created_ms), GAME_GIVEN(SAVE))));
+                     INT(from->budget_rounds), INT(from->created_ms), TEXT(caller_project(work->caller)),
+                     GAME_GIVEN(SAVE))));
     return log_event(conn, from, "game.created", work->caller, from->created_ms, err);
 }
 
@@ -219,7 +220,8 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     bool           is_nobody = work->caller->scope == SCOPE_AGENT && work->caller->agent[0] == '\0';
     const char    *only = is_nobody ? "none" : work->caller->resource;
     struct db_rows rows = db_query(conn, arena, err, SQL_GAME_LIST,
-                                   BIND(INT(after.created_ms), TEXT(after.id), TEXT(only), INT(work->limit + 1)));
+                                   BIND(INT(after.created_ms), TEXT(after.id), TEXT(only), INT(work->limit + 1),
+                                        TEXT(caller_project(work->caller))));
     while (db_next(&rows) && (int64_t)out->len < work->limit)
         rows.status = read_row(row_game(&rows), &out->games[out->len++], err);
     if (rows.has_row) {

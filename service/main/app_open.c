@@ -2,6 +2,7 @@
 #include "service/main/app_open.h"
 
 #include "service/app/app_transact.h"
+#include "service/app/home.h"
 #include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/app/study_cache.h"
@@ -92,11 +93,12 @@ enum status app_open(const struct app_options *options, struct app **out, struct
     app->studies = study_cache_new();
     app->specs = spec_cache_new();
     app->operations = operations_new();
+    app->homes = homes_new();
     app->slots = slots_new(options->compute_slots);
     app->price_unit = price_measure();
     enum status status = STATUS_OK;
     if (app->sessions == NULL || app->tokens == NULL || app->studies == NULL || app->specs == NULL ||
-        app->slots == NULL || app->operations == NULL)
+        app->slots == NULL || app->operations == NULL || app->homes == NULL)
         status = error_no_memory(err);
     if (status == STATUS_OK)
         status = open_store(app, err);
@@ -121,5 +123,6 @@ void app_close(struct app *app)
     study_cache_free(app->studies);
     spec_cache_free(app->specs);
     slots_free(app->slots);
+    homes_free(app->homes);
     free(app);
 }

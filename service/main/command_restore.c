@@ -68,8 +68,7 @@ struct acknowledging {
 static enum status end_one(struct db_conn *conn, struct acknowledging *work, bool *more, struct error *err)
 {
     struct federation federation = {.state = FEDERATION_COMPLETED};
-    struct db_rows    rows =
-        db_query(conn, work->arena, err, SQL_FEDERATION_LIST, BIND(TEXT(""), INT(0), TEXT(""), INT(INT64_MAX)));
+    struct db_rows    rows = db_query(conn, work->arena, err, SQL_FEDERATIONS_OF_STATE, BIND(TEXT("")));
     *more = false;
     while (!*more && db_next(&rows)) {
         rows.status = federation_read(row_federation(&rows), work->arena, &federation, err);

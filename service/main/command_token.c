@@ -24,7 +24,7 @@ enum {
 };
 
 struct token_options {
-    const char *data, *name, *scope, *resource;
+    const char *data, *name, *scope, *project, *resource;
     int64_t     expires_in_days;
 };
 
@@ -32,8 +32,9 @@ struct token_options {
 static const struct options_row options_table[] = {
     COMMAND_DATA_ROW(struct token_options),
     {OPTION("name", "N", name), .help = "create: what the token is for"},
-    {OPTION("scope", "SCOPE", scope), .choices = "admin|write|read|curator|agent",
+    {OPTION("scope", "SCOPE", scope), .choices = "admin|write|read|curator|agent|operator",
      .help = "create: what the token may do"},
+    {OPTION("project", "ID", project), .help = "create: the project that it is of; else the default one"},
     {OPTION("resource", "ID", resource), .help = "create: the only study, federation or game it may see"},
     {OPTION("expires-in-days", "D", expires_in_days), .kind = OPTIONS_INT, .fallback = "90", .min = 0, .max = 36500,
      .help = "create: how long it is good for; 0 for ever"},
@@ -41,13 +42,15 @@ static const struct options_row options_table[] = {
 };
 
 struct line {
-    const char *id, *scope, *resource, *expires, *revoked, *name;
+    const char *id, *scope, *project, *resource, *expires, *revoked, *name;
 };
 
 static void print_line(const struct line *line)
 {
-    printf("%s\t%s\t%s\texpires %s\t%s%s\t", line->id, line->scope, line->resource, line->expires,
-           line->revoked[0] != '\0' ? "revoked " : "valid", line->revoked);
+    bool is_default = line->project[0] == '\0' || strcmp(line->project, CALLER_DEFAULT_PROJECT) == 0;
+    printf("%s\t%s\t%s%s%s\texpires %s\t%s%s\t", line->id, line->scope, line->resource, is_default ? "" : " in ",
+           is_default ? "" : line->project, line->expires, line->revoked[0] != '\0' ? "revoked " : "valid",
+           line->revoked);
     plain_print(stdout, line->name);
     fputc('\n', stdout);
 }
@@ -59,6 +62,8 @@ static enum status create_remote(struct client *client, const struct token_optio
     const char *secret = "";
     json_t     *reply = NULL;
     json_t     *body = json_pack("{s:s, s:s}", "name", options->name, "scope", options->scope);
+    if (options->project != NULL)
+        json_object_set_new(body, "project", json_string(options->project));
     if (options->resource != NULL)
         json_object_set_new(body, "resource", json_string(options->resource));
     json_object_set_new(body, "expires_in_seconds",
@@ -74,13 +79,16 @@ static enum status create_remote(struct client *client, const struct token_optio
 
 static void print_json(json_t *token)
 {
-    struct line line = {.resource = "everything", .expires = "never", .revoked = ""};
+    struct line line = {.project = "", .resource = "everything", .expires = "never", .revoked = ""};
     if (json_unpack(token, "{s:s, s:s, s:s}", "id", &line.id, "scope", &line.scope, "name", &line.name) != 0)
         return;
     const struct {
         const char  *member;
         const char **to;
-    } optional[] = {{"resource", &line.resource}, {"expires_at", &line.expires}, {"revoked_at", &line.revoked}};
+    } optional[] = {{"project", &line.project},
+                    {"resource", &line.resource},
+                    {"expires_at", &line.expires},
+                    {"revoked_at", &line.revoked}};
     for (size_t i = 0; i < sizeof optional / sizeof optional[0]; i++)
         if (json_is_string(json_object_get(token, optional[i].member)))
             *optional[i].to = json_string_value(json_object_get(token, optional[i].member));
@@ -125,7 +133,7 @@ static enum status create_local(struct app *app, struct caller *caller, const st
 {
     struct token token;
     TRY(token_create(app, caller,
-                     &TOKEN_NEW(.name = options->name, .scope = scope_find(options->scope),
+                     &TOKEN_NEW(.name = options->name, .scope = scope_find(options->scope), .project = options->project,
                                 .resource = options->resource,
                                 .expires_in_ms = options->expires_in_days * DAY_SECONDS * 1000),
                      &token, err));
@@ -135,10 +143,10 @@ static enum status create_local(struct app *app, struct caller *caller, const st
 
 static enum status list_local(struct app *app, struct caller *caller, struct error *err)
 {
-    struct token_page page = {.next_cursor = NULL};
-    struct page       asked = {.limit = PAGE_MAX};
+    struct token_page   page = {.next_cursor = NULL};
+    struct token_filter asked = {.page.limit = PAGE_MAX};
     do {
-        asked.cursor = page.next_cursor;
+        asked.page.cursor = page.next_cursor;
         TRY(token_list(app, caller, &asked, &page, err));
         for (size_t i = 0; i < page.len; i++) {
             const struct token *token = &page.tokens[i];
@@ -149,6 +157,7 @@ static enum status list_local(struct app *app, struct caller *caller, struct err
                 codec_time(token->revoked_ms, revoked);
             print_line(&(struct line){.id = token->id,
                                       .scope = scope_names[token->scope],
+                                      .project = token->project,
                                       .resource = token->resource != NULL ? token->resource : "everything",
                                       .expires = expires,
                                       .revoked = revoked,

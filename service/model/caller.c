@@ -5,8 +5,8 @@
 #include <string.h>
 
 const char *const scope_names[SCOPE_COUNT] = {
-    [SCOPE_NONE] = "none", [SCOPE_AGENT] = "agent", [SCOPE_CURATOR] = "curator",
-    [SCOPE_READ] = "read", [SCOPE_WRITE] = "write", [SCOPE_ADMIN] = "admin",
+    [SCOPE_NONE] = "none",   [SCOPE_AGENT] = "agent", [SCOPE_CURATOR] = "curator",   [SCOPE_READ] = "read",
+    [SCOPE_WRITE] = "write", [SCOPE_ADMIN] = "admin", [SCOPE_OPERATOR] = "operator",
 };
 
 enum scope scope_find(const char *name)
@@ -28,6 +28,16 @@ enum status caller_sees(const struct caller *caller, const char *thing, const ch
 {
     bool is_visible = caller->resource[0] == '\0' || strcmp(caller->resource, id) == 0;
     return is_visible ? STATUS_OK : caller_no_such(thing, err);
+}
+
+bool caller_has(const struct caller *caller, const char *project)
+{
+    return caller->project[0] == '\0' || strcmp(caller->project, project) == 0;
+}
+
+const char *caller_project(const struct caller *caller)
+{
+    return caller->project[0] == '\0' ? CALLER_DEFAULT_PROJECT : caller->project;
 }
 
 enum status caller_same_space(struct caller *caller, const char *study, int64_t space_revision, struct error *err)

@@ -8,7 +8,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum scope { SCOPE_NONE, SCOPE_AGENT, SCOPE_CURATOR, SCOPE_READ, SCOPE_WRITE, SCOPE_ADMIN, SCOPE_COUNT };
+enum scope {
+    SCOPE_NONE,
+    SCOPE_AGENT,
+    SCOPE_CURATOR,
+    SCOPE_READ,
+    SCOPE_WRITE,
+    SCOPE_ADMIN,
+    SCOPE_OPERATOR,
+    SCOPE_COUNT
+};
 extern const char *const scope_names[SCOPE_COUNT];
 enum scope               scope_find(const char *name); /* SCOPE_NONE when there is none */
 
@@ -49,10 +58,15 @@ struct spent {
     size_t       held_bytes; /* of memory: service/app/memory.h */
 };
 
-/* Local: the Unix socket of the same user, or the command line; acts as admin. */
+/* Of who has made no other, and of what there was before there were any. */
+#define CALLER_DEFAULT_PROJECT "prj_default"
+#define CALLER_NO_PROJECT      "none" /* begins as no id does */
+
+/* Local: the Unix socket of the same user, or the command line; acts as admin, of every project. */
 struct caller {
     char               token_id[16]; /* "local" for the command line */
     enum scope         scope;
+    char               project[24];  /* the token's; "": all of them; CALLER_NO_PROJECT: none, it is an operator's */
     char               resource[24]; /* the token's only study, federation or game, or "" */
     char               agent[64];    /* of it, whom the token speaks for, or "" */
     struct arena      *arena;        /* of the request: everything returned lives here */
@@ -81,5 +95,10 @@ MUST_CHECK enum status caller_same_metrics(const struct caller *caller, size_t m
 enum status caller_no_such(const char *thing, struct error *err);
 /* The same unless the caller may see it: one whose token is bound to another has nothing there. */
 MUST_CHECK enum status caller_sees(const struct caller *caller, const char *thing, const char *id, struct error *err);
+
+/* Whether what is in that project is there for the caller. */
+bool caller_has(const struct caller *caller, const char *project);
+/* Where it makes and lists things. */
+const char *caller_project(const struct caller *caller);
 
 #endif

@@ -9,8 +9,9 @@
 #include <stdint.h>
 
 struct event_row {
-    int64_t seq; /* made by the store */
-    int64_t at_ms;
+    int64_t     seq; /* made by the store */
+    int64_t     at_ms;
+    const char *project;   /* when it is logged; NULL or "": that of the thing which it is about */
     EVENT_MEMBERS(DECLARE) /* revision, trial: 0 is none; study, detail: NULL is none */
 };
 #define EVENT(...)                      \

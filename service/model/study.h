@@ -38,6 +38,7 @@ struct next {
 
 struct study {
     char             id[24];
+    const char      *project;
     const char      *reason; /* or NULL */
     enum study_state state;
     struct spec      spec;

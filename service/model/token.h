@@ -11,13 +11,15 @@
 struct token {
     char       id[16];
     enum scope scope;
-    char       secret[64]; /* only right after creation */
+    char       project[24]; /* or "": it is an operator's */
+    char       secret[64];  /* only right after creation */
     TOKEN_GIVEN(DECLARE)
     TOKEN_BOUND(DECLARE) /* resource, agent: or NULL; see struct caller */
     TOKEN_KEPT(DECLARE)  /* times 0: never */
 };
 struct token_new {
     enum scope  scope;
+    const char *project;       /* or NULL: the caller's */
     const char *agent;         /* or NULL */
     int64_t     expires_in_ms; /* 0: never */
     TOKEN_GIVEN(DECLARE)

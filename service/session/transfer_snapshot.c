@@ -1,5 +1,6 @@
 /* See transfer_snapshot.h. */
 #include "service/app/event_log.h"
+#include "service/app/home.h"
 #include "service/session/transfer_snapshot.h"
 
 #include "service/base/text.h"
@@ -187,7 +188,7 @@ static enum status collect(struct db_conn *conn, void *arg, struct error *err)
     struct collect *work = arg;
     for (size_t i = 0; i < work->spec->earlier.ids_len; i++) {
         snprintf(work->where, sizeof work->where, "/algorithm/earlier_studies/%zu", i);
-        enum status status = caller_sees(work->caller, "study", work->spec->earlier.ids[i], err);
+        enum status status = home_check_in(conn, work->caller, "study", work->spec->earlier.ids[i], err);
         if (status == STATUS_OK)
             status = copy_study(conn, work, i, err);
         if (status != STATUS_OK && err != NULL)
@@ -253,7 +254,8 @@ enum status transfer_store(struct db_conn *conn, const struct task *task, const 
         if (source != NULL)
             TRY(event_log(conn,
                           EVENT(.at_ms = task->now_ms, .kind = "study.shared", .study = source,
-                                .actor = task->caller->token_id, .detail = task->study.id),
+                                .project = task->study.project, .actor = task->caller->token_id,
+                                .detail = task->study.id),
                           err));
     }
     return STATUS_OK;

@@ -20,6 +20,7 @@ enum status rows_study(const struct row_study *from, struct arena *arena, struct
     int state;
     TRY(rows_state(study_state_names, from->state, from->id, &state, err));
     *out = (struct study){.state = (enum study_state)state,
+                          .project = from->project,
                           .reason = from->reason,
                           .tally = {STUDY_TALLY(TAKE)},
                           .revision = from->revision,

@@ -47,7 +47,7 @@ enum status task_log(struct db_conn *conn, struct task *task, const char *kind, 
                      struct error *err)
 {
     return event_log(conn,
-                     EVENT(.at_ms = task->now_ms, .kind = kind, .study = task->study.id,
+                     EVENT(.at_ms = task->now_ms, .kind = kind, .study = task->study.id, .project = task->study.project,
                            .revision = ++task->study.revision, .trial = trial, .actor = task->caller->token_id,
                            .detail = detail),
                      err);

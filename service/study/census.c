@@ -36,8 +36,7 @@ static enum status find_epsilon(struct app *app, struct db_conn *conn, struct ar
     if (atomic_load(&census->is_taken) && atomic_load(&census->rounds_closed) == closed)
         return STATUS_OK;
     struct db_rows rows =
-        db_query(conn, arena, err, SQL_FEDERATION_LIST,
-                 BIND(TEXT(federation_state_names[FEDERATION_ACTIVE]), INT(0), TEXT(""), INT(INT32_MAX)));
+        db_query(conn, arena, err, SQL_FEDERATIONS_OF_STATE, BIND(TEXT(federation_state_names[FEDERATION_ACTIVE])));
     while (db_next(&rows)) {
         struct federation federation;
         rows.status = federation_read(row_federation(&rows), arena, &federation, err);

@@ -4,11 +4,14 @@
 
 #include "service/store/rows.h"
 
+#include <string.h>
+
 enum { ALL_MAX = 4000000 };
 
 struct listing {
     struct arena              *arena;
     const struct event_filter *filter;
+    const char                *project; /* "": all */
     int64_t                    after, limit;
     struct event_page         *out;
 };
@@ -18,11 +21,28 @@ static enum status find_last(struct db_conn *conn, const struct listing *listing
     const char    *study = listing->filter->study;
     struct db_rows rows;
     if (study != NULL)
-        TRY(db_find(conn, NULL, &rows, err, SQL_EVENT_LAST_OF_STUDY, BIND(TEXT(study))));
+        TRY(db_find(conn, NULL, &rows, err, SQL_EVENT_LAST_OF_STUDY, BIND(TEXT(study), TEXT(listing->project))));
     else
         TRY(db_find(conn, NULL, &rows, err, SQL_EVENT_LAST, BIND_NONE));
     *last = row_count(&rows)->count;
     return STATUS_OK;
+}
+
+static struct db_rows begin(struct db_conn *conn, const struct listing *listing, struct error *err)
+{
+    const char *study = listing->filter->study, *project = listing->project;
+    const char *kind = listing->filter->kind == NULL ? "" : listing->filter->kind;
+    int64_t     since_ms = listing->filter->since_ms;
+    if (study != NULL)
+        return db_query(
+            conn, listing->arena, err, SQL_EVENT_OF_STUDY,
+            BIND(TEXT(study), INT(listing->after), TEXT(kind), INT(since_ms), INT(listing->limit + 1), TEXT(project)));
+    if (strcmp(project, CALLER_DEFAULT_PROJECT) != 0 && strcmp(project, CALLER_NO_PROJECT) != 0)
+        return db_query(conn, listing->arena, err, SQL_EVENT_OF_PROJECT,
+                        BIND(INT(listing->after), TEXT(kind), INT(since_ms), INT(listing->limit + 1), TEXT(project)));
+    return db_query(conn, listing->arena, err,
+                    strcmp(project, CALLER_NO_PROJECT) == 0 ? SQL_EVENT_OF_SERVER : SQL_EVENT_OF_DEFAULT,
+                    BIND(INT(listing->after), TEXT(kind), INT(since_ms), INT(listing->limit + 1)));
 }
 
 /* Numbers are given in the order of commits, and all this is one snapshot: what comes after the last has a larger one. */
@@ -30,18 +50,11 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
     struct listing    *listing = arg;
     struct event_page *out = listing->out;
-    const char        *study = listing->filter->study;
-    const char        *kind = listing->filter->kind == NULL ? "" : listing->filter->kind;
-    int64_t            since_ms = listing->filter->since_ms, last = 0;
+    int64_t            last = 0;
     size_t             room = 0;
     void              *events = NULL;
     TRY(find_last(conn, listing, &last, err));
-    struct db_rows rows =
-        study != NULL
-            ? db_query(conn, listing->arena, err, SQL_EVENT_OF_STUDY,
-                       BIND(TEXT(study), INT(listing->after), TEXT(kind), INT(since_ms), INT(listing->limit + 1)))
-            : db_query(conn, listing->arena, err, SQL_EVENT_LIST,
-                       BIND(INT(listing->after), TEXT(kind), INT(since_ms), INT(listing->limit + 1)));
+    struct db_rows rows = begin(conn, listing, err);
     while (db_next(&rows) && (int64_t)out->len < listing->limit) {
         const struct row_event *from = row_event(&rows);
         if (!rows_grow(listing->arena, &events, out->len, &room, sizeof *out->events)) {
@@ -62,7 +75,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
 enum status event_list(struct app *app, struct caller *caller, const struct event_filter *filter,
                        struct event_page *out, struct error *err)
 {
-    struct listing listing = {.arena = caller->arena, .filter = filter, .out = out};
+    struct listing listing = {.arena = caller->arena, .filter = filter, .project = caller_project(caller), .out = out};
     *out = (struct event_page){0};
     TRY(caller_sees(caller, "study", filter->study == NULL ? "" : filter->study, err));
     listing.limit = filter->limit == 0 ? ALL_MAX : page_limit(filter->limit);
@@ -74,7 +87,7 @@ enum status event_read(struct db_conn *conn, const char *study, struct arena *ar
                        struct error *err)
 {
     const struct event_filter filter = {.study = study};
-    struct listing            listing = {.arena = arena, .filter = &filter, .limit = ALL_MAX, .out = out};
+    struct listing listing = {.arena = arena, .filter = &filter, .project = "", .limit = ALL_MAX, .out = out};
     *out = (struct event_page){0};
     return list(conn, &listing, err);
 }

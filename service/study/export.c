@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define LINE_ROW row_study
-const struct line_column export_study_columns[] = {ROW_STUDY(LINE_COLUMN, LINE_COLUMN) LINE_END};
+const struct line_column export_study_columns[] = {ROW_STUDY_TOLD(LINE_COLUMN, LINE_COLUMN) LINE_END};
 #undef LINE_ROW
 #define LINE_ROW row_transfer_source
 const struct line_column export_earlier_columns[] = {ROW_TRANSFER_SOURCE(LINE_COLUMN, LINE_COLUMN) LINE_END};
@@ -181,7 +181,7 @@ static enum status put_events(struct db_conn *conn, struct work *work, struct er
     begin_followers(conn, work, SQL_MEASUREMENT_WHOLE, &log->measured);
     begin_followers(conn, work, SQL_CORRECTION_WHOLE, &log->corrections);
     struct db_rows rows = db_query(conn, NULL, err, SQL_EVENT_OF_STUDY,
-                                   BIND(TEXT(work->task.id), INT(0), TEXT(""), INT(0), INT(INT64_MAX)));
+                                   BIND(TEXT(work->task.id), INT(0), TEXT(""), INT(0), INT(INT64_MAX), TEXT("")));
     while (db_next(&rows))
         rows.status = put_event(conn, work, row_event(&rows), log, err);
     enum status status = db_done(&rows);

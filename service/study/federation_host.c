@@ -1,6 +1,7 @@
 /* See federation_host.h. */
 #include "service/study/federation_host.h"
 
+#include "service/app/home.h"
 #include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/codec/codec_federation.h"
@@ -52,7 +53,9 @@ enum status federation_host(struct db_conn *conn, struct task *task, const struc
     struct spec      *spec = &task->study.spec;
     struct arena     *arena = task->caller->arena;
     struct federation federation;
-    enum status       status = federation_get(conn, new->spec.federation, arena, &federation, err);
+    enum status       status = home_check_in(conn, task->caller, "federation", new->spec.federation, err);
+    if (status == STATUS_OK)
+        status = federation_get(conn, new->spec.federation, arena, &federation, err);
     if (status == STATUS_NOT_FOUND)
         return error_set(err, STATUS_INVALID, "unknown_federation", "/algorithm/federation",
                          "there is no such federation");

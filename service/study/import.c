@@ -302,8 +302,9 @@ static enum status store_event(struct work *work, FILE *events, char **detail, s
         return file_failed(err);
     work->events_left--;
     return event_log(work->conn,
-                     EVENT(.at_ms = kept.at_ms, .kind = kept.kind, .study = work->id, .revision = kept.revision,
-                           .trial = kept.trial, .actor = kept.actor, .detail = length > 0 ? *detail : NULL),
+                     EVENT(.at_ms = kept.at_ms, .kind = kept.kind, .study = work->id,
+                           .project = caller_project(work->caller), .revision = kept.revision, .trial = kept.trial,
+                           .actor = kept.actor, .detail = length > 0 ? *detail : NULL),
                      err);
 }
 
@@ -332,7 +333,7 @@ static enum status store_game(struct work *work, const struct row_spec *spec, st
     const struct row_game *from = &work->game;
     TRY(db_exec(work->conn, NULL, err, SQL_GAME_ADD,
                 BIND(TEXT(work->id), TEXT(from->state), TEXT(spec->spec), INT(from->budget), INT(from->created_ms),
-                     GAME_GIVEN(SAVE))));
+                     TEXT(caller_project(work->caller)), GAME_GIVEN(SAVE))));
     return db_exec(
         work->conn, NULL, err, SQL_GAME_SAVE,
         BIND(TEXT(work->id), TEXT(from->state), TEXT(from->reason), INT(from->rounds), INT(from->updated_ms)));
@@ -346,12 +347,17 @@ static void keep_time(struct work *work)
     work->study.ends_ms -= work->study.ends_ms == 0 ? 0 : shift_ms;
 }
 
+#define LINE_ROW row_study
+static const struct line_column study_columns[] = {ROW_STUDY(LINE_COLUMN, LINE_COLUMN) LINE_END};
+#undef LINE_ROW
+
 /* Lists pass over it, and nobody knows its id. */
 static enum status put_hidden(struct work *work, struct error *err)
 {
     struct row_study hidden = work->study;
     hidden.state = STUDY_HIDDEN_STATE;
-    return put_row(work, SQL_STUDY_PUT, export_study_columns, &hidden, false, err);
+    hidden.project = caller_project(work->caller);
+    return put_row(work, SQL_STUDY_PUT, study_columns, &hidden, false, err);
 }
 
 static enum status store_row(void *arg, enum import_kind kind, const void *row, struct error *err)
@@ -413,13 +419,14 @@ static enum status store_end(struct db_conn *conn, void *arg, struct error *err)
     struct work   *work = arg;
     struct db_rows rows;
     work->conn = conn;
-    TRY(db_find(conn, work->caller->arena, &rows, err, SQL_IMPORT_GET, BIND(TEXT(work->sha256))));
+    TRY(db_find(conn, work->caller->arena, &rows, err, SQL_IMPORT_GET,
+                BIND(TEXT(work->sha256), TEXT(caller_project(work->caller)))));
     if (row_import(&rows) != NULL) // by another token
         return error_set(err, STATUS_CONFLICT, "already_imported", "", "this file has become a study meanwhile");
     TRY(store_events(work, err));
     TRY(event_log(conn,
                   EVENT(.at_ms = work->now_ms, .kind = work->is_game ? "game.imported" : "study.imported",
-                        .study = work->id, .actor = work->caller->token_id,
+                        .study = work->id, .project = caller_project(work->caller), .actor = work->caller->token_id,
                         .detail = text_format(work->caller->arena, "%s %s", work->out->source, work->sha256)),
                   err));
     if (!work->is_game)
@@ -429,7 +436,7 @@ static enum status store_end(struct db_conn *conn, void *arg, struct error *err)
     return db_exec(conn, NULL, err, SQL_IMPORT_ADD,
                    BIND(TEXT(work->sha256), TEXT(work->is_game ? NULL : work->id),
                         TEXT(work->is_game ? work->id : NULL), TEXT(work->out->source), INT(work->bytes),
-                        INT(work->now_ms)));
+                        INT(work->now_ms), TEXT(caller_project(work->caller))));
 }
 
 /* A game is small: its parts and its end are one transaction. */
@@ -583,7 +590,8 @@ static enum status find(struct db_conn *conn, void *arg, struct error *err)
     struct work             *work = arg;
     struct db_rows           rows;
     const struct row_import *row;
-    TRY(db_find(conn, work->caller->arena, &rows, err, SQL_IMPORT_GET, BIND(TEXT(work->sha256))));
+    TRY(db_find(conn, work->caller->arena, &rows, err, SQL_IMPORT_GET,
+                BIND(TEXT(work->sha256), TEXT(caller_project(work->caller)))));
     row = row_import(&rows);
     if (row == NULL)
         return STATUS_OK;

@@ -6,6 +6,7 @@
 #include "service/app/memory.h"
 #include "service/app/app_transact.h"
 #include "service/app/event_log.h"
+#include "service/app/home.h"
 #include "service/base/log.h"
 #include "service/base/page.h"
 #include "service/base/random.h"
@@ -304,7 +305,7 @@ static enum status load(struct db_conn *conn, void *arg, struct error *err)
     struct error      hidden;
     TRY(db_find(conn, arena, &rows, err, SQL_OPERATION_GET, BIND(TEXT(work->id))));
     const struct row_operation *row = row_operation(&rows);
-    if (row == NULL || caller_sees(work->task.caller, "study", row->study, &hidden) != STATUS_OK)
+    if (row == NULL || home_check_in(conn, work->task.caller, "study", row->study, &hidden) != STATUS_OK)
         return error_set(err, STATUS_NOT_FOUND, "operation_not_found", "", "there is no such operation");
     TRY(read_row(row, out, &numbers, err));
     work->task.id = out->study;
@@ -400,10 +401,10 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     struct db_rows rows =
         db_query(conn, caller->arena, err,
                  filter->study != NULL ? SQL_OPERATIONS_OF_STUDY
-                 : is_all              ? SQL_OPERATIONS_ALL
+                 : is_all              ? SQL_OPERATIONS_OF_PROJECT
                                        : SQL_OPERATIONS_OF_ACTOR,
                  BIND(TEXT(filter->study != NULL ? filter->study
-                           : is_all              ? ""
+                           : is_all              ? caller_project(caller)
                                                  : caller->token_id),
                       TEXT(names_of(filter->states, names)), INT(after.created_ms == 0 ? INT64_MAX : after.created_ms),
                       TEXT(after.id), INT(limit + 1)));
@@ -422,7 +423,7 @@ enum status operation_list(struct app *app, struct caller *caller, const struct 
     struct listing listing = {.task = task_of(app, caller, filter->study), .filter = filter, .out = out};
     *out = (struct operation_page){0};
     if (filter->study != NULL)
-        TRY(caller_sees(caller, "study", filter->study, err));
+        TRY(home_check(app, caller, "study", filter->study, err));
     TRY(db_read(app->db, list, &listing, err));
     for (struct operation_item *item = out->operations; item < out->operations + out->len; item++)
         if (item->state == OPERATION_RUNNING)
@@ -436,7 +437,8 @@ static enum status log_operation(struct db_conn *conn, const struct work *work, 
 {
     return event_log(conn,
                      EVENT(.at_ms = work->task.now_ms, .kind = kind, .study = work->out->study,
-                           .actor = work->task.caller->token_id, .detail = work->id),
+                           .project = work->task.study.project, .actor = work->task.caller->token_id,
+                           .detail = work->id),
                      err);
 }
 
@@ -480,7 +482,7 @@ static enum status add(struct db_conn *conn, void *arg, struct error *err)
     TRY(db_exec(conn, NULL, err, SQL_OPERATION_ADD,
                 BIND(TEXT(out->id), TEXT(out->study), TEXT(task->caller->token_id), INT(request->count),
                      TEXT(request->worker), BLOB(request->fixed, bytes), INT(request->deadline_ms),
-                     INT(out->created_ms), TEXT(request->said))));
+                     INT(out->created_ms), TEXT(request->said), TEXT(task->study.project))));
     return log_operation(conn, work, "operation.created", err);
 }
 

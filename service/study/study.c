@@ -52,11 +52,11 @@ enum status study_create_in(struct db_conn *conn, struct study_creation *work, s
         TRY(federation_host(conn, &work->task, new, &spec_text, err));
     TRY(db_exec(conn, NULL, err, SQL_STUDY_ADD,
                 BIND(TEXT(study->id), TEXT(study_state_names[study->state]), TEXT(new->rules_text),
-                     INT(study->created_ms), STUDY_SAID(SAVE))));
+                     INT(study->created_ms), TEXT(study->project), STUDY_SAID(SAVE))));
     TRY(db_exec(conn, NULL, err, SQL_STUDY_SPEC_ADD, BIND(TEXT(study->id), TEXT(spec_text))));
     TRY(event_log(conn,
                   EVENT(.at_ms = study->created_ms, .kind = "study.created", .study = study->id,
-                        .actor = work->task.caller->token_id),
+                        .project = study->project, .actor = work->task.caller->token_id),
                   err));
     if (study->spec.baseline != NULL)
         TRY(queue_baseline(conn, &work->task, err));
@@ -78,6 +78,7 @@ enum status study_prepare(struct app *app, struct caller *caller, const struct s
     const struct study_new *from = new;
     work->task.study =
         (struct study){.state = new->spec.space.kind == SPACE_CANDIDATES ? STUDY_AWAITING_CANDIDATES : STUDY_ACTIVE,
+                       .project = caller_project(caller),
                        .spec = new->spec,
                        .rules = new->rules,
                        .version = 1,
@@ -118,7 +119,8 @@ static enum status find_named(struct db_conn *conn, struct ensure *work, bool *f
     struct task               *task = &work->create.task;
     char                       id[sizeof task->study.id] = "";
     size_t                     len = 0, before = wanted->differences->len;
-    struct db_rows             rows = db_query(conn, NULL, err, SQL_STUDY_BY_NAME, BIND(TEXT(wanted->new->name)));
+    struct db_rows             rows =
+        db_query(conn, NULL, err, SQL_STUDY_BY_NAME, BIND(TEXT(wanted->new->name), TEXT(caller_project(task->caller))));
     for (; db_next(&rows); len++)
         snprintf(id, sizeof id, "%s", row_id(&rows)->id);
     TRY(db_done(&rows));
@@ -223,12 +225,12 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     out->studies = ARENA_NEW(arena, struct study, (size_t)filter->limit);
     if (out->studies == NULL)
         return error_no_memory(err);
-    struct db_rows rows =
-        db_query(conn, arena, err, orders[filter->order][filter->is_up],
-                 BIND(TEXT(names_of(filter->states, names)), TEXT(or_empty(filter->name)),
-                      TEXT(or_empty(filter->name_part)), TEXT(or_empty(labels[0])), TEXT(or_empty(labels[1])),
-                      TEXT(or_empty(labels[2])), TEXT(or_empty(labels[3])), TEXT(work->caller->resource),
-                      INT(filter->updated_since_ms), INT(after.created_ms), TEXT(after.id), INT(filter->limit + 1)));
+    struct db_rows rows = db_query(
+        conn, arena, err, orders[filter->order][filter->is_up],
+        BIND(TEXT(names_of(filter->states, names)), TEXT(or_empty(filter->name)), TEXT(or_empty(filter->name_part)),
+             TEXT(or_empty(labels[0])), TEXT(or_empty(labels[1])), TEXT(or_empty(labels[2])), TEXT(or_empty(labels[3])),
+             TEXT(work->caller->resource), INT(filter->updated_since_ms), INT(after.created_ms), TEXT(after.id),
+             INT(filter->limit + 1), TEXT(caller_project(work->caller))));
     while (db_next(&rows) && (int64_t)out->len < filter->limit)
         rows.status = rows_study(row_study(&rows), arena, &out->studies[out->len++], err);
     if (rows.has_row) {

@@ -1,23 +1,31 @@
-// Every route with every scope, on its own, a foreign and a missing resource; tokens that are not good.
+// Every route with every scope, on its own, a foreign and a missing resource, and from another project; tokens that are
+// not good.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { after, test } from 'node:test';
 import { addressOf, bodyOf, operations } from './contract.mjs';
 import { begin, Client, manifestOf, npy, plain, scopes, tokenFor } from './harness.mjs';
 
 const { server, api } = await begin(after);
+const operator = new Client(server, server.commandToken('operator'));
+after(() => operator.agent.destroy());
 const file = npy([[0.5, 1.5], [2.5, 3.5]]);
 const missing = { study: 'std_aaaaaaaaaaaaaaaa', token: 'tok_aaaaaaaa', number: 1,
-    federation: 'fed_aaaaaaaaaaaaaaaa', game: 'gam_aaaaaaaaaaaaaaaa', round: 1, agent: 1, seat: 1, digest: 'none' };
+    federation: 'fed_aaaaaaaaaaaaaaaa', game: 'gam_aaaaaaaaaaaaaaaa', round: 1, agent: 1, seat: 1, digest: 'none',
+    project: 'prj_aaaaaaaaaaaaaaaa', operation: 'op_aaaaaaaaaaaaaaaa' };
+
+const tokenOf = (scope, resource) => scope === 'operator' ? server.commandToken(scope) : tokenFor(api, scope, resource);
 
 // A study with a running trial, and what else an address may name.
-async function place() {
+async function place(scope) {
     const study = await api.study();
     await api.post(`/v1/studies/${study.id}/suggest`, { worker: 'w' });
     const token = await api.post('/v1/tokens', { name: 'victim', scope: 'agent' }, 201);
     const federation = await api.post('/v1/federations', federationBody, 201);
     await api.post(`/v1/federations/${federation.id}/agents`, { name: 'first' }, 201);
     const game = await api.post('/v1/games', gameBody, 201);
-    return { study: study.id, number: 1, token: token.id, game: game.id, federation: federation.id, round: 1, agent: 1, seat: 1, digest: '0'.repeat(64) };
+    const project = scope === 'operator' ? (await operator.post('/v1/projects', { name: 'p' }, 201)).id : 'prj_default';
+    return { study: study.id, project, operation: missing.operation, number: 1, token: token.id, game: game.id, federation: federation.id, round: 1, agent: 1, seat: 1, digest: '0'.repeat(64) };
 }
 
 const federationBody = { name: 'f', metrics: [{ name: 'm', goal: 'minimize' }], space: plain, seats: 2, rounds: 3,
@@ -26,7 +34,7 @@ const federationBody = { name: 'f', metrics: [{ name: 'm', goal: 'minimize' }], 
 const gameBody = { name: 'g', agents: ['a', 'b'].map((name) => ({ name, actions: { type: 'candidates', rows: [[0], [1]] } })) };
 
 // A body that is well-formed; whether it is acceptable is not the question here.
-function bodyFor(operation) {
+function bodyFor(operation, scope) {
     const types = Object.keys(bodyOf(operation)?.content ?? {});
     if (types.length === 0) return {};
     if (types[0] === 'application/x-npy') return { body: file, type: types[0] };
@@ -35,14 +43,15 @@ function bodyFor(operation) {
         study_create: { name: 's', metrics: [{ name: 'm', goal: 'minimize' }], space: plain },
         study_clone: { name: 'c' },
         study_ensure: { metrics: [{ name: 'm', goal: 'minimize' }], space: plain },
-        token_create: { name: 't', scope: 'agent' },
+        token_create: { name: 't', scope: scope === 'operator' ? 'operator' : 'agent' },
+        project_create: { name: 'p' }, project_edit: { name: 'q' },
         game_create: gameBody, game_observe: { round: 1, actions: {} }, trial_report: { step: 1, value: 0.5 },
         trial_observe: { trial: 1, value: 1.5 }, trial_queue: { points: [{ x: 1 }] }, study_predict: { points: [{ x: 1 }] },
         study_import: { observations: [{ point: { x: 1 }, value: 1 }] }, candidates_declare: manifestOf(file, 2, 2),
         federation_create: federationBody, agent_register: { name: 'a' }, message_put: [0.5],
         space_grow: { parameters: plain.parameters }, metrics_add: { metrics: [{ name: 't', goal: 'track' }] }, suggest_stateless: { metrics: [{ name: 'm', goal: 'minimize' }], space: plain },
     };
-    const headers = operation.id === 'study_patch' ? { 'if-match': '*' } : {};
+    const headers = ['study_patch', 'project_edit'].includes(operation.id) ? { 'if-match': '*' } : {};
     return { json: bodies[operation.id] ?? {}, headers };
 }
 
@@ -53,12 +62,12 @@ const denied = (reply) => ([401, 403].includes(reply.status) && reply.json?.code
 
 for (const scope of scopes) {
     test(`scope ${scope}: allowed where the contract says so, 403 elsewhere`, async () => {
-        const token = await tokenFor(api, scope);
+        const token = await tokenOf(scope);
         for (const operation of guarded) {
             const allowed = operation.scopes.has(scope);
-            const where = await place();
-            const reply = await api.request(operation.method, addressOf(operation, where), { ...bodyFor(operation), token });
-            const asAdminOnly = operation.id === 'event_list' && scope !== 'admin';
+            const where = await place(scope);
+            const reply = await api.request(operation.method, addressOf(operation, where), { ...bodyFor(operation, scope), token });
+            const asAdminOnly = operation.id === 'event_list' && !['admin', 'operator'].includes(scope);
             if (allowed && !asAdminOnly)
                 assert.ok(!denied(reply), `${operation.id}: ${reply.status} ${reply.text}`);
             else
@@ -67,7 +76,7 @@ for (const scope of scopes) {
     });
 
     test(`scope ${scope}: a missing resource is 404 for those who may ask, 403 for the others`, async () => {
-        const token = await tokenFor(api, scope);
+        const token = await tokenOf(scope);
         for (const operation of guarded.filter((o) => o.path.includes('{'))) {
             const reply = await api.request(operation.method, addressOf(operation, { ...missing, name: `missing-${scope}` }), { ...bodyFor(operation), token });
             const then = operation.id === 'study_ensure' ? 201 : 404; // makes what is missing
@@ -75,6 +84,7 @@ for (const scope of scopes) {
         }
     });
 
+    if (scope === 'operator') continue; // is of no project, and bound to nothing
     test(`scope ${scope} bound to one study: its own, no other, nothing of the whole`, async () => {
         const foreign = await place();
         for (const operation of guarded) {
@@ -96,6 +106,45 @@ for (const scope of scopes) {
         }
     });
 }
+
+// What a token of another project is answered where the address names nothing of a project: only of its own.
+const inOwnProject = { metrics: 403, project_list: 200, token_create: 201, token_list: 200, whoami: 200, event_list: 200, study_create: 201,
+    study_ensure: 201, study_list: 200, game_create: 201, game_list: 200, federation_create: 201, federation_list: 200,
+    operation_list: 200, suggest_stateless: 200, import_put: 422 };
+
+// All that an address may name, with a file that was imported and an operation.
+async function furnish() {
+    const own = await place();
+    const operation = (await api.post(`/v1/studies/${own.study}/suggest`, {}, 202, { prefer: 'respond-async, wait=0' })).id;
+    const exported = (await api.request('GET', `/v1/studies/${own.study}/export`)).text;
+    const digest = createHash('sha256').update(exported).digest('hex');
+    const copy = await api.expect(201, 'PUT', `/v1/imports/${digest}`, { body: exported, type: 'application/x-ndjson' });
+    return { ...own, operation, digest, copy: copy.study };
+}
+
+test('another project: what is foreign is not there, on no route and for no scope', async () => {
+    const other = await operator.post('/v1/projects', { name: 'other' }, 201);
+    const theirs = new Client(server, server.commandToken('admin', '--project', other.id));
+    const own = await furnish();
+    const ids = [own.study, own.copy, own.token, own.game, own.federation, own.operation, 'prj_default'];
+    const before = await api.state(own.study);
+    for (const scope of scopes.filter((each) => each !== 'operator')) {
+        const token = await tokenFor(theirs, scope), { name } = await api.study({ name: `named ${scope}` });
+        for (const operation of guarded) {
+            const isNamed = operation.path.includes('{') && inOwnProject[operation.id] === undefined;
+            const status = !operation.scopes.has(scope) || (operation.id === 'event_list' && scope !== 'admin') ? 403
+                : isNamed ? 404 : inOwnProject[operation.id];
+            assert.notEqual(status, undefined, `${operation.id} has no row`);
+            const reply = await theirs.request(operation.method, addressOf(operation, { ...own, name: encodeURIComponent(name) }), { ...bodyFor(operation, scope), token });
+            assert.equal(reply.status, status, `${scope} ${operation.id}: ${reply.text}`);
+            for (const id of ids) assert.ok(!reply.text.includes(id), `${scope} ${operation.id} tells ${id}: ${reply.text}`);
+        }
+    }
+    assert.deepEqual(await api.state(own.study), before);
+    for (const path of [`/v1/games/${own.game}`, `/v1/federations/${own.federation}`, `/v1/imports/${own.digest}`, `/v1/operations/${own.operation}`])
+        await api.get(path);
+    theirs.agent.destroy();
+});
 
 test('a bound token sees its study alone in lists, and its own events only', async () => {
     const own = await place(), foreign = await place();

@@ -54,7 +54,7 @@ function scopesOf(operation) {
     const alternatives = operation.security ?? contract.security;
     if (alternatives.length === 0) return null;
     const includes = { read: ['admin', 'write', 'read'], curator: ['admin', 'write', 'curator'], write: ['admin', 'write'],
-        admin: ['admin'], agent: ['agent'] };
+        admin: ['admin'], agent: ['agent'], operator: ['operator'] };
     return new Set(alternatives.flatMap((alternative) => includes[alternative.bearer[0]]));
 }
 

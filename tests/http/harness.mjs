@@ -15,7 +15,7 @@ import { checkReply } from './contract.mjs';
 
 export const gnomon = process.env.GNOMON ?? fileURLToPath(new URL('../../build/gnomon', import.meta.url));
 
-export const scopes = ['admin', 'write', 'read', 'curator', 'agent'];
+export const scopes = ['admin', 'write', 'read', 'curator', 'agent', 'operator'];
 export const metrics = [{ name: 'loss', goal: 'minimize' }];
 export const mixed = {
     type: 'parameters',

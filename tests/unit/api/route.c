@@ -20,7 +20,8 @@ static void test_table(void)
         CU_ASSERT_PTR_NOT_NULL_FATAL(route->handle);
         CU_ASSERT_EQUAL((route->flags & ROUTE_PUBLIC) != 0, route->scopes == 0);
         bool is_of_agents = route->scopes == 1u << SCOPE_AGENT; // what speaks for an agent is its own alone
-        CU_ASSERT(route->scopes == 0 || is_of_agents || route->scopes & 1u << SCOPE_ADMIN);
+        bool is_of_operators = route->scopes == 1u << SCOPE_OPERATOR;
+        CU_ASSERT(route->scopes == 0 || is_of_agents || is_of_operators || route->scopes & 1u << SCOPE_ADMIN);
         CU_ASSERT(!(route->flags & ROUTE_CHANGES) || strcmp(route->method, "POST") == 0);
         bool has_json = route->body == BODY_JSON || route->body == BODY_OPTIONAL || route->body == BODY_IMPORT;
         CU_ASSERT_EQUAL(has_json, route->form != NULL && route->form->body != NULL);

@@ -458,7 +458,7 @@ static void test_a_wrong_end_does_not_undo_a_right_one(void)
 static enum status hold_snapshot(struct db_conn *conn, void *arg, struct error *err)
 {
     (void)arg;
-    struct db_rows rows = db_query(conn, NULL, err, SQL_EVENT_LIST, BIND(INT(0), TEXT(""), INT(0), INT(10)));
+    struct db_rows rows = db_query(conn, NULL, err, SQL_EVENT_OF_DEFAULT, BIND(INT(0), TEXT(""), INT(0), INT(10)));
     (void)db_next(&rows);
     TRY(db_done(&rows));
     sleep_ms(2000);

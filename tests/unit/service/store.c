@@ -77,7 +77,7 @@ static enum status read_events(struct db_conn *conn, void *arg, struct error *er
 {
     struct world  *world = arg;
     struct arena   none;
-    struct db_rows rows = db_query(conn, world->caller.arena, err, SQL_EVENT_LIST, FIRST_EVENTS);
+    struct db_rows rows = db_query(conn, world->caller.arena, err, SQL_EVENT_OF_DEFAULT, FIRST_EVENTS);
     int            read = 0;
     for (; db_next(&rows); read++)
         rows.status = read == 1 ? error_set(err, STATUS_CONFLICT, "own", "", "of the reader") : STATUS_OK;
@@ -86,12 +86,12 @@ static enum status read_events(struct db_conn *conn, void *arg, struct error *er
     CU_ASSERT_EQUAL(db_done(&rows), STATUS_CONFLICT);
     CU_ASSERT_EQUAL(read, 2);
     arena_init(&none, 0);
-    rows = db_query(conn, &none, err, SQL_EVENT_LIST, FIRST_EVENTS);
+    rows = db_query(conn, &none, err, SQL_EVENT_OF_DEFAULT, FIRST_EVENTS);
     CU_ASSERT(!db_next(&rows));
     CU_ASSERT_EQUAL(db_done(&rows), STATUS_NO_MEMORY);
     CU_ASSERT_EQUAL(db_find(conn, &none, &rows, err, SQL_STUDY_GET, BIND(TEXT("std_none"))), STATUS_OK);
     CU_ASSERT_PTR_NULL(row_study(&rows));
-    TRY(db_find(conn, world->caller.arena, &rows, err, SQL_EVENT_LIST, FIRST_EVENTS));
+    TRY(db_find(conn, world->caller.arena, &rows, err, SQL_EVENT_OF_DEFAULT, FIRST_EVENTS));
     CU_ASSERT_STRING_EQUAL(row_event(&rows)->kind, "study.created");
     arena_fini(&none);
     return STATUS_OK;

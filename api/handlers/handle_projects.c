@@ -1,0 +1,73 @@
+/* Projects. */
+#include "api/handlers/handlers.h"
+#include "api/handlers/show.h"
+#include "api/core/reply.h"
+#include "api/core/route.h"
+#include "service/app/project.h"
+#include "service/base/text.h"
+#include "service/codec/codec_write.h"
+
+#define GIVEN(...) CODEC_MEMBER(project_new, , __VA_ARGS__)
+#define SHOWN(...) CODEC_MEMBER(project, , __VA_ARGS__)
+// clang-format off
+static const struct member projects_post_body[] = {
+    PROJECT_GIVEN(GIVEN)
+    {.name = NULL},
+};
+static const struct member project_patch_body[] = {
+    {AT(project_new, name), .read = codec_read_text, .min = 1, .max = 200},
+    {.name = NULL},
+};
+static const struct member project_members[] = {
+    {AT(project, id), .write = codec_write_characters},
+    PROJECT_GIVEN(SHOWN)
+    PROJECT_KEPT(SHOWN)
+    {.name = NULL},
+};
+// clang-format on
+const struct form  form_projects_post = {.body = projects_post_body, .bytes = sizeof(struct project_new)};
+const struct form  form_project_patch = {.body = project_patch_body, .bytes = sizeof(struct project_new)};
+const struct shown shown_project = {.members = project_members};
+const struct shown shown_projects = {.members = project_members, PAGE(project_page, projects)};
+
+static json_t *render_project(struct call *call, const void *result)
+{
+    const struct project *project = result;
+    call->reply.etag = reply_etag(call, project->version, 0);
+    if (call->reply.http == 201)
+        call->reply.location = text_format(&call->arena, "/v1/projects/%s", project->id);
+    return show_as(call, &shown_project, project);
+}
+
+enum status handle_projects_post(struct call *call, struct error *err)
+{
+    return project_create(call->app, &call->caller, call->input, CALL_RESULT(call, struct project, 201, render_project),
+                          err);
+}
+
+enum status handle_projects_get(struct call *call, struct error *err)
+{
+    return project_list(call->app, &call->caller, call->input, CALL_RESULT(call, struct project_page, 200, show_reply),
+                        err);
+}
+
+enum status handle_project_get(struct call *call, struct error *err)
+{
+    return project_find(call->app, &call->caller, call->params[0],
+                        CALL_RESULT(call, struct project, 200, render_project), err);
+}
+
+enum status handle_project_patch(struct call *call, struct error *err)
+{
+    if (call->if_match == NULL)
+        return error_set(err, STATUS_INVALID, "precondition_required", "",
+                         "send the project's ETag as If-Match, so that no other edit is undone");
+    return project_edit(call->app, &call->caller, call->params[0], call->input,
+                        CALL_RESULT(call, struct project, 200, render_project), err);
+}
+
+enum status handle_project_delete(struct call *call, struct error *err)
+{
+    call->reply.http = 204;
+    return project_delete(call->app, &call->caller, call->params[0], err);
+}

@@ -1,0 +1,46 @@
+-- Projects: a project owns studies, federations, games, tokens, imports and operations, and nothing moves from one to another.
+-- What there was before is in the default one, as is everything of who makes no other.
+CREATE TABLE project (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, version INTEGER NOT NULL, created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO project(id, name, version, created_ms, updated_ms) SELECT 'prj_default', 'default', 1, at_ms, at_ms FROM
+    (SELECT coalesce(min(at_ms), 1000 * unixepoch()) AS at_ms FROM event);
+ALTER TABLE study ADD COLUMN project TEXT NOT NULL DEFAULT 'prj_default' REFERENCES project(id);
+ALTER TABLE federation ADD COLUMN project TEXT NOT NULL DEFAULT 'prj_default' REFERENCES project(id);
+ALTER TABLE game ADD COLUMN project TEXT NOT NULL DEFAULT 'prj_default' REFERENCES project(id);
+ALTER TABLE operation ADD COLUMN project TEXT NOT NULL DEFAULT 'prj_default';
+ALTER TABLE token ADD COLUMN project TEXT NOT NULL DEFAULT 'prj_default'; -- '': it is an operator's
+ALTER TABLE event ADD COLUMN project TEXT NOT NULL DEFAULT 'prj_default';
+DROP TRIGGER event_is_not_changed;
+CREATE TRIGGER event_is_not_changed BEFORE UPDATE ON event WHEN NEW.detail IS NOT NULL OR NEW.seq <> OLD.seq OR
+    NEW.at_ms <> OLD.at_ms OR NEW.kind <> OLD.kind OR NEW.study IS NOT OLD.study OR NEW.revision <> OLD.revision OR
+    NEW.trial <> OLD.trial OR NEW.actor <> OLD.actor OR NEW.project <> OLD.project
+    BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+-- Lists are those of a project.  The default one has most of the log where there are others, so its pages are read from the
+-- log itself.
+DROP INDEX study_by_age;
+DROP INDEX study_by_change;
+DROP INDEX study_by_name;
+CREATE INDEX study_by_age ON study(project, created_ms, id);
+CREATE INDEX study_by_change ON study(project, updated_ms, id);
+CREATE INDEX study_by_name ON study(project, name, id);
+DROP INDEX federation_by_age;
+CREATE INDEX federation_by_age ON federation(project, created_ms DESC, id DESC);
+DROP INDEX game_by_age;
+CREATE INDEX game_by_age ON game(project, created_ms DESC, id DESC);
+DROP INDEX operation_by_age;
+CREATE INDEX operation_by_age ON operation(project, created_ms, id);
+CREATE INDEX token_by_age ON token(project, created_ms, id);
+CREATE INDEX event_by_project ON event(project, seq) WHERE project <> 'prj_default';
+CREATE INDEX event_of_none ON event(seq) WHERE study IS NULL; -- what an operator sees is among these
+CREATE TABLE import_of_project (
+    project TEXT NOT NULL, sha256 TEXT NOT NULL, study TEXT REFERENCES study(id) ON DELETE CASCADE,
+    game TEXT REFERENCES game(id) ON DELETE CASCADE, source TEXT NOT NULL, bytes INTEGER NOT NULL, at_ms INTEGER NOT NULL,
+    PRIMARY KEY (project, sha256), CHECK ((study IS NULL) <> (game IS NULL))
+) STRICT, WITHOUT ROWID;
+INSERT INTO import_of_project(project, sha256, study, game, source, bytes, at_ms)
+    SELECT 'prj_default', sha256, study, game, source, bytes, at_ms FROM import;
+DROP TABLE import;
+ALTER TABLE import_of_project RENAME TO import;
+CREATE INDEX import_by_study ON import(study) WHERE study IS NOT NULL;
+CREATE INDEX import_by_game ON import(game) WHERE game IS NOT NULL;
