@@ -14,8 +14,11 @@
 #define TOKEN_BOUND(X) X(resource, S, TEXT, resource, .nullable = true, .min = 20, .max = 20)
 #define TOKEN_KEPT(X)                                                                                                  \
     X(agent, s, TEXT, agent, .nullable = true)                                                                         \
+    X(parent, S, TEXT, created_by, .nullable = true)                                                                   \
     X(created_ms, i, TIME, created_at)                                                                                 \
     X(expires_ms, i, TIME, expires_at, .nullable = true)                                                               \
+    X(previous_until_ms, i, TIME, overlap_ends_at, .nullable = true)                                                   \
+    X(last_used_ms, i, TIME, last_used_at, .nullable = true)                                                           \
     X(revoked_ms, i, TIME, revoked_at, .nullable = true)
 
 #define PROJECT_GIVEN(X) NAMED(X)

@@ -68,7 +68,7 @@
     F(revision, i) N(trial, i) N(ended, i) N(state, s) TRIAL_RESULT(N) N(outcome, B) N(at_ms, i) N(actor, s) N(why, S)
 #define ROW_TRANSFER_SOURCE(F, N)                                                                                      \
     F(position, i) N(source, S) N(name, s) N(revision, i) N(skipped, i) N(matrix, s) N(points, b) N(data, b)
-#define ROW_TOKEN(F, N) F(id, s) N(hash, b) N(scope, s) TOKEN_GIVEN(N) TOKEN_BOUND(N) TOKEN_KEPT(N) N(project, s)
+#define ROW_TOKEN(F, N) F(id, s) N(hash, b) N(scope, s) TOKEN_GIVEN(N) TOKEN_BOUND(N) TOKEN_KEPT(N) N(project, s) N(previous_hash, B)
 #define ROW_PROJECT(F, N) F(id, s) PROJECT_GIVEN(N) PROJECT_KEPT(N) N(version, i)
 /* Whose it is. */
 #define ROW_HOME(F, N) F(project, s)
@@ -477,11 +477,17 @@
       "+ EXISTS (SELECT 1 FROM game WHERE project = $1) AS count")                                                     \
     X(PROJECT_DELETE, "s", none, "DELETE FROM project WHERE id = $1")                                                  \
     X(TOKEN_REVOKE_PROJECT, "si", none, "UPDATE token SET revoked_ms = $2 WHERE project = $1 AND revoked_ms = 0")      \
-    X(TOKEN_ADD, "sbssiis" TOKEN_GIVEN(SQL_LETTER) TOKEN_BOUND(SQL_LETTER), none,                                      \
-      "INSERT INTO token(id, hash, scope, agent, created_ms, expires_ms, revoked_ms, project" TOKEN_GIVEN(SQL_NEXT)    \
-      TOKEN_BOUND(SQL_NEXT) ") VALUES ($1, $2, $3, $4, $5, $6, 0, $7" TOKEN_GIVEN(SQL_VALUE) TOKEN_BOUND(SQL_VALUE)    \
-      ")")                                                                                                             \
+    X(TOKEN_ADD, "sbssiisS" TOKEN_GIVEN(SQL_LETTER) TOKEN_BOUND(SQL_LETTER), none,                                     \
+      "INSERT INTO token(id, hash, scope, agent, created_ms, expires_ms, revoked_ms, project, parent"                  \
+      TOKEN_GIVEN(SQL_NEXT) TOKEN_BOUND(SQL_NEXT) ") VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8" TOKEN_GIVEN(SQL_VALUE) \
+      TOKEN_BOUND(SQL_VALUE) ")")                                                                                      \
     X(TOKEN_GET, "s", token, "SELECT " COLUMNS(ROW_TOKEN) " FROM token WHERE id = $1")                                 \
+    X(TOKEN_DOWN, "s", id,                                                                                             \
+      "WITH RECURSIVE down(id) AS (SELECT $1 UNION SELECT token.id FROM token JOIN down ON token.parent = down.id) "   \
+      "SELECT id FROM token WHERE revoked_ms = 0 AND id IN (SELECT id FROM down) ORDER BY id")                         \
+    X(TOKEN_ROTATE, "sbi", none,                                                                                       \
+      "UPDATE token SET previous_hash = hash, previous_until_ms = $3, hash = $2 WHERE id = $1")                        \
+    X(TOKEN_USED, "si", none, "UPDATE token SET last_used_ms = $2 WHERE id = $1 AND last_used_ms < $2")                \
     X(TOKEN_LIST_ALL, "sisi", token,                                                                                   \
       "SELECT " COLUMNS(ROW_TOKEN) " FROM token WHERE ($1 = '' OR created_ms > $2 OR (created_ms = $2 AND id > "       \
       "$3)) ORDER BY created_ms, id LIMIT $4")                                                                         \

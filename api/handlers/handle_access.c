@@ -84,8 +84,8 @@ static const struct member token_members[] = {
 };
 // clang-format on
 #undef SHOWN
-static const char *const no_secret[] = {"token", NULL}, *const not_revoked[] = {"revoked_at", NULL};
-static const char *const no_history[] = {"created_at", "revoked_at", "token", NULL};
+static const char *const no_secret[] = {"token", NULL}, *const not_revoked[] = {"revoked_at", "last_used_at", NULL};
+static const char *const no_history[] = {"created_at", "revoked_at", "overlap_ends_at", "last_used_at", "token", NULL};
 const struct shown       shown_tokens = {.members = token_members, .without = no_secret, PAGE(token_page, tokens)};
 const struct shown       shown_token_created = {.members = token_members, .without = not_revoked};
 const struct shown       shown_whoami = {.members = token_members, .without = no_history};
@@ -107,6 +107,22 @@ enum status handle_token_delete(struct call *call, struct error *err)
 {
     call->reply.http = 204;
     return token_revoke(call->app, &call->caller, call->params[0], err);
+}
+
+struct token_rotate_input {
+    int64_t overlap_seconds;
+};
+static const struct member token_rotate_body[] = {
+    {AT(token_rotate_input, overlap_seconds), .read = codec_read_integer, .min = 0, .max = 7 * 86400, .fallback = 3600},
+    {.name = NULL},
+};
+const struct form form_token_rotate = {.body = token_rotate_body, .bytes = sizeof(struct token_rotate_input)};
+
+enum status handle_token_rotate(struct call *call, struct error *err)
+{
+    const struct token_rotate_input *input = call->input;
+    return token_rotate(call->app, &call->caller, call->params[0], 1000 * input->overlap_seconds,
+                        CALL_RESULT(call, struct token, 200, show_reply), err);
 }
 
 enum status handle_whoami_get(struct call *call, struct error *err)

@@ -10,7 +10,7 @@
     X(root_get) X(livez_get) X(readyz_get) X(metrics_get) X(openapi_get) X(meta_get)             \
     X(problems_get) X(problem_get)                                                               \
     X(projects_post) X(projects_get) X(project_get) X(project_patch) X(project_delete) \
-    X(tokens_post) X(tokens_get) X(token_delete) X(whoami_get) X(events_get)                     \
+    X(tokens_post) X(tokens_get) X(token_delete) X(token_rotate) X(whoami_get) X(events_get)                     \
     X(studies_post) X(named_put) X(studies_get) X(study_get) X(study_patch) X(study_delete)                   \
     X(study_pause) X(study_resume) X(study_complete) X(study_reopen) X(study_clone) X(space_grow) X(metrics_add)               \
     X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_get) X(trial_heartbeat) \
@@ -28,7 +28,7 @@
 
 #define FORM_LIST(X)                                                                             \
     X(trial_correct) X(trial_retract)                                                            \
-    X(projects_post) X(project_patch) X(tokens_post) X(tokens_get) X(page) X(events_get) X(operations_get) X(studies_post) X(named_put) X(studies_get) X(study_patch)           \
+    X(projects_post) X(project_patch) X(tokens_post) X(token_rotate) X(tokens_get) X(page) X(events_get) X(operations_get) X(studies_post) X(named_put) X(studies_get) X(study_patch)           \
     X(nothing) X(study_clone) X(space_grow) X(metrics_add) X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_abandon)     \
     X(predict_post) X(stateless_post) X(export_get) X(import_post) X(candidates_post)   \
     X(slice_get) X(plot_get) X(metric) X(importances_get) X(best_get) X(federations_post) X(federations_get) X(agents_post) X(message_put)            \

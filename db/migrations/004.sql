@@ -44,3 +44,13 @@ DROP TABLE import;
 ALTER TABLE import_of_project RENAME TO import;
 CREATE INDEX import_by_study ON import(study) WHERE study IS NOT NULL;
 CREATE INDEX import_by_game ON import(game) WHERE game IS NOT NULL;
+-- Which token made another (NULL: it was made on the machine): it goes when that one does.  What a token was before it was
+-- rotated, and until when that is good, too; and when it was last used, written some time later.
+ALTER TABLE token ADD COLUMN parent TEXT;
+ALTER TABLE token ADD COLUMN previous_hash BLOB;
+ALTER TABLE token ADD COLUMN previous_until_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE token ADD COLUMN last_used_ms INTEGER NOT NULL DEFAULT 0;
+UPDATE token SET parent = e.actor FROM (SELECT detail, actor FROM event WHERE study IS NULL AND kind = 'token.created') AS e
+    WHERE e.detail = token.id AND e.actor IN (SELECT id FROM token);
+CREATE INDEX token_by_parent ON token(parent) WHERE parent IS NOT NULL;
+CREATE TRIGGER rotating_is_witnessed AFTER UPDATE OF hash ON token BEGIN UPDATE witness SET counter = counter + 1; END;

@@ -1,5 +1,6 @@
 /* Tokens: gno_<id>_<secret>.  The store has the SHA-256 of the whole; a fast hash is right for 256 random bits.
- * The cache holds what was looked up; revoking takes it out, so a revoked token is refused at once.
+ * The cache holds what was looked up; revoking takes it out, so a revoked token is refused at once, and so are those that
+ * it made, which are revoked with it.  When a token was used is kept beside the cache and written now and then.
  * Invariant: the bit of the id of every token that is not revoked is set; any other id is refused without a look-up.
  * Bits stay when tokens go; this process alone makes tokens while it has the store. */
 #include "service/app/token.h"
@@ -22,15 +23,24 @@ enum { SLOTS = 1024, KNOWN_BITS = 1 << 23, ID_CHARACTERS = 8, SECRET_BYTES = 32 
 
 struct cached {
     char          id[16];
-    unsigned char hash[SHA256_BYTES];
+    unsigned char hash[SHA256_BYTES], previous[SHA256_BYTES];
+    int64_t       previous_until_ms; /* that is good, too; 0: there is none */
     enum scope    scope;
     char          project[24], resource[24], agent[64];
     int64_t       expires_ms;
+};
+struct use {
+    char    id[16];
+    int64_t at_ms;
 };
 struct token_cache {
     pthread_rwlock_t lock;
     uint64_t         generation;
     struct cached    slots[SLOTS];
+    _Atomic int64_t  used_ms[SLOTS]; /* of the token in the slot; 0: it is written, or not used */
+    struct use       left[SLOTS];    /* of those that lost their slots since */
+    size_t           left_len;
+    int64_t          noted_ms;              /* when it was last written, on the monotonic clock */
     unsigned char    known[KNOWN_BITS / 8]; /* by hash of the id */
 };
 
@@ -84,12 +94,69 @@ static bool cache_get(struct token_cache *cache, const char *id, struct cached *
     return found;
 }
 
+/* Another gets its slot, so when it was used is kept elsewhere; of many at once some are forgotten.  The lock is held. */
+static void leave_slot(struct token_cache *cache, struct cached *slot)
+{
+    int64_t at_ms = atomic_exchange(&cache->used_ms[slot - cache->slots], 0);
+    if (at_ms > 0 && cache->left_len < SLOTS) {
+        struct use *use = &cache->left[cache->left_len++];
+        *use = (struct use){.at_ms = at_ms};
+        memcpy(use->id, slot->id, sizeof use->id);
+    }
+    *slot = (struct cached){0};
+}
+
 static void cache_put(struct token_cache *cache, const struct cached *token, uint64_t generation)
 {
     pthread_rwlock_wrlock(&cache->lock);
-    if (cache->generation == generation)
-        *slot_of(cache, token->id) = *token;
+    struct cached *slot = slot_of(cache, token->id);
+    if (cache->generation == generation) {
+        if (strcmp(slot->id, token->id) != 0)
+            leave_slot(cache, slot);
+        *slot = *token;
+    }
     pthread_rwlock_unlock(&cache->lock);
+}
+
+/* To the second, so that not every request writes where others read. */
+static void cache_use(struct token_cache *cache, const char *id, int64_t now_ms)
+{
+    pthread_rwlock_rdlock(&cache->lock);
+    const struct cached *slot = slot_of(cache, id);
+    _Atomic int64_t     *used_ms = &cache->used_ms[slot - cache->slots];
+    if (strcmp(slot->id, id) == 0 && llabs(now_ms - atomic_load_explicit(used_ms, memory_order_relaxed)) >= 1000)
+        atomic_store_explicit(used_ms, now_ms, memory_order_relaxed);
+    pthread_rwlock_unlock(&cache->lock);
+}
+
+/* What is not written yet, or 0. */
+static int64_t cache_used(struct token_cache *cache, const char *id)
+{
+    pthread_rwlock_rdlock(&cache->lock);
+    const struct cached *slot = slot_of(cache, id);
+    int64_t              at_ms = strcmp(slot->id, id) == 0 ? atomic_load(&cache->used_ms[slot - cache->slots]) : 0;
+    for (size_t i = 0; at_ms == 0 && i < cache->left_len; i++)
+        at_ms = strcmp(cache->left[i].id, id) == 0 ? cache->left[i].at_ms : 0;
+    pthread_rwlock_unlock(&cache->lock);
+    return at_ms;
+}
+
+/* Some of them; how many. */
+static size_t cache_take_uses(struct token_cache *cache, struct use *uses, size_t room)
+{
+    size_t len = 0;
+    pthread_rwlock_wrlock(&cache->lock);
+    while (len < room && cache->left_len > 0)
+        uses[len++] = cache->left[--cache->left_len];
+    for (struct cached *slot = cache->slots; slot < cache->slots + SLOTS && len < room; slot++) {
+        int64_t at_ms = atomic_exchange(&cache->used_ms[slot - cache->slots], 0);
+        if (at_ms > 0) {
+            memcpy(uses[len].id, slot->id, sizeof uses[len].id);
+            uses[len++].at_ms = at_ms;
+        }
+    }
+    pthread_rwlock_unlock(&cache->lock);
+    return len;
 }
 
 static bool is_same(const char *wanted, const char *text)
@@ -104,7 +171,7 @@ static void cache_forget(struct token_cache *cache, const char *id, const char *
     cache->generation++;
     for (struct cached *slot = cache->slots; slot < cache->slots + SLOTS; slot++)
         if (is_same(id, slot->id) || is_same(resource, slot->resource) || is_same(project, slot->project))
-            *slot = (struct cached){0};
+            leave_slot(cache, slot);
     pthread_rwlock_unlock(&cache->lock);
 }
 
@@ -145,6 +212,10 @@ static enum status look_up(struct db_conn *conn, void *arg, struct error *err)
         lookup->found = row->hash.length == SHA256_BYTES;
         if (lookup->found)
             memcpy(out->hash, row->hash.bytes, SHA256_BYTES);
+        if (row->previous_hash.length == SHA256_BYTES) {
+            memcpy(out->previous, row->previous_hash.bytes, SHA256_BYTES);
+            out->previous_until_ms = row->previous_until_ms;
+        }
         snprintf(out->id, sizeof out->id, "%s", row->id);
         out->scope = scope_find(row->scope);
         snprintf(out->resource, sizeof out->resource, "%s", row->resource == NULL ? "" : row->resource);
@@ -177,10 +248,12 @@ enum status token_check(struct app *app, const char *secret, bool cached_only, s
     }
     unsigned char hash[SHA256_BYTES]; // computed whether or not the token is found
     sha256(secret, strlen(secret), hash);
-    if (!digest_equal(hash, token.hash, sizeof hash) || !found)
+    int64_t now_ms = app->now_ms();
+    bool    is_good = digest_equal(hash, token.hash, sizeof hash);
+    is_good |= digest_equal(hash, token.previous, sizeof hash) && now_ms < token.previous_until_ms;
+    if (!is_good || !found || (token.expires_ms != 0 && now_ms >= token.expires_ms))
         return unauthorised(err);
-    if (token.expires_ms != 0 && app->now_ms() >= token.expires_ms)
-        return unauthorised(err);
+    cache_use(app->tokens, token.id, now_ms);
     memcpy(caller->token_id, token.id, sizeof caller->token_id);
     memcpy(caller->project, token.project, sizeof caller->project);
     memcpy(caller->resource, token.resource, sizeof caller->resource);
@@ -196,8 +269,11 @@ struct token_work {
     struct caller     *caller;
     struct token      *out;
     struct token_page *page;
-    const char        *id, *project;
+    const char        *id, *project, *secret;
+    const char       **family;
+    size_t             family_len;
     const struct page *asked;
+    int64_t            overlap_ms;
     int64_t            now_ms;
 };
 
@@ -258,16 +334,34 @@ static enum status find_project(struct db_conn *conn, const struct caller *calle
                : error_set(err, STATUS_INVALID, "unknown_project", "/project", "there is no such project");
 }
 
+/* No token outlives the one that makes it, and one that is revoked meanwhile makes none.  The machine is there for ever. */
+static enum status find_parent(struct db_conn *conn, const struct caller *caller, struct token *token,
+                               struct error *err)
+{
+    struct db_rows rows;
+    if (caller->project[0] == '\0')
+        return STATUS_OK;
+    TRY(db_find(conn, caller->arena, &rows, err, SQL_TOKEN_GET, BIND(TEXT(caller->token_id))));
+    const struct row_token *row = row_token(&rows);
+    if (row == NULL || row->revoked_ms != 0)
+        return unauthorised(err);
+    token->parent = row->id;
+    if (row->expires_ms != 0 && (token->expires_ms == 0 || token->expires_ms > row->expires_ms))
+        token->expires_ms = row->expires_ms;
+    return STATUS_OK;
+}
+
 enum status token_add(struct db_conn *conn, struct caller *caller, struct token *token, struct error *err)
 {
     const struct token *from = token;
     unsigned char       hash[SHA256_BYTES];
     TRY(find_project(conn, caller, token, err));
+    TRY(find_parent(conn, caller, token, err));
     sha256(token->secret, strlen(token->secret), hash);
     TRY(db_exec(conn, NULL, err, SQL_TOKEN_ADD,
                 BIND(TEXT(token->id), BLOB(hash, sizeof hash), TEXT(scope_names[token->scope]),
                      TEXT(token->agent == NULL ? "" : token->agent), INT(token->created_ms), INT(token->expires_ms),
-                     TEXT(token->project), TOKEN_GIVEN(SAVE) TOKEN_BOUND(SAVE))));
+                     TEXT(token->project), TEXT(token->parent), TOKEN_GIVEN(SAVE) TOKEN_BOUND(SAVE))));
     return log_token(conn, &(struct token_work){.caller = caller, .now_ms = token->created_ms}, "token.created", token,
                      err);
 }
@@ -280,19 +374,25 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
     return token_add(conn, work->caller, work->out, err);
 }
 
+static enum status draw_secret(struct token *token, struct error *err)
+{
+    unsigned char bytes[SECRET_BYTES];
+    char          text[44];
+    TRY(random_bytes(bytes, sizeof bytes, err));
+    text_base64url(bytes, sizeof bytes, text);
+    snprintf(token->secret, sizeof token->secret, "gno_%s_%s", token->id + 4, text);
+    return STATUS_OK;
+}
+
 enum status token_draw(struct app *app, const struct token_new *new, struct token *out, struct error *err)
 {
-    unsigned char           bytes[SECRET_BYTES];
-    char                    text[44];
     const struct token_new *from = new;
     *out = (struct token){
         .scope = new->scope, .agent = new->agent, .created_ms = app->now_ms(), TOKEN_GIVEN(TAKE) TOKEN_BOUND(TAKE)};
     if (new->expires_in_ms > 0)
         out->expires_ms = out->created_ms + new->expires_in_ms;
-    TRY(random_bytes(bytes, sizeof bytes, err));
     TRY(random_id(out->id, sizeof out->id, "tok_", ID_CHARACTERS, err));
-    text_base64url(bytes, sizeof bytes, text);
-    snprintf(out->secret, sizeof out->secret, "gno_%s_%s", out->id + 4, text);
+    TRY(draw_secret(out, err));
     cache_know(app->tokens, out->id);
     return STATUS_OK;
 }
@@ -325,6 +425,14 @@ static void read_token(const struct row_token *from, struct token *out)
         out->agent = NULL;
 }
 
+static void read_used(struct app *app, const struct row_token *from, struct token *out)
+{
+    read_token(from, out);
+    int64_t at_ms = cache_used(app->tokens, out->id);
+    if (at_ms > out->last_used_ms)
+        out->last_used_ms = at_ms;
+}
+
 static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
     struct token_work *work = arg;
@@ -344,7 +452,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
             : db_query(conn, arena, err, SQL_TOKEN_LIST,
                        BIND(TEXT(after.id), INT(after.created_ms), TEXT(after.id), INT(limit + 1), TEXT(project)));
     while (db_next(&rows) && (int64_t)out->len < limit)
-        read_token(row_token(&rows), &out->tokens[out->len++]);
+        read_used(work->app, row_token(&rows), &out->tokens[out->len++]);
     if (rows.has_row) {
         const struct token *last = &out->tokens[out->len - 1];
         rows.status = page_next_place(arena, last->created_ms, last->id, &out->next_cursor, err);
@@ -371,19 +479,61 @@ enum status token_list(struct app *app, struct caller *caller, const struct toke
     return db_read(app->db, list, &work, err);
 }
 
+/* The tokens in force from this one down, itself included. */
+static enum status read_family(struct db_conn *conn, struct token_work *work, struct error *err)
+{
+    struct db_rows rows = db_query(conn, work->caller->arena, err, SQL_TOKEN_DOWN, BIND(TEXT(work->id)));
+    size_t         room = 0;
+    work->family_len = 0;
+    while (db_next(&rows)) {
+        if (work->family_len == room) {
+            size_t       more = room == 0 ? 64 : 2 * room;
+            const char **grown = ARENA_NEW(work->caller->arena, const char *, more);
+            if (grown == NULL) {
+                rows.status = error_no_memory(err);
+                continue;
+            }
+            if (room > 0)
+                memcpy(grown, work->family, room * sizeof *grown);
+            work->family = grown;
+            room = more;
+        }
+        work->family[work->family_len++] = row_id(&rows)->id;
+    }
+    return db_done(&rows);
+}
+
+static enum status no_such_token(struct error *err)
+{
+    return error_set(err, STATUS_NOT_FOUND, "token_not_found", "", "there is no valid token with this id");
+}
+
+static enum status get(struct db_conn *conn, const struct token_work *work, const char *id, struct token *out,
+                       struct error *err)
+{
+    struct db_rows rows;
+    TRY(db_find(conn, work->caller->arena, &rows, err, SQL_TOKEN_GET, BIND(TEXT(id))));
+    const struct row_token *row = row_token(&rows);
+    const char             *within = reach(work->caller);
+    if (row == NULL || row->revoked_ms != 0 || (within[0] != '\0' && strcmp(within, row->project) != 0))
+        return no_such_token(err);
+    read_token(row, out);
+    return STATUS_OK;
+}
+
+/* With all that it made, and they made. */
 static enum status revoke(struct db_conn *conn, void *arg, struct error *err)
 {
     struct token_work *work = arg;
-    struct token       token = {.scope = SCOPE_NONE};
-    int64_t            changes = 0;
-    struct db_rows     rows;
-    TRY(db_exec(conn, &changes, err, SQL_TOKEN_REVOKE,
-                BIND(TEXT(work->id), INT(work->now_ms), TEXT(reach(work->caller)))));
-    if (changes == 0)
-        return error_set(err, STATUS_NOT_FOUND, "token_not_found", "", "there is no valid token with this id");
-    TRY(db_find(conn, work->caller->arena, &rows, err, SQL_TOKEN_GET, BIND(TEXT(work->id))));
-    read_token(row_token(&rows), &token);
-    return log_token(conn, work, "token.revoked", &token, err);
+    struct token       token;
+    TRY(get(conn, work, work->id, &token, err));
+    TRY(read_family(conn, work, err));
+    for (size_t i = 0; i < work->family_len; i++) {
+        TRY(get(conn, work, work->family[i], &token, err));
+        TRY(db_exec(conn, NULL, err, SQL_TOKEN_REVOKE, BIND(TEXT(token.id), INT(work->now_ms), TEXT(""))));
+        TRY(log_token(conn, work, "token.revoked", &token, err));
+    }
+    return STATUS_OK;
 }
 
 void token_forget(struct app *app, const char *resource)
@@ -400,7 +550,70 @@ enum status token_revoke(struct app *app, struct caller *caller, const char *id,
 {
     struct token_work work = {.app = app, .caller = caller, .id = id, .now_ms = app->now_ms()};
     TRY(app_transact(app, caller, revoke, &work, err));
+    for (size_t i = 0; i < work.family_len; i++)
+        cache_forget(app->tokens, work.family[i], NULL, NULL);
+    return STATUS_OK;
+}
+
+/* ---- another secret ---- */
+
+/* Its own, and those that it made: else a token that is about to end could have the secret of one that is not. */
+static enum status rotate(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct token_work *work = arg;
+    const char        *id = work->id, *secret = work->secret;
+    unsigned char      hash[SHA256_BYTES];
+    bool               is_machine = work->caller->project[0] == '\0', is_below = is_machine;
+    TRY(get(conn, work, id, work->out, err));
+    work->id = work->caller->token_id;
+    TRY(read_family(conn, work, err));
+    work->id = id;
+    for (size_t i = 0; i < work->family_len; i++)
+        is_below |= strcmp(work->family[i], id) == 0;
+    if (!is_below)
+        return no_such_token(err);
+    snprintf(work->out->secret, sizeof work->out->secret, "%s", secret);
+    work->out->previous_until_ms = work->now_ms + work->overlap_ms;
+    sha256(secret, strlen(secret), hash);
+    TRY(db_exec(conn, NULL, err, SQL_TOKEN_ROTATE,
+                BIND(TEXT(id), BLOB(hash, sizeof hash), INT(work->out->previous_until_ms))));
+    return log_token(conn, work, "token.rotated", work->out, err);
+}
+
+enum status token_rotate(struct app *app, struct caller *caller, const char *id, int64_t overlap_ms, struct token *out,
+                         struct error *err)
+{
+    struct token      drawn = {.scope = SCOPE_NONE};
+    struct token_work work = {.app = app,
+                              .caller = caller,
+                              .id = id,
+                              .out = out,
+                              .secret = drawn.secret,
+                              .overlap_ms = overlap_ms,
+                              .now_ms = app->now_ms()};
+    snprintf(drawn.id, sizeof drawn.id, "%s", id);
+    TRY(draw_secret(&drawn, err));
+    TRY(app_transact(app, caller, rotate, &work, err));
     cache_forget(app->tokens, id, NULL, NULL);
+    return STATUS_OK;
+}
+
+/* ---- when tokens were used ---- */
+
+enum status token_note_uses(struct app *app, struct db_conn *conn, bool at_once, bool *more, struct error *err)
+{
+    enum { EVERY_MS = 60000, TOGETHER = 64 };
+    struct token_cache *cache = app->tokens;
+    struct use          uses[TOGETHER];
+    int64_t             now_ms = app->monotonic_ms();
+    if (!at_once && now_ms - cache->noted_ms < EVERY_MS)
+        return STATUS_OK;
+    size_t len = cache_take_uses(cache, uses, TOGETHER);
+    for (size_t i = 0; i < len; i++)
+        TRY(db_exec(conn, NULL, err, SQL_TOKEN_USED, BIND(TEXT(uses[i].id), INT(uses[i].at_ms))));
+    *more |= len == TOGETHER;
+    if (len < TOGETHER)
+        cache->noted_ms = now_ms;
     return STATUS_OK;
 }
 

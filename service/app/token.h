@@ -24,6 +24,14 @@ MUST_CHECK enum status token_add(struct db_conn *conn, struct caller *caller, st
 MUST_CHECK enum status token_list(struct app *app, struct caller *caller, const struct token_filter *filter,
                                   struct token_page *out, struct error *err);
 MUST_CHECK enum status token_revoke(struct app *app, struct caller *caller, const char *id, struct error *err);
+/* A new secret, which is shown once; the old one is good for overlap_ms more.  Of the caller's own token, or one that it made:
+ * NOT_FOUND "token_not_found" of another. */
+MUST_CHECK enum status token_rotate(struct app *app, struct caller *caller, const char *id, int64_t overlap_ms,
+                                    struct token *out, struct error *err);
+/* Within a transaction of the store's own: writes when tokens were last used, once a minute or at_once; *more: there are
+ * others.  Only the writer calls it. */
+MUST_CHECK enum status token_note_uses(struct app *app, struct db_conn *conn, bool at_once, bool *more,
+                                       struct error *err);
 /* After a use case of its own has revoked tokens that were bound to the resource. */
 void token_forget(struct app *app, const char *resource);
 void token_forget_project(struct app *app, const char *project);

@@ -47,6 +47,7 @@ static void log_store(const char *what, const struct error *why)
 static enum status upkeep(struct db_conn *conn, void *arg, bool was_busy, bool *more, struct error *err)
 {
     TRY(app_upkeep(conn, arg, was_busy, more, err));
+    TRY(token_note_uses(arg, conn, false, more, err));
     return census_take(arg, conn, was_busy, err);
 }
 
@@ -110,12 +111,26 @@ enum status app_open(const struct app_options *options, struct app **out, struct
     return STATUS_OK;
 }
 
+/* What is written now and then. */
+static enum status note(struct db_conn *conn, void *arg, struct error *err)
+{
+    bool more = true;
+    while (more) {
+        more = false;
+        TRY(token_note_uses(arg, conn, true, &more, err));
+    }
+    return STATUS_OK;
+}
+
 void app_close(struct app *app)
 {
+    struct error error;
     if (app == NULL)
         return;
     if (app->operations != NULL)
         operations_stop(app);
+    if (app->db != NULL && app->tokens != NULL && db_transact(app->db, note, app, &error) != STATUS_OK)
+        log_event(LOG_ERROR, "not_noted", "code=%s", error.code);
     db_close(app->db);
     operations_free(app->operations);
     session_cache_free(app->sessions);

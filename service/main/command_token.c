@@ -25,7 +25,7 @@ enum {
 
 struct token_options {
     const char *data, *name, *scope, *project, *resource;
-    int64_t     expires_in_days;
+    int64_t     expires_in_days, overlap_seconds;
 };
 
 #define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct token_options, member)
@@ -38,6 +38,8 @@ static const struct options_row options_table[] = {
     {OPTION("resource", "ID", resource), .help = "create: the only study, federation or game it may see"},
     {OPTION("expires-in-days", "D", expires_in_days), .kind = OPTIONS_INT, .fallback = "90", .min = 0, .max = 36500,
      .help = "create: how long it is good for; 0 for ever"},
+    {OPTION("overlap-seconds", "S", overlap_seconds), .kind = OPTIONS_INT, .fallback = "3600", .min = 0, .max = 604800,
+     .help = "rotate: how long the old one is good, too"},
     {.flag = NULL},
 };
 
@@ -57,11 +59,28 @@ static void print_line(const struct line *line)
 
 /* ---- through a running server ---- */
 
-static enum status create_remote(struct client *client, const struct token_options *options, struct error *err)
+static enum status check_id(const char *id, struct error *err)
+{
+    bool is_one = id[strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
+    return is_one ? STATUS_OK : error_set(err, STATUS_INVALID, "usage", "", "not a token's id: %.40s", id);
+}
+
+/* Prints the token that comes; takes the body. */
+static enum status send_for_secret(struct client *client, const char *path, json_t *body, struct error *err)
 {
     const char *secret = "";
     json_t     *reply = NULL;
-    json_t     *body = json_pack("{s:s, s:s}", "name", options->name, "scope", options->scope);
+    TRY(client_json(client, "POST", path, body, &reply, err));
+    int failure = json_unpack(reply, "{s:s}", "token", &secret);
+    if (failure == 0)
+        puts(secret);
+    json_decref(reply);
+    return failure == 0 ? STATUS_OK : client_bad_reply(err);
+}
+
+static enum status create_remote(struct client *client, const struct token_options *options, struct error *err)
+{
+    json_t *body = json_pack("{s:s, s:s}", "name", options->name, "scope", options->scope);
     if (options->project != NULL)
         json_object_set_new(body, "project", json_string(options->project));
     if (options->resource != NULL)
@@ -69,12 +88,17 @@ static enum status create_remote(struct client *client, const struct token_optio
     json_object_set_new(body, "expires_in_seconds",
                         options->expires_in_days > 0 ? json_integer(options->expires_in_days * DAY_SECONDS)
                                                      : json_null());
-    TRY(client_json(client, "POST", "/v1/tokens", body, &reply, err));
-    int failure = json_unpack(reply, "{s:s}", "token", &secret);
-    if (failure == 0)
-        puts(secret);
-    json_decref(reply);
-    return failure == 0 ? STATUS_OK : client_bad_reply(err);
+    return send_for_secret(client, "/v1/tokens", body, err);
+}
+
+static enum status rotate_remote(struct client *client, const char *id, const struct token_options *options,
+                                 struct error *err)
+{
+    char path[128];
+    TRY(check_id(id, err));
+    snprintf(path, sizeof path, "/v1/tokens/%.60s/rotate", id);
+    return send_for_secret(client, path, json_pack("{s:I}", "overlap_seconds", (json_int_t)options->overlap_seconds),
+                           err);
 }
 
 static void print_json(json_t *token)
@@ -117,8 +141,7 @@ static enum status list_remote(struct client *client, struct error *err)
 static enum status revoke_remote(struct client *client, const char *id, struct error *err)
 {
     char path[128];
-    if (id[strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789_")] != '\0')
-        return error_set(err, STATUS_INVALID, "usage", "", "not a token's id: %.40s", id);
+    TRY(check_id(id, err));
     snprintf(path, sizeof path, "/v1/tokens/%.60s", id);
     struct client_reply reply;
     TRY(client_send(client, &(struct client_request){.method = "DELETE", .path = path}, &reply, err));
@@ -137,6 +160,15 @@ static enum status create_local(struct app *app, struct caller *caller, const st
                                 .resource = options->resource,
                                 .expires_in_ms = options->expires_in_days * DAY_SECONDS * 1000),
                      &token, err));
+    puts(token.secret);
+    return STATUS_OK;
+}
+
+static enum status rotate_local(struct app *app, struct caller *caller, const char *id,
+                                const struct token_options *options, struct error *err)
+{
+    struct token token;
+    TRY(token_rotate(app, caller, id, 1000 * options->overlap_seconds, &token, err));
     puts(token.secret);
     return STATUS_OK;
 }
@@ -180,9 +212,10 @@ static enum status with_store(const struct token_options *options, const char *c
     TRY(app_open(&(struct app_options){.folder = options->data, .synchronous = "FULL", .compute_slots = 1}, &app, err));
     arena_init(&arena, ARENA_BYTES);
     struct caller caller = {.token_id = "local", .scope = SCOPE_ADMIN, .arena = &arena};
-    enum status   status = strcmp(operands[0], "create") == 0 ? create_local(app, &caller, options, err)
-                           : strcmp(operands[0], "list") == 0 ? list_local(app, &caller, err)
-                                                              : token_revoke(app, &caller, operands[1], err);
+    enum status   status = strcmp(operands[0], "create") == 0   ? create_local(app, &caller, options, err)
+                           : strcmp(operands[0], "list") == 0   ? list_local(app, &caller, err)
+                           : strcmp(operands[0], "rotate") == 0 ? rotate_local(app, &caller, operands[1], options, err)
+                                                                : token_revoke(app, &caller, operands[1], err);
     arena_fini(&arena);
     app_close(app);
     return status;
@@ -192,9 +225,10 @@ static enum status with_server(const struct token_options *options, const char *
 {
     struct client *client = NULL;
     TRY(command_connect_local(options->data, &client, err));
-    enum status status = strcmp(operands[0], "create") == 0 ? create_remote(client, options, err)
-                         : strcmp(operands[0], "list") == 0 ? list_remote(client, err)
-                                                            : revoke_remote(client, operands[1], err);
+    enum status status = strcmp(operands[0], "create") == 0   ? create_remote(client, options, err)
+                         : strcmp(operands[0], "list") == 0   ? list_remote(client, err)
+                         : strcmp(operands[0], "rotate") == 0 ? rotate_remote(client, operands[1], options, err)
+                                                              : revoke_remote(client, operands[1], err);
     client_close(client);
     return status;
 }
@@ -203,14 +237,16 @@ static enum status with_server(const struct token_options *options, const char *
 
 static enum status check(const struct token_options *options, const char *const operands[2], struct error *err)
 {
-    bool is_known = operands[0] != NULL && (strcmp(operands[0], "create") == 0 || strcmp(operands[0], "list") == 0 ||
-                                            strcmp(operands[0], "revoke") == 0);
-    if (!is_known)
-        return error_set(err, STATUS_INVALID, "usage", "", "token takes create, list or revoke ID");
+    static const char *const verbs[] = {"create", "list", "revoke", "rotate"};
+    size_t                   verb = 0, verbs_len = sizeof verbs / sizeof *verbs;
+    while (verb < verbs_len && (operands[0] == NULL || strcmp(operands[0], verbs[verb]) != 0))
+        verb++;
+    if (verb == verbs_len)
+        return error_set(err, STATUS_INVALID, "usage", "", "token takes create, list, revoke ID or rotate ID");
     if (strcmp(operands[0], "create") == 0 && (options->name == NULL || options->scope == NULL))
         return error_set(err, STATUS_INVALID, "usage", "", "token create needs --name and --scope");
-    if ((strcmp(operands[0], "revoke") == 0) != (operands[1] != NULL))
-        return error_set(err, STATUS_INVALID, "usage", "", "an id belongs to revoke, and to it alone");
+    if ((verb >= 2) != (operands[1] != NULL))
+        return error_set(err, STATUS_INVALID, "usage", "", "an id belongs to revoke and to rotate, and to them alone");
     return STATUS_OK;
 }
 
@@ -240,8 +276,8 @@ static enum status run(struct command_call *call, struct error *err)
 
 const struct command command_token = {
     .name = "token",
-    .operands = "create|list|revoke [ID]",
-    .summary = "create, list and revoke tokens, whether or not the server runs",
+    .operands = "create|list|revoke|rotate [ID]",
+    .summary = "create, list, revoke and rotate tokens, whether or not the server runs",
     .options = options_table,
     .options_bytes = sizeof(struct token_options),
     .operands_max = 2,
