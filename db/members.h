@@ -22,6 +22,15 @@
     X(revoked_ms, i, TIME, revoked_at, .nullable = true)
 
 #define PROJECT_GIVEN(X) NAMED(X)
+/* Of each, how much a project may have or use. */
+#define PROJECT_LIMITS(X)                                                                                              \
+    X(cpu_seconds_a_day, D, NUMBER, cpu_seconds_a_day, .nullable = true, .min = 1, .max = 1e9)                         \
+    X(trials, D, NUMBER, trials, .nullable = true, .min = 1, .max = 1e12)                                              \
+    X(bytes, D, NUMBER, bytes, .nullable = true, .min = 1, .max = 1e15)                                                \
+    X(studies, D, NUMBER, studies, .nullable = true, .min = 1, .max = 1e9)                                             \
+    X(requests_a_second, D, NUMBER, requests_a_second, .nullable = true, .min = 0.001, .max = 1e6)                     \
+    X(burst, D, NUMBER, burst, .nullable = true, .min = 1, .max = 1e6)
+#define PROJECT_USED(X) X(used_studies, i) X(used_trials, i) X(used_extra, i) X(used_day, i) X(used_cpu_ms, i)
 #define PROJECT_KEPT(X)                                                                                                \
     X(created_ms, i, TIME, created_at)                                                                                 \
     X(updated_ms, i, TIME, updated_at)

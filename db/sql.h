@@ -69,7 +69,8 @@
 #define ROW_TRANSFER_SOURCE(F, N)                                                                                      \
     F(position, i) N(source, S) N(name, s) N(revision, i) N(skipped, i) N(matrix, s) N(points, b) N(data, b)
 #define ROW_TOKEN(F, N) F(id, s) N(hash, b) N(scope, s) TOKEN_GIVEN(N) TOKEN_BOUND(N) TOKEN_KEPT(N) N(project, s) N(previous_hash, B)
-#define ROW_PROJECT(F, N) F(id, s) PROJECT_GIVEN(N) PROJECT_KEPT(N) N(version, i)
+#define ROW_PROJECT(F, N) F(id, s) PROJECT_GIVEN(N) PROJECT_KEPT(N) N(version, i) PROJECT_LIMITS(N) PROJECT_USED(N)
+#define ROW_USED(F, N) F(used_studies, i) N(used_trials, i) N(used_extra, i)
 /* Whose it is. */
 #define ROW_HOME(F, N) F(project, s)
 #define ROW_ID(F, N) F(id, s)
@@ -113,7 +114,7 @@
     X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(operation_listed, ROW_OPERATION_LISTED) X(event, ROW_EVENT) X(replay, ROW_REPLAY) X(made, ROW_MADE) X(noise, ROW_NOISE)        \
     X(verdict, ROW_VERDICT) X(best, ROW_BEST) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
     X(baseline, ROW_BASELINE) X(trial_whole, ROW_TRIAL_WHOLE) X(measured, ROW_MEASURED) X(correction, ROW_CORRECTION)                                                          \
-    X(transfer_source, ROW_TRANSFER_SOURCE) X(token, ROW_TOKEN) X(project, ROW_PROJECT) X(home, ROW_HOME)                                                       \
+    X(transfer_source, ROW_TRANSFER_SOURCE) X(token, ROW_TOKEN) X(project, ROW_PROJECT) X(used, ROW_USED) X(home, ROW_HOME)                                                       \
     X(id, ROW_ID) X(steady, ROW_STEADY) X(witness, ROW_WITNESS) X(finding, ROW_FINDING) X(digested, ROW_DIGESTED) X(kept_reply, ROW_KEPT_REPLY) X(candidates, ROW_CANDIDATES)                    \
     X(piece, ROW_PIECE) X(refusal, ROW_REFUSAL) X(ledger_line, ROW_LEDGER_LINE) X(game, ROW_GAME) X(play, ROW_PLAY)            \
     X(federation, ROW_FEDERATION) X(features, ROW_FEATURES) X(agent, ROW_AGENT) X(message, ROW_MESSAGE)                \
@@ -464,14 +465,17 @@
       "SELECT " COLUMNS(ROW_TRIAL_NOTE) " FROM trial WHERE study = $1 AND number > $2 AND length(note) > 0 ORDER "     \
       "BY number LIMIT $3")                                                                                            \
     X(HOME, "s", home, SQL_HOME("$1"))                                                                                 \
-    X(PROJECT_ADD, "si" PROJECT_GIVEN(SQL_LETTER), none,                                                               \
-      "INSERT INTO project(id, version, created_ms, updated_ms" PROJECT_GIVEN(SQL_NEXT) ") VALUES ($1, 1, $2, $2"      \
-      PROJECT_GIVEN(SQL_VALUE) ")")                                                                                    \
+    X(PROJECT_ADD, "si" PROJECT_GIVEN(SQL_LETTER) PROJECT_LIMITS(SQL_LETTER), none,                                    \
+      "INSERT INTO project(id, version, created_ms, updated_ms" PROJECT_GIVEN(SQL_NEXT) PROJECT_LIMITS(SQL_NEXT)       \
+      ") VALUES ($1, 1, $2, $2" PROJECT_GIVEN(SQL_VALUE) PROJECT_LIMITS(SQL_VALUE) ")")                                \
+    X(PROJECT_USED, "s", used, "SELECT " COLUMNS(ROW_USED) " FROM project WHERE id = $1")                              \
+    X(PROJECT_COMPUTED, "sii", none, "UPDATE project SET used_day = $2, used_cpu_ms = $3 WHERE id = $1")               \
     X(PROJECT_GET, "s", project, "SELECT " COLUMNS(ROW_PROJECT) " FROM project WHERE id = $1")                         \
     X(PROJECT_LIST, "sis", project,                                                                                    \
       "SELECT " COLUMNS(ROW_PROJECT) " FROM project WHERE id > $1 AND ($3 = '' OR id = $3) ORDER BY id LIMIT $2")      \
-    X(PROJECT_EDIT, "si" PROJECT_GIVEN(SQL_LETTER), none,                                                              \
-      "UPDATE project SET version = version + 1, updated_ms = $2" PROJECT_GIVEN(SQL_SET) " WHERE id = $1")             \
+    X(PROJECT_EDIT, "si" PROJECT_GIVEN(SQL_LETTER) PROJECT_LIMITS(SQL_LETTER), none,                                   \
+      "UPDATE project SET version = version + 1, updated_ms = $2" PROJECT_GIVEN(SQL_SET) PROJECT_LIMITS(SQL_SET)       \
+      " WHERE id = $1")                                                                                                \
     X(PROJECT_HOLDS, "s", count,                                                                                       \
       "SELECT EXISTS (SELECT 1 FROM study WHERE project = $1) + EXISTS (SELECT 1 FROM federation WHERE project = $1) " \
       "+ EXISTS (SELECT 1 FROM game WHERE project = $1) AS count")                                                     \

@@ -65,8 +65,9 @@ struct call {
     struct caller      caller;
     struct address     address; /* of the client */
     struct trace       trace;
-    atomic_bool        has_left; /* nobody waits for the answer any more */
-    int64_t            until_ms; /* when it is too late for one: see struct caller */
+    atomic_bool        has_left;   /* nobody waits for the answer any more */
+    bool               is_counted; /* the project's bucket has one less for it */
+    int64_t            until_ms;   /* when it is too late for one: see struct caller */
 
     const char         *uri; /* as it arrived */
     const struct route *route;

@@ -6,8 +6,8 @@
 const char cors_methods[] = "GET, HEAD, POST, PUT, PATCH, DELETE";
 const char cors_request_headers[] = "Authorization, Content-Type, Content-Range, If-Match, If-None-Match, "
                                     "Idempotency-Key, Last-Event-ID, Prefer, X-Request-Id, traceparent";
-const char cors_reply_headers[] = "Allow, ETag, Idempotent-Replayed, Location, Preference-Applied, Retry-After, "
-                                  "WWW-Authenticate, X-Request-Id, traceparent";
+const char cors_reply_headers[] = "Allow, ETag, Idempotent-Replayed, Location, Preference-Applied, RateLimit, "
+                                  "RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id, traceparent";
 
 /* As browsers send it: no path, not even a slash. */
 static bool is_origin(const char *text, size_t length)

@@ -10,6 +10,7 @@
 #include "service/model/spec.h"
 #include "service/app/memory.h"
 #include "service/app/home.h"
+#include "service/app/quota.h"
 #include "service/app/token.h"
 
 #include <stdio.h>
@@ -179,6 +180,9 @@ enum status dispatch_authorise(struct call *call, bool cached_only, struct error
     if (call->token == NULL)
         return error_set(err, STATUS_UNAUTHORISED, "unauthorized", "", "a valid bearer token is required");
     TRY(token_check(call->app, call->token, cached_only, &call->caller, err));
+    if (!call->is_counted)
+        TRY(quota_take(call->app, &call->caller, err));
+    call->is_counted = true;
     if (!may_call(call))
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token's scope does not allow that");
     return check_resource(call, cached_only, err);

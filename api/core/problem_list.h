@@ -45,6 +45,7 @@
     X(busy, 503, true, "Others change the same thing at this moment, or too many requests are here.", "Send the same request again after Retry-After.") \
     X(candidates_complete, 409, false, "The study has its candidates; they never change.", "Create another study for other candidates.") \
     X(constraint_violated, 422, false, "The point breaks a constraint of the space.", "Correct the point; the pointer names it.") \
+    X(cpu_exhausted, 429, true, "The project has computed for as long as it may on one day.", "Ask again after Retry-After, or ask for what needs no model: random and sobol points, and queued trials, are given all the same.") \
     X(csv_column, 422, false, "The CSV lacks a column that is needed.", "Add the column that the detail names.") \
     X(csv_header, 422, false, "The CSV has no usable header line.", "Name each column once in the first line.") \
     X(csv_unreadable, 422, false, "The text cannot be read as CSV.", "Send RFC 4180 in UTF-8, with quotes closed.") \
@@ -137,6 +138,8 @@
     X(private_study, 422, false, "The study is private: its points cannot be named.", "Ask for trials, and observe these by number.") \
     X(project_not_empty, 409, false, "The project still has studies, federations or games.", "Delete them first.") \
     X(project_not_found, 404, false, "There is no project with this id, or this token may not see it.", "Check the id; a token sees its own project, GET /v1/whoami names it.") \
+    X(quota_exceeded, 403, false, "The project would have more trials, bytes or studies than its quota allows.", "Delete what is not needed any more, or ask the operator for more: GET /v1/projects/{id} shows both.") \
+    X(rate_limited, 429, true, "The project sends more requests a second than it may.", "Ask again after Retry-After; RateLimit says how many are left.") \
     X(regions_do_not_divide, 422, false, "No parameter can be cut into so many equal slices.", "Choose a number of regions that divides the values of a parameter.") \
     X(request_timeout, 408, true, "The request came too slowly.", "Send it again, at once and whole.") \
     X(results_are_final, 409, false, "What was answered for privacy, sent to a federation or walked on a graph cannot be taken back.", "Leave it; the detail says what cannot be changed.") \

@@ -10,17 +10,39 @@
 #define GIVEN(...) CODEC_MEMBER(project_new, , __VA_ARGS__)
 #define SHOWN(...) CODEC_MEMBER(project, , __VA_ARGS__)
 // clang-format off
+#define LIMITED(...) CODEC_MEMBER(limits, , __VA_ARGS__)
+static const struct member quota_members[] = {
+    PROJECT_LIMITS(LIMITED)
+    {.name = NULL},
+};
+#define LIMIT(column, letter, kind, shown, ...) {AS(project_new, quota.column, #shown), .read = codec_read_number, __VA_ARGS__},
+static const struct member new_quota_members[] = { // what is absent stays 0
+    PROJECT_LIMITS(LIMIT)
+    {.name = NULL},
+};
+#define NEW_QUOTA {.name = "quota", .read = codec_read_inside, .members = new_quota_members}
+static const struct member usage_members[] = {
+    {AT(usage, studies), .read = codec_read_integer},
+    {AT(usage, trials), .read = codec_read_integer},
+    {AT(usage, bytes), .read = codec_read_integer},
+    {AT(usage, cpu_seconds_today), .read = codec_read_number},
+    {.name = NULL},
+};
 static const struct member projects_post_body[] = {
     PROJECT_GIVEN(GIVEN)
+    NEW_QUOTA,
     {.name = NULL},
 };
 static const struct member project_patch_body[] = {
     {AT(project_new, name), .read = codec_read_text, .min = 1, .max = 200},
+    NEW_QUOTA,
     {.name = NULL},
 };
 static const struct member project_members[] = {
     {AT(project, id), .write = codec_write_characters},
     PROJECT_GIVEN(SHOWN)
+    {AT(project, quota), .read = codec_read_inside, .members = quota_members},
+    {AT(project, usage), .read = codec_read_inside, .members = usage_members},
     PROJECT_KEPT(SHOWN)
     {.name = NULL},
 };

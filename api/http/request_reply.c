@@ -7,6 +7,7 @@
 #include "api/core/route.h"
 #include "api/http/request_follow.h"
 #include "api/http/tls.h"
+#include "service/app/quota.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +19,10 @@ static void add_headers(const struct request *request, const struct reply *reply
     if (reply->retry_after_seconds > 0)
         snprintf(seconds, sizeof seconds, "%d", reply->retry_after_seconds);
     const char *origin = request->abandoned ? NULL : cors_allow(request->shared->cors_origins, request->call.origin);
-    bool        is_preflight = origin != NULL && reply->http == 204 && reply->allow != NULL;
+    struct quota_headers quota = {.policy = ""};
+    if (!request->abandoned)
+        quota_show(request->shared->app, &request->call.caller, &quota);
+    bool is_preflight = origin != NULL && reply->http == 204 && reply->allow != NULL;
     const struct {
         const char *name, *value;
     } headers[] = {
@@ -31,6 +35,8 @@ static void add_headers(const struct request *request, const struct reply *reply
         {"ETag", reply->etag},
         {"Allow", reply->allow},
         {"Retry-After", *seconds != '\0' ? seconds : NULL},
+        {"RateLimit-Policy", quota.policy[0] != '\0' ? quota.policy : NULL},
+        {"RateLimit", quota.state[0] != '\0' ? quota.state : NULL},
         {"WWW-Authenticate", reply->http != 401            ? NULL
                              : request->call.token != NULL ? "Bearer error=\"invalid_token\""
                                                            : "Bearer"},

@@ -54,3 +54,80 @@ UPDATE token SET parent = e.actor FROM (SELECT detail, actor FROM event WHERE st
     WHERE e.detail = token.id AND e.actor IN (SELECT id FROM token);
 CREATE INDEX token_by_parent ON token(parent) WHERE parent IS NOT NULL;
 CREATE TRIGGER rotating_is_witnessed AFTER UPDATE OF hash ON token BEGIN UPDATE witness SET counter = counter + 1; END;
+-- What a project may have and use (NULL: any amount), and has: studies with federations and games, trials, and bytes beside the
+-- 1,000 that a trial stands for: what is said of trials, large points, 200 for a measurement, specifications, matrices of
+-- candidates, copies of earlier studies, features of federations.  A study's extra_bytes go when it goes.
+ALTER TABLE project ADD COLUMN cpu_seconds_a_day REAL;
+ALTER TABLE project ADD COLUMN trials REAL;
+ALTER TABLE project ADD COLUMN bytes REAL;
+ALTER TABLE project ADD COLUMN studies REAL;
+ALTER TABLE project ADD COLUMN requests_a_second REAL;
+ALTER TABLE project ADD COLUMN burst REAL;
+ALTER TABLE project ADD COLUMN used_studies INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE project ADD COLUMN used_trials INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE project ADD COLUMN used_extra INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE project ADD COLUMN used_day INTEGER NOT NULL DEFAULT 0; -- since 1970, UTC; what was computed then
+ALTER TABLE project ADD COLUMN used_cpu_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE study ADD COLUMN extra_bytes INTEGER NOT NULL DEFAULT 0;
+UPDATE study SET extra_bytes =
+    coalesce((SELECT length(spec) FROM study_spec WHERE study_spec.study = study.id), 0) +
+    coalesce((SELECT sum(length(data)) FROM candidates_piece WHERE candidates_piece.study = study.id), 0) +
+    coalesce((SELECT sum(length(points) + length(data)) FROM transfer_source WHERE transfer_source.study = study.id), 0) +
+    coalesce((SELECT 200 * count(*) FROM measurement WHERE measurement.study = study.id), 0) +
+    coalesce((SELECT sum(max(coalesce(length(point), 0) - 400, 0) + length(coalesce(labels, '')) + length(coalesce(metadata, ''))
+        + length(coalesce(notes, '')) + length(coalesce(artifacts, ''))) FROM trial WHERE trial.study = study.id), 0);
+UPDATE project SET used_studies = (SELECT count(*) FROM study) + (SELECT count(*) FROM federation) + (SELECT count(*) FROM game),
+    used_trials = (SELECT coalesce(sum(total), 0) FROM study),
+    used_extra = (SELECT coalesce(sum(extra_bytes), 0) FROM study) + (SELECT coalesce(sum(length(features)), 0) FROM federation);
+CREATE TRIGGER study_is_counted AFTER INSERT ON study BEGIN
+    UPDATE project SET used_studies = used_studies + 1, used_trials = used_trials + NEW.total,
+        used_extra = used_extra + NEW.extra_bytes WHERE id = NEW.project;
+END;
+CREATE TRIGGER study_is_recounted AFTER UPDATE OF total, extra_bytes ON study
+    WHEN NEW.total <> OLD.total OR NEW.extra_bytes <> OLD.extra_bytes BEGIN
+    UPDATE project SET used_trials = used_trials + NEW.total - OLD.total,
+        used_extra = used_extra + NEW.extra_bytes - OLD.extra_bytes WHERE id = NEW.project;
+END;
+CREATE TRIGGER study_is_discounted AFTER DELETE ON study BEGIN
+    UPDATE project SET used_studies = used_studies - 1, used_trials = used_trials - OLD.total,
+        used_extra = used_extra - OLD.extra_bytes WHERE id = OLD.project;
+END;
+CREATE TRIGGER federation_is_counted AFTER INSERT ON federation BEGIN
+    UPDATE project SET used_studies = used_studies + 1, used_extra = used_extra + length(NEW.features) WHERE id = NEW.project;
+END;
+CREATE TRIGGER federation_is_discounted AFTER DELETE ON federation BEGIN
+    UPDATE project SET used_studies = used_studies - 1, used_extra = used_extra - length(OLD.features) WHERE id = OLD.project;
+END;
+CREATE TRIGGER game_is_counted AFTER INSERT ON game BEGIN
+    UPDATE project SET used_studies = used_studies + 1 WHERE id = NEW.project;
+END;
+CREATE TRIGGER game_is_discounted AFTER DELETE ON game BEGIN
+    UPDATE project SET used_studies = used_studies - 1 WHERE id = OLD.project;
+END;
+CREATE TRIGGER spec_weighs AFTER INSERT ON study_spec BEGIN
+    UPDATE study SET extra_bytes = extra_bytes + length(NEW.spec) WHERE id = NEW.study;
+END;
+CREATE TRIGGER piece_weighs AFTER INSERT ON candidates_piece BEGIN
+    UPDATE study SET extra_bytes = extra_bytes + length(NEW.data) WHERE id = NEW.study;
+END;
+CREATE TRIGGER piece_weighed AFTER DELETE ON candidates_piece BEGIN
+    UPDATE study SET extra_bytes = extra_bytes - length(OLD.data) WHERE id = OLD.study;
+END;
+CREATE TRIGGER source_weighs AFTER INSERT ON transfer_source BEGIN
+    UPDATE study SET extra_bytes = extra_bytes + length(NEW.points) + length(NEW.data) WHERE id = NEW.study;
+END;
+CREATE TRIGGER measurement_weighs AFTER INSERT ON measurement BEGIN
+    UPDATE study SET extra_bytes = extra_bytes + 200 WHERE id = NEW.study;
+END;
+CREATE TRIGGER trial_weighs AFTER INSERT ON trial WHEN length(NEW.point) > 400 OR
+    coalesce(NEW.labels, NEW.metadata, NEW.notes, NEW.artifacts) IS NOT NULL BEGIN
+    UPDATE study SET extra_bytes = extra_bytes + max(coalesce(length(NEW.point), 0) - 400, 0) +
+        length(coalesce(NEW.labels, '')) + length(coalesce(NEW.metadata, '')) + length(coalesce(NEW.notes, '')) +
+        length(coalesce(NEW.artifacts, '')) WHERE id = NEW.study;
+END;
+CREATE TRIGGER words_weigh AFTER UPDATE OF labels, metadata, notes, artifacts ON trial BEGIN
+    UPDATE study SET extra_bytes = extra_bytes + length(coalesce(NEW.labels, '')) - length(coalesce(OLD.labels, '')) +
+        length(coalesce(NEW.metadata, '')) - length(coalesce(OLD.metadata, '')) + length(coalesce(NEW.notes, '')) -
+        length(coalesce(OLD.notes, '')) + length(coalesce(NEW.artifacts, '')) - length(coalesce(OLD.artifacts, ''))
+        WHERE id = NEW.study;
+END;

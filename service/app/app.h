@@ -19,6 +19,7 @@ struct token_cache;   /* service/app/token.h */
 struct study_cache;   /* service/app/study_cache.h */
 struct spec_cache;    /* service/store/spec_cache.h */
 struct operations;    /* service/study/operation.h */
+struct quotas;        /* service/app/quota.h */
 struct homes;         /* service/app/home.h */
 struct slots;         /* limits how many computations run at once: service/app/slots.h */
 
@@ -64,6 +65,7 @@ struct app {
     struct spec_cache    *specs;
     struct operations    *operations;
     struct homes         *homes;
+    struct quotas        *quotas;
     struct slots         *slots;
     struct arena_pool    *memory;     /* of all requests: service/app/memory.h; NULL: no limit */
     double                price_unit; /* how slow this machine is, and what was learned since: service/app/price.h */

@@ -1,6 +1,7 @@
 /* See app_transact.h. */
 #include "service/app/app_transact.h"
 
+#include "service/app/quota.h"
 #include "service/app/steady.h"
 
 #include <assert.h>
@@ -83,7 +84,10 @@ static enum status transact(struct db_conn *conn, void *arg, struct error *err)
         if (work->caller->idempotency.replayed)
             return STATUS_OK;
     }
+    struct quota_mark mark;
+    TRY(quota_begin(conn, work->caller, &mark, err));
     TRY(work->fn(conn, work->arg, err));
+    TRY(quota_end(conn, work->caller, &mark, err));
     if (work->caller->dry_run)
         return error_set(err, STATUS_CONFLICT, "dry_run", "", "nothing was changed");
     return has_key ? keep_reply(conn, work->caller, now, err) : STATUS_OK;

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SAVE_LIMIT(column, ...) REAL(from->quota.column),
+
 struct work {
     struct app               *app;
     struct caller            *caller;
@@ -35,9 +37,16 @@ static enum status log_project(struct db_conn *conn, const struct work *work, co
                      err);
 }
 
-static void read_row(const struct row_project *from, struct project *out)
+static void read_row(struct app *app, const struct row_project *from, struct project *out)
 {
-    *out = (struct project){.version = from->version, PROJECT_GIVEN(TAKE) PROJECT_KEPT(TAKE)};
+    enum { TRIAL_BYTES = 1000 };
+    *out = (struct project){.version = from->version,
+                            .quota = {PROJECT_LIMITS(TAKE)},
+                            .usage = {.studies = from->used_studies,
+                                      .trials = from->used_trials,
+                                      .bytes = from->used_extra + TRIAL_BYTES * from->used_trials,
+                                      .cpu_seconds_today = (double)quota_computed_ms(app, from) / 1000},
+                            PROJECT_GIVEN(TAKE) PROJECT_KEPT(TAKE)};
     snprintf(out->id, sizeof out->id, "%s", from->id);
 }
 
@@ -53,7 +62,7 @@ static enum status find(struct db_conn *conn, void *arg, struct error *err)
     TRY(db_find(conn, work->caller->arena, &rows, err, SQL_PROJECT_GET, BIND(TEXT(work->id))));
     if (row_project(&rows) == NULL)
         return caller_no_such("project", err);
-    read_row(row_project(&rows), work->out);
+    read_row(work->app, row_project(&rows), work->out);
     return STATUS_OK;
 }
 
@@ -77,7 +86,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     struct db_rows rows =
         db_query(conn, arena, err, SQL_PROJECT_LIST, BIND(TEXT(after.id), INT(limit + 1), TEXT(reach(work->caller))));
     while (db_next(&rows) && (int64_t)out->len < limit)
-        read_row(row_project(&rows), &out->projects[out->len++]);
+        read_row(work->app, row_project(&rows), &out->projects[out->len++]);
     if (rows.has_row) {
         const struct project *last = &out->projects[out->len - 1];
         rows.status = page_next_place(arena, last->created_ms, last->id, &out->next_cursor, err);
@@ -99,7 +108,8 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work          *work = arg;
     const struct project *from = work->out;
-    TRY(db_exec(conn, NULL, err, SQL_PROJECT_ADD, BIND(TEXT(from->id), INT(from->created_ms), PROJECT_GIVEN(SAVE))));
+    TRY(db_exec(conn, NULL, err, SQL_PROJECT_ADD,
+                BIND(TEXT(from->id), INT(from->created_ms), PROJECT_GIVEN(SAVE) PROJECT_LIMITS(SAVE_LIMIT))));
     return log_project(conn, work, "project.created", err);
 }
 
@@ -109,6 +119,9 @@ enum status project_create(struct app *app, struct caller *caller, const struct 
     const struct project_new *from = new;
     struct work               work = {.app = app, .caller = caller, .id = out->id, .out = out, .now_ms = app->now_ms()};
     *out = (struct project){.version = 1, .created_ms = work.now_ms, .updated_ms = work.now_ms, PROJECT_GIVEN(TAKE)};
+#define LIMIT(column, ...) out->quota.column = new->quota.column == 0 ? (double)NAN : new->quota.column;
+    PROJECT_LIMITS(LIMIT)
+#undef LIMIT
     TRY(random_id(out->id, sizeof out->id, "prj_", 16, err));
     return app_transact(app, caller, create, &work, err);
 }
@@ -131,17 +144,35 @@ static enum status edit(struct db_conn *conn, void *arg, struct error *err)
         project->column = work->edit->column;
     PROJECT_GIVEN(EDIT)
 #undef EDIT
+#define EDIT(column, ...)              \
+    if (work->edit->quota.column != 0) \
+        project->quota.column = work->edit->quota.column;
+    PROJECT_LIMITS(EDIT)
+#undef EDIT
     project->version++;
     project->updated_ms = work->now_ms;
-    TRY(db_exec(conn, NULL, err, SQL_PROJECT_EDIT, BIND(TEXT(work->id), INT(work->now_ms), PROJECT_GIVEN(SAVE))));
+    TRY(db_exec(conn, NULL, err, SQL_PROJECT_EDIT,
+                BIND(TEXT(work->id), INT(work->now_ms), PROJECT_GIVEN(SAVE) PROJECT_LIMITS(SAVE_LIMIT))));
     return log_project(conn, work, "project.updated", err);
+}
+
+/* From here on it is what counts, for requests that are on their way too. */
+static enum status learn(struct db_conn *conn, void *arg, struct error *err)
+{
+    const struct work *work = arg;
+    struct db_rows     rows = db_query(conn, NULL, err, SQL_PROJECT_GET, BIND(TEXT(work->id)));
+    while (db_next(&rows))
+        if (quota_learn(work->app, row_project(&rows)) == NULL)
+            rows.status = error_no_memory(err);
+    return db_done(&rows);
 }
 
 enum status project_edit(struct app *app, struct caller *caller, const char *id, const struct project_new *change,
                          struct project *out, struct error *err)
 {
     struct work work = {.app = app, .caller = caller, .id = id, .edit = change, .out = out, .now_ms = app->now_ms()};
-    return app_transact(app, caller, edit, &work, err);
+    TRY(app_transact(app, caller, edit, &work, err));
+    return db_read(app->db, learn, &work, err);
 }
 
 static enum status erase(struct db_conn *conn, void *arg, struct error *err)

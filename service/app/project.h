@@ -5,6 +5,7 @@
 
 #include "db/members.h"
 #include "service/app/app.h"
+#include "service/app/quota.h"
 #include "service/base/page.h"
 
 #include <math.h>
@@ -13,10 +14,16 @@ struct project {
     char    id[24];
     int64_t version;
     PROJECT_GIVEN(DECLARE)
+    struct limits quota;
+    struct usage {
+        int64_t studies, trials, bytes;
+        double  cpu_seconds_today;
+    } usage;
     PROJECT_KEPT(DECLARE)
 };
 struct project_new {
     PROJECT_GIVEN(DECLARE) /* or NULL, in a change: as it was */
+    struct limits quota;   /* 0: as it was, or not limited; NaN: not limited */
 };
 struct project_page {
     struct project *projects;

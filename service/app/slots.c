@@ -5,6 +5,7 @@
  * where those are who are served now.
  * Invariant: nobody waits while a place that would do is free. */
 #include "service/app/slots.h"
+#include "service/app/quota.h"
 #include "service/base/clock.h"
 #include "service/base/log.h"
 #include "service/base/text.h"
@@ -248,6 +249,8 @@ enum status slots_enter(struct app *app, struct caller *caller, double price_ms,
     struct slots *slots = app->slots;
     struct stint *stint = &caller->spent.stint;
     enum status   status = STATUS_OK;
+    if (price_ms > INSTANT_MS) // what needs no model is given all the same
+        TRY(quota_compute(app, caller, err));
     TRY(app_go_on(app, caller, err));
     if (caller->spent.since_us == 0)
         caller->spent.since_us = clock_us(CLOCK_MONOTONIC);
@@ -345,6 +348,7 @@ double slots_leave(struct app *app, struct caller *caller, const char *algorithm
         log_event(LOG_WARNING, "price_off", "algorithm=%s price_ms=%.1f took_ms=%.1f",
                   algorithm == NULL ? "none" : algorithm, stint->asked_ms, (double)us / 1000);
     caller->spent.computed_us += us;
+    quota_charge(app, caller, us);
     *stint = (struct stint){0};
     return (double)us / 1000;
 }

@@ -8,6 +8,7 @@
 #include "service/app/app_transact.h"
 #include "service/app/event_log.h"
 #include "service/app/home.h"
+#include "service/app/quota.h"
 #include "service/base/text.h"
 #include "service/base/digest.h"
 #include "service/base/random.h"
@@ -24,6 +25,7 @@ enum { SLOTS = 1024, KNOWN_BITS = 1 << 23, ID_CHARACTERS = 8, SECRET_BYTES = 32 
 struct cached {
     char          id[16];
     unsigned char hash[SHA256_BYTES], previous[SHA256_BYTES];
+    struct quota *quota;
     int64_t       previous_until_ms; /* that is good, too; 0: there is none */
     enum scope    scope;
     char          project[24], resource[24], agent[64];
@@ -197,6 +199,7 @@ static enum status unauthorised(struct error *err)
 }
 
 struct lookup {
+    struct app    *app;
     const char    *id;
     struct cached *out;
     bool           found;
@@ -223,6 +226,10 @@ static enum status look_up(struct db_conn *conn, void *arg, struct error *err)
         snprintf(out->project, sizeof out->project, "%s", row->project[0] == '\0' ? CALLER_NO_PROJECT : row->project);
         out->expires_ms = row->expires_ms;
     }
+    TRY(db_done(&rows));
+    rows = db_query(conn, NULL, err, SQL_PROJECT_GET, BIND(TEXT(lookup->out->project)));
+    while (db_next(&rows) && (lookup->out->quota = quota_learn(lookup->app, row_project(&rows))) == NULL)
+        rows.status = error_no_memory(err);
     return db_done(&rows);
 }
 
@@ -240,7 +247,7 @@ enum status token_check(struct app *app, const char *secret, bool cached_only, s
     if (!found && cached_only)
         return STATUS_BUSY;
     if (!found) {
-        struct lookup lookup = {.id = id, .out = &token, .found = false};
+        struct lookup lookup = {.app = app, .id = id, .out = &token, .found = false};
         TRY(db_read(app->db, look_up, &lookup, err));
         found = lookup.found;
         if (found)
@@ -259,6 +266,7 @@ enum status token_check(struct app *app, const char *secret, bool cached_only, s
     memcpy(caller->resource, token.resource, sizeof caller->resource);
     memcpy(caller->agent, token.agent, sizeof caller->agent);
     caller->scope = token.scope;
+    caller->quota = token.quota;
     return app_check_store(app, err);
 }
 

@@ -4,6 +4,7 @@
 
 #include "engine/privacy/denoise.h"
 #include "engine/privacy/release_checks.h"
+#include "service/app/quota.h"
 #include "service/app/app_transact.h"
 #include "service/app/price.h"
 #include "service/app/slots.h"
@@ -496,9 +497,8 @@ static bool is_as_checked(const struct upload *up)
     return up->attempt == up->check->attempt && up->task.study.revision == up->check->revision;
 }
 
-static enum status append(struct db_conn *conn, void *arg, struct error *err)
+static enum status add_piece(struct db_conn *conn, struct upload *up, struct error *err)
 {
-    struct upload  *up = arg;
     struct manifest own;
     TRY(begin(conn, up, err));
     if (up->check != NULL && !up->out->complete && !is_as_checked(up))
@@ -515,6 +515,15 @@ static enum status append(struct db_conn *conn, void *arg, struct error *err)
         return finish(conn, up, err);
     return db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED,
                    BIND(TEXT(up->task.id), INT(up->out->received_bytes), INT(0)));
+}
+
+static enum status append(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct upload    *up = arg;
+    struct quota_mark mark;
+    TRY(quota_begin(conn, up->task.caller, &mark, err));
+    TRY(add_piece(conn, up, err));
+    return quota_end(conn, up->task.caller, &mark, err);
 }
 
 /* What was received of the file whose end was refused, unless someone else has ended it well or begun another.  A

@@ -4,6 +4,7 @@
 #include "service/app/app_transact.h"
 #include "service/app/home.h"
 #include "service/app/price.h"
+#include "service/app/quota.h"
 #include "service/app/slots.h"
 #include "service/app/study_cache.h"
 #include "service/base/clock.h"
@@ -48,6 +49,7 @@ static enum status upkeep(struct db_conn *conn, void *arg, bool was_busy, bool *
 {
     TRY(app_upkeep(conn, arg, was_busy, more, err));
     TRY(token_note_uses(arg, conn, false, more, err));
+    TRY(quota_note(arg, conn, false, err));
     return census_take(arg, conn, was_busy, err);
 }
 
@@ -95,11 +97,12 @@ enum status app_open(const struct app_options *options, struct app **out, struct
     app->specs = spec_cache_new();
     app->operations = operations_new();
     app->homes = homes_new();
+    app->quotas = quotas_new();
     app->slots = slots_new(options->compute_slots);
     app->price_unit = price_measure();
     enum status status = STATUS_OK;
     if (app->sessions == NULL || app->tokens == NULL || app->studies == NULL || app->specs == NULL ||
-        app->slots == NULL || app->operations == NULL || app->homes == NULL)
+        app->slots == NULL || app->operations == NULL || app->homes == NULL || app->quotas == NULL)
         status = error_no_memory(err);
     if (status == STATUS_OK)
         status = open_store(app, err);
@@ -115,6 +118,7 @@ enum status app_open(const struct app_options *options, struct app **out, struct
 static enum status note(struct db_conn *conn, void *arg, struct error *err)
 {
     bool more = true;
+    TRY(quota_note(arg, conn, true, err));
     while (more) {
         more = false;
         TRY(token_note_uses(arg, conn, true, &more, err));
@@ -129,7 +133,8 @@ void app_close(struct app *app)
         return;
     if (app->operations != NULL)
         operations_stop(app);
-    if (app->db != NULL && app->tokens != NULL && db_transact(app->db, note, app, &error) != STATUS_OK)
+    if (app->db != NULL && app->tokens != NULL && app->quotas != NULL &&
+        db_transact(app->db, note, app, &error) != STATUS_OK)
         log_event(LOG_ERROR, "not_noted", "code=%s", error.code);
     db_close(app->db);
     operations_free(app->operations);
@@ -139,5 +144,6 @@ void app_close(struct app *app)
     spec_cache_free(app->specs);
     slots_free(app->slots);
     homes_free(app->homes);
+    quotas_free(app->quotas);
     free(app);
 }

@@ -62,6 +62,8 @@ struct spent {
 #define CALLER_DEFAULT_PROJECT "prj_default"
 #define CALLER_NO_PROJECT      "none" /* begins as no id does */
 
+struct quota; /* of the token's project: service/app/quota.h */
+
 /* Local: the Unix socket of the same user, or the command line; acts as admin, of every project. */
 struct caller {
     char               token_id[16]; /* "local" for the command line */
@@ -69,6 +71,7 @@ struct caller {
     char               project[24];  /* the token's; "": all of them; CALLER_NO_PROJECT: none, it is an operator's */
     char               resource[24]; /* the token's only study, federation or game, or "" */
     char               agent[64];    /* of it, whom the token speaks for, or "" */
+    struct quota      *quota;        /* or NULL: nothing is limited or counted */
     struct arena      *arena;        /* of the request: everything returned lives here */
     struct idempotency idempotency;
     const char *if_match; /* what it knows of the thing that it changes: see base/etag.h; NULL: it does not say */

@@ -1,6 +1,7 @@
 /* See import.h. */
 #include "service/study/import.h"
 
+#include "service/app/quota.h"
 #include "service/app/event_log.h"
 #include "service/app/steady.h"
 #include "service/base/digest.h"
@@ -403,11 +404,14 @@ static enum status store_row(void *arg, enum import_kind kind, const void *row, 
 /* A part, which others that write wait for.  What only the store finds: the same external id, row or measurement twice. */
 static enum status store_part(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct work *work = arg;
-    enum status  status = STATUS_OK;
+    struct work      *work = arg;
+    struct quota_mark mark;
     work->conn = conn;
+    enum status status = quota_begin(conn, work->caller, &mark, err);
     for (int i = 0; status == STATUS_OK && i < PART_READS && !work->lines->is_over; i++)
         status = take_part(work->lines, work->file, err);
+    if (status == STATUS_OK)
+        status = quota_end(conn, work->caller, &mark, err);
     if (status == STATUS_CONFLICT && err != NULL && strcmp(err->code, "constraint") == 0)
         return error_set(err, STATUS_INVALID, "bad_export", "", "two lines say the same of the study");
     return status;

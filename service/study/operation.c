@@ -519,6 +519,8 @@ static enum status start(struct work *work, struct job **out, struct error *err)
     struct job  failed = {.app = app};
     struct job *job = job_new(app, work->id, work->task.id, work->task.caller->token_id, work->request,
                               fixed_bytes(&work->task.study.spec.space, work->request));
+    if (job != NULL)
+        job->caller.quota = work->task.caller->quota;
     enum status status = job == NULL ? error_no_memory(&failed.error) : submit(app, job, true, &failed.error);
     *out = status == STATUS_OK ? job : NULL;
     if (status == STATUS_OK || strcmp(failed.error.code, "draining") == 0) // which a restart takes up

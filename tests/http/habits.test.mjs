@@ -209,7 +209,7 @@ test('pages of other origins, where the operator names them', async () => {
         assert.match(flight.headers['access-control-allow-methods'], /PATCH/);
         const reply = await ask(listed.api, origin, 'GET');
         assert.deepEqual([reply.status, reply.headers['access-control-allow-origin']], [200, origin]);
-        assert.match(reply.headers['access-control-expose-headers'], /ETag.*Location.*Retry-After/);
+        assert.match(reply.headers['access-control-expose-headers'], /ETag.*Location.*RateLimit.*Retry-After/);
         assert.match(reply.headers.vary, /Origin/);
         assert.equal(reply.headers['access-control-allow-credentials'], undefined);
         const refused = await listed.api.request('GET', '/v1/studies', { token: null, checked: false, headers: { origin } });

@@ -1,0 +1,51 @@
+/* What a project may use, and has used.
+ *
+ * Requests a second: a bucket that fills at that rate up to `burst`; every request with a token of the project takes one out.
+ * Seconds of the processor a day (UTC): what slots.h measures of its computations.  Both are kept in memory; the seconds are
+ * written once a minute and at the end.  Whoever has spent them computes nothing more that day; what was begun is finished.
+ * Trials, bytes and studies (with federations and games) are counted by triggers of the store, so that no transaction that
+ * adds to them goes beyond.  Bytes are an estimate: db/migrations/004.sql says of what. */
+#ifndef GNOMON_SERVICE_APP_QUOTA_H
+#define GNOMON_SERVICE_APP_QUOTA_H
+
+#include "db/db.h"
+#include "service/app/app.h"
+
+/* NaN: there is no limit. */
+struct limits {
+    PROJECT_LIMITS(DECLARE)
+};
+
+struct quotas *quotas_new(void); /* NULL: no memory */
+void           quotas_free(struct quotas *quotas);
+
+/* The project's, which stays for as long as the process; its limits are those of the row from now on.  NULL: no memory. */
+struct quota *quota_learn(struct app *app, const struct row_project *row);
+/* Milliseconds that its computations took today: the row's, or what is known since. */
+int64_t quota_computed_ms(struct app *app, const struct row_project *row);
+
+/* A request comes.  Error "rate_limited", with when to ask again. */
+MUST_CHECK enum status quota_take(struct app *app, struct caller *caller, struct error *err);
+/* It is to compute, and has computed.  Error "cpu_exhausted". */
+MUST_CHECK enum status quota_compute(const struct app *app, const struct caller *caller, struct error *err);
+void                   quota_charge(const struct app *app, const struct caller *caller, int64_t us);
+
+/* Within a transaction, around what it does.  Error "quota_exceeded" when that adds to what is over its limit then. */
+struct quota_mark {
+    double trials, bytes, studies;
+};
+MUST_CHECK enum status quota_begin(struct db_conn *conn, const struct caller *caller, struct quota_mark *mark,
+                                   struct error *err);
+MUST_CHECK enum status quota_end(struct db_conn *conn, const struct caller *caller, const struct quota_mark *mark,
+                                 struct error *err);
+
+/* As token_note_uses. */
+MUST_CHECK enum status quota_note(struct app *app, struct db_conn *conn, bool at_once, struct error *err);
+
+/* RateLimit-Policy and RateLimit of draft-ietf-httpapi-ratelimit-headers-10; "" where nothing is limited. */
+struct quota_headers {
+    char policy[96], state[96];
+};
+void quota_show(const struct app *app, const struct caller *caller, struct quota_headers *out);
+
+#endif

@@ -1,0 +1,116 @@
+// What a project may use: counted, shown, refused in time, and by so many clients at once.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { begin, Client, plain } from './harness.mjs';
+
+const { server, api } = await begin(after);
+const as = (token) => {
+    const client = new Client(server, token);
+    after(() => client.agent.destroy());
+    return client;
+};
+const operator = as(server.commandToken('operator'));
+
+async function project(quota) {
+    const made = await operator.post('/v1/projects', { name: 'limited', quota }, 201);
+    return { ...made, api: as(server.commandToken('admin', '--project', made.id)) };
+}
+const usage = async (of) => (await operator.get(`/v1/projects/${of.id}`)).usage;
+const set = (of, quota) => operator.expect(200, 'PATCH', `/v1/projects/${of.id}`, { json: { quota }, headers: { 'if-match': '*' } });
+const gp = (members = {}) => ({ name: 's', metrics: [{ name: 'loss', goal: 'minimize' }], space: plain, algorithm: { name: 'gp' }, seed: 3, ...members });
+
+test('a quota is read and edited member by member, and null takes one away', async () => {
+    const made = await project({ trials: 7, requests_a_second: 0.5 });
+    const none = { cpu_seconds_a_day: null, trials: null, bytes: null, studies: null, requests_a_second: null, burst: null };
+    assert.deepEqual(made.quota, { ...none, trials: 7, requests_a_second: 0.5 });
+    assert.deepEqual((await set(made, { trials: null, bytes: 1e6 })).quota, { ...none, bytes: 1e6, requests_a_second: 0.5 });
+    assert.deepEqual((await operator.get('/v1/projects/prj_default')).quota, none);
+    await operator.expect([422, 'out_of_range'], 'POST', '/v1/projects', { json: { name: 'x', quota: { trials: 0 } } });
+    await made.api.expect([403, 'forbidden'], 'PATCH', `/v1/projects/${made.id}`, { json: { quota: { trials: null } }, headers: { 'if-match': '*' } });
+});
+
+test('studies, trials and bytes are counted as they come and go', async () => {
+    const made = await project({});
+    const { id } = await made.api.study();
+    await made.api.post('/v1/federations', { name: 'f', metrics: [{ name: 'm', goal: 'minimize' }], space: plain, seats: 3, rounds: 2,
+        algorithm: { name: 'fts', features: 10 } }, 201);
+    await made.api.post(`/v1/studies/${id}/suggest`, { count: 5 });
+    let now = await usage(made);
+    assert.deepEqual([now.studies, now.trials], [2, 5]);
+    assert.ok(now.bytes > 5000 && now.bytes < 8000, `${now.bytes}`);
+    await made.api.expect(200, 'PATCH', `/v1/studies/${id}/trials/1`, { json: { notes: 'x'.repeat(5000) } });
+    assert.equal((await usage(made)).bytes, now.bytes + 5000);
+    const copy = await made.api.post(`/v1/studies/${id}/clone`, { name: 'c' }, 201);
+    await made.api.expect(204, 'DELETE', `/v1/studies/${copy.id}`);
+    await made.api.expect(204, 'DELETE', `/v1/studies/${id}`);
+    now = await usage(made);
+    assert.deepEqual([now.studies, now.trials], [1, 0]);
+    assert.ok(now.bytes < 1000, 'the features of the federation are left');
+});
+
+test('no limit is overshot, by however many clients at once', async () => {
+    const made = await project({ trials: 50, studies: 4 });
+    const studies = await Promise.all(Array.from({ length: 16 }, () => made.api.request('POST', '/v1/studies', { json: gp({ algorithm: { name: 'random' } }) })));
+    assert.equal(studies.filter((reply) => reply.status === 201).length, 4);
+    for (const reply of studies.filter((each) => each.status !== 201))
+        assert.deepEqual([reply.status, reply.json.code], [403, 'quota_exceeded']);
+    const ids = studies.filter((reply) => reply.status === 201).map((reply) => reply.json.id);
+    const suggests = await Promise.all(Array.from({ length: 48 }, (_, i) => made.api.request('POST', `/v1/studies/${ids[i % 4]}/suggest`, { json: { count: 3 } })));
+    const given = suggests.filter((reply) => reply.status === 200).flatMap((reply) => reply.json.trials);
+    assert.equal(suggests.filter((reply) => reply.json.code === 'quota_exceeded').length, 48 - 16);
+    assert.equal(given.length, 48);
+    assert.equal((await usage(made)).trials, 48);
+    const { json: full } = await made.api.request('POST', `/v1/studies/${ids[0]}/observe`, { json: { observations: Array.from({ length: 3 }, (_, i) => ({ point: { x: i }, value: i })) } });
+    assert.equal(full.code, 'quota_exceeded');
+    const list = await made.api.get(`/v1/studies/${ids[0]}/trials?limit=1`);
+    await made.api.post(`/v1/studies/${ids[0]}/observe`, { trial: list.trials[0].number, value: 1 });
+    await made.api.expect(204, 'DELETE', `/v1/studies/${ids[3]}`);
+    await made.api.post(`/v1/studies/${ids[0]}/suggest`, { count: 3 });
+});
+
+test('bytes are limited where they come, piece by piece and word by word', async () => {
+    const made = await project({ bytes: 20000 }), { id } = await made.api.study();
+    const large = { observations: Array.from({ length: 3 }, (_, i) => ({ point: { x: i }, value: i, notes: 'x'.repeat(9000) })) };
+    await made.api.expect([403, 'quota_exceeded'], 'POST', `/v1/studies/${id}/observe`, { json: large });
+    assert.equal((await usage(made)).trials, 0, 'undone as a whole');
+    await made.api.post(`/v1/studies/${id}/observe`, { point: { x: 1 }, value: 1 });
+});
+
+test('requests a second: a bucket that is refilled, and says so', async () => {
+    const made = await project({ requests_a_second: 0.01, burst: 5 });
+    const replies = [];
+    for (let i = 0; i < 7; i++) replies.push(await made.api.request('GET', '/v1/whoami'));
+    assert.deepEqual(replies.map((reply) => reply.status), [200, 200, 200, 200, 200, 429, 429]);
+    assert.equal(replies[0].headers['ratelimit-policy'], '"requests";q=5;w=500');
+    assert.match(replies[0].headers.ratelimit, /^"requests";r=4;t=\d+$/);
+    assert.match(replies[6].headers.ratelimit, /^"requests";r=0;t=\d+$/);
+    assert.equal(replies[5].json.code, 'rate_limited');
+    assert.ok(Number(replies[5].headers['retry-after']) > 50);
+    assert.equal((await api.request('GET', '/v1/whoami')).headers.ratelimit, undefined, 'nothing is limited, so nothing is said');
+    await set(made, { requests_a_second: 1000 });
+    await made.api.expect(200, 'GET', '/v1/whoami');
+});
+
+test('seconds of the processor: who has spent them computes no more that day, and is given what needs no model', async () => {
+    const made = await project({ cpu_seconds_a_day: 1 }), { id } = await made.api.post('/v1/studies', gp(), 201);
+    const observations = Array.from({ length: 300 }, (_, i) => ({ point: { x: -3 + i / 50 }, value: Math.sin(i) }));
+    await made.api.post(`/v1/studies/${id}/observe`, { observations });
+    const ask = () => made.api.request('POST', `/v1/studies/${id}/suggest`, { json: { count: 20 } });
+    let reply = await ask();
+    for (let i = 0; i < 200 && reply.status === 200; i++) reply = await ask();
+    assert.deepEqual([reply.status, reply.json.code], [429, 'cpu_exhausted']);
+    const seconds = Number(reply.headers['retry-after']);
+    assert.ok(seconds > 0 && seconds <= 86400);
+    assert.match(reply.headers.ratelimit, /^"cpu";r=0;t=\d+$/);
+    assert.equal(reply.headers['ratelimit-policy'], '"cpu";q=1;qu="cpu-seconds";w=86400');
+    const before = (await usage(made)).cpu_seconds_today;
+    assert.ok(before >= 1, `${before}`);
+    const random = await made.api.study();
+    await made.api.post(`/v1/studies/${random.id}/suggest`, {});
+    await server.restart();
+    assert.ok(Math.abs((await usage(made)).cpu_seconds_today - before) < 0.01, 'it is known after a restart');
+    reply = await ask();
+    assert.equal(reply.json.code, 'cpu_exhausted');
+    await set(made, { cpu_seconds_a_day: null });
+    assert.equal((await ask()).status, 200);
+});
