@@ -60,7 +60,8 @@ struct db {
     size_t           queued;
     bool             stopping;
     pthread_t        thread;
-    struct db_stats  stats; /* under mutex */
+    struct db_stats  stats;    /* under mutex */
+    double           alive_at; /* when the writer showed last that it lives; 0: it has nothing to do.  Under mutex */
     db_upkeep_fn     upkeep;
     void            *upkeep_arg;
     void (*on_commit)(void *arg); /* called under mutex */
@@ -171,6 +172,17 @@ static void fail_all(struct db_conn *conn, struct job *jobs, enum status status,
     }
 }
 
+/* Under mutex, as the next. */
+static void show_life(struct db *db)
+{
+    db->alive_at = seconds();
+}
+
+static void note_commit(struct db *db, enum status status, const struct error *err)
+{
+    snprintf(db->stats.refused, sizeof db->stats.refused, "%s", status == STATUS_OK ? "" : err->code);
+}
+
 static struct job *take_batch(struct db *db)
 {
     struct job *jobs = db->first, *last = NULL;
@@ -220,6 +232,7 @@ static void checkpoint(struct db *db, bool truncate)
     tell(db, &db->checkpoint_told, "checkpoint", is_good ? NULL : &err);
     db->checkpoint_at = seconds();
     pthread_mutex_lock(&db->mutex);
+    show_life(db);
     db->stats.wal_bytes = db->journal_bytes;
     db->stats.is_failing = !is_good;
     db->stats.checkpoint_failures += !is_good;
@@ -251,6 +264,7 @@ static void renew(struct db *db)
     db->renewed_at = seconds();
     db->renewal_seconds = db->renewed_at - start;
     pthread_mutex_lock(&db->mutex);
+    show_life(db);
 }
 
 static bool is_journal_open(const struct db *db)
@@ -288,15 +302,46 @@ static void keep_up(struct db *db)
     tell(db, &db->upkeep_told, "upkeep", is_good ? NULL : &err);
     double now = seconds();
     pthread_mutex_lock(&db->mutex);
+    show_life(db);
     db->upkeep_at = now;
     db->stats.wal_bytes = db->journal_bytes;
     db->upkeep_jobs = is_good ? 0 : db->upkeep_jobs;
     db->upkeep_more = is_good && more;
 }
 
+/* A write that changes nothing, after one that failed: who asks whether there is room again sends none himself. */
+static enum status write_once(struct db *db, struct error *err)
+{
+    TRY(db->driver->begin(db->writer.handle, DRIVER_READ_WRITE, err));
+    TRY(conn_execute(&db->writer, "UPDATE witness SET counter = counter WHERE id = 1", err));
+    return commit(db, err);
+}
+
+static void try_to_write(struct db *db)
+{
+    struct error err;
+    if (db->stats.refused[0] == '\0')
+        return;
+    pthread_mutex_unlock(&db->mutex);
+    roll_back(&db->writer);
+    enum status status = write_once(db, &err);
+    roll_back(&db->writer);
+    pthread_mutex_lock(&db->mutex);
+    show_life(db);
+    note_commit(db, status, &err);
+}
+
 static bool is_upkeep_due(const struct db *db)
 {
     return db->upkeep_jobs >= UPKEEP_JOBS || (db->upkeep_jobs > 0 && seconds() - db->upkeep_at >= IDLE_SECONDS);
+}
+
+static int wait_until(struct db *db, const struct timespec *until)
+{
+    db->alive_at = 0;
+    int result = pthread_cond_timedwait(&db->work, &db->mutex, until);
+    show_life(db);
+    return result;
 }
 
 /* Waits for work; false: stopping and nothing is left.  An idle second is used for upkeep and to shorten the journal. */
@@ -309,13 +354,17 @@ static bool wait_for_work(struct db *db)
             until.tv_nsec += SCRUB_MS * 1000000L;
         else
             until.tv_sec +=
-                is_journal_open(db) || db->upkeep_jobs > 0 || db->is_to_renew ? IDLE_SECONDS : QUIET_SECONDS;
+                is_journal_open(db) || db->upkeep_jobs > 0 || db->is_to_renew || db->stats.refused[0] != '\0'
+                    ? IDLE_SECONDS
+                    : QUIET_SECONDS;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
-        if (!db->upkeep_more && pthread_cond_timedwait(&db->work, &db->mutex, &until) != ETIMEDOUT)
+        if (!db->upkeep_more && wait_until(db, &until) != ETIMEDOUT)
             continue;
         if (db->is_to_scrub)
             continue;
+        if (db->first == NULL)
+            try_to_write(db);
         if (db->first == NULL)
             keep_up(db);
         if (db->first == NULL && !db->upkeep_more)
@@ -347,6 +396,7 @@ static void *writer_main(void *arg)
 {
     struct db *db = arg;
     pthread_mutex_lock(&db->mutex);
+    show_life(db);
     checkpoint(db, true); // of what another process left
     while (wait_for_work(db)) {
         struct job *jobs = take_batch(db);
@@ -358,6 +408,8 @@ static void *writer_main(void *arg)
             fail_all(&db->writer, jobs, status, &err);
         double spent = seconds() - start;
         pthread_mutex_lock(&db->mutex);
+        show_life(db);
+        note_commit(db, status, &err);
         db->stats.wal_bytes = db->journal_bytes;
         answer(db, jobs, spent);
         if (is_upkeep_due(db))
@@ -384,6 +436,8 @@ static bool enqueue(struct db *db, struct job *jobs, size_t len)
         db->last = &jobs[i];
         db->queued++;
     }
+    if (may && db->alive_at == 0)
+        show_life(db); // from now on it is waited for
     pthread_cond_signal(&db->work);
     pthread_mutex_unlock(&db->mutex);
     return may;
@@ -590,6 +644,7 @@ void db_stats(struct db *db, struct db_stats *stats)
 {
     pthread_mutex_lock(&db->mutex);
     *stats = db->stats;
+    stats->stuck_seconds = db->alive_at > 0 ? seconds() - db->alive_at : 0;
     pthread_mutex_unlock(&db->mutex);
 }
 

@@ -176,6 +176,8 @@ struct db_stats {
     uint64_t checkpoint_failures;
     bool     is_failing; /* the last checkpoint failed: what is acknowledged is safe, but the log grows */
     bool     is_damaged; /* something in the store could not be read as what it was written */
+    char   refused[40]; /* why the last commit failed; "": it did not.  While nobody writes it is tried once a second */
+    double stuck_seconds; /* since the writer's last sign of life; 0: it has nothing to do */
 };
 void db_stats(struct db *db, struct db_stats *stats);
 

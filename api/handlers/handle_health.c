@@ -3,9 +3,12 @@
 #include "api/core/reply.h"
 #include "engine/registry.h"
 #include "service/model/spec.h"
+#include "service/app/watch.h"
+#include "service/base/log.h"
 #include "service/base/version.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const unsigned char openapi[] = {
@@ -40,27 +43,58 @@ enum status handle_openapi_get(struct call *call, struct error *err)
     return STATUS_OK;
 }
 
+static const char good[] = "{\"status\":\"ok\"}";
+
+static void refuse(struct call *call, const char *text)
+{
+    call->reply.http = 503;
+    call->reply.retry_after_seconds = 5;
+    reply_text(call, "application/json", text, strlen(text));
+}
+
+/* That it is not ready is no reason to start it again. */
 enum status handle_livez_get(struct call *call, struct error *err)
 {
     (void)err;
-    reply_text(call, "application/json", "{\"status\":\"ok\"}", 15);
+    if (watch_is_lost(call->app))
+        refuse(call, "{\"status\":\"compute_stuck\"}");
+    else
+        reply_text(call, "application/json", good, sizeof good - 1);
     return STATUS_OK;
+}
+
+enum { READY_BYTES = 4096 };
+
+/* Names, codes and details have nothing that JSON would have otherwise. */
+static size_t print_check(char *text, const struct watch_finding *finding)
+{
+    char since[LOG_TIME_BYTES];
+    log_time(finding->since_ms, since);
+    return (size_t)snprintf(
+        text, READY_BYTES / WATCH_CHECKS, "%s{\"name\":\"%s\",\"ok\":%s,\"since\":\"%s\",\"detail\":%s%s%s}",
+        text[-1] == '[' ? "" : ",", finding->name, finding->is_good ? "true" : "false", since,
+        finding->detail[0] == '\0' ? "" : "\"", finding->detail[0] == '\0' ? "null" : finding->detail,
+        finding->detail[0] == '\0' ? "" : "\"");
 }
 
 enum status handle_readyz_get(struct call *call, struct error *err)
 {
-    struct db_stats store;
-    db_stats(call->app->db, &store);
-    const char *text = atomic_load(call->draining)        ? "{\"status\":\"draining\"}"
-                       : store.is_damaged                 ? "{\"status\":\"store_corrupt\"}"
-                       : db_is_rolled_back(call->app->db) ? "{\"status\":\"store_rolled_back\"}"
-                       : store.is_failing                 ? "{\"status\":\"checkpoint_failed\"}"
-                                                          : NULL;
+    struct watch_finding findings[WATCH_CHECKS];
+    char                *text = arena_alloc(&call->arena, READY_BYTES, 1);
+    const char          *status = atomic_load(call->draining) ? "draining" : NULL;
     if (text == NULL)
-        return handle_livez_get(call, err);
-    call->reply.http = 503;
-    call->reply.retry_after_seconds = 5;
-    reply_text(call, "application/json", text, strlen(text));
+        return error_no_memory(err);
+    watch_read(call->app, findings);
+    for (size_t i = 0; i < WATCH_CHECKS && status == NULL; i++)
+        status = findings[i].is_good ? NULL : findings[i].code;
+    size_t length = (size_t)sprintf(text, "{\"status\":\"%s\",\"checks\":[", status == NULL ? "ok" : status);
+    for (size_t i = 0; i < WATCH_CHECKS; i++)
+        length += print_check(text + length, &findings[i]);
+    memcpy(text + length, "]}", 3);
+    if (status != NULL)
+        refuse(call, text);
+    else
+        reply_text(call, "application/json", text, length + 2);
     return STATUS_OK;
 }
 

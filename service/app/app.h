@@ -21,6 +21,7 @@ struct spec_cache;    /* service/store/spec_cache.h */
 struct operations;    /* service/study/operation.h */
 struct quotas;        /* service/app/quota.h */
 struct homes;         /* service/app/home.h */
+struct watch;         /* service/app/watch.h */
 struct slots;         /* limits how many computations run at once: service/app/slots.h */
 
 enum { PRICE_FACTORS = 512, PRICE_PARTS_MAX = 16 };
@@ -32,6 +33,7 @@ struct app_options {
     size_t      compute_slots;
     int64_t     compute_ms;                    /* how long a request may wait for a slot and compute; 0: no limit */
     int64_t (*now_ms)(void), (*boot_ms)(void); /* NULL: the system's clocks, see struct app */
+    int64_t stuck_ms, journal_bytes, disk_free_bytes; /* when it is not ready any more: watch.h */
 };
 
 struct app_counters { /* monotonic; read by /metrics */
@@ -68,6 +70,7 @@ struct app {
     struct quotas        *quotas;
     struct slots         *slots;
     struct arena_pool    *memory;     /* of all requests: service/app/memory.h; NULL: no limit */
+    struct watch         *watch;      /* NULL: nobody looks */
     double                price_unit; /* how slow this machine is, and what was learned since: service/app/price.h */
     _Atomic double        price_logs[PRICE_FACTORS], price_parts[PRICE_PARTS_MAX];
     struct app_counters   counters;

@@ -49,6 +49,7 @@ struct slots {
     size_t             free, free_beside;
     int64_t            now_us; /* served_us of the last who was let in, when it was */
     struct waiter     *waiting;
+    struct stint      *computing;
     struct slots_owner owners[OWNERS];
     struct slots_stats stats;
     int64_t            told_ms; /* when a price was last said to be wrong */
@@ -193,8 +194,10 @@ static void count_computed(struct slots_stats *stats, const char *algorithm, int
 
 /* ---- computing ---- */
 
-static void begin(struct stint *stint, int64_t charge_us)
+static void begin(struct slots *slots, struct stint *stint, int64_t charge_us)
 {
+    stint->next = slots->computing;
+    slots->computing = stint;
     stint->looked_us = clock_us(CLOCK_MONOTONIC);
     stint->began_us = clock_us(CLOCK_THREAD_CPUTIME_ID);
     stint->charged_us = charge_us < CHARGE_US ? CHARGE_US : charge_us < QUANTUM_US ? charge_us : QUANTUM_US;
@@ -202,8 +205,12 @@ static void begin(struct stint *stint, int64_t charge_us)
 }
 
 /* What was computed since then is its owner's; the lock is held. */
-static void settle(struct stint *stint)
+static void settle(struct slots *slots, struct stint *stint)
 {
+    struct stint **link = &slots->computing;
+    while (*link != stint)
+        link = &(*link)->next;
+    *link = stint->next;
     int64_t us = clock_us(CLOCK_THREAD_CPUTIME_ID) - stint->began_us;
     stint->used_us += us;
     stint->owner->served_us += (us < CHARGE_US ? CHARGE_US : us) - stint->charged_us;
@@ -261,7 +268,7 @@ enum status slots_enter(struct app *app, struct caller *caller, double price_ms,
     else
         count_wait(&slots->stats, 0);
     if (status == STATUS_OK)
-        begin(stint, (int64_t)(1000 * price_ms));
+        begin(slots, stint, (int64_t)(1000 * price_ms));
     else
         stint->owner->users--;
     pthread_mutex_unlock(&slots->lock);
@@ -280,7 +287,7 @@ static enum status look_up(struct slots *slots, const struct app *app, struct ca
 {
     struct stint *stint = &caller->spent.stint;
     enum status   status = STATUS_OK;
-    settle(stint);
+    settle(slots, stint);
     if ((double)stint->used_us > 2000 * stint->price_ms)
         stint->price_ms = (double)stint->used_us / 1000;
     bool is_elsewhere = stint->place == OUTSIDE || (stint->place == BESIDE && !is_short(caller));
@@ -289,7 +296,7 @@ static enum status look_up(struct slots *slots, const struct app *app, struct ca
         slots->stats.pauses++;
         status = queue(slots, app, caller, err);
     }
-    begin(stint, 0);
+    begin(slots, stint, 0);
     return status;
 }
 
@@ -336,7 +343,7 @@ double slots_leave(struct app *app, struct caller *caller, const char *algorithm
     struct slots *slots = app->slots;
     struct stint *stint = &caller->spent.stint;
     pthread_mutex_lock(&slots->lock);
-    settle(stint);
+    settle(slots, stint);
     bool is_to_tell = judge(slots, stint, clock_ms(CLOCK_MONOTONIC));
     count_computed(&slots->stats, algorithm == NULL ? "" : algorithm, stint->used_us);
     give_back(slots, (enum place)stint->place);
@@ -357,6 +364,9 @@ void slots_stats(struct slots *slots, struct slots_stats *out)
 {
     pthread_mutex_lock(&slots->lock);
     *out = slots->stats;
+    int64_t now_us = clock_us(CLOCK_MONOTONIC);
+    for (const struct stint *stint = slots->computing; stint != NULL; stint = stint->next)
+        out->silent_us = now_us - stint->looked_us > out->silent_us ? now_us - stint->looked_us : out->silent_us;
     pthread_mutex_unlock(&slots->lock);
 }
 

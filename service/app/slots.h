@@ -38,6 +38,7 @@ extern const int64_t slots_bounds_us[SLOTS_WAITS];
 struct slots_stats {
     uint64_t waits[SLOTS_WAITS + 1], waited_us, pauses;
     uint64_t misjudged; /* took less than half of their price, or more than twice as long */
+    int64_t  silent_us; /* since the last sign of life of that which has not shown any for longest; 0: none computes */
     struct slots_computed {
         const char *algorithm; /* NULL ends the list, if it is not full */
         uint64_t    times, us;

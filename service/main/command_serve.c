@@ -9,6 +9,7 @@
 #include "service/codec/codec.h"
 #include "service/cli/command.h"
 #include "service/cli/process.h"
+#include "service/app/watch.h"
 #include "service/base/cpus.h"
 #include "service/app/memory.h"
 #include "service/base/log.h"
@@ -36,7 +37,7 @@ enum { ADDRESS_BYTES = 256, DESCRIPTORS_BESIDE = 64, HEAPS = 2, OWN_PAGES_BYTES 
 struct serve_options {
     const char *listen, *health_listen, *data, *synchronous, *trusted_proxy, *access_log, *cors_origin;
     int64_t     workers, compute_slots, compute_ms, drain_ms, connections, connections_per_address, body_bytes,
-        sessions_bytes, session_bytes, memory_bytes;
+        sessions_bytes, session_bytes, memory_bytes, stuck_ms, journal_bytes, disk_free_bytes;
     struct tls_files tls;
     bool             insecure_http, unconfined;
 };
@@ -87,6 +88,12 @@ static const struct options_row options_table[] = {
     {INTEGER("memory-bytes", "GNOMON_MEMORY_BYTES", memory_bytes, "0", 0, 1e15),
      .help = "memory that all requests have together, beside the models; 0 is half of what the machine or its control "
              "group has"},
+    {INTEGER("stuck-ms", "GNOMON_STUCK_MS", stuck_ms, "30000", 100, 3600000),
+     .help = "milliseconds without a sign of life, of the writer or of a computation, until /readyz is 503"},
+    {INTEGER("journal-bytes", "GNOMON_JOURNAL_BYTES", journal_bytes, "268435456", 1048576, 1e15),
+     .help = "length of the write-ahead log from which on /readyz is 503"},
+    {INTEGER("disk-free-bytes", "GNOMON_DISK_FREE_BYTES", disk_free_bytes, "16777216", 0, 1e15),
+     .help = "room on the store's disk, beside what the log needs, below which /readyz is 503; 0: no matter"},
     {.flag = NULL},
 };
 
@@ -302,15 +309,21 @@ static enum status serve(const struct serve_options *options, struct arena_pool 
                                        .sessions_bytes = (size_t)options->sessions_bytes,
                                        .session_bytes = (size_t)options->session_bytes,
                                        .compute_slots = compute_slots(options),
-                                       .compute_ms = options->compute_ms},
+                                       .compute_ms = options->compute_ms,
+                                       .stuck_ms = options->stuck_ms,
+                                       .journal_bytes = options->journal_bytes,
+                                       .disk_free_bytes = options->disk_free_bytes},
                  &app, err));
     app->memory = memory;
     snprintf(path, sizeof path, "%.1000s/gnomon.sock", options->data);
-    enum status status = listen_locally(path, &local_fd, err);
+    enum status status = watch_start(app, err);
+    if (status == STATUS_OK)
+        status = listen_locally(path, &local_fd, err);
     if (status == STATUS_OK) {
         status = serve_until_stopped(app, options, &network, local_fd, err);
         unlink(path);
     }
+    watch_stop(app);
     app_close(app);
     return status;
 }

@@ -42,6 +42,7 @@ struct idempotency {
 
 /* A computation of a request, as service/app/slots.c keeps it; all zero when there is none. */
 struct stint {
+    struct stint       *next; /* of those that compute */
     struct slots_owner *owner;
     double              price_ms, asked_ms; /* of this part, as far as it is known now; as it was announced */
     bool                is_cut;             /* it ended before its time */

@@ -1,4 +1,4 @@
-/* Preloaded into the server by the tests `disk_fails`, `calls`, `migration`, `backup` and `clock`: makes calls on the store's files fail, ends
+/* Preloaded into the server by the tests `disk_fails`, `calls`, `ready`, `migration`, `backup` and `clock`: makes calls on the store's files fail, ends
  * the process at one of them, and sets the wall clock.  FAIL_FILE names a file that the test maps too (struct plan).  The
  * calls are told apart by the name of the open file, so nothing has to be remembered. */
 #define _GNU_SOURCE /* RTLD_NEXT, off64_t */
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/time.h>
 #include <time.h>
 
@@ -25,7 +26,8 @@ enum call {
     CALL_OPEN = 32,
     CALL_MAP = 64,
     CALL_LOCK = 128,
-    CALL_RANDOM = 256 /* of no file: of FILE_FOLDER */
+    CALL_RANDOM = 256, /* of no file: of FILE_FOLDER */
+    CALL_ROOM = 512    /* statvfs */
 };
 enum file {
     FILE_STORE = 1,
@@ -40,7 +42,7 @@ enum { STEPS_MAX = 4096 };
 
 struct plan {
     _Atomic int64_t calls, files;    /* which fail: sums of the above; 0: none */
-    _Atomic int64_t error;           /* with this errno */
+    _Atomic int64_t error;           /* with this errno; -1: they do not come back until they do not fail any more */
     _Atomic int64_t failed;          /* how many did */
     _Atomic int64_t ahead_s;         /* the wall clock, over the system's */
     _Atomic int64_t steps;           /* calls so far that change something */
@@ -117,7 +119,9 @@ static bool fails(enum call call, int file, void (*halfway)(void *arg), void *ar
         return false;
     plan->failed++;
     errno = (int)plan->error;
-    return true;
+    while (plan->error < 0 && (plan->calls & call) != 0)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    return errno >= 0;
 }
 
 /* The function that this one hides. */
@@ -183,6 +187,13 @@ static int file_at(const char *path)
 int unlink(const char *path)
 {
     return fails(CALL_NAME, file_at(path), NULL, NULL) ? -1 : REAL("unlink", int, const char *)(path);
+}
+
+int statvfs(const char *path, struct statvfs *out)
+{
+    return fails(CALL_ROOM, file_at(path), NULL, NULL)
+               ? -1
+               : REAL("statvfs", int, const char *, struct statvfs *)(path, out);
 }
 
 int rename(const char *from, const char *to)

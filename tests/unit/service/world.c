@@ -33,7 +33,13 @@ static int64_t wall_clock(void)
 
 void world_open(struct world *world)
 {
-    const struct app_options options = {world->folder, "FULL", 64 << 20, 32 << 20, 2, 0, wall_clock, boot_clock};
+    const struct app_options options = {.folder = world->folder,
+                                        .synchronous = "FULL",
+                                        .sessions_bytes = 64 << 20,
+                                        .session_bytes = 32 << 20,
+                                        .compute_slots = 2,
+                                        .now_ms = wall_clock,
+                                        .boot_ms = boot_clock};
     CU_ASSERT_EQUAL_FATAL(app_open(&options, &world->app, &world->err), STATUS_OK);
 }
 

@@ -1,0 +1,26 @@
+/* Whether the server can do its work.  A thread looks once a second, so that who asks is told at once, whatever hangs. */
+#ifndef GNOMON_SERVICE_APP_WATCH_H
+#define GNOMON_SERVICE_APP_WATCH_H
+
+#include "service/app/app.h"
+
+enum { WATCH_CHECKS = 10, WATCH_DETAIL_BYTES = 120 };
+
+struct watch_finding {
+    const char *name, *code; /* code: what it is when it is not good */
+    bool        is_good;
+    int64_t     since_ms;                   /* since when it is so, by the wall clock */
+    char        detail[WATCH_DETAIL_BYTES]; /* "": there is nothing to say */
+};
+
+/* Looks for the first time, and then until it is stopped; what changes is logged. */
+MUST_CHECK enum status watch_start(struct app *app, struct error *err);
+void                   watch_stop(struct app *app);
+
+/* As the last look found it, in an order of weight; all is good where nobody looks.  Does not wait. */
+void watch_read(struct app *app, struct watch_finding out[WATCH_CHECKS]);
+
+/* What no computation that hangs comes back from: the process is to be started again. */
+bool watch_is_lost(struct app *app);
+
+#endif
