@@ -30,6 +30,8 @@ enum {
     EXIT_WITNESS = 70
 };
 
+const int64_t db_times_us[DB_TIMES] = {500, 1000, 2500, 5000, 10000, 25000, 100000, 500000, 2500000, 10000000};
+
 struct job {
     db_fn         fn;
     void         *arg;
@@ -125,6 +127,18 @@ static enum status witness(struct db *db, int64_t counter, struct error *err)
     return witness_write(db->folder, &db->witness, db->is_hasty, err);
 }
 
+static void count_sync(struct db *db, double took_seconds)
+{
+    int64_t us = (int64_t)(1e6 * took_seconds);
+    size_t  bound = 0;
+    while (bound < DB_TIMES && us > db_times_us[bound])
+        bound++;
+    pthread_mutex_lock(&db->mutex);
+    db->stats.synced[bound]++;
+    db->stats.synced_us += (uint64_t)us;
+    pthread_mutex_unlock(&db->mutex);
+}
+
 /* What must not be forgotten is witnessed before it is answered, and after it is in the store: what is cut off between
  * the two is caught up with at the next start.  A store that was rolled back stays behind its witness. */
 static enum status commit(struct db *db, struct error *err)
@@ -132,7 +146,9 @@ static enum status commit(struct db *db, struct error *err)
     struct witness own;
     struct error   why;
     TRY(conn_witness(&db->writer, &own, err));
+    double start = seconds();
     TRY(conn_execute(&db->writer, "COMMIT", err));
+    count_sync(db, seconds() - start);
     if (own.counter == db->counter)
         return STATUS_OK;
     db->counter = own.counter;

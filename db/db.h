@@ -169,7 +169,11 @@ ROW_LIST(X)
 MUST_CHECK enum status db_exec(struct db_conn *conn, int64_t *changes, struct error *err, enum sql sql,
                                struct db_values values);
 
+enum { DB_TIMES = 10 };
+extern const int64_t db_times_us[DB_TIMES];
 struct db_stats {
+    uint64_t synced[DB_TIMES + 1],
+        synced_us; /* what COMMIT took, its fsync included; not cumulative, the last is beyond all */
     uint64_t commits, transactions;
     double   commit_seconds; /* of all of them */
     int64_t  wal_bytes;      /* of the write-ahead log */

@@ -501,6 +501,8 @@
     X(TOKEN_IDS, "", id, "SELECT " COLUMNS(ROW_ID) " FROM token WHERE revoked_ms = 0")                                 \
     X(TOKEN_REVOKE, "sis", none,                                                                                       \
       "UPDATE token SET revoked_ms = $2 WHERE id = $1 AND revoked_ms = 0 AND ($3 = '' OR project = $3)")                   \
+    X(TOKEN_EXPIRING, "ii", count,                                                                                     \
+      "SELECT count(*) AS count FROM token WHERE revoked_ms = 0 AND expires_ms > $1 AND expires_ms <= $2")             \
     X(STEADY_GET, "", steady, "SELECT " COLUMNS(ROW_STEADY) " FROM steady WHERE id = 1")                               \
     X(STEADY_PUT, "siii", none,                                                                                        \
       "INSERT INTO steady(id, boot, offset_ms, noted_ms, noted_wall_ms) VALUES (1, $1, $2, $3, $4) ON CONFLICT "       \

@@ -142,7 +142,7 @@ void access_log(const struct access *access, enum access_format format)
     char line[ACCESS_LINE_BYTES];
     if (format == ACCESS_OFF && access->http < 500)
         return;
-    size_t length = access_line(access, format, clock_ms(CLOCK_REALTIME), line);
+    size_t length = access_line(access, log_is_json() ? ACCESS_JSON : format, clock_ms(CLOCK_REALTIME), line);
     line[length] = '\n';
     log_line(line, length + 1);
 }

@@ -1,6 +1,8 @@
 /* See traffic.h. */
 #include "api/core/traffic.h"
 
+#include "api/core/problem.h"
+
 #include "service/base/text.h"
 
 const int64_t traffic_bounds_us[TRAFFIC_BUCKETS] = {500,   1000,   2500,   5000,    10000,   25000,
@@ -36,6 +38,13 @@ void traffic_let_go(struct traffic *traffic, uint32_t held)
     traffic->following[i] = traffic->following[last];
     atomic_store(&traffic->followers, (int64_t)last);
     pthread_mutex_unlock(&traffic->lock);
+}
+
+void traffic_count_refusal(struct traffic *traffic, const char *code)
+{
+    const struct problem_kind *problem = problem_find(code);
+    if (problem != NULL && problem - problem_table < TRAFFIC_CODES_MAX)
+        atomic_fetch_add_explicit(&traffic->refusals[problem - problem_table], 1, memory_order_relaxed);
 }
 
 void traffic_count(struct traffic *traffic, size_t route, int http, int64_t microseconds)

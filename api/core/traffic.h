@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TRAFFIC_ROUTES_MAX = 128, TRAFFIC_BUCKETS = 12, TRAFFIC_STATUSES = 40 };
+enum { TRAFFIC_ROUTES_MAX = 128, TRAFFIC_BUCKETS = 12, TRAFFIC_STATUSES = 40, TRAFFIC_CODES_MAX = 256 };
 /* Requests that wait for something to happen: all together, and with one token.  Connections are left for others. */
 enum { TRAFFIC_FOLLOWERS_MAX = 384, TRAFFIC_FOLLOWERS_EACH = 256 };
 
@@ -24,6 +24,7 @@ struct route_traffic {
 
 struct traffic {                                         /* zeroed but for the routes' names, and the lock */
     struct route_traffic routes[TRAFFIC_ROUTES_MAX + 1]; /* the last: what no route took */
+    _Atomic uint64_t     refusals[TRAFFIC_CODES_MAX];    /* by code, as problem_table has them */
     _Atomic uint64_t     render_failures, refused_auth, reaped;
     _Atomic int64_t      in_flight, suspended, queued, connections, body_bytes, files, followers;
     pthread_mutex_t      lock;                             /* of the next */
@@ -33,6 +34,9 @@ struct traffic {                                         /* zeroed but for the r
 /* False: too many wait already.  Otherwise traffic_let_go once. */
 bool traffic_hold(struct traffic *traffic, const char *token_id, uint32_t *held);
 void traffic_let_go(struct traffic *traffic, uint32_t held);
+
+/* code: of a refusal, a text that problem_table has or not. */
+void traffic_count_refusal(struct traffic *traffic, const char *code);
 
 /* route: index in the route table, or TRAFFIC_ROUTES_MAX. */
 void traffic_count(struct traffic *traffic, size_t route, int http, int64_t microseconds);

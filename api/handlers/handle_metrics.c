@@ -2,6 +2,8 @@
 #include "api/handlers/handlers.h"
 #include "api/core/reply.h"
 #include "service/app/slots.h"
+#include "service/app/watch.h"
+#include "api/core/problem.h"
 #include "service/session/session.h"
 #include "service/store/spec_cache.h"
 #include "service/study/operation.h"
@@ -121,6 +123,17 @@ static void print_latency(struct page *page, struct traffic *traffic)
     }
 }
 
+static void print_refusals(struct page *page, struct traffic *traffic)
+{
+    static const char name[] = "gnomon_refusals_total";
+    print_head(page, name, "counter", "Requests that were refused, by code.");
+    for (size_t i = 0; i < problem_table_len && i < TRAFFIC_CODES_MAX; i++) {
+        unsigned long long count = atomic_load(&traffic->refusals[i]);
+        if (count > 0)
+            print(page, "%s{code=\"%s\"} %llu\n", name, problem_table[i].code, count);
+    }
+}
+
 /* ---- studies, and computing ---- */
 
 static void print_states(struct page *page, const char *name, const char *help, const char *const *states,
@@ -174,29 +187,55 @@ static void print_compute(struct page *page, struct app *app)
     print_computed(page, &stats, false);
 }
 
+static void print_commits(struct page *page, const struct db_stats *db)
+{
+    struct histogram histogram = {.name = "gnomon_db_commit_duration_seconds",
+                                  .labels = "",
+                                  .bounds_us = db_times_us,
+                                  .len = DB_TIMES,
+                                  .sum_us = db->synced_us};
+    memcpy(histogram.counts, db->synced, sizeof db->synced);
+    print_head(page, histogram.name, "histogram", "How long it took to make a commit durable, its fsync included.");
+    print_histogram(page, &histogram);
+}
+
+static void print_checks(struct page *page, struct app *app)
+{
+    static const char    name[] = "gnomon_check_failing";
+    struct watch_finding findings[WATCH_CHECKS];
+    watch_read(app, findings);
+    print_head(page, name, "gauge", "1 if readyz says that this check fails.");
+    for (size_t i = 0; i < WATCH_CHECKS; i++)
+        print(page, "%s{check=\"%s\"} %d\n", name, findings[i].name, !findings[i].is_good);
+}
+
 static void print_store(struct page *page, struct app *app)
 {
-    struct db_stats   db = {0};
-    struct disk_stats disk;
-    char              path[1200];
+    struct db_stats    db = {0};
+    struct watch_sight sight;
     db_stats(app->db, &db);
-    snprintf(path, sizeof path, "%s/gnomon.db", app->options.folder);
-    disk_stats(path, &disk);
-    const struct value rows[] = {
-        {"db_commits_total", "counter", "Durable commits.", (double)db.commits},
-        {"db_commit_seconds_total", "counter", "What they took.", db.commit_seconds},
-        {"db_transactions_total", "counter", "Transactions; several may share a commit.", (double)db.transactions},
-        {"db_bytes", "gauge", "Size of the store.", disk.file_bytes},
-        {"db_wal_bytes", "gauge", "Size of the write-ahead log.", (double)db.wal_bytes},
-        {"db_disk_free_bytes", "gauge", "What the store's disk has left for this user.", disk.free_bytes},
-        {"db_disk_bytes", "gauge", "Size of the store's disk.", disk.all_bytes},
-        {"db_checkpoint_failures_total", "counter", "Failures to move the write-ahead log into the database.",
-         (double)db.checkpoint_failures},
-        {"db_checkpoint_failing", "gauge", "1 if the last try failed: the log grows.", (double)db.is_failing},
-        {"db_damaged", "gauge", "1 if something in the store could not be read as what it was written.",
-         (double)db.is_damaged},
+    watch_see(app, &sight);
+    const struct disk_stats disk = sight.disk;
+    const struct value      rows[] = {
+             {"db_commits_total", "counter", "Durable commits.", (double)db.commits},
+             {"db_commit_seconds_total", "counter", "What they took.", db.commit_seconds},
+             {"db_transactions_total", "counter", "Transactions; several may share a commit.", (double)db.transactions},
+             {"db_bytes", "gauge", "Size of the store.", disk.file_bytes},
+             {"db_wal_bytes", "gauge", "Size of the write-ahead log.", (double)db.wal_bytes},
+             {"db_disk_free_bytes", "gauge", "What the store's disk has left for this user.", disk.free_bytes},
+             {"db_disk_bytes", "gauge", "Size of the store's disk.", disk.all_bytes},
+             {"db_checkpoint_failures_total", "counter", "Failures to move the write-ahead log into the database.",
+              (double)db.checkpoint_failures},
+             {"db_checkpoint_failing", "gauge", "1 if the last try failed: the log grows.", (double)db.is_failing},
+             {"db_damaged", "gauge", "1 if something in the store could not be read as what it was written.",
+              (double)db.is_damaged},
+             {"backup_last_timestamp_seconds", "gauge",
+              "When the last backup was made, since unix epoch in seconds; absent when there was none.",
+              sight.backup_seconds},
     };
     PRINT_VALUES(page, "gnomon", rows);
+    print_commits(page, &db);
+    print_checks(page, app);
 }
 
 static void print_app(struct page *page, struct app *app)
@@ -239,6 +278,8 @@ static void print_app(struct page *page, struct app *app)
         {"federation_epsilon_left", "gauge",
          "The least that an active federation may still spend; absent when none promises anything.",
          atomic_load(&app->census.epsilon_left)},
+        {"tokens_expiring", "gauge", "Tokens that end within 14 days, at most a minute ago.",
+         (double)atomic_load(&app->census.tokens_expiring)},
     };
     PRINT_VALUES(page, "gnomon", rows);
     print_states(page, "gnomon_studies", "Studies by state, at most a second ago.", study_state_names,
@@ -303,6 +344,7 @@ static const char *write_text(struct traffic *traffic, struct app *app, struct a
     print_store(&page, app);
     print_compute(&page, app);
     print_replies(&page, traffic);
+    print_refusals(&page, traffic);
     print_latency(&page, traffic);
     *length = page.length;
     return page.text;

@@ -68,6 +68,8 @@ static void note(const struct request *request, const struct reply *reply)
     int64_t             spent_us = request_now_us() - request->started_us;
     traffic_count(&shared->traffic, route == NULL ? TRAFFIC_ROUTES_MAX : (size_t)(route - route_table), reply->http,
                   spent_us - request->waited_us);
+    if (reply->code[0] != '\0')
+        traffic_count_refusal(&shared->traffic, reply->code);
     if (route != NULL && route->flags & ROUTE_HEALTH && reply->http < 500)
         return; // asked every few seconds by machines
     struct access access = {.trace = &call->trace,

@@ -47,6 +47,8 @@ struct app_counters { /* monotonic; read by /metrics */
 struct app_census {
     _Atomic int64_t studies[STUDY_STATE_COUNT], trials[TRIAL_STATE_COUNT];
     _Atomic double  epsilon_left; /* the least that an active federation may still spend; NaN: none promises anything */
+    _Atomic int64_t tokens_expiring; /* within 14 days, as counted then */
+    int64_t         tokens_counted_ms;
     _Atomic uint64_t rounds_closed; /* when that was looked at */
     atomic_bool      is_taken;
 };

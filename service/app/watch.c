@@ -4,8 +4,8 @@
 #include "service/app/slots.h"
 #include "service/base/clock.h"
 #include "service/base/log.h"
-#include "service/base/process_stats.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ enum { LOOK_MS = 1000, LATE_MS = 3000, LOST_TIMES = 10, PATH_BYTES = 1200 };
 
 struct watch {
     struct app          *app;
-    char                 path[PATH_BYTES];
+    char                 path[PATH_BYTES], backup[PATH_BYTES];
     dev_t                device; /* of the store, as it was at the start */
     ino_t                inode;
     pthread_mutex_t      lock;
@@ -24,6 +24,7 @@ struct watch {
     bool                 is_stopping;
     int64_t              looked_ms, silent_ms; /* when, by the monotonic clock; of the computation */
     struct watch_finding findings[WATCH_CHECKS];
+    struct watch_sight   sight;
     pthread_t            thread;
 };
 
@@ -31,7 +32,7 @@ struct watch {
 struct look {
     const struct app_options *options;
     struct db_stats           store;
-    struct disk_stats         disk;
+    struct watch_sight        sight;
     bool                      is_rolled_back, is_there;
     int64_t                   stuck_ms, silent_ms; /* of the writer, of a computation */
 };
@@ -70,8 +71,8 @@ static bool is_checkpointed(const struct look *look, char *detail)
 static bool has_room(const struct look *look, char *detail)
 {
     double needed = (double)look->options->disk_free_bytes + (double)look->store.wal_bytes;
-    snprintf(detail, WATCH_DETAIL_BYTES, "%.0f bytes are free, %.0f are needed", look->disk.free_bytes, needed);
-    return look->options->disk_free_bytes == 0 || !(look->disk.free_bytes < needed);
+    snprintf(detail, WATCH_DETAIL_BYTES, "%.0f bytes are free, %.0f are needed", look->sight.disk.free_bytes, needed);
+    return look->options->disk_free_bytes == 0 || !(look->sight.disk.free_bytes < needed);
 }
 
 static bool is_journal_short(const struct look *look, char *detail)
@@ -110,6 +111,13 @@ static const struct {
     {"looks", "not_looked_at", NULL},
 };
 
+/* Whoever makes a backup leaves a file beside the store. */
+static double find_backup(const struct watch *watch)
+{
+    struct stat own;
+    return stat(watch->backup, &own) == 0 ? (double)own.st_mtime : (double)NAN;
+}
+
 static bool is_same_file(const struct watch *watch)
 {
     struct stat own;
@@ -122,7 +130,8 @@ static void look_around(struct watch *watch, bool is_late, struct look *look)
     struct slots_stats slots;
     *look = (struct look){.options = &watch->app->options, .is_rolled_back = db_is_rolled_back(watch->app->db)};
     look->is_there = is_same_file(watch);
-    disk_stats(watch->path, &look->disk);
+    disk_stats(watch->path, &look->sight.disk);
+    look->sight.backup_seconds = find_backup(watch);
     db_stats(watch->app->db, &look->store);
     slots_stats(watch->app->slots, &slots);
     look->stuck_ms = is_late ? 0 : (int64_t)(1000 * look->store.stuck_seconds);
@@ -167,6 +176,7 @@ static void look_once(struct watch *watch)
     pthread_mutex_lock(&watch->lock);
     watch->looked_ms = watch->app->monotonic_ms();
     watch->silent_ms = look.silent_ms;
+    watch->sight = look.sight;
     pthread_mutex_unlock(&watch->lock);
 }
 
@@ -203,6 +213,7 @@ enum status watch_start(struct app *app, struct error *err)
         return error_no_memory(err);
     watch->app = app;
     snprintf(watch->path, sizeof watch->path, "%s/gnomon.db", app->options.folder);
+    snprintf(watch->backup, sizeof watch->backup, "%s/" WATCH_BACKUP, app->options.folder);
     if (stat(watch->path, &own) == 0) {
         watch->device = own.st_dev;
         watch->inode = own.st_ino;
@@ -263,4 +274,15 @@ bool watch_is_lost(struct app *app)
     bool is_lost = watch->silent_ms > LOST_TIMES * app->options.stuck_ms;
     pthread_mutex_unlock(&watch->lock);
     return is_lost;
+}
+
+void watch_see(struct app *app, struct watch_sight *out)
+{
+    struct watch *watch = app->watch;
+    *out = (struct watch_sight){.disk = {NAN, NAN, NAN}, .backup_seconds = NAN};
+    if (watch == NULL)
+        return;
+    pthread_mutex_lock(&watch->lock);
+    *out = watch->sight;
+    pthread_mutex_unlock(&watch->lock);
 }

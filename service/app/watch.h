@@ -3,8 +3,12 @@
 #define GNOMON_SERVICE_APP_WATCH_H
 
 #include "service/app/app.h"
+#include "service/base/process_stats.h"
 
 enum { WATCH_CHECKS = 10, WATCH_DETAIL_BYTES = 120 };
+
+/* The file in the folder whose time is that of the last backup. */
+#define WATCH_BACKUP "gnomon.backup"
 
 struct watch_finding {
     const char *name, *code; /* code: what it is when it is not good */
@@ -19,6 +23,13 @@ void                   watch_stop(struct app *app);
 
 /* As the last look found it, in an order of weight; all is good where nobody looks.  Does not wait. */
 void watch_read(struct app *app, struct watch_finding out[WATCH_CHECKS]);
+
+/* What the last look found of the disk, so that nobody else waits for it; NaN: nobody looks, or there is none. */
+struct watch_sight {
+    struct disk_stats disk;
+    double            backup_seconds; /* when the last backup was made, since 1970 */
+};
+void watch_see(struct app *app, struct watch_sight *out);
 
 /* What no computation that hangs comes back from: the process is to be started again. */
 bool watch_is_lost(struct app *app);

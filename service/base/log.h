@@ -1,15 +1,21 @@
-/* The process's log: one line per event on standard error, "time level event key=value ...".
+/* The process's log: one line per event on standard error, "time level event key=value ...", or as an object of JSON.
  * Never given a token, a body, a point or a value. */
 #ifndef GNOMON_SERVICE_BASE_LOG_H
 #define GNOMON_SERVICE_BASE_LOG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum log_level { LOG_INFO, LOG_WARNING, LOG_ERROR, LOG_LEVEL_COUNT };
 extern const char *const log_level_names[LOG_LEVEL_COUNT];
 
-/* details: "key=value ...".  Written with one write(2); cut at 1,000 bytes; control characters
+/* Before anything is logged.  All lines that log_event writes then are JSON: {"time": ..., "level": ..., "event": ..., and the
+ * details by their keys, numbers as such}. */
+void log_as_json(void);
+bool log_is_json(void);
+
+/* details: "key=value ...", a value with spaces in quotes and last.  Written with one write(2); cut at 1,000 bytes; control characters
  * become '?'.  Any thread. */
 void log_event(enum log_level level, const char *event, const char *details, ...)
     __attribute__((format(__printf__, 3, 4)));

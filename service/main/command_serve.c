@@ -35,7 +35,7 @@
 enum { ADDRESS_BYTES = 256, DESCRIPTORS_BESIDE = 64, HEAPS = 2, OWN_PAGES_BYTES = 256 << 10 };
 
 struct serve_options {
-    const char *listen, *health_listen, *data, *synchronous, *trusted_proxy, *access_log, *cors_origin;
+    const char *listen, *health_listen, *data, *synchronous, *trusted_proxy, *access_log, *log_format, *cors_origin;
     int64_t     workers, compute_slots, compute_ms, drain_ms, connections, connections_per_address, body_bytes,
         sessions_bytes, session_bytes, memory_bytes, stuck_ms, journal_bytes, disk_free_bytes;
     struct tls_files tls;
@@ -79,6 +79,8 @@ static const struct options_row options_table[] = {
     {OPTION("access-log", "FORMAT", access_log), .environment = "GNOMON_ACCESS_LOG", .fallback = "logfmt",
      .choices = "logfmt|json|off",
      .help = "a line for each request on standard error; off: for errors of the server only"},
+    {OPTION("log-format", "FORMAT", log_format), .environment = "GNOMON_LOG_FORMAT", .fallback = "logfmt",
+     .choices = "logfmt|json", .help = "json: every line on standard error is an object, those of requests too"},
     {INTEGER("body-bytes", "GNOMON_BODY_BYTES", body_bytes, "8388608", 1024, 1073741824),
      .help = "largest request body, except for candidate uploads"},
     {INTEGER("sessions-bytes", "GNOMON_SESSIONS_BYTES", sessions_bytes, "1073741824", 1048576, 1e15),
@@ -298,6 +300,8 @@ static enum status serve(const struct serve_options *options, struct arena_pool 
     struct network network;
     struct app    *app = NULL;
     int            local_fd = -1;
+    if (strcmp(options->log_format, "json") == 0)
+        log_as_json();
     TRY(read_network(options, &network, err));
     sem_init(&stop, 0, 0);
     process_on_stop(request_stop, SA_RESTART);

@@ -4,9 +4,11 @@
 #include "service/federation/federation.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { SCRATCH_BYTES = 64 << 20 };
+enum { SCRATCH_BYTES = 64 << 20, TOKENS_EVERY_MS = 60000 };
+static const int64_t soon_ms = (int64_t)14 * 24 * 3600 * 1000;
 
 static void count(_Atomic int64_t *counts, const char *const *names, const struct row_tally *row)
 {
@@ -49,9 +51,24 @@ static enum status find_epsilon(struct app *app, struct db_conn *conn, struct ar
     return STATUS_OK;
 }
 
+/* Of which time alone makes more. */
+static enum status count_tokens(struct app *app, struct db_conn *conn, struct error *err)
+{
+    struct app_census *census = &app->census;
+    struct db_rows     rows;
+    int64_t            now = app->now_ms();
+    if (atomic_load(&census->is_taken) && llabs(now - census->tokens_counted_ms) < TOKENS_EVERY_MS)
+        return STATUS_OK;
+    TRY(db_find(conn, NULL, &rows, err, SQL_TOKEN_EXPIRING, BIND(INT(now), INT(now + soon_ms))));
+    atomic_store(&census->tokens_expiring, row_count(&rows)->count);
+    census->tokens_counted_ms = now;
+    return STATUS_OK;
+}
+
 enum status census_take(struct app *app, struct db_conn *conn, bool was_busy, struct error *err)
 {
     struct arena arena;
+    TRY(count_tokens(app, conn, err));
     if (!was_busy && atomic_load(&app->census.is_taken))
         return STATUS_OK;
     arena_init(&arena, SCRATCH_BYTES);

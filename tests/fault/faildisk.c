@@ -121,7 +121,7 @@ static bool fails(enum call call, int file, void (*halfway)(void *arg), void *ar
     errno = (int)plan->error;
     while (plan->error < 0 && (plan->calls & call) != 0)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    return errno >= 0;
+    return errno > 0;
 }
 
 /* The function that this one hides. */

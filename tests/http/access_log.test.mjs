@@ -1,5 +1,7 @@
 // What a request is called, and the line that the access log has of it.
 import assert from 'node:assert/strict';
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { begin, raw, sleep } from './harness.mjs';
 
@@ -100,4 +102,31 @@ test('nobody waits for a reader of the log', async () => {
     other.child.stderr.pause(); // the pipe fills up
     for (let i = 0; i < 600; i++) await they.request('GET', '/v1/whoami', { headers: { 'x-request-id': 'x'.repeat(128) } });
     other.child.stderr.resume();
+});
+
+test('as JSON every line is an object, those of the process too, and none has a secret', async () => {
+    const other = await begin(after, ['--log-format', 'json', '--access-log', 'off', '--stuck-ms', '60000']);
+    const secret = 2.385e-7, canary = 'canary-"7Q9\\\\z"';
+    const { id } = await other.api.study({ name: canary });
+    await other.api.request('POST', `/v1/studies/${id}/observe`, { json: { point: { x: secret }, value: 91827.5, reason: canary } });
+    await other.api.request('GET', '/v1/whoami', { token: `gno_${canary.slice(0, 6)}` });
+    const file = openSync(join(other.server.folder, 'gnomon.db'), 'r+');
+    writeSync(file, Buffer.alloc(100, 'X'), 0, 100, 0);
+    closeSync(file);
+    for (let i = 0; (await other.api.request('POST', `/v1/studies/${id}/observe`, { json: { point: { x: 1 }, value: i } })).status === 200; i++)
+        assert.ok(i < 500, 'damaged, and written');
+    for (let i = 0; !other.server.log.includes('"event":"check_fails"') && i < 500; i++) await sleep(10);
+    await other.server.stop();
+    const found = other.server.log.trimEnd().split('\n').map((line) => JSON.parse(line));
+    for (const line of found) {
+        assert.ok(Math.abs(Date.parse(line.time) - Date.now()) < 600000 && ['info', 'warning', 'error'].includes(line.level), JSON.stringify(line));
+        assert.match(line.event, /^[a-z_]+$/);
+    }
+    const of = (event) => found.find((line) => line.event === event);
+    assert.equal(of('started').port, other.server.port);
+    assert.deepEqual([of('store_fails').what, of('store_fails').code], ['read', 'store_corrupt']);
+    assert.deepEqual([of('check_fails').check, of('check_fails').code], ['store', 'store_corrupt']);
+    assert.deepEqual([of('request').status, of('request').code], [500, 'store_corrupt'], 'off, but for what the server could not do');
+    for (const word of [other.api.token, other.api.token.slice(-20), canary.slice(0, 6), String(secret), '91827'])
+        assert.ok(!other.server.log.includes(word), word);
 });

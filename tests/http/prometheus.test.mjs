@@ -102,6 +102,28 @@ test('the page is as Prometheus wants it', async () => {
         assert.throws(() => parse(broken('# HELP a_total A.\n# TYPE a_total counter\na_total 1\n')), 'the check can fail');
 });
 
+test('what an operator asks for: refusals by code, commits, checks, tokens that end', async () => {
+    const before = await scrape();
+    const refused = (page, code) => value(page, 'gnomon_refusals_total', `code="${code}"`) ?? 0;
+    const commits = (page) => page.get('gnomon_db_commit_duration_seconds').samples.get('gnomon_db_commit_duration_seconds_count{}');
+    await api.expect(404, 'GET', '/v1/studies/std_aaaaaaaaaaaaaaaa');
+    await api.expect(401, 'GET', '/v1/whoami', { token: 'gno_nobody' });
+    await api.study();
+    const page = await scrape();
+    assert.equal(refused(page, 'study_not_found') - refused(before, 'study_not_found'), 1);
+    assert.equal([...page.get('gnomon_refusals_total').samples.keys()].filter((key) => !/^gnomon_refusals_total\{code="[a-z_]+"\}$/.test(key)).length, 0);
+    assert.ok(commits(page) > commits(before));
+    assert.deepEqual([...page.get('gnomon_check_failing').samples].filter(([, failing]) => failing !== 0), []);
+    assert.equal(page.get('gnomon_check_failing').samples.size, (await api.get('/readyz')).checks.length);
+    assert.equal(page.has('gnomon_backup_last_timestamp_seconds'), false, 'there was none');
+    assert.equal(value(page, 'gnomon_tokens_expiring'), 0);
+    await api.post('/v1/tokens', { name: 'soon', scope: 'read', expires_in_seconds: 3600 }, 201);
+    const gone = await api.post('/v1/tokens', { name: 'gone', scope: 'read', expires_in_seconds: 3600 }, 201);
+    await api.expect(204, 'DELETE', `/v1/tokens/${gone.id}`);
+    await server.restart();
+    assert.equal(value(await scrape(), 'gnomon_tokens_expiring'), 1);
+});
+
 test('studies and trials by state are those of the store', async () => {
     const made = await Promise.all(Array.from({ length: 3 }, () => api.study({ lease_seconds: 1, budget: { trials: 5 } })));
     const [first, second, third] = made.map(({ id }) => `/v1/studies/${id}`);
