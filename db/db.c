@@ -27,6 +27,8 @@ enum {
     UPKEEP_JOBS = 500,
     JOURNAL_BYTES = 4 << 20,
     RENEW_BYTES = 32 << 20,
+    TRIM_PAGES = 256,
+    TIDY_SECONDS = 600,
     EXIT_WITNESS = 70
 };
 
@@ -75,9 +77,9 @@ struct db {
     double         checkpoint_at;
     bool           is_to_scrub;
     double         scrub_from;
-    bool           is_to_renew; /* under mutex */
+    bool           is_to_renew, is_to_tidy; /* under mutex */
     double         renewed_at, renewal_seconds;
-    struct telling checkpoint_told, upkeep_told, renewal_told;
+    struct telling checkpoint_told, upkeep_told, renewal_told, trim_told;
     struct telling damage_told; /* under mutex */
     struct witness witness;     /* what is witnessed; of the writer thread, as the next */
     char           store[WITNESS_STORE_BYTES];
@@ -266,13 +268,19 @@ static void scrub(struct db *db)
 
 /* What SQLite leaves of deleted rows in pages that others share goes when all is written anew.  Everyone waits for it, so a
  * store that is not small is left to gnomon compact, and it takes a twentieth of the time at most. */
+static bool is_renewal_due(const struct db *db, double now)
+{
+    double since = now - db->renewed_at;
+    return (db->is_to_renew && since >= 19 * db->renewal_seconds) || (db->is_to_tidy && since >= TIDY_SECONDS);
+}
+
 static void renew(struct db *db)
 {
     struct error err;
     double       start = seconds();
-    if (!db->is_to_renew || start - db->renewed_at < 19 * db->renewal_seconds)
+    if (!is_renewal_due(db, start))
         return;
-    db->is_to_renew = false;
+    db->is_to_renew = db->is_to_tidy = false;
     pthread_mutex_unlock(&db->mutex);
     roll_back(&db->writer);
     bool is_good = db->driver->renew(db->writer.handle, RENEW_BYTES, &err) == STATUS_OK;
@@ -293,6 +301,33 @@ static bool is_checkpoint_due(const struct db *db)
 {
     return db->journal_bytes >= JOURNAL_BYTES &&
            (!db->stats.is_failing || seconds() - db->checkpoint_at >= IDLE_SECONDS);
+}
+
+static enum status trim_once(struct db *db, bool *more, struct error *err)
+{
+    TRY(db->driver->begin(db->writer.handle, DRIVER_READ_WRITE, err));
+    TRY(db->driver->trim(db->writer.handle, TRIM_PAGES, more, err));
+    return commit(db, err);
+}
+
+/* The room of what was deleted goes back to the system, in pieces, until somebody has something to write: he waits for one.
+ * The file becomes shorter when the journal is moved into it. */
+static void trim(struct db *db)
+{
+    struct error err;
+    bool         more = db->driver->trim != NULL;
+    while (more && db->first == NULL && !db->stopping) {
+        pthread_mutex_unlock(&db->mutex);
+        roll_back(&db->writer);
+        bool is_good = trim_once(db, &more, &err) == STATUS_OK;
+        roll_back(&db->writer);
+        more = more && is_good;
+        tell(db, &db->trim_told, "trim", is_good ? NULL : &err);
+        pthread_mutex_lock(&db->mutex);
+        show_life(db);
+        if (is_checkpoint_due(db))
+            checkpoint(db, false);
+    }
 }
 
 static enum status upkeep_once(struct db *db, db_upkeep_fn fn, void *arg, bool was_busy, bool *more, struct error *err)
@@ -385,6 +420,8 @@ static bool wait_for_work(struct db *db)
             keep_up(db);
         if (db->first == NULL && !db->upkeep_more)
             renew(db);
+        if (db->first == NULL && !db->upkeep_more)
+            trim(db);
         bool is_idle = db->first == NULL && !db->upkeep_more;
         if ((is_idle && is_journal_open(db)) || is_checkpoint_due(db))
             checkpoint(db, is_idle);
@@ -433,6 +470,7 @@ static void *writer_main(void *arg)
         if (is_checkpoint_due(db))
             checkpoint(db, false);
     }
+    db->renewed_at = -TIDY_SECONDS; // whatever is due sometime
     db->renewal_seconds = 0;
     renew(db);
     pthread_mutex_unlock(&db->mutex);
@@ -499,6 +537,13 @@ void db_erase(struct db *db)
     db->is_to_renew = true;
     pthread_mutex_unlock(&db->mutex);
     db_scrub(db);
+}
+
+void db_tidy(struct db *db)
+{
+    pthread_mutex_lock(&db->mutex);
+    db->is_to_tidy = true;
+    pthread_mutex_unlock(&db->mutex);
 }
 
 /* ---- readers ---- */
@@ -608,6 +653,7 @@ enum status db_open(const struct db_options *options, struct db **out, struct er
     db->folder = strdup(options->folder);
     db->is_hasty = strcmp(options->synchronous, "OFF") == 0;
     db->upkeep_at = seconds();
+    db->renewed_at = -TIDY_SECONDS;
     pthread_mutex_init(&db->mutex, NULL);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);

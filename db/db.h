@@ -52,6 +52,8 @@ void db_scrub(struct db *db);
 /* The same, and as soon as nobody writes a small store is written anew: in pages with rows of others SQLite leaves pieces of
  * what was deleted.  Of a large one (db.c) that is done by db_compact alone. */
 void db_erase(struct db *db);
+/* Of an edit: the same as db_erase, but every ten minutes at most, and at the end. */
+void db_tidy(struct db *db);
 /* Finishes what is queued, checkpoints, closes. */
 void db_close(struct db *db);
 

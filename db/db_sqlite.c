@@ -174,4 +174,5 @@ const struct driver driver_sqlite = {
     .examine = lite_examine,
     .compact = lite_compact,
     .renew = lite_renew,
+    .trim = lite_trim,
 };

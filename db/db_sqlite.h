@@ -45,5 +45,6 @@ MUST_CHECK enum status lite_copy(void *handle, const char *path, struct error *e
 MUST_CHECK enum status lite_examine(void *handle, driver_say *say, void *arg, struct error *err);
 MUST_CHECK enum status lite_compact(void *handle, const char *folder, struct error *err);
 MUST_CHECK enum status lite_renew(void *handle, int64_t bytes_max, struct error *err);
+MUST_CHECK enum status lite_trim(void *handle, int pages_max, bool *more, struct error *err);
 
 #endif

@@ -17,6 +17,7 @@ enum status lite_configure(sqlite3 *handle, enum driver_mode mode, const char *s
 {
     static const int off[] = {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_DQS_DML, SQLITE_DBCONFIG_DQS_DDL,
                               SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION};
+    int              pages;
     for (size_t i = 0; i < sizeof off / sizeof *off; i++)
         sqlite3_db_config(handle, off[i], 0, NULL);
     sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -28,6 +29,9 @@ enum status lite_configure(sqlite3 *handle, enum driver_mode mode, const char *s
     TRY(lite_pragma(handle, "cell_size_check", "1", "1", err));
     if (mode == DRIVER_READ_ONLY)
         return lite_pragma(handle, "query_only", "1", "1", err);
+    TRY(lite_read_int(handle, "PRAGMA page_count", &pages, err));
+    if (pages == 0) // see lite_trim
+        TRY(lite_execute(handle, "PRAGMA auto_vacuum = INCREMENTAL", err));
     TRY(lite_pragma(handle, "journal_mode", "WAL", "wal", err));
     TRY(lite_pragma(handle, "synchronous", synchronous, strcmp(synchronous, "OFF") == 0 ? "0" : "2", err));
     TRY(lite_pragma(handle, "secure_delete", "1", "1", err));

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 enum { LOOK_TRIES = 40, LOOK_PAUSE_MS = 50, FINDINGS_MAX = 20 };
+/* What is free is of use to what comes: less than 1 MiB, or a sixteenth of the store, stays. */
+enum { AUTO_VACUUM_INCREMENTAL = 2, TRIM_PAGES = 256, TRIM_PART = 16 };
 
 /* ---- looking ---- */
 
@@ -102,9 +104,10 @@ enum status lite_examine(void *handle, driver_say *say, void *arg, struct error 
 
 /* ---- writing anew ---- */
 
-/* What it is copied to meanwhile counts as attached. */
+/* What it is copied to meanwhile counts as attached.  A store of an earlier version can be trimmed from then on. */
 static enum status vacuum(sqlite3 *handle, struct error *err)
 {
+    TRY(lite_execute(handle, "PRAGMA auto_vacuum = INCREMENTAL", err));
     sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 1);
     enum status status = lite_execute(handle, "VACUUM", err);
     sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
@@ -130,4 +133,19 @@ enum status lite_renew(void *handle, int64_t bytes_max, struct error *err)
     TRY(lite_read_int(handle, "PRAGMA page_count", &pages, err));
     TRY(lite_read_int(handle, "PRAGMA page_size", &page_bytes, err));
     return (int64_t)pages * page_bytes > bytes_max ? STATUS_OK : vacuum(handle, err); // in memory: temp_store
+}
+
+enum status lite_trim(void *handle, int pages_max, bool *more, struct error *err)
+{
+    char text[64];
+    int  mode, pages, spare;
+    *more = false;
+    TRY(lite_read_int(handle, "PRAGMA auto_vacuum", &mode, err));
+    TRY(lite_read_int(handle, "PRAGMA page_count", &pages, err));
+    TRY(lite_read_int(handle, "PRAGMA freelist_count", &spare, err));
+    if (mode != AUTO_VACUUM_INCREMENTAL || spare < TRIM_PAGES || spare < pages / TRIM_PART)
+        return STATUS_OK;
+    snprintf(text, sizeof text, "PRAGMA incremental_vacuum(%d)", pages_max);
+    *more = spare > pages_max;
+    return lite_execute(handle, text, err);
 }

@@ -76,6 +76,9 @@ struct driver {
     enum status (*compact)(void *handle, const char *folder, struct error *err);
     /* The same beside readers, of a store of no more bytes than that; else nothing is done. */
     enum status (*renew)(void *handle, int64_t bytes_max, struct error *err);
+    /* Within a transaction of a read-write handle: gives back so many of the pages that are free, if that is
+     * worth it; *more: there are others.  NULL: the database does that itself. */
+    enum status (*trim)(void *handle, int pages_max, bool *more, struct error *err);
 };
 
 extern const struct driver     driver_sqlite;

@@ -319,7 +319,9 @@ enum status study_patch(struct app *app, struct caller *caller, const char *id, 
                         struct study *out, struct error *err)
 {
     struct patch work = {.task = task_of(app, caller, id), .edit = edit, .out = out};
-    return task_write(&work.task, patch, err);
+    TRY(task_write(&work.task, patch, err));
+    db_tidy(app->db);
+    return STATUS_OK;
 }
 
 static const struct {

@@ -264,7 +264,9 @@ enum status trial_edit(struct app *app, struct caller *caller, const char *id, c
 {
     struct work work = {
         .task = task_of(app, caller, id), .held.number = request->number, .trial = out, .patch = request->patch};
-    return task_write(&work.task, edit, err);
+    TRY(task_write(&work.task, edit, err));
+    db_tidy(app->db);
+    return STATUS_OK;
 }
 
 /* ---- queueing ---- */
