@@ -83,18 +83,6 @@ void lite_release(int claim)
 
 /* ---- the schema ---- */
 
-enum status lite_read_int(sqlite3 *handle, const char *text, int *out, struct error *err)
-{
-    sqlite3_stmt *statement = NULL;
-    errno = 0;
-    int code = sqlite3_prepare_v2(handle, text, -1, &statement, NULL);
-    if (code == SQLITE_OK)
-        code = sqlite3_step(statement);
-    *out = code == SQLITE_ROW ? sqlite3_column_int(statement, 0) : 0;
-    sqlite3_finalize(statement);
-    return code == SQLITE_ROW || code == SQLITE_DONE ? STATUS_OK : lite_fail(handle, code, err);
-}
-
 /* The tables, indices, triggers and views of a database, by name. */
 struct walk {
     sqlite3      *handle;

@@ -1,9 +1,9 @@
 // Studies from creation to deletion: defaults, lists, edits, states, budget, export and import.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { begin, metrics, mixed, openCandidates, matrix, plain, sleep, tokenFor } from './harness.mjs';
+import { begin, Client, metrics, mixed, openCandidates, matrix, plain, sleep, tokenFor } from './harness.mjs';
 
-const { api } = await begin(after);
+const { server, api } = await begin(after);
 
 test('a study shows what it was made from, with defaults resolved', async () => {
     const reply = await api.request('POST', '/v1/studies', { json: { name: 'résumé ✓', metrics, space: mixed } });
@@ -446,10 +446,12 @@ test('tokens are listed, shown once, and end', async () => {
     await api.expect([401, 'unauthorized'], 'GET', '/v1/whoami', { token: made.token });
     const again = (await api.get('/v1/tokens?limit=1000')).tokens.find((token) => token.id === made.id);
     assert.notEqual(again.revoked_at, null);
-    const never = await api.post('/v1/tokens', { name: 'never', scope: 'agent', expires_in_seconds: null }, 201);
+    const lasting = new Client(server, server.commandToken('admin', '--expires-in-days', '0')); // else they end with it
+    const never = await lasting.post('/v1/tokens', { name: 'never', scope: 'agent', expires_in_seconds: null }, 201);
     assert.equal(never.expires_at, null);
-    const day = await api.post('/v1/tokens', { name: 'default', scope: 'agent' }, 201);
+    const day = await lasting.post('/v1/tokens', { name: 'default', scope: 'agent' }, 201);
     assert.ok(Math.abs(Date.parse(day.expires_at) - Date.parse(day.created_at) - 90 * 86400e3) < 5e3);
+    lasting.agent.destroy();
     const brief = await tokenFor(api, 'read', null, { expires_in_seconds: 1 });
     await new Promise((done) => setTimeout(done, 1200));
     await api.expect(401, 'GET', '/v1/whoami', { token: brief });
