@@ -187,7 +187,10 @@ enum status db_exec(struct db_conn *conn, int64_t *changes, struct error *err, e
     void *statement;
     bool  row;
     TRY(bind(conn, sql, values, &statement, err));
-    enum status status = conn->driver->step(statement, &row, err);
+    const struct total before = conn->total;
+    enum status        status = conn->driver->step(statement, &row, err);
+    if (status != STATUS_OK)
+        conn->total = before;
     if (status == STATUS_OK && changes != NULL)
         *changes = conn->driver->changes(conn->handle);
     conn->driver->reset(statement);

@@ -4,6 +4,7 @@
 
 #include "db/db.h"
 #include "db/driver.h"
+#include "db/sum.h"
 #include "db/witness.h"
 
 struct db_conn {
@@ -11,6 +12,8 @@ struct db_conn {
     void                *handle;
     void                *statements[SQL_COUNT]; /* prepared at first use */
     bool                 in_use[SQL_COUNT];
+    char                 damaged[DAMAGED_BYTES]; /* whose row was met that is not what was written; "": nobody's */
+    struct total         total;                  /* of the writer: of what this transaction has changed */
 };
 
 MUST_CHECK enum status conn_open(struct db_conn *conn, const struct driver *driver, const char *folder,

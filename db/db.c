@@ -4,7 +4,9 @@
  *  1. The writer thread alone uses the read-write connection.
  *  2. A job is reported done only after the COMMIT that holds it returned, or after its own work was rolled back.
  *  3. When a batch cannot be committed, every job of it fails; nothing of it was acknowledged. */
+#include "db/chain.h"
 #include "db/conn.h"
+#include "db/damaged.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,6 +32,7 @@ enum {
     RENEW_BYTES = 32 << 20,
     TRIM_PAGES = 256,
     TIDY_SECONDS = 600,
+    QUICK_BYTES = 1 << 30,
     EXIT_WITNESS = 70
 };
 
@@ -81,7 +85,8 @@ struct db {
     double         renewed_at, renewal_seconds;
     struct telling checkpoint_told, upkeep_told, renewal_told, trim_told;
     struct telling damage_told; /* under mutex */
-    struct witness witness;     /* what is witnessed; of the writer thread, as the next */
+    struct damaged damaged;
+    struct witness witness; /* what is witnessed; of the writer thread, as the next */
     char           store[WITNESS_STORE_BYTES];
     int64_t        counter;
     char          *folder;
@@ -99,8 +104,33 @@ static double seconds(void)
 static void roll_back(struct db_conn *conn)
 {
     struct error why;
+    conn->total = (struct total){{0}};
     if (conn->driver->in_transaction(conn->handle) && conn_execute(conn, "ROLLBACK", &why) != STATUS_OK)
         fprintf(stderr, "gnomon: cannot roll back: %s\n", why.text);
+}
+
+/* ---- damaged rows ---- */
+
+void db_note_damaged(struct db *db, const char *owner)
+{
+    struct error why;
+    bool         is_new = damaged_add(&db->damaged, owner);
+    error_set(&why, STATUS_CONFLICT, "store_corrupt", "", "rows of %s are not what was written", owner);
+    if (is_new && db->log != NULL)
+        db->log("rows", &why);
+}
+
+bool db_is_damaged(struct db *db, const char *owner)
+{
+    return damaged_has(&db->damaged, owner);
+}
+
+/* What a connection met. */
+static void note_met(struct db *db, struct db_conn *conn)
+{
+    if (conn->damaged[0] != '\0')
+        db_note_damaged(db, conn->damaged);
+    conn->damaged[0] = '\0';
 }
 
 /* ---- the writer ---- */
@@ -108,13 +138,15 @@ static void roll_back(struct db_conn *conn)
 /* A job that cannot be undone alone takes the batch with it (*is_lost): half of its work must not be committed. */
 static enum status run_one(struct db_conn *conn, struct job *job, bool *is_lost, struct error *err)
 {
-    struct error why;
+    struct error       why;
+    const struct total before = conn->total;
     TRY(conn_execute(conn, "SAVEPOINT job", err));
     enum status status = job->fn(conn, job->arg, err);
     if (status == STATUS_OK)
         status = conn_execute(conn, "RELEASE job", err);
     if (status == STATUS_OK || !conn->driver->in_transaction(conn->handle))
         return status;
+    conn->total = before;
     if (conn_execute(conn, "ROLLBACK TO job", &why) == STATUS_OK &&
         conn_execute(conn, "RELEASE job", &why) == STATUS_OK)
         return status;
@@ -147,6 +179,7 @@ static enum status commit(struct db *db, struct error *err)
 {
     struct witness own;
     struct error   why;
+    TRY(chain_seal(&db->writer, err));
     TRY(conn_witness(&db->writer, &own, err));
     double start = seconds();
     TRY(conn_execute(&db->writer, "COMMIT", err));
@@ -170,6 +203,7 @@ static enum status run_batch(struct db *db, struct job *jobs, struct error *err)
         struct error own = {.status = STATUS_OK};
         bool         is_lost = false;
         job->status = run_one(conn, job, &is_lost, &own);
+        note_met(db, conn);
         if (job->status != STATUS_OK && job->err != NULL)
             *job->err = own;
         if (is_lost || !conn->driver->in_transaction(conn->handle)) { // or the database gave it up by itself
@@ -581,6 +615,7 @@ enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err)
     if (status == STATUS_OK)
         status = conn_execute(conn, "COMMIT", err);
     roll_back(conn);
+    note_met(db, conn);
     reader_give(db, conn);
     return note_damage(db, status, err);
 }
@@ -602,6 +637,28 @@ static enum status compare_witness(struct db *db, struct error *err)
     return db->is_rolled_back || is_same ? STATUS_OK : witness(db, own.counter, err);
 }
 
+/* What an earlier program left. */
+static enum status seal(struct db *db, struct error *err)
+{
+    struct chain_state state;
+    TRY(db->driver->guard(db->writer.handle, &db->writer.total, db->writer.damaged, err));
+    TRY(db->driver->begin(db->writer.handle, DRIVER_READ_WRITE, err));
+    TRY(chain_read(&db->writer, &state, err));
+    if (!state.has_total)
+        TRY(db->driver->gather(db->writer.handle, &db->writer.total, err));
+    TRY(chain_seal(&db->writer, err));
+    return conn_execute(&db->writer, "COMMIT", err);
+}
+
+/* Page by page.  What is large is left to who looks at it later, because nobody is served meanwhile. */
+static enum status quick_check(struct db *db, struct error *err)
+{
+    char        path[4096];
+    struct stat own;
+    snprintf(path, sizeof path, "%s/gnomon.db", db->folder);
+    return stat(path, &own) == 0 && own.st_size > QUICK_BYTES ? STATUS_OK : db->driver->quick(db->writer.handle, err);
+}
+
 static enum status open_all(struct db *db, const struct db_options *options, struct error *err)
 {
     const char *folder = options->folder;
@@ -611,10 +668,13 @@ static enum status open_all(struct db *db, const struct db_options *options, str
     db->driver->journal_watch(db->writer.handle, &db->journal_bytes);
     if (db->schema.found < db->schema.needed)
         TRY(db->driver->migrate(db->writer.handle, folder, &db_migrations, &db->schema, err));
+    TRY(quick_check(db, err));
+    TRY(seal(db, err));
     TRY(compare_witness(db, err));
     for (size_t i = 0; i < options->readers && i < READERS_MAX; i++) {
         TRY(conn_open(&db->readers[i], db->driver, folder, DRIVER_READ_ONLY, options->synchronous, err));
         db->readers_len = i + 1;
+        TRY(db->driver->guard(db->readers[i].handle, NULL, db->readers[i].damaged, err));
     }
     if (pthread_create(&db->thread, NULL, writer_main, db) != 0)
         return error_no_memory(err);
@@ -637,6 +697,7 @@ static void release(struct db *db)
     pthread_cond_destroy(&db->work);
     pthread_cond_destroy(&db->reader_free);
     pthread_mutex_destroy(&db->mutex);
+    pthread_mutex_destroy(&db->damaged.mutex);
     free(db->folder);
     free(db);
 }
@@ -655,6 +716,7 @@ enum status db_open(const struct db_options *options, struct db **out, struct er
     db->upkeep_at = seconds();
     db->renewed_at = -TIDY_SECONDS;
     pthread_mutex_init(&db->mutex, NULL);
+    pthread_mutex_init(&db->damaged.mutex, NULL);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);

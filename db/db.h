@@ -80,6 +80,20 @@ void db_transact_all(struct db *db, struct db_transaction *all, size_t len);
 typedef enum status (*db_upkeep_fn)(struct db_conn *conn, void *arg, bool was_busy, bool *more, struct error *err);
 void db_set_upkeep(struct db *db, db_upkeep_fn fn, void *arg); /* NULL: none */
 
+/* Whose rows were found not to be what was written: a study, a federation, a game, a token. */
+enum { DAMAGED_BYTES = 40, DAMAGED_MAX = 256 };
+bool db_is_damaged(struct db *db, const char *owner);
+void db_note_damaged(struct db *db, const char *owner);
+/* All rows, piece by piece: begin with one that is zero, and go on until it is over. */
+enum { SCAN_TABLE_BYTES = 64, SCAN_PLACE_BYTES = 1024 };
+struct scan {
+    void (*say)(void *arg, const char *owner); /* of a row that is not what was written */
+    void *arg;
+    char  table[SCAN_TABLE_BYTES], after[SCAN_PLACE_BYTES]; /* the place */
+    bool  is_over;
+};
+MUST_CHECK enum status db_scan(struct db *db, struct scan *scan, struct error *err);
+
 /* Called by the writer, soon after each commit of transactions of others; must not wait.  NULL: none.  When it returns,
  * the one before is not running any more. */
 void db_on_commit(struct db *db, void (*fn)(void *arg), void *arg);

@@ -45,12 +45,10 @@ static enum status lite_begin(void *handle, enum driver_mode mode, struct error 
 /* SQLite numbers $n by first appearance but ?n by n, so the one is written for the other; ? alone is the next. */
 static enum status lite_prepare(void *handle, const char *text, void **statement, struct error *err)
 {
-    char   own[2048];
-    size_t length = strlen(text);
-    if (length >= sizeof own)
-        return error_set(err, STATUS_INTERNAL, "store_error", "", "a statement is longer than %zu bytes", sizeof own);
-    for (size_t i = 0; i <= length; i++)
-        own[i] = text[i] == '$' ? '?' : text[i];
+    char own[8192];
+    TRY(lite_write_checks(handle, text, own, sizeof own, err));
+    for (char *c = own; *c != '\0'; c++)
+        *c = *c == '$' ? '?' : *c;
     sqlite3_stmt *made = NULL;
     errno = 0;
     int code = sqlite3_prepare_v3(handle, own, -1, SQLITE_PREPARE_PERSISTENT, &made, NULL);
@@ -172,7 +170,12 @@ const struct driver driver_sqlite = {
     .look = lite_look,
     .copy = lite_copy,
     .examine = lite_examine,
+    .quick = lite_quick,
     .compact = lite_compact,
     .renew = lite_renew,
     .trim = lite_trim,
+    .guard = lite_guard,
+    .scan = lite_scan,
+    .gather = lite_gather,
+    .damaged = lite_damaged,
 };

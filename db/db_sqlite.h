@@ -1,5 +1,5 @@
 /* What the files of the SQLite driver share, and nothing else includes: failures (db_sqlite_error.c), a file of it
- * (db_sqlite_file.c), the store as files in a folder (db_sqlite_store.c), a store as a whole (db_sqlite_whole.c), connections
+ * (db_sqlite_file.c), the store as files in a folder (db_sqlite_store.c), a store as a whole (db_sqlite_whole.c), the sums of its rows (db_sqlite_sum.c), connections
  * (db_sqlite.c). */
 #ifndef GNOMON_DB_DB_SQLITE_H
 #define GNOMON_DB_DB_SQLITE_H
@@ -9,6 +9,8 @@
 #include <sqlite3.h>
 
 enum { LITE_PATH_BYTES = 4096, LITE_BUSY_MS = 5000 };
+/* What row_check says of a row whose sum is another. */
+enum { LITE_CORRUPT_ROW = SQLITE_CORRUPT | 77 << 8 };
 
 /* The error that belongs to a code of SQLite.  It ends the process after a failed fsync. */
 enum status            lite_fail(sqlite3 *handle, int code, struct error *err);
@@ -32,6 +34,13 @@ MUST_CHECK enum status lite_configure(sqlite3 *handle, enum driver_mode mode, co
  * program that opens it would.  *out is to be closed in any case. */
 MUST_CHECK enum status lite_open_to_look(const char *path, bool is_still, sqlite3 **out, struct error *err);
 
+/* row_sum, row_check, row_see and, with a total, row_bind. */
+MUST_CHECK enum status lite_sum_functions(sqlite3 *handle, struct total *total, char *damaged, struct error *err);
+/* A statement's row_check(trial t) and row_see(trial t), with the columns of the table. */
+MUST_CHECK enum status lite_write_checks(sqlite3 *handle, const char *text, char *out, size_t room, struct error *err);
+/* Makes the sums of all rows anew. */
+MUST_CHECK enum status lite_sum_all(sqlite3 *handle, struct error *err);
+
 /* Members of the record. */
 MUST_CHECK enum status lite_claim(const char *folder, int *claim, struct error *err);
 void                   lite_release(int claim);
@@ -43,7 +52,12 @@ MUST_CHECK enum status lite_look(const char *path, const struct migrations *all,
                                  struct error *err);
 MUST_CHECK enum status lite_copy(void *handle, const char *path, struct error *err);
 MUST_CHECK enum status lite_examine(void *handle, driver_say *say, void *arg, struct error *err);
+MUST_CHECK enum status lite_quick(void *handle, struct error *err);
 MUST_CHECK enum status lite_compact(void *handle, const char *folder, struct error *err);
+MUST_CHECK enum status lite_guard(void *handle, struct total *total, char *damaged, struct error *err);
+MUST_CHECK enum status lite_scan(void *handle, struct scan *scan, struct error *err);
+MUST_CHECK enum status lite_gather(void *handle, struct total *total, struct error *err);
+MUST_CHECK enum status lite_damaged(void *handle, const char *owner, driver_say *say, void *arg, struct error *err);
 MUST_CHECK enum status lite_renew(void *handle, int64_t bytes_max, struct error *err);
 MUST_CHECK enum status lite_trim(void *handle, int pages_max, bool *more, struct error *err);
 

@@ -34,6 +34,8 @@ enum status lite_fail(sqlite3 *handle, int code, struct error *err)
     // SQLite says "corrupt" for a read that the disk refused; that is why errno is cleared before each of its calls.
     if ((extended & 0xff) == SQLITE_CORRUPT && errno == EIO)
         extended = SQLITE_IOERR_READ;
+    if (extended == (int)LITE_CORRUPT_ROW) // this row, not the file
+        return error_set(err, STATUS_CONFLICT, "store_corrupt", "", "store: a row is not what was written");
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
         if ((extended & 0xff) == failures[i].code)
             return error_set(err, failures[i].status, failures[i].name, "", "store: %s", sqlite3_errstr(extended));
@@ -45,6 +47,18 @@ enum status lite_execute(void *handle, const char *text, struct error *err)
     errno = 0;
     int code = sqlite3_exec(handle, text, NULL, NULL, NULL);
     return code == SQLITE_OK ? STATUS_OK : lite_fail(handle, code, err);
+}
+
+enum status lite_read_int(sqlite3 *handle, const char *text, int *out, struct error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    errno = 0;
+    int code = sqlite3_prepare_v2(handle, text, -1, &statement, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(statement);
+    *out = code == SQLITE_ROW ? sqlite3_column_int(statement, 0) : 0;
+    sqlite3_finalize(statement);
+    return code == SQLITE_ROW || code == SQLITE_DONE ? STATUS_OK : lite_fail(handle, code, err);
 }
 
 enum status lite_pragma(sqlite3 *handle, const char *name, const char *value, const char *expected, struct error *err)

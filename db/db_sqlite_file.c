@@ -13,18 +13,6 @@
 
 enum { LENGTH_MAX = 64 << 20 };
 
-enum status lite_read_int(sqlite3 *handle, const char *text, int *out, struct error *err)
-{
-    sqlite3_stmt *statement = NULL;
-    errno = 0;
-    int code = sqlite3_prepare_v2(handle, text, -1, &statement, NULL);
-    if (code == SQLITE_OK)
-        code = sqlite3_step(statement);
-    *out = code == SQLITE_ROW ? sqlite3_column_int(statement, 0) : 0;
-    sqlite3_finalize(statement);
-    return code == SQLITE_ROW || code == SQLITE_DONE ? STATUS_OK : lite_fail(handle, code, err);
-}
-
 enum status lite_configure(sqlite3 *handle, enum driver_mode mode, const char *synchronous, struct error *err)
 {
     static const int off[] = {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_DQS_DML, SQLITE_DBCONFIG_DQS_DDL,
@@ -36,6 +24,7 @@ enum status lite_configure(sqlite3 *handle, enum driver_mode mode, const char *s
     sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, LENGTH_MAX);
     sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
     sqlite3_busy_timeout(handle, LITE_BUSY_MS);
+    TRY(lite_sum_functions(handle, NULL, NULL, err));
     TRY(lite_pragma(handle, "mmap_size", "0", "0", err));
     TRY(lite_pragma(handle, "temp_store", "2", "2", err));
     TRY(lite_pragma(handle, "cell_size_check", "1", "1", err));

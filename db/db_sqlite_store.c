@@ -269,13 +269,24 @@ static enum status check_references(sqlite3 *handle, struct error *err)
     return STATUS_OK;
 }
 
+static void note_damaged(void *is_whole, const char *finding)
+{
+    (void)finding;
+    *(bool *)is_whole = false;
+}
+
 static enum status apply(sqlite3 *handle, const struct migrations *all, int from, struct error *err)
 {
     char text[96];
+    bool is_whole = true;
     TRY(lite_execute(handle, "BEGIN IMMEDIATE", err));
+    TRY(lite_damaged(handle, NULL, note_damaged, &is_whole, err)); // for their sums are made anew
+    if (!is_whole)
+        return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "rows are damaged: see gnomon verify --data");
     for (int i = from; i < all->len; i++)
         TRY(lite_execute(handle, all->texts[i], err));
     TRY(check_references(handle, err));
+    TRY(lite_sum_all(handle, err));
     TRY(check_schema(handle, all, all->len, err));
     snprintf(text, sizeof text, "PRAGMA user_version = %d; PRAGMA application_id = %d; COMMIT", all->len,
              APPLICATION_ID);

@@ -102,6 +102,23 @@ enum status lite_examine(void *handle, driver_say *say, void *arg, struct error 
                     say, arg, err);
 }
 
+static void keep_first(void *arg, const char *finding)
+{
+    struct error *err = arg;
+    if (err->status == STATUS_OK)
+        error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the store is damaged: %.120s", finding);
+}
+
+enum status lite_quick(void *handle, struct error *err)
+{
+    struct error first = {.status = STATUS_OK};
+    TRY(say_rows(handle, "SELECT quick_check FROM pragma_quick_check(1) WHERE quick_check <> 'ok'", keep_first, &first,
+                 err));
+    if (first.status != STATUS_OK)
+        *err = first;
+    return first.status;
+}
+
 /* ---- writing anew ---- */
 
 /* What it is copied to meanwhile counts as attached.  A store of an earlier version can be trimmed from then on. */

@@ -4,6 +4,7 @@
 #define GNOMON_DB_DRIVER_H
 
 #include "db/db.h"
+#include "db/sum.h"
 #include "engine/base/status.h"
 
 #include <stdbool.h>
@@ -71,6 +72,8 @@ struct driver {
     enum status (*copy)(void *handle, const char *path, struct error *err);
     /* Says what is wrong with the store as a file of rows. */
     enum status (*examine)(void *handle, driver_say *say, void *arg, struct error *err);
+    /* The quicker part of it: INTERNAL "store_corrupt". */
+    enum status (*quick)(void *handle, struct error *err);
     /* Writes all anew, without gaps, of a read-write handle; it is the old one or the new one when that is cut off.  What
      * is left over is given back by the next checkpoint that truncates. */
     enum status (*compact)(void *handle, const char *folder, struct error *err);
@@ -79,6 +82,16 @@ struct driver {
     /* Within a transaction of a read-write handle: gives back so many of the pages that are free, if that is
      * worth it; *more: there are others.  NULL: the database does that itself. */
     enum status (*trim)(void *handle, int pages_max, bool *more, struct error *err);
+    /* Of the writer, before it writes: from now on rows get their sums, and those that are bound to the log are added to the
+     * total, and taken from it.  A row that is not what was written is not changed: CONFLICT "store_corrupt".  Of a reader:
+     * total NULL.  damaged (DAMAGED_BYTES): is set to whose row such a one is that was met. */
+    enum status (*guard)(void *handle, struct total *total, char *damaged, struct error *err);
+    /* Looks at the rows behind a place, for some milliseconds. */
+    enum status (*scan)(void *handle, struct scan *scan, struct error *err);
+    /* That total, of what the handle sees. */
+    enum status (*gather)(void *handle, struct total *total, struct error *err);
+    /* Says which rows are not what was written; owner NULL: of all, not of one study, federation or game. */
+    enum status (*damaged)(void *handle, const char *owner, driver_say *say, void *arg, struct error *err);
 };
 
 extern const struct driver     driver_sqlite;

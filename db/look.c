@@ -71,6 +71,16 @@ enum status db_look_examine(struct db_look *look, db_say *say, void *arg, struct
     return look->conn.driver->examine(look->conn.handle, say, arg, err);
 }
 
+enum status db_look_damaged(struct db_look *look, const char *owner, db_say *say, void *arg, struct error *err)
+{
+    return look->conn.driver->damaged(look->conn.handle, owner, say, arg, err);
+}
+
+enum status db_look_total(struct db_look *look, struct total *out, struct error *err)
+{
+    return look->conn.driver->gather(look->conn.handle, out, err);
+}
+
 /* ---- copies ---- */
 
 static void keep_first(void *arg, const char *finding)

@@ -26,6 +26,13 @@ MUST_CHECK enum status db_look_witness(struct db_conn *conn, struct witness *out
 typedef void           db_say(void *arg, const char *finding);
 MUST_CHECK enum status db_look_examine(struct db_look *look, db_say *say, void *arg, struct error *err);
 
+/* Says which rows are not what was written; owner NULL: of all, not of one study, federation or game.  And the total of those
+ * that are bound to the log (sum.h).  Of a store of the needed schema. */
+struct total;
+MUST_CHECK enum status db_look_damaged(struct db_look *look, const char *owner, db_say *say, void *arg,
+                                       struct error *err);
+MUST_CHECK enum status db_look_total(struct db_look *look, struct total *out, struct error *err);
+
 /* Makes a copy the store of a folder that has none.  It counts as rolled back (db.h).
  * Errors: CONFLICT "store_exists", BUSY "locked", those of db_look_open and db_look_copy. */
 MUST_CHECK enum status db_restore(const char *copy, const char *folder, struct error *err);

@@ -47,6 +47,9 @@
 #define ROW_OPERATION_LEFT(F, N)                                                                                       \
     F(id, s) N(study, s) N(actor, s) N(count, i) N(worker, s) N(fixed, B) N(deadline_ms, i) N(said, S)
 #define ROW_EVENT(F, N) F(seq, i) N(at_ms, i) EVENT_MEMBERS(N)
+#define ROW_LINE(F, N)  ROW_EVENT(F, N) N(project, s) N(salt, B) N(erased, B) N(bound, B)
+#define ROW_WORDS(F, N) F(seq, i) N(detail, s) N(salt, B)
+#define ROW_CHAIN(F, N) F(first_seq, i) N(first_head, b) N(seq, i) N(head, b) N(at_ms, i) N(total, b)
 #define ROW_REPLAY(F, N)                                                                                               \
     F(seq, i) N(revision, i) N(kind, s) N(trial, i) N(point, B) N(row, i) N(value, D) N(stddev, D) N(note, B)          \
     N(outcome, B) N(step, I) N(measured, D) N(measured_note, B) N(detail, S) N(state, S) N(ended, I)
@@ -111,7 +114,7 @@
     X(study, ROW_STUDY) X(spec, ROW_SPEC) X(trial, ROW_TRIAL) X(trial_point, ROW_TRIAL_POINT)                          \
     X(trial_place, ROW_TRIAL_PLACE) X(trial_outcome, ROW_TRIAL_OUTCOME) X(hidden, ROW_HIDDEN) X(sparkline, ROW_SPARKLINE) X(trial_lease, ROW_TRIAL_LEASE)                                                                                    \
     X(trial_number, ROW_TRIAL_NUMBER) X(trial_note, ROW_TRIAL_NOTE) X(history, ROW_HISTORY)                            \
-    X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(operation_listed, ROW_OPERATION_LISTED) X(event, ROW_EVENT) X(replay, ROW_REPLAY) X(made, ROW_MADE) X(noise, ROW_NOISE)        \
+    X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(operation_listed, ROW_OPERATION_LISTED) X(event, ROW_EVENT) X(line, ROW_LINE) X(words, ROW_WORDS) X(chain, ROW_CHAIN) X(replay, ROW_REPLAY) X(made, ROW_MADE) X(noise, ROW_NOISE)        \
     X(verdict, ROW_VERDICT) X(best, ROW_BEST) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
     X(baseline, ROW_BASELINE) X(trial_whole, ROW_TRIAL_WHOLE) X(measured, ROW_MEASURED) X(correction, ROW_CORRECTION)                                                          \
     X(transfer_source, ROW_TRANSFER_SOURCE) X(token, ROW_TOKEN) X(project, ROW_PROJECT) X(used, ROW_USED) X(home, ROW_HOME)                                                       \
@@ -141,7 +144,7 @@
 #define SQL_LABELS          SQL_LABELLED("$8") " AND " SQL_LABELLED("$9") " AND " SQL_LABELLED("$10") " AND " SQL_LABELLED("$11")
 #define SQL_TRIALS(state, worker, external, place, order)                                                              \
     "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND " state " AND " worker " AND " external " AND "     \
-    SQL_SINCE " AND " SQL_LABELS " AND " place " ORDER BY " order " LIMIT $7"
+    SQL_SINCE " AND " SQL_LABELS " AND " place " AND row_see(trial trial) ORDER BY " order " LIMIT $7"
 #define SQL_TRIALS_BY(place, order) SQL_TRIALS(SQL_ANY_STATE, SQL_ANY_WORKER, SQL_ANY_EXTERNAL, place, order)
 #define SQL_TRIALS_BY_CHANGE(place, order)                                                                             \
     "SELECT " COLUMNS(ROW_TRIAL) " FROM trial_change CROSS JOIN trial WHERE of_study = $1 AND study = of_study AND "   \
@@ -191,8 +194,8 @@
       ")")                                                                                                             \
     X(STUDY_PUT, ROW_STUDY(SQL_LETTER, SQL_LETTER), none,                                                              \
       "INSERT INTO study(" COLUMNS(ROW_STUDY) ") VALUES (" ROW_STUDY(SQL_FIRST_VALUE, SQL_VALUE) ")")                  \
-    X(STUDY_GET, "s", study, "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE id = $1 AND state <> 'importing'")          \
-    X(STUDY_SPEC, "s", spec, "SELECT " COLUMNS(ROW_SPEC) " FROM study_spec WHERE study = $1")                          \
+    X(STUDY_GET, "s", study, "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE id = $1 AND state <> 'importing' AND row_see(study study)")          \
+    X(STUDY_SPEC, "s", spec, "SELECT " COLUMNS(ROW_SPEC) " FROM study_spec WHERE study = $1 AND row_see(study_spec study_spec)")                          \
     X(STUDIES_CREATED, "ssssssssiisis", study, SQL_STUDIES("(created_ms, id) > ($10, $11)", "created_ms, id"))          \
     X(STUDIES_CREATED_DOWN, "ssssssssiisis", study, SQL_STUDIES("(created_ms, id) < ($10, $11)", "created_ms DESC, id DESC"))\
     X(STUDIES_UPDATED, "ssssssssiisis", study, SQL_STUDIES("(updated_ms, id) > ($10, $11)", "updated_ms, id"))          \
@@ -268,14 +271,14 @@
       "UPDATE trial SET ended = ended" TRIAL_SAID(SQL_SET) " WHERE study = $ AND number = $")                          \
     X(TRIAL_PUT, "s" ROW_TRIAL_WHOLE(SQL_LETTER, SQL_LETTER), none,                                                    \
       "INSERT INTO trial(study, " COLUMNS(ROW_TRIAL_WHOLE) ") VALUES ($1" ROW_TRIAL_WHOLE(SQL_VALUE, SQL_VALUE) ")")   \
-    X(TRIAL_GET, "si", trial, "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND number = $2")             \
+    X(TRIAL_GET, "si", trial, "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND number = $2 AND row_see(trial trial)")             \
     X(TRIAL_BY_EXTERNAL_ID, "ss", trial,                                                                               \
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND external_id = $2")                                \
     X(TRIAL_LIST, "sisi", trial,                                                                                       \
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND number > $2 AND ($3 = '' OR state = $3) "         \
       "ORDER BY number LIMIT $4")                                                                                      \
     X(TRIAL_WHOLE, "s", trial_whole,                                                                                   \
-      "SELECT " COLUMNS(ROW_TRIAL_WHOLE) " FROM trial WHERE study = $1 ORDER BY number")                               \
+      "SELECT " COLUMNS(ROW_TRIAL_WHOLE) " FROM trial WHERE study = $1 AND row_see(trial trial) ORDER BY number")                               \
     X(TRIALS_NUMBER, "ssssiiissss", trial,                                                                                 \
       SQL_TRIALS_BY("number > $6", "number"))                                                                          \
     X(TRIALS_OF_STATE, "ssssiiissss", trial,                                                                               \
@@ -395,10 +398,18 @@
     X(OPERATION_END, "ssbissii", none,                                                                                 \
       "UPDATE operation SET state = $2, trials = $3, revision = $4, code = $5, detail = $6, finished_ms = $7, "        \
       "retry_after_seconds = $8 WHERE id = $1 AND state = 'running'")                                                  \
-    X(EVENT_ADD, "iSS" EVENT_MEMBERS(SQL_LETTER), none,                                                                \
-      "INSERT INTO event(at_ms, project" EVENT_MEMBERS(SQL_NEXT) ") VALUES ($1, coalesce($2, (" SQL_HOME("$3") "), "   \
-      "'prj_default')" EVENT_MEMBERS(SQL_VALUE) ")")                                                                   \
-    X(EVENT_BLANK, "s", none, "UPDATE event SET detail = NULL WHERE study = $1 AND detail IS NOT NULL")                \
+    X(EVENT_ADD, "iSS" EVENT_MEMBERS(SQL_LETTER) "b", none,                                                                \
+      "INSERT INTO event(at_ms, project" EVENT_MEMBERS(SQL_NEXT) ", salt) VALUES ($1, coalesce($2, (" SQL_HOME("$3") "), "   \
+      "'prj_default')" EVENT_MEMBERS(SQL_VALUE) ", $)")                                                                   \
+    X(EVENT_WORDS, "s", words, "SELECT " COLUMNS(ROW_WORDS) " FROM event WHERE study = $1 AND detail IS NOT NULL")     \
+    X(EVENT_BLANK, "ib", none, "UPDATE event SET erased = $2, salt = NULL, detail = NULL WHERE seq = $1")              \
+    X(CHAIN_GET, "", chain, "SELECT " COLUMNS(ROW_CHAIN) " FROM chain WHERE id = 1")                                   \
+    X(CHAIN_LINES, "iii", line,                                                                                        \
+      "SELECT " COLUMNS(ROW_LINE) " FROM event WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3")                    \
+    X(CHAIN_BIND, "ib", none, "UPDATE event SET bound = $2 WHERE seq = $1")                                            \
+    X(CHAIN_SET, "ibib", none, "UPDATE chain SET seq = $1, head = $2, at_ms = $3, total = $4 WHERE id = 1")            \
+    X(CHAIN_CUT, "ib", none, "UPDATE chain SET first_seq = $1, first_head = $2 WHERE id = 1")                          \
+    X(LOG_CUT, "i", none, "DELETE FROM event WHERE seq <= $1")                                                         \
     X(EVENT_OF_DEFAULT, "isii", event,                                                                                 \
       "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE seq > $1 AND project = 'prj_default'"                \
       EVENT_WANTED("$2", "$3") "ORDER BY seq LIMIT $4")                                                                \
@@ -423,7 +434,7 @@
       "AND t.number = e.trial LEFT JOIN measurement m ON m.study = e.study AND m.revision = e.revision LEFT JOIN "     \
       "correction c ON c.study = e.study AND c.trial = e.trial AND c.revision = (SELECT min(x.revision) FROM "         \
       "correction x WHERE x.study = e.study AND x.trial = e.trial AND x.revision > $4) WHERE e.study = $1 AND e.seq "  \
-      "> $2 AND e.revision <= $3 AND (t.number IS NOT NULL OR e.kind = 'federation.received') ORDER BY e.seq")         \
+      "> $2 AND row_check(trial t) AND row_check(measurement m) AND row_check(correction c) AND e.revision <= $3 AND (t.number IS NOT NULL OR e.kind = 'federation.received') ORDER BY e.seq")         \
     X(TRIAL_MADE, "si", made,                                                                                          \
       "SELECT e.revision, e.trial, t.point, coalesce(t.row, -1) AS row, t.algorithm, t.fallback, t.seen, "             \
       "t.model_mean, t.model_stddev, t.note, t.asked, NULL AS step, NULL AS measured, NULL AS stop, NULL AS reason, "  \
@@ -485,7 +496,7 @@
       "INSERT INTO token(id, hash, scope, agent, created_ms, expires_ms, revoked_ms, project, parent"                  \
       TOKEN_GIVEN(SQL_NEXT) TOKEN_BOUND(SQL_NEXT) ") VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8" TOKEN_GIVEN(SQL_VALUE) \
       TOKEN_BOUND(SQL_VALUE) ")")                                                                                      \
-    X(TOKEN_GET, "s", token, "SELECT " COLUMNS(ROW_TOKEN) " FROM token WHERE id = $1")                                 \
+    X(TOKEN_GET, "s", token, "SELECT " COLUMNS(ROW_TOKEN) " FROM token WHERE id = $1 AND row_check(token token)")                                 \
     X(TOKEN_DOWN, "s", id,                                                                                             \
       "WITH RECURSIVE down(id) AS (SELECT $1 UNION SELECT token.id FROM token JOIN down ON token.parent = down.id) "   \
       "SELECT id FROM token WHERE revoked_ms = 0 AND id IN (SELECT id FROM down) ORDER BY id")                         \
@@ -607,7 +618,7 @@
     X(GAME_ADD, "sssiis" GAME_GIVEN(SQL_LETTER), none,                                                                 \
       "INSERT INTO game(id, state, spec, budget, rounds, created_ms, updated_ms, project" GAME_GIVEN(SQL_NEXT)         \
       ") VALUES ($1, $2, $3, $4, 0, $5, $5, $6" GAME_GIVEN(SQL_VALUE) ")")                                                 \
-    X(GAME_GET, "s", game, "SELECT " COLUMNS(ROW_GAME) " FROM game WHERE id = $1")                                     \
+    X(GAME_GET, "s", game, "SELECT " COLUMNS(ROW_GAME) " FROM game WHERE id = $1 AND row_see(game game)")                                     \
     X(GAME_STATE, "s", game, "SELECT " SQL_GAME_COLUMNS " FROM game WHERE id = $1")                                    \
     X(GAME_LIST, "issis", game,                                                                                        \
       "SELECT " SQL_GAME_COLUMNS " FROM game WHERE ($1 = 0 OR created_ms < $1 OR (created_ms = $1 AND id < $2)) "      \
@@ -619,7 +630,7 @@
       "INSERT INTO game_play(game, round, agent, point, row, payoff, at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7) "      \
       "ON CONFLICT (game, round, agent) DO UPDATE SET payoff = excluded.payoff")                                       \
     X(PLAY_LIST, "sii", play,                                                                                          \
-      "SELECT " COLUMNS(ROW_PLAY) " FROM game_play WHERE game = $1 AND round > $2 AND round <= $3 ORDER BY round, "    \
+      "SELECT " COLUMNS(ROW_PLAY) " FROM game_play WHERE game = $1 AND round > $2 AND round <= $3 AND row_check(game_play game_play) ORDER BY round, "    \
       "agent")                                                                                                         \
     X(CURATOR_LEDGER_PUT, "ssiss", none,                                                                               \
       "INSERT INTO curator_ledger(curator_key, ledger, seq, head, sha256) VALUES ($1, $2, $3, $4, $5) ON CONFLICT "    \
@@ -628,7 +639,7 @@
       "INSERT INTO federation(id, state, spec, features, features_sha256, created_ms, updated_ms, version, "           \
       "registered, round, received, deadline_ms, epsilon, project" FEDERATION_GIVEN(SQL_NEXT)                          \
       ") VALUES ($1, $2, $3, $4, $5, $6, $6, 1, 0, 1, 0, 0, 0.0, $7" FEDERATION_GIVEN(SQL_VALUE) ")")                      \
-    X(FEDERATION_GET, "s", federation, "SELECT " COLUMNS(ROW_FEDERATION) " FROM federation WHERE id = $1")             \
+    X(FEDERATION_GET, "s", federation, "SELECT " COLUMNS(ROW_FEDERATION) " FROM federation WHERE id = $1 AND row_see(federation federation)")             \
     X(FEDERATIONS_OF_STATE, "s", federation,                                                                           \
       "SELECT " COLUMNS(ROW_FEDERATION) " FROM federation WHERE $1 = '' OR state = $1")                                          \
     X(FEDERATION_LIST, "sisis", federation,                                                                            \
@@ -672,7 +683,7 @@
     X(FEDERATION_BROADCAST_ADD, "siibi", none,                                                                         \
       "INSERT INTO federation_broadcast(federation, round, messages, data, at_ms) VALUES ($1, $2, $3, $4, $5)")        \
     X(FEDERATION_BROADCAST_GET, "si", blob,                                                                            \
-      "SELECT " COLUMNS(ROW_BLOB) " FROM federation_broadcast WHERE federation = $1 AND round = $2")                   \
+      "SELECT " COLUMNS(ROW_BLOB) " FROM federation_broadcast WHERE federation = $1 AND round = $2 AND row_check(federation_broadcast federation_broadcast)")                   \
     X(RECEIVED_ROUND_ADD, "sib", none, "INSERT INTO received_round(study, round, data) VALUES ($1, $2, $3)")           \
     X(RECEIVED_ROUND, "ssi", blob,                                                                                     \
       "SELECT data FROM received_round WHERE study = $1 AND round = $3 UNION ALL SELECT data FROM "                    \

@@ -267,6 +267,14 @@ static bool may_take_much(const struct call *call)
     return lane == LANE_READ || (lane == LANE_COMPUTE && !call->caller.may_defer) || call->body_bytes > LARGE_BYTES;
 }
 
+static enum status check_rows(const struct call *call, struct error *err)
+{
+    const struct route *route = call->route;
+    bool                is_let =
+        (strcmp(route->method, "GET") == 0 && route->lane != LANE_COMPUTE) || strcmp(route->method, "DELETE") == 0;
+    return is_let || route_thing(route) == NULL ? STATUS_OK : app_check_rows(call->app, call->params[0], err);
+}
+
 /* Where it waited for a thread, perhaps for longer than anybody waits for an answer, it ends here. */
 static enum status run(struct call *call, struct error *err)
 {
@@ -280,6 +288,7 @@ static enum status run(struct call *call, struct error *err)
     if (may_take_much(call))
         TRY(memory_admit(call->app, &call->caller, err));
     call->caller.if_match = call->if_match;
+    TRY(check_rows(call, err));
     TRY(check_if_match(call, err));
     TRY(read_input(call, err));
     TRY(set_idempotency(call, err));

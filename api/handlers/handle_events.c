@@ -5,6 +5,7 @@
 #include "api/core/json_text.h"
 #include "api/core/reply.h"
 #include "api/core/route.h"
+#include "service/app/event_log.h"
 #include "service/base/text.h"
 #include "service/codec/codec_write.h"
 #include "service/study/events.h"
@@ -39,6 +40,13 @@ const struct member show_event_members[] = {
     {.name = NULL},
 };
 // clang-format on
+static const struct member head_members[] = {
+    {AT(event_head, seq), .read = codec_read_integer},
+    {AT(event_head, hash), .write = codec_write_characters},
+    {AS(event_head, at_ms, "at"), .write = codec_write_time, .nullable = true},
+    {.name = NULL},
+};
+const struct shown shown_event_head = {.members = head_members};
 const struct shown shown_events = {.members = show_event_members, PAGE(event_page, events)};
 
 static json_t *render_events(struct call *call, const void *result)
@@ -184,4 +192,9 @@ enum status handle_events_get(struct call *call, struct error *err)
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "only an admin sees the events of all studies");
     input->until_ms = call->app->monotonic_ms() + 1000 * input->wait;
     return call->wants_events ? begin_stream(call, err) : poll(call, err);
+}
+
+enum status handle_event_head_get(struct call *call, struct error *err)
+{
+    return event_head(call->app, CALL_RESULT(call, struct event_head, 200, show_reply), err);
 }

@@ -10,7 +10,7 @@
     X(root_get) X(livez_get) X(readyz_get) X(metrics_get) X(openapi_get) X(meta_get)             \
     X(problems_get) X(problem_get)                                                               \
     X(projects_post) X(projects_get) X(project_get) X(project_patch) X(project_delete) \
-    X(tokens_post) X(tokens_get) X(token_delete) X(token_rotate) X(whoami_get) X(events_get)                     \
+    X(tokens_post) X(tokens_get) X(token_delete) X(token_rotate) X(whoami_get) X(events_get) X(event_head_get) \
     X(studies_post) X(named_put) X(studies_get) X(study_get) X(study_patch) X(study_delete)                   \
     X(study_pause) X(study_resume) X(study_complete) X(study_reopen) X(study_clone) X(space_grow) X(metrics_add)               \
     X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_get) X(trial_heartbeat) \
@@ -34,7 +34,7 @@
     X(slice_get) X(plot_get) X(metric) X(importances_get) X(best_get) X(federations_post) X(federations_get) X(agents_post) X(message_put)            \
     X(trial_report) X(trial_heartbeat) X(trial_patch) X(trial_get) X(games_post) X(game_token_post) X(game_observe_post)
 #define SHOWN_LIST(X)                                                                            \
-    X(project) X(projects) X(token_created) X(tokens) X(whoami) X(events) X(study) X(studies) X(observed) X(decision)      \
+    X(project) X(projects) X(token_created) X(tokens) X(whoami) X(events) X(event_head) X(study) X(studies) X(observed) X(decision)      \
     X(history) X(federation) X(federations) X(agent) X(agents) X(rounds) X(receipt) X(game) X(games)
 /* clang-format on */
 

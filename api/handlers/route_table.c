@@ -113,6 +113,12 @@ const struct route route_table[] = {
      READS(events_get),
      SHOWS(events),
      DOES(events_get)},
+    {.method = "GET",
+     .path = "/v1/events/head",
+     .scopes = ADMINS | OPERATORS,
+     .flags = ROUTE_UNKEPT | ROUTE_GLOBAL | ROUTE_SERVER,
+     SHOWS(event_head),
+     DOES(event_head_get)},
 
     {.method = "POST",
      .path = "/v1/studies",

@@ -131,3 +131,63 @@ CREATE TRIGGER words_weigh AFTER UPDATE OF labels, metadata, notes, artifacts ON
         length(coalesce(OLD.notes, '')) + length(coalesce(NEW.artifacts, '')) - length(coalesce(OLD.artifacts, ''))
         WHERE id = NEW.study;
 END;
+-- The log is a chain (db/chain.h).  Of a line: what its words are salted with, so that their digest does not tell them once they
+-- are deleted; that digest, when they are; and what the rows of the store were when it was written.
+ALTER TABLE event ADD COLUMN salt BLOB;
+ALTER TABLE event ADD COLUMN erased BLOB;
+ALTER TABLE event ADD COLUMN bound BLOB;
+DROP TRIGGER event_is_not_changed;
+DROP TRIGGER event_is_not_deleted;
+UPDATE event SET salt = randomblob(16) WHERE detail IS NOT NULL;
+CREATE TRIGGER event_is_not_changed BEFORE UPDATE ON event WHEN
+    (NEW.detail IS NOT OLD.detail AND NEW.detail IS NOT NULL) OR (NEW.salt IS NOT OLD.salt AND NEW.salt IS NOT NULL) OR
+    (NEW.erased IS NOT OLD.erased AND OLD.erased IS NOT NULL) OR (NEW.bound IS NOT OLD.bound AND OLD.bound IS NOT NULL) OR
+    NEW.seq <> OLD.seq OR NEW.at_ms <> OLD.at_ms OR NEW.kind <> OLD.kind OR NEW.study IS NOT OLD.study OR
+    NEW.revision <> OLD.revision OR NEW.trial <> OLD.trial OR NEW.actor <> OLD.actor OR NEW.project <> OLD.project
+    BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+-- What the chain has come to: its head after line seq.  Lines up to first_seq may be gone: it goes on from first_head.
+CREATE TABLE chain (
+    id INTEGER PRIMARY KEY CHECK (id = 1), first_seq INTEGER NOT NULL, first_head BLOB NOT NULL, seq INTEGER NOT NULL,
+    head BLOB NOT NULL, at_ms INTEGER NOT NULL, total BLOB NOT NULL -- of the rows that are bound to it: db/sum.h
+) STRICT;
+INSERT INTO chain(id, first_seq, first_head, seq, head, at_ms, total) SELECT 1, first, zeroblob(32), first, zeroblob(32), 0, x''
+    FROM (SELECT coalesce(min(seq), 1) - 1 AS first FROM event);
+CREATE TRIGGER event_is_not_deleted BEFORE DELETE ON event WHEN OLD.seq > (SELECT first_seq FROM chain)
+    BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+-- Each row has a sum of its columns (db/sum.h), which the driver makes: of those that were there, when the migrations are done.
+ALTER TABLE study ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE study_spec ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE trial ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE trial_change ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE measurement ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE correction ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE event ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE token ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE idempotency ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE candidates ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE candidates_piece ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE curator_ledger ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE federation ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE federation_agent ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE federation_message ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE federation_ledger ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE federation_broadcast ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE game ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE game_play ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE transfer_source ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE received_round ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE operation ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE import ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sparkline ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE project ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE steady ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE witness ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+DROP TRIGGER ledger_is_not_changed;
+CREATE TRIGGER ledger_is_not_changed BEFORE UPDATE OF federation, round, mechanism, epsilon, delta, total, sha256, at_ms ON
+    federation_ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+DROP TRIGGER broadcast_is_not_changed;
+CREATE TRIGGER broadcast_is_not_changed BEFORE UPDATE OF federation, round, messages, data, at_ms ON federation_broadcast
+    BEGIN SELECT RAISE(ABORT, 'a broadcast is not changed'); END;
+DROP TRIGGER matrix_is_witnessed;
+CREATE TRIGGER matrix_is_witnessed AFTER UPDATE OF sha256 ON curator_ledger
+    BEGIN UPDATE witness SET counter = counter + 1; END;

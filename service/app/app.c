@@ -15,6 +15,14 @@ enum status app_check_store(const struct app *app, struct error *err)
                      "an older copy of the store was brought back, and the operator has not acknowledged that yet");
 }
 
+enum status app_check_rows(const struct app *app, const char *id, struct error *err)
+{
+    return !db_is_damaged(app->db, id)
+               ? STATUS_OK
+               : error_set(err, STATUS_BUSY, "store_corrupt", "",
+                           "rows of %s are not what was written: it can be read and deleted", id);
+}
+
 enum status app_go_on(const struct app *app, const struct caller *caller, struct error *err)
 {
     if (caller->has_left != NULL && caller->has_left(caller->left_arg))

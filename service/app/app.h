@@ -89,6 +89,10 @@ int64_t app_until(const struct app *app, int64_t from_ms);
 /* BUSY "store_rolled_back": what was debited or revoked since may be forgotten (db.h). */
 MUST_CHECK enum status app_check_store(const struct app *app, struct error *err);
 
+/* BUSY "store_corrupt": rows of this study, federation or game are not what was written.  It can be read and deleted, but is
+ * not changed, and nothing is learned from it. */
+MUST_CHECK enum status app_check_rows(const struct app *app, const char *id, struct error *err);
+
 /* Asked by whatever waits or computes for a while: BUSY "stopped" when nobody waits for it any more, BUSY
  * "deadline_exceeded" when it took too long. */
 MUST_CHECK enum status app_go_on(const struct app *app, const struct caller *caller, struct error *err);

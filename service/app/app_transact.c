@@ -1,6 +1,7 @@
 /* See app_transact.h. */
 #include "service/app/app_transact.h"
 
+#include "db/chain.h"
 #include "service/app/quota.h"
 #include "service/app/steady.h"
 
@@ -131,6 +132,6 @@ void app_on_commit(struct app *app, void (*fn)(void *arg), void *arg)
 
 enum status app_erase(struct db_conn *conn, const char *id, struct error *err)
 {
-    TRY(db_exec(conn, NULL, err, SQL_EVENT_BLANK, BIND(TEXT(id))));
+    TRY(db_log_erase(conn, id, err));
     return db_exec(conn, NULL, err, SQL_IDEMPOTENCY_BLANK, BIND(TEXT(id)));
 }

@@ -48,6 +48,8 @@ static struct slot *slot_of(struct study_cache *cache, const char *id)
 
 bool study_cache_get(struct app *app, const char *id, struct arena *arena, struct study_view *out)
 {
+    if (db_is_damaged(app->db, id)) // which it does not say
+        return false;
     struct study_cache *cache = app->studies;
     pthread_rwlock_rdlock(&cache->lock);
     const struct slot *slot = slot_of(cache, id);

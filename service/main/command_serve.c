@@ -15,6 +15,7 @@
 #include "service/base/log.h"
 #include "service/main/app_open.h"
 #include "service/main/confine.h"
+#include "service/app/auditor.h"
 #include "service/study/keeper.h"
 #include "service/study/operation.h"
 #include "service/base/version.h"
@@ -35,9 +36,10 @@
 enum { ADDRESS_BYTES = 256, DESCRIPTORS_BESIDE = 64, HEAPS = 2, OWN_PAGES_BYTES = 256 << 10 };
 
 struct serve_options {
-    const char *listen, *health_listen, *data, *synchronous, *trusted_proxy, *access_log, *log_format, *cors_origin;
-    int64_t     workers, compute_slots, compute_ms, drain_ms, connections, connections_per_address, body_bytes,
-        sessions_bytes, session_bytes, memory_bytes, stuck_ms, journal_bytes, disk_free_bytes;
+    const char *listen, *health_listen, *data, *synchronous, *trusted_proxy, *access_log, *log_format, *cors_origin,
+        *head_file;
+    int64_t workers, compute_slots, compute_ms, drain_ms, connections, connections_per_address, body_bytes,
+        sessions_bytes, session_bytes, memory_bytes, stuck_ms, journal_bytes, disk_free_bytes, head_seconds;
     struct tls_files tls;
     bool             insecure_http, unconfined;
 };
@@ -85,6 +87,9 @@ static const struct options_row options_table[] = {
      .help = "largest request body, except for candidate uploads"},
     {INTEGER("sessions-bytes", "GNOMON_SESSIONS_BYTES", sessions_bytes, "1073741824", 1048576, 1e15),
      .help = "memory for all fitted models together; specifications take a quarter more"},
+    {OPTION("head-file", "FILE", head_file), .environment = "GNOMON_HEAD_FILE",
+     .help = "where the head of the log is written down again and again, for gnomon verify; best on another machine"},
+    {INTEGER("head-seconds", "GNOMON_HEAD_SECONDS", head_seconds, "3600", 1, 2592000), .help = "how often"},
     {INTEGER("session-bytes", "GNOMON_SESSION_BYTES", session_bytes, "536870912", 1048576, 1e15),
      .help = "memory for one of them"},
     {INTEGER("memory-bytes", "GNOMON_MEMORY_BYTES", memory_bytes, "0", 0, 1e15),
@@ -296,38 +301,47 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
 
 static enum status serve(const struct serve_options *options, struct arena_pool *memory, struct error *err)
 {
-    char           path[1024];
-    struct network network;
-    struct app    *app = NULL;
-    int            local_fd = -1;
+    char                         path[1024];
+    struct network               network;
+    struct app                  *app = NULL;
+    int                          local_fd = -1;
+    struct auditor              *auditor = NULL;
+    const struct auditor_options audits = {.head_file = options->head_file, .head_seconds = options->head_seconds};
     if (strcmp(options->log_format, "json") == 0)
         log_as_json();
     TRY(read_network(options, &network, err));
     sem_init(&stop, 0, 0);
     process_on_stop(request_stop, SA_RESTART);
     limit_process(options);
+    TRY(auditor_open(&audits, &auditor, err));
     if (!options->unconfined)
         confine_files(options->data, (const char *const[]){NULL});
-    TRY(app_open(&(struct app_options){.folder = options->data,
-                                       .synchronous = options->synchronous,
-                                       .sessions_bytes = (size_t)options->sessions_bytes,
-                                       .session_bytes = (size_t)options->session_bytes,
-                                       .compute_slots = compute_slots(options),
-                                       .compute_ms = options->compute_ms,
-                                       .stuck_ms = options->stuck_ms,
-                                       .journal_bytes = options->journal_bytes,
-                                       .disk_free_bytes = options->disk_free_bytes},
-                 &app, err));
-    app->memory = memory;
+    enum status status = app_open(&(struct app_options){.folder = options->data,
+                                                        .synchronous = options->synchronous,
+                                                        .sessions_bytes = (size_t)options->sessions_bytes,
+                                                        .session_bytes = (size_t)options->session_bytes,
+                                                        .compute_slots = compute_slots(options),
+                                                        .compute_ms = options->compute_ms,
+                                                        .stuck_ms = options->stuck_ms,
+                                                        .journal_bytes = options->journal_bytes,
+                                                        .disk_free_bytes = options->disk_free_bytes},
+                                  &app, err);
+    if (app != NULL)
+        app->memory = memory;
     snprintf(path, sizeof path, "%.1000s/gnomon.sock", options->data);
-    enum status status = watch_start(app, err);
+    if (status == STATUS_OK)
+        status = auditor_start(auditor, app, err);
+    if (status == STATUS_OK)
+        status = watch_start(app, err);
     if (status == STATUS_OK)
         status = listen_locally(path, &local_fd, err);
     if (status == STATUS_OK) {
         status = serve_until_stopped(app, options, &network, local_fd, err);
         unlink(path);
     }
-    watch_stop(app);
+    if (app != NULL)
+        watch_stop(app);
+    auditor_stop(auditor);
     app_close(app);
     return status;
 }

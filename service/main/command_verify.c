@@ -1,4 +1,4 @@
-/* gnomon verify FILE: whether the study of an export is what its log says, without a server.  The export becomes a study in
+/* gnomon verify --data DIR: see verify_store.h.  gnomon verify FILE: whether the study of an export is what its log says, without a server.  The export becomes a study in
  * a store of its own, in a folder that is gone afterwards, and is asked there what GET /v1/studies/{study}/verify asks. */
 #include "engine/math/mat.h"
 #include "service/base/digest.h"
@@ -6,6 +6,7 @@
 #include "service/candidates/candidates.h"
 #include "service/cli/command.h"
 #include "service/main/app_open.h"
+#include "service/main/verify_store.h"
 #include "service/study/import.h"
 #include "service/study/verify.h"
 
@@ -20,7 +21,7 @@
 enum { PIECE_BYTES = 8 << 20, ARENA_BYTES = 1 << 28 };
 
 struct verify_options {
-    const char *candidates;
+    const char *candidates, *data, *study, *head;
     int64_t     session_bytes;
 };
 static const struct options_row options_table[] = {
@@ -37,6 +38,18 @@ static const struct options_row options_table[] = {
      .min = 1048576,
      .max = 1e15,
      .help = "memory for a model, as the server had it: with less, models may be smaller"},
+    {.flag = "data",
+     .value = "DIR",
+     .offset = offsetof(struct verify_options, data),
+     .help = "instead of an export: whether the store of this folder, served or not, is what was written"},
+    {.flag = "study",
+     .value = "ID",
+     .offset = offsetof(struct verify_options, study),
+     .help = "with --data: only the rows of this study, federation or game"},
+    {.flag = "head",
+     .value = "FILE",
+     .offset = offsetof(struct verify_options, head),
+     .help = "with --data: heads of the log that were written down (serve --head-file), which it must have had"},
     {.flag = NULL},
 };
 
@@ -175,11 +188,15 @@ static enum status run_in(const char *folder, const struct command_call *call, b
 
 static enum status run(struct command_call *call, struct error *err)
 {
-    const char *base = getenv("TMPDIR");
-    char        folder[1100];
-    bool        is_same = false;
-    if (call->operands[0] == NULL)
-        return error_set(err, STATUS_INVALID, "usage", "", "verify takes the file of an export");
+    const char                  *base = getenv("TMPDIR");
+    char                         folder[1100];
+    bool                         is_same = false;
+    const struct verify_options *options = call->options;
+    if ((call->operands[0] == NULL) == (options->data == NULL) ||
+        (options->data == NULL && (options->head != NULL || options->study != NULL)))
+        return error_set(err, STATUS_INVALID, "usage", "", "verify takes the file of an export, or --data");
+    if (options->data != NULL)
+        return verify_store(options->data, options->study, options->head, err);
     (void)mat_use_one_thread(); // as the server does: sums in another order have other last bits
     umask(077);
     snprintf(folder, sizeof folder, "%.1024s/gnomon-verify-XXXXXX", base == NULL ? "/tmp" : base);
@@ -194,7 +211,7 @@ static enum status run(struct command_call *call, struct error *err)
 const struct command command_verify = {
     .name = "verify",
     .operands = "FILE",
-    .summary = "make every suggestion of an exported study again, and compare",
+    .summary = "make every suggestion of an exported study again, and compare; or verify a store",
     .options = options_table,
     .options_bytes = sizeof(struct verify_options),
     .operands_max = 1,

@@ -19,6 +19,11 @@ struct event_row {
     {                                   \
         EVENT_MEMBERS(NONE) __VA_ARGS__ \
     }
+/* What the log has come to: its last line, and the head of its chain (db/chain.h). */
+struct event_head {
+    int64_t seq, at_ms;
+    char    hash[65];
+};
 struct event_page {
     struct event_row *events;
     size_t            len;

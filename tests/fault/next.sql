@@ -3,7 +3,8 @@
 CREATE TABLE game_next (
     id TEXT PRIMARY KEY, name TEXT NOT NULL, state TEXT NOT NULL, reason TEXT, spec TEXT NOT NULL,
     budget INTEGER NOT NULL, rounds INTEGER NOT NULL, created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL,
-    project TEXT NOT NULL DEFAULT 'prj_default' REFERENCES project(id), played INTEGER NOT NULL DEFAULT 0
+    project TEXT NOT NULL DEFAULT 'prj_default' REFERENCES project(id),
+    sum INTEGER NOT NULL DEFAULT 0, played INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 INSERT INTO game_next SELECT g.*, (SELECT count(*) FROM game_play p WHERE p.game = g.id) FROM game g;
 DROP TABLE game;

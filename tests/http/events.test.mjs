@@ -234,3 +234,13 @@ test('who does not read is let go, and others have their events', async () => {
     quick.close();
     slow.destroy();
 });
+
+test('the head of the log is that of its last line, and goes on with it', async () => {
+    const { id } = await api.study();
+    const before = await api.get('/v1/events/head');
+    assert.deepEqual(await api.get('/v1/events/head'), before, 'as long as nothing happens');
+    await api.post(`/v1/studies/${id}/observe`, { point: { x: 0.5 }, value: 1 });
+    const head = await api.get('/v1/events/head'), last = (await api.get('/v1/events?limit=1000')).events.at(-1);
+    assert.ok(head.seq > before.seq && head.hash !== before.hash);
+    assert.deepEqual([head.seq, head.at], [last.seq, last.at]);
+});

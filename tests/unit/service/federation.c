@@ -301,9 +301,9 @@ static void test_store_holds(void)
     CU_ASSERT_TRUE(is_refused(db, "UPDATE federation_ledger SET epsilon = 0"));
     CU_ASSERT_TRUE(is_refused(db, "DELETE FROM federation_ledger"));
     CU_ASSERT_TRUE(is_refused(db, "UPDATE federation_broadcast SET data = x'00'"));
-    CU_ASSERT_TRUE(is_refused(db, "INSERT INTO federation_broadcast SELECT federation, 1, 9, x'00', 0 FROM "
+    CU_ASSERT_TRUE(is_refused(db, "INSERT INTO federation_broadcast SELECT federation, 1, 9, x'00', 0, 0 FROM "
                                   "federation_broadcast"));
-    CU_ASSERT_TRUE(is_refused(db, "INSERT INTO federation_broadcast SELECT federation, 2, 9, x'00', 0 FROM "
+    CU_ASSERT_TRUE(is_refused(db, "INSERT INTO federation_broadcast SELECT federation, 2, 9, x'00', 0, 0 FROM "
                                   "federation_broadcast"));
     sqlite3_close(db);
     world_open(world);

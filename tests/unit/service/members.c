@@ -162,10 +162,10 @@ static void test_an_unknown_state_is_no_other_one(void)
     CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "w").len, 1);
     alter(world, "UPDATE trial SET state = 'frozen';"
                  "INSERT INTO federation SELECT 'fed_a', 'f', 'frozen', NULL, '{}', x'00', '', 1, 0, 1, 0, 0, 0.0, 1, "
-                 "1, 'prj_default';"
-                 "INSERT INTO game SELECT 'gam_a', 'g', 'frozen', NULL, '{}', 1, 0, 1, 1, 'prj_default';"
+                 "1, 'prj_default', 0;"
+                 "INSERT INTO game SELECT 'gam_a', 'g', 'frozen', NULL, '{}', 1, 0, 1, 1, 'prj_default', 0;"
                  "INSERT INTO operation SELECT 'op_a', id, 'frozen', '', 1, '', NULL, 0, NULL, 0, NULL, NULL, 1, 0, 0, "
-                 "NULL, project "
+                 "NULL, project, 0 "
                  "FROM study");
     CHECK_CORRUPT(trial_find(world->app, &world->caller, study.id, 1, &trial, &world->err));
     CHECK_CORRUPT(federation_find(world->app, &world->caller, "fed_a", &federation, &world->err));

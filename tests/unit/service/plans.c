@@ -42,6 +42,16 @@ static bool goes_along_running(const char *statement, const char *step)
     return false;
 }
 
+/* What the driver puts in there looks at the row that was found. */
+static void without_checks(char *text, const char *function)
+{
+    for (char *at; (at = strstr(text, function)) != NULL;) {
+        size_t length = strcspn(at, ")") + 1;
+        memset(at, ' ', length);
+        *at = '1';
+    }
+}
+
 /* What the planner does with each statement that reads, on a store that nobody has counted. */
 static void test_no_statement_goes_along_a_study(void)
 {
@@ -57,6 +67,8 @@ static void test_no_statement_goes_along_a_study(void)
             strncmp(sql_table[sql].name, "CHECK_", 6) == 0)
             continue;
         snprintf(text, sizeof text, "EXPLAIN QUERY PLAN %s", sql_table[sql].text);
+        without_checks(text, "row_check(");
+        without_checks(text, "row_see(");
         for (char *dollar = text; (dollar = strchr(dollar, '$')) != NULL;)
             *dollar = '?';
         CU_ASSERT_EQUAL_FATAL(sqlite3_prepare_v2(sqlite, text, -1, &plan, NULL), SQLITE_OK);

@@ -12,6 +12,7 @@
     X(agent_log)          \
     X(answers)            \
     X(cases)              \
+    X(chain)              \
     X(codec)              \
     X(codec_trial)        \
     X(command)            \

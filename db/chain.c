@@ -1,0 +1,217 @@
+/* See chain.h.  The functions of sha.h allocate nothing and do not fail (service/base/digest.c). */
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include "db/chain.h"
+#include "db/conn.h"
+
+#include <openssl/sha.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- a line ---- */
+
+static void add_number(SHA256_CTX *to, int64_t number)
+{
+    unsigned char bytes[8];
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (unsigned char)((uint64_t)number >> (56 - 8 * i));
+    SHA256_Update(to, bytes, sizeof bytes);
+}
+
+/* NULL has the length -1. */
+static void add_bytes(SHA256_CTX *to, const void *bytes, size_t length)
+{
+    add_number(to, bytes == NULL ? -1 : (int64_t)length);
+    if (bytes != NULL)
+        SHA256_Update(to, bytes, length);
+}
+
+static void add_text(SHA256_CTX *to, const char *text)
+{
+    add_bytes(to, text, text == NULL ? 0 : strlen(text));
+}
+
+static void digest_words(const char *words, const struct db_blob *salt, unsigned char out[CHAIN_BYTES])
+{
+    SHA256_CTX own;
+    SHA256_Init(&own);
+    SHA256_Update(&own, salt->bytes, salt->length);
+    SHA256_Update(&own, words, strlen(words));
+    SHA256_Final(out, &own);
+}
+
+static void add_words(SHA256_CTX *to, const struct row_line *line)
+{
+    unsigned char digest[CHAIN_BYTES];
+    if (line->detail == NULL) {
+        add_bytes(to, line->erased.bytes, line->erased.length);
+        return;
+    }
+    digest_words(line->detail, &line->salt, digest);
+    add_bytes(to, digest, sizeof digest);
+}
+
+static void digest_line(const struct row_line *line, unsigned char out[CHAIN_BYTES])
+{
+    SHA256_CTX own;
+    SHA256_Init(&own);
+    add_number(&own, line->at_ms);
+    add_text(&own, line->kind);
+    add_text(&own, line->study);
+    add_text(&own, line->project);
+    add_number(&own, line->revision);
+    add_number(&own, line->trial);
+    add_text(&own, line->actor);
+    add_words(&own, line);
+    add_bytes(&own, line->bound.bytes, line->bound.length);
+    SHA256_Final(out, &own);
+}
+
+static void go_on(struct chain_place *at, const struct row_line *line)
+{
+    static const char purpose[16] = "gnomon/log/v1";
+    unsigned char     digest[CHAIN_BYTES];
+    SHA256_CTX        own;
+    digest_line(line, digest);
+    at->seq = line->seq;
+    SHA256_Init(&own);
+    SHA256_Update(&own, purpose, sizeof purpose);
+    add_number(&own, at->seq);
+    SHA256_Update(&own, at->head, sizeof at->head);
+    SHA256_Update(&own, digest, sizeof digest);
+    SHA256_Final(at->head, &own);
+}
+
+/* ---- the chain ---- */
+
+static bool take_head(const struct db_blob *from, unsigned char out[CHAIN_BYTES])
+{
+    if (from->length == CHAIN_BYTES)
+        memcpy(out, from->bytes, CHAIN_BYTES);
+    return from->length == CHAIN_BYTES;
+}
+
+enum status chain_read(struct db_conn *conn, struct chain_state *out, struct error *err)
+{
+    struct db_rows          rows = db_query(conn, NULL, err, SQL_CHAIN_GET, BIND_NONE);
+    const struct row_chain *row = db_next(&rows) ? row_chain(&rows) : NULL;
+    *out = (struct chain_state){.at_ms = 0};
+    bool is_whole = row != NULL && take_head(&row->first_head, out->first.head) &&
+                    take_head(&row->head, out->last.head) &&
+                    total_read(row->total.bytes, row->total.length, &out->total);
+    if (is_whole) {
+        out->first.seq = row->first_seq;
+        out->last.seq = row->seq;
+        out->at_ms = row->at_ms;
+        out->has_total = row->total.length > 0;
+    } else if (rows.status == STATUS_OK) {
+        rows.status = error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the log's chain has no head");
+    }
+    return db_done(&rows);
+}
+
+enum status chain_walk(struct db_conn *conn, struct chain_walk *walk, int64_t lines_max, struct error *err)
+{
+    struct db_rows rows =
+        db_query(conn, NULL, err, SQL_CHAIN_LINES, BIND(INT(walk->at.seq), INT(walk->until), INT(lines_max)));
+    while (db_next(&rows)) {
+        const struct row_line *line = row_line(&rows);
+        if (line->seq != walk->at.seq + 1) {
+            rows.status = error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the log lacks line %lld",
+                                    (long long)walk->at.seq + 1);
+            continue;
+        }
+        go_on(&walk->at, line);
+        if (line->bound.length == CHAIN_BYTES) {
+            memcpy(walk->bound, line->bound.bytes, CHAIN_BYTES);
+            walk->has_bound = true;
+        }
+        rows.status = walk->see == NULL ? STATUS_OK : walk->see(walk->arg, &walk->at, err);
+    }
+    return db_done(&rows);
+}
+
+/* When the last line that was added was written. */
+static enum status read_time(struct db_conn *conn, int64_t seq, int64_t *at_ms, struct error *err)
+{
+    struct db_rows         rows = db_query(conn, NULL, err, SQL_CHAIN_LINES, BIND(INT(seq - 1), INT(seq), INT(1)));
+    const struct row_line *line = db_next(&rows) ? row_line(&rows) : NULL;
+    *at_ms = line != NULL ? line->at_ms : 0;
+    return db_done(&rows);
+}
+
+void chain_digest_total(const struct total *total, unsigned char out[CHAIN_BYTES])
+{
+    unsigned char bytes[TOTAL_BYTES];
+    SHA256_CTX    own;
+    total_write(total, bytes);
+    SHA256_Init(&own);
+    SHA256_Update(&own, bytes, sizeof bytes);
+    SHA256_Final(out, &own);
+}
+
+/* What this transaction changed, in its last line. */
+static enum status bind_rows(struct db_conn *conn, struct chain_state *state, struct error *err)
+{
+    unsigned char      digest[CHAIN_BYTES];
+    struct db_rows     rows;
+    const struct total own = conn->total;
+    if (total_is_zero(&own))
+        return STATUS_OK;
+    TRY(db_find(conn, NULL, &rows, err, SQL_EVENT_LAST, BIND_NONE));
+    int64_t last = row_count(&rows)->count;
+    if (last == state->last.seq) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
+                    BIND(INT(now.tv_sec * 1000 + now.tv_nsec / 1000000), TEXT("prj_default"), TEXT(NULL),
+                         TEXT("store.changed"), TEXT(NULL), INT(0), INT(0), TEXT("local"), TEXT(NULL), BLOB(NULL, 0))));
+        TRY(db_find(conn, NULL, &rows, err, SQL_EVENT_LAST, BIND_NONE));
+        last = row_count(&rows)->count;
+    }
+    total_add(&state->total, &own);
+    chain_digest_total(&state->total, digest);
+    return db_exec(conn, NULL, err, SQL_CHAIN_BIND, BIND(INT(last), BLOB(digest, sizeof digest)));
+}
+
+enum status chain_seal(struct db_conn *conn, struct error *err)
+{
+    struct chain_state state;
+    unsigned char      total[TOTAL_BYTES];
+    TRY(chain_read(conn, &state, err));
+    TRY(bind_rows(conn, &state, err));
+    struct chain_walk walk = {.at = state.last, .until = INT64_MAX};
+    TRY(chain_walk(conn, &walk, INT64_MAX, err));
+    if (walk.at.seq == state.last.seq)
+        return STATUS_OK;
+    TRY(read_time(conn, walk.at.seq, &state.at_ms, err));
+    total_write(&state.total, total);
+    conn->total = (struct total){{0}};
+    return db_exec(
+        conn, NULL, err, SQL_CHAIN_SET,
+        BIND(INT(walk.at.seq), BLOB(walk.at.head, CHAIN_BYTES), INT(state.at_ms), BLOB(total, sizeof total)));
+}
+
+enum status db_log_erase(struct db_conn *conn, const char *study, struct error *err)
+{
+    unsigned char  digest[CHAIN_BYTES];
+    struct db_rows rows = db_query(conn, NULL, err, SQL_EVENT_WORDS, BIND(TEXT(study)));
+    while (db_next(&rows)) {
+        const struct row_words *row = row_words(&rows);
+        digest_words(row->detail, &row->salt, digest);
+        rows.status = db_exec(conn, NULL, err, SQL_EVENT_BLANK, BIND(INT(row->seq), BLOB(digest, sizeof digest)));
+    }
+    return db_done(&rows);
+}
+
+enum status db_log_cut(struct db_conn *conn, int64_t seq, struct error *err)
+{
+    struct chain_state state;
+    TRY(chain_seal(conn, err)); // of what this transaction wrote itself
+    TRY(chain_read(conn, &state, err));
+    struct chain_walk walk = {.at = state.first, .until = seq < state.last.seq ? seq : state.last.seq};
+    if (walk.until <= walk.at.seq)
+        return STATUS_OK;
+    TRY(chain_walk(conn, &walk, INT64_MAX, err));
+    TRY(db_exec(conn, NULL, err, SQL_CHAIN_CUT, BIND(INT(walk.at.seq), BLOB(walk.at.head, CHAIN_BYTES))));
+    return db_exec(conn, NULL, err, SQL_LOG_CUT, BIND(INT(walk.at.seq)));
+}

@@ -1,0 +1,53 @@
+/* The log as a hash chain: its head vouches for every line, and for their order.
+ *   head(0) = 32 zero bytes;  head(n) = SHA-256("gnomon/log/v1" | seq | head(n-1) | SHA-256(line n))
+ * A line is its members, each with its length, and the digest of its words instead of them: SHA-256(salt | words).  When they
+ * are deleted, with the salt, that digest stays, and the chain holds.
+ *
+ * Invariants: the writer adds what a transaction wrote to the chain before it commits; lines go only with db_log_cut, which
+ * keeps the head of the last one that went. */
+#ifndef GNOMON_DB_CHAIN_H
+#define GNOMON_DB_CHAIN_H
+
+#include "db/db.h"
+#include "db/sum.h"
+
+enum { CHAIN_BYTES = 32, CHAIN_SALT_BYTES = 16 };
+
+struct chain_place {
+    int64_t       seq; /* of the line that it is the head of; 0: before the first */
+    unsigned char head[CHAIN_BYTES];
+};
+struct chain_state {
+    struct chain_place first, last; /* before the first line that is left; behind the last */
+    int64_t            at_ms;       /* when that was written; 0: nothing was */
+    struct total       total;       /* of the rows that were bound to it last: sum.h */
+    bool               has_total;
+};
+MUST_CHECK enum status chain_read(struct db_conn *conn, struct chain_state *out, struct error *err);
+
+/* Of the writer, at the end of each transaction: binds what it changed to its last line, or to one that says "store.changed"
+ * when it has written none. */
+MUST_CHECK enum status chain_seal(struct db_conn *conn, struct error *err);
+
+/* Goes on from a place by so many lines, and not beyond `until`; calls `see`, unless it is NULL, for each place that it comes
+ * to.  INTERNAL "store_corrupt": a line is missing. */
+typedef enum status chain_see(void *arg, const struct chain_place *at, struct error *err);
+struct chain_walk {
+    struct chain_place at;
+    int64_t            until;
+    chain_see         *see;
+    void              *arg;
+    unsigned char      bound[CHAIN_BYTES]; /* by the last of those lines that say so: chain_digest_total */
+    bool               has_bound;
+};
+void chain_digest_total(const struct total *total, unsigned char out[CHAIN_BYTES]);
+
+MUST_CHECK enum status chain_walk(struct db_conn *conn, struct chain_walk *walk, int64_t lines_max, struct error *err);
+
+/* Deletes the words of a study's lines, in a transaction. */
+MUST_CHECK enum status db_log_erase(struct db_conn *conn, const char *study, struct error *err);
+
+/* Deletes the lines up to seq, in a transaction.  What is left verifies from there on. */
+MUST_CHECK enum status db_log_cut(struct db_conn *conn, int64_t seq, struct error *err);
+
+#endif

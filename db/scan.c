@@ -1,0 +1,35 @@
+/* The look at all rows: db_scan of db.h. */
+#include "db/conn.h"
+
+#include <string.h>
+
+struct scanning {
+    struct db   *db;
+    struct scan *scan;
+};
+
+static void say(void *arg, const char *owner)
+{
+    struct scanning *scanning = arg;
+    db_note_damaged(scanning->db, owner);
+    scanning->scan->say(scanning->scan->arg, owner);
+}
+
+static enum status scan(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct scanning *scanning = arg;
+    struct scan      own = *scanning->scan;
+    own.say = say;
+    own.arg = scanning;
+    enum status status = conn->driver->scan(conn->handle, &own, err);
+    memcpy(scanning->scan->table, own.table, sizeof own.table);
+    memcpy(scanning->scan->after, own.after, sizeof own.after);
+    scanning->scan->is_over = own.is_over;
+    return status;
+}
+
+enum status db_scan(struct db *db, struct scan *from, struct error *err)
+{
+    struct scanning scanning = {.db = db, .scan = from};
+    return db_read(db, scan, &scanning, err);
+}

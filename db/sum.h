@@ -1,0 +1,32 @@
+/* What proves that rows are what was written: a sum of each row, in the row, and one of all rows that matter, in the log.
+ *
+ * The sum of a row has 64 bits: a bit that fell over always changes it, anything else with a probability of 1 - 2^-64.  Whoever
+ * can write to the store can make it anew, though.  So what was observed, released and spent is also bound to the log's chain
+ * (chain.h): the digests of those rows, as 32 numbers of 64 bits, are added up, modulo 2^64 each (Bellare and Micciancio 1997,
+ * with vectors as in Lewi et al. 2019), and each commit hashes the total into its last line.  It does not depend on the order,
+ * and one row more, less or another changes it by one addition. */
+#ifndef GNOMON_DB_SUM_H
+#define GNOMON_DB_SUM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Of a row's values, in the order of its columns.  Begin with 0. */
+enum sum_kind { SUM_NONE = 1, SUM_NUMBER, SUM_REAL, SUM_TEXT, SUM_BLOB };
+uint64_t sum_bytes(uint64_t sum, enum sum_kind kind, const void *bytes, size_t length);
+
+enum { TOTAL_LANES = 32, TOTAL_BYTES = 8 * TOTAL_LANES, ROW_DIGEST_BYTES = 32 };
+struct total {
+    uint64_t lanes[TOTAL_LANES];
+};
+/* A row more (is_added) or less, by its digest. */
+void total_add_row(struct total *total, const unsigned char digest[ROW_DIGEST_BYTES], bool is_added);
+void total_add(struct total *total, const struct total *more);
+bool total_is_zero(const struct total *total);
+/* As it is stored: little-endian. */
+void total_write(const struct total *total, unsigned char out[TOTAL_BYTES]);
+/* No bytes are zero; false: another length. */
+bool total_read(const void *bytes, size_t length, struct total *out);
+
+#endif

@@ -1,0 +1,191 @@
+/* See auditor.h. */
+#include "service/app/auditor.h"
+
+#include "db/chain.h"
+#include "service/base/append.h"
+#include "service/base/clock.h"
+#include "service/base/digest.h"
+#include "service/base/log.h"
+#include "service/app/event_log.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_BYTES = 160, PAUSE_MS = 100, DAY_MS = 24 * 3600 * 1000, LINES = 500 };
+
+struct auditor {
+    struct app            *app;
+    struct auditor_options options;
+    struct append_file    *heads; /* NULL: none */
+    struct scan            scan;  /* where the look at all rows is, and that at the log */
+    struct chain_walk      walk;
+    struct chain_place     end;
+    int64_t                look_ms, head_ms; /* when it goes on; when the next head is due: monotonic */
+    pthread_mutex_t        lock;
+    pthread_cond_t         changed;
+    bool                   is_stopping, has_thread;
+    pthread_t              thread;
+};
+
+/* ---- heads ---- */
+
+bool auditor_read_head(const char *line, struct event_head *out)
+{
+    unsigned char digest[SHA256_BYTES];
+    long long     seq;
+    int           end = 0;
+    *out = (struct event_head){.seq = 0};
+    bool is_whole =
+        sscanf(line, "%19lld %64[0-9a-f] %*24[0-9TZ:.-]%n", &seq, out->hash, &end) == 2 && line[end] == '\0';
+    out->seq = is_whole ? seq : 0;
+    return is_whole && end > 0 && seq >= 0 && digest_of_hex(out->hash, digest, sizeof digest);
+}
+
+static enum status take_line(void *arg, char *line, size_t number, struct error *err)
+{
+    struct event_head head;
+    (void)arg, (void)number, (void)err;
+    return auditor_read_head(line, &head) ? STATUS_OK : STATUS_CONFLICT;
+}
+
+static enum status write_head(struct auditor *auditor, struct error *err)
+{
+    struct event_head head;
+    char              line[LINE_BYTES], time[LOG_TIME_BYTES];
+    TRY(event_head(auditor->app, &head, err));
+    if (head.seq == 0)
+        return STATUS_OK;
+    log_time(head.at_ms, time);
+    snprintf(line, sizeof line, "%lld %s %s", (long long)head.seq, head.hash, time);
+    return append_line(auditor->heads, line, err);
+}
+
+static void try_head(struct auditor *auditor)
+{
+    struct error err;
+    if (auditor->heads != NULL && write_head(auditor, &err) != STATUS_OK)
+        log_event(LOG_ERROR, "head_not_written", "code=%s text=\"%s\"", err.code, err.text);
+}
+
+/* ---- the thread ---- */
+
+static bool waits(struct auditor *auditor, int64_t wait_ms)
+{
+    pthread_mutex_lock(&auditor->lock);
+    const struct timespec until = clock_after_ms(wait_ms);
+    while (!auditor->is_stopping && pthread_cond_timedwait(&auditor->changed, &auditor->lock, &until) == 0)
+        continue;
+    bool goes_on = !auditor->is_stopping;
+    pthread_mutex_unlock(&auditor->lock);
+    return goes_on;
+}
+
+/* A piece of the log.  INTERNAL "store_corrupt" makes the whole store unready (db.h). */
+static enum status walk(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct auditor    *auditor = arg;
+    struct chain_state state;
+    TRY(chain_read(conn, &state, err));
+    if (auditor->end.seq == 0) // it begins
+        auditor->end = state.last;
+    if (auditor->walk.at.seq < state.first.seq || auditor->walk.until == 0)
+        auditor->walk = (struct chain_walk){.at = state.first, .until = auditor->end.seq};
+    TRY(chain_walk(conn, &auditor->walk, LINES, err));
+    if (auditor->walk.at.seq == auditor->end.seq && memcmp(&auditor->walk.at, &auditor->end, sizeof auditor->end) != 0)
+        return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the log is not what was written");
+    return STATUS_OK;
+}
+
+static void say(void *arg, const char *owner)
+{
+    (void)arg;
+    log_event(LOG_ERROR, "row_damaged", "of=%s", owner);
+}
+
+/* What fails is tried again a day later. */
+static void look_on(struct auditor *auditor)
+{
+    struct error err;
+    bool         is_over = false;
+    auditor->scan.say = say;
+    enum status status = db_scan(auditor->app->db, &auditor->scan, &err);
+    if (status == STATUS_OK && auditor->scan.is_over) {
+        status = db_read(auditor->app->db, walk, auditor, &err);
+        is_over = status == STATUS_OK && auditor->walk.at.seq >= auditor->end.seq;
+    }
+    if (status != STATUS_OK)
+        log_event(LOG_ERROR, "store_not_verified", "code=%s text=\"%s\"", err.code, err.text);
+    else if (is_over)
+        log_event(LOG_INFO, "store_verified", "log=%lld", (long long)auditor->end.seq);
+    bool ends = is_over || status != STATUS_OK;
+    auditor->look_ms = auditor->app->monotonic_ms() + (ends ? DAY_MS : PAUSE_MS);
+    if (!ends)
+        return;
+    auditor->scan = (struct scan){.is_over = false};
+    auditor->walk = (struct chain_walk){.until = 0};
+    auditor->end = (struct chain_place){.seq = 0};
+}
+
+static void *run(void *arg)
+{
+    struct auditor *auditor = arg;
+    int64_t         now;
+    do {
+        now = auditor->app->monotonic_ms();
+        if (now >= auditor->look_ms)
+            look_on(auditor);
+        if (now >= auditor->head_ms) {
+            try_head(auditor);
+            auditor->head_ms = now + 1000 * auditor->options.head_seconds;
+        }
+    } while (waits(auditor, (auditor->look_ms < auditor->head_ms ? auditor->look_ms : auditor->head_ms) - now));
+    try_head(auditor);
+    return NULL;
+}
+
+enum status auditor_open(const struct auditor_options *options, struct auditor **out, struct error *err)
+{
+    struct auditor            *auditor = calloc(1, sizeof *auditor);
+    const struct append_reader reader = {.take = take_line, .code = "head_file", .complaint = "is no head of a log"};
+    enum status                status = STATUS_OK;
+    *out = NULL;
+    if (auditor == NULL)
+        return error_no_memory(err);
+    auditor->options = *options;
+    pthread_mutex_init(&auditor->lock, NULL);
+    clock_cond_init(&auditor->changed);
+    if (options->head_file != NULL)
+        status = append_open(options->head_file, true, &reader, &auditor->heads, err);
+    if (status == STATUS_OK)
+        *out = auditor;
+    else
+        auditor_stop(auditor);
+    return status;
+}
+
+enum status auditor_start(struct auditor *auditor, struct app *app, struct error *err)
+{
+    auditor->app = app;
+    if (pthread_create(&auditor->thread, NULL, run, auditor) != 0)
+        return error_set(err, STATUS_BUSY, "threads", "", "cannot start a thread");
+    auditor->has_thread = true;
+    return STATUS_OK;
+}
+
+void auditor_stop(struct auditor *auditor)
+{
+    if (auditor == NULL)
+        return;
+    pthread_mutex_lock(&auditor->lock);
+    auditor->is_stopping = true;
+    pthread_cond_broadcast(&auditor->changed);
+    pthread_mutex_unlock(&auditor->lock);
+    if (auditor->has_thread)
+        pthread_join(auditor->thread, NULL);
+    append_close(auditor->heads);
+    pthread_cond_destroy(&auditor->changed);
+    pthread_mutex_destroy(&auditor->lock);
+    free(auditor);
+}

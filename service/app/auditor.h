@@ -1,0 +1,26 @@
+/* What looks after the store while it is served.  That it is what was written: every row and every line of the log, once a day
+ * and at the start, piece by piece.  And what proves later that the log was not changed: its head, written down elsewhere again
+ * and again. */
+#ifndef GNOMON_SERVICE_APP_AUDITOR_H
+#define GNOMON_SERVICE_APP_AUDITOR_H
+
+#include "service/app/app.h"
+#include "service/model/event.h"
+
+struct auditor_options {
+    const char *head_file; /* each head a line, "seq hash time-of-the-line"; NULL: nowhere */
+    int64_t     head_seconds;
+};
+struct auditor;
+
+/* Opens the file: before the process gives up to open any.  Errors: those of append_open (service/base/append.h). */
+MUST_CHECK enum status auditor_open(const struct auditor_options *options, struct auditor **out, struct error *err);
+/* Starts a thread.  Heads are written at once, every so many seconds, and when it is stopped.  BUSY "threads". */
+MUST_CHECK enum status auditor_start(struct auditor *auditor, struct app *app, struct error *err);
+/* Waits for its end, frees.  NULL is allowed. */
+void auditor_stop(struct auditor *auditor);
+
+/* Reads a line of such a file: false if it is none. */
+bool auditor_read_head(const char *line, struct event_head *out);
+
+#endif

@@ -1,0 +1,178 @@
+/* See verify_store.h. */
+#include "service/main/verify_store.h"
+
+#include "db/chain.h"
+#include "db/look.h"
+#include "service/base/append.h"
+#include "service/base/digest.h"
+#include "service/cli/plain.h"
+#include "service/app/auditor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct heads {
+    struct event_head *items; /* by their line */
+    size_t             len, room;
+};
+struct verifying {
+    struct heads       heads;
+    size_t             next; /* of them */
+    struct chain_state chain;
+    int                findings;
+    const char        *study;
+    struct db_look    *look;
+};
+
+static void say(void *arg, const char *finding)
+{
+    struct verifying *verifying = arg;
+    verifying->findings++;
+    plain_print(stdout, finding);
+    putchar('\n');
+}
+
+static void say_line(struct verifying *verifying, const char *what, int64_t seq)
+{
+    char text[160];
+    snprintf(text, sizeof text, "line %lld of the log %s", (long long)seq, what);
+    say(verifying, text);
+}
+
+/* ---- heads ---- */
+
+static enum status take_head(void *arg, char *line, size_t number, struct error *err)
+{
+    struct heads *heads = arg;
+    (void)number;
+    if (heads->len == heads->room) {
+        heads->room = 2 * heads->room + 64;
+        struct event_head *items = realloc(heads->items, heads->room * sizeof *items);
+        if (items == NULL)
+            return error_no_memory(err);
+        heads->items = items;
+    }
+    return auditor_read_head(line, &heads->items[heads->len++]) ? STATUS_OK : STATUS_CONFLICT;
+}
+
+static int by_line(const void *a, const void *b)
+{
+    const struct event_head *one = a, *two = b;
+    return (one->seq > two->seq) - (one->seq < two->seq);
+}
+
+static enum status read_heads(const char *name, struct heads *heads, struct error *err)
+{
+    const struct append_reader reader = {
+        .take = take_head, .arg = heads, .code = "head_file", .complaint = "is no head of a log"};
+    struct append_file *file;
+    TRY(append_open(name, false, &reader, &file, err));
+    append_close(file);
+    if (heads->len > 0)
+        qsort(heads->items, heads->len, sizeof *heads->items, by_line);
+    return STATUS_OK;
+}
+
+/* Those of the line that the chain is at. */
+static enum status compare(void *arg, const struct chain_place *at, struct error *err)
+{
+    struct verifying *verifying = arg;
+    char              hash[SHA256_HEX_BYTES];
+    (void)err;
+    const struct heads *heads = &verifying->heads;
+    if (verifying->next == heads->len || heads->items[verifying->next].seq > at->seq)
+        return STATUS_OK;
+    digest_to_hex(at->head, CHAIN_BYTES, hash);
+    for (bool said = false; verifying->next < heads->len && heads->items[verifying->next].seq == at->seq;
+         verifying->next++) {
+        if (!said && strcmp(heads->items[verifying->next].hash, hash) != 0) {
+            say_line(verifying, "or one before it is not what it was when its head was written down", at->seq);
+            said = true;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* ---- the log ---- */
+
+/* That the rows are those that the log was told of: a value that was changed together with the sum of its row. */
+static enum status check_total(struct verifying *verifying, const struct chain_walk *walk, struct error *err)
+{
+    struct total  total;
+    unsigned char digest[CHAIN_BYTES];
+    TRY(db_look_total(verifying->look, &total, err));
+    if (memcmp(&total, &verifying->chain.total, sizeof total) != 0)
+        say(verifying, "results, releases, ledgers or tokens are not those that the log vouches for");
+    chain_digest_total(&verifying->chain.total, digest);
+    if (walk->has_bound && memcmp(digest, walk->bound, sizeof digest) != 0)
+        say(verifying, "the total of results, releases, ledgers and tokens is not the one that the log vouches for");
+    return STATUS_OK;
+}
+
+static enum status check_log(struct db_conn *conn, struct verifying *verifying, struct error *err)
+{
+    TRY(chain_read(conn, &verifying->chain, err));
+    const struct chain_place *first = &verifying->chain.first, *last = &verifying->chain.last;
+    const struct heads       *heads = &verifying->heads;
+    struct chain_walk         walk = {.at = *first, .until = INT64_MAX, .see = compare, .arg = verifying};
+    while (verifying->next < heads->len && heads->items[verifying->next].seq < first->seq)
+        verifying->next++; // its line is gone, and may be
+    TRY(compare(verifying, first, err));
+    TRY(chain_walk(conn, &walk, INT64_MAX, err));
+    if (walk.at.seq != last->seq)
+        say_line(verifying, walk.at.seq < last->seq ? "is missing" : "was not written by the service",
+                 walk.at.seq < last->seq ? walk.at.seq + 1 : last->seq + 1);
+    else if (memcmp(walk.at.head, last->head, CHAIN_BYTES) != 0)
+        say_line(verifying, "or one before it is not what was written", last->seq);
+    for (; verifying->next < heads->len; verifying->next++)
+        say_line(verifying, "is missing: its head was written down", heads->items[verifying->next].seq);
+    return check_total(verifying, &walk, err);
+}
+
+/* What ends the check is a finding like the others. */
+static enum status check_rows(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct verifying *verifying = arg;
+    TRY(db_look_damaged(verifying->look, verifying->study, say, verifying, err));
+    enum status status = verifying->study == NULL ? check_log(conn, arg, err) : STATUS_OK;
+    if (status != STATUS_INTERNAL || strcmp(err->code, "store_corrupt") != 0)
+        return status;
+    say(arg, err->text);
+    return STATUS_OK;
+}
+
+static enum status verify(const char *path, struct verifying *verifying, struct error *err)
+{
+    struct db_look *look = NULL;
+    TRY(db_look_open(path, &look, err));
+    verifying->look = look;
+    enum status status = db_look_examine(look, say, verifying, err);
+    if (status == STATUS_OK)
+        status = db_look_read(look, check_rows, verifying, err);
+    db_look_close(look);
+    return status;
+}
+
+enum status verify_store(const char *folder, const char *study, const char *head_file, struct error *err)
+{
+    struct verifying verifying = {.findings = 0, .study = study};
+    char             path[1100];
+    enum status      status = STATUS_OK;
+    snprintf(path, sizeof path, "%.1024s/gnomon.db", folder);
+    if (head_file != NULL)
+        status = read_heads(head_file, &verifying.heads, err);
+    if (status == STATUS_OK)
+        status = verify(path, &verifying, err);
+    if (status == STATUS_OK && verifying.findings > 0)
+        status = error_set(err, STATUS_INTERNAL, "store_corrupt", "", "%.150s is not what was written", path);
+    free(verifying.heads.items);
+    TRY(status);
+    if (study != NULL) {
+        printf("%s: the rows of %s are what was written\n", path, study);
+        return STATUS_OK;
+    }
+    printf("%s: what was written; the log has lines %lld to %lld, %zu heads of it were compared\n", path,
+           (long long)verifying.chain.first.seq + 1, (long long)verifying.chain.last.seq, verifying.heads.len);
+    return STATUS_OK;
+}

@@ -1,0 +1,12 @@
+/* gnomon verify --data: whether a store is what was written to it. */
+#ifndef GNOMON_SERVICE_MAIN_VERIFY_STORE_H
+#define GNOMON_SERVICE_MAIN_VERIFY_STORE_H
+
+#include "engine/base/status.h"
+
+/* Prints what is not, and says of which file; beside a server, too.  head_file: heads that were written down (serve
+ * --head-file), each of which the log must have had; or NULL.  study: only its rows are looked at; NULL: everything.
+ * INTERNAL "store_corrupt": something was printed. */
+MUST_CHECK enum status verify_store(const char *folder, const char *study, const char *head_file, struct error *err);
+
+#endif

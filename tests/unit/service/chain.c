@@ -1,0 +1,145 @@
+/* The chain of the log: what may happen to its lines, and what is noticed. */
+#include "db/chain.h"
+#include "service/app/app_transact.h"
+#include "service/app/event_log.h"
+#include "service/main/app_open.h"
+#include "tests/unit/service/suites.h"
+#include "tests/unit/service/world.h"
+
+#include <CUnit/CUnit.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+/* From the first place to the last; in pieces. */
+static enum status walk(struct db_conn *conn, void *arg, struct error *err)
+{
+    bool              *is_whole = arg;
+    struct chain_state state;
+    TRY(chain_read(conn, &state, err));
+    struct chain_walk own = {.at = state.first, .until = INT64_MAX};
+    for (int64_t before = -1; before != own.at.seq;) {
+        before = own.at.seq;
+        TRY(chain_walk(conn, &own, 7, err));
+    }
+    *is_whole = memcmp(&own.at, &state.last, sizeof own.at) == 0 && own.at.seq > state.first.seq;
+    return STATUS_OK;
+}
+
+static bool is_whole(struct world *world)
+{
+    bool is_whole = false;
+    return db_read(world->app->db, walk, &is_whole, &world->err) == STATUS_OK && is_whole;
+}
+
+static void alter(struct world *world, const char *sql)
+{
+    sqlite3 *store = NULL;
+    char     path[96];
+    snprintf(path, sizeof path, "%s/gnomon.db", world->folder);
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open(path, &store), SQLITE_OK);
+    sqlite3_exec(store, "DROP TRIGGER event_is_not_changed; DROP TRIGGER event_is_not_deleted", NULL, NULL, NULL);
+    CU_ASSERT_EQUAL(sqlite3_exec(store, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(store);
+}
+
+static enum status cut(struct db_conn *conn, void *arg, struct error *err)
+{
+    const int64_t *seq = arg;
+    return db_log_cut(conn, *seq, err);
+}
+
+static enum status erase(struct db_conn *conn, void *arg, struct error *err)
+{
+    return app_erase(conn, arg, err);
+}
+
+static enum status add_two(struct db_conn *conn, void *arg, struct error *err)
+{
+    const struct event_row event = EVENT(.at_ms = 1, .kind = "test", .actor = "a", .study = arg, .detail = "words");
+    TRY(event_log(conn, event, err));
+    return event_log(conn, event, err);
+}
+
+static enum status add_and_fail(struct db_conn *conn, void *arg, struct error *err)
+{
+    TRY(add_two(conn, arg, err));
+    return error_set(err, STATUS_CONFLICT, "no", "", "not that");
+}
+
+static struct world *begin(char id[24])
+{
+    struct world *world = world_new();
+    struct study  study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    snprintf(id, 24, "%s", study.id);
+    for (int i = 0; i < 5; i++)
+        CU_ASSERT_EQUAL(db_transact(world->app->db, add_two, id, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(db_transact(world->app->db, add_and_fail, id, &world->err), STATUS_CONFLICT);
+    CU_ASSERT(is_whole(world));
+    return world;
+}
+
+static void test_it_holds_what_was_written(void)
+{
+    char          id[24];
+    struct world *world = begin(id);
+    app_close(world->app);
+    world_open(world);
+    CU_ASSERT(is_whole(world));
+    CU_ASSERT_EQUAL(db_transact(world->app->db, add_two, id, &world->err), STATUS_OK);
+    CU_ASSERT(is_whole(world));
+    world_end(world);
+}
+
+static void test_words_and_old_lines_may_go(void)
+{
+    char          id[24];
+    struct world *world = begin(id);
+    int64_t       seq = 4, many = 1000;
+    CU_ASSERT_EQUAL(db_transact(world->app->db, erase, id, &world->err), STATUS_OK);
+    CU_ASSERT(is_whole(world));
+    CU_ASSERT_EQUAL(db_transact(world->app->db, cut, &seq, &world->err), STATUS_OK);
+    CU_ASSERT(is_whole(world));
+    CU_ASSERT_EQUAL(db_transact(world->app->db, cut, &seq, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(db_transact(world->app->db, add_two, id, &world->err), STATUS_OK);
+    CU_ASSERT(is_whole(world));
+    CU_ASSERT_EQUAL(db_transact(world->app->db, cut, &many, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(db_transact(world->app->db, add_two, id, &world->err), STATUS_OK);
+    CU_ASSERT(is_whole(world));
+    world_end(world);
+}
+
+static void test_what_was_changed_is_noticed(void)
+{
+    static const char *const changes[] = {
+        "UPDATE event SET actor = 'tok_innocent' WHERE seq = 3",
+        "UPDATE event SET at_ms = at_ms + 1 WHERE seq = 5",
+        "UPDATE event SET detail = NULL WHERE detail IS NOT NULL AND seq = (SELECT max(seq) FROM event)",
+        "UPDATE event SET detail = 'other' WHERE seq = (SELECT max(seq) FROM event)",
+        "UPDATE event SET salt = zeroblob(16) WHERE seq = (SELECT max(seq) FROM event)",
+        "UPDATE event SET study = NULL WHERE seq = 4",
+        "DELETE FROM event WHERE seq = 2",
+        "DELETE FROM event WHERE seq = 1",
+        "DELETE FROM event WHERE seq = (SELECT max(seq) FROM event)",
+        "UPDATE event SET seq = -seq WHERE seq IN (5, 6); UPDATE event SET seq = 11 + seq WHERE seq < 0",
+        "INSERT INTO event(at_ms, kind, revision, trial, actor) VALUES (1, 'test', 0, 0, 'a')",
+        "UPDATE chain SET head = zeroblob(32)",
+        "UPDATE chain SET seq = seq - 1"};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        char          id[24];
+        struct world *world = begin(id);
+        alter(world, changes[i]);
+        if (is_whole(world)) {
+            fprintf(stderr, "not noticed: %s\n", changes[i]);
+            CU_FAIL();
+        }
+        world_end(world);
+    }
+}
+
+CU_TestInfo suite_chain[] = {
+    {"it holds what was written", test_it_holds_what_was_written},
+    {"words and old lines may go", test_words_and_old_lines_may_go},
+    {"what was changed is noticed", test_what_was_changed_is_noticed},
+    CU_TEST_INFO_NULL,
+};
