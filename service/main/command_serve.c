@@ -315,7 +315,7 @@ static enum status serve(const struct serve_options *options, struct arena_pool 
     limit_process(options);
     TRY(auditor_open(&audits, &auditor, err));
     if (!options->unconfined)
-        confine_files(options->data, (const char *const[]){NULL});
+        confine_files(options->data, (const char *const[]){options->head_file, NULL});
     enum status status = app_open(&(struct app_options){.folder = options->data,
                                                         .synchronous = options->synchronous,
                                                         .sessions_bytes = (size_t)options->sessions_bytes,

@@ -353,8 +353,9 @@ test('best is by the model where values are noisy, and as observed where they ar
     assert.equal((await api.get(`/v1/studies/${noisy.id}/best?by=observed`)).trial.number, 61);
     const all = (await api.get(`/v1/studies/${noisy.id}/trials?limit=1000`)).trials;
     const { predictions } = await api.post(`/v1/studies/${noisy.id}/predict`, { points: all.map((t) => t.point) });
-    assert.equal(Math.max(...predictions.map((p) => p.mean)), best.model.mean);
-    assert.deepEqual(predictions[best.trial.number - 1], best.model);
+    const isNear = (a, b) => Math.abs(a - b) < 1e-12 * Math.abs(b); // another block of points, another order of sums
+    assert.ok(isNear(Math.max(...predictions.map((p) => p.mean)), best.model.mean));
+    for (const [name, value] of Object.entries(best.model)) assert.ok(isNear(predictions[best.trial.number - 1][name], value), name);
     const twice = await api.study({ algorithm: { name: 'gp' }, space: space('a'), metrics: [{ name: 'f', goal: 'minimize' }] });
     const told = [[0, 1], [0, 1], [1, 2], [0.5, 1.5]].map(([a, value]) => ({ point: { a }, value }));
     await api.post(`/v1/studies/${twice.id}/observe`, { observations: told });
