@@ -496,9 +496,12 @@ static void *writer_main(void *arg)
         double spent = seconds() - start;
         pthread_mutex_lock(&db->mutex);
         show_life(db);
-        note_commit(db, status, &err);
+        if (status != STATUS_OK)
+            note_commit(db, status, &err);
         db->stats.wal_bytes = db->journal_bytes;
         answer(db, jobs, spent);
+        if (status == STATUS_OK) // perhaps there was nothing to write
+            try_to_write(db);
         if (is_upkeep_due(db))
             keep_up(db);
         if (is_checkpoint_due(db))
