@@ -780,6 +780,11 @@ enum status db_inspect(const char *folder, struct db_schema *schema, struct erro
     return driver_sqlite.inspect(folder, &db_migrations, schema, err);
 }
 
+enum status db_make_folder(const char *folder, struct error *err)
+{
+    return driver_sqlite.make_folder(folder, err);
+}
+
 bool db_is_rolled_back(const struct db *db)
 {
     return db->is_rolled_back;

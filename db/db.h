@@ -35,6 +35,9 @@ struct db_schema {
  * Errors: CONFLICT "schema_newer", "schema_unknown" (not one of ours, or changed by hand), INTERNAL "store_corrupt". */
 MUST_CHECK enum status db_inspect(const char *folder, struct db_schema *schema, struct error *err);
 
+/* Makes the folder of a store, as db_open does, for who wants to confine himself to it.  Errors: INVALID, INTERNAL. */
+MUST_CHECK enum status db_make_folder(const char *folder, struct error *err);
+
 /* Locks the folder, looks at the schema, opens, migrates, reads every pragma back, starts the writer.
  * Errors: BUSY "locked" (another process has it), those of db_inspect, CONFLICT "backup_exists" (a copy that would be
  * overwritten is in the way of a migration), FULL, INTERNAL. */

@@ -148,6 +148,7 @@ static enum status lite_checkpoint(void *handle, bool truncate, int64_t *bytes, 
 
 const struct driver driver_sqlite = {
     .name = "sqlite",
+    .make_folder = lite_make_folder,
     .claim = lite_claim,
     .release = lite_release,
     .sync_folder = lite_sync_folder,

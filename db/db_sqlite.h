@@ -42,6 +42,7 @@ MUST_CHECK enum status lite_write_checks(sqlite3 *handle, const char *text, char
 MUST_CHECK enum status lite_sum_all(sqlite3 *handle, struct error *err);
 
 /* Members of the record. */
+MUST_CHECK enum status lite_make_folder(const char *folder, struct error *err);
 MUST_CHECK enum status lite_claim(const char *folder, int *claim, struct error *err);
 void                   lite_release(int claim);
 MUST_CHECK enum status lite_inspect(const char *folder, const struct migrations *all, struct db_schema *schema,

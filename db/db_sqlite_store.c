@@ -45,7 +45,7 @@ enum status lite_sync_folder(const char *folder, struct error *err)
 
 /* ---- the lock ---- */
 
-static enum status make_folder(const char *folder, struct error *err)
+enum status lite_make_folder(const char *folder, struct error *err)
 {
     char parent[LITE_PATH_BYTES];
     if (mkdir(folder, 0700) != 0)
@@ -64,7 +64,7 @@ enum status lite_claim(const char *folder, int *claim, struct error *err)
     char path[LITE_PATH_BYTES];
     if ((size_t)snprintf(path, sizeof path, "%s/gnomon.lock", folder) >= sizeof path)
         return error_set(err, STATUS_INVALID, "path", "", "the path of the data folder is too long");
-    TRY(make_folder(folder, err));
+    TRY(lite_make_folder(folder, err));
     *claim = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (*claim < 0)
         return error_set(err, STATUS_INVALID, "path", "", "cannot open %.150s: %s", path, strerror(errno));

@@ -28,7 +28,9 @@ typedef void driver_say(void *arg, const char *finding);
 
 struct driver {
     const char *name;
-    /* Makes the folder if it is not there, and keeps every other process out of it until release.
+    /* Makes the folder if it is not there, and makes that last.  Errors: as those of claim but for "locked". */
+    enum status (*make_folder)(const char *folder, struct error *err);
+    /* The same, and keeps every other process out of it until release.
      * Errors: BUSY "locked", INVALID and INTERNAL "path". */
     enum status (*claim)(const char *folder, int *claim, struct error *err);
     void (*release)(int claim);

@@ -4,6 +4,7 @@
 #include "api/core/cors.h"
 #include "api/http/server.h"
 #include "api/http/tls.h"
+#include "db/db.h"
 #include "engine/math/mat.h"
 #include "service/cli/client.h"
 #include "service/codec/codec.h"
@@ -313,6 +314,7 @@ static enum status serve(const struct serve_options *options, struct arena_pool 
     sem_init(&stop, 0, 0);
     process_on_stop(request_stop, SA_RESTART);
     limit_process(options);
+    TRY(db_make_folder(options->data, err));
     TRY(auditor_open(&audits, &auditor, err));
     if (!options->unconfined)
         confine_files(options->data, (const char *const[]){options->head_file, NULL});

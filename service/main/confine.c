@@ -21,7 +21,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -97,7 +96,7 @@ void confine_files(const char *folder, const char *const files[])
     if (IS_SANITIZED)
         return;
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    if ((mkdir(folder, 0700) == 0 || errno == EEXIST) && restrict_files(folder, files) != 0)
+    if (restrict_files(folder, files) != 0)
         tell("files", errno);
 }
 

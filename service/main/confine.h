@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Of the calling thread and those that it starts: writing, making and deleting anything outside the folder, which is
- * made if need be, and those of gnomon.witness, where it is a link, and of the files (NULL ends); and running programs.
+/* Of the calling thread and those that it starts: writing, making and deleting anything outside the folder, which
+ * there is, and those of gnomon.witness, where it is a link, and of the files (NULL ends); and running programs.
  * Also: who is not root can neither attach a debugger to the process nor read its memory. */
 void confine_files(const char *folder, const char *const files[]);
 
