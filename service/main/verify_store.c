@@ -130,12 +130,23 @@ static enum status check_log(struct db_conn *conn, struct verifying *verifying, 
     return check_total(verifying, &walk, err);
 }
 
+/* Has no sums: it is counted anew. */
+static enum status check_tally(struct db_conn *conn, struct verifying *verifying, struct error *err)
+{
+    struct db_rows rows = db_query(conn, NULL, err, SQL_CHECK_TALLY, BIND_NONE);
+    while (db_next(&rows))
+        say(verifying, row_finding(&rows)->finding);
+    return db_done(&rows);
+}
+
 /* What ends the check is a finding like the others. */
 static enum status check_rows(struct db_conn *conn, void *arg, struct error *err)
 {
     struct verifying *verifying = arg;
     TRY(db_look_damaged(verifying->look, verifying->study, say, verifying, err));
     enum status status = verifying->study == NULL ? check_log(conn, arg, err) : STATUS_OK;
+    if (status == STATUS_OK && verifying->study == NULL)
+        status = check_tally(conn, verifying, err);
     if (status != STATUS_INTERNAL || strcmp(err->code, "store_corrupt") != 0)
         return status;
     say(arg, err->text);
