@@ -126,7 +126,7 @@ test('as JSON every line is an object, those of the process too, and none has a 
     assert.equal(of('started').port, other.server.port);
     assert.deepEqual([of('store_fails').what, of('store_fails').code], ['read', 'store_corrupt']);
     assert.deepEqual([of('check_fails').check, of('check_fails').code], ['store', 'store_corrupt']);
-    assert.deepEqual([of('request').status, of('request').code], [500, 'store_corrupt'], 'off, but for what the server could not do');
+    assert.deepEqual([of('request').status, of('request').code], [503, 'store_corrupt'], 'off, but for what the server could not do');
     for (const word of [other.api.token, other.api.token.slice(-20), canary.slice(0, 6), String(secret), '91827'])
         assert.ok(!other.server.log.includes(word), word);
 });
