@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { addressOf, bodyOf, byId, operations } from './contract.mjs';
-import { begin, sha256 } from './harness.mjs';
+import { begin, Client, sha256 } from './harness.mjs';
 
 
-const { api } = await begin(after);
+const { server, api } = await begin(after);
+const operator = new Client(server, server.commandToken('operator'));
+after(() => operator.agent.destroy());
 
 const exampleOf = (id, name, type = 'application/json') => byId.get(id).operation.requestBody.content[type].examples[name];
 const file = Buffer.from(exampleOf('candidates_upload', 'whole', 'application/x-npy').value, 'base64');
@@ -121,6 +123,15 @@ const imported = (share) => async () => {
     return { digest };
 };
 
+// Projects are an operator's; an edit begins with their ETag.
+async function project() {
+    const { id } = await operator.post('/v1/projects', valueOf('project_create', 'vision'), 201);
+    const { headers } = await operator.request('GET', `/v1/projects/${id}`);
+    return { project: id, headers: { 'if-match': headers.etag } };
+}
+
+const token = async () => ({ token: (await api.post('/v1/tokens', valueOf('token_create', 'worker'), 201)).id });
+
 // What must be there before the operation (or one of its examples) is sent.
 const setups = {
     study_patch: patched, study_resume: after_('pause'), study_reopen: after_('complete'),
@@ -141,7 +152,7 @@ const setups = {
     'trial_observe graph': graph(1), 'trial_observe sites': graph(0), 'trial_queue macro_actions': graph(0),
     'study_predict sites': graph(0), operation_get: planning, operation_cancel: planning,
     problem_get: async () => ({ code: 'trial_finished' }),
-    token_revoke: async () => ({ token: (await api.post('/v1/tokens', valueOf('token_create', 'worker'), 201)).id }),
+    token_revoke: token, token_rotate: token, project_get: project, project_edit: project, project_delete: project,
 };
 
 async function send(operation, name, type, example) {
@@ -150,7 +161,7 @@ async function send(operation, name, type, example) {
     const body = example === null ? undefined : type === 'application/x-npy' ? Buffer.from(example.value, 'base64')
         : type === 'application/json' ? JSON.stringify(example.value) : example.value;
     const reply = await api.request(operation.method, path, { body, type, headers: place.headers,
-        token: operation.id === 'message_put' ? place.agentToken : undefined });
+        token: operation.id === 'message_put' ? place.agentToken : operation.id.startsWith('project_') ? operator.token : undefined });
     assert.ok(reply.status >= 200 && reply.status < 300, `${operation.id} ${name}: ${reply.status} ${reply.text}`);
 }
 
