@@ -78,9 +78,8 @@ struct db {
     size_t         upkeep_jobs; /* that ran since then */
     bool           upkeep_more;
     int64_t        journal_bytes; /* of the writer thread, as the next two */
-    double         checkpoint_at;
+    double         checkpoint_at, scrub_from;
     bool           is_to_scrub;
-    double         scrub_from;
     bool           is_to_renew, is_to_tidy; /* under mutex */
     double         renewed_at, renewal_seconds;
     struct telling checkpoint_told, upkeep_told, renewal_told, trim_told;
@@ -333,8 +332,8 @@ static bool is_journal_open(const struct db *db)
 /* Of a long journal after each commit, as far as readers let it; where that fails, once a second is enough. */
 static bool is_checkpoint_due(const struct db *db)
 {
-    return db->journal_bytes >= JOURNAL_BYTES &&
-           (!db->stats.is_failing || seconds() - db->checkpoint_at >= IDLE_SECONDS);
+    bool is_early = db->stats.is_failing && seconds() - db->checkpoint_at < IDLE_SECONDS;
+    return db->journal_bytes >= JOURNAL_BYTES && !is_early;
 }
 
 static enum status trim_once(struct db *db, bool *more, struct error *err)
@@ -394,7 +393,7 @@ static void keep_up(struct db *db)
     db->upkeep_more = is_good && more;
 }
 
-/* A write that changes nothing, after one that failed: who asks whether there is room again sends none himself. */
+/* A write that changes nothing, after one that failed: who asks whether there is room again sends none, or nothing to write. */
 static enum status write_once(struct db *db, struct error *err)
 {
     TRY(db->driver->begin(db->writer.handle, DRIVER_READ_WRITE, err));
@@ -500,7 +499,7 @@ static void *writer_main(void *arg)
             note_commit(db, status, &err);
         db->stats.wal_bytes = db->journal_bytes;
         answer(db, jobs, spent);
-        if (status == STATUS_OK) // perhaps there was nothing to write
+        if (status == STATUS_OK)
             try_to_write(db);
         if (is_upkeep_due(db))
             keep_up(db);
