@@ -36,7 +36,7 @@ async function metric(client, name) {
 }
 
 async function until(condition) {
-    for (let i = 0; i < 600; i++) {
+    for (let i = 0; i < 2400; i++) {
         if (await condition()) return;
         await sleep(50);
     }
