@@ -166,12 +166,11 @@ struct summed {
     char place[LIST_BYTES], literal[LIST_BYTES]; /* the key in words, and as SQL would say it */
 };
 
-static void append(char *list, const char *format, const char *between, const char *name)
+/* Behind what is there: between, when something is, and then before, name, after. */
+static void append(char *list, const char *between, const char *before, const char *name, const char *after)
 {
     size_t length = strlen(list);
-    snprintf(list + length, LIST_BYTES - length, "%s", length > 0 ? between : "");
-    length = strlen(list);
-    snprintf(list + length, LIST_BYTES - length, format, name, name); // a format may use it twice
+    snprintf(list + length, LIST_BYTES - length, "%s%s%s%s", length > 0 ? between : "", before, name, after);
 }
 
 #define COLUMNS_OF "SELECT name, pk FROM pragma_table_info(?) WHERE name <> 'sum' ORDER BY cid"
@@ -188,14 +187,15 @@ static enum status read_table(sqlite3 *handle, struct summed *out, struct error 
         const char *name = code == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
         if (name == NULL)
             break;
-        append(out->columns, "%s", ",", name);
-        append(out->old, "OLD.%s", ",", name);
+        append(out->columns, ",", "", name, "");
+        append(out->old, ",", "OLD.", name, "");
         if (sqlite3_column_int(statement, 1) == 0)
             continue;
-        append(out->key, "%s", ",", name);
-        append(out->where, "%s = NEW.%s", " AND ", name);
-        append(out->place, "%s", " || ' ' || ", name);
-        append(out->literal, "quote(%s)", " || ',' || ", name);
+        append(out->key, ",", "", name, "");
+        append(out->where, " AND ", "", name, " = NEW.");
+        append(out->where, "", "", name, "");
+        append(out->place, " || ' ' || ", "", name, "");
+        append(out->literal, " || ',' || ", "quote(", name, ")");
     }
     snprintf(out->owner, sizeof out->owner, "%.*s",
              strstr(out->columns, ",study,") != NULL ? 5 : (int)strcspn(out->key, ","),
