@@ -428,33 +428,28 @@ static int wait_until(struct db *db, const struct timespec *until)
     return result;
 }
 
+static struct timespec next_look(const struct db *db)
+{
+    bool is_soon = is_journal_open(db) || db->upkeep_jobs > 0 || db->is_to_renew || db->stats.refused[0] != '\0';
+    long wait_ms = db->is_to_scrub ? SCRUB_MS : is_soon ? IDLE_SECONDS * 1000L : QUIET_SECONDS * 1000L;
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_nsec += wait_ms % 1000 * 1000000;
+    at.tv_sec += wait_ms / 1000 + at.tv_nsec / 1000000000;
+    at.tv_nsec %= 1000000000;
+    return at;
+}
+
 /* Waits for work; false: stopping and nothing is left.  An idle second is used for upkeep and to shorten the journal. */
 static bool wait_for_work(struct db *db)
 {
+    static void (*const of_idleness[])(struct db *) = {try_to_write, keep_up, renew, trim};
     for (scrub(db); db->first == NULL && !db->stopping; scrub(db)) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        if (db->is_to_scrub)
-            until.tv_nsec += SCRUB_MS * 1000000L;
-        else
-            until.tv_sec +=
-                is_journal_open(db) || db->upkeep_jobs > 0 || db->is_to_renew || db->stats.refused[0] != '\0'
-                    ? IDLE_SECONDS
-                    : QUIET_SECONDS;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        if (!db->upkeep_more && wait_until(db, &until) != ETIMEDOUT)
+        struct timespec until = next_look(db);
+        if ((!db->upkeep_more && wait_until(db, &until) != ETIMEDOUT) || db->is_to_scrub)
             continue;
-        if (db->is_to_scrub)
-            continue;
-        if (db->first == NULL)
-            try_to_write(db);
-        if (db->first == NULL)
-            keep_up(db);
-        if (db->first == NULL && !db->upkeep_more)
-            renew(db);
-        if (db->first == NULL && !db->upkeep_more)
-            trim(db);
+        for (size_t i = 0; i < 4 && db->first == NULL && (i < 2 || !db->upkeep_more); i++)
+            of_idleness[i](db);
         bool is_idle = db->first == NULL && !db->upkeep_more;
         if ((is_idle && is_journal_open(db)) || is_checkpoint_due(db))
             checkpoint(db, is_idle);
