@@ -282,6 +282,9 @@ install: all
 	install -D -m 755 $(BUILD)/gnomon $(DESTDIR)$(PREFIX)/bin/gnomon
 	install -D -m 644 deploy/gnomon.service $(DESTDIR)$(PREFIX)/lib/systemd/system/gnomon.service
 	install -D -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/gnomon/LICENSE
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1 bash-completion/completions)
+	$(BUILD)/gnomon manual >$(DESTDIR)$(PREFIX)/share/man/man1/gnomon.1
+	$(BUILD)/gnomon completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/gnomon
 clean:
 	rm -rf build tests/http/node_modules
 

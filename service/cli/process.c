@@ -88,6 +88,7 @@ static bool open_pipe(bool wanted, int ends[2])
 
 static int spawn(const struct process_options *options, int input, int output, pid_t *pid)
 {
+    enum { WRITTEN = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, MODE = 0666 };
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t          attributes;
     sigset_t                   defaults, blocked;
@@ -105,12 +106,18 @@ static int spawn(const struct process_options *options, int input, int output, p
     if (input >= 0)
         posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
     else
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO,
+                                         options->input_file != NULL ? options->input_file : "/dev/null", O_RDONLY, 0);
     if (output >= 0)
         posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    else if (options->output_file != NULL)
+        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, options->output_file, WRITTEN, MODE);
+    if (options->error_file != NULL)
+        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, options->error_file, WRITTEN, MODE);
     const char  *program = options->is_own ? "/proc/self/exe" : options->arguments[0];
     char *const *arguments = (char *const *)(uintptr_t)options->arguments; /* by POSIX they are not changed */
-    int          failure = posix_spawnp(pid, program, &actions, &attributes, arguments, environ);
+    int          failure = posix_spawnp(pid, program, &actions, &attributes, arguments,
+                               options->environment != NULL ? options->environment : environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     return failure;
@@ -141,6 +148,12 @@ int process_wait(const struct process *process)
         if (errno != EINTR)
             return 127;
     return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+}
+
+bool process_has_ended(const struct process *process)
+{
+    siginfo_t about = {.si_pid = 0};
+    return waitid(P_PID, (id_t)process->pid, &about, WEXITED | WNOHANG | WNOWAIT) != 0 || about.si_pid != 0;
 }
 
 static bool is_late(const struct process_shell *shell)
@@ -192,8 +205,7 @@ static void talk(struct process_shell *shell, struct process *process)
 static bool has_ended(const struct process_shell *shell, const struct process *process)
 {
     enum { ROUND_MS = 5 };
-    siginfo_t about = {.si_pid = 0};
-    while (waitid(P_PID, (id_t)process->pid, &about, WEXITED | WNOHANG | WNOWAIT) == 0 && about.si_pid == 0) {
+    while (!process_has_ended(process)) {
         if (is_late(shell))
             return false;
         process_sleep_ms(ROUND_MS);

@@ -8,21 +8,35 @@
 #include <string.h>
 #include <unistd.h>
 
+/* NULL at the end. */
 static const struct command *const commands[] = {
-    &command_serve,   &command_run,     &command_demo,   &command_token,   &command_migrate,
-    &command_backup,  &command_restore, &command_check,  &command_compact, &command_key,
-    &command_project, &command_curate,  &command_agent,  &command_ledger,  &command_audit,
-    &command_export,  &command_import,  &command_verify, &command_health,  &command_routes,
+    &command_serve,   &command_run,        &command_demo,    &command_study,   &command_work,
+    &command_token,   &command_export,     &command_import,  &command_migrate, &command_backup,
+    &command_restore, &command_check,      &command_compact, &command_verify,  &command_health,
+    &command_key,     &command_project,    &command_curate,  &command_agent,   &command_ledger,
+    &command_audit,   &command_completion, &command_manual,  &command_routes,  NULL,
 };
-enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+/* What somebody who has never seen it does first. */
+static void print_first(FILE *stream)
+{
+    fputs("gnomon: Bayesian optimisation as a service\n\n"
+          "  gnomon serve                                     starts the service; gnomon run shows it at work, too\n"
+          "  gnomon study example >sweep.json                 what is to be optimised, to be edited; then:\n"
+          "  gnomon study create sweep.json                   the study, and what to do next\n"
+          "  gnomon work --study NAME -- python3 train.py     runs a program for each trial\n\n"
+          "The last three want a token in GNOMON_TOKEN: gnomon token create --name me --scope write\n"
+          "gnomon --help has all commands, gnomon COMMAND --help the options of one\n",
+          stream);
+}
 
 static void print_overview(FILE *stream)
 {
     fputs("gnomon: Bayesian optimisation as a service that does not need to see your data\n\n"
           "usage: gnomon COMMAND [options], gnomon COMMAND --help, gnomon --version\n\n",
           stream);
-    for (size_t i = 0; i < COMMANDS; i++)
-        fprintf(stream, "  %-8s  %s\n", commands[i]->name, commands[i]->summary);
+    for (const struct command *const *command = commands; *command != NULL; command++)
+        fprintf(stream, "  %-10s  %s\n", (*command)->name, (*command)->summary);
 }
 
 static void print_help(const struct command *command)
@@ -34,7 +48,7 @@ static void print_help(const struct command *command)
 
 static bool asks_for_help(char **arguments)
 {
-    for (; *arguments != NULL; arguments++)
+    for (; *arguments != NULL && strcmp(*arguments, "--") != 0; arguments++) // behind it is another program's
         if (strcmp(*arguments, "--help") == 0)
             return true;
     return false;
@@ -58,7 +72,7 @@ int main(int argc, char **argv)
 {
     use_fast_kernels(argv);
     if (argc < 2) {
-        print_overview(stderr);
+        print_first(stderr);
         return COMMAND_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
@@ -69,12 +83,12 @@ int main(int argc, char **argv)
         puts("gnomon " GNOMON_VERSION);
         return COMMAND_DONE;
     }
-    for (size_t i = 0; i < COMMANDS; i++) {
-        if (strcmp(argv[1], commands[i]->name) != 0)
+    for (const struct command *const *command = commands; *command != NULL; command++) {
+        if (strcmp(argv[1], (*command)->name) != 0)
             continue;
         if (!asks_for_help(argv + 2))
-            return command_execute(commands[i], argv + 2);
-        print_help(commands[i]);
+            return command_execute(*command, commands, argv + 2);
+        print_help(*command);
         return COMMAND_DONE;
     }
     fprintf(stderr, "gnomon: there is no command %s\n", argv[1]);
