@@ -56,6 +56,7 @@ help:
 #: make lint       the text of the whole tree: layers, format, spelling, both compilers, the analysers
 #: make format     lays out the C files
 #: make wheel      the Python client: build/wheel/gnomon_client-*.whl
+#: make typescript the TypeScript client: build/typescript/gnomon-client-*.tgz
 #:
 #: Parts of make test:  units  http  openapi  generators  e2e  golden  fault  release  asan  tsan-http  lint-quick  lint-slow
 #: One of them alone:   check-engine  check-contract  check-service  check-api  e2e-NAME  fault-NAME
@@ -278,6 +279,11 @@ wheel:
 	  { cat "$(WHEEL).log"; exit 1; }
 	@tail -n 1 "$(WHEEL).log" && rm -rf "$(WHEEL).tree" "$(WHEEL).log"
 
+# The TypeScript client: its types are made of the contract.
+TYPESCRIPT ?= $(HERE)/typescript
+typescript: $(MODULES)
+	@sh api/clients/typescript/build "$(TYPESCRIPT)"
+
 install: all
 	install -D -m 755 $(BUILD)/gnomon $(DESTDIR)$(PREFIX)/bin/gnomon
 	install -D -m 644 deploy/gnomon.service $(DESTDIR)$(PREFIX)/lib/systemd/system/gnomon.service
@@ -293,4 +299,4 @@ clean:
 .DELETE_ON_ERROR:
 .PHONY: all always run test test-steps check units check-engine check-contract check-service check-api check-fuzz http openapi generators \
   e2e $(E2E) golden $(GOLDENS) fault $(FAULTS) asan tsan tsan-http sanitizer-reports api-requests fuzz-api fuzz fuzz-each \
-  coverage bench nightly release sbom lint lint-quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format wheel install clean help
+  coverage bench nightly release sbom lint lint-quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format wheel typescript install clean help

@@ -1,7 +1,7 @@
 // What generators make of openapi.yaml compiles strictly, and runs a whole study against the server.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
@@ -44,3 +44,16 @@ for (const [name, { make, exact }] of Object.entries(generators))
         const { stdout } = await node(path.join('built', name, `${name}.js`), `http://127.0.0.1:${server.port}`, api.token);
         assert.match(stdout, /^10 trials, best [0-9.e-]+\n$/);
     });
+
+const client = path.join(here, '../../api/clients/typescript');
+test('the TypeScript client compiles, runs its studies, and is a package with nothing else in it', async () => {
+    const out = path.join(folder, 'client');
+    const made = await promisify(execFile)('sh', [path.join(client, 'build'), out, path.join(client, 'test/study.ts')], { encoding: 'utf8' })
+        .catch((failure) => assert.fail(`${failure.stdout}\n${failure.stderr}`));
+    const { stdout } = await node(path.join(out, 'test.js'), `http://127.0.0.1:${server.port}`, api.token);
+    assert.match(stdout, /^12 trials, best [0-9.e-]+\n$/);
+    const held = await promisify(execFile)('tar', ['-tzf', made.stdout.trim()], { encoding: 'utf8' });
+    assert.deepEqual(held.stdout.trim().split('\n').sort(), ['LICENSE', 'README.md', 'contract.d.ts', 'index.d.ts', 'index.js', 'package.json']
+        .map((name) => `package/${name}`).sort());
+    assert.deepEqual(Object.keys(JSON.parse(readFileSync(path.join(client, 'package.json'), 'utf8'))).filter((name) => /ependencies/.test(name)), []);
+});
