@@ -509,6 +509,7 @@
     X(TOKEN_LIST, "sisis", token,                                                                                      \
       "SELECT " COLUMNS(ROW_TOKEN) " FROM token WHERE project = $5 AND ($1 = '' OR created_ms > $2 OR (created_ms = $2 AND id > "       \
       "$3)) ORDER BY created_ms, id LIMIT $4")                                                                         \
+    X(TOKEN_ANY, "", id, "SELECT " COLUMNS(ROW_ID) " FROM token LIMIT 1")                                                \
     X(TOKEN_IDS, "", id, "SELECT " COLUMNS(ROW_ID) " FROM token WHERE revoked_ms = 0")                                 \
     X(TOKEN_REVOKE, "sis", none,                                                                                       \
       "UPDATE token SET revoked_ms = $2 WHERE id = $1 AND revoked_ms = 0 AND ($3 = '' OR project = $3)")                   \

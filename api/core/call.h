@@ -58,7 +58,7 @@ struct reply {
 struct call {
     struct app        *app;
     struct traffic    *traffic;
-    const atomic_bool *draining;
+    const atomic_bool *leaving, *draining; /* see server_leave, server_drain */
     enum listener_kind listener;
     int64_t            body_limit; /* bytes of a body that is not streamed */
     struct arena       arena;

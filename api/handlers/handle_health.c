@@ -81,7 +81,7 @@ enum status handle_readyz_get(struct call *call, struct error *err)
 {
     struct watch_finding findings[WATCH_CHECKS];
     char                *text = arena_alloc(&call->arena, READY_BYTES, 1);
-    const char          *status = atomic_load(call->draining) ? "draining" : NULL;
+    const char          *status = atomic_load(call->leaving) ? "draining" : NULL;
     if (text == NULL)
         return error_no_memory(err);
     watch_read(call->app, findings);

@@ -20,7 +20,7 @@ struct requests {
     struct networks    trusted;      /* proxies */
     const char        *cors_origins; /* or NULL */
     struct traffic     traffic;
-    atomic_bool        draining;
+    atomic_bool        leaving, draining; /* said to be not ready; refusing */
     enum access_format access_log;
     int64_t            body_limit, bodies_limit;
     int64_t            idle_ms, body_ms, upload_ms, write_ms;

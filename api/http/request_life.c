@@ -142,6 +142,7 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *connectio
     struct call *call = &request->call;
     call->app = shared->app;
     call->traffic = &shared->traffic;
+    call->leaving = &shared->leaving;
     call->draining = &shared->draining;
     call->listener = listener->kind;
     call->body_limit = shared->body_limit;

@@ -133,7 +133,7 @@ static enum MHD_Result send_stream(struct request *request)
 enum MHD_Result request_send(struct request *request)
 {
     struct reply *reply = &request->call.reply;
-    reply->close |= atomic_load(&request->shared->draining);
+    reply->close |= atomic_load(&request->shared->leaving);
     if (request->call.follow.is_stream && reply->http == 200)
         return send_stream(request);
     struct MHD_Response *response = make_response(reply);

@@ -317,6 +317,11 @@ static void stop(struct listener *listener)
         close(listener->closed);
 }
 
+void server_leave(struct server *server)
+{
+    atomic_store(&server->requests.leaving, true);
+}
+
 void server_drain(struct server *server)
 {
     struct requests *requests = &server->requests;
@@ -324,6 +329,7 @@ void server_drain(struct server *server)
     if (server->drained)
         return;
     server->drained = true;
+    server_leave(server);
     atomic_store(&requests->draining, true);
     quiesce(&server->listeners[LISTENER_MAIN]);
     quiesce(&server->listeners[LISTENER_LOCAL]);

@@ -37,8 +37,10 @@ MUST_CHECK enum status server_start(struct app *app, const struct server_options
 int server_port(const struct server *server);
 int server_health_port(const struct server *server);
 
-/* No new connections, no new requests; what runs may finish for drain_ms, then it is stopped and gets 503.  /readyz says
- * so at once. */
+/* /readyz says that the server is about to stop, and replies close their connections; all else goes on. */
+void server_leave(struct server *server);
+
+/* That, and no new connections, no new requests; what runs may finish for drain_ms, then it is stopped and gets 503. */
 void server_drain(struct server *server);
 
 /* Drains if that was not done, stops everything, frees.  NULL is allowed.  The app is closed after this. */

@@ -283,6 +283,7 @@ struct token_work {
     const struct page *asked;
     int64_t            overlap_ms;
     int64_t            now_ms;
+    bool               is_made;
 };
 
 static enum status log_token(struct db_conn *conn, const struct token_work *work, const char *kind,
@@ -382,13 +383,56 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
     return token_add(conn, work->caller, work->out, err);
 }
 
-static enum status draw_secret(struct token *token, struct error *err)
+static enum status draw_secret(const char *id, char secret[64], struct error *err)
 {
     unsigned char bytes[SECRET_BYTES];
     char          text[44];
     TRY(random_bytes(bytes, sizeof bytes, err));
     text_base64url(bytes, sizeof bytes, text);
-    snprintf(token->secret, sizeof token->secret, "gno_%s_%s", token->id + 4, text);
+    snprintf(secret, 64, "gno_%s_%s", id + 4, text);
+    return STATUS_OK;
+}
+
+enum status token_secret(char secret[64], struct error *err)
+{
+    char id[16];
+    TRY(random_id(id, sizeof id, "tok_", ID_CHARACTERS, err));
+    return draw_secret(id, secret, err);
+}
+
+/* Of its text alone: gno_, as many characters as an id has, _, and 256 bits. */
+static bool is_secret(const char *text)
+{
+    enum { BITS_AT = 4 + ID_CHARACTERS + 1, BITS_LENGTH = (4 * SECRET_BYTES + 2) / 3 };
+    unsigned char bytes[SECRET_BYTES];
+    return strlen(text) == BITS_AT + BITS_LENGTH && memcmp(text, "gno_", 4) == 0 &&
+           strspn(text + 4, "abcdefghijklmnopqrstuvwxyz234567") == ID_CHARACTERS && text[BITS_AT - 1] == '_' &&
+           text_of_base64url(text + BITS_AT, BITS_LENGTH, bytes);
+}
+
+static enum status make_first(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct token_work *work = arg;
+    struct db_rows     rows;
+    TRY(db_find(conn, work->caller->arena, &rows, err, SQL_TOKEN_ANY, BIND_NONE));
+    work->out->project[0] = '\0'; // it may run again
+    work->is_made = row_id(&rows) == NULL;
+    return work->is_made ? token_add(conn, work->caller, work->out, err) : STATUS_OK;
+}
+
+enum status token_make_first(struct app *app, struct caller *caller, const char *secret, bool *is_made,
+                             struct error *err)
+{
+    struct token      token = {.scope = SCOPE_ADMIN, .created_ms = app->now_ms(), .name = "first"};
+    struct token_work work = {.app = app, .caller = caller, .out = &token, .now_ms = token.created_ms};
+    *is_made = false;
+    if (!is_secret(secret))
+        return error_set(err, STATUS_INVALID, "first_token", "", "this is no token as gnomon token draw prints one");
+    snprintf(token.id, sizeof token.id, "tok_%.*s", ID_CHARACTERS, secret + 4);
+    snprintf(token.secret, sizeof token.secret, "%s", secret);
+    cache_know(app->tokens, token.id);
+    TRY(app_transact(app, caller, make_first, &work, err));
+    *is_made = work.is_made;
     return STATUS_OK;
 }
 
@@ -400,7 +444,7 @@ enum status token_draw(struct app *app, const struct token_new *new, struct toke
     if (new->expires_in_ms > 0)
         out->expires_ms = out->created_ms + new->expires_in_ms;
     TRY(random_id(out->id, sizeof out->id, "tok_", ID_CHARACTERS, err));
-    TRY(draw_secret(out, err));
+    TRY(draw_secret(out->id, out->secret, err));
     cache_know(app->tokens, out->id);
     return STATUS_OK;
 }
@@ -600,7 +644,7 @@ enum status token_rotate(struct app *app, struct caller *caller, const char *id,
                               .overlap_ms = overlap_ms,
                               .now_ms = app->now_ms()};
     snprintf(drawn.id, sizeof drawn.id, "%s", id);
-    TRY(draw_secret(&drawn, err));
+    TRY(draw_secret(drawn.id, drawn.secret, err));
     TRY(app_transact(app, caller, rotate, &work, err));
     cache_forget(app->tokens, id, NULL, NULL);
     return STATUS_OK;

@@ -13,6 +13,8 @@
 #include "service/app/watch.h"
 #include "service/base/cpus.h"
 #include "service/app/memory.h"
+#include "service/app/token.h"
+#include "service/base/file.h"
 #include "service/base/log.h"
 #include "service/main/app_open.h"
 #include "service/main/confine.h"
@@ -27,6 +29,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -34,13 +37,20 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { ADDRESS_BYTES = 256, DESCRIPTORS_BESIDE = 64, HEAPS = 2, OWN_PAGES_BYTES = 256 << 10 };
+enum {
+    ADDRESS_BYTES = 256,
+    DESCRIPTORS_BESIDE = 64,
+    HEAPS = 2,
+    OWN_PAGES_BYTES = 256 << 10,
+    FIRST_TOKEN_BYTES = 128,
+    FIRST_ARENA_BYTES = 1 << 20
+};
 
 struct serve_options {
     const char *listen, *health_listen, *data, *synchronous, *trusted_proxy, *access_log, *log_format, *cors_origin,
-        *head_file;
-    int64_t workers, compute_slots, compute_ms, drain_ms, connections, connections_per_address, body_bytes,
-        sessions_bytes, session_bytes, memory_bytes, stuck_ms, journal_bytes, disk_free_bytes, head_seconds;
+        *head_file, *first_token;
+    int64_t workers, compute_slots, compute_ms, drain_ms, drain_delay_ms, connections, connections_per_address,
+        body_bytes, sessions_bytes, session_bytes, memory_bytes, stuck_ms, journal_bytes, disk_free_bytes, head_seconds;
     struct tls_files tls;
     bool             insecure_http, unconfined;
 };
@@ -61,6 +71,8 @@ static const struct options_row options_table[] = {
     {OPTION("insecure-http", NULL, insecure_http), .environment = "GNOMON_INSECURE_HTTP", .kind = OPTIONS_SWITCH,
      .help = "allow plain HTTP on an address that other machines reach; put a TLS proxy in front of it"},
     COMMAND_DATA_ROW(struct serve_options),
+    {OPTION("first-token-file", "FILE", first_token), .environment = "GNOMON_FIRST_TOKEN_FILE",
+     .help = "what gnomon token draw printed: an administrator's token of a store that never had any"},
     {OPTION("unconfined", NULL, unconfined), .environment = "GNOMON_UNCONFINED", .kind = OPTIONS_SWITCH,
      .help = "keep what the server otherwise gives up when it starts, as debuggers and profilers need"},
     {OPTION("synchronous", "MODE", synchronous), .environment = "GNOMON_SYNCHRONOUS", .fallback = "FULL",
@@ -72,6 +84,9 @@ static const struct options_row options_table[] = {
      .help = "milliseconds that a request may wait for a slot and compute; 0 is no limit"},
     {INTEGER("drain-ms", "GNOMON_DRAIN_MS", drain_ms, "20000", 1, 3600000),
      .help = "milliseconds that requests may go on after SIGTERM; what still computes is stopped then"},
+    {INTEGER("drain-delay-ms", "GNOMON_DRAIN_DELAY_MS", drain_delay_ms, "0", 0, 600000),
+     .help = "milliseconds before that in which requests are answered as ever and /readyz is 503, so that balancers "
+             "notice"},
     {INTEGER("connections", "GNOMON_CONNECTIONS", connections, "512", 1, 65536), .help = "open connections"},
     {INTEGER("connections-per-address", "GNOMON_CONNECTIONS_PER_ADDRESS", connections_per_address, "64", 0, 65536),
      .help = "of them from one address that is no trusted proxy; 0 is no limit"},
@@ -293,6 +308,8 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
         log_event(LOG_ERROR, "keeper_not_started", "code=%s", left.code);
     wait_for_stop(options);
     log_event(LOG_INFO, "draining", "port=%d", server_port(server));
+    server_leave(server);
+    process_sleep_until(process_clock_ms() + options->drain_delay_ms);
     operations_halt(app);
     server_drain(server);
     server_stop(server);
@@ -300,9 +317,38 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
     return STATUS_OK;
 }
 
+/* Before the files are out of reach. */
+static enum status read_first_token(const char *path, char out[FIRST_TOKEN_BYTES], struct error *err)
+{
+    char  *text = NULL;
+    size_t length = 0;
+    out[0] = '\0';
+    if (path == NULL)
+        return STATUS_OK;
+    TRY(file_read(path, FIRST_TOKEN_BYTES - 1, &text, &length, err));
+    snprintf(out, FIRST_TOKEN_BYTES, "%.*s", (int)strcspn(text, "\r\n"), text);
+    free(text);
+    return STATUS_OK;
+}
+
+static enum status make_first_token(struct app *app, const char *path, const char *secret, struct error *err)
+{
+    struct arena arena;
+    bool         is_made = false;
+    if (path == NULL)
+        return STATUS_OK;
+    arena_init(&arena, FIRST_ARENA_BYTES);
+    struct caller caller = {.token_id = "local", .scope = SCOPE_ADMIN, .arena = &arena};
+    enum status   status = token_make_first(app, &caller, secret, &is_made, err);
+    arena_fini(&arena);
+    if (is_made)
+        log_event(LOG_INFO, "first_token", "id=tok_%.8s", secret + 4);
+    return status;
+}
+
 static enum status serve(const struct serve_options *options, struct arena_pool *memory, struct error *err)
 {
-    char                         path[1024];
+    char                         path[1024], first_token[FIRST_TOKEN_BYTES];
     struct network               network;
     struct app                  *app = NULL;
     int                          local_fd = -1;
@@ -314,6 +360,7 @@ static enum status serve(const struct serve_options *options, struct arena_pool 
     sem_init(&stop, 0, 0);
     process_on_stop(request_stop, SA_RESTART);
     limit_process(options);
+    TRY(read_first_token(options->first_token, first_token, err));
     TRY(db_make_folder(options->data, err));
     TRY(auditor_open(&audits, &auditor, err));
     if (!options->unconfined)
@@ -331,6 +378,8 @@ static enum status serve(const struct serve_options *options, struct arena_pool 
     if (app != NULL)
         app->memory = memory;
     snprintf(path, sizeof path, "%.1000s/gnomon.sock", options->data);
+    if (status == STATUS_OK)
+        status = make_first_token(app, options->first_token, first_token, err);
     if (status == STATUS_OK)
         status = auditor_start(auditor, app, err);
     if (status == STATUS_OK)

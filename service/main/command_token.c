@@ -237,15 +237,15 @@ static enum status with_server(const struct token_options *options, const char *
 
 static enum status check(const struct token_options *options, const char *const operands[2], struct error *err)
 {
-    static const char *const verbs[] = {"create", "list", "revoke", "rotate"};
+    static const char *const verbs[] = {"create", "list", "draw", "revoke", "rotate"};
     size_t                   verb = 0, verbs_len = sizeof verbs / sizeof *verbs;
     while (verb < verbs_len && (operands[0] == NULL || strcmp(operands[0], verbs[verb]) != 0))
         verb++;
     if (verb == verbs_len)
-        return error_set(err, STATUS_INVALID, "usage", "", "token takes create, list, revoke ID or rotate ID");
+        return error_set(err, STATUS_INVALID, "usage", "", "token takes create, list, draw, revoke ID or rotate ID");
     if (strcmp(operands[0], "create") == 0 && (options->name == NULL || options->scope == NULL))
         return error_set(err, STATUS_INVALID, "usage", "", "token create needs --name and --scope");
-    if ((verb >= 2) != (operands[1] != NULL))
+    if ((verb >= 3) != (operands[1] != NULL))
         return error_set(err, STATUS_INVALID, "usage", "", "an id belongs to revoke and to rotate, and to them alone");
     return STATUS_OK;
 }
@@ -270,13 +270,18 @@ static enum status act(const struct token_options *options, const char *const op
 
 static enum status run(struct command_call *call, struct error *err)
 {
+    char secret[64];
     TRY(check(call->options, call->operands, err));
+    if (strcmp(call->operands[0], "draw") == 0) {
+        TRY(token_secret(secret, err));
+        return puts(secret) < 0 ? error_set(err, STATUS_INTERNAL, "output", "", "cannot write the token") : STATUS_OK;
+    }
     return act(call->options, call->operands, err);
 }
 
 const struct command command_token = {
     .name = "token",
-    .operands = "create|list|revoke|rotate [ID]",
+    .operands = "create|list|draw|revoke|rotate [ID]",
     .summary = "create, list, revoke and rotate tokens, whether or not the server runs",
     .options = options_table,
     .options_bytes = sizeof(struct token_options),
