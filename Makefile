@@ -216,7 +216,7 @@ ASAN = $(FLAVOUR) BUILD=$(BUILD)/asan CFLAGS='-O1 -g -fno-omit-frame-pointer' \
   SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all'
 TSAN = $(FLAVOUR) BUILD=$(BUILD)/tsan CFLAGS='-O1 -g' SANITIZE=-fsanitize=thread
 asan: $(MODULES)
-	+@rm -f "$(HERE)"/asan/report.*; UBSAN_OPTIONS=print_stacktrace=1 \
+	+@rm -f "$(HERE)"/asan/report.*; STEP_SECONDS=3600 UBSAN_OPTIONS=print_stacktrace=1 \
 	  ASAN_OPTIONS="detect_stack_use_after_return=1:log_path='$(HERE)/asan/report'" \
 	  $(ASAN) units http e2e api-requests FUZZ_API_SECONDS=60 FUZZ_API_SEED=1; code=$$?; $(ASAN) sanitizer-reports && exit $$code
 sanitizer-reports:
