@@ -58,7 +58,7 @@ help:
 #: make wheel      the Python client: build/wheel/gnomon_client-*.whl
 #: make typescript the TypeScript client: build/typescript/gnomon-client-*.tgz
 #:
-#: Parts of make test:  units  http  openapi  generators  e2e  golden  fault  release  asan  tsan-http  lint-quick  lint-slow
+#: Parts of make test:  units  http  browser  openapi  generators  e2e  golden  fault  release  asan  tsan-http  lint-quick  lint-slow
 #: One of them alone:   check-engine  check-contract  check-service  check-api  e2e-NAME  fault-NAME
 #: One suite alone:     build/tests/engine SUITE  (service, api; --all SUITE: not its short form)
 #: Beyond make test:    tsan  fuzz  fuzz-api  coverage  bench  nightly (all of these and more, for hours)
@@ -86,6 +86,13 @@ $(BUILD)/packages: tests/check/setup
 BYTES = od -An -v -tu1 $(1) | tr -s ' \n' ',' | sed 's/^,//;s/,$$//'
 $(BUILD)/openapi.inc: openapi.yaml
 	@mkdir -p $(@D) && $(call BYTES,$<) > $@
+# The plotting library of the pages: one file, by a checksum.  D3=FILE: another; D3=/dev/null: pages without plots.
+D3 ?= build/d3/d3.min.js
+build/d3/d3.min.js:
+	@sh tests/check/setup d3
+$(BUILD)/pages.inc: api/pages/embed $(filter-out %.md %/embed,$(sort $(wildcard api/pages/*))) $(D3)
+	@mkdir -p $(@D) && sh $< $(D3) $(filter api/pages/%,$(filter-out $<,$^)) > $@
+$(BUILD)/api/handlers/handle_pages.o: $(BUILD)/pages.inc
 MIGRATIONS = $(sort $(wildcard db/migrations/*.sql))
 $(BUILD)/migrations.inc: $(MIGRATIONS)
 $(BUILD)/next/migrations.inc: $(MIGRATIONS) tests/fault/next.sql
@@ -138,7 +145,7 @@ test:
 	  STEPS_ENDED="$(HERE)/log/ended"; export STEPS STEPS_ENDED; trap : INT TERM; \
 	  $(MAKE) --no-print-directory -j$(JOBS) -k test-steps ALL=--all; sh tests/check/tally $$? $(LOGS)
 LOGS = $(BUILD)/log $(BUILD)/asan/log $(BUILD)/tsan/log
-test-steps: lint-quick units http openapi generators e2e golden fault release asan lint-slow tsan-http
+test-steps: lint-quick units http openapi generators browser e2e golden fault release asan lint-slow tsan-http
 
 # The inner loop: all unit tests, the slowest in their short form (ALL=--all: as a whole), and the fuzzers' corpus.
 check:
@@ -156,6 +163,8 @@ http: $(BUILD)/gnomon $(MODULES)
 	$(STEP) http sh -c 'cd tests/http && exec node --test --test-concurrency=1 --test-reporter=tap *.test.mjs'
 generators: $(BUILD)/gnomon $(MODULES)
 	$(STEP) generators npm --prefix tests/http run --silent generators
+browser: $(BUILD)/gnomon $(MODULES)
+	$(STEP) browser npm --prefix tests/http run --silent browser
 openapi: $(MODULES)
 	$(STEP) openapi npm --prefix tests/http run --silent openapi
 $(MODULES): tests/http/package-lock.json
@@ -297,6 +306,6 @@ clean:
 -include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d $(BUILD)/*/*/*/*.d)
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all always run test test-steps check units check-engine check-contract check-service check-api check-fuzz http openapi generators \
+.PHONY: all always run test test-steps check units check-engine check-contract check-service check-api check-fuzz http browser openapi generators \
   e2e $(E2E) golden $(GOLDENS) fault $(FAULTS) asan tsan tsan-http sanitizer-reports api-requests fuzz-api fuzz fuzz-each \
   coverage bench nightly release sbom lint lint-quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format wheel typescript install clean help

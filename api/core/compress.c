@@ -64,6 +64,21 @@ const char *compress_gzip(const char *bytes, size_t length, struct arena *arena,
     return result == Z_STREAM_END ? out : NULL;
 }
 
+const char *compress_gunzip(const unsigned char *packed, size_t packed_length, size_t length, struct arena *arena)
+{
+    z_stream stream = {0};
+    char    *out = arena_alloc(arena, length + 1, 1);
+    if (out == NULL || inflateInit2(&stream, WINDOW_BITS + GZIP_FORMAT) != Z_OK)
+        return NULL;
+    stream.next_in = (Bytef *)(uintptr_t)packed;
+    stream.avail_in = (uInt)packed_length;
+    stream.next_out = (Bytef *)out;
+    stream.avail_out = (uInt)length + 1;
+    int result = inflate(&stream, Z_FINISH);
+    (void)inflateEnd(&stream);
+    return result == Z_STREAM_END && stream.total_out == length ? out : NULL;
+}
+
 static enum status copy(int file, z_stream *stream, struct scratch *out, struct error *err)
 {
     char    plain[1 << 14], packed[1 << 14];

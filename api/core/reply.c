@@ -276,6 +276,11 @@ void reply_compress(struct call *call)
 {
     struct reply *reply = &call->reply;
     size_t        length;
+    if (reply->is_gzip && reply->bytes != NULL) { // it came so
+        const char *own = gzip_etag(call, reply->etag);
+        reply->etag = own != NULL ? own : reply->etag;
+        return;
+    }
     if (!call->takes_gzip || !is_worth_compressing(call))
         return;
     if (reply->is_file) {
@@ -312,6 +317,7 @@ enum status reply_validate(struct call *call, struct error *err)
         if (etag_is_in_gzip(call->if_none_match, reply->etag)) // the copy that it has
             reply->etag = gzip_etag(call, reply->etag);
         reply->http = 304;
+        reply->is_gzip = false;
         reply->type = NULL;
         reply->bytes = NULL;
         reply->length = 0;

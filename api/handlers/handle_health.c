@@ -15,27 +15,6 @@ static const unsigned char openapi[] = {
 #include "openapi.inc"
 };
 
-static const char page[] =
-    "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>gnomon</title>"
-    "<meta name=\"viewport\" content=\"width=device-width\">"
-    "<style>body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:3rem auto;padding:0 1rem}"
-    "code{background:#8882;padding:.1em .3em}</style>"
-    "<h1>gnomon " GNOMON_VERSION "</h1>"
-    "<p>Bayesian optimisation as an HTTP service: a client asks a study for points (<code>suggest</code>) and tells it "
-    "their values (<code>observe</code>). It can optimise over a data set that it never sees.</p>"
-    "<ul><li><a href=\"/openapi.yaml\">/openapi.yaml</a>: every request and reply</li>"
-    "<li><a href=\"/v1/meta\">/v1/meta</a>: limits, algorithms and their options</li>"
-    "<li><a href=\"/livez\">/livez</a>, <a href=\"/readyz\">/readyz</a>: health</li></ul>"
-    "<p>Requests carry <code>Authorization: Bearer &lt;token&gt;</code>; <code>gnomon token create</code> makes one. "
-    "The README has a walk of five minutes.</p></html>\n";
-
-enum status handle_root_get(struct call *call, struct error *err)
-{
-    (void)err;
-    reply_text(call, "text/html; charset=utf-8", page, sizeof page - 1);
-    return STATUS_OK;
-}
-
 enum status handle_openapi_get(struct call *call, struct error *err)
 {
     (void)err;

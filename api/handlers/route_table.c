@@ -24,6 +24,7 @@
 
 const struct route route_table[] = {
     {.method = "GET", .path = "/", .flags = ROUTE_PUBLIC | ROUTE_QUICK, DOES(root_get)},
+    {.method = "GET", .path = "/pages/{digest}/{file}", .flags = ROUTE_PUBLIC | ROUTE_QUICK, DOES(page_get)},
     {.method = "GET",
      .path = "/livez",
      .flags = ROUTE_UNKEPT | ROUTE_PUBLIC | ROUTE_QUICK | ROUTE_HEALTH,

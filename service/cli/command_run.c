@@ -41,19 +41,34 @@ static bool read_address(int fd, char *out, size_t out_bytes)
     return is_there;
 }
 
-static enum status print_token(const char *data, const char *address, char token[TOKEN_BYTES], struct error *err)
+static enum status make_token(struct client *client, json_t *body, char token[TOKEN_BYTES], struct error *err)
 {
-    struct client *client = NULL;
-    json_t        *reply = NULL;
-    TRY(command_connect_local(data, &client, err));
-    enum status status = client_json(client, "POST", "/v1/tokens",
-                                     json_pack("{s:s, s:s}", "name", "first run", "scope", "admin"), &reply, err);
+    json_t *reply = NULL;
+    TRY(client_json(client, "POST", "/v1/tokens", body, &reply, err));
     const char *text = json_string_value(json_object_get(reply, "token"));
     snprintf(token, TOKEN_BYTES, "%s", text != NULL ? text : "");
-    if (status == STATUS_OK)
-        printf("gnomon serves at %s, data in %s\nadmin token: %s\n\n", address, data, token);
-    fflush(stdout);
     json_decref(reply);
+    return STATUS_OK;
+}
+
+/* The browser's own token ends by itself, and its page exchanges the secret at once: the address signs in once. */
+static enum status print_token(const char *data, const char *address, char token[TOKEN_BYTES], struct error *err)
+{
+    enum { BROWSER_SECONDS = 12 * 3600 };
+    struct client *client = NULL;
+    char           once[TOKEN_BYTES] = "";
+    TRY(command_connect_local(data, &client, err));
+    enum status status = make_token(client, json_pack("{s:s, s:s}", "name", "first run", "scope", "admin"), token, err);
+    if (status == STATUS_OK)
+        status = make_token(client,
+                            json_pack("{s:s, s:s, s:i}", "name", "first run, in a browser", "scope", "admin",
+                                      "expires_in_seconds", BROWSER_SECONDS),
+                            once, err);
+    if (status == STATUS_OK)
+        printf("gnomon serves at %s, data in %s\nadmin token: %s\n"
+               "to look at it with a browser (this address signs in once):\n    %s/#/sign-in?once=%s\n\n",
+               address, data, token, address, once);
+    fflush(stdout);
     client_close(client);
     return status;
 }

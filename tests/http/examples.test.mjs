@@ -151,6 +151,7 @@ const setups = {
     import_put: imported(0), import_get: imported(1), import_delete: imported(0.5),
     'trial_observe graph': graph(1), 'trial_observe sites': graph(0), 'trial_queue macro_actions': graph(0),
     'study_predict sites': graph(0), operation_get: planning, operation_cancel: planning,
+    page_file: async () => ({ digest: /pages\/([0-9a-f]{16})\//.exec((await api.request('GET', '/')).text)[1], file: 'app.js' }),
     problem_get: async () => ({ code: 'trial_finished' }),
     token_revoke: token, token_rotate: token, project_get: project, project_edit: project, project_delete: project,
 };

@@ -1,0 +1,192 @@
+// Elements, numbers and words.  Whatever a user wrote reaches the page as text, never as markup: nothing here, and
+// nothing that uses it, parses HTML.
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+/* h('p', {class: 'note', onclick: f}, 'text', element, null): attributes that are null or false are left out. */
+export function h(tag, attributes, ...children) {
+    return dress(document.createElement(tag), attributes, children);
+}
+export function s(tag, attributes, ...children) {
+    return dress(document.createElementNS(SVG, tag), attributes, children);
+}
+function dress(element, attributes, children) {
+    for (const [name, value] of Object.entries(attributes ?? {})) {
+        if (value === null || value === undefined || value === false) continue;
+        if (typeof value === 'function') element.addEventListener(name.slice(2), value);
+        else if (name === 'value' || name === 'checked') element[name] = value;
+        else element.setAttribute(name, value === true ? '' : value);
+    }
+    element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+    return element;
+}
+
+/* Instead of what is there. */
+export const fill = (element, ...children) => element.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+
+/* A name that somebody gave: its direction stays its own. */
+export const named = (text, most = 120) => h('bdi', { title: text.length > most ? text.slice(0, 1000) : null }, clip(text, most));
+export const clip = (text, most = 60) => (text.length > most ? text.slice(0, most - 1) + '…' : text);
+/* The same where there are no elements: titles and labels.  Isolated, and without what turns the direction round. */
+export const flat = (text, most = 60) => '\u2068' + clip(String(text).replace(/[\u202a-\u202e\u2066-\u2069\u0000-\u001f]/g, ' '), most) + '\u2069';
+
+export const button = (text, onclick, attributes) => h('button', { type: 'button', onclick, ...attributes }, text);
+export const link = (address, ...children) => h('a', { href: address }, ...children);
+
+/* What a screen reader says without anything being seen. */
+export function say(text) {
+    document.getElementById('said').textContent = text;
+}
+
+// ---- numbers ----
+
+const minus = (text) => text.replace('-', '\u2212');
+
+export function number(value, digits = 4) {
+    if (value === null || value === undefined || Number.isNaN(value)) return '–';
+    if (typeof value !== 'number') return String(value);
+    if (value === 0) return '0';
+    const size = Math.abs(value);
+    if (Number.isInteger(value) && size < 1e6) return minus(String(value));
+    if (size >= 1e-4 && size < 1e5) return minus(String(+value.toPrecision(digits)));
+    return minus(value.toExponential(Math.max(digits - 2, 0)).replace(/\.?0+e/, 'e').replace('e+', 'e'));
+}
+
+/* mean ± half: the interval has one digit, two when it begins with 1, and the mean ends where it ends. */
+export function interval(mean, half) {
+    if (mean === null || mean === undefined) return '–';
+    if (!(half > 0)) return number(mean);
+    const lead = Math.floor(Math.log10(half));
+    const places = -(lead - (half / 10 ** lead < 2 ? 1 : 0));
+    if (places > 8 || places < -4 || Math.abs(mean) >= 1e6) return `${number(mean)} ± ${number(half, 2)}`;
+    const fixed = (x) => minus(x.toFixed(Math.max(places, 0)));
+    return `${fixed(mean)} ± ${fixed(half)}`;
+}
+
+export const percent = (part) => `${+(100 * part).toPrecision(part < 0.1 ? 1 : 2)} %`;
+export const count = (n, one, many = one + 's') => `${n.toLocaleString('en')} ${n === 1 ? one : many}`;
+export const list = (words) => (words.length < 2 ? words[0] ?? '' : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`);
+
+export function duration(seconds) {
+    if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return '–';
+    const units = [[1, 1000, 'ms'], [90, 1, 's'], [5400, 1 / 60, 'min'], [172800, 1 / 3600, 'h'], [Infinity, 1 / 86400, 'd']];
+    const [, scale, unit] = units.find(([below]) => seconds < below);
+    return `${+(seconds * scale).toPrecision(seconds * scale < 10 ? 2 : 3)} ${unit}`;
+}
+export const seconds = (from, to) => (from && to ? (Date.parse(to) - Date.parse(from)) / 1000 : null);
+
+/* "12 min ago", with the exact time behind it. */
+export function age(time) {
+    if (!time) return '–';
+    const ago = (Date.now() - Date.parse(time)) / 1000;
+    return h('time', { datetime: time, title: new Date(time).toLocaleString() }, ago < 5 ? 'now' : `${duration(ago < 90 ? Math.round(ago) : ago < 5400 ? 60 * Math.round(ago / 60) : ago)} ago`);
+}
+
+export const sorted = (values) => Float64Array.from(values).sort();
+export function quantile(values, part) {
+    const at = sorted(values);
+    if (at.length === 0) return NaN;
+    const i = part * (at.length - 1), low = Math.floor(i);
+    return at[low] + (i - low) * ((at[low + 1] ?? at[low]) - at[low]);
+}
+
+// ---- words ----
+
+const words = {
+    active: 'running', awaiting_candidates: 'awaits rows', completed: 'completed', paused: 'paused',
+    stopped: 'stopped early', abandoned: 'given up', retracted: 'taken back',
+    budget_exhausted: 'budget spent', time_exhausted: 'time is up', cost_exhausted: 'cost spent',
+    search_space_exhausted: 'nothing left to try', target_reached: 'target reached', no_improvement: 'no improvement',
+    too_many_failures: 'too many failures', not_worth_it: 'not worth more trials', requested: 'ended by hand',
+    rounds_completed: 'all rounds held', privacy_budget_exhausted: 'privacy budget spent',
+};
+export const word = (code) => words[code] ?? String(code).replaceAll('_', ' ');
+
+// ---- parts of pages ----
+
+export function badge(state, reason) {
+    return h('span', { class: `state ${state}` }, word(state), reason && reason !== state ? `: ${word(reason)}` : null);
+}
+
+export function table(heads, rows, caption) {
+    return h('table', {}, h('caption', { class: 'away' }, caption),
+        h('thead', {}, h('tr', {}, heads.map((head) => (head instanceof Node ? head : h('th', { scope: 'col', class: head[0] === '#' ? 'n' : null }, head.replace(/^#/, '')))))),
+        h('tbody', {}, rows));
+}
+
+/* A dialog that asks: fields is what it shows; send returns a promise, and what it refuses is shown where it was asked. */
+export function ask(title, fields, verb, send) {
+    const before = document.activeElement;
+    const trouble = h('p', { class: 'trouble', role: 'alert' });
+    const go = h('button', { type: 'submit', class: 'main' }, verb);
+    const dialog = h('dialog', { 'aria-labelledby': 'ask-title' },
+        h('form', {
+            method: 'dialog',
+            onsubmit: async (event) => {
+                event.preventDefault();
+                go.disabled = true;
+                trouble.textContent = '';
+                try {
+                    await send();
+                    dialog.close();
+                } catch (error) {
+                    trouble.textContent = error.message;
+                }
+                go.disabled = false;
+            },
+        }, h('h2', { id: 'ask-title' }, title), fields, trouble,
+        h('div', { class: 'row end' }, button('Cancel', () => dialog.close()), go)));
+    dialog.addEventListener('close', () => {
+        dialog.remove();
+        before?.focus?.();
+    });
+    document.body.append(dialog);
+    dialog.showModal();
+    return dialog;
+}
+
+let fields = 0;
+/* A label with its input, and what it means beneath. */
+export function field(label, input, hint) {
+    input.id ||= `field-${++fields}`;
+    if (hint) input.setAttribute('aria-describedby', `${input.id}-hint`);
+    return h('div', { class: 'field' }, h('label', { for: input.id }, label), input,
+        hint ? h('p', { class: 'hint', id: `${input.id}-hint` }, hint) : null);
+}
+export const choice = (options, value, attributes) => {
+    const select = h('select', attributes, options.map((option) => {
+        const [code, text] = Array.isArray(option) ? option : [option, option];
+        return h('option', { value: code }, clip(String(text), 60));
+    }));
+    if (value !== undefined && value !== null) select.value = value;
+    return select;
+};
+
+export async function copy(text, what) {
+    try {
+        await navigator.clipboard.writeText(text);
+        say(`${what} is copied`);
+        return true;
+    } catch {
+        say('The browser did not let this page copy');
+        return false;
+    }
+}
+export function copier(label, text) {
+    const own = button(label, async () => {
+        const done = await copy(typeof text === 'function' ? text() : text, label);
+        own.textContent = done ? 'Copied' : 'Not copied';
+        setTimeout(() => { own.textContent = label; }, 1500);
+    });
+    return own;
+}
+
+/* A file that the page made, or was given behind a token. */
+export function save(name, blob) {
+    const address = URL.createObjectURL(blob);
+    const anchor = h('a', { href: address, download: name });
+    document.body.append(anchor);
+    anchor.click();
+    anchor.remove();
+    setTimeout(() => URL.revokeObjectURL(address), 10000);
+}

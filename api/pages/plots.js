@@ -1,0 +1,462 @@
+// Every plot, on one library: d3 5.16, as SVG, whose text can be read aloud and searched, and whose colours are classes.
+// The server has decimated what is large: no plot has more than some 2,000 marks.
+import './d3.min.js';
+import { h, s, clip, count, duration, flat, interval, number, percent, quantile, word, button, table } from './dom.js';
+
+const d3 = self.d3;
+const Z = 1.96; // standard deviations that hold 95 %
+
+// ---- the frame of a plot ----
+
+/* A section with a finding, a plot that is drawn anew when its width changes, and the same numbers as a table.  draw
+ * gets the place and returns rows for the table: {heads, rows}, or nothing. */
+export function figure(size, title, finding, draw, controls) {
+    const place = h('div', { class: 'plot' });
+    const rows = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': `${title} as a table` });
+    const details = h('details', { hidden: true }, h('summary', {}, 'As a table'), rows);
+    const text = h('p', { class: 'note' }, finding);
+    let width = 0, last = null;
+    const paint = () => {
+        place.replaceChildren();
+        if (!d3) {
+            place.append(h('p', { class: 'note' }, 'This program was built without its plots.'));
+            return;
+        }
+        try {
+            last = draw(place) ?? null;
+        } catch (error) {
+            place.replaceChildren(h('p', { class: 'trouble' }, `This could not be drawn: ${error.message}`));
+        }
+        details.hidden = last === null;
+        fill();
+    };
+    const fill = () => {
+        if (!details.open || last === null) return;
+        rows.replaceChildren(table(last.heads, last.rows.slice(0, 200).map((row) => h('tr', {}, row.map((cell, i) => h('td', { class: last.heads[i][0] === '#' ? 'n' : null }, cell instanceof Node ? cell : String(cell))))), title),
+            last.rows.length > 200 ? h('p', { class: 'note' }, `200 of ${last.rows.length}; the export has all.`) : '');
+    };
+    details.addEventListener('toggle', fill);
+    const section = h('section', { class: size }, h('h2', {}, title), text, controls ?? null, place, details);
+    new ResizeObserver(() => {
+        const now = Math.round(place.clientWidth);
+        if (now > 0 && Math.abs(now - width) > 4) { width = now; paint(); }
+    }).observe(place);
+    section.paint = paint;
+    section.setFinding = (...words) => text.replaceChildren(...words.flat());
+    return section;
+}
+
+function canvas(place, height, label, margin = {}, wide = 0) {
+    const box = { top: 24, right: 16, bottom: 38, left: 52, ...margin };
+    const width = Math.max(place.clientWidth, 260, wide);
+    const svg = d3.select(place).append('svg').attr('width', width).attr('height', height).attr('viewBox', `0 0 ${width} ${height}`).attr('role', 'img').attr('aria-label', label);
+    const root = svg.append('g').attr('transform', `translate(${box.left},${box.top})`);
+    return { svg, root, w: width - box.left - box.right, h: height - box.top - box.bottom, box };
+}
+const ticksFor = (pixels, each = 90) => Math.max(2, Math.min(8, Math.floor(pixels / each)));
+
+function xAxis(frame, scale, name, ticks) {
+    const axis = d3.axisBottom(scale).ticks(ticksFor(frame.w)).tickSizeOuter(0).tickFormat((v) => number(v, 3));
+    if (ticks) axis.tickValues(ticks.map((t) => t.at)).tickFormat((_, i) => ticks[i].text);
+    frame.root.append('g').attr('class', 'axis').attr('transform', `translate(0,${frame.h})`).call(axis);
+    frame.root.append('text').attr('x', frame.w).attr('y', frame.h + 34).attr('text-anchor', 'end').text(flat(name, 40));
+}
+function yAxis(frame, scale, name, ticks) {
+    const axis = d3.axisLeft(scale).ticks(ticksFor(frame.h, 45)).tickSizeOuter(0).tickFormat((v) => number(v, 3));
+    if (ticks) axis.tickValues(ticks.map((t) => t.at)).tickFormat((_, i) => ticks[i].text);
+    frame.root.append('g').attr('class', 'axis').call(axis);
+    frame.root.append('text').attr('x', -frame.box.left + 4).attr('y', -10).text(flat(name, 40));
+}
+
+/* A list of objects from a table by columns. */
+export const rowsOf = (columns) => {
+    const names = Object.keys(columns ?? {});
+    return names.length === 0 ? [] : columns[names[0]].map((_, i) => Object.fromEntries(names.map((name) => [name, columns[name][i]])));
+};
+
+// ---- scales of parameters: from a value to 0..1, as the space has it ----
+
+export function scaleOf(parameter) {
+    const { type, min, max, scale } = parameter;
+    if (type === 'categorical') {
+        const values = parameter.values.map((v) => JSON.stringify(v));
+        const n = values.length;
+        return { isList: true, n, at: (v) => { const i = values.indexOf(JSON.stringify(v)); return i < 0 ? NaN : n === 1 ? 0.5 : i / (n - 1); },
+            ticks: parameter.values.map((v, i) => ({ at: n === 1 ? 0.5 : i / (n - 1), text: flat(v, 16), value: v })) };
+    }
+    const low = type === 'discrete' ? parameter.values[0] : min, high = type === 'discrete' ? parameter.values.at(-1) : max;
+    const at = high === low ? () => 0.5
+        : scale === 'log' ? (v) => Math.log(v / low) / Math.log(high / low)
+            : scale === 'reverse_log' ? (v) => 1 - Math.log((high + low - v) / low) / Math.log(high / low)
+                : (v) => (v - low) / (high - low);
+    const inside = (v) => (typeof v === 'number' ? at(v) : NaN);
+    let values = scale === 'log' ? d3.scaleLog([low, high], [0, 1]).ticks(4) : d3.ticks(low, high, 4);
+    if (scale === 'log') {
+        const tens = values.filter((v) => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9);
+        values = tens.length >= 2 ? tens : values.filter((v) => '125'.includes(v.toExponential()[0]));
+        while (values.length > 5) values = values.filter((_, i) => i % 2 === 0);
+    }
+    if (scale === 'reverse_log') values = [low, ...d3.ticks(low, high, 5).slice(-3), high];
+    if (type === 'int' || type === 'discrete') values = (type === 'discrete' ? parameter.values : values).filter(Number.isFinite);
+    if (type === 'int') values = [...new Set(values.map(Math.round))].filter((v) => v >= low && v <= high);
+    if (values.length > 8) values = values.filter((_, i) => i % Math.ceil(values.length / 6) === 0);
+    let last = -1; // labels that would touch are left out
+    const ticks = values.map((v) => ({ at: inside(v), text: number(v, 3), value: v })).sort((a, b) => a.at - b.at).filter((t) => (t.at - last > 0.09 ? ((last = t.at), true) : false));
+    return { isList: false, at: inside, ticks };
+}
+
+// ---- best so far ----
+
+/* data: the plot "history"; metric; chosen: called with a trial's number; zoom: with a range of trials, or null. */
+export function history(place, { data, metric, chosen, zoom, total }) {
+    const frame = canvas(place, 300, '', { right: 84 });
+    const marks = rowsOf(data.marks), best = rowsOf(data.best), others = rowsOf(data.others);
+    const sign = metric.goal === 'minimize' ? -1 : 1;
+    const numbers = [...marks, ...others, ...best].map((m) => m.trial);
+    const [first, end] = [Math.min(...numbers, total[0] ?? 1), Math.max(...numbers, total[1] ?? 1)];
+    const x = d3.scaleLinear([first, Math.max(end, first + 1)], [0, frame.w]);
+    const values = marks.filter((m) => m.value !== null).map((m) => m.value);
+    const top = sign > 0 ? Math.max(...values) : Math.min(...values);
+    const bottom = quantile(values.map((v) => v * sign), values.length > 12 ? 0.12 : 0) * sign;
+    const room = Math.abs(top - bottom) * 0.08 || Math.abs(top) * 0.05 || 1;
+    const domain = sign > 0 ? [bottom - room, top + room] : [top - room, bottom + room];
+    const y = d3.scaleLinear(domain, [frame.h, 0]);
+    const isBeyond = (v) => (v - bottom) * sign < -room * 1.01;
+    const beyond = marks.filter((m) => m.value !== null && isBeyond(m.value)).length;
+    frame.svg.attr('aria-label', `Best so far: ${best.length > 0 ? `${number(best.at(-1).value)} at trial ${best.at(-1).trial}` : 'none yet'}; ${count(data.of, 'trial')}.`);
+    xAxis(frame, x, 'trial', d3.ticks(first, Math.max(end, first + 1), ticksFor(frame.w)).filter(Number.isInteger).map((v) => ({ at: v, text: number(v) })));
+    yAxis(frame, y, `${clip(metric.name, 30)} (${sign > 0 ? 'more' : 'less'} is better)`);
+    const edge = sign > 0 ? frame.h : 0;
+    const clamp = (v) => Math.max(0, Math.min(frame.h, y(v)));
+    const forecast = marks.filter((m) => m.mean !== null && m.stddev_observed !== null);
+    const thick = Math.max(1.5, Math.min(6, frame.w / (end - first + 1) * 0.6));
+    frame.root.append('g').selectAll('line').data(forecast).join('line').attr('class', 'band').attr('stroke-width', thick)
+        .attr('x1', (m) => x(m.trial)).attr('x2', (m) => x(m.trial)).attr('y1', (m) => clamp(m.mean - Z * m.stddev_observed)).attr('y2', (m) => clamp(m.mean + Z * m.stddev_observed));
+    if (best.length > 0) {
+        const line = d3.line().x((b) => x(Math.max(b.trial, first))).y((b) => clamp(b.value)).curve(d3.curveStepAfter);
+        frame.root.append('path').attr('class', 'step').attr('d', line([...best, { trial: end, value: best.at(-1).value }]));
+    }
+    if (zoom && end - first > 3) {
+        const brush = d3.brushX().extent([[0, 0], [frame.w, frame.h]]).on('end', () => {
+            const chosenPart = d3.event.selection;
+            if (chosenPart) zoom([Math.max(1, Math.floor(x.invert(chosenPart[0]))), Math.ceil(x.invert(chosenPart[1]))]);
+        });
+        frame.root.append('g').attr('class', 'brush').call(brush);
+    }
+    const symbol = d3.symbol().size(34);
+    const shape = (m) => (m.value !== null && isBeyond(m.value) ? symbol.type(d3.symbolTriangle)() : m.state === 'stopped' ? symbol.type(d3.symbolSquare)() : symbol.type(d3.symbolCircle)());
+    const bestTrial = best.at(-1)?.trial;
+    const all = frame.root.append('g').selectAll('path').data(marks.filter((m) => m.value !== null)).join('path')
+        .attr('class', (m) => `dot goes ${m.state} ${m.trial === bestTrial ? 'isbest' : ''}`).attr('d', shape)
+        .attr('transform', (m) => `translate(${x(m.trial)},${isBeyond(m.value) ? edge + (sign > 0 ? -5 : 5) : y(m.value)})`).on('click', (m) => chosen(m.trial));
+    all.append('title').text((m) => `trial ${m.trial}, ${word(m.state)}: ${number(m.value, 6)}${m.mean !== null ? `; the model expected ${interval(m.mean, Z * m.stddev_observed)}` : ''}`);
+    const cross = d3.symbol().type(d3.symbolCross).size(40)();
+    frame.root.append('g').selectAll('path').data(others.filter((o) => ['failed', 'infeasible'].includes(o.state))).join('path').attr('class', 'dot failed goes').attr('d', cross)
+        .attr('transform', (o) => `translate(${x(o.trial)},${frame.h - 6}) rotate(45)`).on('click', (o) => chosen(o.trial))
+        .append('title').text((o) => `${o.count > 1 ? `${o.count} trials from ` : 'trial '}${o.trial}: ${word(o.state)}`);
+    if (best.length > 0) frame.root.append('text').attr('class', 'direct halo').attr('x', frame.w + 6).attr('y', clamp(best.at(-1).value) + 4).text(`best ${number(best.at(-1).value)}`);
+    if (beyond > 0) frame.root.append('text').attr('x', 0).attr('y', frame.h + 34).text(`${beyond} worse, beyond the edge (△)`);
+    return { heads: ['#trial', 'state', '#value', '#forecast, 95 %'], rows: marks.map((m) => [m.trial, word(m.state), number(m.value, 6), m.mean === null ? '–' : interval(m.mean, Z * m.stddev_observed)]) };
+}
+
+export function compared(place, group) {
+    const frame = canvas(place, 340, '', { right: 150 });
+    const sign = group[0].study.metrics[0].goal === 'minimize' ? -1 : 1;
+    const lines = group.map((each) => ({ ...each, best: rowsOf(each.history.best), n: each.study.trials.total })).filter((each) => each.best.length > 0);
+    frame.svg.attr('aria-label', lines.map((each) => `${flat(each.study.name, 60)} reached ${number(each.best.at(-1).value)}`).join('; '));
+    const values = lines.flatMap((each) => each.best.map((b) => b.value));
+    const low = sign > 0 ? quantile(values, 0.1) : Math.min(...values), high = sign > 0 ? Math.max(...values) : quantile(values, 0.9);
+    const room = (high - low) * 0.06 || 1;
+    const x = d3.scaleLinear([1, Math.max(2, ...lines.map((each) => each.n))], [0, frame.w]), y = d3.scaleLinear([low - room, high + room], [frame.h, 0]);
+    xAxis(frame, x, 'trial');
+    yAxis(frame, y, `best ${clip(group[0].study.metrics[0].name, 30)}`);
+    const clamp = (v) => Math.max(0, Math.min(frame.h, y(v)));
+    const dashes = ['', '6 3', '2 3', '9 3 2 3'];
+    const labels = [];
+    lines.forEach((each, i) => {
+        const line = d3.line().x((b) => x(b.trial)).y((b) => clamp(b.value)).curve(d3.curveStepAfter);
+        frame.root.append('path').attr('class', `kline k${i}`).attr('stroke-dasharray', dashes[i]).attr('d', line([...each.best, { trial: each.n, value: each.best.at(-1).value }])).append('title').text(flat(each.study.name));
+        labels.push({ i, name: each.study.name, y: clamp(each.best.at(-1).value) });
+    });
+    spread(labels, 16, frame.h).forEach((l) => frame.root.append('text').attr('class', `k${l.i} halo`).attr('x', frame.w + 6).attr('y', l.y + 4).text(flat(l.name, 20)));
+    return { heads: ['study', '#best', '#at trial', '#trials'], rows: lines.map((each) => [flat(each.study.name), number(each.best.at(-1).value, 6), each.best.at(-1).trial, each.n]) };
+}
+
+/* Labels moved apart so that none covers another. */
+function spread(labels, gap, bottom) {
+    labels.sort((a, b) => a.y - b.y);
+    for (let i = 1; i < labels.length; i++) labels[i].y = Math.max(labels[i].y, labels[i - 1].y + gap);
+    for (let i = labels.length - 1, limit = bottom; i >= 0; i--, limit -= gap) labels[i].y = Math.min(labels[i].y, limit);
+    return labels;
+}
+
+// ---- all parameters at once ----
+
+export function parallel(place, { data, parameters, metric, chosen, filtered }) {
+    const lines = rowsOf(data.lines), sign = metric.goal === 'minimize' ? -1 : 1;
+    place.classList.add('canvas');
+    const frame = canvas(place, 260, `${lines.length} trials over ${parameters.length} parameters and ${metric.name}`, { top: 40, right: 60, bottom: 34, left: 36 }, 78 * parameters.length);
+    const values = lines.map((l) => l.value);
+    const ends = sign > 0 ? [quantile(values, 0.05), Math.max(...values)] : [Math.min(...values), quantile(values, 0.95)];
+    const axes = parameters.map((p) => ({ name: p.name, ...scaleOf(p), of: (i) => data.parameters[p.name][i], hasAbsent: Boolean(p.when) }));
+    axes.push({ name: metric.name, isMetric: true, at: (v) => (ends[1] > ends[0] ? Math.max(0, Math.min(1, (v - ends[0]) / (ends[1] - ends[0]))) : 0.5), of: (i) => lines[i].value, ticks: d3.ticks(ends[0], ends[1], 4).map((v) => ({ at: ends[1] > ends[0] ? (v - ends[0]) / (ends[1] - ends[0]) : 0.5, text: number(v, 3) })) });
+    const x = d3.scalePoint(axes.map((_, i) => i), [0, frame.w]);
+    const hasAbsent = axes.some((a) => a.hasAbsent);
+    const foot = hasAbsent ? frame.h - 26 : frame.h;
+    const y = (u) => foot * (1 - u);
+    const worth = lines.map((l) => l.value * sign);
+    const [tenth, half] = [quantile(worth, 0.9), quantile(worth, 0.5)];
+    const rank = (i) => (worth[i] >= tenth ? 'top' : worth[i] >= half ? 'mid' : 'low');
+    const place2 = (axis, i) => { const u = axis.at(axis.of(i)); return Number.isNaN(u) ? frame.h : y(Math.max(0, Math.min(1, u))); };
+    const path = (i) => axes.map((axis, a) => `${a ? 'L' : 'M'}${x(a).toFixed(1)} ${place2(axis, i).toFixed(1)}`).join('');
+    const order = d3.range(lines.length).sort((a, b) => worth[a] - worth[b]);
+    const drawn = frame.root.append('g').attr('class', 'lines').selectAll('path').data(order).join('path').attr('d', path).attr('class', rank).on('click', (i) => chosen(lines[i].trial));
+    drawn.append('title').text((i) => `trial ${lines[i].trial}: ${number(lines[i].value, 6)}`);
+    if (hasAbsent) {
+        frame.root.append('line').attr('class', 'absent').attr('x1', 0).attr('x2', frame.w).attr('y1', frame.h).attr('y2', frame.h);
+        frame.root.append('text').attr('x', -30).attr('y', frame.h + 16).text('absent');
+    }
+    const kept = new Map();
+    axes.forEach((axis, a) => {
+        const g = frame.root.append('g').attr('class', 'axis').attr('transform', `translate(${x(a)},0)`);
+        g.append('line').attr('y1', 0).attr('y2', foot);
+        for (const tick of axis.ticks) g.append('text').attr('class', 'halo').attr('x', axis.isMetric ? 6 : -5).attr('y', y(tick.at) + 4).attr('text-anchor', axis.isMetric ? 'start' : 'end').text(tick.text);
+        g.append('text').attr('class', 'name').attr('y', a % 2 && x.step() < 110 ? -26 : -12).attr('text-anchor', a === 0 ? 'start' : a === axes.length - 1 ? 'end' : 'middle').attr('x', a === 0 ? -30 : a === axes.length - 1 ? 40 : 0).text(flat(axis.name, 16));
+        g.append('g').attr('class', 'brush').call(d3.brushY().extent([[-10, 0], [10, foot]]).on('brush end', () => {
+            const part = d3.event.selection;
+            if (part) kept.set(axis, part); else kept.delete(axis);
+            const is = (i) => [...kept].every(([on, [from, to]]) => { const at = place2(on, i); return at >= from && at <= to && !Number.isNaN(on.at(on.of(i))); });
+            drawn.attr('class', (i) => `${rank(i)}${kept.size && !is(i) ? ' off' : ''}`);
+            const left = kept.size ? order.filter(is).map((i) => lines[i].trial) : null;
+            if (d3.event.type === 'end') filtered?.(left);
+        }));
+    });
+    return { heads: ['#trial', ...parameters.map((p) => clip(p.name, 30)), `#${clip(metric.name, 30)}`], rows: [...order].reverse().map((i) => [lines[i].trial, ...axes.slice(0, -1).map((a) => (a.of(i) === null ? '–' : typeof a.of(i) === 'number' ? number(a.of(i)) : flat(a.of(i)))), number(lines[i].value, 6)]) };
+}
+
+// ---- what matters ----
+
+export function importances(place, { found, chosen }) {
+    const rows = found.parameters.filter((p) => p.total !== null).sort((a, b) => b.total - a.total).slice(0, 12);
+    const left = Math.min(150, 20 + 7.2 * Math.max(...rows.map((r) => Math.min(r.name.length, 18))));
+    const frame = canvas(place, 56 + rows.length * 26, `What matters: ${rows.map((r) => `${flat(r.name, 40)} ${number(r.total, 2)}`).join(', ')}`, { left, right: 112, top: 6 });
+    const x = d3.scaleLinear([0, Math.max(1, ...rows.map((r) => r.total))], [0, frame.w]);
+    const y = d3.scaleBand(rows.map((r) => r.name), [0, rows.length * 26]).padding(0.35);
+    frame.root.append('g').attr('class', 'axis').attr('transform', `translate(0,${rows.length * 26})`).call(d3.axisBottom(x).ticks(ticksFor(frame.w, 50)).tickSizeOuter(0).tickFormat((v) => number(v, 2)));
+    frame.root.append('text').attr('x', frame.w).attr('y', rows.length * 26 + 34).attr('text-anchor', 'end').text("part of the model's variance");
+    for (const r of rows) {
+        const top = y(r.name), high = y.bandwidth(), middle = top + high / 2, half = Z * r.total_error;
+        const label = frame.root.append('text').attr('class', 'name').attr('x', -8).attr('y', middle + 4).attr('text-anchor', 'end').text(flat(r.name, 18));
+        if (chosen) label.attr('class', 'name dot-name').on('click', () => chosen(r.name));
+        frame.root.append('rect').attr('class', 'total').attr('x', 0).attr('y', top).attr('height', high).attr('width', Math.max(0, x(r.total)));
+        frame.root.append('rect').attr('class', 'first').attr('x', 0).attr('y', top).attr('height', high).attr('width', Math.max(0, x(Math.max(0, r.first_order))));
+        frame.root.append('line').attr('class', 'error').attr('x1', x(Math.max(0, r.total - half))).attr('x2', x(r.total + half)).attr('y1', middle).attr('y2', middle);
+        frame.root.append('text').attr('x', Math.max(0, x(r.total + half)) + 6).attr('y', middle + 4).text(r.total < 0.001 && half < 0.001 ? '< 0.001' : interval(r.total, Math.max(half, 1e-4)));
+    }
+    return { heads: ['parameter', '#alone', '#with others', '#± (95 %)'], rows: found.parameters.map((p) => [flat(p.name), number(p.first_order, 3), number(p.total, 3), number(Z * (p.total_error ?? NaN), 2)]) };
+}
+
+// ---- along one parameter, over two ----
+
+export function slice(place, { found, cells, parameter, metric, bestTrial, chosen }) {
+    const frame = canvas(place, 280, '', {});
+    const scale = scaleOf(parameter), marks = rowsOf(cells).filter((m) => m.x !== null && m.value !== null);
+    const grid = found.grid[0].map((v, i) => ({ u: scale.at(v), mean: found.mean[i], sd: found.stddev_observed?.[i] ?? found.stddev[i] }));
+    const values = [...marks.map((m) => m.value), ...grid.map((g) => g.mean)];
+    const low = quantile(values, marks.length > 20 ? 0.02 : 0), high = quantile(values, marks.length > 20 ? 0.98 : 1), room = (high - low) * 0.08 || 1;
+    const x = d3.scaleLinear([0, 1], [0, frame.w]), y = d3.scaleLinear([low - room, high + room], [frame.h, 0]).clamp(true);
+    const top = grid.reduce((a, b) => ((b.mean - a.mean) * (metric.goal === 'minimize' ? -1 : 1) > 0 ? b : a), grid[0]);
+    frame.svg.attr('aria-label', `The model's mean along ${flat(parameter.name)}; best at ${number(found.grid[0][grid.indexOf(top)], 3)} with ${interval(top.mean, Z * top.sd)}`);
+    xAxis(frame, x, parameter.unit ? `${parameter.name}, ${parameter.unit}` : parameter.name, scale.ticks);
+    yAxis(frame, y, metric.name);
+    if (scale.isList || grid.length < 3) {
+        frame.root.append('g').selectAll('line').data(grid).join('line').attr('class', 'band').attr('stroke-width', 14).attr('x1', (g) => x(g.u)).attr('x2', (g) => x(g.u)).attr('y1', (g) => y(g.mean - Z * g.sd)).attr('y2', (g) => y(g.mean + Z * g.sd));
+        frame.root.append('g').selectAll('line').data(grid).join('line').attr('class', 'mean').attr('x1', (g) => x(g.u) - 12).attr('x2', (g) => x(g.u) + 12).attr('y1', (g) => y(g.mean)).attr('y2', (g) => y(g.mean));
+    } else {
+        frame.root.append('path').attr('class', 'area').attr('d', d3.area().x((g) => x(g.u)).y0((g) => y(g.mean - Z * g.sd)).y1((g) => y(g.mean + Z * g.sd))(grid));
+        frame.root.append('path').attr('class', 'mean').attr('d', d3.line().x((g) => x(g.u)).y((g) => y(g.mean))(grid));
+    }
+    dots(frame, marks, (m) => x(scale.at(m.x)), (m) => y(m.value), bestTrial, chosen, '');
+    return { heads: [`#${clip(parameter.name, 30)}`, '#mean, 95 %'], rows: found.grid[0].map((v, i) => [number(v), interval(grid[i].mean, Z * grid[i].sd)]) };
+}
+
+function dots(frame, marks, x, y, bestTrial, chosen, extra) {
+    frame.root.append('g').selectAll('circle').data([...marks].sort((a, b) => (a.trial === bestTrial) - (b.trial === bestTrial))).join('circle')
+        .attr('class', (m) => `dot goes ${extra} ${m.trial === bestTrial ? 'isbest' : ''}`).attr('cx', x).attr('cy', y)
+        .attr('r', (m) => (m.trial === bestTrial ? 5 : Math.min(7, 2.6 + Math.log10(m.count ?? 1)))).on('click', (m) => chosen?.(m.trial))
+        .append('title').text((m) => `trial ${m.trial}: ${number(m.value, 6)}${m.count > 1 ? `, the best of ${m.count} here` : ''}`);
+}
+
+export function contour(place, { found, cells, px, py, metric, bestTrial, chosen, picked }) {
+    const frame = canvas(place, 300, '', { right: 16 });
+    const sx = scaleOf(px), sy = scaleOf(py), [gx, gy] = found.grid, nx = gx.length, ny = gy.length;
+    const x = d3.scaleLinear([0, 1], [0, frame.w]), y = d3.scaleLinear([0, 1], [frame.h, 0]);
+    const flatten = (rows) => { const out = new Float64Array(nx * ny); for (let j = 0; j < ny; j++) for (let i = 0; i < nx; i++) out[j * nx + i] = rows[i][j] ?? NaN; return out; };
+    const mean = flatten(found.mean), sd = flatten(found.stddev), [low, high] = d3.extent(mean);
+    const marks = rowsOf(cells).filter((m) => m.x !== null && m.y !== null), seen = d3.extent(marks.map((m) => m.value));
+    const shade = (v) => Math.max(0, Math.min(9, Math.floor(10 * (high > low ? (v - low) / (high - low) : 0.5))));
+    frame.svg.attr('aria-label', `The model's mean over ${flat(px.name)} and ${flat(py.name)}, from ${number(low)} to ${number(high)}`);
+    const limit = 0.25 * ((seen[1] ?? high) - (seen[0] ?? low));
+    if (sx.isList || sy.isList || nx < 3 || ny < 3) {
+        const wide = frame.w / nx, tall = frame.h / ny;
+        const cx = (i) => i * wide, cy = (j) => frame.h - (j + 1) * tall;
+        frame.root.append('g').selectAll('rect').data(d3.range(nx * ny)).join('rect').attr('class', (k) => `level l${shade(mean[k])}`).attr('x', (k) => cx(k % nx)).attr('y', (k) => cy(Math.floor(k / nx))).attr('width', wide).attr('height', tall)
+            .append('title').text((k) => interval(mean[k], Z * sd[k]));
+        const mid = (axis, grid, pixels, v) => { const u = axis.at(v); return axis.isList ? ((grid.findIndex((g) => g === v) + 0.5) / grid.length) * pixels : u * pixels; };
+        x.range([0, frame.w]);
+        dots(frame, marks, (m) => mid(sx, gx, frame.w, m.x), (m) => frame.h - mid(sy, gy, frame.h, m.y), bestTrial, chosen, 'ring');
+        const listTicks = (axis, grid) => (axis.isList ? grid.map((v, i) => ({ at: (i + 0.5) / grid.length, text: flat(v, 12) })).filter((_, i) => i % Math.ceil(grid.length / 8) === 0) : axis.ticks);
+        xAxis(frame, x, px.name, listTicks(sx, gx));
+        yAxis(frame, y, py.name, listTicks(sy, gy));
+    } else {
+        const toPixels = ({ type, coordinates }) => ({ type, coordinates: coordinates.map((polygon) => polygon.map((ring) => ring.map(([i, j]) => [Math.max(0, Math.min(1, (i - 0.5) / (nx - 1))) * frame.w, frame.h * (1 - Math.max(0, Math.min(1, (j - 0.5) / (ny - 1))))]))) });
+        const draw = d3.geoPath();
+        const levels = d3.range(10).map((k) => low + ((high - low) * k) / 10);
+        frame.root.append('rect').attr('class', 'l0').attr('width', frame.w).attr('height', frame.h);
+        d3.contours().size([nx, ny]).thresholds(levels.slice(1))(mean).forEach((c, k) => frame.root.append('path').attr('class', `level l${k + 1}`).attr('d', draw(toPixels(c))));
+        if (limit > 0 && d3.max(sd) > limit) frame.root.append('path').attr('class', 'guess').attr('d', draw(toPixels(d3.contours().size([nx, ny]).thresholds([limit])(sd)[0])));
+        frame.root.append('rect').attr('width', frame.w).attr('height', frame.h).attr('fill', 'transparent').on('click', function clicked() {
+            const [mx, my] = d3.mouse(this), i = Math.round((mx / frame.w) * (nx - 1)), j = Math.round((1 - my / frame.h) * (ny - 1));
+            picked?.({ [px.name]: gx[i], [py.name]: gy[j] }, found.mean[i][j], Z * found.stddev[i][j]);
+        });
+        dots(frame, marks, (m) => x(sx.at(m.x)), (m) => y(sy.at(m.y)), bestTrial, chosen, 'ring');
+        xAxis(frame, x, px.name, sx.ticks);
+        yAxis(frame, y, py.name, sy.ticks);
+    }
+    return { heads: [`#${clip(px.name, 30)}`, `#${clip(py.name, 30)}`, '#mean', '#sd'], rows: d3.range(0, nx * ny, Math.max(1, Math.floor((nx * ny) / 100))).map((k) => [number(gx[k % nx]), number(gy[Math.floor(k / nx)]), number(mean[k]), number(sd[k], 2)]) };
+}
+
+// ---- learning curves, residuals, the front, workers, transfer ----
+
+export function curves(place, { data, metric, bestTrial, chosen }) {
+    const frame = canvas(place, 280, '', { right: 76 });
+    const points = d3.nest().key((r) => r.trial).entries(rowsOf(data.curves)), states = new Map(rowsOf(data.trials_shown).map((t) => [t.trial, t.state]));
+    const fan = rowsOf(data.fan), step = (r) => r.step, all = points.flatMap((p) => p.values);
+    const low = quantile(all.map((r) => r.value), metric.goal === 'minimize' ? 0 : 0.01), high = quantile(all.map((r) => r.value), metric.goal === 'minimize' ? 0.97 : 1);
+    const x = d3.scaleLinear([d3.min(all, step) ?? 1, Math.max(2, d3.max(all, step) ?? 2)], [0, frame.w]), y = d3.scaleLinear([low, high], [frame.h, 0]).nice().clamp(true);
+    frame.svg.attr('aria-label', `${points.length} learning curves of ${data.of}`);
+    xAxis(frame, x, 'epoch');
+    yAxis(frame, y, metric.name);
+    const names = fan.length > 0 ? Object.keys(fan[0]).filter((n) => n !== 'step' && n !== 'count') : [];
+    if (names.length >= 2) frame.root.append('path').attr('class', 'fan').attr('d', d3.area().x((f) => x(f.step)).y0((f) => y(f[names[0]])).y1((f) => y(f[names.at(-1)]))(fan.filter((f) => f[names[0]] !== null)));
+    const line = d3.line().x((r) => x(r.step)).y((r) => y(r.value));
+    points.sort((a, b) => (Number(a.key) === bestTrial) - (Number(b.key) === bestTrial));
+    for (const { key, values } of points) {
+        const trial = Number(key), state = states.get(trial), isBest = trial === bestTrial, end = values.at(-1);
+        frame.root.append('path').attr('class', `curve ${state} ${isBest ? 'isbest' : ''}`).attr('d', line(values)).on('click', () => chosen(trial)).append('title').text(`trial ${trial}, ${word(state)}: ${number(end.value)} at step ${end.step}`);
+        if (state === 'stopped') frame.root.append('path').attr('class', 'dot stopped').attr('d', d3.symbol().type(d3.symbolSquare).size(34)()).attr('transform', `translate(${x(end.step)},${y(end.value)})`);
+        if (isBest) frame.root.append('text').attr('class', 'direct halo').attr('x', x(end.step) + 6).attr('y', y(end.value) + 4).text(`trial ${trial}`);
+    }
+    return { heads: ['#trial', 'state', '#steps', '#last value'], rows: points.map(({ key, values }) => [Number(key), word(states.get(Number(key))), values.at(-1).step, number(values.at(-1).value)]) };
+}
+
+export function residuals(place, { found, chosen }) {
+    const frame = canvas(place, 280, '', {});
+    const rows = found.residuals, ends = d3.extent(rows.map((r) => r.value)), room = (ends[1] - ends[0]) * 0.06 || 1;
+    const x = d3.scaleLinear([ends[0] - room, ends[1] + room], [0, frame.w]), y = d3.scaleLinear(x.domain(), [frame.h, 0]).clamp(true);
+    frame.svg.attr('aria-label', `Predicted without the trial against seen: ${percent(found.summary.coverage_95)} inside 95 %`);
+    xAxis(frame, x, 'seen');
+    yAxis(frame, y, 'predicted from all others');
+    frame.root.append('line').attr('class', 'same').attr('x1', 0).attr('y1', frame.h).attr('x2', frame.w).attr('y2', 0);
+    const shown = rows.length > 600 ? rows.filter((r, i) => i % Math.ceil(rows.length / 600) === 0 || Math.abs(r.z) > 2.5) : rows;
+    frame.root.append('g').selectAll('line').data(shown).join('line').attr('class', 'band').attr('stroke-width', 3).attr('x1', (r) => x(r.value)).attr('x2', (r) => x(r.value)).attr('y1', (r) => y(r.mean - Z * r.stddev_observed)).attr('y2', (r) => y(r.mean + Z * r.stddev_observed));
+    frame.root.append('g').selectAll('circle').data(shown).join('circle').attr('class', (r) => `dot goes ${Math.abs(r.z) > Z ? 'isbest' : ''}`).attr('r', 3).attr('cx', (r) => x(r.value)).attr('cy', (r) => y(r.mean)).on('click', (r) => chosen(r.trial)).append('title').text((r) => `trial ${r.trial}: seen ${number(r.value)}, predicted ${interval(r.mean, Z * r.stddev_observed)}`);
+    return { heads: ['#trial', '#seen', '#predicted, 95 %', '#z'], rows: rows.map((r) => [r.trial, number(r.value), interval(r.mean, Z * r.stddev_observed), number(r.z, 2)]) };
+}
+
+export function front(place, { data, objectives, chosen }) {
+    const frame = canvas(place, 300, '', {});
+    const [a, b] = objectives, best = rowsOf(data.front), rest = rowsOf(data.dominated), both = [...best, ...rest];
+    const domain = (m) => { const e = [quantile(both.map((r) => r[m.name]), 0.01), quantile(both.map((r) => r[m.name]), 0.99)], f = d3.extent(best, (r) => r[m.name]); const l = Math.min(e[0], f[0] ?? e[0]), u = Math.max(e[1], f[1] ?? e[1]), room = (u - l) * 0.05 || 1; return [l - room, u + room]; };
+    const x = d3.scaleLinear(domain(a), [0, frame.w]).clamp(true), y = d3.scaleLinear(domain(b), [frame.h, 0]).clamp(true);
+    frame.svg.attr('aria-label', `${best.length} trials that no other dominates, of ${data.of}`);
+    xAxis(frame, x, `${clip(a.name, 26)} (${a.goal === 'minimize' ? 'less' : 'more'} is better)`);
+    yAxis(frame, y, `${clip(b.name, 26)} (${b.goal === 'minimize' ? 'less' : 'more'} is better)`);
+    frame.root.append('g').selectAll('circle').data(rest).join('circle').attr('class', 'dot goes faint').attr('r', 3).attr('cx', (r) => x(r[a.name])).attr('cy', (r) => y(r[b.name])).on('click', (r) => chosen(r.trial)).append('title').text((r) => `trial ${r.trial}${r.count > 1 ? `, and ${r.count - 1} more here` : ''}`);
+    if (objectives.length === 2 && best.length > 1) frame.root.append('path').attr('class', 'step').attr('d', d3.line().x((r) => x(r[a.name])).y((r) => y(r[b.name])).curve(a.goal === b.goal ? (a.goal === 'minimize' ? d3.curveStepAfter : d3.curveStepBefore) : a.goal === 'minimize' ? d3.curveStepAfter : d3.curveStepBefore)([...best].sort((p, q) => p[a.name] - q[a.name])));
+    frame.root.append('g').selectAll('circle').data(best).join('circle').attr('class', 'dot goes isbest').attr('r', 4.5).attr('cx', (r) => x(r[a.name])).attr('cy', (r) => y(r[b.name])).on('click', (r) => chosen(r.trial)).append('title').text((r) => `trial ${r.trial}: ${objectives.map((m) => `${flat(m.name, 30)} ${number(r[m.name])}`).join(', ')}`);
+    return { heads: ['#trial', ...objectives.map((m) => `#${clip(m.name, 30)}`)], rows: best.map((r) => [r.trial, ...objectives.map((m) => number(r[m.name], 6))]) };
+}
+
+export function workers(place, { data, chosen }) {
+    const bars = rowsOf(data.bars).map((r) => ({ ...r, from: Date.parse(r.started_at), to: Date.parse(r.ended_at) }));
+    const names = [...new Set(bars.map((r) => r.worker))].slice(0, 40);
+    const frame = canvas(place, 60 + names.length * 24, `${count(names.length, 'worker')} in the last 24 hours of work`, { left: Math.min(130, 20 + 7 * Math.max(...names.map((n) => Math.min(n.length, 14)))), top: 8 });
+    const x = d3.scaleTime([d3.min(bars, (r) => r.from), d3.max(bars, (r) => r.to)], [0, frame.w]), y = d3.scaleBand(names, [0, names.length * 24]).padding(0.3);
+    frame.root.append('g').attr('class', 'axis').attr('transform', `translate(0,${names.length * 24})`).call(d3.axisBottom(x).ticks(ticksFor(frame.w, 110)).tickSizeOuter(0));
+    for (const name of names) frame.root.append('text').attr('class', 'name').attr('x', -8).attr('y', y(name) + y.bandwidth() / 2 + 4).attr('text-anchor', 'end').text(flat(name, 14));
+    frame.root.append('g').selectAll('rect').data(bars.filter((r) => y(r.worker) !== undefined)).join('rect').attr('class', (r) => `bar-run dot goes ${r.state ?? ''}`).attr('x', (r) => x(r.from)).attr('y', (r) => y(r.worker)).attr('height', y.bandwidth()).attr('width', (r) => Math.max(1.5, x(r.to) - x(r.from) - 0.6)).on('click', (r) => chosen(r.trial))
+        .append('title').text((r) => `${flat(r.worker, 40)}, trial ${r.trial}${r.count > 1 ? ` and ${r.count - 1} more` : ''}: ${word(r.state ?? 'several states')}, ${duration((r.to - r.from) / 1000)}`);
+    return { heads: ['worker', '#trial', 'state', '#took'], rows: bars.map((r) => [flat(r.worker, 40), r.trial, word(r.state ?? '–'), duration((r.to - r.from) / 1000)]) };
+}
+
+export function weights(place, { found }) {
+    const frame = canvas(place, 240, `Weights of ${count(found.studies.length, 'earlier study', 'earlier studies')}`, { right: 120 });
+    const rows = found.suggestions, n = found.studies.length;
+    const x = d3.scaleLinear(d3.extent(rows, (r) => r.trial), [0, frame.w]), y = d3.scaleLinear([0, 1], [frame.h, 0]);
+    xAxis(frame, x, 'trial');
+    yAxis(frame, y, 'weight');
+    let base = rows.map(() => 0);
+    d3.range(Math.min(n, 9)).forEach((k) => {
+        const upper = rows.map((r, i) => base[i] + (r.weights?.[k] ?? 0)), lower = base;
+        frame.root.append('path').attr('class', `l${9 - k}`).attr('d', d3.area().x((r) => x(r.trial)).y0((_, i) => y(lower[i])).y1((_, i) => y(upper[i]))(rows)).append('title').text(flat(found.studies[k].name));
+        frame.root.append('text').attr('class', 'halo').attr('x', frame.w + 6).attr('y', y((lower.at(-1) + upper.at(-1)) / 2) + 4).text(upper.at(-1) - lower.at(-1) > 0.05 ? flat(found.studies[k].name, 16) : '');
+        base = upper;
+    });
+    return { heads: ['#trial', ...found.studies.slice(0, 9).map((t) => `#${clip(t.name, 20)}`)], rows: rows.map((r) => [r.trial, ...found.studies.slice(0, 9).map((_, k) => number(r.weights?.[k], 2))]) };
+}
+
+// ---- lines over rounds, and a map ----
+
+/* Several lines over one number, each with its name at its end. */
+export function lines(place, { x: name, y: unit, series, height = 260, limit = null }) {
+    const frame = canvas(place, height, series.map((each) => `${flat(each.name)}: ${number(each.points.at(-1)?.[1])}`).join('; '), { right: 120 });
+    const points = series.flatMap((each) => each.points), ys = points.map((p) => p[1]);
+    const low = Math.min(...ys, limit ?? Infinity), high = Math.max(...ys, limit ?? -Infinity), room = (high - low) * 0.06 || 1;
+    const x = d3.scaleLinear(d3.extent(points, (p) => p[0]), [0, frame.w]), y = d3.scaleLinear([low < 0 || low - room > 0 ? low - room : 0, high + room], [frame.h, 0]);
+    xAxis(frame, x, name);
+    yAxis(frame, y, unit);
+    if (limit !== null) frame.root.append('line').attr('class', 'same').attr('x1', 0).attr('x2', frame.w).attr('y1', y(limit)).attr('y2', y(limit));
+    const dashes = ['', '6 3', '2 3', '9 3 2 3'], labels = [];
+    series.slice(0, 4).forEach((each, i) => {
+        if (each.points.length === 0) return;
+        frame.root.append('path').attr('class', `kline k${i}`).attr('stroke-dasharray', dashes[i]).attr('d', d3.line().x((p) => x(p[0])).y((p) => y(p[1])).curve(each.isStep ? d3.curveStepAfter : d3.curveLinear)(each.points));
+        labels.push({ i, name: each.name, y: y(each.points.at(-1)[1]) });
+    });
+    if (limit !== null) labels.push({ i: 2, name: `limit ${number(limit)}`, y: y(limit) });
+    spread(labels, 16, frame.h).forEach((l) => frame.root.append('text').attr('class', `k${l.i} halo`).attr('x', frame.w + 6).attr('y', l.y + 4).text(flat(l.name, 18)));
+    return { heads: [`#${name}`, ...series.map((each) => `#${clip(each.name, 30)}`)], rows: (series[0]?.points ?? []).map((p, i) => [p[0], ...series.map((each) => number(each.points[i]?.[1]))]) };
+}
+
+/* Counts of pairs of actions of two agents, as squares. */
+export function pairs(place, { a, b, rows }) {
+    const frame = canvas(place, 280, `How often ${flat(a.name)} and ${flat(b.name)} chose together`, { left: 90 });
+    const x = d3.scaleBand(a.values, [0, frame.w]).padding(0.08), y = d3.scaleBand(b.values, [frame.h, 0]).padding(0.08);
+    const most = Math.max(1, ...rows.map((r) => r.count));
+    frame.root.append('g').selectAll('rect').data(rows).join('rect').attr('class', (r) => `level l${Math.min(9, Math.round((9 * r.count) / most))}`).attr('x', (r) => x(r.a)).attr('y', (r) => y(r.b)).attr('width', x.bandwidth()).attr('height', y.bandwidth()).append('title').text((r) => `${flat(r.a)}, ${flat(r.b)}: ${r.count} rounds`);
+    const every = (values, pixels, each) => values.filter((_, i) => i % Math.max(1, Math.ceil((values.length * each) / pixels)) === 0);
+    frame.root.append('g').attr('class', 'axis').attr('transform', `translate(0,${frame.h})`).call(d3.axisBottom(x).tickSizeOuter(0).tickValues(every(a.values, frame.w, 50)).tickFormat((v) => flat(v, 9)));
+    frame.root.append('g').attr('class', 'axis').call(d3.axisLeft(y).tickSizeOuter(0).tickValues(every(b.values, frame.h, 18)).tickFormat((v) => flat(v, 12)));
+    frame.root.append('text').attr('x', frame.w).attr('y', frame.h + 34).attr('text-anchor', 'end').text(flat(a.name, 30));
+    frame.root.append('text').attr('x', -frame.box.left + 4).attr('y', -10).text(flat(b.name, 30));
+    return { heads: [clip(a.name, 30), clip(b.name, 30), '#rounds'], rows: rows.map((r) => [flat(r.a), flat(r.b), r.count]) };
+}
+
+/* Sites by what is expected there, sized by how sure that is, and the way that was gone. */
+export function map(place, { sites, paths, planned, metric }) {
+    const width = Math.max(place.clientWidth, 260), ex = d3.extent(sites, (p) => p.x), ey = d3.extent(sites, (p) => p.y);
+    const span = Math.max(ex[1] - ex[0], ey[1] - ey[0], 1e-9), tall = Math.max(180, Math.min(520, ((width - 90) * (ey[1] - ey[0])) / (ex[1] - ex[0] || span)));
+    const frame = canvas(place, tall + 62, `Mean of ${metric} over ${sites.length} sites`, {});
+    const unit = Math.min(frame.w / (ex[1] - ex[0] || 1), frame.h / (ey[1] - ey[0] || 1));
+    const x = (v) => (v - ex[0]) * unit, y = (v) => frame.h - (v - ey[0]) * unit;
+    const known = sites.filter((p) => p.mean !== undefined), [low, high] = d3.extent(known, (p) => p.mean), most = d3.max(known, (p) => p.sd) || 1;
+    const r = Math.max(2, Math.min(14, 0.42 * unit * Math.sqrt(((ex[1] - ex[0]) * (ey[1] - ey[0] || span)) / sites.length)));
+    frame.root.append('g').selectAll('circle').data(sites).join('circle').attr('class', (p) => (p.mean === undefined ? 'dot faint' : `level l${Math.min(9, Math.floor((10 * (p.mean - low)) / (high - low || 1)))}`)).attr('cx', (p) => x(p.x)).attr('cy', (p) => y(p.y)).attr('r', (p) => (p.mean === undefined ? r * 0.4 : r * (1 - 0.7 * (p.sd / most)))).append('title').text((p) => `site ${flat(p.id)}${p.mean === undefined ? '' : `: ${interval(p.mean, Z * p.sd)}`}`);
+    const line = d3.line().x((p) => x(p.x)).y((p) => y(p.y));
+    if (paths.length > 1) frame.root.append('path').attr('class', 'step').attr('d', line(paths));
+    if (planned?.length > 1) frame.root.append('path').attr('class', 'step').attr('stroke-dasharray', '4 4').attr('d', line(planned));
+    if (paths.length > 0) frame.root.append('circle').attr('class', 'dot isbest').attr('r', 5).attr('cx', x(paths.at(-1).x)).attr('cy', y(paths.at(-1).y)).append('title').text('where it is now');
+    return { heads: ['site', '#mean, 95 %'], rows: sites.map((p) => [flat(p.id), p.mean === undefined ? '–' : interval(p.mean, Z * p.sd)]) };
+}
+
+export { d3, button, s };

@@ -1,0 +1,136 @@
+// All studies, and several of them in one plot.
+import * as api from './api.js';
+import { remember, may, address } from './app.js';
+import { h, s, age, badge, button, choice, count, field, link, named, number, percent, say, table, copier } from './dom.js';
+
+const better = (metric) => (metric.goal === 'minimize' ? -1 : 1);
+
+/* The best so far: steps at its own scale, a dot at the best. */
+export function spark(study) {
+    const line = study.sparkline;
+    const total = Math.max(study.trials.total, 1);
+    if (!line || line.trial.length === 0) return h('span', { class: 'note' }, '');
+    const low = Math.min(...line.value), high = Math.max(...line.value);
+    const x = (n) => 2 + (90 * n) / total, y = (v) => (high > low ? 16 - (12 * (v - low)) / (high - low) : 10);
+    let d = `M${x(line.trial[0])} ${y(line.value[0])}`;
+    for (let i = 1; i < line.trial.length; i++) d += `H${x(line.trial[i])}V${y(line.value[i])}`;
+    return s('svg', { class: 'spark', viewBox: '0 0 96 20', width: 96, height: 20, role: 'img', 'aria-label': `best so far from ${number(line.value[0])} to ${number(line.value.at(-1))}` },
+        s('path', { d: `${d}H${x(total)}` }), s('circle', { cx: x(line.trial.at(-1)), cy: y(line.value.at(-1)), r: 2.5 }));
+}
+
+function best(study) {
+    const metric = study.metrics.find((m) => m.goal === 'minimize' || m.goal === 'maximize');
+    const objectives = study.metrics.filter((m) => m.goal === 'minimize' || m.goal === 'maximize').length;
+    if (objectives > 1) return `${objectives} objectives`;
+    return study.best === null ? '–' : [number(study.best.value), ' ', h('span', { class: 'note' }, named(metric.name, 16))];
+}
+
+function progress(study) {
+    const most = study.budget?.trials, spent = study.spent.trials;
+    if (!most) return String(study.trials.total);
+    return [`${spent} / ${most}`, h('span', { class: 'bar', 'aria-hidden': 'true' }, bar(spent / most))];
+}
+/* Without inline styles: the width is an attribute of a drawing. */
+const bar = (part) => s('svg', { width: 120, height: 6, viewBox: '0 0 120 6' }, s('rect', { width: 120 * Math.min(part, 1), height: 6, class: 'first' }));
+
+function remaining(study) {
+    const n = study.budget?.trials, ended = study.trials.completed + study.trials.stopped;
+    if (study.state !== 'active' || !n || ended < 2) return '–';
+    const each = (Date.parse(study.updated_at) - Date.parse(study.created_at)) / 1000 / ended;
+    const left = each * Math.max(n - study.spent.trials, 0);
+    return left < 60 ? '< 1 min' : `~ ${left < 5400 ? `${Math.round(left / 60)} min` : `${Math.round(left / 3600)} h`}`;
+}
+
+function nothing() {
+    const lines = "import gnomon\nserver = gnomon.connect('" + new URL('.', location.href).href.split('#')[0] + "', TOKEN)\n" +
+        "study = server.study('first', {'x': (0.0, 1.0)}, goal='minimize', trials=20)\nstudy.optimize(lambda t: (t['x'] - 0.3) ** 2)";
+    return h('div', { class: 'cards' },
+        h('div', { class: 'card' }, h('h2', {}, 'By a form'), h('p', { class: 'note' }, 'Say what is varied and what is measured; a form shows the JSON it sends. No line of code is needed.'), link('#/new', 'Create a study')),
+        h('div', { class: 'card' }, h('h2', {}, 'Four lines of Python'), h('pre', { tabindex: 0 }, lines), copier('Copy', lines)),
+        h('div', { class: 'card' }, h('h2', {}, 'A demo'), h('p', { class: 'note' }, 'On the machine of the server: two studies on real data, in a minute.'), h('pre', { tabindex: 0 }, 'gnomon demo --data ./data')));
+}
+
+export async function studies(view) {
+    document.title = 'Studies · gnomon';
+    const chosen = new Set();
+    const search = h('input', { type: 'search', value: view.words.get('name') ?? '', placeholder: 'part of a name', oninput: () => later() });
+    const state = choice([['', 'any'], ['active', 'running'], ['paused', 'paused'], ['awaiting_candidates', 'awaits rows'], ['completed', 'completed']], view.words.get('state') ?? '', { onchange: () => again() });
+    const label = h('input', { value: view.words.get('label') ?? '', placeholder: 'key:value', oninput: () => later() });
+    const order = choice([['-created', 'newest'], ['-updated', 'last changed'], ['created', 'oldest']], view.words.get('order') ?? '-created', { onchange: () => again() });
+    const compare = h('button', { type: 'button', disabled: true, onclick: () => { location.hash = `#/compare?ids=${[...chosen].join(',')}`; } }, 'Compare');
+    const body = h('div', { class: 'scroll', role: 'region', 'aria-label': 'Studies', tabindex: 0 });
+    const trouble = h('p', { class: 'note', role: 'status' });
+    const more = button('More', () => again(true), { hidden: true });
+    let timer, cursor = null, items = [];
+    const later = () => { clearTimeout(timer); timer = setTimeout(() => again(), 250); };
+
+    const row = (study) => h('tr', { class: 'goes', onclick: (event) => { if (!event.target.closest('a, input, label')) location.hash = `#/studies/${study.id}`; } },
+        h('td', { class: 'wide' }, h('input', { type: 'checkbox', 'aria-label': `Compare ${study.name.slice(0, 80)}`, checked: chosen.has(study.id), onchange: (event) => {
+            chosen[event.target.checked ? 'add' : 'delete'](study.id);
+            compare.disabled = chosen.size < 2 || chosen.size > 8;
+            compare.textContent = chosen.size > 0 ? `Compare (${chosen.size})` : 'Compare';
+        } })),
+        h('td', {}, link(`#/studies/${study.id}`, named(study.name)), ' ', Object.entries(study.labels).slice(0, 4).map(([key, value]) => [h('span', { class: 'chip' }, h('bdi', {}, `${key}: ${value}`.slice(0, 40))), ' '])),
+        h('td', { class: 'tight' }, badge(study.state, null), study.trials.running > 0 ? h('span', { class: 'note' }, ` ${study.trials.running} out`) : null),
+        h('td', { class: 'n' }, best(study)), h('td', { class: 'wide' }, spark(study)),
+        h('td', { class: 'tight' }, progress(study)), h('td', { class: 'n wide' }, remaining(study)), h('td', { class: 'n' }, age(study.updated_at)));
+
+    const again = async (isMore = false) => {
+        const asked = { name_contains: search.value, state: state.value, order: order.value, label: /^[^:]+:/.test(label.value) ? label.value : '' };
+        remember({ name: search.value, state: state.value, label: label.value, order: order.value === '-created' ? '' : order.value });
+        try {
+            const page = await api.get(`v1/studies${api.query({ view: 'basic', sparkline: 'true', limit: isMore ? 50 : Math.max(50, Math.min(items.length, 1000)), ...asked, cursor: isMore ? cursor : null })}`);
+            if (view.isOver()) return;
+            items = isMore ? [...items, ...page.studies] : page.studies;
+            cursor = page.next_cursor;
+            more.hidden = cursor === null;
+            trouble.textContent = '';
+            const isFiltered = Object.values({ ...asked, order: '' }).some((value) => value !== '');
+            draw(isFiltered);
+        } catch (error) {
+            trouble.textContent = `${error.message} What was read before is below.`;
+            if (!(error instanceof api.Unreachable) && items.length === 0) throw error;
+        }
+    };
+    const draw = (isFiltered) => {
+        if (items.length === 0) {
+            body.replaceChildren(isFiltered ? h('p', { class: 'blank' }, 'No study is like that. ', button('Show all', () => { search.value = ''; state.value = ''; label.value = ''; again(); })) : nothing());
+            return;
+        }
+        const kept = document.activeElement?.closest?.('tr')?.querySelector('a')?.getAttribute('href');
+        body.replaceChildren(table([h('th', { scope: 'col', class: 'wide' }, h('span', { class: 'away' }, 'compare')), 'name', 'state', '#best', h('th', { scope: 'col', class: 'wide' }, 'best so far'), 'trials', h('th', { scope: 'col', class: 'n wide' }, 'left'), '#changed'],
+            items.map(row), 'Studies'));
+        if (kept) body.querySelector(`a[href="${CSS.escape(kept).replace(/\\/g, '')}"]`)?.focus();
+    };
+    await again();
+    view.main.append(h('div', { class: 'title' }, h('h1', {}, 'Studies'),
+        h('div', { class: 'actions' }, compare, may('admin', 'write') ? h('a', { class: 'button main', href: '#/new' }, 'New study') : null)),
+    h('form', { class: 'filters', role: 'search', onsubmit: (event) => { event.preventDefault(); again(); } },
+        field('Search', search), field('State', state), field('Label', label), field('Order', order)), trouble, body, h('div', { class: 'row' }, more));
+    view.ends.push(api.follow(may('admin') ? 'v1/events' : null, () => again(), view.live));
+}
+
+export async function compare(view) {
+    document.title = 'Compare · gnomon';
+    const ids = (address().words.get('ids') ?? '').split(',').filter((id) => id !== '').slice(0, 8);
+    const plots = await import('./plots.js');
+    const all = await Promise.all(ids.map(async (id) => ({ study: await api.get(`v1/studies/${encodeURIComponent(id)}`), id })));
+    await Promise.all(all.map(async (each) => { each.history = await api.get(`v1/studies/${encodeURIComponent(each.id)}/plot/history?points=200`); }));
+    const key = (each) => `${each.study.metrics[0].name} ${each.study.metrics[0].goal}`;
+    const groups = Map.groupBy ? Map.groupBy(all, key) : all.reduce((map, each) => map.set(key(each), [...(map.get(key(each)) ?? []), each]), new Map());
+    view.main.append(h('h1', {}, `${count(all.length, 'study', 'studies')} side by side`),
+        h('p', { class: 'sentence' }, 'Best so far by trials.', groups.size > 1 ? ' Different metrics have plots of their own.' : ''));
+    const grid = h('div', { class: 'grid' });
+    for (const group of groups.values())
+        for (let i = 0; i < group.length; i += 4)
+            grid.append(plots.figure(groups.size > 1 || group.length > 4 ? 'c6' : 'c12', group[0].study.metrics[0].name,
+                group[0].study.metrics[0].goal === 'minimize' ? 'Less is better.' : 'More is better.', (host) => plots.compared(host, group.slice(i, i + 4))));
+    view.main.append(grid, h('h2', {}, 'What they are'));
+    const rows = [['state', (t) => badge(t.state, t.reason)], ['best', (t) => (t.best ? number(t.best.value, 6) : '–')], ['trials', (t) => String(t.trials.total)], ['failed', (t) => String(t.trials.failed)],
+        ['algorithm', (t) => t.algorithm.name], ['seed', (t) => String(t.seed)], ['parameters', (t) => (t.space.parameters ? named(t.space.parameters.map((p) => p.name).join(', '), 200) : t.space.type)]];
+    view.main.append(h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'What they are' },
+        table(['what', ...all.map((each) => h('th', { scope: 'col' }, link(`#/studies/${each.id}`, named(each.study.name, 40))))],
+            rows.map(([name, of]) => h('tr', {}, h('th', { scope: 'row' }, name), all.map((each) => h('td', {}, of(each.study))))), 'Comparison')));
+    say(`${all.length} studies are compared`);
+}
+export { better, percent };

@@ -1,0 +1,252 @@
+// A study: a sentence first, then numbers, then plots, then every trial.
+import * as api from './api.js';
+import { may, remember, show } from './app.js';
+import { h, age, ask, badge, button, clip, copier, count, duration, field, interval, link, list, named, number, percent, save, say, word } from './dom.js';
+import * as plots from './plots.js';
+import { trials } from './trials.js';
+import { candidates } from './private.js';
+import { route } from './route.js';
+
+const Z = 1.96;
+const hasNoModel = ['random', 'sobol', 'bos2', 'macro-bo'];
+export const objectivesOf = (study) => study.metrics.filter((m) => m.goal === 'minimize' || m.goal === 'maximize');
+
+// ---- words ----
+
+/* What is known, in one sentence. */
+function sentence(study, data, found) {
+    const [metric] = objectivesOf(study), n = study.trials, words = [];
+    if (n.total === 0) return 'No trial yet: the study waits for the first suggest.';
+    if (objectivesOf(study).length > 1) words.push(`${count(n.completed, 'completed trial')}, of which ${data.front?.trial.length ?? 'some'} are beaten by no other in every objective.`);
+    else if (study.best === null) words.push(`None of ${count(n.total, 'trial')} has a feasible value yet.`);
+    else {
+        const since = n.completed - (data.marks?.trial ?? []).filter((t) => t <= study.best.trial).length;
+        words.push(`The best of ${count(n.completed, 'completed trial')} reaches ${clip(metric.name, 60)} ${number(study.best.value)} (trial ${study.best.trial})`,
+            since > 0 && data.of === data.shown ? `; nothing better came in the ${count(since, 'trial')} since.` : '.');
+    }
+    if (n.stopped > 0) words.push(` ${count(n.stopped, 'run')} ${n.stopped === 1 ? 'was' : 'were'} stopped early.`);
+    if (n.failed > 0) words.push(` ${n.failed} failed.`);
+    const strong = (found?.parameters ?? []).filter((p) => p.total > 0.1).sort((a, b) => b.total - a.total).slice(0, 3);
+    if (strong.length > 0) words.push(' By the model ', ...strong.flatMap((p, i) => [i === 0 ? '' : i === strong.length - 1 ? ' and ' : ', ', h('b', {}, named(p.name, 40))]), strong.length > 1 ? ' matter most.' : ' matters most.');
+    return words;
+}
+
+function facts(study) {
+    const n = study.trials, [metric] = objectivesOf(study), most = study.budget?.trials;
+    const fact = (name, ...value) => h('div', {}, h('dt', {}, name), h('dd', {}, value));
+    return h('dl', { class: 'facts' },
+        study.best && objectivesOf(study).length === 1 ? fact(`best ${clip(metric.name, 24)}`, number(study.best.value)) : null,
+        fact('trials', most ? `${study.spent.trials} of ${most}` : String(n.total)), fact('running', String(n.running)),
+        n.queued > 0 ? fact('queued', String(n.queued)) : null, n.stopped > 0 ? fact('stopped early', String(n.stopped)) : null, n.failed > 0 ? fact('failed', String(n.failed)) : null,
+        study.spent.cost !== null ? fact('cost', `${number(study.spent.cost)} of ${number(study.budget?.cost)}`) : null,
+        study.ends_at ? fact('ends', new Date(study.ends_at).toLocaleString()) : null,
+        fact('algorithm', study.algorithm.name), fact('made', age(study.created_at)), fact('last change', age(study.updated_at)));
+}
+
+// ---- what can be done to a study ----
+
+function actions(study, again) {
+    const path = `v1/studies/${study.id}`;
+    const act = (verb, title, what) => button(title, () => ask(title.replace('…', '?'), h('p', {}, what), title.replace('…', ''), async () => { await api.post(`${path}/${verb}`); say(`${title}: done`); await again(); }));
+    const write = may('admin', 'write');
+    return h('div', { class: 'actions' },
+        write && study.state !== 'completed' ? h('a', { class: 'button', href: `#/studies/${study.id}/try` }, 'Try by hand') : null,
+        write ? button('More trials…', () => budget(study, again)) : null,
+        write && study.state === 'active' ? act('pause', 'Pause…', 'Nothing more is handed out until the study is resumed. Results of what runs are still taken.') : null,
+        write && study.state === 'paused' ? act('resume', 'Resume…', 'Trials are handed out again.') : null,
+        write && study.state !== 'completed' ? act('complete', 'Complete…', 'No more trials are handed out. It can be opened again.') : null,
+        write && study.state === 'completed' ? act('reopen', 'Open again…', 'Trials are handed out again, as far as the budget goes.') : null,
+        may('admin') ? button('Share…', () => share(study)) : null,
+        button('Export', async () => save(`${study.id}.json`, await api.blob(`${path}/export`))));
+}
+
+function budget(study, again) {
+    const now = study.budget?.trials ?? null;
+    const input = h('input', { type: 'number', min: 1, max: 1000000, value: now === null ? '' : now + 20 });
+    const effect = h('p', { class: 'note' });
+    const tell = () => { const to = input.value === '' ? null : Number(input.value); effect.textContent = `${now ?? 'no limit'} → ${to ?? 'no limit'}: ${to === null ? 'the study goes on until it is completed' : to > study.spent.trials ? `${to - study.spent.trials} more trials; the study goes on` : 'nothing more is handed out'}.`; };
+    input.addEventListener('input', tell);
+    tell();
+    ask('Budget of trials', [field('Trials in all', input, 'Empty: no limit. Failed and abandoned trials do not count.'), effect], 'Change', async () => {
+        const trials = input.value === '' ? null : Number(input.value);
+        await api.edit(`v1/studies/${study.id}`, { budget: trials === null && !study.budget?.seconds && !study.budget?.cost ? null : { trials } });
+        if (study.state === 'completed' && (trials === null || trials > study.spent.trials)) await api.post(`v1/studies/${study.id}/reopen`);
+        await again();
+    });
+}
+
+/* A link that shows this study and nothing else: a token of its own, which ends by itself and can be revoked. */
+function share(study) {
+    const days = h('input', { type: 'number', min: 1, max: 365, value: 7 });
+    const made = h('div');
+    ask('Share this study', [h('p', {}, 'Whoever has the link may read this study, its points included, and nothing else. It can be revoked under Operation.'), field('Days until it ends', days), made], 'Make a link', async () => {
+        const token = await api.post('v1/tokens', { name: `link to ${study.name}`.slice(0, 200), scope: 'read', resource: study.id, expires_in_seconds: 86400 * Number(days.value) });
+        const address = `${location.origin}${location.pathname}#/sign-in?share=${token.token}&to=/studies/${study.id}`;
+        made.replaceChildren(h('pre', { tabindex: 0 }, address), copier('Copy the link', address), h('p', { class: 'note' }, `It ends on ${new Date(token.expires_at).toLocaleString()}; it is token ${token.id}.`));
+        throw new Error('');
+    });
+}
+
+// ---- best parameters ----
+
+const valueOf = (v) => (v === null || v === undefined ? h('span', { class: 'note' }, 'absent') : typeof v === 'number' ? number(v) : named(String(v), 60));
+export function pointTable(study, trial, beside) {
+    const units = new Map((study.space.parameters ?? []).map((p) => [p.name, p.unit]));
+    return h('table', { class: 'pairs' }, h('tbody', {}, Object.entries(trial.point ?? {}).map(([name, value]) => h('tr', { class: beside && JSON.stringify(beside.point?.[name]) !== JSON.stringify(value) ? 'differs' : null },
+        h('th', { scope: 'row' }, named(name, 60)), h('td', { class: 'n' }, valueOf(value), units.get(name) ? [' ', h('bdi', {}, units.get(name))] : null), beside ? h('td', { class: 'n note' }, valueOf(beside.point?.[name])) : null))));
+}
+
+function bestSection(study, best) {
+    const quote = JSON.stringify(study.name), base = new URL('.', location.href.split('#')[0]).href;
+    const python = `import gnomon, os\nserver = gnomon.connect(${JSON.stringify(base.replace(/\/$/, ''))}, os.environ["TOKEN"])\nbest = server.open(${JSON.stringify(study.id)}).best     # ${clip(quote.replace(/[^\x20-\x7e]/g, '?'), 40)}\nprint(best.value, best.params)`;
+    const curl = `curl -sS -H "Authorization: Bearer $TOKEN" ${base}v1/studies/${study.id}/best`;
+    const trial = best.trial, chosen = best.rule === 'model' && best.observed_best !== trial.number;
+    return [h('h2', {}, `Best parameters (trial ${trial.number})`),
+        h('p', { class: 'note' }, chosen ? `Values are noisy: trial ${best.observed_best} had the best value and was lucky; here the model's mean is best, ${interval(best.model.mean, Z * best.model.stddev)}.`
+            : trial.model?.mean !== null && trial.model ? `The model had expected ${interval(trial.model.mean, Z * (trial.model.stddev_observed ?? trial.model.stddev))} (95 %); ${number(trial.value)} came.` : `${number(trial.value)} came.`),
+        pointTable(study, trial), h('div', { class: 'row' }, copier('Copy as JSON', JSON.stringify(trial.point)), copier('Copy as Python', python), copier('Copy as curl', curl))];
+}
+
+// ---- the page ----
+
+const quiet = (promise) => promise.catch((error) => (error instanceof api.Refused ? null : Promise.reject(error)));
+
+export async function study(view) {
+    const path = `v1/studies/${encodeURIComponent(view.id)}`;
+    const state = { zoom: null, x: view.words.get('x'), y: view.words.get('y'), metric: null };
+    let now = await api.get(path);
+    const head = h('div'), said = h('p', { class: 'sentence' }), numbers = h('div'), grid = h('div', { class: 'grid' });
+    document.title = `${clip(now.name, 80)} · gnomon`;
+    view.main.append(head, said, numbers, grid);
+    const again = async () => { now = await api.get(path); await draw(); };
+    const drawHead = () => {
+        head.replaceChildren(h('div', { class: 'title' }, h('h1', {}, named(now.name, 200)), badge(now.state, now.reason), actions(now, again)),
+            ...(Object.keys(now.labels).length || now.notes ? [h('p', { class: 'note' }, Object.entries(now.labels).map(([k, v]) => [h('span', { class: 'chip' }, h('bdi', {}, clip(`${k}: ${v}`, 80))), ' ']), now.notes ? h('bdi', {}, clip(now.notes, 400)) : null)] : []));
+        numbers.replaceChildren(facts(now));
+    };
+    const table = trials(view, () => now, again);
+    const open = (number) => table.open(number);
+    const kind = now.space.type;
+    const parts = kind === 'parameters' ? parameterParts(view, state, path, () => now, open, table) : kind === 'graph' || kind === 'image' ? route(view, path, () => now, open) : candidates(view, path, () => now, open, historyPart);
+    const draw = async () => {
+        drawHead();
+        const known = await parts.draw();
+        said.replaceChildren(...[sentence(now, known.data ?? {}, known.found)].flat());
+        await table.draw();
+    };
+    grid.append(...parts.sections, table.section);
+    await draw();
+    view.ends.push(api.follow(`v1/events?study=${encodeURIComponent(view.id)}`, again, view.live));
+}
+
+/* Best so far, which studies of every kind have. */
+export function historyPart(path, of, open, state = { zoom: null }) {
+    let data = null;
+    const whole = button('Show all trials', () => { state.zoom = null; read(); }, { hidden: true });
+    const section = plots.figure('c8', 'Best so far', '', (host) => {
+        if (data === null) return null;
+        if (data.marks.trial.length + data.others.trial.length === 0) { host.append(h('p', { class: 'blank' }, 'Each trial will be a mark here, and the best so far a line.')); return null; }
+        return plots.history(host, { data, metric: objectivesOf(of())[0] ?? of().metrics[0], chosen: open, total: state.zoom ?? [1, of().trials.total], zoom: (range) => { state.zoom = range; read(); } });
+    }, whole);
+    const read = async () => {
+        data = await api.get(`${path}/plot/history${api.query({ points: Math.max(100, Math.min(1000, Math.round(innerWidth / 2))), from: state.zoom?.[0], to: state.zoom?.[1] })}`);
+        whole.hidden = state.zoom === null;
+        const told = plots.rowsOf(data.marks).filter((m) => m.mean !== null && m.stddev_observed !== null && m.state === 'completed');
+        const inside = told.filter((m) => Math.abs(m.value - m.mean) <= Z * m.stddev_observed).length;
+        section.setFinding('Each mark is a trial, the line the best until then. ', told.length > 0 ? `Grey: what the model expected before the run (95 %, noise included); ${inside} of ${told.length} fell inside. ` : '', data.shown < data.of ? `${data.shown.toLocaleString('en')} of ${data.of.toLocaleString('en')} are shown. ` : '', 'Drag to look closer.');
+        section.paint();
+        return data;
+    };
+    return { section, read };
+}
+
+function parameterParts(view, state, path, of, open, table) {
+    const start = of(), objectives = objectivesOf(start), metric = objectives[0] ?? start.metrics[0], parameters = start.space.parameters;
+    const isModelled = !hasNoModel.includes(start.algorithm.name) && objectives.length > 0;
+    const byName = new Map(parameters.map((p) => [p.name, p]));
+    const got = { best: null, parallel: null, found: null, slice: null, contour: null, curves: null, residuals: null, front: null, workers: null, transfer: null };
+    const past = historyPart(path, of, open, state), sections = [];
+    const best = h('section', { class: 'c4' });
+    const draws = (key, draw, none) => (host) => (got[key] === null ? (none ? host.append(h('p', { class: 'note' }, none)) : null, null) : draw(host));
+    const more = (section) => { sections.push(section); return section; };
+    more(past.section);
+    more(best);
+    const parallel = more(plots.figure('c12', 'All parameters at once', 'One line a trial: orange the best tenth, blue the better half, grey the rest. Drag along an axis to choose.',
+        draws('parallel', (host) => { const order = [...(got.found?.parameters ?? [])].sort((a, b) => b.total - a.total).map((p) => p.name); const chosen = parameters.filter((p) => p.min !== p.max || p.values).sort((a, b) => (order.indexOf(a.name) + 1 || 999) - (order.indexOf(b.name) + 1 || 999)).slice(0, 16);
+            return got.parallel.lines.trial.length === 0 ? null : plots.parallel(host, { data: got.parallel, parameters: chosen, metric, chosen: open, filtered: (numbers) => table.only(numbers) }); })));
+    const matter = more(plots.figure('c4', 'What matters', 'Dark: alone. Light: together with others. Line: 95 % interval.', draws('found', (host) => plots.importances(host, { found: got.found, chosen: (name) => turn({ x: name }) }))));
+    const pick = (key) => h('select', { 'aria-label': `Parameter ${key}`, onchange: (event) => turn({ [key]: event.target.value }) }, parameters.map((p) => h('option', { value: p.name }, clip(p.name, 40))));
+    const [px, cx, cy] = [pick('x'), pick('x'), pick('y')];
+    const along = more(plots.figure('c4', 'Along one parameter', 'The model’s mean with its 95 % band, noise included; the other parameters as in the best trial. Marks are all trials, at their own.', draws('slice', (host) => plots.slice(host, { found: got.slice.model, cells: got.slice.cells, parameter: byName.get(state.x), metric, bestTrial: of().best?.trial, chosen: open })), h('div', { class: 'row' }, px)));
+    const picked = h('p', { class: 'note', role: 'status' });
+    const over = more(plots.figure('c4', 'Over two parameters', 'The model’s mean, light to strong. In the dashed veil the model guesses: its sd is over a quarter of what was seen.', draws('contour', (host) => plots.contour(host, { found: got.contour.model, cells: got.contour.cells, px: byName.get(state.x), py: byName.get(state.y), metric, bestTrial: of().best?.trial, chosen: open, picked: (place, mean, half) => picked.replaceChildren(`Here: ${interval(mean, half)}. `, may('admin', 'write') && of().state !== 'completed' ? button('Enqueue this point…', () => table.enqueue({ ...got.contour.model.fixed, ...place })) : '') })), h('div', { class: 'row' }, cx, cy)));
+    over.append(picked);
+    const runs = more(plots.figure('c12', 'Learning curves', '', draws('curves', (host) => plots.curves(host, { data: got.curves, metric, bestTrial: of().best?.trial, chosen: open }))));
+    const front = more(plots.figure('c6', 'Front', 'Orange: no other trial is better in every objective. Grey: the rest.', draws('front', (host) => plots.front(host, { data: got.front, objectives, chosen: open }))));
+    const right = more(plots.figure('c6', 'Is the model right?', '', draws('residuals', (host) => plots.residuals(host, { found: got.residuals, chosen: open }))));
+    const work = more(plots.figure('c6', 'Workers', 'Who had which trial when.', draws('workers', (host) => plots.workers(host, { data: got.workers, chosen: open }))));
+    const earlier = more(plots.figure('c6', 'Earlier studies', 'How much each counted when a trial was chosen.', draws('transfer', (host) => plots.weights(host, { found: got.transfer }))));
+    const visible = (section, is) => { section.hidden = !is; };
+    const set = (key, value, section, is = value !== null) => { got[key] = value; visible(section, is); if (is) section.paint(); };
+
+    async function turn(to) {
+        Object.assign(state, to);
+        if (state.x === state.y) state.y = parameters.find((p) => p.name !== state.x)?.name ?? null;
+        remember({ x: state.x, y: state.y });
+        await modelPlots(await api.get(path));
+    }
+    async function modelPlots(study) {
+        const at = (p, text) => quiet(api.get(`${path}/${p}${api.query(text)}`));
+        px.value = cx.value = state.x;
+        if (state.y) cy.value = state.y;
+        const isList = (name) => byName.get(name)?.type === 'categorical';
+        const [line, lineCells, area, areaCells] = await Promise.all([at('slice', { x: state.x, points: 100 }), at('plot/slice', { x: state.x }),
+            state.y ? at('slice', { x: state.x, y: state.y, points: isList(state.x) || isList(state.y) ? 30 : 36 }) : null, state.y ? at('plot/contour', { x: state.x, y: state.y }) : null]);
+        along.querySelector('h2').replaceChildren('Along ', named(state.x, 30));
+        over.querySelector('h2').replaceChildren('Over ', named(state.x, 20), ' and ', named(state.y ?? '', 20));
+        set('slice', line && lineCells ? { model: line, cells: lineCells.cells } : null, along);
+        set('contour', area && areaCells ? { model: area, cells: areaCells.cells } : null, over);
+        return study;
+    }
+
+    async function draw() {
+        const study = of(), n = study.trials, hasValues = n.completed + n.stopped > 0;
+        const canModel = isModelled && n.completed >= 2 && (study.best !== null || objectives.length > 1);
+        const many = n.total > 5000;
+        const data = await past.read();
+        const [found, parallelData, frontData, bestReply, curveData, workData, residualData, transferData] = await Promise.all([
+            canModel && parameters.length <= 100 ? quiet(api.get(`${path}/importances`)) : null,
+            hasValues ? quiet(api.get(`${path}/plot/parallel?points=${Math.max(50, Math.min(600, Math.floor(8000 / parameters.length)))}`)) : null,
+            objectives.length > 1 ? quiet(api.get(`${path}/plot/pareto`)) : null,
+            study.best !== null ? quiet(api.get(`${path}/best`)) : null,
+            hasValues && (study.stopping !== null || study.algorithm.name === 'bo-bos' || n.stopped > 0) ? quiet(api.get(`${path}/plot/curves`)) : null,
+            n.total > 0 ? quiet(api.get(`${path}/plot/workers`)) : null,
+            canModel && n.completed >= 4 ? quiet(api.get(`${path}/residuals`)) : null,
+            ['rm-gp-ucb', 'rm-gp-ts', 'rgpe', 'taf'].includes(study.algorithm.name) ? quiet(api.get(`${path}/transfer?limit=1000`)) : null]);
+        best.replaceChildren(...(bestReply?.trial ? bestSection(study, bestReply) : [h('h2', {}, 'Best parameters'), h('p', { class: 'note' }, objectives.length > 1 ? 'With several objectives there is a front instead: see below.' : 'They stand here when the first value has come.'),
+            n.total === 0 ? h('pre', { tabindex: 0 }, `curl -sS -X POST -H "Authorization: Bearer $TOKEN" \\\n  ${new URL('.', location.href.split('#')[0]).href}v1/studies/${study.id}/suggest`) : null].filter((x) => x)));
+        set('found', found?.constant === false ? found : null, matter);
+        set('parallel', parallelData, parallel, (parallelData?.lines.trial.length ?? 0) > 1);
+        set('front', frontData, front, (frontData?.front.trial.length ?? 0) > 0);
+        set('curves', curveData, runs, (curveData?.curves?.trial.length ?? 0) > 0);
+        set('workers', workData, work, (workData?.bars?.trial.length ?? 0) > 0);
+        set('residuals', residualData, right, residualData !== null);
+        set('transfer', transferData?.suggestions?.length > 1 ? transferData : null, earlier);
+        if (curveData) runs.setFinding(`${n.stopped > 0 ? `${count(n.stopped, 'run')} stopped early (open squares); ` : ''}orange is the best run${curveData.shown < curveData.of ? `; ${curveData.shown} of ${curveData.of} are drawn, the grey band holds 90 % of the others` : ''}.`);
+        if (residualData) {
+            const sum = residualData.summary, worst = [...residualData.residuals].sort((a, b) => Math.abs(b.z) - Math.abs(a.z)).slice(0, 3).filter((r) => Math.abs(r.z) > Z);
+            right.setFinding(`Each trial as predicted from all others: ${percent(sum.coverage_95)} of ${sum.trials} lie inside their 95 % intervals. `, worst.length > 0 ? `Farthest off: ${list(worst.map((r) => `trial ${r.trial}`))}.` : 'None is far off.');
+        }
+        if (frontData) front.setFinding(`Orange: the ${frontData.front.trial.length} trials that no other beats in every objective. Grey: the rest.`);
+        const ranked = [...(found?.parameters ?? [])].filter((p) => p.total !== null).sort((a, b) => b.total - a.total).map((p) => p.name);
+        const names = [...new Set([...ranked, ...parameters.map((p) => p.name)])];
+        if (!byName.has(state.x)) state.x = names[0];
+        if (!byName.has(state.y) || state.y === state.x) state.y = names.find((name) => name !== state.x) ?? null;
+        if (canModel && !many) await modelPlots(study);
+        else if (canModel) await modelPlots(study);
+        else { visible(along, false); visible(over, false); }
+        return { data: { ...data, front: frontData?.front }, found };
+    }
+    return { sections, draw };
+}
+export { Z, word, duration, show, link };

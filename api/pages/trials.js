@@ -1,0 +1,138 @@
+// Every trial of a study: a table that the server sorts, filters and pages, and one trial beside it.
+import * as api from './api.js';
+import { may, remember } from './app.js';
+import { h, age, ask, badge, button, choice, clip, count, duration, field, interval, named, number, say, seconds, table as tableOf, word } from './dom.js';
+import { pointTable, objectivesOf, Z } from './study.js';
+
+const states = ['queued', 'running', 'completed', 'failed', 'infeasible', 'abandoned', 'stopped', 'retracted'];
+const PAGE = 50;
+
+const short = (v) => (v === null || v === undefined ? '–' : typeof v === 'number' ? number(v, 3) : named(String(v), 24));
+export const took = (trial) => trial.duration_seconds ?? (trial.started_at && trial.finished_at ? seconds(trial.started_at, trial.finished_at) : null);
+
+export function trials(view, of, again) {
+    const path = `v1/studies/${encodeURIComponent(view.id)}`;
+    const start = of(), objectives = objectivesOf(start), metrics = start.metrics;
+    const parameters = (start.space.parameters ?? []).slice(0, 8);
+    const asked = { order: view.words.get('order') ?? '-number', state: view.words.get('state') ?? '', label: view.words.get('label') ?? '', worker: view.words.get('worker') ?? '' };
+    let cursors = [null], page = { trials: [], next_cursor: null }, chosen = null;
+    const body = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Trials' });
+    const said = h('p', { class: 'note', role: 'status' });
+    const state = choice([['', 'any'], ...states.map((s) => [s, word(s)])], asked.state, { onchange: () => turn({ state: state.value }) });
+    const label = h('input', { value: asked.label, placeholder: 'key:value', onchange: () => turn({ label: /^[^:]+:/.test(label.value) ? label.value : '' }) });
+    const worker = h('input', { value: asked.worker, onchange: () => turn({ worker: worker.value }) });
+    const back = button('Before', () => { cursors.pop(); cursors.pop(); read(cursors.pop() ?? null); });
+    const next = button('Next', () => read(page.next_cursor));
+    const section = h('section', { class: 'c12', id: 'trials' }, h('h2', {}, 'Trials'), said,
+        h('div', { class: 'filters' }, field('State', state), field('Label', label), field('Worker', worker), h('div', { class: 'push' },
+            may('admin', 'write') && start.space.type === 'parameters' ? button('Enqueue a point…', () => enqueue({})) : null, back, next)), body);
+
+    async function turn(to) {
+        Object.assign(asked, to);
+        remember({ ...asked, order: asked.order === '-number' ? '' : asked.order });
+        cursors = [];
+        await read(null);
+        say(`${page.trials.length} trials`);
+    }
+    async function read(cursor) {
+        page = await api.get(`${path}/trials${api.query({ ...asked, view: 'basic', limit: PAGE, cursor })}`);
+        cursors.push(cursor);
+        paint();
+    }
+    const head = (text, key) => {
+        if (!key) return h('th', { scope: 'col', class: text[0] === '#' ? 'n' : null }, named(text.replace(/^#/, ''), 24));
+        const is = asked.order.replace('-', '') === key, isDown = asked.order[0] === '-';
+        const own = h('th', { scope: 'col', class: 'n', 'aria-sort': is ? (isDown ? 'descending' : 'ascending') : null },
+            button([named(text.replace(/^#/, ''), 24), is ? (isDown ? '\u00a0↓' : '\u00a0↑') : ''], async () => { await turn({ order: is && isDown ? key : `-${key}` }); body.querySelector(`[data-key="${key}"]`)?.focus(); }, { class: 'plain', 'data-key': key }));
+        return own;
+    };
+    const point = (t) => (parameters.length > 0 ? parameters.map((p) => h('td', { class: p.type === 'categorical' ? null : 'n' }, short(t.point?.[p.name])))
+        : start.space.type === 'candidates' ? [h('td', { class: 'n' }, t.candidate === null ? '–' : String(t.candidate))] : [h('td', {}, t.sites ? clip(t.sites.join(' → '), 60) : '–')]);
+    function paint() {
+        const rows = page.trials, best = of().best?.trial;
+        const kept = document.activeElement?.closest?.('tr')?.dataset?.trial;
+        const values = (t) => (objectives.length === 1 && metrics.length === 1 ? [h('td', { class: 'n' }, number(t.value, 6))] : metrics.map((m) => h('td', { class: 'n' }, number(Array.isArray(t.values) ? t.value : t.values?.[m.name] ?? null, 5))));
+        const heads = [head('trial', 'number'), 'state', ...(metrics.length === 1 ? [head(metrics[0].name, 'value')] : metrics.map((m, i) => (i === 0 ? head(m.name, 'value') : head(`#${m.name}`)))),
+            ...(parameters.length > 0 ? parameters.map((p) => head(p.type === 'categorical' ? p.name : `#${p.name}`)) : [start.space.type === 'candidates' ? '#row' : 'way']), h('th', { scope: 'col', class: 'n wide' }, 'forecast, 95 %'), h('th', { scope: 'col', class: 'n wide' }, 'took'), h('th', { scope: 'col', class: 'wide' }, 'worker'), head('ended', 'finished')];
+        const row = (t) => h('tr', { class: `goes ${t.number === best ? 'isbest' : ''} ${chosen === t.number ? 'chosen' : ''}`, 'data-trial': t.number, onclick: (event) => { if (!event.target.closest('button')) open(t.number); } },
+            h('td', { class: 'n' }, button(String(t.number), () => open(t.number), { class: 'plain', 'aria-label': `Open trial ${t.number}` })), h('td', {}, word(t.state)), values(t), point(t),
+            h('td', { class: 'n wide' }, t.model?.mean === null || !t.model ? '–' : interval(t.model.mean, Z * (t.model.stddev_observed ?? t.model.stddev))), h('td', { class: 'n wide' }, duration(took(t))), h('td', { class: 'wide' }, named(t.worker || '–', 20)), h('td', { class: 'n' }, age(t.finished_at)));
+        body.replaceChildren(rows.length === 0 ? h('p', { class: 'blank' }, of().trials.total === 0 ? 'No trial yet.' : 'No trial is like that.') : tableOf(heads, rows.map(row), 'Trials'));
+        if (kept) body.querySelector(`tr[data-trial="${kept}"] button`)?.focus();
+        back.disabled = cursors.length < 2;
+        next.disabled = page.next_cursor === null;
+        const from = (cursors.length - 1) * PAGE;
+        said.textContent = rows.length === 0 ? '' : `${asked.state || asked.label || asked.worker ? 'Chosen trials' : `Of ${count(of().trials.total, 'trial')}`}: ${from + 1} to ${from + rows.length}. The forecast is what the model said before the run. A row opens the trial.`;
+    }
+    /* Those that were chosen on a plot: asked for one by one, as there are few on a page. */
+    async function only(numbers) {
+        if (numbers === null) return turn({});
+        const few = numbers.slice(-PAGE).reverse();
+        page = { trials: (await Promise.all(few.map((n) => api.get(`${path}/trials/${n}`)))), next_cursor: null };
+        cursors = [null];
+        paint();
+        said.replaceChildren(`${count(numbers.length, 'trial')} chosen above${numbers.length > few.length ? `, the best ${few.length} shown` : ''}. `, button('Show all', () => turn({}), { class: 'plain' }));
+    }
+
+    // ---- one trial ----
+
+    async function open(n) {
+        const trial = await api.get(`${path}/trials/${n}`), study = of();
+        const [best, why] = await Promise.all([study.best && study.best.trial !== n ? api.get(`${path}/trials/${study.best.trial}`) : null,
+            trial.model && start.space.type !== 'image' ? api.get(`${path}/trials/${n}/explain`).catch(() => null) : null]);
+        chosen = n;
+        paint();
+        const dialog = h('dialog', { 'aria-labelledby': 'trial-title', class: 'drawer' });
+        const close = () => dialog.close();
+        const row = (name, ...value) => h('tr', {}, h('th', { scope: 'row' }, name), h('td', { class: 'n' }, value));
+        const act = (verb, title, text, fields = [], read = () => ({})) => button(title, () => ask(`${title.replace('…', '')} (trial ${n})`, [h('p', { class: 'note' }, text), fields], title.replace('…', ''), async () => { await api.post(`${path}/trials/${n}/${verb}`, read()); close(); say('Done'); await again(); }));
+        const mayWrite = may('admin', 'write');
+        const ended = ['completed', 'stopped', 'failed', 'infeasible'].includes(trial.state);
+        const reason = h('input', { maxlength: 1000 });
+        const inputs = metrics.map((m) => [m, h('input', { type: 'number', step: 'any', value: trial.values?.[m.name] ?? (metrics.length === 1 ? trial.value : null) ?? '' })]);
+        const notes = h('textarea', { maxlength: 10000 }, trial.notes ?? '');
+        dialog.append(h('div', { class: 'title' }, h('h2', { id: 'trial-title' }, `Trial ${n}`), badge(trial.state, null), h('div', { class: 'actions' }, button('Previous', () => { close(); open(n - 1); }, { disabled: n <= 1 }), button('Next', () => { close(); open(n + 1); }, { disabled: n >= study.trials.total }), button('Close', close))),
+            why ? h('p', {}, h('bdi', {}, why.sentence)) : null,
+            trial.reason ? h('p', { class: 'trouble' }, named(trial.reason, 1000)) : null,
+            h('table', { class: 'pairs' }, h('tbody', {}, inputs.map(([m]) => row(named(m.name, 40), number(trial.values?.[m.name] ?? (metrics.length === 1 ? trial.value : null), 8), trial.stddev ? ` ± ${number(trial.stddev, 2)} (sd)` : '')),
+                trial.candidate !== null ? row('row', String(trial.candidate)) : null, trial.sites ? row('way', clip(trial.sites.join(' → '), 200)) : null,
+                row('worker', named(trial.worker || '–', 60)), row('took', duration(took(trial))), row('ended', age(trial.finished_at)), trial.external_id ? row('external id', named(trial.external_id, 60)) : null,
+                trial.lease ? row('lease ends', new Date(trial.lease.expires_at).toLocaleTimeString()) : null, Object.entries(trial.labels).map(([k, v]) => row(named(k, 40), named(v, 60))))),
+            parameters.length > 0 ? [h('h3', {}, best ? `Parameters, beside those of the best (trial ${best.number})` : 'Parameters'), pointTable(study, trial, best)] : null,
+            mayWrite || may('curator') ? h('div', { class: 'row' },
+                trial.state === 'running' || trial.state === 'queued' ? act('abandon', 'Give up…', 'It is not waited for any more, and costs nothing of the budget.') : null,
+                ['failed', 'abandoned', 'infeasible'].includes(trial.state) ? act('retry', 'Try again…', 'The same point is queued once more.') : null,
+                mayWrite && ended && !Array.isArray(trial.values) ? button('Correct…', () => ask(`Correct trial ${n}`, [h('p', { class: 'note' }, 'The model learns the new value at once; the log keeps the old one.'), inputs.map(([m, input]) => field(clip(m.name, 60), input)), field('Why', reason)], 'Correct', async () => {
+                    const values = Object.fromEntries(inputs.filter(([, input]) => input.value !== '').map(([m, input]) => [m.name, Number(input.value)]));
+                    await api.post(`${path}/trials/${n}/correct`, { ...(metrics.length === 1 ? { value: Object.values(values)[0] } : { values }), ...(reason.value ? { reason: reason.value } : {}) });
+                    close();
+                    say('Corrected');
+                    await again();
+                })) : null,
+                mayWrite && ended ? act('retract', 'Take back…', 'Its result does not count any more; the budget gets its place back.', field('Why', reason), () => (reason.value ? { reason: reason.value } : {})) : null,
+                mayWrite && trial.point && study.state !== 'completed' ? button('Enqueue a copy…', () => { close(); enqueue(trial.point); }) : null) : null,
+            h('h3', {}, 'Notes'), mayWrite ? [notes, h('div', { class: 'row' }, button('Keep the notes', async () => { await api.patch(`${path}/trials/${n}`, { notes: notes.value === '' ? null : notes.value }); say('The notes are kept'); }))] : h('p', {}, h('bdi', {}, trial.notes ?? '–')));
+        notes.setAttribute('aria-label', 'Notes');
+        dialog.addEventListener('close', () => { dialog.remove(); chosen = null; body.querySelector(`tr[data-trial="${n}"] button`)?.focus(); });
+        document.body.append(dialog);
+        dialog.showModal();
+    }
+
+    /* A point of one's own, to be handed out before the algorithm is asked. */
+    function enqueue(values) {
+        const inputs = (start.space.parameters ?? []).map((p) => {
+            const has = Object.hasOwn(values, p.name) ? values[p.name] : p.default ?? (p.when ? null : p.values ? p.values[0] : p.type === 'int' ? Math.round((p.min + p.max) / 2) : p.scale === 'log' ? +Math.sqrt(p.min * p.max).toPrecision(4) : (p.min + p.max) / 2);
+            const input = p.values ? choice([...(p.when ? [['', 'absent']] : []), ...p.values.map((v, i) => [String(i), String(v)])], has === null ? '' : String(p.values.findIndex((v) => v === has)))
+                : h('input', { type: 'number', step: 'any', value: has ?? '' });
+            return { p, input };
+        });
+        ask('Enqueue a point', [h('p', { class: 'note' }, 'It is handed out to the next worker that asks.'), inputs.map(({ p, input }) => field(clip(p.name, 60) + (p.unit ? `, ${clip(p.unit, 20)}` : ''), input, p.values ? null : `${number(p.min)} to ${number(p.max)}${p.when ? '; empty: absent' : ''}`))], 'Enqueue', async () => {
+            const point = {};
+            for (const { p, input } of inputs) if (input.value !== '') point[p.name] = p.values ? p.values[Number(input.value)] : Number(input.value);
+            await api.post(`${path}/trials`, { points: [point] });
+            say('Enqueued');
+            await again();
+        });
+    }
+    return { section, open, only, enqueue, draw: () => { const at = cursors.pop() ?? null; return read(at); } };
+}

@@ -1,0 +1,291 @@
+// The pages in a browser: Debian's Chromium, driven by playwright-core.  Somebody signs in, makes a study, runs it by hand
+// to its end, corrects a value and compares; nothing is written to the console, nothing is asked of another origin, axe-core
+// finds nothing.
+//   node browser.mjs                    the tests
+//   node browser.mjs --pictures FOLDER  every page at 1440 and 390 pixels, light and dark, of a server with one of each kind
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import http from 'node:http';
+import { createRequire } from 'node:module';
+import { after, test } from 'node:test';
+import { chromium } from 'playwright-core';
+import { begin, Curator, mixed, tokenFor } from './harness.mjs';
+
+const pictures = process.argv.includes('--pictures') ? process.argv[process.argv.indexOf('--pictures') + 1] : null;
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const { server, api } = await begin(after);
+const home = `http://127.0.0.1:${server.port}/`;
+const executablePath = execFileSync('sh', ['-c', 'command -v chromium'], { encoding: 'utf8' }).trim();
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
+after(() => browser.close());
+
+const hostile = '<script>document.title = "taken"</script><img src=x onerror=alert(1)> \u202egnp.exe & "quoted"';
+
+// ---- a study of each kind ----
+
+async function observed(members, value, trials) {
+    const { id } = await api.study({ space: mixed, algorithm: { name: 'gp' }, ...members });
+    for (let i = 0; i < trials; i++) {
+        const { trials: [trial] } = await api.post(`/v1/studies/${id}/suggest`, { worker: `gpu-${i % 3}` });
+        await api.post(`/v1/studies/${id}/observe`, { trial: trial.number, ...value(trial.point, i) });
+    }
+    return id;
+}
+const loss = ({ lr, layers, optimizer }) => (Math.log10(lr) + 2.5) ** 2 * 0.1 + 0.02 * layers + (optimizer === 'sgd' ? 0.1 : 0);
+
+async function stopped() {
+    const { id } = await api.study({ name: 'stopped early', space: mixed, stopping: { rule: 'median', epochs: 12, warm_up: 3 } });
+    for (let i = 0; i < 12; i++) {
+        const { trials: [trial] } = await api.post(`/v1/studies/${id}/suggest`, { worker: `gpu-${i % 2}` });
+        let reply = {};
+        for (let step = 1; step <= 12 && reply.decision !== 'stop'; step++)
+            reply = await api.post(`/v1/studies/${id}/trials/${trial.number}/report`, { step, value: loss(trial.point) + 1 / step });
+        if (reply.decision !== 'stop') await api.post(`/v1/studies/${id}/observe`, { trial: trial.number, value: loss(trial.point) + 1 / 12 });
+    }
+    return id;
+}
+
+async function rows() {
+    const curator = new Curator(), { file, manifest } = curator.release(40, 3);
+    const { id } = await api.study({ name: 'private rows', space: curator.space(40, 3), algorithm: { name: 'po-gp-ucb' }, budget: { trials: 12 } });
+    await api.post(`/v1/studies/${id}/candidates`, manifest, 201);
+    await api.expect(200, 'PUT', `/v1/studies/${id}/candidates`, { body: file, type: 'application/x-npy' });
+    for (let i = 0; i < 6; i++) {
+        const { trials: [trial] } = await api.post(`/v1/studies/${id}/suggest`, {});
+        await api.post(`/v1/studies/${id}/observe`, { trial: trial.number, value: Math.sin(trial.candidate) });
+    }
+    return id;
+}
+
+async function walk() {
+    const grid = { type: 'graph', grid: { width: 9, height: 6, moves: 'four' }, macro_action_length: 2, start: 0, observations: [{ site: 0, value: 17.2 }] };
+    const { id } = await api.study({ name: 'a walk', metrics: [{ name: 'temperature', goal: 'maximize' }], space: grid,
+        algorithm: { name: 'macro-bo', horizon: 1, samples: 4, length_scale: 2, signal_variance: 1, noise_variance: 0.05, mean: 17 }, budget: { trials: 8 } });
+    for (let i = 0; i < 4; i++) {
+        const { trials: [trial] } = await api.post(`/v1/studies/${id}/suggest`, {});
+        await api.post(`/v1/studies/${id}/observe`, { trial: trial.number, values: trial.sites.map((site) => 17 + Math.sin(site % 9) + site / 40) });
+    }
+    return id;
+}
+
+async function everything() {
+    const own = {
+        study: await observed({ name: 'resnet', budget: { trials: 20 }, labels: { team: 'vision' } }, (point, i) => (i === 4 ? { state: 'failed', reason: hostile } : { value: loss(point) }), 14),
+        front: await observed({ name: 'two goals', metrics: [{ name: 'error', goal: 'minimize' }, { name: 'latency', goal: 'minimize' }] }, (point) => ({ values: { error: loss(point), latency: 3 * point.layers + (point.optimizer === 'sgd' ? 0 : 4) } }), 12),
+        hostile: await observed({ name: hostile.slice(0, 200), notes: hostile, labels: { [hostile.slice(0, 64)]: hostile }, metrics: [{ name: hostile.slice(0, 128), goal: 'maximize' }],
+            space: { type: 'parameters', parameters: [{ name: hostile.slice(0, 128), type: 'categorical', values: [hostile, 'x'.repeat(256), 'y'] }, { name: '\u202eright', type: 'double', min: 0, max: 1, unit: hostile.slice(0, 16) }] } }, (point, i) => ({ value: i, notes: 'n'.repeat(9000) + hostile }), 6),
+        empty: (await api.study({ name: 'empty' })).id, curves: await stopped(), rows: await rows(), walk: await walk(),
+    };
+    return own;
+}
+const studies = await everything();
+
+// ---- a page, watched ----
+
+const secret = await tokenFor(api, 'admin');
+const watched = [];
+async function open({ width = 1440, scheme = 'light', token = secret } = {}) {
+    const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
+    if (token) await context.addInitScript((text) => { sessionStorage.setItem(`gnomon token ${location.pathname}`, text); }, token);
+    const page = await context.newPage();
+    const seen = { console: [], asked: [], bytes: 0 };
+    page.on('console', (message) => seen.console.push(`${message.text()} ${message.location().url}`));
+    page.on('pageerror', (error) => seen.console.push(String(error)));
+    page.on('dialog', (dialog) => { seen.console.push(`a dialog: ${dialog.message()}`); dialog.dismiss(); });
+    page.on('request', (request) => seen.asked.push(request.url()));
+    watched.push(seen);
+    return { page, seen, context };
+}
+async function go(page, to, wait = 'main h1') {
+    await page.goto(home + to);
+    await page.waitForSelector(wait);
+    await page.waitForFunction(() => !document.querySelector('main[aria-busy]'));
+}
+/* The policy of the page lets no script in; the debugger does. */
+async function violations(page) {
+    const session = await page.context().newCDPSession(page);
+    await session.send('Runtime.evaluate', { expression: axe });
+    const found = await page.evaluate(() => window.axe.run());
+    await session.detach();
+    return found.violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).join(' | ')}`);
+}
+const quiet = (seen, where) => {
+    assert.deepEqual(seen.console, [], `the console, ${where}`);
+    assert.deepEqual(seen.asked.filter((url) => !url.startsWith(home) && !url.startsWith('blob:')), [], `other origins, ${where}`);
+};
+const addresses = { studies: '#/studies', compare: `#/compare?ids=${studies.study},${studies.hostile},${studies.curves}`, new: '#/new', study: `#/studies/${studies.study}`, front: `#/studies/${studies.front}`,
+    curves: `#/studies/${studies.curves}`, hostile: `#/studies/${studies.hostile}`, empty: `#/studies/${studies.empty}`, private: `#/studies/${studies.rows}`, walk: `#/studies/${studies.walk}`, try: `#/studies/${studies.study}/try`,
+    sheet: `#/studies/${studies.study}/sheet`, federations: '#/federations', games: '#/games', operation: '#/operation' };
+
+if (pictures !== null) {
+    mkdirSync(pictures, { recursive: true });
+    await api.post(`/v1/studies/${studies.study}/suggest`, { count: 3 });
+    for (const width of [1440, 390])
+        for (const scheme of ['light', 'dark']) {
+            const { page, context } = await open({ width, scheme });
+            for (const [name, to] of Object.entries(addresses)) {
+                await go(page, to);
+                await page.screenshot({ path: `${pictures}/${name}-${width}-${scheme}.png`, fullPage: true });
+            }
+            await context.close();
+        }
+} else {
+    tests();
+}
+
+function tests() {
+    test('an address signs in once, and is gone from the history', async () => {
+        const once = await tokenFor(api, 'admin'), { page, seen, context } = await open({ token: null });
+        await go(page, `#/sign-in?once=${once}&to=/operation`);
+        assert.equal(await page.title(), 'Operation · gnomon');
+        assert.ok(!page.url().includes(once));
+        assert.equal(await page.evaluate(() => Object.keys(localStorage).length + document.cookie.length), 0);
+        assert.equal((await api.request('GET', '/v1/whoami', { token: once })).status, 401);
+        quiet(seen, 'signing in');
+        await context.close();
+        const again = await open({ token: null });
+        await go(again.page, `#/sign-in?once=${once}`, 'input[type=password]');
+        assert.match(await again.page.textContent('[role=alert]'), /used before/);
+        await again.page.fill('input[type=password]', secret);
+        await again.page.click('button[type=submit]');
+        await again.page.waitForSelector('h1:text("Studies")');
+        await again.context.close();
+        watched.splice(watched.indexOf(again.seen), 1); // the refusal is in its console
+    });
+
+    test('a study is made by the form, run by hand to its end, corrected and compared', async () => {
+        const { page, seen, context } = await open();
+        await go(page, '#/new');
+        await page.getByLabel('Name', { exact: true }).first().fill('a cake');
+        await page.getByLabel('Goal').selectOption('minimize');
+        await page.getByRole('button', { name: 'Add one of these words' }).click();
+        await page.getByLabel('Words, with commas').fill('butter, oil');
+        await page.getByLabel('Trials').fill('4');
+        const sent = JSON.parse(await page.getByLabel('The JSON that is sent').inputValue());
+        assert.deepEqual([sent.name, sent.metrics[0].goal, sent.budget.trials, sent.space.parameters[1].values], ['a cake', 'minimize', 4, ['butter', 'oil']]);
+        await page.getByRole('button', { name: 'Create the study' }).click();
+        for (let i = 1; i <= 4; i++) {
+            await page.getByRole('button', { name: 'What next?' }).click();
+            await page.getByRole('heading', { name: `Trial ${i} ` }).waitFor();
+            if (i === 2) {
+                await page.getByRole('link', { name: 'Print a sheet' }).click();
+                await page.locator('.sheet').waitFor();
+                await page.getByRole('link', { name: 'Type the results in' }).click();
+                await page.getByRole('heading', { name: `Trial ${i} ` }).waitFor();
+            }
+            await page.getByLabel('value').fill(String(10 - i));
+            await page.getByRole('button', { name: 'Send the result' }).click();
+            await page.waitForFunction((n) => document.querySelector('.sentence')?.textContent.includes(`after ${n} result`), i);
+        }
+        await page.locator('.state.completed').waitFor();
+        const id = /studies\/(std_\w+)/.exec(page.url())[1];
+        await go(page, `#/studies/${id}`);
+        await page.getByRole('button', { name: 'Open trial 2' }).click();
+        await page.getByRole('button', { name: 'Correct…' }).click();
+        await page.locator('dialog').last().getByLabel('value').fill('0.5');
+        await page.locator('dialog').last().getByLabel('Why').fill('the oven was off');
+        await page.locator('dialog').last().getByRole('button', { name: 'Correct', exact: true }).click();
+        await page.waitForFunction(() => document.querySelector('.sentence')?.textContent.includes('0.5 (trial 2)'));
+        assert.equal((await api.get(`/v1/studies/${id}/trials/2`)).value, 0.5);
+        await go(page, '#/studies');
+        for (const name of ['Compare a cake', 'Compare resnet']) await page.getByLabel(name).check();
+        await page.getByRole('button', { name: 'Compare (2)' }).click();
+        await page.waitForSelector('h1:text("2 studies side by side")');
+        await page.locator('svg path.kline').first().waitFor();
+        quiet(seen, 'a study by hand');
+        await context.close();
+    });
+
+    test('what others do is seen without a reload', async () => {
+        const { page, seen, context } = await open();
+        await go(page, `#/studies/${studies.empty}`);
+        await page.waitForSelector('.live.on:text("live")');
+        await api.post(`/v1/studies/${studies.empty}/observe`, { point: { x: 1 }, value: 0.25 });
+        await page.waitForFunction(() => document.querySelector('.sentence')?.textContent.includes('0.25'));
+        quiet(seen, 'live');
+        await context.close();
+    });
+
+    test('each page is sound for axe-core, in both lights and on a phone', async () => {
+        const looks = [[1440, 'light', Object.keys(addresses)], [390, 'dark', ['studies', 'hostile', 'new', 'operation']]];
+        for (const [width, scheme, names] of looks) {
+            const { page, seen, context } = await open({ width, scheme });
+            for (const name of names) {
+                await go(page, addresses[name]);
+                assert.deepEqual(await violations(page), [], `${name}, ${width}, ${scheme}`);
+                const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+                assert.ok(wide <= 0, `${name} is ${wide} pixels wider than ${width}`);
+                assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll('.trouble')].map((e) => e.textContent).filter((text) => text.includes('drawn'))), [], name);
+            }
+            quiet(seen, `${width}, ${scheme}`);
+            await context.close();
+        }
+    });
+
+    test('what users wrote is text', async () => {
+        const { page, seen, context } = await open();
+        for (const name of ['studies', 'compare', 'hostile']) {
+            await go(page, addresses[name]);
+            assert.equal(await page.evaluate(() => document.querySelectorAll('script, img, iframe, object, [onerror]').length), 1, name);
+            assert.match(await page.textContent('body'), /<script>/, name);
+        }
+        await page.getByRole('button', { name: 'Open trial 2' }).click();
+        await page.waitForSelector('#trial-title');
+        assert.equal(await page.evaluate(() => document.querySelectorAll('script, img').length), 1);
+        quiet(seen, 'hostile names');
+        await context.close();
+    });
+
+    test('a reader sees one study by its link, and can change nothing', async () => {
+        const reader = await tokenFor(api, 'read', studies.study), { page, seen, context } = await open({ token: null });
+        await go(page, `#/sign-in?share=${reader}&to=/studies/${studies.study}`);
+        assert.equal(await page.textContent('h1'), 'resnet');
+        assert.equal(await page.getByRole('button', { name: /Pause|More trials|Share|Enqueue/ }).count(), 0);
+        quiet(seen, 'a reader');
+        await context.close();
+    });
+
+    test('of private rows there are numbers only', async () => {
+        const { page, seen, context } = await open();
+        await go(page, addresses.private);
+        const text = await page.textContent('main');
+        assert.match(text, /Row \d+ reaches/);
+        assert.match(text, /with odds beyond/);
+        assert.equal(seen.asked.some((url) => /\/(slice|importances|predict|plot\/(parallel|slice|contour))/.test(url)), false);
+        await context.close();
+    });
+
+    test('below a prefix that only a proxy knows', async () => {
+        const proxy = http.createServer((request, reply) => {
+            if (!request.url.startsWith('/tools/gnomon/')) return reply.writeHead(404).end();
+            const onward = http.request({ port: server.port, host: '127.0.0.1', method: request.method, path: request.url.slice('/tools/gnomon'.length), headers: request.headers }, (answer) => { reply.writeHead(answer.statusCode, answer.headers); answer.pipe(reply); });
+            request.pipe(onward);
+            onward.on('error', () => reply.destroy());
+            reply.on('close', () => onward.destroy());
+        }).listen(0, '127.0.0.1');
+        await new Promise((done) => proxy.once('listening', done));
+        const { page, seen, context } = await open();
+        await page.goto(`http://127.0.0.1:${proxy.address().port}/tools/gnomon/#/studies/${studies.study}`);
+        await page.waitForSelector('h1:text("resnet")');
+        await page.locator('svg path.step').first().waitFor();
+        assert.ok(seen.asked.every((url) => url.includes('/tools/gnomon/')), seen.asked.join(' '));
+        assert.deepEqual(seen.console, []);
+        await context.close();
+        proxy.close();
+        proxy.closeAllConnections();
+    });
+
+    test('the first page is small', async () => {
+        const { page, context } = await open();
+        const session = await context.newCDPSession(page);
+        await session.send('Network.enable');
+        let bytes = 0;
+        session.on('Network.loadingFinished', (event) => { bytes += event.encodedDataLength; });
+        await go(page, '#/studies');
+        assert.ok(bytes < 60e3, `the list took ${bytes} bytes`);
+        await go(page, addresses.study);
+        assert.ok(bytes < 300e3, `a study and the list took ${bytes} bytes`);
+        await context.close();
+    });
+}
