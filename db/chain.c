@@ -66,18 +66,17 @@ static void digest_line(const struct row_line *line, unsigned char out[CHAIN_BYT
     SHA256_Final(out, &own);
 }
 
-static void go_on(struct chain_place *at, const struct row_line *line)
+/* By one line. */
+static void go_on(struct chain_place *at, const unsigned char digest[CHAIN_BYTES])
 {
     static const char purpose[16] = "gnomon/log/v1";
-    unsigned char     digest[CHAIN_BYTES];
     SHA256_CTX        own;
-    digest_line(line, digest);
-    at->seq = line->seq;
+    at->seq++;
     SHA256_Init(&own);
     SHA256_Update(&own, purpose, sizeof purpose);
     add_number(&own, at->seq);
     SHA256_Update(&own, at->head, sizeof at->head);
-    SHA256_Update(&own, digest, sizeof digest);
+    SHA256_Update(&own, digest, CHAIN_BYTES);
     SHA256_Final(at->head, &own);
 }
 
@@ -109,24 +108,50 @@ enum status chain_read(struct db_conn *conn, struct chain_state *out, struct err
     return db_done(&rows);
 }
 
+static enum status see(struct chain_walk *walk, const unsigned char digest[CHAIN_BYTES], struct error *err)
+{
+    go_on(&walk->at, digest);
+    return walk->see == NULL ? STATUS_OK : walk->see(walk->arg, &walk->at, err);
+}
+
+/* Over the next lines that went. */
+static enum status pass_gap(struct db_conn *conn, struct chain_walk *walk, struct error *err)
+{
+    struct db_rows        rows = db_query(conn, NULL, err, SQL_CHAIN_GAP, BIND(INT(walk->at.seq + 1)));
+    const struct row_gap *gap = db_next(&rows) ? row_gap(&rows) : NULL;
+    int64_t               lines = gap == NULL ? 0 : gap->last - walk->at.seq;
+    if (rows.status == STATUS_OK && (lines < 1 || gap->digests.length != (size_t)lines * CHAIN_BYTES))
+        rows.status = error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the log lacks line %lld",
+                                (long long)walk->at.seq + 1);
+    for (int64_t i = 0; i < lines && rows.status == STATUS_OK; i++)
+        rows.status = see(walk, (const unsigned char *)gap->digests.bytes + i * CHAIN_BYTES, err);
+    walk->gone += lines;
+    return db_done(&rows);
+}
+
+static enum status pass_line(struct db_conn *conn, struct chain_walk *walk, const struct row_line *line,
+                             struct error *err)
+{
+    unsigned char digest[CHAIN_BYTES];
+    while (walk->at.seq + 1 < line->seq)
+        TRY(pass_gap(conn, walk, err));
+    if (walk->at.seq + 1 > line->seq)
+        return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the log has line %lld, which went",
+                         (long long)line->seq);
+    if (line->bound.length == CHAIN_BYTES) {
+        memcpy(walk->bound, line->bound.bytes, CHAIN_BYTES);
+        walk->has_bound = true;
+    }
+    digest_line(line, digest);
+    return see(walk, digest, err);
+}
+
 enum status chain_walk(struct db_conn *conn, struct chain_walk *walk, int64_t lines_max, struct error *err)
 {
     struct db_rows rows =
         db_query(conn, NULL, err, SQL_CHAIN_LINES, BIND(INT(walk->at.seq), INT(walk->until), INT(lines_max)));
-    while (db_next(&rows)) {
-        const struct row_line *line = row_line(&rows);
-        if (line->seq != walk->at.seq + 1) {
-            rows.status = error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the log lacks line %lld",
-                                    (long long)walk->at.seq + 1);
-            continue;
-        }
-        go_on(&walk->at, line);
-        if (line->bound.length == CHAIN_BYTES) {
-            memcpy(walk->bound, line->bound.bytes, CHAIN_BYTES);
-            walk->has_bound = true;
-        }
-        rows.status = walk->see == NULL ? STATUS_OK : walk->see(walk->arg, &walk->at, err);
-    }
+    while (db_next(&rows))
+        rows.status = pass_line(conn, walk, row_line(&rows), err);
     return db_done(&rows);
 }
 
@@ -203,15 +228,25 @@ enum status db_log_erase(struct db_conn *conn, const char *study, struct error *
     return db_done(&rows);
 }
 
-enum status db_log_cut(struct db_conn *conn, int64_t seq, struct error *err)
+enum status db_log_drop(struct db_conn *conn, int64_t first, int64_t last, struct error *err)
 {
-    struct chain_state state;
-    TRY(chain_seal(conn, err)); // of what this transaction wrote itself
-    TRY(chain_read(conn, &state, err));
-    struct chain_walk walk = {.at = state.first, .until = seq < state.last.seq ? seq : state.last.seq};
-    if (walk.until <= walk.at.seq)
+    unsigned char  digests[CHAIN_DROP_MAX][CHAIN_BYTES];
+    int64_t        next = first;
+    struct db_rows rows =
+        db_query(conn, NULL, err, SQL_CHAIN_LINES, BIND(INT(first - 1), INT(last), INT(CHAIN_DROP_MAX)));
+    while (db_next(&rows)) {
+        const struct row_line *line = row_line(&rows);
+        if (line->seq == next)
+            digest_line(line, digests[next++ - first]);
+        else
+            rows.status =
+                error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the log lacks line %lld", (long long)next);
+    }
+    TRY(db_done(&rows));
+    if (next == first)
         return STATUS_OK;
-    TRY(chain_walk(conn, &walk, INT64_MAX, err));
-    TRY(db_exec(conn, NULL, err, SQL_CHAIN_CUT, BIND(INT(walk.at.seq), BLOB(walk.at.head, CHAIN_BYTES))));
-    return db_exec(conn, NULL, err, SQL_LOG_CUT, BIND(INT(walk.at.seq)));
+    TRY(db_exec(conn, NULL, err, SQL_LOG_GAP_ADD,
+                BIND(INT(first), INT(next - 1), BLOB(digests, (size_t)(next - first) * CHAIN_BYTES))));
+    TRY(db_exec(conn, NULL, err, SQL_LOG_GONE_ADD, BIND(INT(first), INT(next - 1))));
+    return db_exec(conn, NULL, err, SQL_LOG_DROP, BIND(INT(first), INT(next - 1)));
 }

@@ -3,8 +3,10 @@
  * A line is its members, each with its length, and the digest of its words instead of them: SHA-256(salt | words).  When they
  * are deleted, with the salt, that digest stays, and the chain holds.
  *
- * Invariants: the writer adds what a transaction wrote to the chain before it commits; lines go only with db_log_cut, which
- * keeps the head of the last one that went. */
+ * Lines may go, too: SHA-256(line n) stays of each (log_gap), so the head of every line, of those that went as well, is what it
+ * was.
+ *
+ * Invariants: the writer adds what a transaction wrote to the chain before it commits; lines go only with db_log_drop. */
 #ifndef GNOMON_DB_CHAIN_H
 #define GNOMON_DB_CHAIN_H
 
@@ -39,6 +41,7 @@ struct chain_walk {
     void              *arg;
     unsigned char      bound[CHAIN_BYTES]; /* by the last of those lines that say so: chain_digest_total */
     bool               has_bound;
+    int64_t            gone; /* how many of the lines were not there any more */
 };
 void chain_digest_total(const struct total *total, unsigned char out[CHAIN_BYTES]);
 
@@ -47,7 +50,9 @@ MUST_CHECK enum status chain_walk(struct db_conn *conn, struct chain_walk *walk,
 /* Deletes the words of a study's lines, in a transaction. */
 MUST_CHECK enum status db_log_erase(struct db_conn *conn, const char *study, struct error *err);
 
-/* Deletes the lines up to seq, in a transaction.  What is left verifies from there on. */
-MUST_CHECK enum status db_log_cut(struct db_conn *conn, int64_t seq, struct error *err);
+/* Deletes so many lines that follow one another, in a transaction that writes another one: it binds what is left of them, and
+ * is the last line instead, if need be.  At most CHAIN_DROP_MAX. */
+enum { CHAIN_DROP_MAX = 1000 };
+MUST_CHECK enum status db_log_drop(struct db_conn *conn, int64_t first, int64_t last, struct error *err);
 
 #endif

@@ -28,6 +28,7 @@ static const struct {
     {"federation_broadcast", "federation,round,messages,data"},
     {"game_play", "game,round,agent,point,row,payoff"},
     {"token", "id,hash,scope,resource,agent,revoked_ms"},
+    {"log_gap", "first,last,digests"},
 };
 
 /* ---- functions ---- */

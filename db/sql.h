@@ -49,6 +49,9 @@
 #define ROW_EVENT(F, N) F(seq, i) N(at_ms, i) EVENT_MEMBERS(N)
 #define ROW_LINE(F, N)  ROW_EVENT(F, N) N(project, s) N(salt, B) N(erased, B) N(bound, B)
 #define ROW_WORDS(F, N) F(seq, i) N(detail, s) N(salt, B)
+#define ROW_GAP(F, N)   F(last, i) N(digests, b)
+#define ROW_GONE(F, N)  F(last, i) N(times, i)
+#define ROW_SEQ(F, N)   F(seq, i)
 #define ROW_CHAIN(F, N) F(first_seq, i) N(first_head, b) N(seq, i) N(head, b) N(at_ms, i) N(total, b)
 #define ROW_REPLAY(F, N)                                                                                               \
     F(seq, i) N(revision, i) N(kind, s) N(trial, i) N(point, B) N(row, i) N(value, D) N(stddev, D) N(note, B)          \
@@ -114,7 +117,7 @@
     X(study, ROW_STUDY) X(spec, ROW_SPEC) X(trial, ROW_TRIAL) X(trial_point, ROW_TRIAL_POINT)                          \
     X(trial_place, ROW_TRIAL_PLACE) X(trial_outcome, ROW_TRIAL_OUTCOME) X(hidden, ROW_HIDDEN) X(sparkline, ROW_SPARKLINE) X(trial_lease, ROW_TRIAL_LEASE)                                                                                    \
     X(trial_number, ROW_TRIAL_NUMBER) X(trial_note, ROW_TRIAL_NOTE) X(history, ROW_HISTORY)                            \
-    X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(operation_listed, ROW_OPERATION_LISTED) X(event, ROW_EVENT) X(line, ROW_LINE) X(words, ROW_WORDS) X(chain, ROW_CHAIN) X(replay, ROW_REPLAY) X(made, ROW_MADE) X(noise, ROW_NOISE)        \
+    X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(operation_listed, ROW_OPERATION_LISTED) X(event, ROW_EVENT) X(line, ROW_LINE) X(words, ROW_WORDS) X(chain, ROW_CHAIN) X(gap, ROW_GAP) X(gone, ROW_GONE) X(seq, ROW_SEQ) X(replay, ROW_REPLAY) X(made, ROW_MADE) X(noise, ROW_NOISE)        \
     X(verdict, ROW_VERDICT) X(best, ROW_BEST) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
     X(baseline, ROW_BASELINE) X(trial_whole, ROW_TRIAL_WHOLE) X(measured, ROW_MEASURED) X(correction, ROW_CORRECTION)                                                          \
     X(transfer_source, ROW_TRANSFER_SOURCE) X(token, ROW_TOKEN) X(project, ROW_PROJECT) X(used, ROW_USED) X(home, ROW_HOME)                                                       \
@@ -169,6 +172,10 @@
 /* All lines about a study are of its project, so one of them says it, also when the study is gone. */
 #define SQL_IS_OF_PROJECT(study, wanted)                                                                               \
     "(" wanted " = '' OR (SELECT project FROM event WHERE study = " study " LIMIT 1) = " wanted ")"
+/* What an operator sees of the log. */
+#define SQL_OF_SERVER "study IS NULL AND substr(kind, 1, instr(kind, '.')) IN ('token.', 'project.', 'store.')"
+/* The id of what a line is about; else its words begin with one. */
+#define SQL_ABOUT "coalesce(e.study, substr(e.detail, 1, instr(e.detail || ' ', ' ') - 1))"
 #define SQL_HOME(id)                                                                                                   \
     "SELECT project FROM study WHERE id = " id " UNION ALL SELECT project FROM federation WHERE id = " id              \
     " UNION ALL SELECT project FROM game WHERE id = " id
@@ -408,8 +415,23 @@
       "SELECT " COLUMNS(ROW_LINE) " FROM event WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3")                    \
     X(CHAIN_BIND, "ib", none, "UPDATE event SET bound = $2 WHERE seq = $1")                                            \
     X(CHAIN_SET, "ibib", none, "UPDATE chain SET seq = $1, head = $2, at_ms = $3, total = $4 WHERE id = 1")            \
-    X(CHAIN_CUT, "ib", none, "UPDATE chain SET first_seq = $1, first_head = $2 WHERE id = 1")                          \
-    X(LOG_CUT, "i", none, "DELETE FROM event WHERE seq <= $1")                                                         \
+    X(CHAIN_GAP, "i", gap, "SELECT " COLUMNS(ROW_GAP) " FROM log_gap WHERE first = $1")                                \
+    X(LOG_OVER, "iii", seq,                                                                                            \
+      "SELECT " COLUMNS(ROW_SEQ) " FROM event e WHERE seq > $1 AND seq <= $2 AND at_ms < $3 AND kind <> "              \
+      "'store.trimmed' AND NOT EXISTS (SELECT 1 FROM study WHERE id = " SQL_ABOUT ") AND NOT EXISTS (SELECT 1 FROM game WHERE id = " SQL_ABOUT ") AND NOT "     \
+      "EXISTS (SELECT 1 FROM federation WHERE id = " SQL_ABOUT ") AND NOT EXISTS (SELECT 1 FROM token WHERE id = "     \
+      SQL_ABOUT " AND revoked_ms = 0) AND NOT EXISTS (SELECT 1 FROM project WHERE id = " SQL_ABOUT ") ORDER BY seq")   \
+    X(LOG_GAP_ADD, "iib", none, "INSERT INTO log_gap(first, last, digests) VALUES ($1, $2, $3)")                       \
+    X(LOG_GONE, "ss", gone,                                                                                            \
+      "SELECT " COLUMNS(ROW_GONE) " FROM log_gone WHERE project = $1 AND NOT EXISTS (SELECT 1 FROM study WHERE id = "  \
+      "$2) AND NOT EXISTS (SELECT 1 FROM game WHERE id = $2)")                                                         \
+    X(LOG_GONE_ADD, "ii", none,                                                                                        \
+      "INSERT INTO log_gone(project, last, times) SELECT * FROM (SELECT project, max(seq), 1 FROM event WHERE seq >= " \
+      "$1 AND seq <= $2 GROUP BY project UNION ALL SELECT 'none', max(seq), 1 FROM event WHERE seq >= $1 AND seq <= "  \
+      "$2 AND project <> 'none' AND " SQL_OF_SERVER " HAVING count(*) > 0) AS gone WHERE true ON CONFLICT (project) "  \
+      "DO UPDATE SET last = CASE WHEN excluded.last > log_gone.last THEN excluded.last ELSE log_gone.last END, times " \
+      "= log_gone.times + 1")                                                                                          \
+    X(LOG_DROP, "ii", none, "DELETE FROM event WHERE seq >= $1 AND seq <= $2")                                         \
     X(EVENT_OF_DEFAULT, "isii", event,                                                                                 \
       "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE seq > $1 AND project = 'prj_default'"                \
       EVENT_WANTED("$2", "$3") "ORDER BY seq LIMIT $4")                                                                \
@@ -417,8 +439,8 @@
       "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE project = $5 AND project <> 'prj_default' AND seq > $1"          \
       EVENT_WANTED("$2", "$3") "ORDER BY seq LIMIT $4")                                                                \
     X(EVENT_OF_SERVER, "isii", event,                                                                                  \
-      "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE study IS NULL AND seq > $1 AND substr(kind, 1, instr(kind, '.')) " \
-      "IN ('token.', 'project.', 'store.')" EVENT_WANTED("$2", "$3") "ORDER BY seq LIMIT $4")                          \
+      "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE seq > $1 AND " SQL_OF_SERVER EVENT_WANTED("$2", "$3")            \
+      "ORDER BY seq LIMIT $4")                                                                                         \
     X(EVENT_OF_STUDY, "sisiis", event,                                                                                 \
       "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE study = $1 AND seq > $2 AND " SQL_IS_OF_PROJECT("$1", "$6")      \
       EVENT_WANTED("$3", "$4") "ORDER BY seq LIMIT $5")                                                                                         \
@@ -555,8 +577,9 @@
       "BY study) e ON e.study = s.id WHERE s.state <> 'importing' AND (coalesce(e.lines, 0) <> s.revision OR "           \
       "coalesce(e.last, 0) <> s.revision) LIMIT 20")                                                                                                      \
     X(CHECK_EVENTS, "", finding,                                                                                       \
-      "SELECT 'the log lacks ' || (max(seq) - min(seq) + 1 - count(*)) || ' lines' AS finding FROM event HAVING "        \
-      "max(seq) - min(seq) + 1 <> count(*)")                                                                           \
+      "SELECT 'the log lacks ' || lacks || ' lines' AS finding FROM (SELECT max(seq) - min(seq) + 1 - count(*) - "      \
+      "coalesce((SELECT sum(last - first + 1) FROM log_gap WHERE first > (SELECT min(seq) FROM event)), 0) AS lacks "  \
+      "FROM event) AS counted WHERE lacks <> 0")                                                                       \
     X(CHECK_TALLY, "", finding,                                                                                        \
       "SELECT 'the tally of ' || y.thing || ' ' || y.state || ' is not their number' AS finding FROM tally y LEFT "     \
       "JOIN (SELECT 'study' AS thing, state, count(*) AS count FROM study GROUP BY state UNION ALL SELECT 'trial', "    \

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WAIT_MAX_SECONDS = 60, HEARTBEAT_MS = 15000, PLACE_BYTES = 24, PIECE_EVENTS = 500 };
+enum { WAIT_MAX_SECONDS = 60, HEARTBEAT_MS = 15000, PLACE_BYTES = 40, PIECE_EVENTS = 500 };
 
 struct events_get_input {
     const char *study, *kind, *cursor;
@@ -93,15 +93,14 @@ static enum status poll(struct call *call, struct error *err)
 /* ---- streams ---- */
 
 /* "id: <cursor>\nevent: <kind>\ndata: <JSON>\n\n"; NULL: no memory. */
-static const char *event_text(struct call *call, const struct event_row *event)
+static const char *event_text(struct call *call, const struct event_page *page, const struct event_row *event)
 {
     size_t      length;
-    char        place[24];
+    const char *place = event_cursor(&call->arena, page, event->seq);
     json_t     *json = codec_write(show_event_members, &(struct writing){.from = event});
     const char *data = json == NULL ? NULL : json_text(json, &call->arena, &length);
     json_decref(json);
-    snprintf(place, sizeof place, "%lld", (long long)event->seq);
-    const char *id = data == NULL ? NULL : cursor_text(call, place);
+    const char *id = data == NULL || place == NULL ? NULL : cursor_text(call, place);
     return id == NULL ? NULL : text_format(&call->arena, "id: %s\nevent: %s\ndata: %s\n\n", id, event->kind, data);
 }
 
@@ -111,7 +110,7 @@ static enum status fill_piece(struct call *call, const struct event_page *page, 
     const char **texts = ARENA_NEW(&call->arena, const char *, page->len);
     size_t       total = 0;
     for (size_t i = 0; texts != NULL && i < page->len; i++) {
-        texts[i] = event_text(call, &page->events[i]);
+        texts[i] = event_text(call, page, &page->events[i]);
         if (texts[i] == NULL)
             return error_no_memory(err);
         total += strlen(texts[i]);

@@ -7,6 +7,7 @@
 #include "service/base/digest.h"
 #include "service/base/log.h"
 #include "service/app/event_log.h"
+#include "service/app/retention.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@ struct auditor {
     struct scan            scan;  /* where the look at all rows is, and that at the log */
     struct chain_walk      walk;
     struct chain_place     end;
+    struct retention       retention;        /* what comes after it */
     int64_t                look_ms, head_ms; /* when it goes on; when the next head is due: monotonic */
     pthread_mutex_t        lock;
     pthread_cond_t         changed;
@@ -104,21 +106,33 @@ static void say(void *arg, const char *owner)
     log_event(LOG_ERROR, "row_damaged", "of=%s", owner);
 }
 
+/* A piece of the look at everything. */
+static enum status look(struct auditor *auditor, bool *is_over, struct error *err)
+{
+    auditor->scan.say = say;
+    if (!auditor->scan.is_over)
+        return db_scan(auditor->app->db, &auditor->scan, err);
+    if (auditor->end.seq == 0 || auditor->walk.at.seq < auditor->end.seq) {
+        TRY(db_read(auditor->app->db, walk, auditor, err));
+        if (auditor->walk.at.seq >= auditor->end.seq)
+            log_event(LOG_INFO, "store_verified", "log=%lld", (long long)auditor->end.seq);
+        return STATUS_OK;
+    }
+    TRY(retention_step(auditor->app, &auditor->retention, err));
+    *is_over = auditor->retention.is_over;
+    if (*is_over && auditor->retention.dropped > 0)
+        log_event(LOG_INFO, "log_trimmed", "lines=%lld", (long long)auditor->retention.dropped);
+    return STATUS_OK;
+}
+
 /* What fails is tried again a day later. */
 static void look_on(struct auditor *auditor)
 {
     struct error err;
     bool         is_over = false;
-    auditor->scan.say = say;
-    enum status status = db_scan(auditor->app->db, &auditor->scan, &err);
-    if (status == STATUS_OK && auditor->scan.is_over) {
-        status = db_read(auditor->app->db, walk, auditor, &err);
-        is_over = status == STATUS_OK && auditor->walk.at.seq >= auditor->end.seq;
-    }
+    enum status  status = look(auditor, &is_over, &err);
     if (status != STATUS_OK)
         log_event(LOG_ERROR, "store_not_verified", "code=%s text=\"%s\"", err.code, err.text);
-    else if (is_over)
-        log_event(LOG_INFO, "store_verified", "log=%lld", (long long)auditor->end.seq);
     bool ends = is_over || status != STATUS_OK;
     auditor->look_ms = auditor->app->monotonic_ms() + (ends ? DAY_MS : PAUSE_MS);
     if (!ends)
@@ -126,6 +140,7 @@ static void look_on(struct auditor *auditor)
     auditor->scan = (struct scan){.is_over = false};
     auditor->walk = (struct chain_walk){.until = 0};
     auditor->end = (struct chain_place){.seq = 0};
+    auditor->retention = (struct retention){.keep_ms = 1000 * auditor->options.keep_seconds};
 }
 
 static void *run(void *arg)
@@ -154,6 +169,7 @@ enum status auditor_open(const struct auditor_options *options, struct auditor *
     if (auditor == NULL)
         return error_no_memory(err);
     auditor->options = *options;
+    auditor->retention.keep_ms = 1000 * options->keep_seconds;
     pthread_mutex_init(&auditor->lock, NULL);
     clock_cond_init(&auditor->changed);
     if (options->head_file != NULL)

@@ -10,6 +10,7 @@
 struct auditor_options {
     const char *head_file; /* each head a line, "seq hash time-of-the-line"; NULL: nowhere */
     int64_t     head_seconds;
+    int64_t     keep_seconds; /* how old lines of the log become: retention.h; 0: they stay */
 };
 struct auditor;
 

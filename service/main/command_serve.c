@@ -50,7 +50,8 @@ struct serve_options {
     const char *listen, *health_listen, *data, *synchronous, *trusted_proxy, *access_log, *log_format, *cors_origin,
         *head_file, *first_token;
     int64_t workers, compute_slots, compute_ms, drain_ms, drain_delay_ms, connections, connections_per_address,
-        body_bytes, sessions_bytes, session_bytes, memory_bytes, stuck_ms, journal_bytes, disk_free_bytes, head_seconds;
+        body_bytes, sessions_bytes, session_bytes, memory_bytes, stuck_ms, journal_bytes, disk_free_bytes, head_seconds,
+        keep_events_seconds;
     struct tls_files tls;
     bool             insecure_http, unconfined;
 };
@@ -106,6 +107,8 @@ static const struct options_row options_table[] = {
     {OPTION("head-file", "FILE", head_file), .environment = "GNOMON_HEAD_FILE",
      .help = "where the head of the log is written down again and again, for gnomon verify; best on another machine"},
     {INTEGER("head-seconds", "GNOMON_HEAD_SECONDS", head_seconds, "3600", 1, 2592000), .help = "how often"},
+    {INTEGER("keep-events-seconds", "GNOMON_KEEP_EVENTS_SECONDS", keep_events_seconds, "0", 0, 1e10),
+     .help = "how long the log keeps what is about nothing that is there still; 0: for ever"},
     {INTEGER("session-bytes", "GNOMON_SESSION_BYTES", session_bytes, "536870912", 1048576, 1e15),
      .help = "memory for one of them"},
     {INTEGER("memory-bytes", "GNOMON_MEMORY_BYTES", memory_bytes, "0", 0, 1e15),
@@ -353,7 +356,9 @@ static enum status serve(const struct serve_options *options, struct arena_pool 
     struct app                  *app = NULL;
     int                          local_fd = -1;
     struct auditor              *auditor = NULL;
-    const struct auditor_options audits = {.head_file = options->head_file, .head_seconds = options->head_seconds};
+    const struct auditor_options audits = {.head_file = options->head_file,
+                                           .head_seconds = options->head_seconds,
+                                           .keep_seconds = options->keep_events_seconds};
     if (strcmp(options->log_format, "json") == 0)
         log_as_json();
     TRY(read_network(options, &network, err));

@@ -20,6 +20,7 @@ struct verifying {
     struct heads       heads;
     size_t             next; /* of them */
     struct chain_state chain;
+    int64_t            gone; /* lines */
     int                findings;
     const char        *study;
     struct db_look    *look;
@@ -120,6 +121,7 @@ static enum status check_log(struct db_conn *conn, struct verifying *verifying, 
         verifying->next++; // its line is gone, and may be
     TRY(compare(verifying, first, err));
     TRY(chain_walk(conn, &walk, INT64_MAX, err));
+    verifying->gone = walk.gone;
     if (walk.at.seq != last->seq)
         say_line(verifying, walk.at.seq < last->seq ? "is missing" : "was not written by the service",
                  walk.at.seq < last->seq ? walk.at.seq + 1 : last->seq + 1);
@@ -183,7 +185,10 @@ enum status verify_store(const char *folder, const char *study, const char *head
         printf("%s: the rows of %s are what was written\n", path, study);
         return STATUS_OK;
     }
-    printf("%s: what was written; the log has lines %lld to %lld, %zu heads of it were compared\n", path,
-           (long long)verifying.chain.first.seq + 1, (long long)verifying.chain.last.seq, verifying.heads.len);
+    printf("%s: what was written; the log has lines %lld to %lld, ", path, (long long)verifying.chain.first.seq + 1,
+           (long long)verifying.chain.last.seq);
+    if (verifying.gone > 0)
+        printf("of %lld only digests, ", (long long)verifying.gone);
+    printf("%zu heads of it were compared\n", verifying.heads.len);
     return STATUS_OK;
 }

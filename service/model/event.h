@@ -28,6 +28,7 @@ struct event_page {
     struct event_row *events;
     size_t            len;
     const char       *next_cursor, *last_cursor; /* of the next page; and of what comes after all that was looked at */
+    int64_t           times_cut;                 /* how often lines have gone that this listing could have had */
 };
 
 #endif

@@ -1,9 +1,11 @@
 /* The log as it is shown. */
-#include "service/base/page.h"
 #include "service/study/events.h"
 
+#include "service/base/page.h"
+#include "service/base/text.h"
 #include "service/store/rows.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { ALL_MAX = 4000000 };
@@ -11,10 +13,53 @@ enum { ALL_MAX = 4000000 };
 struct listing {
     struct arena              *arena;
     const struct event_filter *filter;
-    const char                *project; /* "": all */
-    int64_t                    after, limit;
+    const char                *project;          /* "": all */
+    int64_t                    after, times_cut; /* of the cursor */
+    int64_t                    limit;
     struct event_page         *out;
 };
+
+/* ---- cursors ---- */
+
+/* How often lines had gone when it was made is in it, so that lines which have gone since are noticed. */
+const char *event_cursor(struct arena *arena, const struct event_page *page, int64_t seq)
+{
+    return page->times_cut == 0 ? text_format(arena, "%lld", (long long)seq)
+                                : text_format(arena, "%lld:%lld", (long long)seq, (long long)page->times_cut);
+}
+
+static enum status make_cursor(const struct listing *listing, int64_t seq, const char **cursor, struct error *err)
+{
+    *cursor = event_cursor(listing->arena, listing->out, seq);
+    return *cursor == NULL ? error_no_memory(err) : STATUS_OK;
+}
+
+static enum status read_cursor(const char *cursor, struct listing *listing, struct error *err)
+{
+    char        seq[24];
+    const char *times = cursor == NULL ? NULL : strchr(cursor, ':');
+    if (times == NULL)
+        return page_after(cursor, &listing->after, err);
+    snprintf(seq, sizeof seq, "%.*s", (int)(times - cursor), cursor);
+    TRY(page_after(seq, &listing->after, err));
+    return page_after(times + 1, &listing->times_cut, err);
+}
+
+/* Whether all that came after the cursor is still there: of a study that is, it always is. */
+static enum status check_cut(struct db_conn *conn, const struct listing *listing, struct error *err)
+{
+    const char            *study = listing->filter->study;
+    struct db_rows         rows;
+    const struct row_gone *gone;
+    TRY(db_find(conn, NULL, &rows, err, SQL_LOG_GONE, BIND(TEXT(listing->project), TEXT(study == NULL ? "" : study))));
+    gone = row_gone(&rows);
+    listing->out->times_cut = gone == NULL ? 0 : gone->times;
+    if (gone == NULL || listing->filter->cursor == NULL || gone->times <= listing->times_cut ||
+        gone->last <= listing->after)
+        return STATUS_OK;
+    return error_set(err, STATUS_NOT_FOUND, "events_gone", "/cursor",
+                     "events after this cursor were old and have been deleted");
+}
 
 static enum status find_last(struct db_conn *conn, const struct listing *listing, int64_t *last, struct error *err)
 {
@@ -54,6 +99,9 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     size_t             room = 0;
     void              *events = NULL;
     TRY(find_last(conn, listing, &last, err));
+    if (last == 0 && listing->filter->study != NULL)
+        return caller_no_such("study", err);
+    TRY(check_cut(conn, listing, err));
     struct db_rows rows = begin(conn, listing, err);
     while (db_next(&rows) && (int64_t)out->len < listing->limit) {
         const struct row_event *from = row_event(&rows);
@@ -66,10 +114,10 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     }
     if (rows.has_row) {
         last = out->events[out->len - 1].seq;
-        rows.status = page_next(listing->arena, last, &out->next_cursor, err);
+        rows.status = make_cursor(listing, last, &out->next_cursor, err);
     }
     TRY(db_done(&rows));
-    return page_next(listing->arena, last > listing->after ? last : listing->after, &out->last_cursor, err);
+    return make_cursor(listing, last > listing->after ? last : listing->after, &out->last_cursor, err);
 }
 
 enum status event_list(struct app *app, struct caller *caller, const struct event_filter *filter,
@@ -79,15 +127,6 @@ enum status event_list(struct app *app, struct caller *caller, const struct even
     *out = (struct event_page){0};
     TRY(caller_sees(caller, "study", filter->study == NULL ? "" : filter->study, err));
     listing.limit = filter->limit == 0 ? ALL_MAX : page_limit(filter->limit);
-    TRY(page_after(filter->cursor, &listing.after, err));
+    TRY(read_cursor(filter->cursor, &listing, err));
     return db_read(app->db, list, &listing, err);
-}
-
-enum status event_read(struct db_conn *conn, const char *study, struct arena *arena, struct event_page *out,
-                       struct error *err)
-{
-    const struct event_filter filter = {.study = study};
-    struct listing listing = {.arena = arena, .filter = &filter, .project = "", .limit = ALL_MAX, .out = out};
-    *out = (struct event_page){0};
-    return list(conn, &listing, err);
 }

@@ -1,4 +1,4 @@
-/* The log as it is shown: every change, who made it, in order; and a study's export and import. */
+/* The log as it is shown: every change, who made it, in order. */
 #ifndef GNOMON_SERVICE_STUDY_EVENTS_H
 #define GNOMON_SERVICE_STUDY_EVENTS_H
 
@@ -11,11 +11,11 @@ struct event_filter {
     int64_t     since_ms;
     int64_t     limit; /* 0: all */
 };
+/* Errors: NOT_FOUND "study_not_found", "events_gone" (service/app/retention.h); INVALID "bad_cursor". */
 MUST_CHECK enum status event_list(struct app *app, struct caller *caller, const struct event_filter *filter,
                                   struct event_page *out, struct error *err);
 
-/* Within a transaction: every event of a study. */
-MUST_CHECK enum status event_read(struct db_conn *conn, const char *study, struct arena *arena, struct event_page *out,
-                                  struct error *err);
+/* The cursor of what comes after the line seq of a page; NULL: no memory. */
+const char *event_cursor(struct arena *arena, const struct event_page *page, int64_t seq);
 
 #endif

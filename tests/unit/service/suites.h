@@ -26,6 +26,7 @@
     X(npy)                \
     X(plans)              \
     X(races)              \
+    X(retention)          \
     X(run_text)           \
     X(schema)             \
     X(memory)             \
