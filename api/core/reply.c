@@ -212,6 +212,15 @@ enum status reply_file(struct call *call, const char *type, int file, int64_t le
     return STATUS_OK;
 }
 
+static void drop_file(struct call *call)
+{
+    if (!call->reply.is_file)
+        return;
+    close(call->reply.file);
+    atomic_fetch_sub(&call->traffic->files, 1);
+    call->reply.is_file = false;
+}
+
 void reply_text(struct call *call, const char *type, const char *bytes, size_t length)
 {
     call->reply.type = type;
@@ -249,7 +258,9 @@ static void compress_file_reply(struct call *call)
     struct scratch *packed = arena_alloc(&call->arena, 1, sizeof *packed);
     struct error    hidden;
     int             file;
-    if (packed == NULL || scratch_open(call->app->options.folder, packed, &hidden) != STATUS_OK)
+    const char     *etag = reply->etag == NULL ? NULL : gzip_etag(call, reply->etag);
+    if (packed == NULL || (etag == NULL && reply->etag != NULL) ||
+        scratch_open(call->app->options.folder, packed, &hidden) != STATUS_OK)
         return;
     if (compress_file(reply->file, packed, &hidden) == STATUS_OK &&
         scratch_finish(packed, &file, &hidden) == STATUS_OK) {
@@ -257,6 +268,7 @@ static void compress_file_reply(struct call *call)
         reply->file = file;
         reply->length = (size_t)packed->bytes;
         reply->is_gzip = true;
+        reply->etag = etag;
     }
     scratch_close(packed);
 }
@@ -304,7 +316,7 @@ enum status reply_validate(struct call *call, struct error *err)
     char          text[ETAG_BYTES];
     bool          is_had = call->if_none_match != NULL;
     if (strcmp(call->route->method, "GET") != 0 || call->route->flags & ROUTE_UNKEPT ||
-        (reply->http != 200 && reply->http != 304) || reply->is_file)
+        (reply->http != 200 && reply->http != 304) || (reply->is_file && reply->etag == NULL))
         return STATUS_OK;
     if (reply->etag == NULL) {
         etag_of_bytes(reply->bytes, reply->length, text);
@@ -312,9 +324,13 @@ enum status reply_validate(struct call *call, struct error *err)
     }
     if (reply->etag == NULL)
         return error_no_memory(err);
-    TRY(etag_check(call->if_match, reply->etag, err));
+    enum status status = etag_check(call->if_match, reply->etag, err);
+    bool        is_304 = is_had && etag_is_in(call->if_none_match, reply->etag, true);
+    if (status != STATUS_OK || is_304)
+        drop_file(call);
+    TRY(status);
     reply->cache = cache_control(call);
-    if (is_had && etag_is_in(call->if_none_match, reply->etag, true)) {
+    if (is_304) {
         if (etag_is_in_gzip(call->if_none_match, reply->etag)) // the copy that it has
             reply->etag = gzip_etag(call, reply->etag);
         reply->http = 304;

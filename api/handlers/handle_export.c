@@ -1,11 +1,14 @@
 /* Studies as documents: export and import, JSON and CSV. */
 #include "api/handlers/handlers.h"
+#include "api/core/json_text.h"
 #include "api/core/reply.h"
 #include "api/handlers/show.h"
+#include "service/base/etag.h"
 #include "service/codec/codec_import.h"
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_transfer.h"
 #include "service/codec/codec_study.h"
+#include "service/codec/codec_trial.h"
 #include "service/codec/codec_write.h"
 #include "service/study/export.h"
 #include "service/study/study.h"
@@ -14,6 +17,7 @@
 #include "service/study/study_document.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static const char *const formats[] = {"ndjson", "json", "csv", NULL};
 
@@ -38,14 +42,45 @@ static json_t *study_json(const struct study *study, const struct transfer_sourc
     return json;
 }
 
-static json_t *render_export(struct call *call, const void *result)
+/* What is left when it is text.  NULL: no memory. */
+static const char *text_of(struct call *call, json_t *json, size_t *length)
 {
-    const struct study_document *shown = result;
-    return json_pack("{s:s, s:s, s:o, s:o, s:o}", "format", "gnomon-study-1", "id", shown->study.id, "study",
-                     study_json(&shown->study, &shown->earlier), "events",
-                     codec_write_list(show_event_members, &(struct writing){.from = shown->events.events},
-                                      shown->events.len, sizeof *shown->events.events),
-                     "trials", show_trials(call, &shown->study, shown->trials, shown->len));
+    const char *text = json == NULL ? NULL : json_text(json, &call->arena, length);
+    json_decref(json);
+    return text;
+}
+
+static const char *study_text(void *arg, const struct study *study, const struct transfer_sources *earlier,
+                              size_t *length)
+{
+    return text_of(arg, study_json(study, earlier), length);
+}
+
+static const char *event_text(void *arg, const struct event_row *event, size_t *length)
+{
+    return text_of(arg, codec_write(show_event_members, &(struct writing){.from = event}), length);
+}
+
+static const char *trial_text(void *arg, const struct study *study, const struct trial *trial, size_t *length)
+{
+    struct call *call = arg;
+    return text_of(call, codec_trial_json(&study->spec, trial, show_clock(call, study, 0)), length);
+}
+
+/* Kept by clients as what is made in memory is. */
+static enum status show_document(struct call *call, struct error *err)
+{
+    struct study_document how = {.study = study_text, .event = event_text, .trial = trial_text, .arg = call};
+    struct export_file    made;
+    char                  etag[ETAG_BYTES];
+    TRY(study_document_write(call->app, &call->caller, call->params[0], &how, &made, err));
+    etag_of_digest(how.sha256, etag);
+    call->reply.etag = arena_strndup(&call->arena, etag, strlen(etag));
+    if (call->reply.etag == NULL) {
+        close(made.file);
+        return error_no_memory(err);
+    }
+    return reply_file(call, "application/json", made.file, made.bytes, err);
 }
 
 static enum status show_csv(struct call *call, struct error *err)
@@ -72,8 +107,7 @@ enum status handle_export_get(struct call *call, struct error *err)
         return show_csv(call, err);
     if (strcmp(format, "ndjson") == 0)
         return show_lines(call, err);
-    return study_document_read(call->app, &call->caller, call->params[0],
-                               CALL_RESULT(call, struct study_document, 200, render_export), err);
+    return show_document(call, err);
 }
 
 /* ---- import ---- */

@@ -17,8 +17,13 @@ void etag_of_bytes(const void *bytes, size_t length, char out[ETAG_BYTES])
     unsigned char digest[SHA256_BYTES];
     char          text[SHA256_HEX_BYTES];
     sha256(bytes, length, digest);
-    digest_to_hex(digest, SHA256_BYTES / 2, text);
-    snprintf(out, ETAG_BYTES, "\"%.*s\"", SHA256_BYTES, text);
+    digest_to_hex(digest, sizeof digest, text);
+    etag_of_digest(text, out);
+}
+
+void etag_of_digest(const char *sha256, char out[ETAG_BYTES])
+{
+    snprintf(out, ETAG_BYTES, "\"%.*s\"", SHA256_BYTES, sha256); // half of its digits
 }
 
 static const char *skip_space(const char *at)

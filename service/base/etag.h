@@ -13,8 +13,9 @@ enum { ETAG_BYTES = 64 };
 
 /* Of a thing whose representation follows from these two, as this version of the program shows it. */
 void etag_of(int64_t version, int64_t revision, char out[ETAG_BYTES]);
-/* Of these bytes. */
+/* Of these bytes; or of their SHA-256 in hexadecimal digits, which is the same. */
 void etag_of_bytes(const void *bytes, size_t length, char out[ETAG_BYTES]);
+void etag_of_digest(const char *sha256, char out[ETAG_BYTES]);
 
 /* Whether the list, "*" or tags with commas, names this tag.  With is_weak W/"x" names "x" too, as it does where it is
  * only asked whether a copy is still good.  What is no list names nothing. */

@@ -1,10 +1,11 @@
 /* See study_document.h. */
 #include "service/study/study_document.h"
 
+#include "service/base/scratch.h"
 #include "service/base/text.h"
-#include "service/base/digest.h"
 #include "service/store/rows.h"
 #include "service/store/spec_cache.h"
+#include "service/study/export.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,38 +18,118 @@ enum { IMAGE_NUMBERS_MAX = 1 << 21, ID_BYTES = 32 };
 
 struct work {
     struct task            task;
-    struct study_document *out;
+    struct study_document *how;
+    struct scratch        *out;
 };
 
-/* One snapshot: everything is read in one transaction. */
-static enum status read_all(struct db_conn *conn, void *arg, struct error *err)
+static enum status put(struct work *work, const char *text, size_t length, struct error *err)
 {
-    struct work           *work = arg;
-    struct study_document *out = work->out;
-    struct arena          *arena = work->task.caller->arena;
+    return text == NULL ? error_no_memory(err) : scratch_write(work->out, text, length, err);
+}
+
+static enum status put_text(struct work *work, const char *text, struct error *err)
+{
+    return put(work, text, strlen(text), err);
+}
+
+static enum status put_study(struct db_conn *conn, struct work *work, struct error *err)
+{
+    const struct study     *study = &work->task.study;
+    struct transfer_sources earlier;
+    size_t                  length = 0;
+    char                    head[80];
+    TRY(transfer_snapshot(conn, study->id, &study->spec, work->task.caller->arena, &earlier, err));
+    snprintf(head, sizeof head, "{\"format\":\"gnomon-study-1\",\"id\":\"%.24s\",\"study\":", study->id);
+    TRY(put_text(work, head, err));
+    const char *text = work->how->study(work->how->arg, study, &earlier, &length);
+    return put(work, text, length, err);
+}
+
+static enum status put_event(struct work *work, const struct row_event *from, struct error *err)
+{
+    const struct event_row event = {.seq = from->seq, .at_ms = from->at_ms, EVENT_MEMBERS(TAKE)};
+    size_t                 length = 0;
+    const char            *text = work->how->event(work->how->arg, &event, &length);
+    return put(work, text, length, err);
+}
+
+/* What a row, or its text, takes of the arena is given back behind it. */
+static enum status put_events(struct db_conn *conn, struct work *work, struct error *err)
+{
+    struct arena  *arena = work->task.caller->arena;
+    const char    *before = ",\"events\":[";
+    struct db_rows rows = db_query(conn, arena, err, SQL_EVENT_OF_STUDY,
+                                   BIND(TEXT(work->task.id), INT(0), TEXT(""), INT(0), INT(INT64_MAX), TEXT("")));
+    const struct arena_mark mark = arena_mark(arena);
+    for (; db_next(&rows); before = ",") {
+        rows.status = put_text(work, before, err);
+        if (rows.status == STATUS_OK)
+            rows.status = put_event(work, row_event(&rows), err);
+        arena_release(arena, mark);
+    }
+    TRY(db_done(&rows));
+    return put_text(work, before[1] == '\0' ? "]" : ",\"events\":[]", err);
+}
+
+static enum status put_trial(struct db_conn *conn, struct work *work, const struct row_trial *from, struct error *err)
+{
+    const struct study *study = &work->task.study;
+    struct trial        trial;
+    size_t              length = 0;
+    TRY(rows_trial(from, &trial, err));
+    if (study->spec.stopping.kind != STOP_RULE_OFF)
+        TRY(rows_curve(conn, &work->task, &trial, err));
+    const char *text = work->how->trial(work->how->arg, study, &trial, &length);
+    return put(work, text, length, err);
+}
+
+static enum status put_trials(struct db_conn *conn, struct work *work, struct error *err)
+{
+    struct arena  *arena = work->task.caller->arena;
+    const char    *before = ",\"trials\":[";
+    struct db_rows rows =
+        db_query(conn, arena, err, SQL_TRIAL_LIST, BIND(TEXT(work->task.id), INT(0), TEXT(""), INT(INT64_MAX)));
+    const struct arena_mark mark = arena_mark(arena);
+    for (; db_next(&rows); before = ",") {
+        rows.status = put_text(work, before, err);
+        if (rows.status == STATUS_OK)
+            rows.status = put_trial(conn, work, row_trial(&rows), err);
+        arena_release(arena, mark);
+    }
+    TRY(db_done(&rows));
+    return put_text(work, before[1] == '\0' ? "]}" : ",\"trials\":[]}", err);
+}
+
+/* One snapshot: everything is read in one transaction. */
+static enum status put_all(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
     TRY(task_open(conn, &work->task, err));
-    out->study = work->task.study;
-    const struct spec *spec = &out->study.spec;
-    size_t             total = (size_t)out->study.trials_total;
+    const struct spec *spec = &work->task.study.spec;
+    size_t             total = (size_t)work->task.study.trials_total;
     if (spec->space.kind == SPACE_IMAGE && total > IMAGE_NUMBERS_MAX / space_point_len(&spec->space))
         return error_set(err, STATUS_TOO_LARGE, "export_too_large", "",
                          "%zu images are too much for one document: read the trials page by page", total);
-    TRY(transfer_snapshot(conn, work->task.id, spec, arena, &out->earlier, err));
-    TRY(event_read(conn, work->task.id, arena, &out->events, err));
-    TRY(rows_trials(
-        db_query(conn, arena, err, SQL_TRIAL_LIST, BIND(TEXT(work->task.id), INT(0), TEXT(""), INT(INT64_MAX))),
-        &out->trials, &out->len, err));
-    for (size_t i = 0; i < out->len && spec->stopping.kind != STOP_RULE_OFF; i++)
-        TRY(rows_curve(conn, &work->task, &out->trials[i], err));
-    return STATUS_OK;
+    TRY(put_study(conn, work, err));
+    TRY(put_events(conn, work, err));
+    return put_trials(conn, work, err);
 }
 
-enum status study_document_read(struct app *app, struct caller *caller, const char *study, struct study_document *out,
-                                struct error *err)
+enum status study_document_write(struct app *app, struct caller *caller, const char *study, struct study_document *how,
+                                 struct export_file *out, struct error *err)
 {
-    struct work work = {.task = task_of(app, caller, study), .out = out};
-    *out = (struct study_document){0};
-    return task_read(&work.task, read_all, err);
+    struct scratch *scratch = arena_alloc(caller->arena, 1, sizeof *scratch);
+    struct work     work = {.task = task_of(app, caller, study), .how = how, .out = scratch};
+    if (scratch == NULL)
+        return error_no_memory(err);
+    TRY(scratch_open(app->options.folder, scratch, err));
+    enum status status = task_read(&work.task, put_all, err);
+    out->bytes = scratch->bytes;
+    scratch_digest(scratch, how->sha256);
+    if (status == STATUS_OK)
+        status = scratch_finish(scratch, &out->file, err);
+    scratch_close(scratch);
+    return status;
 }
 
 /* ---- import ---- */

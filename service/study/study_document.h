@@ -1,23 +1,26 @@
-/* A study as a document: what an export reads, and how an import knows a trial again, so that the same table twice is
+/* A study as a document: what an export writes, and how an import knows a trial again, so that the same table twice is
  * the same trials once. */
 #ifndef GNOMON_SERVICE_STUDY_STUDY_DOCUMENT_H
 #define GNOMON_SERVICE_STUDY_STUDY_DOCUMENT_H
 
-#include "service/study/events.h"
+#include "service/app/event_log.h"
+#include "service/base/digest.h"
 #include "service/session/transfer_snapshot.h"
 #include "service/model/trial.h"
 
-/* A whole study as it was at one moment; trials with their curves. */
+/* How each part of a document reads: JSON in the caller's arena, which is given back once it is written; NULL: no memory. */
 struct study_document {
-    struct study            study;
-    struct transfer_sources earlier;
-    struct event_page       events;
-    struct trial           *trials;
-    size_t                  len;
+    const char *(*study)(void *arg, const struct study *study, const struct transfer_sources *earlier, size_t *length);
+    const char *(*event)(void *arg, const struct event_row *event, size_t *length);
+    const char *(*trial)(void *arg, const struct study *study, const struct trial *trial, size_t *length);
+    void *arg;
+    char  sha256[SHA256_HEX_BYTES]; /* out: of the document */
 };
-/* TOO_LARGE "export_too_large" when the points are more than fit into a document. */
-MUST_CHECK enum status study_document_read(struct app *app, struct caller *caller, const char *study,
-                                           struct study_document *out, struct error *err);
+struct export_file; /* service/study/export.h */
+/* A whole study as it was at one moment; trials with their curves.  As study_export, and TOO_LARGE "export_too_large" when the
+ * points are more than fit into a document. */
+MUST_CHECK enum status study_document_write(struct app *app, struct caller *caller, const char *study,
+                                            struct study_document *how, struct export_file *out, struct error *err);
 
 /* At most so many trials at once. */
 enum { STUDY_DOCUMENT_MAX = 10000 };

@@ -55,3 +55,24 @@ test('the parameter decides what an export is, then Accept, and lines are the re
     assert.equal(await type('?format=json', {}), 'application/json');
     assert.equal((await api.request('HEAD', `/v1/studies/${id}/export`)).status, 200);
 });
+
+test('a document is kept by its tag, compressed or not, and one of nothing is whole', async () => {
+    const { id } = await api.study({ metrics, space }), path = `/v1/studies/${id}/export?format=json`;
+    const get = (headers = {}, method = 'GET') => api.request(method, path, { headers });
+    const empty = await get();
+    assert.deepEqual([empty.json.format, empty.json.id, empty.json.study.name, empty.json.trials], ['gnomon-study-1', id, (await api.get(`/v1/studies/${id}`)).name, []]);
+    assert.deepEqual(Object.keys(empty.json), ['format', 'id', 'study', 'events', 'trials']);
+    await api.post(`/v1/studies/${id}/observe`, { observations: Array.from({ length: 40 }, (_, i) => ({ point: { x: i / 40, kind: 'b', y: 0.01 }, value: i, notes: `"${i}"\n` })) });
+    const whole = await get(), { etag } = whole.headers;
+    assert.equal(etag, `"${createHash('sha256').update(whole.text).digest('hex').slice(0, 32)}"`);
+    assert.notEqual(etag, empty.headers.etag);
+    assert.deepEqual(whole.json.trials.map(({ number, notes }) => [number, notes]), Array.from({ length: 40 }, (_, i) => [i + 1, `"${i}"\n`]));
+    const again = await get({ 'if-none-match': etag });
+    assert.deepEqual([again.status, again.text, again.headers.etag], [304, '', etag]);
+    const packed = await get({ 'accept-encoding': 'gzip' }, 'HEAD');
+    assert.deepEqual([packed.headers['content-encoding'], packed.headers.etag], ['gzip', etag.replace(/"$/, '-gzip"')]);
+    assert.equal((await get({ 'accept-encoding': 'gzip', 'if-none-match': packed.headers.etag })).status, 304);
+    await api.expect([412, 'stale_version'], 'GET', path, { headers: { 'if-match': '"other"' } });
+    for (let i = 0; i < 40; i++) assert.equal((await get({ 'if-none-match': etag })).status, 304); // none stays open
+    assert.equal((await get()).text, whole.text);
+});

@@ -61,3 +61,12 @@ test('JSON counts', async () => {
     assert.equal(status, 422);
     await until(async () => await metric('memory_bytes') < 8 * MiB);
 });
+
+test('a document larger than what requests have together is sent all the same', async () => {
+    const { id } = await api.study(), notes = 'n'.repeat(9000);
+    for (let i = 0; i < 4; i++)
+        await api.post(`/v1/studies/${id}/observe`, { observations: Array.from({ length: 800 }, (_, k) => ({ point: { x: k / 800 }, value: i + k, notes })) });
+    const { status, json } = await api.request('GET', `/v1/studies/${id}/export?format=json`, { checked: false }); // which takes long
+    assert.equal(status, 200);
+    assert.deepEqual([json.trials.length, json.trials.at(-1).number, json.trials.at(-1).notes, json.events.length], [3200, 3200, notes, 6401]);
+});
