@@ -179,15 +179,16 @@ CRASH_POINTS  ?= 1000
 POWER_STATES  ?= 10000
 FAULT_POINTS  ?= 60
 MANY_ROUNDS   ?= 100
+DAMAGE_FLIPS  ?= 1000
 NIGHT_SECONDS ?= 14400
-NIGHTLY = audit reproducible crash power calls statements many tsan fuzz api
+NIGHTLY = audit reproducible crash power calls statements many damage tsan fuzz api
 nightly:
 	@sh tests/check/setup test
 	+@$(MAKE) --no-print-directory -k $(addprefix nightly-,$(NIGHTLY)) FUZZ_API_SECONDS=3600 FUZZ_SECONDS=600; \
 	  sh tests/check/nightly $(BUILD)/log $(NIGHTLY)
 .PHONY: $(addprefix nightly-,$(NIGHTLY))
 $(addprefix nightly-,$(NIGHTLY)): export STEP_SECONDS = $(NIGHT_SECONDS)
-$(addprefix nightly-,audit reproducible crash power calls statements many): $(BUILD)/gnomon $(FAILING)
+$(addprefix nightly-,audit reproducible crash power calls statements many damage): $(BUILD)/gnomon $(FAILING)
 nightly-audit:
 	$(STEP) $@ tests/e2e/audit $(AUDIT_TRIALS)
 nightly-reproducible:
@@ -200,6 +201,8 @@ nightly-calls nightly-statements: nightly-%:
 	$(STEP) $@ env POINTS=$(FAULT_POINTS) tests/fault/$*
 nightly-many:
 	$(STEP) $@ env ROUNDS=$(MANY_ROUNDS) tests/fault/many
+nightly-damage:
+	$(STEP) $@ tests/fault/damage $(DAMAGE_FLIPS) 1000 6
 nightly-tsan nightly-fuzz:
 	+$(STEP) $@ $(MAKE) --no-print-directory $(@:nightly-%=%)
 nightly-api:

@@ -137,7 +137,6 @@ static void note_met(struct db *db, struct db_conn *conn)
 /* A job that cannot be undone alone takes the batch with it (*is_lost): half of its work must not be committed. */
 static enum status run_one(struct db_conn *conn, struct job *job, bool *is_lost, struct error *err)
 {
-    struct error       why;
     const struct total before = conn->total;
     TRY(conn_execute(conn, "SAVEPOINT job", err));
     enum status status = job->fn(conn, job->arg, err);
@@ -146,11 +145,11 @@ static enum status run_one(struct db_conn *conn, struct job *job, bool *is_lost,
     if (status == STATUS_OK || !conn->driver->in_transaction(conn->handle))
         return status;
     conn->total = before;
-    if (conn_execute(conn, "ROLLBACK TO job", &why) == STATUS_OK &&
-        conn_execute(conn, "RELEASE job", &why) == STATUS_OK)
-        return status;
-    *is_lost = true;
-    return error_set(err, STATUS_INTERNAL, "store_error", "", "cannot roll back: %s", why.text);
+    enum status undone = conn_execute(conn, "ROLLBACK TO job", err); // err: the job's own, unless this fails too
+    if (undone == STATUS_OK)
+        undone = conn_execute(conn, "RELEASE job", err);
+    *is_lost = undone != STATUS_OK;
+    return *is_lost ? undone : status;
 }
 
 static enum status witness(struct db *db, int64_t counter, struct error *err)

@@ -96,6 +96,9 @@ struct scan {
     bool  is_over;
 };
 MUST_CHECK enum status db_scan(struct db *db, struct scan *scan, struct error *err);
+/* That results, releases, ledgers and tokens are those that the log vouches for (sum.h), in one snapshot: somebody who writes
+ * to the store can make the sums of rows anew.  CONFLICT "store_corrupt". */
+MUST_CHECK enum status db_compare_total(struct db *db, struct error *err);
 
 /* Called by the writer, soon after each commit of transactions of others; must not wait.  NULL: none.  When it returns,
  * the one before is not running any more. */

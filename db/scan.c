@@ -1,4 +1,5 @@
-/* The look at all rows: db_scan of db.h. */
+/* The look at all rows: db_scan and db_compare_total of db.h. */
+#include "db/chain.h"
 #include "db/conn.h"
 
 #include <string.h>
@@ -32,4 +33,28 @@ enum status db_scan(struct db *db, struct scan *from, struct error *err)
 {
     struct scanning scanning = {.db = db, .scan = from};
     return db_read(db, scan, &scanning, err);
+}
+
+static enum status compare(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct chain_state state;
+    struct total       total;
+    struct error       why;
+    (void)arg;
+    TRY(chain_read(conn, &state, err));
+    enum status status = conn->driver->gather(conn->handle, &total, err);
+    if (conn->driver->guard(conn->handle, NULL, conn->damaged, &why) != STATUS_OK && status == STATUS_OK) {
+        *err = why;
+        return why.status;
+    }
+    TRY(status);
+    return memcmp(&total, &state.total, sizeof total) == 0
+               ? STATUS_OK
+               : error_set(err, STATUS_CONFLICT, "store_corrupt", "",
+                           "results, releases, ledgers or tokens are not those that the log vouches for");
+}
+
+enum status db_compare_total(struct db *db, struct error *err)
+{
+    return db_read(db, compare, NULL, err);
 }

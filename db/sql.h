@@ -45,7 +45,8 @@
     F(id, s) N(study, s) N(state, s) N(trials, B) N(code, S) N(detail, S) N(created_ms, i) N(finished_ms, i)           \
     N(worker, s) N(count, i)
 #define ROW_OPERATION_LEFT(F, N)                                                                                       \
-    F(id, s) N(study, s) N(actor, s) N(count, i) N(worker, s) N(fixed, B) N(deadline_ms, i) N(said, S)
+    F(id, s) N(study, s) N(actor, s) N(count, i) N(worker, s) N(fixed, B) N(deadline_ms, i) N(said, S)    \
+    N(project, s)
 #define ROW_EVENT(F, N) F(seq, i) N(at_ms, i) EVENT_MEMBERS(N)
 #define ROW_LINE(F, N)  ROW_EVENT(F, N) N(project, s) N(salt, B) N(erased, B) N(bound, B)
 #define ROW_WORDS(F, N) F(seq, i) N(detail, s) N(salt, B)
@@ -418,9 +419,10 @@
     X(CHAIN_GAP, "i", gap, "SELECT " COLUMNS(ROW_GAP) " FROM log_gap WHERE first = $1")                                \
     X(LOG_OVER, "iii", seq,                                                                                            \
       "SELECT " COLUMNS(ROW_SEQ) " FROM event e WHERE seq > $1 AND seq <= $2 AND at_ms < $3 AND kind <> "              \
-      "'store.trimmed' AND NOT EXISTS (SELECT 1 FROM study WHERE id = " SQL_ABOUT ") AND NOT EXISTS (SELECT 1 FROM game WHERE id = " SQL_ABOUT ") AND NOT "     \
-      "EXISTS (SELECT 1 FROM federation WHERE id = " SQL_ABOUT ") AND NOT EXISTS (SELECT 1 FROM token WHERE id = "     \
-      SQL_ABOUT " AND revoked_ms = 0) AND NOT EXISTS (SELECT 1 FROM project WHERE id = " SQL_ABOUT ") ORDER BY seq")   \
+      "'store.trimmed' AND NOT EXISTS (SELECT 1 FROM study WHERE id = " SQL_ABOUT ") AND NOT EXISTS (SELECT 1 FROM "   \
+      "game WHERE id = " SQL_ABOUT ") AND NOT EXISTS (SELECT 1 FROM federation WHERE id = " SQL_ABOUT ") AND NOT "     \
+      "EXISTS (SELECT 1 FROM token WHERE id = " SQL_ABOUT " AND revoked_ms = 0) AND NOT EXISTS (SELECT 1 FROM "        \
+      "project WHERE id = " SQL_ABOUT ") ORDER BY seq")                                                                \
     X(LOG_GAP_ADD, "iib", none, "INSERT INTO log_gap(first, last, digests) VALUES ($1, $2, $3)")                       \
     X(LOG_GONE, "ss", gone,                                                                                            \
       "SELECT " COLUMNS(ROW_GONE) " FROM log_gone WHERE project = $1 AND NOT EXISTS (SELECT 1 FROM study WHERE id = "  \
@@ -581,10 +583,9 @@
       "coalesce((SELECT sum(last - first + 1) FROM log_gap WHERE first > (SELECT min(seq) FROM event)), 0) AS lacks "  \
       "FROM event) AS counted WHERE lacks <> 0")                                                                       \
     X(CHECK_TALLY, "", finding,                                                                                        \
-      "SELECT 'the tally of ' || y.thing || ' ' || y.state || ' is not their number' AS finding FROM tally y LEFT "     \
-      "JOIN (SELECT 'study' AS thing, state, count(*) AS count FROM study GROUP BY state UNION ALL SELECT 'trial', "    \
-      "state, count(*) FROM trial GROUP BY state) n ON n.thing = y.thing AND n.state = y.state WHERE y.count <> "       \
-      "coalesce(n.count, 0)")                                                                                          \
+      "SELECT 'the tally of ' || thing || ' ' || state || ' is not their number' AS finding FROM (SELECT thing, "      \
+      "state, count FROM tally UNION ALL SELECT 'study', state, -count(*) FROM study GROUP BY state UNION ALL SELECT "  \
+      "'trial', state, -count(*) FROM trial GROUP BY state) AS counted GROUP BY thing, state HAVING sum(count) <> 0")   \
     X(CHECK_LEDGER, "", finding,                                                                                       \
       "SELECT 'line ' || round || ' of the ledger of ' || federation || ' does not follow from the one before' AS "     \
       "finding FROM (SELECT federation, round, epsilon, total, lag(round, 1, 0) OVER w AS before, lag(total, 1, 0.0) "  \

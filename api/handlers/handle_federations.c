@@ -87,15 +87,20 @@ enum status handle_federations_get(struct call *call, struct error *err)
 {
     const struct federations_get_input *input = call->input;
     const struct federation_filter filter = {.state = input->state, .cursor = input->cursor, .limit = input->limit};
-    return federation_list(call->app, &call->caller, &filter,
-                           CALL_RESULT(call, struct federation_page, 200, show_reply), err);
+    struct federation_page        *page = CALL_RESULT(call, struct federation_page, 200, show_reply);
+    TRY(federation_list(call->app, &call->caller, &filter, page, err));
+    for (size_t i = 0; i < page->len; i++)
+        app_say_damaged(call->app, page->federations[i].id, &page->federations[i].reason);
+    return STATUS_OK;
 }
 
 enum status handle_federation_get(struct call *call, struct error *err)
 {
     struct federation *federation;
     TRY(show_federation(call, 200, &federation, err));
-    return federation_find(call->app, &call->caller, call->params[0], federation, err);
+    TRY(federation_find(call->app, &call->caller, call->params[0], federation, err));
+    app_say_damaged(call->app, federation->id, &federation->reason);
+    return STATUS_OK;
 }
 
 static enum status move(struct call *call, enum federation_verb verb, struct error *err)

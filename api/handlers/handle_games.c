@@ -110,13 +110,19 @@ enum status handle_games_post(struct call *call, struct error *err)
 enum status handle_games_get(struct call *call, struct error *err)
 {
     const struct page *input = call->input;
-    return games_list(call->app, &call->caller, input, CALL_RESULT(call, struct game_page, 200, show_reply), err);
+    struct game_page  *page = CALL_RESULT(call, struct game_page, 200, show_reply);
+    TRY(games_list(call->app, &call->caller, input, page, err));
+    for (size_t i = 0; i < page->len; i++)
+        app_say_damaged(call->app, page->games[i].id, &page->games[i].reason);
+    return STATUS_OK;
 }
 
 enum status handle_game_get(struct call *call, struct error *err)
 {
-    return games_find(call->app, &call->caller, call->params[0], CALL_RESULT(call, struct game_row, 200, render_game),
-                      err);
+    struct game_row *game = CALL_RESULT(call, struct game_row, 200, render_game);
+    TRY(games_find(call->app, &call->caller, call->params[0], game, err));
+    app_say_damaged(call->app, game->id, &game->reason);
+    return STATUS_OK;
 }
 
 enum status handle_game_complete(struct call *call, struct error *err)

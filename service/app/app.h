@@ -93,8 +93,14 @@ MUST_CHECK enum status app_check_store(const struct app *app, struct error *err)
  * not changed, and nothing is learned from it. */
 MUST_CHECK enum status app_check_rows(const struct app *app, const char *id, struct error *err);
 
+/* Which it gives as its reason, whatever that was. */
+void app_say_damaged(const struct app *app, const char *id, const char **reason);
+
 /* Asked by whatever waits or computes for a while: BUSY "stopped" when nobody waits for it any more, BUSY
  * "deadline_exceeded" when it took too long. */
 MUST_CHECK enum status app_go_on(const struct app *app, const struct caller *caller, struct error *err);
+/* The same, asked at each row by what reads all of a thing, which takes as long as there is much: ten times as long as what
+ * computes. */
+MUST_CHECK enum status app_read_on(const struct app *app, const struct caller *caller, int64_t row, struct error *err);
 
 #endif

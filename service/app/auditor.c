@@ -23,8 +23,9 @@ struct auditor {
     struct scan            scan;  /* where the look at all rows is, and that at the log */
     struct chain_walk      walk;
     struct chain_place     end;
-    struct retention       retention;        /* what comes after it */
-    int64_t                look_ms, head_ms; /* when it goes on; when the next head is due: monotonic */
+    bool                   has_damaged, is_verified; /* rows were met that are not what was written; the log is good */
+    struct retention       retention;                /* what comes after it */
+    int64_t                look_ms, head_ms;         /* when it goes on; when the next head is due: monotonic */
     pthread_mutex_t        lock;
     pthread_cond_t         changed;
     bool                   is_stopping, has_thread;
@@ -102,20 +103,41 @@ static enum status walk(struct db_conn *conn, void *arg, struct error *err)
 
 static void say(void *arg, const char *owner)
 {
-    (void)arg;
+    struct auditor *auditor = arg;
+    auditor->has_damaged = true;
     log_event(LOG_ERROR, "row_damaged", "of=%s", owner);
+}
+
+static enum status check_tally(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct db_rows rows = db_query(conn, NULL, err, SQL_CHECK_TALLY, BIND_NONE);
+    (void)arg;
+    while (db_next(&rows))
+        rows.status = error_set(err, STATUS_CONFLICT, "store_corrupt", "", "%.200s", row_finding(&rows)->finding);
+    return db_done(&rows);
+}
+
+/* What has no sum of its own.  Where rows are damaged their total cannot be right. */
+static enum status compare(struct auditor *auditor, struct error *err)
+{
+    TRY(db_read(auditor->app->db, check_tally, NULL, err));
+    return auditor->has_damaged ? STATUS_OK : db_compare_total(auditor->app->db, err);
 }
 
 /* A piece of the look at everything. */
 static enum status look(struct auditor *auditor, bool *is_over, struct error *err)
 {
     auditor->scan.say = say;
+    auditor->scan.arg = auditor;
     if (!auditor->scan.is_over)
         return db_scan(auditor->app->db, &auditor->scan, err);
-    if (auditor->end.seq == 0 || auditor->walk.at.seq < auditor->end.seq) {
+    if (!auditor->is_verified) {
         TRY(db_read(auditor->app->db, walk, auditor, err));
-        if (auditor->walk.at.seq >= auditor->end.seq)
-            log_event(LOG_INFO, "store_verified", "log=%lld", (long long)auditor->end.seq);
+        if (auditor->walk.at.seq < auditor->end.seq)
+            return STATUS_OK;
+        TRY(compare(auditor, err));
+        auditor->is_verified = true;
+        log_event(LOG_INFO, "store_verified", "log=%lld", (long long)auditor->end.seq);
         return STATUS_OK;
     }
     TRY(retention_step(auditor->app, &auditor->retention, err));
@@ -140,6 +162,7 @@ static void look_on(struct auditor *auditor)
     auditor->scan = (struct scan){.is_over = false};
     auditor->walk = (struct chain_walk){.until = 0};
     auditor->end = (struct chain_place){.seq = 0};
+    auditor->has_damaged = auditor->is_verified = false;
     auditor->retention = (struct retention){.keep_ms = 1000 * auditor->options.keep_seconds};
 }
 

@@ -34,6 +34,8 @@ static enum status put_plays(struct db_conn *conn, struct work *work, int64_t ro
         line_put(&work->line, "{\"play\":");
         line_put_row(&work->line, line_play_columns, row_play(&rows));
         rows.status = line_end(&work->line, work->out, &work->lines, err);
+        if (rows.status == STATUS_OK)
+            rows.status = app_read_on(work->app, work->caller, work->lines, err);
     }
     return db_done(&rows);
 }

@@ -175,8 +175,7 @@ enum status spec_cache_get(struct app *app, struct db_conn *conn, struct arena *
         return error_no_memory(err);
     }
     study->spec = entry->spec;
-    if (db_is_damaged(app->db, study->id))
-        study->reason = "store_corrupt";
+    app_say_damaged(app, study->id, &study->reason);
     return rows_baseline(conn, study->id, INT64_MAX, arena, &study->spec, err);
 }
 

@@ -44,6 +44,7 @@ struct work {
 static enum status put_row(struct work *work, const char *kind, const struct line_column *columns, const void *row,
                            struct error *err)
 {
+    TRY(app_read_on(work->task.app, work->task.caller, work->lines, err));
     line_put(&work->line, "{\"");
     line_put(&work->line, kind);
     line_put(&work->line, "\":");

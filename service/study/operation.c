@@ -7,6 +7,7 @@
 #include "service/app/app_transact.h"
 #include "service/app/event_log.h"
 #include "service/app/home.h"
+#include "service/app/quota.h"
 #include "service/base/log.h"
 #include "service/base/page.h"
 #include "service/base/random.h"
@@ -619,6 +620,16 @@ struct left_over {
     struct job *jobs;
 };
 
+/* What it computes is its project's, as if that had just asked for it. */
+static enum status charge(struct db_conn *conn, struct job *job, const char *project, struct error *err)
+{
+    struct db_rows rows;
+    TRY(db_find(conn, &job->arena, &rows, err, SQL_PROJECT_GET, BIND(TEXT(project))));
+    const struct row_project *row = row_project(&rows);
+    job->caller.quota = row == NULL ? NULL : quota_learn(job->app, row);
+    return row == NULL || job->caller.quota != NULL ? STATUS_OK : error_no_memory(err);
+}
+
 static enum status collect(struct db_conn *conn, void *arg, struct error *err)
 {
     struct left_over *left = arg;
@@ -637,6 +648,7 @@ static enum status collect(struct db_conn *conn, void *arg, struct error *err)
         } else {
             job->next = left->jobs;
             left->jobs = job;
+            rows.status = charge(conn, job, row->project, err);
         }
     }
     return db_done(&rows);

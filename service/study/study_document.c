@@ -20,6 +20,7 @@ struct work {
     struct task            task;
     struct study_document *how;
     struct scratch        *out;
+    int64_t                rows;
 };
 
 static enum status put(struct work *work, const char *text, size_t length, struct error *err)
@@ -47,6 +48,7 @@ static enum status put_study(struct db_conn *conn, struct work *work, struct err
 
 static enum status put_event(struct work *work, const struct row_event *from, struct error *err)
 {
+    TRY(app_read_on(work->task.app, work->task.caller, work->rows++, err));
     const struct event_row event = {.seq = from->seq, .at_ms = from->at_ms, EVENT_MEMBERS(TAKE)};
     size_t                 length = 0;
     const char            *text = work->how->event(work->how->arg, &event, &length);
@@ -56,10 +58,10 @@ static enum status put_event(struct work *work, const struct row_event *from, st
 /* What a row, or its text, takes of the arena is given back behind it. */
 static enum status put_events(struct db_conn *conn, struct work *work, struct error *err)
 {
-    struct arena  *arena = work->task.caller->arena;
-    const char    *before = ",\"events\":[";
-    struct db_rows rows = db_query(conn, arena, err, SQL_EVENT_OF_STUDY,
-                                   BIND(TEXT(work->task.id), INT(0), TEXT(""), INT(0), INT(INT64_MAX), TEXT("")));
+    struct arena           *arena = work->task.caller->arena;
+    const char             *before = ",\"events\":[";
+    struct db_rows          rows = db_query(conn, arena, err, SQL_EVENT_OF_STUDY,
+                                            BIND(TEXT(work->task.id), INT(0), TEXT(""), INT(0), INT(INT64_MAX), TEXT("")));
     const struct arena_mark mark = arena_mark(arena);
     for (; db_next(&rows); before = ",") {
         rows.status = put_text(work, before, err);
@@ -76,6 +78,7 @@ static enum status put_trial(struct db_conn *conn, struct work *work, const stru
     const struct study *study = &work->task.study;
     struct trial        trial;
     size_t              length = 0;
+    TRY(app_read_on(work->task.app, work->task.caller, work->rows++, err));
     TRY(rows_trial(from, &trial, err));
     if (study->spec.stopping.kind != STOP_RULE_OFF)
         TRY(rows_curve(conn, &work->task, &trial, err));

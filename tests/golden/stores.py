@@ -109,6 +109,8 @@ def import_copy(api, study):
 def fill_the_rest(running, hosted):
     """What no recorded study leaves behind."""
     api = running.api
+    gone = api.expect(201, "POST", "/v1/studies", {"name": "gone", **replay.study(replay.DOWN, replay.cube(2), 3)})["id"]
+    api.expect(204, "DELETE", f"/v1/studies/{gone}")  # and its lines go later
     import_copy(api, hosted)
     body = {"name": "left running", **replay.study(replay.DOWN, replay.cube(2), 3)}
     address = "/v1/studies/" + api.expect(201, "POST", "/v1/studies", body, headers={"Idempotency-Key": "once"})["id"]
@@ -134,6 +136,15 @@ def fill_the_rest(running, hosted):
     api.expect(422, "PUT", address + "/candidates", bytes(192), kind="application/x-npy")
 
 
+def let_lines_go(folder):
+    server = harness.Server(folder, arguments=["--synchronous", "OFF", "--keep-events-seconds", "1"])
+    server.start()
+    store = open_store(folder)
+    harness.wait_for(lambda: store.execute("SELECT count(*) FROM log_gap").fetchone()[0] > 0)
+    store.close()
+    assert server.stop() == 0
+
+
 def make(folder):
     recorded = json.load(open(replay.FILE))["studies"]
     running = Running(harness.GNOMON, folder)
@@ -146,6 +157,7 @@ def make(folder):
         print(f"{name}: {done} done, {len(kept[name]['steps'])} to come", flush=True)
     fill_the_rest(running, next(real for real in kept["fts, a study"]["ids"].values() if real.startswith("std_")))
     assert running.stop() == 0
+    let_lines_go(folder)
     store = sqlite3.connect(folder + "/gnomon.db", isolation_level=None)
     store.execute("UPDATE token SET expires_ms = 0")  # or it could not be used for long
     sums.make(store, "token")

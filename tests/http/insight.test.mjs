@@ -352,10 +352,13 @@ test('best is by the model where values are noisy, and as observed where they ar
     assert.equal((await api.get(`/v1/studies/${noisy.id}`)).best.trial, 61, 'the study itself: as observed');
     assert.equal((await api.get(`/v1/studies/${noisy.id}/best?by=observed`)).trial.number, 61);
     const all = (await api.get(`/v1/studies/${noisy.id}/trials?limit=1000`)).trials;
-    const { predictions } = await api.post(`/v1/studies/${noisy.id}/predict`, { points: all.map((t) => t.point) });
-    const isNear = (a, b) => Math.abs(a - b) < 1e-12 * Math.abs(b); // another block of points, another order of sums
-    assert.ok(isNear(Math.max(...predictions.map((p) => p.mean)), best.model.mean));
-    for (const [name, value] of Object.entries(best.model)) assert.ok(isNear(predictions[best.trial.number - 1][name], value), name);
+    const predict = async (points) => (await api.post(`/v1/studies/${noisy.id}/predict`, { points })).predictions;
+    assert.deepEqual(await predict([best.trial.point]), [best.model], 'bit by bit, where it is asked for alone');
+    const together = await predict(all.map((t) => t.point)), means = together.map((p) => p.mean);
+    assert.deepEqual(await predict(all.map((t) => t.point)), together, 'the same points, the same bits');
+    assert.equal(means.indexOf(Math.max(...means)), best.trial.number - 1, 'of all trials it is the best');
+    for (const [name, value] of Object.entries(best.model)) // in other company the products are summed in another order
+        assert.ok(Math.abs(together[best.trial.number - 1][name] - value) < 1e-12 * Math.abs(value), name);
     const twice = await api.study({ algorithm: { name: 'gp' }, space: space('a'), metrics: [{ name: 'f', goal: 'minimize' }] });
     const told = [[0, 1], [0, 1], [1, 2], [0.5, 1.5]].map(([a, value]) => ({ point: { a }, value }));
     await api.post(`/v1/studies/${twice.id}/observe`, { observations: told });

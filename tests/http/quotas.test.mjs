@@ -1,7 +1,7 @@
 // What a project may use: counted, shown, refused in time, and by so many clients at once.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { begin, Client, plain } from './harness.mjs';
+import { begin, Client, plain, sleep } from './harness.mjs';
 
 const { server, api } = await begin(after);
 const as = (token) => {
@@ -89,6 +89,19 @@ test('requests a second: a bucket that is refilled, and says so', async () => {
     assert.equal((await api.request('GET', '/v1/whoami')).headers.ratelimit, undefined, 'nothing is limited, so nothing is said');
     await set(made, { requests_a_second: 1000 });
     await made.api.expect(200, 'GET', '/v1/whoami');
+});
+
+test('what a restart takes up again is computed for the project that asked for it', async () => {
+    const made = await project({}), { id } = await made.api.post('/v1/studies', gp(), 201), path = `/v1/studies/${id}`;
+    const observations = Array.from({ length: 400 }, (_, i) => ({ point: { x: -3 + i / 60 }, value: Math.sin(i) }));
+    await made.api.post(`${path}/observe`, { observations });
+    const begun = await made.api.request('POST', `${path}/suggest`, { json: { count: 40 }, headers: { prefer: 'respond-async, wait=0' } });
+    assert.equal(begun.status, 202, begun.text);
+    await server.restart();
+    const before = (await usage(made)).cpu_seconds_today;
+    for (let state = 'running'; state === 'running'; await sleep(20))
+        ({ state } = await made.api.get(`/v1/operations/${begun.json.id}`));
+    assert.ok((await usage(made)).cpu_seconds_today > before + 0.005, `${before}`);
 });
 
 test('seconds of the processor: who has spent them computes no more that day, and is given what needs no model', async () => {

@@ -452,6 +452,10 @@ test('tokens are listed, shown once, and end', async () => {
     const day = await lasting.post('/v1/tokens', { name: 'default', scope: 'agent' }, 201);
     assert.ok(Math.abs(Date.parse(day.expires_at) - Date.parse(day.created_at) - 90 * 86400e3) < 5e3);
     lasting.agent.destroy();
+    const { expires_at: end } = await api.get('/v1/whoami');
+    assert.notEqual(end, null);
+    for (const more of [{ expires_in_seconds: null }, {}])
+        assert.equal((await api.post('/v1/tokens', { name: 'later', scope: 'agent', ...more }, 201)).expires_at, end, 'not after the one that made it');
     const brief = await tokenFor(api, 'read', null, { expires_in_seconds: 1 });
     await new Promise((done) => setTimeout(done, 1200));
     await api.expect(401, 'GET', '/v1/whoami', { token: brief });

@@ -18,6 +18,7 @@
     X(command)            \
     X(cpus)               \
     X(deleting)           \
+    X(exporting)          \
     X(federation)         \
     X(ledger)             \
     X(manifest)           \
