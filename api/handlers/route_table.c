@@ -39,6 +39,8 @@ const struct route route_table[] = {
      .flags = ROUTE_UNKEPT | ROUTE_QUICK | ROUTE_HEALTH | ROUTE_GLOBAL | ROUTE_SERVER,
      DOES(metrics_get)},
     {.method = "GET", .path = "/openapi.yaml", .flags = ROUTE_PUBLIC | ROUTE_QUICK, DOES(openapi_get)},
+    {.method = "GET", .path = "/docs", .flags = ROUTE_PUBLIC | ROUTE_QUICK, DOES(docs_get)},
+    {.method = "GET", .path = "/docs/{page}", .flags = ROUTE_PUBLIC | ROUTE_QUICK, DOES(doc_get)},
     {.method = "GET", .path = "/v1/meta", .flags = ROUTE_PUBLIC | ROUTE_QUICK, DOES(meta_get)},
     {.method = "GET", .path = "/problems", .flags = ROUTE_PUBLIC | ROUTE_QUICK, DOES(problems_get)},
     {.method = "GET", .path = "/problems/{code}", .flags = ROUTE_PUBLIC | ROUTE_QUICK, DOES(problem_get)},

@@ -152,7 +152,7 @@ const setups = {
     'trial_observe graph': graph(1), 'trial_observe sites': graph(0), 'trial_queue macro_actions': graph(0),
     'study_predict sites': graph(0), operation_get: planning, operation_cancel: planning,
     page_file: async () => ({ digest: /pages\/([0-9a-f]{16})\//.exec((await api.request('GET', '/')).text)[1], file: 'app.js' }),
-    problem_get: async () => ({ code: 'trial_finished' }),
+    problem_get: async () => ({ code: 'trial_finished' }), docs_page: async () => ({ page: 'reference' }),
     token_revoke: token, token_rotate: token, project_get: project, project_edit: project, project_delete: project,
 };
 

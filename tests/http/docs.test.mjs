@@ -1,0 +1,65 @@
+// The pages under /docs: every link leads somewhere, nothing comes from elsewhere, all of the contract is there.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, test } from 'node:test';
+import { parse } from 'yaml';
+import { begin } from './harness.mjs';
+
+const { api } = await begin(after);
+const contract = parse(readFileSync(new URL('../../openapi.yaml', import.meta.url), 'utf8'));
+const pages = new Map();
+
+async function read(path) {
+    if (!pages.has(path)) pages.set(path, await api.request('GET', path, { token: null }));
+    return pages.get(path);
+}
+const all = (text, pattern) => [...text.matchAll(pattern)].map((found) => found[1].replaceAll('&amp;', '&'));
+
+test('every link leads to a page and a place that are there, at this server', async () => {
+    const base = 'http://here', left = ['/docs'], seen = new Set(left);
+    while (left.length > 0) {
+        const path = left.pop(), { status, headers, text } = await read(path);
+        assert.equal(status, 200, path);
+        if (!headers['content-type'].startsWith('text/html')) continue;
+        assert.doesNotMatch(text, /<script|<img|<iframe|style="|\son\w+=|@import/, path);
+        assert.deepEqual(all(text, /\ssrc="([^"]*)"/g), []);
+        for (const target of all(text, /\shref="([^"]*)"/g)) {
+            const url = new URL(target, base + path);
+            if (url.origin !== base) {
+                assert.match(text, new RegExp(`href="${target.replace(/[.?+]/g, '\\$&')}" rel="noreferrer"`), path);
+                continue;
+            }
+            const reply = await read(url.pathname);
+            assert.equal(reply.status, 200, `${path}: ${target}`);
+            if (url.hash) assert.ok(reply.text.includes(` id="${decodeURIComponent(url.hash.slice(1))}"`), `${path}: ${target}`);
+            if (!seen.has(url.pathname) && url.pathname.startsWith('/docs')) left.push(url.pathname);
+            seen.add(url.pathname);
+        }
+    }
+    assert.ok(seen.size > 18, [...seen].join());
+});
+
+test('the contract is all there: operations, schemas, and each code with its cause and its cure', async () => {
+    const reference = (await read('/docs/reference')).text, schemas = (await read('/docs/schemas')).text;
+    for (const [path, item] of Object.entries(contract.paths))
+        for (const { operationId } of Object.values(item).filter((one) => one.operationId))
+            assert.ok(reference.includes(` id="${operationId}"`), `${path}: ${operationId}`);
+    for (const name of Object.keys(contract.components.schemas)) assert.ok(schemas.includes(` id="${name}"`), name);
+    const problems = (await read('/docs/problems')).text, { problems: codes } = (await api.request('GET', '/problems')).json;
+    const escaped = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+    const plain = problems.replaceAll(/<\/?(code|em|strong)>/g, '');
+    for (const { code, cause, cure } of codes) {
+        assert.ok(problems.includes(`<tr id="${code}">`), code);
+        for (const text of [cause, cure]) assert.ok(plain.includes(escaped(text).replaceAll('`', '')), `${code}: ${text}`);
+    }
+});
+
+test('a page is kept by its ETag, has nothing from elsewhere, and one that is not there is 404', async () => {
+    const { headers } = await read('/docs/reference');
+    assert.match(headers['content-security-policy'], /default-src 'none'/);
+    assert.match(headers['content-security-policy'], /style-src 'self'/);
+    assert.doesNotMatch(headers['content-security-policy'], /http|\*/);
+    const again = await api.request('GET', '/docs/reference', { token: null, headers: { 'if-none-match': headers.etag } });
+    assert.equal(again.status, 304);
+    await api.expect([404, 'not_found'], 'GET', '/docs/nothing');
+});
