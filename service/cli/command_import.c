@@ -165,6 +165,22 @@ static enum status make_study(const struct import_options *options, struct clien
     return status;
 }
 
+/* An Optuna storage is brought in by the Python client, where the mapping is. */
+static enum status check_kind(const char *path, struct error *err)
+{
+    static const char magic[] = "SQLite format 3";
+    char              start[sizeof magic] = "";
+    FILE             *file = fopen(path, "re");
+    size_t            length = file != NULL ? fread(start, 1, sizeof start, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    if (length < sizeof start || memcmp(start, magic, sizeof magic) != 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "file", "",
+                     "%.100s is a database; studies of Optuna's come in by: python3 -m gnomon import-optuna %.60s",
+                     path, path);
+}
+
 static enum status run(struct command_call *call, struct error *err)
 {
     struct import_options options = *(const struct import_options *)call->options;
@@ -172,6 +188,7 @@ static enum status run(struct command_call *call, struct error *err)
         return error_set(err, STATUS_INVALID, "usage", "", "import needs one FILE");
     if (options.in == NULL)
         options.in = call->operands[0];
+    TRY(check_kind(options.in, err));
     if (options.study != NULL)
         TRY(command_check_id("study", "std", options.study, err));
     TRY(command_connect(&options.at, &call->client, err));
