@@ -62,7 +62,7 @@ help:
 #: One of them alone:   check-engine  check-contract  check-service  check-api  e2e-NAME  fault-NAME
 #: One suite alone:     build/tests/engine SUITE  (service, api; --all SUITE: not its short form)
 #: Beyond make test:    tsan  fuzz  fuzz-api  coverage  bench  nightly (all of these and more, for hours)
-#: Otherwise:           install  sbom (what the program is made of)  clean  V=1 (shows the commands)  BUILD=folder  CFLAGS=...
+#: Otherwise:           install  deb  sbom (what the program is made of)  clean  V=1 (shows the commands)  BUILD=folder  CFLAGS=...
 
 $(BUILD)/gnomon: $(BUILD)/service/main/main.o $(BUILD)/libgnomon.a $(BUILD)/libengine.a
 	$(call say,link,$@)$(LINK) -o $@ $^ $(API_LIBS)
@@ -301,6 +301,10 @@ TYPESCRIPT ?= $(HERE)/typescript
 typescript: $(MODULES)
 	@sh api/clients/typescript/build "$(TYPESCRIPT)"
 
+# A Debian package; tests/check/deb installs, upgrades and removes it in a clean root, where lintian looks at it.
+deb: $(BUILD)/gnomon
+	@deploy/deb $(BUILD)/gnomon $(BUILD)/deb
+
 install: all
 	install -D -m 755 $(BUILD)/gnomon $(DESTDIR)$(PREFIX)/bin/gnomon
 	install -D -m 644 deploy/gnomon.service $(DESTDIR)$(PREFIX)/lib/systemd/system/gnomon.service
@@ -316,4 +320,4 @@ clean:
 .DELETE_ON_ERROR:
 .PHONY: all always run test test-steps check units check-engine check-contract check-service check-api check-fuzz http browser openapi generators \
   e2e $(E2E) golden $(GOLDENS) fault $(FAULTS) asan tsan tsan-http sanitizer-reports api-requests fuzz-api fuzz fuzz-each \
-  coverage bench nightly release sbom lint lint-quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format wheel typescript install clean help
+  coverage bench nightly release sbom lint lint-quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format wheel typescript deb install clean help
