@@ -47,13 +47,13 @@ static enum status write_point(const char *path, const char *point, struct error
 enum status run_start(struct run *run, const struct run_options *options, struct error *err)
 {
     char output[RUN_PATH_BYTES + 16], errors[RUN_PATH_BYTES + 16], point[RUN_PATH_BYTES + 16];
+    run->is_over = true; // until there is a process, none is waited for or signalled
     TRY(make_folders(run->folder, err));
     path_of(run, "output", output);
     path_of(run, "errors", errors);
     path_of(run, "point.json", point);
     TRY(write_point(point, options->point, err));
     run->length = run->taken = 0;
-    run->is_over = false;
     run->buffer = malloc(RUN_LINE_BYTES);
     if (run->buffer == NULL)
         return error_no_memory(err);
@@ -68,10 +68,9 @@ enum status run_start(struct run *run, const struct run_options *options, struct
                                                       .error_file = errors,
                                                       .own_group = true},
                             &run->process, err);
-    if (status != STATUS_OK) {
-        run->is_over = true;
+    run->is_over = status != STATUS_OK;
+    if (run->is_over)
         run_end(run);
-    }
     if (status == STATUS_INTERNAL) // there is no such program: whose fault that is
         err->status = status = STATUS_INVALID;
     return status;

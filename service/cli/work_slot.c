@@ -142,6 +142,7 @@ static enum status take_trial(struct work *work, struct work_slot *slot, const j
     if (slot->lease > 1) // the files of who held it before stay
         snprintf(slot->run.folder + length, sizeof slot->run.folder - (size_t)length, "-%lld", (long long)slot->lease);
     work->begun++;
+    slot->run.is_over = true; // it has not begun
     enum status status = start_program(work, slot, err);
     slot->state = status == STATUS_OK ? WORK_RUNNING : WORK_ENDING;
     slot->end = status == STATUS_OK ? WORK_BY_ITSELF : WORK_GIVEN_BACK;
