@@ -57,7 +57,7 @@ enum status gp_insight_residuals(const struct gp_model *model, struct arena *are
     *len = 0;
     for (size_t k = 0; k < model->n; k++) {
         const struct log_trial *trial = &model->log->trials[model->row[k]];
-        if (!log_trial_has_value(trial))
+        if (!log_trial_has_value(trial) || trial->state == LOG_FORECAST)
             continue;
         double           z = (model->z[k] - mean[k]) / sd[k];
         double           slope = log(warp_slope(&model->warp, model->y[k]) / model->spread) - log(model->unit);

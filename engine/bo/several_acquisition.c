@@ -62,7 +62,7 @@ static bool is_usable(const struct several *own, const struct acq_several *acq, 
 {
     enum log_state state = own->parts[0].log.trials[place].state;
     bool           is_observed = state == LOG_OBSERVED;
-    if (state == LOG_CONTEXT || (is_observed && !several_is_feasible(own, place)))
+    if (state == LOG_CONTEXT || state == LOG_FORECAST || (is_observed && !several_is_feasible(own, place)))
         return false;
     for (size_t p = 0; p < (is_observed ? own->objectives : parts); p++)
         if (isnan(f[p]) || (p >= own->objectives && f[p] < acq->bound[p]))

@@ -76,7 +76,7 @@ enum event_kind {
     EVENT_INFEASIBLE, /* finished: permanently without a value */
     EVENT_FAILED,     /* finished: no value, says nothing about the point */
     EVENT_ABANDONED,  /* given up */
-    /* Only where the policy judges; to others a stopped trial is observed with its last measurement. */
+    /* Only where the policy judges; to others a stopped trial is observed with a forecast. */
     EVENT_MEASURED,    /* the value after a step of a running trial */
     EVENT_STOPPED,     /* finished early: its last measurement stands */
     EVENT_HANDED_OVER, /* another worker begins the running trial anew: what was measured of it is void */
@@ -89,6 +89,8 @@ struct event {
     const double   *point; /* [space_point_len] natural units, every kind of event; NULL on candidates */
     bool   is_outside;     /* EVENT_OBSERVED: the point is not of the space, but space_reaches it.  Nothing else is told
                                    of the trial.  The model learns from it; it is never the best.  takes_outside */
+    bool   is_forecast;    /* EVENT_OBSERVED: nobody saw the value.  It is what a trial that was stopped would probably
+                                   have come to, sd how far to trust it.  The model learns from it; it is never the best */
     size_t row;            /* candidates */
     double value;          /* EVENT_OBSERVED: finite, larger is better; the first objective's */
     double sd;             /* of value; 0: not given */

@@ -55,11 +55,6 @@ static enum status insert(struct trial_log *log, size_t at, const struct event *
     return STATUS_OK;
 }
 
-static bool is_finished(const struct log_trial *trial)
-{
-    return log_trial_has_value(trial) || trial->state == LOG_INFEASIBLE;
-}
-
 enum status trial_log_tell(struct trial_log *log, const struct event *event, struct error *err)
 {
     static const enum log_state states[] = {
@@ -72,9 +67,9 @@ enum status trial_log_tell(struct trial_log *log, const struct event *event, str
         TRY(insert(log, at, event, err));
     struct log_trial *trial = &log->trials[at];
     log->count[trial->state]--;
-    trial->state = event->is_outside ? LOG_CONTEXT : states[event->kind];
+    trial->state = event->is_outside ? LOG_CONTEXT : event->is_forecast ? LOG_FORECAST : states[event->kind];
     log->count[trial->state]++;
-    if (is_finished(trial))
+    if (log_trial_is_row(trial))
         trial->finished = log->events;
     if (log_trial_has_value(trial)) {
         trial->value = event->value;
@@ -91,12 +86,13 @@ bool trial_log_find(const struct trial_log *log, uint64_t number, size_t *at)
 
 size_t trial_log_finished(const struct trial_log *log)
 {
-    return log->count[LOG_OBSERVED] + log->count[LOG_INFEASIBLE] + log->count[LOG_CONTEXT];
+    return log->count[LOG_OBSERVED] + log->count[LOG_INFEASIBLE] + log->count[LOG_CONTEXT] + log->count[LOG_FORECAST];
 }
 
 size_t trial_log_tried(const struct trial_log *log)
 {
-    return log->count[LOG_OBSERVED] + log->count[LOG_INFEASIBLE] + log->count[LOG_PENDING] + log->count[LOG_FAILED];
+    return log->count[LOG_OBSERVED] + log->count[LOG_INFEASIBLE] + log->count[LOG_PENDING] + log->count[LOG_FAILED] +
+           log->count[LOG_FORECAST];
 }
 
 /* Insertion from the end: trials finish nearly in the order of their numbers, unless many run at once. */
@@ -104,7 +100,7 @@ void trial_log_order(const struct trial_log *log, size_t *places)
 {
     size_t n = 0;
     for (size_t i = 0; i < log->len; i++) {
-        if (!is_finished(&log->trials[i]))
+        if (!log_trial_is_row(&log->trials[i]))
             continue;
         size_t at = n++;
         for (; at > 0 && log->trials[places[at - 1]].finished > log->trials[i].finished; at--)

@@ -11,19 +11,25 @@ enum log_state {
     LOG_INFEASIBLE,
     LOG_FAILED,
     LOG_ABANDONED,
-    LOG_CONTEXT, /* observed outside the space: a row of the model, and nothing else */
+    LOG_CONTEXT,  /* observed outside the space: a row of the model, and nothing else */
+    LOG_FORECAST, /* stopped: a row of the model with a value that nobody saw */
     LOG_STATES
 };
 
 struct log_trial {
     uint64_t       number;
     enum log_state state;
-    double         value, sd; /* LOG_OBSERVED, LOG_CONTEXT */
-    uint64_t       finished;  /* which event of the log made it observed or infeasible, the last time; 0: none */
+    double         value, sd; /* LOG_OBSERVED, LOG_CONTEXT, LOG_FORECAST */
+    uint64_t       finished;  /* which event of the log made it a row, the last time; 0: none */
 };
 static inline bool log_trial_has_value(const struct log_trial *trial)
 {
-    return trial->state == LOG_OBSERVED || trial->state == LOG_CONTEXT;
+    return trial->state == LOG_OBSERVED || trial->state == LOG_CONTEXT || trial->state == LOG_FORECAST;
+}
+/* Whether models have a row for it. */
+static inline bool log_trial_is_row(const struct log_trial *trial)
+{
+    return log_trial_has_value(trial) || trial->state == LOG_INFEASIBLE;
 }
 
 struct trial_log {
@@ -44,7 +50,7 @@ MUST_CHECK enum status trial_log_tell(struct trial_log *log, const struct event 
 /* Where a trial stands in the log; false: it is not there.  O(log len). */
 bool trial_log_find(const struct trial_log *log, uint64_t number, size_t *at);
 
-/* How many trials are observed, wherever, or infeasible. */
+/* How many trials are rows: observed, wherever, forecast or infeasible. */
 size_t trial_log_finished(const struct trial_log *log);
 size_t trial_log_tried(const struct trial_log *log); /* of the space these, and the pending and failed ones */
 

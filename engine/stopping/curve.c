@@ -1,6 +1,7 @@
 /* Curves by trial number, each with room that doubles. */
 #include "engine/stopping/curve.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { ROOM = 16 };
@@ -104,6 +105,8 @@ enum status curves_tell(struct curves *curves, const struct event *event, struct
     struct curve *curve = find(curves, event->trial);
     if (curve != NULL)
         curve->state = states[event->kind];
+    if (curve != NULL && event->kind == EVENT_OBSERVED)
+        curve->final = event->value;
     if (curve != NULL && event->kind == EVENT_HANDED_OVER)
         curve->len = 0;
     return STATUS_OK;
@@ -120,4 +123,44 @@ size_t curve_upto(const struct curve *curve, double step)
             high = middle;
     }
     return low;
+}
+
+/* Sums over the completed trials: of where they were at a step, and of what they came to. */
+struct sums {
+    double n, at, final, at_at, at_final, final_final; /* the last three: of products of deviations */
+};
+
+static struct sums sum_completed(const struct curves *curves, double step)
+{
+    struct sums sums = {0};
+    for (size_t i = 0; i < curves->len; i++) {
+        const struct curve *curve = &curves->items[i];
+        size_t              known = curve->state == CURVE_COMPLETED ? curve_upto(curve, step) : 0;
+        if (known == 0)
+            continue;
+        double at = curve->values[known - 1] - sums.at, final = curve->final - sums.final;
+        sums.n += 1.0;
+        double share = (sums.n - 1.0) / sums.n;
+        sums.at += at / sums.n;
+        sums.final += final / sums.n;
+        sums.at_at += share * at * at;
+        sums.at_final += share * at * final;
+        sums.final_final += share * final * final;
+    }
+    return sums;
+}
+
+bool curves_forecast(const struct curves *curves, uint64_t trial, double *value, double *sd)
+{
+    const struct curve *own = curves_find(curves, trial);
+    if (own == NULL)
+        return false;
+    double      last = own->values[own->len - 1];
+    struct sums sums = sum_completed(curves, own->steps[own->len - 1]);
+    double      one = sums.n > 1.0 ? sums.final_final / sums.n : 0.25 * (sums.final - sums.at) * (sums.final - sums.at);
+    double      weight = sums.at_at + one, slope = weight > 0.0 ? fmax(sums.at_final + one, 0.0) / weight : 1.0;
+    double      missed = sums.final_final - 2.0 * slope * sums.at_final + slope * slope * sums.at_at;
+    *value = sums.final + slope * (last - sums.at);
+    *sd = 2.0 * sqrt((fmax(missed, 0.0) + one) / (sums.n + 1.0));
+    return sums.n > 0.0 && isfinite(*value) && isfinite(*sd);
 }

@@ -12,6 +12,7 @@ struct curve {
     enum curve_state state;
     size_t           len, room;
     double          *steps, *values, *sums; /* [len] ascending; measured after each; of the values up to each */
+    double           final;                 /* CURVE_COMPLETED: what was observed in the end */
 };
 
 struct curves {
@@ -31,5 +32,11 @@ const struct curve *curves_find(const struct curves *curves, uint64_t trial);
 
 /* How many of the curve's steps are at most step. */
 size_t curve_upto(const struct curve *curve, double step);
+
+/* What a trial would have come to from its last measurement, by what the completed ones have come to from where they
+ * were at that step: a line through these, whose slope is that of parallel curves where they say little.  sd: twice what
+ * they miss the line by, the spread of what they came to being one miss more, since they are not those that were stopped.
+ * False: nothing was measured of it, or none was completed.  O(curves log steps). */
+bool curves_forecast(const struct curves *curves, uint64_t trial, double *value, double *sd);
 
 #endif

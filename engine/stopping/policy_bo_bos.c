@@ -3,7 +3,7 @@
  *
  * The model is that of the gp algorithm over [x, n], the parameters and the epoch n = 1 .. N as one more parameter: an
  * inner session of it is told one row per trial at its last epoch and up to five at spaced epochs (the first, N/5,
- * 2 N/5, ..) when the trial ends, and is asked with n held at N.  The first `initial` trials are those of sobol_start
+ * 2 N/5, ..) when the trial ends, of a stopped one a forecast of N, too, and is asked with n held at N.  The first `initial` trials are those of sobol_start
  * and run to the end.
  *
  * judge, after N0 epochs (the first time a measurement comes behind them): the stopping problem is solved against the
@@ -277,6 +277,92 @@ static void drop_table(struct session *session, uint64_t trial)
     }
 }
 
+/* --- a curve as errors --- */
+
+/* A value as an error in [0, 1]; what lies outside of the curve's range counts as its end. */
+static double error_of(const struct problem *problem, double value)
+{
+    double low = problem->options[CURVE_LOW], high = problem->options[CURVE_HIGH];
+    double error = (problem->is_minimized ? -value - low : high - value) / (high - low);
+    return error < 0.0 ? 0.0 : error < 1.0 ? error : 1.0;
+}
+
+/* A value with this error; the other way round. */
+static double value_of(const struct problem *problem, double error)
+{
+    double low = problem->options[CURVE_LOW], high = problem->options[CURVE_HIGH];
+    return problem->is_minimized ? -(low + error * (high - low)) : high - error * (high - low);
+}
+
+/* The curve of a trial, as errors. */
+struct measured {
+    double *epochs, *errors; /* [len] */
+    size_t  len;
+};
+
+/* more: one more measurement, or NULL. */
+static enum status measure(struct session *session, uint64_t trial, const struct measurement *more,
+                           struct measured *out, struct error *err)
+{
+    const struct curve *curve = curves_find(&session->curves, trial);
+    size_t              n = curve == NULL ? 0 : curve->len;
+    *out = (struct measured){.epochs = ARENA_NEW(&session->scratch, double, n + 1),
+                             .errors = ARENA_NEW(&session->scratch, double, n + 1),
+                             .len = n};
+    if (out->epochs == NULL || out->errors == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        out->epochs[i] = curve->steps[i];
+        out->errors[i] = error_of(session->problem, curve->values[i]);
+    }
+    if (more == NULL)
+        return STATUS_OK;
+    out->epochs[n] = (double)more->step;
+    out->errors[n] = error_of(session->problem, more->value);
+    out->len++;
+    return STATUS_OK;
+}
+
+/* Keeps at most limit measurements, the last one and others evenly. */
+static void thin(struct measured *measured, size_t limit)
+{
+    size_t n = measured->len;
+    if (n <= limit)
+        return;
+    for (size_t k = 0; k < limit; k++) {
+        size_t from = (k + 1) * n / limit - 1;
+        measured->epochs[k] = measured->epochs[from];
+        measured->errors[k] = measured->errors[from];
+    }
+    measured->len = limit;
+}
+
+/* The error to be beaten: of the best value of an ended trial, with the noise correction xi_t of Theorem 4.1. */
+static double incumbent(const struct session *session)
+{
+    const struct problem *problem = session->problem;
+    double                best = -HUGE_VAL, delta = problem->options[CORRECTION];
+    double                t = (double)session->log.count[LOG_OBSERVED] + 1.0;
+    for (size_t i = 0; i < session->log.len; i++)
+        if (session->log.trials[i].state == LOG_OBSERVED)
+            best = fmax(best, session->log.trials[i].value);
+    if (isnan(delta))
+        return error_of(problem, best);
+    double xi = sqrt(2.0 * fmax(log(PI_SQUARED * t * t * (t - 1.0) / (6.0 * delta)), 0.0));
+    return error_of(problem, best) + problem->options[NOISE] * xi;
+}
+
+/* What the curve's model is made from. */
+static void set_curve(const struct problem *problem, const struct measured *seen, struct stopping *out)
+{
+    double noise = problem->options[NOISE];
+    out->last = epochs_of(problem);
+    out->seen = seen->len;
+    out->epochs = seen->epochs;
+    out->errors = seen->errors;
+    out->noise_variance = fmax(noise * noise, out->noise_variance);
+}
+
 /* --- telling the model --- */
 
 static enum status tell_inner(struct session *session, const struct event *event, enum event_kind kind, size_t row,
@@ -320,13 +406,54 @@ static enum status tell_curve(struct session *session, const struct event *event
     return STATUS_OK;
 }
 
+/* What a stopped trial would have come to, by the curve's own model, and not better than the best value: that is what it was
+ * stopped for.  Half of what it still had to gain is as uncertain.  False: there is no forecast. */
+static enum status forecast(struct session *session, const struct event *stopped, struct event *out, bool *is_there,
+                            struct error *err)
+{
+    const struct problem *problem = session->problem;
+    double                range = problem->options[CURVE_HIGH] - problem->options[CURVE_LOW], mean, sd;
+    struct stopping       stopping = stopping_recommended();
+    struct measured       seen;
+    *out = *stopped;
+    if (fabs(value_of(problem, error_of(problem, stopped->value)) - stopped->value) > 1e-9 * range)
+        return STATUS_OK; /* it is outside of the curve's range, of which the curve's model knows nothing */
+    TRY(measure(session, stopped->trial, NULL, &seen, err));
+    thin(&seen, STOPPING_SEEN_MAX);
+    set_curve(problem, &seen, &stopping);
+    enum status status = stopping_forecast(&stopping, &mean, &sd, &session->scratch, err);
+    *is_there = status == STATUS_OK;
+    if (!*is_there)
+        return status == STATUS_NO_MEMORY ? status : STATUS_OK;
+    double gain = seen.errors[seen.len - 1] - mean;
+    out->is_forecast = true;
+    out->value = value_of(problem, fmin(fmax(mean, incumbent(session)), 1.0));
+    out->sd = range * sqrt(sd * sd + 0.25 * gain * gain);
+    return STATUS_OK;
+}
+
+/* The model knows the epoch at which a stopped trial was left, and a forecast of the last one: without it, it would
+ * expect there what it expected before, and propose the point again. */
+static enum status tell_stopped(struct session *session, const struct event *event, struct error *err)
+{
+    bool              is_there = false;
+    struct event      expected;
+    struct arena_mark mark = arena_mark(&session->scratch);
+    enum status       status = forecast(session, event, &expected, &is_there, err);
+    arena_release(&session->scratch, mark);
+    if (status != STATUS_OK)
+        return status;
+    return tell_inner(session, &expected, is_there ? EVENT_OBSERVED : EVENT_ABANDONED, FINAL,
+                      (double)epochs_of(session->problem), err);
+}
+
 static enum status tell_end(struct session *session, const struct event *event, struct error *err)
 {
-    bool is_stopped = event->kind == EVENT_STOPPED;
     drop_table(session, event->trial);
     TRY(tell_curve(session, event, err));
-    return tell_inner(session, event, is_stopped ? EVENT_ABANDONED : event->kind, FINAL,
-                      (double)epochs_of(session->problem), err);
+    if (event->kind == EVENT_STOPPED)
+        return tell_stopped(session, event, err);
+    return tell_inner(session, event, event->kind, FINAL, (double)epochs_of(session->problem), err);
 }
 
 static enum status tell(struct session *session, const struct event *event, struct error *err)
@@ -460,68 +587,6 @@ static enum status residuals(struct session *session, struct arena *arena, struc
 
 /* --- judgement --- */
 
-/* A value as an error in [0, 1]; what lies outside of the curve's range counts as its end. */
-static double error_of(const struct problem *problem, double value)
-{
-    double low = problem->options[CURVE_LOW], high = problem->options[CURVE_HIGH];
-    double error = (problem->is_minimized ? -value - low : high - value) / (high - low);
-    return error < 0.0 ? 0.0 : error < 1.0 ? error : 1.0;
-}
-
-/* The curve of a trial with one more measurement, as errors. */
-struct measured {
-    double *epochs, *errors; /* [len] */
-    size_t  len;
-};
-
-static enum status measure(struct session *session, const struct measurement *measurement, struct measured *out,
-                           struct error *err)
-{
-    const struct curve *curve = curves_find(&session->curves, measurement->trial);
-    size_t              n = curve == NULL ? 0 : curve->len;
-    *out = (struct measured){.epochs = ARENA_NEW(&session->scratch, double, n + 1),
-                             .errors = ARENA_NEW(&session->scratch, double, n + 1),
-                             .len = n + 1};
-    if (out->epochs == NULL || out->errors == NULL)
-        return error_no_memory(err);
-    for (size_t i = 0; i < n; i++) {
-        out->epochs[i] = curve->steps[i];
-        out->errors[i] = error_of(session->problem, curve->values[i]);
-    }
-    out->epochs[n] = (double)measurement->step;
-    out->errors[n] = error_of(session->problem, measurement->value);
-    return STATUS_OK;
-}
-
-/* Keeps at most limit measurements, the last one and others evenly. */
-static void thin(struct measured *measured, size_t limit)
-{
-    size_t n = measured->len;
-    if (n <= limit)
-        return;
-    for (size_t k = 0; k < limit; k++) {
-        size_t from = (k + 1) * n / limit - 1;
-        measured->epochs[k] = measured->epochs[from];
-        measured->errors[k] = measured->errors[from];
-    }
-    measured->len = limit;
-}
-
-/* The error to be beaten: of the best value of an ended trial, with the noise correction xi_t of Theorem 4.1. */
-static double incumbent(const struct session *session)
-{
-    const struct problem *problem = session->problem;
-    double                best = -HUGE_VAL, delta = problem->options[CORRECTION];
-    double                t = (double)session->log.count[LOG_OBSERVED] + 1.0;
-    for (size_t i = 0; i < session->log.len; i++)
-        if (session->log.trials[i].state == LOG_OBSERVED)
-            best = fmax(best, session->log.trials[i].value);
-    if (isnan(delta))
-        return error_of(problem, best);
-    double xi = sqrt(2.0 * fmax(log(PI_SQUARED * t * t * (t - 1.0) / (6.0 * delta)), 0.0));
-    return error_of(problem, best) + problem->options[NOISE] * xi;
-}
-
 /* K1 100/gamma^t of the thesis, t counted from the first trial that can be stopped. */
 static double loss_of_stopping(const struct session *session)
 {
@@ -563,17 +628,12 @@ static enum status solve(struct session *session, uint64_t trial, struct measure
     struct stopping       stopping = stopping_recommended();
     struct stopping_rule  rule;
     bool                  allowed[STOPPING_EPOCHS_MAX];
-    double                noise = problem->options[NOISE];
     thin(seen, STOPPING_SEEN_MAX);
-    stopping.last = epochs_of(problem);
-    stopping.seen = seen->len;
-    stopping.epochs = seen->epochs;
-    stopping.errors = seen->errors;
+    set_curve(problem, seen, &stopping);
     stopping.incumbent = incumbent(session);
     stopping.k1 = loss_of_stopping(session);
     stopping.k2 = problem->options[K2];
     stopping.cost = problem->options[COST];
-    stopping.noise_variance = fmax(noise * noise, stopping.noise_variance);
     stopping.paths = (size_t)problem->options[PATHS];
     stopping.rng = rng_at(problem->seed, trial, RNG_PATHS);
     TRY(stopping_solve(&stopping, &session->scratch, &session->scratch, &rule, err));
@@ -613,7 +673,7 @@ static enum status judge_in_scratch(struct session *session, const struct measur
     out->next_step = out->next_step < epochs ? out->next_step : 0;
     if (measurement->step >= epochs || (slot == NULL && (measurement->step < warm_up || has_few)))
         return STATUS_OK;
-    TRY(measure(session, measurement, &measured, err));
+    TRY(measure(session, measurement->trial, measurement, &measured, err));
     if (slot != NULL)
         decide(slot->table, &measured, epochs, out);
     else

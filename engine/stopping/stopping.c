@@ -364,6 +364,21 @@ enum status stopping_solve(const struct stopping *problem, struct arena *arena, 
     return STATUS_OK;
 }
 
+enum status stopping_forecast(const struct stopping *problem, double *mean, double *sd, struct arena *scratch,
+                              struct error *err)
+{
+    struct decay     decay;
+    struct posterior posterior;
+    if (!curve_is_sound(problem) || !settings_are_sound(problem))
+        return error_set(err, STATUS_INVALID, "bad_curve", "", "not a learning curve with sound settings");
+    TRY(fit_decay(problem, &decay, scratch, err));
+    TRY(find_posterior(problem, &decay, problem->last, &posterior, scratch, err));
+    *mean = posterior.mean[0];
+    *sd = posterior.sd;
+    return isfinite(*mean) && isfinite(*sd) ? STATUS_OK
+                                            : error_set(err, STATUS_NUMERIC, "not_finite", "", "no forecast");
+}
+
 /* --- use --- */
 
 size_t stopping_cell(double mean)

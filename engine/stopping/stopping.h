@@ -67,6 +67,11 @@ struct stopping_rule {
 MUST_CHECK enum status stopping_solve(const struct stopping *problem, struct arena *arena, struct arena *scratch,
                                       struct stopping_rule *rule, struct error *err);
 
+/* Mean and standard deviation of the error at the last epoch given the curve, as stopping_solve has them; nothing is
+ * simulated, and incumbent, k1, k2, cost and paths do not matter.  Errors: as stopping_solve.  O(seen^3). */
+MUST_CHECK enum status stopping_forecast(const struct stopping *problem, double *mean, double *sd,
+                                         struct arena *scratch, struct error *err);
+
 /* The decision after an epoch whose error is known, given the mean of the errors of the epochs from rule->first to it.
  * d2 means: go on.  Other epochs than first .. last - 1: d0.  O(1). */
 enum stopping_decision stopping_decide(const struct stopping_rule *rule, size_t epoch, double mean);

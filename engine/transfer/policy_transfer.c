@@ -715,7 +715,7 @@ static enum status residuals_in(struct session *s, struct arena *arena, struct r
     *len = 0;
     for (size_t i = 0; i < s->log.len; i++) {
         const struct log_trial *trial = &s->log.trials[i];
-        if ((trial->state != LOG_OBSERVED && trial->state != LOG_INFEASIBLE) || (skip > 0 && skip-- > 0))
+        if (!log_trial_is_row(trial) || (skip > 0 && skip-- > 0))
             continue;
         double z = (target.z[k] - mean[k]) / sd[k], at = target.shift + target.scale * mean[k];
         double noise = target.gp.noise_variance + target.gp.noise[k] + target.gp.jitter;

@@ -484,14 +484,15 @@ static enum status gather(struct session *s, struct transfer_task *target, struc
             worst = fmin(worst, log->trials[i].value);
     for (size_t i = 0, skip = finished - n; i < log->len && log->count[LOG_OBSERVED] > 0; i++) {
         const struct log_trial *trial = &log->trials[i];
-        if (trial->state != LOG_OBSERVED && trial->state != LOG_INFEASIBLE)
+        if (!log_trial_is_row(trial))
             continue;
         if (skip > 0) {
             skip--;
             continue;
         }
-        target->z[target->n] = trial->state == LOG_OBSERVED ? trial->value : worst;
-        target->noise[target->n] = trial->state == LOG_OBSERVED ? trial->sd : 0.0;
+        bool has_value = log_trial_has_value(trial);
+        target->z[target->n] = has_value ? trial->value : worst;
+        target->noise[target->n] = has_value ? trial->sd : 0.0;
         transfer_session_encode(s, trial_log_point(log, i), target->X + target->n++ * s->dims);
     }
     return STATUS_OK;

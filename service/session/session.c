@@ -361,8 +361,10 @@ static enum status tell_policy(struct live *live, struct event *event, struct er
     bool judges = live->spec.policy->judge != NULL;
     if ((event->kind == EVENT_MEASURED || event->kind == EVENT_HANDED_OVER) && !judges)
         return STATUS_OK;
-    if (event->kind == EVENT_STOPPED && !judges)
-        event->kind = EVENT_OBSERVED;
+    if (event->kind == EVENT_STOPPED && !judges) {
+        event->is_forecast = curves_forecast(&live->curves, event->trial, &event->value, &event->sd);
+        event->kind = event->is_forecast ? EVENT_OBSERVED : EVENT_ABANDONED;
+    }
     return live->spec.policy->tell(live->session, event, err);
 }
 
@@ -426,7 +428,6 @@ const double *session_point(struct live *live, const double *point)
 static bool add_note_or_values(struct live *live, const struct row_replay *row, double *values, struct event *event)
 {
     if (event->kind == EVENT_OBSERVED) {
-        event->value = spec_sign(&live->spec) * row->value;
         event->values = spec_event_values(&live->spec, row->outcome.bytes, values);
         live->observations++;
     }
@@ -473,6 +474,8 @@ static enum status tell_row(struct db_conn *conn, struct live *live, const struc
         return tell_measured(live, row, &event, err);
     if (event.kind == EVENT_OBSERVED && spec_awaits_baseline(&live->spec)) // the session begins anew when there is one
         return STATUS_OK;
+    if (event.kind == EVENT_OBSERVED)
+        event.value = spec_sign(&live->spec) * row->value;
     if (!is_outside)
         TRY(curves_tell(&live->curves, &event, err));
     if (event.kind == EVENT_HANDED_OVER)

@@ -143,8 +143,10 @@ static void tell(struct search *search, struct event *event)
     must(curves_tell(&search->curves, event, &err), &err);
     if (event->kind == EVENT_MEASURED && policy->judge == NULL)
         return;
-    if (event->kind == EVENT_STOPPED && policy->judge == NULL)
-        event->kind = EVENT_OBSERVED;
+    if (event->kind == EVENT_STOPPED && policy->judge == NULL) {
+        event->is_forecast = curves_forecast(&search->curves, event->trial, &event->value, &event->sd);
+        event->kind = event->is_forecast ? EVENT_OBSERVED : EVENT_ABANDONED;
+    }
     must(policy->tell(search->session, event, &err), &err);
 }
 

@@ -78,6 +78,34 @@ static void test_curves(void)
     arena_fini(&arena);
 }
 
+/* Finals by least squares on where the curves were at step 2, the slope drawn towards 1 by one more miss of the finals'
+ * variance: deviations -0.2, 0, 0.2 and -0.1, 0.02, 0.08 about 0.5 and 0.71. */
+static void test_forecast(void)
+{
+    static const double a[] = {0.1, 0.3, 0.5}, b[] = {0.3, 0.5, 0.6}, c[] = {0.4, 0.7, 0.7}, d[] = {0.1, 0.25};
+    double              value = 0, sd = 0;
+    begin();
+    tell_curve(4, d, 2, EVENT_STOPPED);
+    CU_ASSERT(!curves_forecast(&curves, 4, &value, &sd) && !curves_forecast(&curves, 9, &value, &sd));
+    tell_curve(1, a, 3, EVENT_MEASURED);
+    tell(EVENT_OBSERVED, 1, 0, 0.61);
+    CU_ASSERT(curves_forecast(&curves, 4, &value,
+                              &sd)); /* by one: as far as that still went, and as uncertain as half of it */
+    CHECK_NEAR(value, 0.25 + 0.31, 1e-12);
+    CHECK_NEAR(sd, 2 * sqrt(0.5) * 0.5 * 0.31, 1e-12);
+    tell_curve(2, b, 3, EVENT_MEASURED);
+    tell(EVENT_OBSERVED, 2, 0, 0.73);
+    tell_curve(3, c, 3, EVENT_MEASURED);
+    tell(EVENT_OBSERVED, 3, 0, 0.79);
+    CU_ASSERT(curves_forecast(&curves, 4, &value, &sd));
+    double one = 0.0168 / 3, slope = (0.036 + one) / (0.08 + one);
+    CHECK_NEAR(value, 0.71 + slope * (0.25 - 0.5), 1e-12);
+    CHECK_NEAR(sd, sqrt(0.0168 - 2 * slope * 0.036 + slope * slope * 0.08 + one), 1e-12);
+    tell_curve(5, (const double[]){1e300, -1e300}, 2, EVENT_OBSERVED);
+    CU_ASSERT(!curves_forecast(&curves, 4, &value, &sd)); /* beyond doubles */
+    arena_fini(&arena);
+}
+
 static void test_curves_memory(void)
 {
     struct event event = {.kind = EVENT_MEASURED, .trial = 1};
@@ -173,8 +201,8 @@ static void test_memory(void)
 }
 
 CU_TestInfo suite_stop_rule[] = {
-    {"curves", test_curves}, {"memory of curves", test_curves_memory},
-    {"none", test_none},     {"median", test_median},
-    {"asha", test_asha},     {"memory", test_memory},
-    CU_TEST_INFO_NULL,
+    {"curves", test_curves},     {"memory of curves", test_curves_memory},
+    {"none", test_none},         {"median", test_median},
+    {"asha", test_asha},         {"memory", test_memory},
+    {"forecast", test_forecast}, CU_TEST_INFO_NULL,
 };

@@ -90,6 +90,10 @@ static void test_reference(void)
         CHECK_NEAR(rule.mean, reference->mean, 2e-4);
         CHECK_NEAR(rule.sd, reference->sd, 2e-4);
         CHECK_NEAR((double)rule.kept / 1e5, reference->kept, 5e-3);
+        double mean = 0, sd = 0;
+        CU_ASSERT(stopping_forecast(&problem, &mean, &sd, &arena, NULL) == STATUS_OK);
+        CHECK_NEAR(mean, rule.mean, 1e-9);
+        CHECK_NEAR(sd, rule.sd, 1e-9);
         for (size_t s = reference->settled; s < DECISIONS; s++)
             CHECK_NEAR(lowest_stop(&rule, WARM_UP + 1 + s), reference->lowest[s], 1);
     }
