@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIT_FIRST = 5, FIT_LAST = 320, BLOCK = 512, RESIDUALS_MAX = 4000, DENOISE_BYTES = 32 << 20 };
+enum { FIT_FIRST = 5, FIT_LAST = 320, BLOCK = 512, RESIDUALS_MAX = 4000, EXACT_MAX = 2000, DENOISE_BYTES = 32 << 20 };
 enum { ROW_TAKEN = 1, ROW_INFEASIBLE = 2 };
 static const double NOISE_DEFAULT = 0.01, RATIO_MIN = 1e-6, RATIO_MAX = 1e6;
 
@@ -527,6 +527,24 @@ enum status row_policy_ask(struct row_policy *c, const struct ask *ask, struct p
     return STATUS_OK;
 }
 
+/* Beyond EXACT_MAX observations, where that would take long, as proposals have it: rounded to single precision. */
+static enum status predict_rows(const struct row_policy *c, const struct prediction *wanted, const struct lens *lens,
+                                struct error *err)
+{
+    const struct table_rows rows = {wanted->rows, wanted->m};
+    bool                    is_exact = c->observed <= EXACT_MAX;
+    if (is_exact)
+        TRY(table_gp_exact(&c->gp, rows, lens->centre, wanted->mean, wanted->sd, err));
+    for (size_t i = 0; i < wanted->m; i++) {
+        wanted->mean[i] = is_exact ? lens->origin + wanted->mean[i] : mean_at(c, lens, wanted->rows[i]);
+        if (wanted->sd != NULL)
+            wanted->sd[i] = lens->factor * (is_exact ? wanted->sd[i] : table_gp_sd(&c->gp, wanted->rows[i], false));
+        if (wanted->sd_observed != NULL)
+            wanted->sd_observed[i] = with_noise(c, lens, wanted->sd[i]);
+    }
+    return STATUS_OK;
+}
+
 enum status row_policy_predict(struct row_policy *c, const struct prediction *wanted, struct error *err)
 {
     const size_t *rows = wanted->rows;
@@ -540,13 +558,7 @@ enum status row_policy_predict(struct row_policy *c, const struct prediction *wa
         return policy_no_values(err);
     TRY(catch_up(c, NULL, &h, err));
     struct lens lens = lens_of(c, &h);
-    for (size_t i = 0; i < m; i++) {
-        mean[i] = mean_at(c, &lens, rows[i]);
-        if (sd != NULL)
-            sd[i] = lens.factor * table_gp_sd(&c->gp, rows[i], false);
-        if (wanted->sd_observed != NULL)
-            wanted->sd_observed[i] = with_noise(c, &lens, sd[i]);
-    }
+    TRY(predict_rows(c, wanted, &lens, err));
     if (wanted->diagnostics != NULL)
         diagnose(c, &h, wanted->diagnostics);
     return mat_is_finite(mean, m) && (sd == NULL || mat_is_finite(sd, m))

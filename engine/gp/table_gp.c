@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 512, FIRST_ROOM = 64 };
+enum { BLOCK = 512, FIRST_ROOM = 64, EXACT_BLOCK = 64 };
 
 static size_t padded(size_t n)
 {
@@ -239,6 +239,42 @@ enum status table_gp_set_pending(struct table_gp *gp, const size_t *rows, size_t
         TRY(append(gp, rows[i], err));
         subtract_square(gp->V[gp->observed + gp->pending++], padded(gp->n), gp->variance_pending);
     }
+    return STATUS_OK;
+}
+
+/* V [observed][m] := L^-1 K(X_t, rows). */
+static void project(const struct table_gp *gp, const size_t *rows, size_t m, double *V)
+{
+    for (size_t i = 0; i < gp->observed; i++)
+        for (size_t k = 0; k < m; k++)
+            V[i * m + k] = covariance(gp, gp->at[i], rows[k]) + (gp->at[i] == rows[k] ? own_variance(gp, rows[k]) : 0);
+    if (gp->observed > 0)
+        mat_solve_lower_many(gp->L, gp->observed, gp->room, V, m, m);
+}
+
+enum status table_gp_exact(const struct table_gp *gp, struct table_rows rows, double c, double *mean, double *sd,
+                           struct error *err)
+{
+    struct arena_mark mark = arena_mark(gp->arena);
+    size_t            widest = rows.len < EXACT_BLOCK ? rows.len : EXACT_BLOCK;
+    double           *V = ARENA_NEW(gp->arena, double, (gp->observed + 1) * widest);
+    if (V == NULL)
+        return error_no_memory(err);
+    for (size_t from = 0; from < rows.len; from += EXACT_BLOCK) {
+        size_t m = rows.len - from < EXACT_BLOCK ? rows.len - from : EXACT_BLOCK;
+        project(gp, rows.at + from, m, V);
+        for (size_t k = 0; k < m; k++) {
+            double sum = c, variance = 1;
+            for (size_t i = 0; i < gp->observed; i++) {
+                sum += V[i * m + k] * (gp->beta[i] - c * gp->beta_one[i]);
+                variance -= V[i * m + k] * V[i * m + k];
+            }
+            mean[from + k] = sum;
+            if (sd != NULL)
+                sd[from + k] = sqrt(fmax(variance, 0));
+        }
+    }
+    arena_release(gp->arena, mark);
     return STATUS_OK;
 }
 

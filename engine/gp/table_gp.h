@@ -69,6 +69,16 @@ MUST_CHECK enum status table_gp_set_pending(struct table_gp *gp, const size_t *r
 double table_gp_expected(const double *x, const double *S, const double *z, const double *T, size_t columns,
                          double length_scale);
 
+/* Mean (with the constant prior mean c) and standard deviation of a few rows given the observed ones, in double throughout:
+ * without the rounding of V, which where noise is small is much of a variance.  sd NULL: not wanted.
+ * Errors: NO_MEMORY.  O(t (t + columns)) a row. */
+struct table_rows {
+    const size_t *at; /* [len] */
+    size_t        len;
+};
+MUST_CHECK enum status table_gp_exact(const struct table_gp *gp, struct table_rows rows, double c, double *mean,
+                                      double *sd, struct error *err);
+
 /* Posterior mean of row j with the constant prior mean c. */
 double table_gp_mean(const struct table_gp *gp, size_t j, double c);
 /* Posterior standard deviation of row j, as a part of the signal's; without noise. */

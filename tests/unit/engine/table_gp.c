@@ -116,6 +116,34 @@ static void check_against_dense(double noise, double mean_tolerance)
     arena_fini(&arena);
 }
 
+/* To 1e-8 where noise is so small that the rounding of V is a part of the deviation. */
+static void test_exact(void)
+{
+    struct table_gp gp;
+    struct arena    arena;
+    size_t          rows[N];
+    double          means[N], sds[N], only[N], worst = 0;
+    start(&gp, &arena, 1e-6);
+    for (size_t i = 0; i < T; i++)
+        CU_ASSERT_FATAL(table_gp_observe(&gp, setting.at[i], setting.y[i], NULL) == STATUS_OK);
+    dense_fit(&dense, &setting, T, 1e-6, 3.1);
+    for (size_t j = 0; j < N; j++)
+        rows[j] = (7 * j + 3) % N;
+    CU_ASSERT_FATAL(table_gp_set_pending(&gp, rows, 3, NULL) == STATUS_OK); /* which do not count */
+    CU_ASSERT(table_gp_exact(&gp, (struct table_rows){rows, N}, 3.1, means, sds, NULL) == STATUS_OK);
+    CU_ASSERT(table_gp_exact(&gp, (struct table_rows){rows, N}, 3.1, only, NULL, NULL) == STATUS_OK);
+    for (size_t j = 0; j < N; j++) {
+        double mean, var;
+        dense_posterior(&dense, &setting, rows[j], &mean, &var);
+        CHECK_NEAR(means[j] - 3.1, mean, 1e-8);
+        CHECK_NEAR(sds[j], sqrt(fmax(var, 0)), 1e-8);
+        CU_ASSERT(only[j] == means[j]);
+        worst = fmax(worst, fabs(sds[j] - table_gp_sd(&gp, rows[j], false)));
+    }
+    CU_ASSERT(worst > 1e-7);
+    arena_fini(&arena);
+}
+
 static void test_against_dense(void)
 {
     check_against_dense(0.04, 1e-5);
@@ -463,6 +491,7 @@ static void test_ucb_fits(void)
 
 CU_TestInfo suite_table_gp[] = {
     {"against a dense model", test_against_dense},
+    {"exact", test_exact},
     {"pending rows", test_pending},
     {"the same by any way", test_same_by_any_way},
     {"refused", test_refused},
