@@ -232,7 +232,7 @@ static enum status branch_expand(struct grow *grow, const struct node *node, str
         return error_no_memory(err);
     memcpy(branch->lows, grow->values, N * sizeof *branch->lows);
     for (size_t l = 0; l < N; l++)
-        branch->highs[l] = branch->lows[l] + own->theta;
+        branch->highs[l] = branch->lows[l] + own->excess;
     branch_update(grow, branch);
     return child_new(grow, node, branch, step, prefix->nearest, err);
 }

@@ -14,6 +14,7 @@ struct macro_site {
     bool                 is_asked; /* actions are known */
     struct macro_action *actions;  /* sites as local numbers */
     size_t               actions_len;
+    double *sums; /* [actions_len] standard deviations of the field's sum along them; NULL until they are needed */
 };
 
 struct build {
@@ -367,6 +368,47 @@ static enum status compute_steps(struct build *b, struct error *err)
 
 /* ---- bounds ---- */
 
+/* What is known of the paths that follow a step. */
+struct follow {
+    double paths, sd; /* how many; the largest sum of their stages' standard deviations */
+};
+
+static enum status find_sums(const struct macro_tree *tree, struct macro_site *site, struct arena *arena,
+                             struct error *err)
+{
+    site->sums = ARENA_NEW(arena, double, site->actions_len);
+    if (site->sums == NULL)
+        return error_no_memory(err);
+    for (size_t a = 0; a < site->actions_len; a++) {
+        const struct macro_action *action = &site->actions[a];
+        double                     variance = 0;
+        for (size_t i = 0; i < action->len; i++)
+            for (size_t j = 0; j < action->len; j++)
+                variance += macro_tree_covariance(tree, action->sites[i], action->sites[j]);
+        site->sums[a] = sqrt(fmax(variance, 0));
+    }
+    return STATUS_OK;
+}
+
+static enum status bound_by_knowledge(struct macro_tree *tree, struct arena *arena, struct error *err)
+{
+    struct follow *follow = arena_zalloc(arena, tree->len, sizeof *follow);
+    if (follow == NULL)
+        return error_no_memory(err);
+    for (size_t p = tree->len; p-- > 0;) {
+        struct macro_step *own = &tree->steps[p];
+        struct macro_site *site = &tree->sites[step_end(own)];
+        if (own->children > 0 && site->sums == NULL)
+            TRY(find_sums(tree, site, arena, err));
+        for (size_t c = own->first; c < own->first + own->children; c++) {
+            follow[p].paths += fmax(follow[c].paths, 1);
+            follow[p].sd = fmax(follow[p].sd, site->sums[c - own->first] + follow[c].sd);
+        }
+        own->excess = fmin(own->theta, follow[p].sd * sqrt(2 * log(fmax(follow[p].paths, 1))));
+    }
+    return STATUS_OK;
+}
+
 /* From the last stage back: definition B.1 and (B.24), (B.25), the greatest over the macro-actions that follow. */
 static void compute_bounds(struct macro_tree *tree)
 {
@@ -390,9 +432,10 @@ enum status macro_tree_build(const struct macro_root *root, const struct macro_t
     TRY(grow_paths(&b, err));
     TRY(posterior(&b, err));
     TRY(compute_steps(&b, err));
-    if (options->wants_bounds)
-        compute_bounds(out);
-    return STATUS_OK;
+    if (!options->wants_bounds)
+        return STATUS_OK;
+    compute_bounds(out);
+    return bound_by_knowledge(out, arena, err);
 }
 
 double macro_tree_samples(const struct macro_tree *tree, double epsilon, double *lambda)

@@ -38,6 +38,7 @@ struct macro_step {
     double              alpha;     /* |A|_F, A the weights of the earlier outputs of the path        lemma B.1 */
     double              lipschitz; /* L_t of the path that ends here                             definition B.1 */
     double              theta;     /* |V* - V of the most likely outputs| at its end is at most this (B.24), (B.25) */
+    double              excess;    /* ... and V* - V at most this: theta, or less */
 };
 
 struct macro_tree {
@@ -61,7 +62,11 @@ struct macro_tree_options {
     void *late_arg;
 };
 
-/* Everything in the arena.  theta uses E|y - mu| <= sqrt(tr Sigma), which is sqrt(kappa) below the thesis' bound.
+/* Everything in the arena.  theta uses E|y - mu| <= sqrt(tr Sigma), which is sqrt(kappa) below the thesis' bound.  It
+ * grows with the product of the Lipschitz constants along the path, by nine orders of magnitude in eight stages.  excess is
+ * at most what somebody could gain who knew the field: V* is at most the expected maximum, over the M paths that follow, of
+ * sums that are normal with standard deviations of at most s, the sum of their stages'; and that is at most
+ * s sqrt(2 ln M) above the greatest of their means, which is V.
  * Errors: NO_MEMORY, NUMERIC, BUSY "deadline".
  * O(m^2 n) for m sites on the paths and n data, then O((H kappa)^2) a step (times kappa except at the last stage). */
 MUST_CHECK enum status macro_tree_build(const struct macro_root *root, const struct macro_tree_options *options,

@@ -3,8 +3,8 @@
  * (and beta times the information gained), adapting to what will be seen.  With horizon 1 this is DB-GP-UCB.
  * The plan is made anew for each suggestion from the log alone; what a deadline cut short is not found again by a
  * replay, and need not be: the macro-action that was chosen is in the log.
- * A plan for one stage comes first, so that there is always something to say; its failure alone (a model that is not
- * finite, too little memory) makes the choice random, and the proposal says so. */
+ * Plans for one stage, two, .. come first, so that there is always something to say; the failure of the first alone (a
+ * model that is not finite, too little memory) makes the choice random, and the proposal says so. */
 #include "engine/gp/gp_loo.h"
 #include "engine/planning/macro_model.h"
 #include "engine/planning/macro_plan.h"
@@ -339,25 +339,27 @@ static enum status attempt(struct planning *p, size_t horizon, struct error *err
     return status;
 }
 
-/* A plan of one stage, then of more.  Sampling takes them one by one, since each costs little beside the next; the
- * anytime search goes for the horizon, and for less only where the tree of paths does not fit.
+/* A plan of one stage, then of more, each of which costs little beside the next: the answer is the deepest that was
+ * finished.  Of the anytime search all but the last are finished when each macro-action has its bounds; where the last
+ * does not fit into memory, the one before it takes its place and searches on.
  * *why: what kept it from the horizon, or NULL. */
 static enum status plan_all(struct planning *p, size_t horizon, const char **why, struct error *err)
 {
     struct error ignored;
     enum status  status = STATUS_OK;
+    double       nodes_max = p->search.nodes_max;
     *why = NULL;
     TRY(attempt(p, 1, err));
-    for (size_t h = 2; !p->s->is_anytime && h <= horizon && status == STATUS_OK; h++)
+    for (size_t h = 2; h <= horizon && status == STATUS_OK; h++) {
+        p->search.nodes_max = h < horizon ? 0 : nodes_max;
         status = attempt(p, h, &ignored);
-    for (size_t h = horizon; p->s->is_anytime && h > 1; h--) {
-        status = attempt(p, h, &ignored);
-        if (status != STATUS_NO_MEMORY)
-            break;
-        *why = "memory";
     }
-    if (status != STATUS_OK)
-        *why = proposal_fallback(status);
+    if (status == STATUS_OK)
+        return STATUS_OK;
+    *why = p->best.stopped = proposal_fallback(status);
+    p->search.nodes_max = nodes_max;
+    if (status == STATUS_NO_MEMORY && p->s->is_anytime && p->best.state.horizon > 2)
+        status = attempt(p, p->best.state.horizon, &ignored);
     return STATUS_OK;
 }
 

@@ -393,7 +393,7 @@ struct setting {
     const char *name;
     double      value;
 };
-static double ask_once(const char *policy_name, const struct setting *settings, struct diagnostics *d)
+static double ask_by(const char *policy_name, const struct setting *settings, struct ask *ask, struct diagnostics *d)
 {
     static struct proposal proposal;
     const struct policy   *policy = policy_find(policy_name);
@@ -417,9 +417,17 @@ static double ask_once(const char *policy_name, const struct setting *settings, 
     *d = (struct diagnostics){.length_scales = scales};
     proposal.point = point;
     CU_ASSERT_FATAL(policy->open(policy, &problem, &session, NULL) == STATUS_OK);
-    CU_ASSERT_FATAL(policy->ask(session, &(struct ask){.trial = 1, .diagnostics = d}, &proposal, NULL) == STATUS_OK);
+    ask->trial = 1;
+    ask->diagnostics = d;
+    CU_ASSERT_FATAL(policy->ask(session, ask, &proposal, NULL) == STATUS_OK);
+    CU_ASSERT((proposal.fallback == NULL) == (d->plan.state.horizon == (size_t)options[0]));
     policy->close(session);
     return d->acquisition_value;
+}
+
+static double ask_once(const char *policy_name, const struct setting *settings, struct diagnostics *d)
+{
+    return ask_by(policy_name, settings, &(struct ask){0}, d);
 }
 
 /* (4.9) and (4.12): no threshold takes the sampled value, 0 that of the most likely outputs, a wide one the sampled. */
@@ -446,7 +454,32 @@ static void test_choice(void)
     CU_ASSERT(d.plan.samples == 20 && d.plan.samples_needed > 1e9);
 }
 
+static bool after_so_many(void *arg)
+{
+    size_t *looks = arg;
+    return *looks == 0 || --*looks == 0;
+}
+
+/* The answer is the deepest plan that there was time for, and bounds say something at every depth: in 8 stages of 4 sites
+ * with outputs of variance 1 nobody can gain 1,000 by knowing the field. */
+static void test_deepening(void)
+{
+    const struct setting deep[] = {{"horizon", 6}, {"samples", 3}, {"nodes", 1}, {NULL, 0}};
+    struct diagnostics   d;
+    size_t               horizon = 1, between = 0;
+    for (size_t looks = 1; horizon < 6 && looks < (size_t)1 << 30; looks *= 2) {
+        size_t left = looks;
+        (void)ask_by("macro-bo-anytime", deep, &(struct ask){.late = after_so_many, .late_arg = &left}, &d);
+        CU_ASSERT(d.plan.state.horizon >= horizon && d.plan.state.gap >= 0 && d.plan.state.gap < 1000);
+        CU_ASSERT_STRING_EQUAL(d.plan.stopped, d.plan.state.horizon < 6 ? "deadline" : "nodes");
+        horizon = d.plan.state.horizon;
+        between += horizon > 1 && horizon < 6;
+    }
+    CU_ASSERT(horizon == 6 && between > 2);
+}
+
 CU_TestInfo suite_macro[] = {
+    {"deepening", test_deepening},
     {"one observation", test_symmetric},
     {"three observations", test_asymmetric},
     {"information", test_information},
