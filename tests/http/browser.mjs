@@ -17,7 +17,8 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 const { server, api } = await begin(after);
 const home = `http://127.0.0.1:${server.port}/`;
 const executablePath = execFileSync('sh', ['-c', 'command -v chromium'], { encoding: 'utf8' }).trim();
-const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
+const PATIENCE_MS = 180000; // a slow machine that does much else
+const browser = await chromium.launch({ executablePath, timeout: PATIENCE_MS, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
 after(() => browser.close());
 
 const hostile = '<script>document.title = "taken"</script><img src=x onerror=alert(1)> \u202egnp.exe & "quoted"';
@@ -89,6 +90,7 @@ async function open({ width = 1440, scheme = 'light', token = secret } = {}) {
     const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
     if (token) await context.addInitScript((text) => { sessionStorage.setItem(`gnomon token ${location.pathname}`, text); }, token);
     const page = await context.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
     const seen = { console: [], asked: [], bytes: 0 };
     page.on('console', (message) => seen.console.push(`${message.text()} ${message.location().url}`));
     page.on('pageerror', (error) => seen.console.push(String(error)));
@@ -265,15 +267,14 @@ function tests() {
             reply.on('close', () => onward.destroy());
         }).listen(0, '127.0.0.1');
         await new Promise((done) => proxy.once('listening', done));
+        after(() => { proxy.close(); proxy.closeAllConnections(); });
         const { page, seen, context } = await open();
         await page.goto(`http://127.0.0.1:${proxy.address().port}/tools/gnomon/#/studies/${studies.study}`);
-        await page.waitForSelector('h1:text("resnet")');
+        await page.waitForSelector('h1:has-text("resnet")');
         await page.locator('svg path.step').first().waitFor();
         assert.ok(seen.asked.every((url) => url.includes('/tools/gnomon/')), seen.asked.join(' '));
         assert.deepEqual(seen.console, []);
         await context.close();
-        proxy.close();
-        proxy.closeAllConnections();
     });
 
     test('the first page is small', async () => {
