@@ -12,8 +12,8 @@ const scales = [['linear', 'even'], ['log', 'fine near the least (log)'], ['reve
 function axis(p, points) {
     try {
         const scale = scaleOf(p), x = (u) => 10 + 240 * Math.max(0, Math.min(1, u));
-        return s('svg', { width: 270, height: 40, viewBox: '0 0 270 40', role: 'img', 'aria-label': `axis of ${p.name.slice(0, 40)}` }, s('line', { class: 'tick', x1: 10, x2: 250, y1: 16, y2: 16 }),
-            scale.ticks.slice(0, 7).map((t) => [s('line', { class: 'tick', x1: x(t.at), x2: x(t.at), y1: 12, y2: 20 }), s('text', { x: x(t.at), y: 34, 'text-anchor': 'middle' }, t.text)]),
+        return s('svg', { width: 270, height: 40, viewBox: '0 0 270 40', role: 'img', 'aria-label': `axis of ${p.name.slice(0, 40)}` }, s('line', { class: 'tickmark', x1: 10, x2: 250, y1: 16, y2: 16 }),
+            scale.ticks.slice(0, 7).map((t) => [s('line', { class: 'tickmark', x1: x(t.at), x2: x(t.at), y1: 12, y2: 20 }), s('text', { x: x(t.at), y: 34, 'text-anchor': 'middle' }, t.text)]),
             points.map((point) => (Number.isNaN(scale.at(point[p.name])) ? null : s('circle', { class: 'dot isbest', r: 4, cx: x(scale.at(point[p.name])), cy: 16 }))));
     } catch { return null; }
 }

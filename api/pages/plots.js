@@ -109,7 +109,7 @@ export function scaleOf(parameter) {
 
 /* data: the plot "history"; metric; chosen: called with a trial's number; zoom: with a range of trials, or null. */
 export function history(place, { data, metric, chosen, zoom, total }) {
-    const frame = canvas(place, 300, '', { right: 84 });
+    const frame = canvas(place, 300, '', { right: place.clientWidth < 500 ? 88 : 104 });
     const marks = rowsOf(data.marks), best = rowsOf(data.best), others = rowsOf(data.others);
     const sign = metric.goal === 'minimize' ? -1 : 1;
     const numbers = [...marks, ...others, ...best].map((m) => m.trial);
@@ -195,7 +195,7 @@ function spread(labels, gap, bottom) {
 export function parallel(place, { data, parameters, metric, chosen, filtered }) {
     const lines = rowsOf(data.lines), sign = metric.goal === 'minimize' ? -1 : 1;
     place.classList.add('canvas');
-    const frame = canvas(place, 260, `${lines.length} trials over ${parameters.length} parameters and ${metric.name}`, { top: 40, right: 60, bottom: 34, left: 36 }, 78 * parameters.length);
+    const frame = canvas(place, 260, `${lines.length} trials over ${parameters.length} parameters and ${metric.name}`, { top: 40, right: 60, bottom: 34, left: 58 }, 78 * parameters.length);
     const values = lines.map((l) => l.value);
     const ends = sign > 0 ? [quantile(values, 0.05), Math.max(...values)] : [Math.min(...values), quantile(values, 0.95)];
     const axes = parameters.map((p) => ({ name: p.name, ...scaleOf(p), of: (i) => data.parameters[p.name][i], hasAbsent: Boolean(p.when) }));
@@ -214,14 +214,14 @@ export function parallel(place, { data, parameters, metric, chosen, filtered }) 
     drawn.append('title').text((i) => `trial ${lines[i].trial}: ${number(lines[i].value, 6)}`);
     if (hasAbsent) {
         frame.root.append('line').attr('class', 'absent').attr('x1', 0).attr('x2', frame.w).attr('y1', frame.h).attr('y2', frame.h);
-        frame.root.append('text').attr('x', -30).attr('y', frame.h + 16).text('absent');
+        frame.root.append('text').attr('x', -50).attr('y', frame.h + 16).text('absent');
     }
     const kept = new Map();
     axes.forEach((axis, a) => {
         const g = frame.root.append('g').attr('class', 'axis').attr('transform', `translate(${x(a)},0)`);
         g.append('line').attr('y1', 0).attr('y2', foot);
         for (const tick of axis.ticks) g.append('text').attr('class', 'halo').attr('x', axis.isMetric ? 6 : -5).attr('y', y(tick.at) + 4).attr('text-anchor', axis.isMetric ? 'start' : 'end').text(tick.text);
-        g.append('text').attr('class', 'name').attr('y', a % 2 && x.step() < 110 ? -26 : -12).attr('text-anchor', a === 0 ? 'start' : a === axes.length - 1 ? 'end' : 'middle').attr('x', a === 0 ? -30 : a === axes.length - 1 ? 40 : 0).text(flat(axis.name, 16));
+        g.append('text').attr('class', 'name').attr('y', a % 2 && x.step() < 110 ? -26 : -12).attr('text-anchor', a === 0 ? 'start' : a === axes.length - 1 ? 'end' : 'middle').attr('x', a === 0 ? -50 : a === axes.length - 1 ? 40 : 0).text(flat(axis.name, 16));
         g.append('g').attr('class', 'brush').call(d3.brushY().extent([[-10, 0], [10, foot]]).on('brush end', () => {
             const part = d3.event.selection;
             if (part) kept.set(axis, part); else kept.delete(axis);

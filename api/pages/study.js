@@ -232,7 +232,7 @@ function parameterParts(view, state, path, of, open, table) {
         set('workers', workData, work, (workData?.bars?.trial.length ?? 0) > 0);
         set('residuals', residualData, right, residualData !== null);
         set('transfer', transferData?.suggestions?.length > 1 ? transferData : null, earlier);
-        if (curveData) runs.setFinding(`${n.stopped > 0 ? `${count(n.stopped, 'run')} stopped early (open squares); ` : ''}orange is the best run${curveData.shown < curveData.of ? `; ${curveData.shown} of ${curveData.of} are drawn, the grey band holds 90 % of the others` : ''}.`);
+        if (curveData) runs.setFinding(`${n.stopped > 0 ? `${count(n.stopped, 'run')} stopped early (open squares). ` : ''}Orange is the best run${curveData.shown < curveData.of ? `; ${curveData.shown} of ${curveData.of} are drawn, the grey band holds 90 % of the others` : ''}.`);
         if (residualData) {
             const sum = residualData.summary, worst = [...residualData.residuals].sort((a, b) => Math.abs(b.z) - Math.abs(a.z)).slice(0, 3).filter((r) => Math.abs(r.z) > Z);
             right.setFinding(`Each trial as predicted from all others: ${percent(sum.coverage_95)} of ${sum.trials} lie inside their 95 % intervals. `, worst.length > 0 ? `Farthest off: ${list(worst.map((r) => `trial ${r.trial}`))}.` : 'None is far off.');
