@@ -35,14 +35,14 @@ static void add_headers(const struct request *request, const struct reply *reply
         {"Cache-Control", reply->cache == NULL ? "no-store" : reply->cache},
         {"X-Content-Type-Options", "nosniff"},
         {"X-Request-Id", request->call.trace.id},
-        {"traceparent", request->call.trace.parent[0] != '\0' ? request->call.trace.parent : NULL},
+        {"traceparent", request->call.trace.parent},
         {"Content-Type", reply->type},
         {"Location", reply->location},
         {"ETag", reply->etag},
         {"Allow", reply->allow},
-        {"Retry-After", *seconds != '\0' ? seconds : NULL},
-        {"RateLimit-Policy", quota.policy[0] != '\0' ? quota.policy : NULL},
-        {"RateLimit", quota.state[0] != '\0' ? quota.state : NULL},
+        {"Retry-After", seconds},
+        {"RateLimit-Policy", quota.policy},
+        {"RateLimit", quota.state},
         {"WWW-Authenticate", reply->http != 401            ? NULL
                              : request->call.token != NULL ? "Bearer error=\"invalid_token\""
                                                            : "Bearer"},
@@ -61,7 +61,7 @@ static void add_headers(const struct request *request, const struct reply *reply
         {"Connection", reply->close ? "close" : NULL},
     };
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
-        if (headers[i].value != NULL)
+        if (headers[i].value != NULL && headers[i].value[0] != '\0')
             (void)MHD_add_response_header(response, headers[i].name, headers[i].value);
 }
 
