@@ -43,6 +43,7 @@ struct job {
     void         *arg;
     struct error *err;
     enum status   status;
+    bool          is_large;
     sem_t         done;
     struct job   *next;
 };
@@ -134,10 +135,13 @@ static void note_met(struct db *db, struct db_conn *conn)
 
 /* ---- the writer ---- */
 
-/* A job that cannot be undone alone takes the batch with it (*is_lost): half of its work must not be committed. */
-static enum status run_one(struct db_conn *conn, struct job *job, bool *is_lost, struct error *err)
+/* A job that cannot be undone alone takes the batch with it (*is_lost): half of its work must not be committed.  One that is alone
+ * has no savepoint, under which SQLite goes through all pages written so far at the end of each statement. */
+static enum status run_one(struct db_conn *conn, struct job *job, bool is_alone, bool *is_lost, struct error *err)
 {
     const struct total before = conn->total;
+    if (is_alone)
+        return job->fn(conn, job->arg, err);
     TRY(conn_execute(conn, "SAVEPOINT job", err));
     enum status status = job->fn(conn, job->arg, err);
     if (status == STATUS_OK)
@@ -200,10 +204,12 @@ static enum status run_batch(struct db *db, struct job *jobs, struct error *err)
     for (struct job *job = jobs; job != NULL; job = job->next) {
         struct error own = {.status = STATUS_OK};
         bool         is_lost = false;
-        job->status = run_one(conn, job, &is_lost, &own);
+        job->status = run_one(conn, job, jobs->next == NULL, &is_lost, &own);
         note_met(db, conn);
         if (job->status != STATUS_OK && job->err != NULL)
             *job->err = own;
+        if (jobs->next == NULL && job->status != STATUS_OK)
+            return roll_back(conn), STATUS_OK;
         if (is_lost || !conn->driver->in_transaction(conn->handle)) { // or the database gave it up by itself
             *err = own;
             return job->status == STATUS_OK ? STATUS_INTERNAL : job->status;
@@ -237,6 +243,8 @@ static struct job *take_batch(struct db *db)
 {
     struct job *jobs = db->first, *last = NULL;
     for (size_t n = 0; n < BATCH_MAX && db->first != NULL; n++) {
+        if (last != NULL && (last->is_large || db->first->is_large)) // which goes alone
+            break;
         last = db->first;
         db->first = last->next;
         db->queued--;
@@ -532,7 +540,7 @@ void db_transact_all(struct db *db, struct db_transaction *all, size_t len)
     struct job jobs[DB_TOGETHER_MAX];
     assert(len <= DB_TOGETHER_MAX);
     for (size_t i = 0; i < len; i++) {
-        jobs[i] = (struct job){.fn = all[i].fn, .arg = all[i].arg, .err = all[i].err};
+        jobs[i] = (struct job){.fn = all[i].fn, .arg = all[i].arg, .err = all[i].err, .is_large = all[i].is_large};
         sem_init(&jobs[i].done, 0, 0);
     }
     bool may = enqueue(db, jobs, len);
@@ -548,6 +556,13 @@ void db_transact_all(struct db *db, struct db_transaction *all, size_t len)
 enum status db_transact(struct db *db, db_fn fn, void *arg, struct error *err)
 {
     struct db_transaction one = {.fn = fn, .arg = arg, .err = err};
+    db_transact_all(db, &one, 1);
+    return one.status;
+}
+
+enum status db_transact_large(struct db *db, db_fn fn, void *arg, struct error *err)
+{
+    struct db_transaction one = {.fn = fn, .arg = arg, .err = err, .is_large = true};
     db_transact_all(db, &one, 1);
     return one.status;
 }
@@ -766,16 +781,6 @@ void db_stats(struct db *db, struct db_stats *stats)
     *stats = db->stats;
     stats->stuck_seconds = db->alive_at > 0 ? seconds() - db->alive_at : 0;
     pthread_mutex_unlock(&db->mutex);
-}
-
-enum status db_inspect(const char *folder, struct db_schema *schema, struct error *err)
-{
-    return driver_sqlite.inspect(folder, &db_migrations, schema, err);
-}
-
-enum status db_make_folder(const char *folder, struct error *err)
-{
-    return driver_sqlite.make_folder(folder, err);
 }
 
 bool db_is_rolled_back(const struct db *db)

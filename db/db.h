@@ -66,6 +66,9 @@ void db_close(struct db *db);
  * nothing else is known. */
 typedef enum status (*db_fn)(struct db_conn *conn, void *arg, struct error *err);
 MUST_CHECK enum status db_transact(struct db *db, db_fn fn, void *arg, struct error *err);
+/* Of what writes thousands of rows: it shares its commit with no other.  In the company of others it would be in a savepoint, under
+ * which SQLite goes through all pages written so far at the end of each statement: quadratic in what is written. */
+MUST_CHECK enum status db_transact_large(struct db *db, db_fn fn, void *arg, struct error *err);
 /* Several of them, each by itself, in their order, and durable together as far as a batch has room. */
 enum { DB_TOGETHER_MAX = 64 };
 struct db_transaction {
@@ -73,6 +76,7 @@ struct db_transaction {
     void         *arg;
     struct error *err;
     enum status   status; /* out */
+    bool          is_large;
 };
 void db_transact_all(struct db *db, struct db_transaction *all, size_t len);
 

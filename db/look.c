@@ -81,6 +81,16 @@ enum status db_look_total(struct db_look *look, struct total *out, struct error 
     return look->conn.driver->gather(look->conn.handle, out, err);
 }
 
+enum status db_inspect(const char *folder, struct db_schema *schema, struct error *err)
+{
+    return driver_sqlite.inspect(folder, &db_migrations, schema, err);
+}
+
+enum status db_make_folder(const char *folder, struct error *err)
+{
+    return driver_sqlite.make_folder(folder, err);
+}
+
 /* ---- copies ---- */
 
 static void keep_first(void *arg, const char *finding)

@@ -97,7 +97,8 @@ static enum status transact(struct db_conn *conn, void *arg, struct error *err)
 enum status app_transact(struct app *app, struct caller *caller, db_fn fn, void *arg, struct error *err)
 {
     struct app_work work = {.app = app, .caller = caller, .fn = fn, .arg = arg};
-    return db_transact(app->db, transact, &work, err);
+    return caller->writes_much ? db_transact_large(app->db, transact, &work, err)
+                               : db_transact(app->db, transact, &work, err);
 }
 
 void app_transact_all(struct app *app, struct app_work *all, size_t len)

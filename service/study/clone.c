@@ -213,6 +213,7 @@ enum status study_clone(struct app *app, struct caller *caller, const char *id, 
     if (request->has_algorithm)
         TRY(transfer_collect(app, caller, &work.new.spec, &work.creation.earlier, err));
     caller->import_source = id;
+    caller->writes_much = request->with_results;
     enum status status = app_transact(app, caller, clone, &work, err);
     caller->import_source = NULL;
     return status;

@@ -20,6 +20,7 @@
     X(deleting)           \
     X(exporting)          \
     X(federation)         \
+    X(large)              \
     X(ledger)             \
     X(manifest)           \
     X(members)            \
