@@ -176,6 +176,21 @@ static double robust_spread(double *values, size_t len, double deviation)
     return distance > 1e-10 * deviation && distance < deviation ? distance : deviation;
 }
 
+/* Of the base's values. */
+static void find_limits(struct gp_model *model)
+{
+    size_t len = 0;
+    for (size_t k = 0; k < model->base; k++)
+        if (log_trial_has_value(trial_of(model, k)))
+            model->z[len++] = trial_of(model, k)->value; /* not in use yet */
+    model->limits = value_limits(model->z, len);
+}
+
+static double value_at(const struct gp_model *model, size_t k)
+{
+    return fmin(fmax(trial_of(model, k)->value, model->limits.low), model->limits.high);
+}
+
 /* From the observed of the base (of all, when none of the base is), unit first, so that neither huge nor tiny values
  * leave the range of doubles.  *worst: of all rows, in units. */
 static void find_units(struct gp_model *model, double *worst)
@@ -184,12 +199,12 @@ static void find_units(struct gp_model *model, double *worst)
     size_t n = model->base, len = 0;
     for (size_t k = 0; k < model->n; k++)
         if (log_trial_has_value(trial_of(model, k)))
-            largest = fmax(largest, fabs(trial_of(model, k)->value));
+            largest = fmax(largest, fabs(value_at(model, k)));
     model->unit = largest > 0.0 ? largest : 1.0;
     *worst = HUGE_VAL;
     for (size_t k = 0; k < model->n; k++) {
         bool is_observed = log_trial_has_value(trial_of(model, k));
-        model->y[k] = is_observed ? trial_of(model, k)->value / model->unit : NAN;
+        model->y[k] = is_observed ? value_at(model, k) / model->unit : NAN;
         *worst = is_observed ? fmin(*worst, model->y[k]) : *worst;
         n = k == n && count == 0.0 ? model->n : n;
         sum += is_observed && k < n ? model->y[k] : 0.0;
@@ -209,6 +224,7 @@ static void find_units(struct gp_model *model, double *worst)
 static void standardise(struct gp_model *model)
 {
     double worst;
+    find_limits(model);
     find_units(model, &worst);
     for (size_t k = 0; k < model->n; k++) {
         double y = isnan(model->y[k]) ? worst : model->y[k], sd = trial_of(model, k)->sd;

@@ -5,8 +5,9 @@
  * transform of the values is made from them, and they are factored at once; later rows are appended one by one.  So a
  * factor that was kept (gp_cache) and one that is made anew are the same bit by bit.
  * Observed values v become y = (v / unit - centre) / spread, mean 0 and standard deviation 1 on the base (more when a
- * few bad values make the deviation; 0 when all are equal), and then z by the warp of the fit.  An infeasible trial counts
- * as the worst value seen.
+ * few bad values make the deviation; 0 when all are equal), and then z by the warp of the fit.  Before that, a few values
+ * that lie a million times as far off as the others are brought nearer (value_limits).  An infeasible trial counts as the
+ * worst value seen.
  * Pending trials stand with values drawn from their joint posterior (Snoek, Larochelle & Adams 2012, one draw for each
  * proposal), and as if these were free of noise: a second measurement there is worth nothing until the first is in.
  * Draws of many workers differ, so that not all of them go to where the mean is best, and a draw of the function given
@@ -52,10 +53,11 @@ struct gp_model {
     size_t                  skipped; /* finished trials that are left out, from the first on; fitted counts the rest */
     size_t                  limit;   /* rows instead of MODEL_ROWS_MAX, if there shall be fewer; 0 */
     /* set by gp_model_rows */
-    size_t  n, base;       /* observed and infeasible trials in use; those known to the fit */
-    size_t *row;           /* [n] places in the log */
-    double *X, *y, *noise; /* [n][dims], [n], [n] variances beyond the noise variance */
-    double  unit, centre, spread;
+    size_t              n, base;       /* observed and infeasible trials in use; those known to the fit */
+    size_t             *row;           /* [n] places in the log */
+    double             *X, *y, *noise; /* [n][dims], [n], [n] variances beyond the noise variance */
+    double              unit, centre, spread;
+    struct value_limits limits; /* values beyond count as these */
     /* set by gp_model_condition */
     struct warp       warp;
     double           *z, *warped_noise; /* [n] */

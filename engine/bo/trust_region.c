@@ -21,7 +21,8 @@ static void restart(struct trust_region *region, size_t start)
 }
 
 /* Takes in the next finished trial, one without a value is a failure. */
-static void update(struct trust_region *region, size_t params_len, const struct log_trial *trial)
+static void update(struct trust_region *region, size_t params_len, const struct log_trial *trial,
+                   const struct value_limits *limits)
 {
     bool   is_outside = trial->state == LOG_CONTEXT;
     size_t tried = ++region->finished - (region->outside += is_outside);
@@ -30,10 +31,11 @@ static void update(struct trust_region *region, size_t params_len, const struct 
     double len = (double)params_len, window = fmin(fmax(len, FAILURES_MIN), (double)tried);
     bool   is_first = !isfinite(region->best), is_observed = trial->state == LOG_OBSERVED;
     double least = region->best + (IMPROVEMENT * region->best - IMPROVEMENT * region->recent);
-    bool   is_better = is_observed && (is_first || trial->value > least);
+    double value = fmin(fmax(trial->value, limits->low), limits->high);
+    bool   is_better = is_observed && (is_first || value > least);
     if (is_observed) {
-        region->best = fmax(region->best, trial->value);
-        region->recent = is_first ? trial->value : region->recent + (trial->value / window - region->recent / window);
+        region->best = fmax(region->best, value);
+        region->recent = is_first ? value : region->recent + (value / window - region->recent / window);
     }
     if (tried <= trust_region_initial(params_len))
         return;
@@ -46,15 +48,17 @@ static void update(struct trust_region *region, size_t params_len, const struct 
 enum status trust_region_find(const struct trial_log *log, struct trust_rule rule, struct arena *scratch,
                               struct trust_region *out, struct error *err)
 {
-    struct arena_mark mark = arena_mark(scratch);
-    size_t            n = trial_log_finished(log), *order = ARENA_NEW(scratch, size_t, n + 1);
+    struct arena_mark   mark = arena_mark(scratch);
+    size_t              n = trial_log_finished(log), *order = ARENA_NEW(scratch, size_t, n + 1);
+    struct value_limits limits;
     if (order == NULL)
         return error_no_memory(err);
+    TRY(trial_log_limits(log, scratch, &limits, err));
     trial_log_order(log, order);
     *out = (struct trust_region){.rule = rule};
     restart(out, 0);
     for (size_t i = 0; i < n; i++)
-        update(out, log->params_len, &log->trials[order[i]]);
+        update(out, log->params_len, &log->trials[order[i]], &limits);
     arena_release(scratch, mark);
     return STATUS_OK;
 }

@@ -1,7 +1,14 @@
 /* Two parallel arrays, sorted by trial number; numbers nearly always arrive in order. */
 #include "engine/policy/trial_log.h"
 
+#include "engine/base/numbers.h"
+
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { BEST_SHARE = 4, FEW_SHARE = 10 };
+static const double LIMIT_TIMES = 10.0; /* how many times as far as the others a value beyond the gap counts */
 
 void trial_log_init(struct trial_log *log, struct arena *arena, size_t params_len)
 {
@@ -107,6 +114,43 @@ void trial_log_order(const struct trial_log *log, size_t *places)
             places[at] = places[at - 1];
         places[at] = i;
     }
+}
+
+/* Halves, as differences of large numbers overflow. */
+struct value_limits value_limits(double *values, size_t len)
+{
+    struct value_limits limits = {-HUGE_VAL, HUGE_VAL};
+    if (len < 3)
+        return limits;
+    qsort(values, len, sizeof *values, numbers_order);
+    double best = 0.5 * values[len - 1], second = 0.5 * values[len - 2], worst = 0.5 * values[0];
+    for (size_t i = len - 1 - len / BEST_SHARE; i > 0; i--) {
+        double distance = best - 0.5 * values[i];
+        bool   is_apart = distance > 0.0 && (best - 0.5 * values[i - 1]) / TRIAL_APART > distance;
+        if (is_apart && (i <= 1 + len / FEW_SHARE || values[i - 1] == values[0])) {
+            limits.low = 2.0 * (best - LIMIT_TIMES * distance);
+            return limits;
+        }
+    }
+    if (second > worst && (best - worst) / TRIAL_APART > second - worst)
+        limits.high = 2.0 * (second + LIMIT_TIMES * (second - worst));
+    return limits;
+}
+
+enum status trial_log_limits(const struct trial_log *log, struct arena *scratch, struct value_limits *out,
+                             struct error *err)
+{
+    struct arena_mark mark = arena_mark(scratch);
+    double           *values = ARENA_NEW(scratch, double, log->len + 1);
+    size_t            len = 0;
+    if (values == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < log->len; i++)
+        if (log->trials[i].state == LOG_OBSERVED)
+            values[len++] = log->trials[i].value;
+    *out = value_limits(values, len);
+    arena_release(scratch, mark);
+    return STATUS_OK;
 }
 
 enum status trial_log_pending(const struct trial_log *log, struct arena *arena, const double **points, size_t *len,

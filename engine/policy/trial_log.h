@@ -58,6 +58,21 @@ size_t trial_log_tried(const struct trial_log *log); /* of the space these, and 
  * O(len + how many pairs of them stand the other way round). */
 void trial_log_order(const struct trial_log *log, size_t *places);
 
+/* Between what the values of a log count as they are.  A few, or many that are equal, that lie TRIAL_APART times as far
+ * below the best as those above them (a penalty, DBL_MAX, a broken sensor) would leave nothing of the differences between the
+ * others, and so would a single best value that lies so far above.  Beyond the gap a value counts as ten times as far off as
+ * those on this side.  (Where most have converged, those that have not are neither few nor equal.) */
+struct value_limits {
+    double low, high;
+};
+static const double TRIAL_APART = 1e6;
+/* values [len] are sorted.  The best quarter may lie as close together as it likes. */
+struct value_limits value_limits(double *values, size_t len);
+
+/* Of all that was observed.  Errors: NO_MEMORY.  O(len log len). */
+MUST_CHECK enum status trial_log_limits(const struct trial_log *log, struct arena *scratch, struct value_limits *out,
+                                        struct error *err);
+
 /* points [*len][params_len] of the pending trials, by number.  Errors: NO_MEMORY. */
 MUST_CHECK enum status trial_log_pending(const struct trial_log *log, struct arena *arena, const double **points,
                                          size_t *len, struct error *err);

@@ -177,7 +177,31 @@ static void test_subset(void)
     study_free(s);
 }
 
+/* The best of 40 trials whose first value is another one. */
+static double best_after(double first)
+{
+    struct study *s = study_new(box2, 2, NULL);
+    double        best = -HUGE_VAL;
+    for (int k = 0; k < 40; k++) {
+        study_ask(s, NULL);
+        study_tell(s, EVENT_SUGGESTED, s->trials, s->point, 0);
+        study_tell(s, EVENT_OBSERVED, s->trials, s->point, k == 0 ? first : branin(s->point));
+        best = k == 0 ? best : fmax(best, branin(s->point));
+    }
+    study_check_replay(s);
+    study_free(s);
+    return best;
+}
+
+static void test_outliers(void)
+{
+    CU_ASSERT(best_after(-1e12) > -1e-4);
+    CU_ASSERT(best_after(-1e20) > -1e-4);
+    CU_ASSERT(best_after(-DBL_MAX) > -1e-4);
+}
+
 CU_TestInfo suite_policy_gp_limits[] = {
+    {"outliers", test_outliers},
     {"hostile values", test_hostile_values},
     {"duplicates", test_duplicates},
     {"fallbacks", test_fallbacks},

@@ -2,6 +2,8 @@
 #include "engine/bo/trust_region.h"
 #include "tests/unit/engine/suites.h"
 
+#include <string.h>
+
 static const struct trust_rule rule = {.start = 0.71, .least = 0.3};
 
 /* A log of so many trials, NaN: infeasible; the length after it. */
@@ -64,6 +66,44 @@ static void test_many_parameters(void)
     CU_ASSERT_DOUBLE_EQUAL(length_after(10, values, 15), rule.start / 2, 1e-12);
 }
 
+/* What lies a million times as far off as the others counts as ten times as far. */
+static void test_limits(void)
+{
+    static const struct {
+        double values[9];
+        size_t len;
+        double low, high;
+    } cases[] = {
+        {{1, 2, 3, 4, -1e6, 4}, 6, -HUGE_VAL, HUGE_VAL},
+        {{1, 2, 3, 4, -1e7, 4}, 6, 4 - 10 * 3, HUGE_VAL},
+        {{-1e10, -1e10, 1, 2, 3, 4, -1e10}, 7, 4 - 10 * 3, HUGE_VAL},
+        {{-1e7, -1.7e308, 1, 2, 3, 4, -1.7e308}, 7, 4 - 10 * (4 + 1e7), HUGE_VAL},
+        {{1e308, 0.5e308, -1e308, -1.7e308}, 4, -HUGE_VAL, HUGE_VAL},
+        {{1, 2, 3, 4, 1e9}, 5, -HUGE_VAL, 4 + 10 * 3},
+        {{1, 2, 3, 4, 1e9, 1.1e9}, 6, -HUGE_VAL, HUGE_VAL}, /* two of them: that is where the good ones are */
+        {{1, 1 - 1e-9, 1 - 2e-9, 0.5, 0.4, 0.3, 0.2, 0.1},
+         8,
+         -HUGE_VAL,
+         HUGE_VAL}, /* what has converged hides nothing */
+        {{3, -1e300}, 2, -HUGE_VAL, HUGE_VAL},
+        {{5, 5, 5, 5, 5}, 5, -HUGE_VAL, HUGE_VAL},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        double values[9];
+        memcpy(values, cases[c].values, sizeof values);
+        struct value_limits limits = value_limits(values, cases[c].len);
+        CU_ASSERT(limits.low == cases[c].low || fabs(limits.low - cases[c].low) < 1e-9);
+        CU_ASSERT(limits.high == cases[c].high || fabs(limits.high - cases[c].high) < 1e-9);
+    }
+}
+
+/* One value that is none of them does not keep improvements from being seen. */
+static void test_outlier(void)
+{
+    const double values[] = {-1e20, 4.29, 0.7, 2.2, 1.3, 3.3, 5.1, 6.2, 7.3};
+    CU_ASSERT_DOUBLE_EQUAL(length_after(2, values, 9), 2 * rule.start, 1e-9);
+}
+
 /* A categorical of three columns beside two doubles: geometric mean of the sides over parameters is the length. */
 static void test_box(void)
 {
@@ -86,6 +126,8 @@ static void test_box(void)
 CU_TestInfo suite_trust_region[] = {
     {"length after lists of values", test_length},
     {"failures with many parameters", test_many_parameters},
+    {"limits of values", test_limits},
+    {"an outlier", test_outlier},
     {"box", test_box},
     CU_TEST_INFO_NULL,
 };
