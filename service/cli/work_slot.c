@@ -387,8 +387,6 @@ static enum status tell(struct work *work, struct work_slot *slot, struct error 
                                    json_incref(slot->result), NULL, err);
     if (work_is_away(status))
         return STATUS_OK;
-    if (status != STATUS_OK && !is_lost(err))
-        return status;
     work->has_news = true;
     work_say(work, slot, status == STATUS_OK ? is_value ? NULL : "failed" : err->text);
     if (is_value)
@@ -397,7 +395,7 @@ static enum status tell(struct work *work, struct work_slot *slot, struct error 
     if (!is_value)
         count_failure(work, slot);
     clear(slot);
-    return STATUS_OK;
+    return status == STATUS_OK || is_lost(err) ? STATUS_OK : status;
 }
 
 /* Abandoned first, then queued again unless the study is over. */
