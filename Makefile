@@ -13,7 +13,7 @@ FUZZ_API_SECONDS ?= 600
 FUZZ_API_SEED ?=
 JOBS     := $(shell nproc 2>/dev/null || echo 2)
 
-PACKAGES := libmicrohttpd gnutls jansson sqlite3 libcrypto nlopt libcurl libseccomp lapacke openblas
+PACKAGES := libmicrohttpd gnutls jansson sqlite3 libcrypto nlopt libcurl libseccomp lapacke openblas libpq
 STD       = -std=c11 -D_POSIX_C_SOURCE=200809L
 WARN      = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith
 FORTIFY  ?= $(if $(findstring clang,$(CC)),,-D_FORTIFY_SOURCE=3 -ftrivial-auto-var-init=zero)
@@ -58,7 +58,7 @@ help:
 #: make wheel      the Python client: build/wheel/gnomon_client-*.whl
 #: make typescript the TypeScript client: build/typescript/gnomon-client-*.tgz
 #:
-#: Parts of make test:  units  http  browser  openapi  generators  e2e  golden  fault  release  asan  tsan-http  lint-quick  lint-slow
+#: Parts of make test:  units  http  browser  postgres  openapi  generators  e2e  golden  fault  release  asan  tsan-http  lint-quick  lint-slow
 #: One of them alone:   check-engine  check-contract  check-service  check-api  e2e-NAME  fault-NAME
 #: One suite alone:     build/tests/engine SUITE  (service, api; --all SUITE: not its short form)
 #: Beyond make test:    tsan  fuzz  fuzz-api  coverage  bench  nightly (all of these and more, for hours)
@@ -103,11 +103,13 @@ $(BUILD)/migrations.inc: $(MIGRATIONS)
 $(BUILD)/next/migrations.inc: $(MIGRATIONS) tests/fault/next.sql
 $(BUILD)/migrations.inc $(BUILD)/next/migrations.inc:
 	@mkdir -p $(@D) && for file in $^; do echo '(const char[]){'; $(call BYTES,$$file); echo ', 0},'; done > $@
+$(BUILD)/postgres.inc: db/postgres.sql
+	@mkdir -p $(@D) && $(call BYTES,$<) > $@
 $(API): $(BUILD)/openapi.inc
-$(BUILD)/db/migrations.o: $(BUILD)/migrations.inc
+$(BUILD)/db/migrations.o: $(BUILD)/migrations.inc $(BUILD)/postgres.inc
 # The program with one migration more than there is, for the tests of migrations.
 golden-stores.py fault-migration: $(BUILD)/next/gnomon
-$(BUILD)/next/migrations.o: db/migrations.c $(BUILD)/next/migrations.inc $(BUILD)/flags
+$(BUILD)/next/migrations.o: db/migrations.c $(BUILD)/next/migrations.inc $(BUILD)/postgres.inc $(BUILD)/flags
 	$(call say,cc,$@)$(COMPILE) -iquote $(BUILD)/next -c $< -o $@
 $(BUILD)/next/gnomon: $(BUILD)/service/main/main.o $(BUILD)/next/migrations.o $(BUILD)/libgnomon.a $(BUILD)/libengine.a
 	$(call say,link,$@)$(LINK) -o $@ $^ $(API_LIBS)
@@ -150,7 +152,7 @@ test:
 	  STEPS_ENDED="$(HERE)/log/ended"; export STEPS STEPS_ENDED; trap : INT TERM; \
 	  $(MAKE) --no-print-directory -j$(JOBS) -k test-steps ALL=--all; sh tests/check/tally $$? $(LOGS)
 LOGS = $(BUILD)/log $(BUILD)/asan/log $(BUILD)/tsan/log
-test-steps: lint-quick units http openapi generators browser e2e golden fault release asan lint-slow tsan-http
+test-steps: lint-quick units http openapi generators browser postgres e2e golden fault release asan lint-slow tsan-http
 
 # The inner loop: all unit tests, the slowest in their short form (ALL=--all: as a whole), and the fuzzers' corpus.
 check:
@@ -166,6 +168,15 @@ check-fuzz: $(FUZZ)
 	$(STEP) fuzz-replay sh tests/check/replay $(FUZZ)
 http: $(BUILD)/gnomon $(MODULES)
 	$(STEP) http sh -c 'cd tests/http && exec node --test --test-concurrency=1 --test-reporter=tap *.test.mjs'
+# The same on PostgreSQL: the suites that know the store, and of those over HTTP the ones that write most.
+POSTGRES_UNITS = driver postgres store cases races federation members spec_cache steady
+POSTGRES_HTTP = studies trials lists idempotency events
+postgres: postgres-units postgres-http
+postgres-units: $(BUILD)/tests/service
+	$(STEP) $@ tests/check/postgres $< $(ALL) $(POSTGRES_UNITS)
+postgres-http: $(BUILD)/gnomon $(MODULES)
+	$(STEP) $@ tests/check/postgres sh -c 'cd tests/http && exec node --test --test-concurrency=1 --test-reporter=tap \
+	  $(POSTGRES_HTTP:%=%.test.mjs)'
 generators: $(BUILD)/gnomon $(MODULES)
 	$(STEP) generators npm --prefix tests/http run --silent generators
 browser: $(BUILD)/gnomon $(MODULES)
@@ -186,7 +197,7 @@ FAULT_POINTS  ?= 60
 MANY_ROUNDS   ?= 100
 DAMAGE_FLIPS  ?= 1000
 NIGHT_SECONDS ?= 14400
-NIGHTLY = audit reproducible crash power calls statements many damage tsan fuzz api
+NIGHTLY = audit reproducible crash power calls statements many damage postgres tsan fuzz api
 nightly:
 	@sh tests/check/setup test
 	+@$(MAKE) --no-print-directory -k $(addprefix nightly-,$(NIGHTLY)) FUZZ_API_SECONDS=3600 FUZZ_SECONDS=600; \
@@ -212,6 +223,9 @@ nightly-tsan nightly-fuzz:
 	+$(STEP) $@ $(MAKE) --no-print-directory $(@:nightly-%=%)
 nightly-api:
 	+$(STEP) $@ $(MAKE) --no-print-directory fuzz-api
+nightly-postgres: $(BUILD)/gnomon $(MODULES)
+	$(STEP) $@ tests/check/postgres sh -c 'cd tests/http && exec node --test --test-concurrency=1 --test-reporter=tap \
+	  *.test.mjs'
 GOLDENS = $(addprefix golden-,$(notdir $(wildcard tests/golden/*.py)))
 golden: $(GOLDENS)
 $(GOLDENS): golden-%: $(BUILD)/gnomon $(GOLDEN)
@@ -318,6 +332,6 @@ clean:
 -include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d $(BUILD)/*/*/*/*.d)
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all always run test test-steps check units check-engine check-contract check-service check-api check-fuzz http browser openapi generators \
+.PHONY: all always run test test-steps check units check-engine check-contract check-service check-api check-fuzz http browser postgres openapi generators \
   e2e $(E2E) golden $(GOLDENS) fault $(FAULTS) asan tsan tsan-http sanitizer-reports api-requests fuzz-api fuzz fuzz-each \
   coverage bench nightly release sbom lint lint-quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format wheel typescript deb install clean help

@@ -86,11 +86,11 @@ const struct sql_statement sql_table[SQL_COUNT] = {
 
 /* ---- statements ---- */
 
-enum status conn_open(struct db_conn *conn, const struct driver *driver, const char *folder, enum driver_mode mode,
+enum status conn_open(struct db_conn *conn, const struct driver *driver, const char *place, enum driver_mode mode,
                       const char *synchronous, struct error *err)
 {
     *conn = (struct db_conn){.driver = driver};
-    return driver->open(folder, mode, synchronous, &conn->handle, err);
+    return driver->open(place, mode, synchronous, &conn->handle, err);
 }
 
 void conn_close(struct db_conn *conn)
@@ -112,7 +112,7 @@ enum status conn_execute(struct db_conn *conn, const char *text, struct error *e
 enum status conn_statement(struct db_conn *conn, enum sql sql, void **statement, struct error *err)
 {
     if (conn->statements[sql] == NULL)
-        TRY(conn->driver->prepare(conn->handle, sql_table[sql].text, &conn->statements[sql], err));
+        TRY(conn->driver->prepare(conn->handle, &sql_table[sql], &conn->statements[sql], err));
     *statement = conn->statements[sql];
     return STATUS_OK;
 }

@@ -16,7 +16,7 @@ struct db_conn {
     struct total         total;                  /* of the writer: of what this transaction has changed */
 };
 
-MUST_CHECK enum status conn_open(struct db_conn *conn, const struct driver *driver, const char *folder,
+MUST_CHECK enum status conn_open(struct db_conn *conn, const struct driver *driver, const char *place,
                                  enum driver_mode mode, const char *synchronous, struct error *err);
 void                   conn_close(struct db_conn *conn);
 MUST_CHECK enum status conn_execute(struct db_conn *conn, const char *text, struct error *err);

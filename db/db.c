@@ -7,6 +7,7 @@
 #include "db/chain.h"
 #include "db/conn.h"
 #include "db/damaged.h"
+#include "db/folder.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,7 +32,6 @@ enum {
     RENEW_BYTES = 32 << 20,
     TRIM_PAGES = 256,
     TIDY_SECONDS = 600,
-    QUICK_BYTES = 1 << 30,
     EXIT_WITNESS = 70
 };
 
@@ -105,7 +104,7 @@ static void roll_back(struct db_conn *conn)
 {
     struct error why;
     conn->total = (struct total){{0}};
-    if (conn->driver->in_transaction(conn->handle) && conn_execute(conn, "ROLLBACK", &why) != STATUS_OK)
+    if (conn->driver->roll_back(conn->handle, &why) != STATUS_OK)
         fprintf(stderr, "gnomon: cannot roll back: %s\n", why.text);
 }
 
@@ -142,16 +141,14 @@ static enum status run_one(struct db_conn *conn, struct job *job, bool is_alone,
     const struct total before = conn->total;
     if (is_alone)
         return job->fn(conn, job->arg, err);
-    TRY(conn_execute(conn, "SAVEPOINT job", err));
+    TRY(conn->driver->savepoint(conn->handle, SAVEPOINT_SET, err));
     enum status status = job->fn(conn, job->arg, err);
     if (status == STATUS_OK)
-        status = conn_execute(conn, "RELEASE job", err);
+        status = conn->driver->savepoint(conn->handle, SAVEPOINT_KEEP, err);
     if (status == STATUS_OK || !conn->driver->in_transaction(conn->handle))
         return status;
     conn->total = before;
-    enum status undone = conn_execute(conn, "ROLLBACK TO job", err); // err: the job's own, unless this fails too
-    if (undone == STATUS_OK)
-        undone = conn_execute(conn, "RELEASE job", err);
+    enum status undone = conn->driver->savepoint(conn->handle, SAVEPOINT_UNDO, err); // err: the job's own, unless this fails too
     *is_lost = undone != STATUS_OK;
     return *is_lost ? undone : status;
 }
@@ -184,7 +181,7 @@ static enum status commit(struct db *db, struct error *err)
     TRY(chain_seal(&db->writer, err));
     TRY(conn_witness(&db->writer, &own, err));
     double start = seconds();
-    TRY(conn_execute(&db->writer, "COMMIT", err));
+    TRY(db->driver->commit(db->writer.handle, err));
     count_sync(db, seconds() - start);
     if (own.counter == db->counter)
         return STATUS_OK;
@@ -624,7 +621,7 @@ enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err)
     if (status == STATUS_OK)
         status = fn(conn, arg, err);
     if (status == STATUS_OK)
-        status = conn_execute(conn, "COMMIT", err);
+        status = conn->driver->commit(conn->handle, err);
     roll_back(conn);
     note_met(db, conn);
     reader_give(db, conn);
@@ -658,32 +655,33 @@ static enum status seal(struct db *db, struct error *err)
     if (!state.has_total)
         TRY(db->driver->gather(db->writer.handle, &db->writer.total, err));
     TRY(chain_seal(&db->writer, err));
-    return conn_execute(&db->writer, "COMMIT", err);
+    return db->driver->commit(db->writer.handle, err);
 }
 
-/* Page by page.  What is large is left to who looks at it later, because nobody is served meanwhile. */
-static enum status quick_check(struct db *db, struct error *err)
+/* What is in a file of the folder would not be seen any more. */
+static enum status check_place(const struct db_options *options, struct error *err)
 {
-    char        path[4096];
-    struct stat own;
-    snprintf(path, sizeof path, "%s/gnomon.db", db->folder);
-    return stat(path, &own) == 0 && own.st_size > QUICK_BYTES ? STATUS_OK : db->driver->quick(db->writer.handle, err);
+    if (!db_is_postgres(options->database))
+        return error_set(err, STATUS_INVALID, "database", "", "not a database: postgresql://USER@HOST/NAME");
+    return folder_check_empty(options->folder, err);
 }
 
 static enum status open_all(struct db *db, const struct db_options *options, struct error *err)
 {
-    const char *folder = options->folder;
-    TRY(db->driver->claim(folder, &db->claim, err));
-    TRY(db->driver->inspect(folder, &db_migrations, &db->schema, err));
-    TRY(conn_open(&db->writer, db->driver, folder, DRIVER_READ_WRITE, options->synchronous, err));
+    const char *place = options->database != NULL ? options->database : options->folder;
+    TRY(folder_claim(options->folder, &db->claim, err));
+    if (options->database != NULL)
+        TRY(check_place(options, err));
+    TRY(db->driver->inspect(place, db->driver->migrations, &db->schema, err));
+    TRY(conn_open(&db->writer, db->driver, place, DRIVER_READ_WRITE, options->synchronous, err));
     db->driver->journal_watch(db->writer.handle, &db->journal_bytes);
     if (db->schema.found < db->schema.needed)
-        TRY(db->driver->migrate(db->writer.handle, folder, &db_migrations, &db->schema, err));
-    TRY(quick_check(db, err));
+        TRY(db->driver->migrate(db->writer.handle, place, db->driver->migrations, &db->schema, err));
+    TRY(db->driver->quick(db->writer.handle, place, err));
     TRY(seal(db, err));
     TRY(compare_witness(db, err));
     for (size_t i = 0; i < options->readers && i < READERS_MAX; i++) {
-        TRY(conn_open(&db->readers[i], db->driver, folder, DRIVER_READ_ONLY, options->synchronous, err));
+        TRY(conn_open(&db->readers[i], db->driver, place, DRIVER_READ_ONLY, options->synchronous, err));
         db->readers_len = i + 1;
         TRY(db->driver->guard(db->readers[i].handle, NULL, db->readers[i].damaged, err));
     }
@@ -703,8 +701,7 @@ static void release(struct db *db)
 {
     close_readers(db);
     conn_close(&db->writer);
-    if (db->claim >= 0)
-        db->driver->release(db->claim);
+    folder_release(db->claim);
     pthread_cond_destroy(&db->work);
     pthread_cond_destroy(&db->reader_free);
     pthread_mutex_destroy(&db->mutex);
@@ -719,7 +716,7 @@ enum status db_open(const struct db_options *options, struct db **out, struct er
     struct db *db = calloc(1, sizeof *db);
     if (db == NULL)
         return error_no_memory(err);
-    db->driver = &driver_sqlite;
+    db->driver = options->database != NULL ? &driver_postgres : &driver_sqlite;
     db->claim = -1;
     db->log = options->log;
     db->folder = strdup(options->folder);

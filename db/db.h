@@ -1,7 +1,7 @@
 /* Rows in, rows out.  The store knows nothing of studies' meaning, HTTP or JSON.
  *
- * Invariants (SQLite): exactly one read-write connection per file, owned by the writer thread, which alone writes and
- * checkpoints; requests that wait together share one commit (group commit).  Readers are opened read-only.
+ * Invariants: exactly one read-write connection per store, owned by the writer thread, which alone writes and checkpoints;
+ * requests that wait together share one commit (group commit).  Readers are opened read-only.
  * Only db_transact begins, commits and retries; a transaction function may run again, so it has no side effects
  * but on the database and on what it was given to fill. */
 #ifndef GNOMON_DB_DB_H
@@ -16,10 +16,13 @@
 #include <stdint.h>
 
 struct db;
+bool db_is_postgres(const char *place); /* what names a database, not a folder or a file */
+
 struct db_conn; /* one connection: a reader's, or the writer's inside db_transact */
 
 struct db_options {
     const char *folder;      /* holds gnomon.db, its lock, journal and witness; created with mode 0700 */
+    const char *database;    /* where PostgreSQL is, instead of gnomon.db; NULL: SQLite */
     const char *synchronous; /* "FULL"; "OFF" only for measurements */
     size_t      readers;     /* how many may read at once */
     void (*log)(const char *what, const struct error *why); /* of what no caller sees; why NULL: well again.  Or NULL */
@@ -31,16 +34,17 @@ struct db_schema {
     int  found, needed; /* found 0: there is no store yet */
     char backup[40];
 };
-/* Of the store in a folder, whether or not it is in use; changes nothing.
+/* Of the store in a folder or a database, whether or not it is in use; changes nothing.
  * Errors: CONFLICT "schema_newer", "schema_unknown" (not one of ours, or changed by hand), INTERNAL "store_corrupt". */
-MUST_CHECK enum status db_inspect(const char *folder, struct db_schema *schema, struct error *err);
+MUST_CHECK enum status db_inspect(const char *place, struct db_schema *schema, struct error *err);
 
 /* Makes the folder of a store, as db_open does, for who wants to confine himself to it.  Errors: INVALID, INTERNAL. */
 MUST_CHECK enum status db_make_folder(const char *folder, struct error *err);
 
 /* Locks the folder, looks at the schema, opens, migrates, reads every pragma back, starts the writer.
  * Errors: BUSY "locked" (another process has it), those of db_inspect, CONFLICT "backup_exists" (a copy that would be
- * overwritten is in the way of a migration), FULL, INTERNAL. */
+ * overwritten is in the way of a migration), CONFLICT "store_exists" (a database is named, and the folder has a store of its
+ * own), FULL, INTERNAL. */
 MUST_CHECK enum status db_open(const struct db_options *options, struct db **out, struct error *err);
 /* As it was found when the store was opened: since then it is the needed one. */
 const struct db_schema *db_schema(const struct db *db);

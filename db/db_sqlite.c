@@ -42,11 +42,32 @@ static enum status lite_begin(void *handle, enum driver_mode mode, struct error 
     return lite_execute(handle, mode == DRIVER_READ_WRITE ? "BEGIN IMMEDIATE" : "BEGIN", err);
 }
 
+static enum status lite_savepoint(void *handle, enum driver_savepoint what, struct error *err)
+{
+    static const char *const texts[] = {
+        [SAVEPOINT_SET] = "SAVEPOINT job",
+        [SAVEPOINT_KEEP] = "RELEASE job",
+        [SAVEPOINT_UNDO] = "ROLLBACK TO job",
+    };
+    TRY(lite_execute(handle, texts[what], err));
+    return what == SAVEPOINT_UNDO ? lite_execute(handle, texts[SAVEPOINT_KEEP], err) : STATUS_OK;
+}
+
+static enum status lite_commit(void *handle, struct error *err)
+{
+    return lite_execute(handle, "COMMIT", err);
+}
+
+static enum status lite_roll_back(void *handle, struct error *err)
+{
+    return sqlite3_get_autocommit(handle) != 0 ? STATUS_OK : lite_execute(handle, "ROLLBACK", err);
+}
+
 /* SQLite numbers $n by first appearance but ?n by n, so the one is written for the other; ? alone is the next. */
-static enum status lite_prepare(void *handle, const char *text, void **statement, struct error *err)
+static enum status lite_prepare(void *handle, const struct sql_statement *listed, void **statement, struct error *err)
 {
     char own[8192];
-    TRY(lite_write_checks(handle, text, own, sizeof own, err));
+    TRY(lite_write_checks(handle, listed->text, own, sizeof own, err));
     for (char *c = own; *c != '\0'; c++)
         *c = *c == '$' ? '?' : *c;
     sqlite3_stmt *made = NULL;
@@ -148,15 +169,15 @@ static enum status lite_checkpoint(void *handle, bool truncate, int64_t *bytes, 
 
 const struct driver driver_sqlite = {
     .name = "sqlite",
-    .make_folder = lite_make_folder,
-    .claim = lite_claim,
-    .release = lite_release,
-    .sync_folder = lite_sync_folder,
+    .migrations = &db_migrations,
     .inspect = lite_inspect,
     .migrate = lite_migrate,
     .open = lite_open,
     .close = lite_close,
     .begin = lite_begin,
+    .savepoint = lite_savepoint,
+    .commit = lite_commit,
+    .roll_back = lite_roll_back,
     .execute = lite_execute,
     .prepare = lite_prepare,
     .finalize = lite_finalize,

@@ -21,8 +21,7 @@ MUST_CHECK enum status lite_pragma(sqlite3 *handle, const char *name, const char
 /* The path of a file of the folder, without links: the folder may well lie behind one. */
 MUST_CHECK enum status lite_path(const char *folder, const char *name, char path[LITE_PATH_BYTES], struct error *err);
 /* Of a file of that name and suffix; -1: there is none. */
-int64_t                lite_bytes_of(const char *path, const char *suffix);
-MUST_CHECK enum status lite_sync_folder(const char *folder, struct error *err);
+int64_t lite_bytes_of(const char *path, const char *suffix);
 /* What the query's only row begins with; 0 without a row. */
 MUST_CHECK enum status lite_read_int(sqlite3 *handle, const char *text, int *out, struct error *err);
 MUST_CHECK enum status lite_read_version(sqlite3 *handle, const struct migrations *all, int *version,
@@ -42,9 +41,6 @@ MUST_CHECK enum status lite_write_checks(sqlite3 *handle, const char *text, char
 MUST_CHECK enum status lite_sum_all(sqlite3 *handle, struct error *err);
 
 /* Members of the record. */
-MUST_CHECK enum status lite_make_folder(const char *folder, struct error *err);
-MUST_CHECK enum status lite_claim(const char *folder, int *claim, struct error *err);
-void                   lite_release(int claim);
 MUST_CHECK enum status lite_inspect(const char *folder, const struct migrations *all, struct db_schema *schema,
                                     struct error *err);
 MUST_CHECK enum status lite_migrate(void *handle, const char *folder, const struct migrations *all,
@@ -53,7 +49,7 @@ MUST_CHECK enum status lite_look(const char *path, const struct migrations *all,
                                  struct error *err);
 MUST_CHECK enum status lite_copy(void *handle, const char *path, struct error *err);
 MUST_CHECK enum status lite_examine(void *handle, driver_say *say, void *arg, struct error *err);
-MUST_CHECK enum status lite_quick(void *handle, struct error *err);
+MUST_CHECK enum status lite_quick(void *handle, const char *folder, struct error *err);
 MUST_CHECK enum status lite_compact(void *handle, const char *folder, struct error *err);
 MUST_CHECK enum status lite_guard(void *handle, struct total *total, char *damaged, struct error *err);
 MUST_CHECK enum status lite_scan(void *handle, struct scan *scan, struct error *err);

@@ -1,4 +1,4 @@
-/* The store as files in a folder: its lock, the version of its schema, and how it gets to the next one.
+/* The store as files in a folder: the version of its schema, and how it gets to the next one.
  *
  * Invariants:
  *  1. Who does not know a store leaves it as it is: it is looked at read-only before it is opened to be written.
@@ -8,18 +8,18 @@
  *     and on the disk. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "db/db_sqlite.h"
+#include "db/folder.h"
+#include "db/schema.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { LOCK_TRIES = 40, LOCK_PAUSE_MS = 50, APPLICATION_ID = 1196314957, PIECE_BYTES = 1 << 16, LOOKS_MAX = 10 };
+enum { APPLICATION_ID = 1196314957, PIECE_BYTES = 1 << 16, LOOKS_MAX = 10 };
 
 enum status lite_path(const char *folder, const char *name, char path[LITE_PATH_BYTES], struct error *err)
 {
@@ -27,58 +27,6 @@ enum status lite_path(const char *folder, const char *name, char path[LITE_PATH_
     bool  is_good = real != NULL && (size_t)snprintf(path, LITE_PATH_BYTES, "%s/%s", real, name) < LITE_PATH_BYTES;
     free(real);
     return is_good ? STATUS_OK : error_set(err, STATUS_INVALID, "path", "", "cannot resolve %.150s", folder);
-}
-
-/* So that a new name in it is there after a power loss.  Not every file system can do that for a folder (EINVAL), and
- * not every folder that we may write in may be opened (EACCES). */
-enum status lite_sync_folder(const char *folder, struct error *err)
-{
-    int  fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool is_good = fd >= 0 ? fsync(fd) == 0 || errno == EINVAL : errno == EACCES;
-    if (!is_good)
-        error_set(err, STATUS_INTERNAL, "path", "", "cannot make what is new in %.120s last: %s", folder,
-                  strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    return is_good ? STATUS_OK : STATUS_INTERNAL;
-}
-
-/* ---- the lock ---- */
-
-enum status lite_make_folder(const char *folder, struct error *err)
-{
-    char parent[LITE_PATH_BYTES];
-    if (mkdir(folder, 0700) != 0)
-        return errno == EEXIST
-                   ? STATUS_OK
-                   : error_set(err, STATUS_INVALID, "path", "", "cannot make %.150s: %s", folder, strerror(errno));
-    snprintf(parent, sizeof parent, "%s/..", folder);
-    enum status status = lite_sync_folder(parent, err);
-    if (status != STATUS_OK)
-        rmdir(folder); // the next start tries again
-    return status;
-}
-
-enum status lite_claim(const char *folder, int *claim, struct error *err)
-{
-    char path[LITE_PATH_BYTES];
-    if ((size_t)snprintf(path, sizeof path, "%s/gnomon.lock", folder) >= sizeof path)
-        return error_set(err, STATUS_INVALID, "path", "", "the path of the data folder is too long");
-    TRY(lite_make_folder(folder, err));
-    *claim = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (*claim < 0)
-        return error_set(err, STATUS_INVALID, "path", "", "cannot open %.150s: %s", path, strerror(errno));
-    for (int tries = 0; flock(*claim, LOCK_EX | LOCK_NB) != 0; tries++) { // who was killed may not be gone yet
-        if (tries == LOCK_TRIES)
-            return error_set(err, STATUS_BUSY, "locked", "", "another process uses %.150s", folder);
-        nanosleep(&(struct timespec){.tv_nsec = LOCK_PAUSE_MS * 1000000}, NULL);
-    }
-    return STATUS_OK;
-}
-
-void lite_release(int claim)
-{
-    close(claim);
 }
 
 /* ---- the schema ---- */
@@ -137,15 +85,22 @@ static enum status compare(struct walk *own, struct walk *wanted, int version, s
     return STATUS_OK;
 }
 
+/* A database in memory that the first migrations made; it is to be closed in any case. */
+static enum status make_in_memory(const struct migrations *all, int version, sqlite3 **out, struct error *err)
+{
+    int         code = sqlite3_open_v2(":memory:", out, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    enum status status = code == SQLITE_OK ? STATUS_OK : lite_fail(*out, code, err);
+    for (int i = 0; i < version && status == STATUS_OK; i++)
+        status = lite_execute(*out, all->texts[i], err);
+    return status;
+}
+
 /* That the database has the schema of this version. */
 static enum status check_schema(sqlite3 *handle, const struct migrations *all, int version, struct error *err)
 {
     sqlite3    *memory = NULL;
     struct walk own = {.handle = NULL}, wanted = {.handle = NULL};
-    int         code = sqlite3_open_v2(":memory:", &memory, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-    enum status status = code == SQLITE_OK ? STATUS_OK : lite_fail(memory, code, err);
-    for (int i = 0; i < version && status == STATUS_OK; i++)
-        status = lite_execute(memory, all->texts[i], err);
+    enum status status = make_in_memory(all, version, &memory, err);
     if (status == STATUS_OK)
         status = walk_begin(&own, handle, err);
     if (status == STATUS_OK)
@@ -154,6 +109,36 @@ static enum status check_schema(sqlite3 *handle, const struct migrations *all, i
         status = compare(&own, &wanted, version, err);
     sqlite3_finalize(own.statement);
     sqlite3_finalize(wanted.statement);
+    sqlite3_close(memory);
+    return status;
+}
+
+/* Tables behind those that they refer to, then indices. */
+#define OBJECTS_IN_ORDER                                                                                             \
+    "WITH RECURSIVE place(name, depth) AS (SELECT name, 0 FROM sqlite_schema WHERE type = 'table' UNION SELECT "     \
+    "s.name, depth + 1 FROM place p, sqlite_schema s, pragma_foreign_key_list(s.name) f WHERE s.type = 'table' AND " \
+    "f.\"table\" = p.name AND s.name <> p.name) SELECT type, sql FROM sqlite_schema o WHERE type IN ('table', "      \
+    "'index') AND sql IS NOT NULL AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY type = 'index', (SELECT "        \
+    "max(depth) FROM place p WHERE p.name = o.tbl_name), rowid"
+
+enum status schema_each(const struct migrations *all, schema_fn *fn, void *arg, struct error *err)
+{
+    sqlite3      *memory = NULL;
+    sqlite3_stmt *statement = NULL;
+    enum status   status = make_in_memory(all, all->len, &memory, err);
+    int           code = SQLITE_OK;
+    errno = 0;
+    if (status == STATUS_OK)
+        code = sqlite3_prepare_v2(memory, OBJECTS_IN_ORDER, -1, &statement, NULL);
+    while (status == STATUS_OK && code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+        const char *type = (const char *)sqlite3_column_text(statement, 0);
+        const char *text = (const char *)sqlite3_column_text(statement, 1);
+        status = type == NULL || text == NULL ? error_no_memory(err) : fn(arg, type, text, err);
+        code = SQLITE_OK;
+    }
+    if (status == STATUS_OK && code != SQLITE_DONE)
+        status = lite_fail(memory, code, err);
+    sqlite3_finalize(statement);
     sqlite3_close(memory);
     return status;
 }
@@ -257,7 +242,7 @@ static enum status back_up(sqlite3 *handle, const char *folder, const char *name
                            "%s is there already and is no copy of this store: move it away", name);
     }
     unlink(part);
-    return status == STATUS_OK ? lite_sync_folder(folder, err) : status;
+    return status == STATUS_OK ? folder_sync(folder, err) : status;
 }
 
 static enum status check_references(sqlite3 *handle, struct error *err)

@@ -1,7 +1,6 @@
 /* The SQLite driver: the sums of rows (sum.h), made by triggers of the writer's connection alone, so that no statement can
  * forget them and whoever reads the file needs nothing of ours.  What they sum up is read from the schema: every table with a
- * column `sum` has it made of all others.  (PostgreSQL: the same with one BEFORE trigger for all tables, which sums up
- * to_jsonb(NEW) - 'sum'.) */
+ * column `sum` has it made of all others. */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "db/db_sqlite.h"
 
@@ -12,24 +11,6 @@
 #include <time.h>
 
 enum { LIST_BYTES = 4096, TEXT_BYTES = 5 * LIST_BYTES, NAME_BYTES = SCAN_TABLE_BYTES, TABLES_MAX = 64, SCAN_US = 3000 };
-
-/* Whose rows are bound to the log, by what: not leases, and what else changes without a line of the log. */
-static const struct {
-    const char *table, *columns;
-} bound[] = {
-    {"trial",
-     "study,number,state,point,row,value,stddev,reason,external_id,algorithm,seen,outcome,feasible,asked,note,ended"},
-    {"measurement", "study,trial,lease,step,value,revision,stop,reason,next_step,note,seen"},
-    {"correction", "study,trial,revision,ended,state,value,stddev,reason,outcome,actor,why"},
-    {"study_spec", "study,spec"},
-    {"candidates", "study,manifest,sha256,complete"},
-    {"curator_ledger", "curator_key,ledger,seq,head,sha256"},
-    {"federation_ledger", "federation,round,mechanism,epsilon,delta,total,sha256"},
-    {"federation_broadcast", "federation,round,messages,data"},
-    {"game_play", "game,round,agent,point,row,payoff"},
-    {"token", "id,hash,scope,resource,agent,revoked_ms"},
-    {"log_gap", "first,last,digests"},
-};
 
 /* ---- functions ---- */
 
@@ -286,8 +267,8 @@ enum status lite_guard(void *handle, struct total *total, char *damaged, struct 
     if (total == NULL)
         return STATUS_OK;
     TRY(for_tables(handle, guard_table, NULL, err));
-    for (size_t i = 0; i < sizeof bound / sizeof *bound; i++)
-        TRY(guard_bound(handle, bound[i].table, bound[i].columns, err));
+    for (size_t i = 0; i < SUM_BOUND; i++)
+        TRY(guard_bound(handle, sum_bound[i].table, sum_bound[i].columns, err));
     return STATUS_OK;
 }
 
@@ -340,10 +321,10 @@ enum status lite_gather(void *handle, struct total *total, struct error *err)
     char text[TEXT_BYTES];
     TRY(lite_sum_functions(handle, total, NULL, err));
     *total = (struct total){{0}};
-    for (size_t i = 0; i < sizeof bound / sizeof *bound; i++) {
+    for (size_t i = 0; i < SUM_BOUND; i++) {
         int rows;
-        snprintf(text, sizeof text, "SELECT count(row_bind(1, '%s', %s)) FROM %s", bound[i].table, bound[i].columns,
-                 bound[i].table);
+        snprintf(text, sizeof text, "SELECT count(row_bind(1, '%s', %s)) FROM %s", sum_bound[i].table,
+                 sum_bound[i].columns, sum_bound[i].table);
         TRY(lite_read_int(handle, text, &rows, err));
     }
     return STATUS_OK;

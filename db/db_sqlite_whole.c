@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOK_TRIES = 40, LOOK_PAUSE_MS = 50, FINDINGS_MAX = 20 };
+enum { QUICK_BYTES = 1 << 30, LOOK_TRIES = 40, LOOK_PAUSE_MS = 50, FINDINGS_MAX = 20 };
 /* What is free is of use to what comes: less than 1 MiB, or a sixteenth of the store, stays. */
 enum { AUTO_VACUUM_INCREMENTAL = 2, TRIM_PAGES = 256, TRIM_PART = 16 };
 
@@ -109,9 +109,14 @@ static void keep_first(void *arg, const char *finding)
         error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the store is damaged: %.120s", finding);
 }
 
-enum status lite_quick(void *handle, struct error *err)
+/* Page by page.  What is large is left to who looks at it later, because nobody is served meanwhile. */
+enum status lite_quick(void *handle, const char *folder, struct error *err)
 {
     struct error first = {.status = STATUS_OK};
+    char         path[LITE_PATH_BYTES];
+    TRY(lite_path(folder, "gnomon.db", path, err));
+    if (lite_bytes_of(path, "") > QUICK_BYTES)
+        return STATUS_OK;
     TRY(say_rows(handle, "SELECT quick_check FROM pragma_quick_check(1) WHERE quick_check <> 'ok'", keep_first, &first,
                  err));
     if (first.status != STATUS_OK)

@@ -1,5 +1,18 @@
-/* What a database must be able to do: implemented once per database.  Only db.c uses it.
- * A handle belongs to one thread at a time. */
+/* What a database must be able to do: one const record for each.  Only db.c, conn.c and look.c use it.  A handle belongs to
+ * one thread at a time.
+ *
+ * The contract, which tests/unit/service/driver.c holds every driver to:
+ *  1. One process writes: open with DRIVER_READ_WRITE fails while another has the store, and what a connection that lost it
+ *     still sends changes nothing.
+ *  2. What commit acknowledged is on the disk.  What it refused was not done.  Where neither can be found out the process
+ *     ends (status 70) and acknowledges nothing: the next one finds it.
+ *  3. A savepoint that is undone leaves what was there when it was set, whatever failed since; others of the transaction
+ *     stay.  After a statement that failed the transaction goes no further than the savepoint, or not at all.
+ *  4. What a reader sees from its first statement on is one state of what was committed, and all that was when it began.
+ *  5. Values come back as they went: every integer of 64 bits, every finite double and infinity bit by bit, texts in UTF-8
+ *     without NUL, bytes.  NaN is NULL.  No bytes are the length 0, and no pointer, NULL or not.
+ *  6. Texts are ordered and compared byte by byte; lower() changes ASCII alone.
+ *  7. What a constraint refuses is CONFLICT "constraint", what may succeed when it is tried again is BUSY, no room is FULL. */
 #ifndef GNOMON_DB_DRIVER_H
 #define GNOMON_DB_DRIVER_H
 
@@ -12,6 +25,7 @@
 #include <stdint.h>
 
 enum driver_mode { DRIVER_READ_WRITE, DRIVER_READ_ONLY };
+enum driver_savepoint { SAVEPOINT_SET, SAVEPOINT_KEEP, SAVEPOINT_UNDO };
 
 /* What makes the schema: texts[0] of nothing version 1, texts[1] of that version 2, ... */
 struct migrations {
@@ -22,37 +36,38 @@ struct migrations {
 /* A store that is looked at: one moment of it, whoever writes meanwhile. */
 struct driver_look {
     void *handle;
-    int   claim, version; /* claim: keeps servers away, see release; -1: none.  version: of its schema */
+    int   claim, version; /* claim: keeps servers away, see folder_release; -1: none.  version: of its schema */
 };
 typedef void driver_say(void *arg, const char *finding);
 
 struct driver {
-    const char *name;
-    /* Makes the folder if it is not there, and makes that last.  Errors: as those of claim but for "locked". */
-    enum status (*make_folder)(const char *folder, struct error *err);
-    /* The same, and keeps every other process out of it until release.
-     * Errors: BUSY "locked", INVALID and INTERNAL "path". */
-    enum status (*claim)(const char *folder, int *claim, struct error *err);
-    void (*release)(int claim);
-    /* Makes the names of the folder's files last. */
-    enum status (*sync_folder)(const char *folder, struct error *err);
-    /* Which version of its schema the store in the folder has; nothing is changed, whoever has the claim.
+    const char              *name;
+    const struct migrations *migrations; /* of its own schema */
+    /* place: the folder, or what else says where the database is.
+     * Which version of its schema the store has; nothing is changed, whoever writes.
      * Errors: INTERNAL "store_corrupt", CONFLICT "schema_newer", CONFLICT "schema_unknown" (it says a version, but is not
      * what the migrations up to that make; an index more that is not unique does no harm). */
-    enum status (*inspect)(const char *folder, const struct migrations *all, struct db_schema *schema,
+    enum status (*inspect)(const char *place, const struct migrations *all, struct db_schema *schema,
                            struct error *err);
     /* Takes the store with this schema to the last version in one transaction, after a copy of it was made durable as
      * schema->backup.  Whatever happens, the store is the old one or the new one.
      * Errors: CONFLICT "backup_exists", FULL, INTERNAL "migration". */
-    enum status (*migrate)(void *handle, const char *folder, const struct migrations *all,
+    enum status (*migrate)(void *handle, const char *place, const struct migrations *all,
                            const struct db_schema *schema, struct error *err);
-    enum status (*open)(const char *folder, enum driver_mode mode, const char *synchronous, void **handle,
+    /* Errors: BUSY "locked". */
+    enum status (*open)(const char *place, enum driver_mode mode, const char *synchronous, void **handle,
                         struct error *err);
     void (*close)(void *handle);
     /* Of a reader: one snapshot until it ends.  Of the writer: it will write. */
     enum status (*begin)(void *handle, enum driver_mode mode, struct error *err);
+    /* Of the transaction's only savepoint: sets it, forgets it, or goes back to it and forgets it.  What a driver puts off
+     * until the next statement fails with that one. */
+    enum status (*savepoint)(void *handle, enum driver_savepoint what, struct error *err);
+    enum status (*commit)(void *handle, struct error *err);
+    enum status (*roll_back)(void *handle, struct error *err); /* what there is; outside a transaction nothing */
     enum status (*execute)(void *handle, const char *text, struct error *err); /* no parameters, no rows */
-    enum status (*prepare)(void *handle, const char *text, void **statement, struct error *err);
+    /* The text is the common subset of SQL; of what differs the driver has a table. */
+    enum status (*prepare)(void *handle, const struct sql_statement *listed, void **statement, struct error *err);
     void (*finalize)(void *statement);
     /* index from 1, the n of $n */
     enum status (*bind)(void *statement, int index, const struct db_value *value, struct error *err);
@@ -67,15 +82,16 @@ struct driver {
      * no failure), sets *bytes, and on truncate gives its room back.  A driver without a journal does nothing. */
     void (*journal_watch)(void *handle, int64_t *bytes);
     enum status (*checkpoint)(void *handle, bool truncate, int64_t *bytes, struct error *err);
-    /* The store in a file, which is that of a folder, served or not, or a copy.  Whatever comes of it, the handle and the
+    /* Of a database that is a file; NULL: its own tools do this.
+     * The store in a file, which is that of a folder, served or not, or a copy.  Whatever comes of it, the handle and the
      * claim are to be closed and released. */
     enum status (*look)(const char *path, const struct migrations *all, struct driver_look *out, struct error *err);
     /* What the handle sees, as a new file that is its owner's alone, and on the disk.  One with this name goes. */
     enum status (*copy)(void *handle, const char *path, struct error *err);
     /* Says what is wrong with the store as a file of rows. */
     enum status (*examine)(void *handle, driver_say *say, void *arg, struct error *err);
-    /* The quicker part of it: INTERNAL "store_corrupt". */
-    enum status (*quick)(void *handle, struct error *err);
+    /* The quicker part of it, unless the store is large: INTERNAL "store_corrupt". */
+    enum status (*quick)(void *handle, const char *place, struct error *err);
     /* Writes all anew, without gaps, of a read-write handle; it is the old one or the new one when that is cut off.  What
      * is left over is given back by the next checkpoint that truncates. */
     enum status (*compact)(void *handle, const char *folder, struct error *err);
@@ -96,7 +112,7 @@ struct driver {
     enum status (*damaged)(void *handle, const char *owner, driver_say *say, void *arg, struct error *err);
 };
 
-extern const struct driver     driver_sqlite;
-extern const struct migrations db_migrations; /* of db/migrations, in order */
+extern const struct driver     driver_sqlite, driver_postgres;
+extern const struct migrations db_migrations; /* of db/migrations, in order: SQLite's */
 
 #endif

@@ -2,6 +2,7 @@
 #include "db/look.h"
 
 #include "db/conn.h"
+#include "db/folder.h"
 #include "db/witness.h"
 
 #include <errno.h>
@@ -20,14 +21,19 @@ struct db_look {
     struct driver_look is;
 };
 
+bool db_is_postgres(const char *place)
+{
+    return strncmp(place, "postgresql://", 13) == 0 || strncmp(place, "postgres://", 11) == 0;
+}
+
 enum status db_look_open(const char *path, struct db_look **out, struct error *err)
 {
     *out = NULL;
     struct db_look *look = calloc(1, sizeof *look);
     if (look == NULL)
         return error_no_memory(err);
-    look->conn.driver = &driver_sqlite;
-    enum status status = driver_sqlite.look(path, &db_migrations, &look->is, err);
+    look->conn.driver = db_is_postgres(path) ? &driver_postgres : &driver_sqlite;
+    enum status status = look->conn.driver->look(path, &db_migrations, &look->is, err);
     look->conn.handle = look->is.handle;
     if (status != STATUS_OK) {
         db_look_close(look);
@@ -42,8 +48,7 @@ void db_look_close(struct db_look *look)
     if (look == NULL)
         return;
     conn_close(&look->conn);
-    if (look->is.claim >= 0)
-        driver_sqlite.release(look->is.claim);
+    folder_release(look->is.claim);
     free(look);
 }
 
@@ -81,14 +86,15 @@ enum status db_look_total(struct db_look *look, struct total *out, struct error 
     return look->conn.driver->gather(look->conn.handle, out, err);
 }
 
-enum status db_inspect(const char *folder, struct db_schema *schema, struct error *err)
+enum status db_inspect(const char *place, struct db_schema *schema, struct error *err)
 {
-    return driver_sqlite.inspect(folder, &db_migrations, schema, err);
+    const struct driver *driver = db_is_postgres(place) ? &driver_postgres : &driver_sqlite;
+    return driver->inspect(place, &db_migrations, schema, err);
 }
 
 enum status db_make_folder(const char *folder, struct error *err)
 {
-    return driver_sqlite.make_folder(folder, err);
+    return folder_make(folder, err);
 }
 
 /* ---- copies ---- */
@@ -143,7 +149,7 @@ static enum status name_file(const char *from, const char *to, struct error *err
     folder_of(to, folder);
     if (rename(from, to) != 0)
         return error_set(err, STATUS_INTERNAL, "path", "", "cannot name %.120s: %s", to, strerror(errno));
-    return driver_sqlite.sync_folder(folder, err);
+    return folder_sync(folder, err);
 }
 
 static enum status copy_to(struct db_look *look, const char *part, const char *path, struct error *err)
@@ -163,6 +169,9 @@ static enum status copy_to(struct db_look *look, const char *part, const char *p
 
 enum status db_look_copy(struct db_look *look, const char *path, struct error *err)
 {
+    if (look->conn.driver->copy == NULL)
+        return error_set(err, STATUS_INVALID, "not_a_file", "",
+                         "the store is in PostgreSQL, whose own tools copy it: pg_dump, pg_basebackup");
     char part[PATH_BYTES];
     if ((size_t)snprintf(part, sizeof part, "%s.part", path) >= sizeof part)
         return error_set(err, STATUS_INVALID, "path", "", "the path is too long");
@@ -211,11 +220,10 @@ enum status db_restore(const char *copy, const char *folder, struct error *err)
     struct db_look *look = NULL;
     int             claim = -1;
     TRY(db_look_open(copy, &look, err));
-    enum status status = driver_sqlite.claim(folder, &claim, err);
+    enum status status = folder_claim(folder, &claim, err);
     if (status == STATUS_OK)
         status = restore(look, folder, err);
-    if (claim >= 0)
-        driver_sqlite.release(claim);
+    folder_release(claim);
     db_look_close(look);
     return status;
 }
@@ -255,10 +263,9 @@ enum status db_compact(const char *folder, struct db_sizes *sizes, struct error 
     int claim = -1;
     if (access(folder, F_OK) != 0)
         return error_set(err, STATUS_NOT_FOUND, "no_store", "", "there is no store in %.150s", folder);
-    enum status status = driver_sqlite.claim(folder, &claim, err);
+    enum status status = folder_claim(folder, &claim, err);
     if (status == STATUS_OK)
         status = compact(folder, sizes, err);
-    if (claim >= 0)
-        driver_sqlite.release(claim);
+    folder_release(claim);
     return status;
 }

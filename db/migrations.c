@@ -1,7 +1,12 @@
 /* The schema, as the program carries it: the files of db/migrations, which the Makefile writes as rows of numbers. */
-#include "db/driver.h"
+#include "db/schema.h"
 
 static const char *const texts[] = {
 #include "migrations.inc"
 };
 const struct migrations db_migrations = {.texts = texts, .len = sizeof texts / sizeof *texts};
+
+/* As an array: a text in quotes may not be as long. */
+const char db_postgres_text[] = {
+#include "postgres.inc"
+    , 0};

@@ -220,11 +220,11 @@
       " WHERE id = $1")                                                                                                \
     X(STUDY_SINCE_BEST, "sii", trial_place,                                                                            \
       "SELECT " COLUMNS(ROW_TRIAL_PLACE) " FROM trial WHERE study = $1 AND imported = 0 AND state IN ('completed', 'infeasible', "\
-      "'stopped') AND ended > max($2, coalesce((SELECT ended FROM trial WHERE study = $1 AND number = $3), 0))")       \
+      "'stopped') AND ended > $2 AND ended > coalesce((SELECT ended FROM trial WHERE study = $1 AND number = $3), 0)")  \
     X(STUDY_FAILURES_IN_A_ROW, "si", count,                                                                            \
       "SELECT count(*) AS count FROM trial WHERE study = $1 AND imported = 0 AND state = 'failed' AND ended > "        \
-      "max($2, coalesce((SELECT max(ended) FROM trial WHERE study = $1 AND imported = 0 AND state IN ('completed', "   \
-      "'infeasible', 'stopped')), 0))")                                                                                \
+      "$2 AND ended > coalesce((SELECT max(ended) FROM trial WHERE study = $1 AND imported = 0 AND state IN "          \
+      "('completed', 'infeasible', 'stopped')), 0)")                                                                   \
     X(STUDY_BY_NAME, "ss", id, "SELECT id FROM study WHERE project = $2 AND name = $1 AND state <> 'importing' ORDER BY id LIMIT 2")                              \
     X(STUDY_DUE, "i", id,                                                                                              \
       "SELECT id FROM study WHERE ends_ms > 0 AND ends_ms <= $1 AND state = 'active' AND NOT EXISTS (SELECT 1 FROM "   \
@@ -273,7 +273,8 @@
       "INSERT INTO trial(study, number, state, point, row, worker, lease_ms, external_id, algorithm, fallback, "       \
       "seen, observations, model_mean, model_stddev, milliseconds, note, created_ms, finished_ms, diagnostics, "       \
       "lease, holder, taken_over, started_ms, imported, model_stddev_observed, asked) VALUES ($1, $2, $3, $4, $5, $6, " \
-      "$7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 0, $18, $7 > 0, $6, 0, "                                    \
+      "$7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 0, $18, "                                                    \
+      "CASE WHEN $7 > 0 THEN 1 ELSE 0 END, $6, 0, "                                                                    \
       "CASE WHEN $7 > 0 THEN $17 ELSE 0 END, $19, $20, $21)")                    \
     X(TRIAL_SAY, TRIAL_SAID(SQL_LETTER) "si", none,                                                                    \
       "UPDATE trial SET ended = ended" TRIAL_SAID(SQL_SET) " WHERE study = $ AND number = $")                          \
@@ -395,7 +396,7 @@
       "finished_ms, said, project) VALUES ($1, $2, 'running', $3, $4, $5, $6, $7, 0, $8, 0, $9, $10)")                               \
     X(OPERATION_GET, "s", operation, "SELECT " SQL_OPERATION_COLUMNS ", 1 AS is_same FROM operation WHERE id = $1")    \
     X(OPERATION_OF_WORKER, "ssb", operation,                                                                           \
-      "SELECT " SQL_OPERATION_COLUMNS ", fixed IS $3 AS is_same FROM operation WHERE study = $1 AND state = "          \
+      "SELECT " SQL_OPERATION_COLUMNS ", fixed IS NOT DISTINCT FROM $3 AS is_same FROM operation WHERE study = $1 AND state = "          \
       "'running' AND worker = $2 ORDER BY is_same DESC, created_ms LIMIT 1")                                           \
     X(OPERATIONS_OF_STUDY, "ssisi", operation_listed, SQL_OPERATIONS("study = $1"))                                    \
     X(OPERATIONS_OF_ACTOR, "ssisi", operation_listed, SQL_OPERATIONS("actor = $1"))                                    \
@@ -512,8 +513,8 @@
       "UPDATE project SET version = version + 1, updated_ms = $2" PROJECT_GIVEN(SQL_SET) PROJECT_LIMITS(SQL_SET)       \
       " WHERE id = $1")                                                                                                \
     X(PROJECT_HOLDS, "s", count,                                                                                       \
-      "SELECT EXISTS (SELECT 1 FROM study WHERE project = $1) + EXISTS (SELECT 1 FROM federation WHERE project = $1) " \
-      "+ EXISTS (SELECT 1 FROM game WHERE project = $1) AS count")                                                     \
+      "SELECT CASE WHEN EXISTS (SELECT 1 FROM study WHERE project = $1) OR EXISTS (SELECT 1 FROM federation WHERE "    \
+      "project = $1) OR EXISTS (SELECT 1 FROM game WHERE project = $1) THEN 1 ELSE 0 END AS count")                    \
     X(PROJECT_DELETE, "s", none, "DELETE FROM project WHERE id = $1")                                                  \
     X(TOKEN_REVOKE_PROJECT, "si", none, "UPDATE token SET revoked_ms = $2 WHERE project = $1 AND revoked_ms = 0")      \
     X(TOKEN_ADD, "sbssiisS" TOKEN_GIVEN(SQL_LETTER) TOKEN_BOUND(SQL_LETTER), none,                                     \
@@ -522,7 +523,7 @@
       TOKEN_BOUND(SQL_VALUE) ")")                                                                                      \
     X(TOKEN_GET, "s", token, "SELECT " COLUMNS(ROW_TOKEN) " FROM token WHERE id = $1 AND row_check(token token)")                                 \
     X(TOKEN_DOWN, "s", id,                                                                                             \
-      "WITH RECURSIVE down(id) AS (SELECT $1 UNION SELECT token.id FROM token JOIN down ON token.parent = down.id) "   \
+      "WITH RECURSIVE down(id) AS (SELECT id FROM token WHERE id = $1 UNION SELECT token.id FROM token JOIN down ON token.parent = down.id) "   \
       "SELECT id FROM token WHERE revoked_ms = 0 AND id IN (SELECT id FROM down) ORDER BY id")                         \
     X(TOKEN_ROTATE, "sbi", none,                                                                                       \
       "UPDATE token SET previous_hash = hash, previous_until_ms = $3, hash = $2 WHERE id = $1")                        \

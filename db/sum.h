@@ -16,6 +16,13 @@
 enum sum_kind { SUM_NONE = 1, SUM_NUMBER, SUM_REAL, SUM_TEXT, SUM_BLOB };
 uint64_t sum_bytes(uint64_t sum, enum sum_kind kind, const void *bytes, size_t length);
 
+/* Whose rows are bound to the log, by which columns. */
+enum { SUM_BOUND = 11 };
+struct sum_bound {
+    const char *table, *columns;
+};
+extern const struct sum_bound sum_bound[SUM_BOUND];
+
 enum { TOTAL_LANES = 32, TOTAL_BYTES = 8 * TOTAL_LANES, ROW_DIGEST_BYTES = 32 };
 struct total {
     uint64_t lanes[TOTAL_LANES];

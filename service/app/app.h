@@ -33,7 +33,8 @@ struct app_options {
     size_t      compute_slots;
     int64_t     compute_ms;                    /* how long a request may wait for a slot and compute; 0: no limit */
     int64_t (*now_ms)(void), (*boot_ms)(void); /* NULL: the system's clocks, see struct app */
-    int64_t stuck_ms, journal_bytes, disk_free_bytes; /* when it is not ready any more: watch.h */
+    const char *database;                      /* of PostgreSQL; NULL: a file in the folder */
+    int64_t     stuck_ms, journal_bytes, disk_free_bytes; /* when it is not ready any more: watch.h */
 };
 
 struct app_counters { /* monotonic; read by /metrics */

@@ -52,7 +52,7 @@ static bool is_newest(const struct look *look, char *detail)
 static bool is_in_place(const struct look *look, char *detail)
 {
     snprintf(detail, WATCH_DETAIL_BYTES, "the file that the store was opened from is not in its folder any more");
-    return look->is_there;
+    return look->is_there || look->options->database != NULL;
 }
 
 static bool is_written(const struct look *look, char *detail)

@@ -110,3 +110,12 @@ enum status command_connect_local(const char *folder, struct client **out, struc
     snprintf(path, sizeof path, "%s/gnomon.sock", folder);
     return client_open(&(struct client_options){.socket_path = path}, out, err);
 }
+
+enum status command_check_file(const char *database, const char *instead, struct error *err)
+{
+    if (database == NULL)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "not_a_file", "",
+                     "the store is in PostgreSQL (--database, GNOMON_DATABASE), and this is for files: use %s",
+                     instead);
+}

@@ -121,5 +121,13 @@ MUST_CHECK enum status command_connect_local(const char *folder, struct client *
         .flag = "data", .environment = "GNOMON_DATA", .value = "DIR", .fallback = "./data", .kind = OPTIONS_TEXT, \
         .offset = offsetof(type, data), .help = "the folder of the store"                                         \
     }
+/* Where the store is when it is no file of the folder. */
+#define COMMAND_DATABASE_ROW(type)                                                                                \
+    {                                                                                                             \
+        .flag = "database", .value = "URL", .environment = "GNOMON_DATABASE", .offset = offsetof(type, database), \
+        .help = "postgresql://...: the store is there, and not in a file of the folder"                           \
+    }
+/* Of a command for files: INVALID "not_a_file" when a database is named.  instead: what PostgreSQL has for it. */
+MUST_CHECK enum status command_check_file(const char *database, const char *instead, struct error *err);
 
 #endif

@@ -62,6 +62,7 @@ static enum status open_store(struct app *app, struct error *err)
 {
     char                    boot[sizeof app->steady.boot];
     const struct db_options db = {.folder = app->options.folder,
+                                  .database = app->options.database,
                                   .synchronous = app->options.synchronous,
                                   .readers = READERS + app->options.compute_slots,
                                   .log = log_store};

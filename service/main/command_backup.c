@@ -11,12 +11,13 @@
 #include <unistd.h>
 
 struct backup_options {
-    const char *data, *to;
+    const char *data, *database, *to;
 };
 
 #define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct backup_options, member)
 static const struct options_row options_table[] = {
     COMMAND_DATA_ROW(struct backup_options),
+    COMMAND_DATABASE_ROW(struct backup_options),
     {OPTION("to", "FILE", to), .is_required = true, .help = "where the copy is written; not yet there"},
     {.flag = NULL},
 };
@@ -39,6 +40,7 @@ static enum status run(struct command_call *call, struct error *err)
     struct db_look              *look = NULL;
     char                         path[1100], sha256[SHA256_HEX_BYTES];
     int64_t                      bytes;
+    TRY(command_check_file(options->database, "pg_dump or pg_basebackup", err));
     umask(077);
     snprintf(path, sizeof path, "%.1024s/gnomon.db", options->data);
     TRY(db_look_open(path, &look, err));

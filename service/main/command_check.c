@@ -10,12 +10,13 @@
 #include <string.h>
 
 struct check_options {
-    const char *data, *file;
+    const char *data, *database, *file;
 };
 
 #define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct check_options, member)
 static const struct options_row options_table[] = {
     COMMAND_DATA_ROW(struct check_options),
+    COMMAND_DATABASE_ROW(struct check_options),
     {OPTION("file", "FILE", file), .help = "a backup, instead of the store of the folder"},
     {.flag = NULL},
 };
@@ -110,12 +111,14 @@ static enum status run(struct command_call *call, struct error *err)
     const struct check_options *options = call->options;
     struct checking             checking = {.findings = 0};
     struct witness              known = {.counter = 0};
-    char                        path[1100];
-    snprintf(path, sizeof path, "%.1024s%s", options->file != NULL ? options->file : options->data,
-             options->file != NULL ? "" : "/gnomon.db");
+    const char                 *database = options->file == NULL ? options->database : NULL;
+    char                        path[1100] = "the database"; // whose address may hold a password
+    if (database == NULL)
+        snprintf(path, sizeof path, "%.1024s%s", options->file != NULL ? options->file : options->data,
+                 options->file != NULL ? "" : "/gnomon.db");
     if (options->file == NULL) // before the store is: a server may be ahead of it, never behind
         TRY(witness_read(options->data, &known, err));
-    TRY(check(path, &checking, err));
+    TRY(check(database != NULL ? database : path, &checking, err));
     if (checking.findings > 0)
         return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "%.150s is damaged: restore a backup", path);
     bool is_rolled_back = options->file == NULL && witness_is_ahead(&known, &checking.own);

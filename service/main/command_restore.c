@@ -17,13 +17,14 @@
 enum { ARENA_BYTES = 64 << 20 };
 
 struct restore_options {
-    const char *data, *sha256;
+    const char *data, *database, *sha256;
     bool        acknowledges, revokes;
 };
 
 #define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct restore_options, member)
 static const struct options_row options_table[] = {
     COMMAND_DATA_ROW(struct restore_options),
+    COMMAND_DATABASE_ROW(struct restore_options),
     {OPTION("sha256", "HEX", sha256), .help = "what gnomon backup printed: another file is refused"},
     {OPTION("acknowledge-rollback", NULL, acknowledges), .kind = OPTIONS_SWITCH,
      .help = "instead of FILE: the store of the folder is an older copy, and is to be served; federations that promise "
@@ -47,6 +48,7 @@ static enum status check_digest(const char *file, const char *wanted, struct err
 
 static enum status restore(const char *file, const struct restore_options *options, struct error *err)
 {
+    TRY(command_check_file(options->database, "pg_restore, or its archive", err));
     if (options->sha256 != NULL)
         TRY(check_digest(file, options->sha256, err));
     TRY(db_restore(file, options->data, err));
@@ -102,9 +104,12 @@ static enum status acknowledge(const struct restore_options *options, struct err
     struct arena arena;
     char         path[1100];
     snprintf(path, sizeof path, "%.1024s/gnomon.db", options->data);
-    if (access(path, F_OK) != 0)
+    if (options->database == NULL && access(path, F_OK) != 0)
         return error_set(err, STATUS_NOT_FOUND, "no_store", "", "there is no store in %.150s", options->data);
-    TRY(app_open(&(struct app_options){.folder = options->data, .synchronous = "FULL", .compute_slots = 1}, &app, err));
+    TRY(app_open(
+        &(struct app_options){
+            .folder = options->data, .database = options->database, .synchronous = "FULL", .compute_slots = 1},
+        &app, err));
     bool is_rolled_back = db_is_rolled_back(app->db);
     arena_init(&arena, ARENA_BYTES);
     struct acknowledging work = {.app = app, .arena = &arena, .revokes = options->revokes, .now_ms = app->now_ms()};

@@ -47,8 +47,8 @@ enum {
 };
 
 struct serve_options {
-    const char *listen, *health_listen, *data, *synchronous, *trusted_proxy, *access_log, *log_format, *cors_origin,
-        *head_file, *first_token;
+    const char *listen, *health_listen, *data, *database, *synchronous, *trusted_proxy, *access_log, *log_format,
+        *cors_origin, *head_file, *first_token;
     int64_t workers, compute_slots, compute_ms, drain_ms, drain_delay_ms, connections, connections_per_address,
         body_bytes, sessions_bytes, session_bytes, memory_bytes, stuck_ms, journal_bytes, disk_free_bytes, head_seconds,
         keep_events_seconds;
@@ -72,6 +72,7 @@ static const struct options_row options_table[] = {
     {OPTION("insecure-http", NULL, insecure_http), .environment = "GNOMON_INSECURE_HTTP", .kind = OPTIONS_SWITCH,
      .help = "allow plain HTTP on an address that other machines reach; put a TLS proxy in front of it"},
     COMMAND_DATA_ROW(struct serve_options),
+    COMMAND_DATABASE_ROW(struct serve_options),
     {OPTION("first-token-file", "FILE", first_token), .environment = "GNOMON_FIRST_TOKEN_FILE",
      .help = "what gnomon token draw printed: an administrator's token of a store that never had any"},
     {OPTION("unconfined", NULL, unconfined), .environment = "GNOMON_UNCONFINED", .kind = OPTIONS_SWITCH,
@@ -301,7 +302,7 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
                                               .drain_ms = options->drain_ms},
                      &server, err));
     if (!options->unconfined)
-        confine_calls(false);
+        confine_calls(options->database != NULL);
     announce(&network->listen, is_tls, server);
     struct keeper *keeper = NULL;
     struct error   left;
@@ -371,6 +372,7 @@ static enum status serve(const struct serve_options *options, struct arena_pool 
     if (!options->unconfined)
         confine_files(options->data, (const char *const[]){options->head_file, NULL});
     enum status status = app_open(&(struct app_options){.folder = options->data,
+                                                        .database = options->database,
                                                         .synchronous = options->synchronous,
                                                         .sessions_bytes = (size_t)options->sessions_bytes,
                                                         .session_bytes = (size_t)options->session_bytes,

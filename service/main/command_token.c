@@ -24,13 +24,14 @@ enum {
 };
 
 struct token_options {
-    const char *data, *name, *scope, *project, *resource;
+    const char *data, *database, *name, *scope, *project, *resource;
     int64_t     expires_in_days, overlap_seconds;
 };
 
 #define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct token_options, member)
 static const struct options_row options_table[] = {
     COMMAND_DATA_ROW(struct token_options),
+    COMMAND_DATABASE_ROW(struct token_options),
     {OPTION("name", "N", name), .help = "create: what the token is for"},
     {OPTION("scope", "SCOPE", scope), .choices = "admin|write|read|curator|agent|operator",
      .help = "create: what the token may do"},
@@ -205,11 +206,14 @@ static enum status with_store(const struct token_options *options, const char *c
     struct arena arena;
     char         path[1100];
     snprintf(path, sizeof path, "%.1024s/gnomon.db", options->data);
-    if (access(path, F_OK) != 0) // a mistyped folder gets no store of its own
+    if (options->database == NULL && access(path, F_OK) != 0) // a mistyped folder gets no store of its own
         return error_set(err, STATUS_NOT_FOUND, "no_store", "",
                          "there is no store in %.150s, and no server: gnomon serve makes one", options->data);
     umask(077);
-    TRY(app_open(&(struct app_options){.folder = options->data, .synchronous = "FULL", .compute_slots = 1}, &app, err));
+    TRY(app_open(
+        &(struct app_options){
+            .folder = options->data, .database = options->database, .synchronous = "FULL", .compute_slots = 1},
+        &app, err));
     arena_init(&arena, ARENA_BYTES);
     struct caller caller = {.token_id = "local", .scope = SCOPE_ADMIN, .arena = &arena};
     enum status   status = strcmp(operands[0], "create") == 0   ? create_local(app, &caller, options, err)

@@ -21,7 +21,7 @@
 enum { PIECE_BYTES = 8 << 20, ARENA_BYTES = 1 << 28 };
 
 struct verify_options {
-    const char *candidates, *data, *study, *head;
+    const char *candidates, *data, *database, *study, *head;
     int64_t     session_bytes;
 };
 static const struct options_row options_table[] = {
@@ -42,6 +42,7 @@ static const struct options_row options_table[] = {
      .value = "DIR",
      .offset = offsetof(struct verify_options, data),
      .help = "instead of an export: whether the store of this folder, served or not, is what was written"},
+    COMMAND_DATABASE_ROW(struct verify_options),
     {.flag = "study",
      .value = "ID",
      .offset = offsetof(struct verify_options, study),
@@ -196,7 +197,11 @@ static enum status run(struct command_call *call, struct error *err)
         (options->data == NULL && (options->head != NULL || options->study != NULL)))
         return error_set(err, STATUS_INVALID, "usage", "", "verify takes the file of an export, or --data");
     if (options->data != NULL)
-        return verify_store(options->data, options->study, options->head, err);
+        return verify_store(&(struct verify_store){.folder = options->data,
+                                                   .database = options->database,
+                                                   .study = options->study,
+                                                   .head_file = options->head},
+                            err);
     (void)mat_use_one_thread(); // as the server does: sums in another order have other last bits
     umask(077);
     snprintf(folder, sizeof folder, "%.1024s/gnomon-verify-XXXXXX", base == NULL ? "/tmp" : base);

@@ -167,22 +167,23 @@ static enum status verify(const char *path, struct verifying *verifying, struct 
     return status;
 }
 
-enum status verify_store(const char *folder, const char *study, const char *head_file, struct error *err)
+enum status verify_store(const struct verify_store *asked, struct error *err)
 {
-    struct verifying verifying = {.findings = 0, .study = study};
-    char             path[1100];
+    struct verifying verifying = {.findings = 0, .study = asked->study};
+    char             path[1100] = "the database"; // whose address may hold a password
     enum status      status = STATUS_OK;
-    snprintf(path, sizeof path, "%.1024s/gnomon.db", folder);
-    if (head_file != NULL)
-        status = read_heads(head_file, &verifying.heads, err);
+    if (asked->database == NULL)
+        snprintf(path, sizeof path, "%.1024s/gnomon.db", asked->folder);
+    if (asked->head_file != NULL)
+        status = read_heads(asked->head_file, &verifying.heads, err);
     if (status == STATUS_OK)
-        status = verify(path, &verifying, err);
+        status = verify(asked->database != NULL ? asked->database : path, &verifying, err);
     if (status == STATUS_OK && verifying.findings > 0)
         status = error_set(err, STATUS_INTERNAL, "store_corrupt", "", "%.150s is not what was written", path);
     free(verifying.heads.items);
     TRY(status);
-    if (study != NULL) {
-        printf("%s: the rows of %s are what was written\n", path, study);
+    if (asked->study != NULL) {
+        printf("%s: the rows of %s are what was written\n", path, asked->study);
         return STATUS_OK;
     }
     printf("%s: what was written; the log has lines %lld to %lld, ", path, (long long)verifying.chain.first.seq + 1,

@@ -7,6 +7,10 @@
 /* Prints what is not, and says of which file; beside a server, too.  head_file: heads that were written down (serve
  * --head-file), each of which the log must have had; or NULL.  study: only its rows are looked at; NULL: everything.
  * INTERNAL "store_corrupt": something was printed. */
-MUST_CHECK enum status verify_store(const char *folder, const char *study, const char *head_file, struct error *err);
+struct verify_store {
+    const char *folder, *database; /* of PostgreSQL; NULL: in the folder */
+    const char *study, *head_file;
+};
+MUST_CHECK enum status verify_store(const struct verify_store *asked, struct error *err);
 
 #endif

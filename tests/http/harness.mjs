@@ -112,6 +112,15 @@ export class Client {
     }
 }
 
+// With GNOMON_TEST_DATABASE (tests/check/postgres) each folder's store is there, in a schema of its own.
+function databaseOf(folder) {
+    const base = process.env.GNOMON_TEST_DATABASE;
+    if (!base) return {};
+    const schema = `h${createHash('sha256').update(folder).digest('hex').slice(0, 24)}`;
+    execFileSync('psql', [base, '-qc', `SET client_min_messages = error; CREATE SCHEMA IF NOT EXISTS ${schema}`]);
+    return { GNOMON_DATABASE: `${base}&options=-csearch_path%3D${schema}` };
+}
+
 export class Server {
     // The log of requests is off: what the tests look for is in the rest of it.
     constructor(folder, environment = { GNOMON_ACCESS_LOG: 'off' }) {
@@ -121,8 +130,10 @@ export class Server {
 
     // The time to compute is not what these tests are about, and sanitisers on a busy machine take ten times as long.
     async start(extra = []) {
+        this.database ??= databaseOf(this.folder);
         this.child = spawn(gnomon, ['serve', '--listen', '127.0.0.1:0', '--data', this.folder, ...extra],
-            { stdio: ['ignore', 'pipe', 'pipe'], env: { GNOMON_COMPUTE_MS: '300000', ...process.env, ...this.environment } });
+            { stdio: ['ignore', 'pipe', 'pipe'],
+                env: { GNOMON_COMPUTE_MS: '300000', ...process.env, ...this.database, ...this.environment } });
         this.log = '';
         this.child.stderr.on('data', (chunk) => { this.log = (this.log + chunk).slice(-20000); });
         this.exited = once(this.child, 'exit');

@@ -33,11 +33,11 @@ function argumentsAt(text, at) {
 // and faults, whose name is "internal" to clients.
 export const unseen = ['address', 'address_in_use', 'backup_exists', 'bad_dims', 'bad_distance', 'bad_grid',
     'bad_length_scale', 'bad_mechanism', 'bad_order', 'bad_plan', 'bad_range', 'bad_scale', 'bad_sensitivity',
-    'bad_vectors', 'constraint', 'deadline', 'deferred', 'dry_run', 'equal_rows', 'file', 'file_exists', 'first_token',
-    'impossible_point', 'listen', 'locked', 'no_bound', 'no_convergence', 'no_fit', 'no_random_bits', 'no_randomness',
-    'no_signature', 'no_store', 'noise_test', 'not_positive_definite', 'not_random', 'open_file', 'path', 'pragma',
-    'schema_newer', 'schema_old', 'schema_unknown', 'singular', 'store_exists', 'tls_certificate', 'tls_clients',
-    'usage', 'witness'];
+    'bad_vectors', 'constraint', 'database', 'deadline', 'deferred', 'dry_run', 'equal_rows', 'file', 'file_exists',
+    'first_token', 'impossible_point', 'listen', 'locked', 'no_bound', 'no_convergence', 'no_fit', 'no_libpq',
+    'no_random_bits', 'no_randomness', 'no_signature', 'no_store', 'noise_test', 'not_a_file', 'not_positive_definite',
+    'not_random', 'open_file', 'path', 'pragma', 'schema_newer', 'schema_old', 'schema_unknown', 'singular',
+    'store_exists', 'tls_certificate', 'tls_clients', 'usage', 'witness'];
 
 // Each code that the sources name, with the first place.
 export function codesOfSources() {

@@ -12,7 +12,6 @@
 #include "tests/unit/service/world.h"
 
 #include <pthread.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,16 +79,8 @@ static struct federation found(struct world *world, const char *id)
 /* A number that the store holds; the application is closed meanwhile. */
 static int64_t stored(struct world *world, const char *sql)
 {
-    char          path[96];
-    sqlite3      *db = NULL;
-    sqlite3_stmt *statement = NULL;
-    snprintf(path, sizeof path, "%s/gnomon.db", world->folder);
     app_close(world->app);
-    CU_ASSERT_EQUAL_FATAL(sqlite3_open(path, &db), SQLITE_OK);
-    CU_ASSERT_EQUAL_FATAL(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
-    int64_t value = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : -1;
-    sqlite3_finalize(statement);
-    sqlite3_close(db);
+    int64_t value = database_ask(world_place(world), sql);
     world_open(world);
     return value;
 }
@@ -280,9 +271,10 @@ static void test_budget(void)
     world_end(world);
 }
 
-static bool is_refused(sqlite3 *db, const char *sql)
+static bool is_refused(struct world *world, const char *sql)
 {
-    return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_CONSTRAINT;
+    return database_do(world_place(world), sql, &world->err) == STATUS_CONFLICT &&
+           strcmp(world->err.code, "constraint") == 0;
 }
 
 /* Nor does the store let anybody: the ledger is not changed, and a broadcast needs its line. */
@@ -290,22 +282,16 @@ static void test_store_holds(void)
 {
     struct world     *world = world_new();
     struct federation federation = made(world, "100");
-    char              path[96];
-    sqlite3          *db = NULL;
     for (int64_t seat = 1; seat <= SEATS; seat++)
         CU_ASSERT_EQUAL_FATAL(send(world, &federation, 1, seat, false, &world->err), STATUS_OK);
-    snprintf(path, sizeof path, "%s/gnomon.db", world->folder);
     app_close(world->app);
-    CU_ASSERT_EQUAL_FATAL(sqlite3_open(path, &db), SQLITE_OK);
-    CU_ASSERT_EQUAL(sqlite3_exec(db, "PRAGMA foreign_keys = ON", NULL, NULL, NULL), SQLITE_OK);
-    CU_ASSERT_TRUE(is_refused(db, "UPDATE federation_ledger SET epsilon = 0"));
-    CU_ASSERT_TRUE(is_refused(db, "DELETE FROM federation_ledger"));
-    CU_ASSERT_TRUE(is_refused(db, "UPDATE federation_broadcast SET data = x'00'"));
-    CU_ASSERT_TRUE(is_refused(db, "INSERT INTO federation_broadcast SELECT federation, 1, 9, x'00', 0, 0 FROM "
-                                  "federation_broadcast"));
-    CU_ASSERT_TRUE(is_refused(db, "INSERT INTO federation_broadcast SELECT federation, 2, 9, x'00', 0, 0 FROM "
-                                  "federation_broadcast"));
-    sqlite3_close(db);
+    CU_ASSERT_TRUE(is_refused(world, "UPDATE federation_ledger SET epsilon = 0"));
+    CU_ASSERT_TRUE(is_refused(world, "DELETE FROM federation_ledger"));
+    CU_ASSERT_TRUE(is_refused(world, "UPDATE federation_broadcast SET data = data"));
+    CU_ASSERT_TRUE(is_refused(world, "INSERT INTO federation_broadcast SELECT federation, 1, 9, data, 0, 0 FROM "
+                                     "federation_broadcast"));
+    CU_ASSERT_TRUE(is_refused(world, "INSERT INTO federation_broadcast SELECT federation, 2, 9, data, 0, 0 FROM "
+                                     "federation_broadcast"));
     world_open(world);
     CU_ASSERT_EQUAL(federation_delete(world->app, &world->caller, federation.id, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(stored(world, "SELECT count(*) FROM federation_broadcast"), 0);

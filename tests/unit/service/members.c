@@ -12,7 +12,6 @@
 #include "service/study/observe.h"
 #include "service/study/trial_csv.h"
 
-#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -139,12 +138,7 @@ static void test_nothing_is_said_of_a_fresh_trial(void)
 
 static void alter(struct world *world, const char *sql)
 {
-    sqlite3 *store = NULL;
-    char     path[96];
-    snprintf(path, sizeof path, "%s/gnomon.db", world->folder);
-    CU_ASSERT_EQUAL_FATAL(sqlite3_open(path, &store), SQLITE_OK);
-    CU_ASSERT_EQUAL(sqlite3_exec(store, sql, NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(store);
+    CU_ASSERT_EQUAL_FATAL(database_do(world_place(world), sql, &world->err), STATUS_OK);
 }
 
 #define CHECK_CORRUPT(call)                   \
@@ -161,8 +155,8 @@ static void test_an_unknown_state_is_no_other_one(void)
     struct operation  operation;
     CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "w").len, 1);
     alter(world, "UPDATE trial SET state = 'frozen';"
-                 "INSERT INTO federation SELECT 'fed_a', 'f', 'frozen', NULL, '{}', x'00', '', 1, 0, 1, 0, 0, 0.0, 1, "
-                 "1, 'prj_default', 0;"
+                 "INSERT INTO federation SELECT 'fed_a', 'f', 'frozen', NULL, '{}', point, '', 1, 0, 1, 0, 0, 0.0, 1, "
+                 "1, 'prj_default', 0 FROM trial;"
                  "INSERT INTO game SELECT 'gam_a', 'g', 'frozen', NULL, '{}', 1, 0, 1, 1, 'prj_default', 0;"
                  "INSERT INTO operation SELECT 'op_a', id, 'frozen', '', 1, '', NULL, 0, NULL, 0, NULL, NULL, 1, 0, 0, "
                  "NULL, project, 0 "

@@ -55,6 +55,10 @@ static void test_every_statement_prepares(void)
 {
     struct world         *world = world_new();
     static struct db_conn conn;
+    if (world->database[0] != '\0') { // see driver.c
+        world_end(world);
+        return;
+    }
     CU_ASSERT_EQUAL_FATAL(conn_open(&conn, &driver_sqlite, world->folder, DRIVER_READ_ONLY, "FULL", &world->err),
                           STATUS_OK);
     for (int sql = 0; sql < SQL_COUNT; sql++) {
@@ -118,17 +122,19 @@ static void test_lock_keeps_others_out(void)
 
 static enum status bump_schema(struct db_conn *conn, void *arg, struct error *err)
 {
-    (void)arg;
-    return conn_execute(conn, "PRAGMA user_version = 17", err);
+    const struct world *world = arg;
+    return conn_execute(conn, world->database[0] != '\0' ? "UPDATE store SET version = 17" : "PRAGMA user_version = 17",
+                        err);
 }
 
 static void test_newer_schema_is_refused(void)
 {
     struct world *world = world_new();
-    CU_ASSERT_EQUAL(db_transact(world->app->db, bump_schema, NULL, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(db_transact(world->app->db, bump_schema, world, &world->err), STATUS_OK);
     app_close(world->app);
     struct app              *app;
     const struct app_options options = {.folder = world->folder,
+                                        .database = world->database[0] != '\0' ? world->database : NULL,
                                         .synchronous = "FULL",
                                         .sessions_bytes = 1 << 20,
                                         .session_bytes = 1 << 20,
@@ -380,17 +386,7 @@ static enum status add_old_keys(struct db_conn *conn, void *arg, struct error *e
 
 static int64_t keys_left(const struct world *world)
 {
-    sqlite3      *store = NULL;
-    sqlite3_stmt *statement = NULL;
-    char          path[96];
-    snprintf(path, sizeof path, "%s/gnomon.db", world->folder);
-    CU_ASSERT_EQUAL_FATAL(sqlite3_open_v2(path, &store, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-    CU_ASSERT_EQUAL_FATAL(sqlite3_prepare_v2(store, "SELECT count(*) FROM idempotency", -1, &statement, NULL),
-                          SQLITE_OK);
-    int64_t count = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : -1;
-    sqlite3_finalize(statement);
-    sqlite3_close(store);
-    return count;
+    return database_ask(world_place(world), "SELECT count(*) AS count FROM idempotency");
 }
 
 struct piece {

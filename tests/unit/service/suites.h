@@ -18,6 +18,7 @@
     X(command)            \
     X(cpus)               \
     X(deleting)           \
+    X(driver)             \
     X(exporting)          \
     X(federation)         \
     X(large)              \
@@ -27,6 +28,7 @@
     X(noise)              \
     X(npy)                \
     X(plans)              \
+    X(postgres)           \
     X(races)              \
     X(retention)          \
     X(run_text)           \

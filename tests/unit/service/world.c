@@ -34,6 +34,7 @@ static int64_t wall_clock(void)
 void world_open(struct world *world)
 {
     const struct app_options options = {.folder = world->folder,
+                                        .database = world->database[0] != '\0' ? world->database : NULL,
                                         .synchronous = "FULL",
                                         .sessions_bytes = 64 << 20,
                                         .session_bytes = 32 << 20,
@@ -49,10 +50,16 @@ struct world *world_new(void)
     memset(&world, 0, sizeof world);
     snprintf(world.folder, sizeof world.folder, "/tmp/gnomon-test-XXXXXX");
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(world.folder));
+    database_new(world.database);
     arena_init(&world.arena, 64 << 20);
     world.caller = (struct caller){.token_id = "local", .scope = SCOPE_ADMIN, .arena = &world.arena};
     world_open(&world);
     return &world;
+}
+
+const char *world_place(const struct world *world)
+{
+    return world->database[0] != '\0' ? world->database : world->folder;
 }
 
 void world_end(struct world *world)
@@ -60,6 +67,7 @@ void world_end(struct world *world)
     static const char *const files[] = {"gnomon.db", "gnomon.db-wal", "gnomon.db-shm", "gnomon.lock", "gnomon.witness"};
     app_close(world->app);
     arena_fini(&world->arena);
+    database_end(world->database);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char path[96];
         snprintf(path, sizeof path, "%s/%s", world->folder, files[i]);

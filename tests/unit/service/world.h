@@ -6,9 +6,11 @@
 #include "service/candidates/candidates.h"
 #include "service/study/suggest.h"
 #include "service/study/trial.h"
+#include "tests/unit/service/database.h"
 
 struct world {
     char          folder[64];
+    char          database[DATABASE_BYTES]; /* "": in the folder */
     struct app   *app;
     struct arena  arena;
     struct caller caller;
@@ -21,6 +23,7 @@ extern _Atomic int64_t world_wall_ahead_ms; /* how much its wall clock was set f
 struct world *world_new(void);
 void          world_open(struct world *world); /* again, after app_close */
 void          world_end(struct world *world);
+const char   *world_place(const struct world *world); /* of its store: database.h */
 
 /* Members of a study: three parameters to minimise over; 40 rows of 3 columns, private, to maximise over. */
 #define WORLD_KEY "9tEmOuZH3Zgy3NwQ14tRqtyJFQI5PRK7oZTIegNX72E"

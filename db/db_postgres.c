@@ -1,0 +1,523 @@
+/* The PostgreSQL driver: transactions and statements.
+ *
+ * Invariants:
+ *  1. One connection writes, and its session holds a lock that no other process gets (db_postgres_link.c).
+ *  2. Every commit of it leaves a number in the table store.  When the answer to a COMMIT does not come, the number says
+ *     whether it was done: asked for on a new connection that has the lock again, so that the old one is at its end.
+ *     (pg_xact_status would not do: a transaction's id is given again after a crash.)
+ *  3. A number that is neither ours nor the one before is another server's: then this one is not the writer any more, what it
+ *     remembers is out of date, and it ends.
+ *  4. Rows lie in memory from the first step to reset. */
+#include "db/db_postgres.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PARAMETERS_MAX = 64, NAME_BYTES = 16, UNKNOWN_TRIES = 300, UNKNOWN_PAUSE_MS = 200, EXIT_UNKNOWN = 70 };
+
+static const char begin_write[] = "BEGIN", begin_read[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+static const char savepoint_set[] = "SAVEPOINT job", savepoint_keep[] = "RELEASE job";
+
+static void stop(const char *why)
+{
+    fprintf(stderr, "gnomon: %s; stopping\n", why);
+    _exit(EXIT_UNKNOWN);
+}
+
+/* ---- connections ---- */
+
+static void pg_close(void *handle)
+{
+    struct pg *pg = handle;
+    if (pg == NULL)
+        return;
+    pg_disconnect(pg);
+    free((void *)pg->place);
+    free(pg);
+}
+
+static enum status pg_open(const char *place, enum driver_mode mode, const char *synchronous, void **out,
+                           struct error *err)
+{
+    struct pg *pg = calloc(1, sizeof *pg);
+    if (pg == NULL)
+        return error_no_memory(err);
+    pg->driver = &driver_postgres;
+    pg->mode = mode;
+    pg->is_hasty = strcmp(synchronous, "OFF") == 0;
+    pg->place = strdup(place);
+    enum status status = pg->place == NULL ? error_no_memory(err) : pg_connect(pg, err);
+    if (status == STATUS_OK && getrandom(&pg->mark, sizeof pg->mark, 0) != (ssize_t)sizeof pg->mark)
+        status = error_set(err, STATUS_INTERNAL, "store_error", "", "no random numbers");
+    pg->mark = pg->mark >> 1 & ~0xffffffffffLL; // room to count on
+    if (status != STATUS_OK) {
+        pg_close(pg);
+        return status;
+    }
+    *out = pg;
+    return STATUS_OK;
+}
+
+/* The connection anew, of a writer only if nobody wrote meanwhile. */
+static enum status revive(struct pg *pg, struct error *err)
+{
+    int64_t known = pg->marked;
+    TRY(pg_connect(pg, err));
+    if (pg->mode == DRIVER_READ_WRITE && pg->marked != known)
+        stop("another server wrote to the database");
+    return STATUS_OK;
+}
+
+/* ---- transactions ---- */
+
+static void put_off(struct pg *pg, const char *text)
+{
+    pg->waiting[pg->waiting_len++] = text;
+}
+
+/* Of a transaction that was never sent. */
+static bool is_only_begun(const struct pg *pg)
+{
+    return pg->waiting_len > 0 && (pg->waiting[0] == begin_write || pg->waiting[0] == begin_read);
+}
+
+static bool pg_in_transaction(void *handle)
+{
+    struct pg *pg = handle;
+    return pg->conn != NULL && (is_only_begun(pg) || pq.PQtransactionStatus(pg->conn) != PQTRANS_IDLE);
+}
+
+static enum status pg_begin(void *handle, enum driver_mode mode, struct error *err)
+{
+    struct pg *pg = handle;
+    if (pg->conn == NULL || pq.PQstatus(pg->conn) != CONNECTION_OK)
+        TRY(revive(pg, err));
+    put_off(pg, mode == DRIVER_READ_WRITE ? begin_write : begin_read);
+    return STATUS_OK;
+}
+
+static enum status pg_savepoint(void *handle, enum driver_savepoint what, struct error *err)
+{
+    struct pg *pg = handle;
+    if (pg->conn == NULL)
+        return pg_lost(err);
+    if (what == SAVEPOINT_SET) {
+        put_off(pg, savepoint_set);
+    } else if (pg->waiting_len > 0 && pg->waiting[pg->waiting_len - 1] == savepoint_set) {
+        pg->waiting_len--; // nothing was done since
+    } else {
+        if (what == SAVEPOINT_UNDO)
+            put_off(pg, "ROLLBACK TO job");
+        put_off(pg, savepoint_keep);
+    }
+    return STATUS_OK;
+}
+
+static enum status send_plain(struct pg *pg, const char *first, const char *second, struct error *err)
+{
+    const struct pg_query queries[] = {{.text = first}, {.text = second}};
+    PGresult             *result;
+    TRY(pg_send(pg, queries, second == NULL ? 1 : 2, &result, err));
+    pq.PQclear(result);
+    return STATUS_OK;
+}
+
+/* Whether the commit with this number was done. */
+static enum status find_out(struct pg *pg, int64_t mark, struct error *err)
+{
+    int64_t known = pg->marked;
+    for (int tries = 0; pg_connect(pg, err) != STATUS_OK; tries++) {
+        if (tries == UNKNOWN_TRIES)
+            stop("the database did not say whether it committed");
+        nanosleep(&(struct timespec){.tv_nsec = UNKNOWN_PAUSE_MS * 1000000}, NULL);
+    }
+    if (pg->marked == mark)
+        return STATUS_OK;
+    if (pg->marked != known)
+        stop("another server wrote to the database");
+    return pg_lost(err);
+}
+
+static enum status pg_commit(void *handle, struct error *err)
+{
+    struct pg  *pg = handle;
+    char        text[PG_TEXT_BYTES];
+    enum status status;
+    if (is_only_begun(pg)) {
+        pg->waiting_len = 0;
+        return STATUS_OK;
+    }
+    if (pg->conn == NULL)
+        return pg_lost(err);
+    if (pg->mode == DRIVER_READ_ONLY)
+        return send_plain(pg, "COMMIT", NULL, err);
+    int64_t mark = ++pg->mark;
+    snprintf(text, sizeof text, "UPDATE store SET mark = %lld", (long long)mark);
+    status = send_plain(pg, text, "COMMIT", err);
+    if (status != STATUS_OK && pg->conn == NULL)
+        status = find_out(pg, mark, err);
+    if (status == STATUS_OK)
+        pg->marked = mark;
+    return status;
+}
+
+static enum status pg_roll_back(void *handle, struct error *err)
+{
+    struct pg *pg = handle;
+    bool       is_sent = !is_only_begun(pg);
+    pg->waiting_len = 0;
+    if (!is_sent || !pg_in_transaction(pg))
+        return STATUS_OK;
+    enum status status = send_plain(pg, "ROLLBACK", NULL, err);
+    return pg->conn == NULL ? STATUS_OK : status;
+}
+
+static enum status pg_execute(void *handle, const char *text, struct error *err)
+{
+    return pg_send_text(handle, text, err);
+}
+
+/* ---- statements ---- */
+
+struct pg_statement {
+    struct pg    *pg;
+    char          name[NAME_BYTES], *text;
+    bool          is_for_once;
+    unsigned      link; /* the connection that it is prepared on */
+    const char   *letters;
+    int           len, row;
+    PGresult     *result;
+    const char   *values[PARAMETERS_MAX];
+    int           lengths[PARAMETERS_MAX], formats[PARAMETERS_MAX];
+    unsigned char numbers[PARAMETERS_MAX][8];
+};
+
+/* What the common subset is called here. */
+static const struct {
+    const char *own, *theirs;
+} dialect[] = {
+    {" INDEXED BY trial_by_lease", ""},
+    {" AS BLOB)", " AS BYTEA)"},
+    {"lower(", "ascii_lower("},
+    {"instr(", "strpos("},
+};
+
+/* "row_see(trial t)" is "row_see(t)" here; false: the text goes on with another word. */
+static bool write_row_call(const char **text, FILE *file)
+{
+    size_t length = strncmp(*text, "row_check(", 10) == 0 ? 10 : strncmp(*text, "row_see(", 8) == 0 ? 8 : 0;
+    if (length == 0)
+        return false;
+    fwrite(*text, 1, length, file);
+    *text += length + strcspn(*text + length, " ");
+    return true;
+}
+
+static bool write_word(const char **text, FILE *file)
+{
+    for (size_t i = 0; i < sizeof dialect / sizeof *dialect; i++) {
+        size_t length = strlen(dialect[i].own);
+        if (strncmp(*text, dialect[i].own, length) != 0)
+            continue;
+        fputs(dialect[i].theirs, file);
+        *text += length;
+        return true;
+    }
+    return write_row_call(text, file);
+}
+
+/* A $ alone is the one after the last. */
+static enum status write_own(const char *text, char **out, struct error *err)
+{
+    size_t bytes = 0;
+    int    last = 0;
+    FILE  *file = open_memstream(out, &bytes);
+    if (file == NULL)
+        return error_no_memory(err);
+    while (*text != '\0') {
+        if (write_word(&text, file))
+            continue;
+        if (*text != '$') {
+            fputc(*text++, file);
+            continue;
+        }
+        char *end;
+        last = isdigit((unsigned char)text[1]) ? (int)strtol(text + 1, &end, 10) : last + 1;
+        fprintf(file, "$%d", last);
+        text = isdigit((unsigned char)text[1]) ? end : text + 1;
+    }
+    bool is_good = ferror(file) == 0;
+    return fclose(file) == 0 && is_good ? STATUS_OK : error_no_memory(err);
+}
+
+static void pg_reset(void *of)
+{
+    struct pg_statement *statement = of;
+    if (statement->result != NULL)
+        pq.PQclear(statement->result);
+    statement->result = NULL;
+    memset(statement->values, 0, sizeof statement->values);
+}
+
+static void pg_finalize(void *of)
+{
+    struct pg_statement *statement = of;
+    struct pg           *pg = statement->pg;
+    struct error         why;
+    char                 text[PG_TEXT_BYTES];
+    snprintf(text, sizeof text, "DEALLOCATE %s", statement->name);
+    pg_reset(statement);
+    if (statement->is_for_once && pg->conn != NULL && statement->link == pg->links)
+        pg->is_untidy |= pg_send_text(pg, text, &why) != STATUS_OK; // then it stays as long as the connection
+    free(statement->text);
+    free(statement);
+}
+
+static enum status prepare(struct pg_statement *statement, struct error *err)
+{
+    struct pg *pg = statement->pg;
+    if (pg->conn != NULL && statement->link == pg->links)
+        return STATUS_OK;
+    TRY(pg_send_prepare(pg, statement->name, statement->text, statement->letters, err));
+    statement->link = pg->links;
+    return STATUS_OK;
+}
+
+/* A connection that was lost while nobody looked is found with the first statement of a transaction, and nothing is lost
+ * with it: the transaction, as it was before that, begins again on a new one. */
+static enum status begin_again(struct pg *pg, const struct pg *before, enum status status, struct error *err)
+{
+    if (pg->conn != NULL || !is_only_begun(before))
+        return status;
+    TRY(revive(pg, err));
+    memcpy(pg->waiting, before->waiting, sizeof pg->waiting);
+    pg->waiting_len = before->waiting_len;
+    return STATUS_OK;
+}
+
+static enum status pg_prepare(void *handle, const struct sql_statement *listed, void **out, struct error *err)
+{
+    struct pg           *pg = handle;
+    struct pg_statement *statement = calloc(1, sizeof *statement);
+    if (statement == NULL)
+        return error_no_memory(err);
+    statement->pg = pg;
+    statement->letters = listed->parameters;
+    statement->len = (int)strlen(listed->parameters);
+    snprintf(statement->name, sizeof statement->name, "s%u", pg->prepared++);
+    statement->is_for_once = listed->name[0] == '\0';
+    enum status status = statement->len > PARAMETERS_MAX
+                             ? error_set(err, STATUS_INTERNAL, "store_error", "", "too many parameters")
+                             : write_own(listed->text, &statement->text, err);
+    struct pg   before = *pg;
+    if (status == STATUS_OK && (status = prepare(statement, err)) != STATUS_OK &&
+        (status = begin_again(pg, &before, status, err)) == STATUS_OK)
+        status = prepare(statement, err);
+    if (status != STATUS_OK) {
+        pg_finalize(statement);
+        return status;
+    }
+    *out = statement;
+    return STATUS_OK;
+}
+
+/* Numbers go as their bytes, the greatest first. */
+static void put_number(struct pg_statement *statement, int i, uint64_t bits)
+{
+    for (int k = 0; k < 8; k++)
+        statement->numbers[i][k] = (unsigned char)(bits >> (56 - 8 * k));
+    statement->values[i] = (const char *)statement->numbers[i];
+    statement->lengths[i] = 8;
+}
+
+static enum status pg_bind(void *of, int index, const struct db_value *value, struct error *err)
+{
+    struct pg_statement *statement = of;
+    int                  i = index - 1;
+    uint64_t             bits;
+    if (i >= statement->len || (value->letter == 'b' && value->is.b.length > INT32_MAX))
+        return error_set(err, STATUS_TOO_LARGE, "too_large", "", "store: a value is too large");
+    statement->formats[i] = 1;
+    statement->values[i] = NULL;
+    if (value->letter == 'i') {
+        put_number(statement, i, (uint64_t)value->is.i);
+    } else if (value->letter == 'd' && !isnan(value->is.d)) {
+        memcpy(&bits, &value->is.d, sizeof bits);
+        put_number(statement, i, bits);
+    } else if (value->letter == 's' && value->is.s != NULL) {
+        statement->values[i] = value->is.s;
+        statement->lengths[i] = (int)strlen(value->is.s);
+    } else if (value->letter == 'b') {
+        statement->values[i] = value->is.b.bytes;
+        statement->lengths[i] = (int)value->is.b.length;
+    }
+    return STATUS_OK;
+}
+
+static enum status send_statement(struct pg_statement *statement, struct error *err)
+{
+    TRY(prepare(statement, err));
+    return pg_send(statement->pg,
+                   &(struct pg_query){.name = statement->name,
+                                      .len = statement->len,
+                                      .values = statement->values,
+                                      .lengths = statement->lengths,
+                                      .formats = statement->formats},
+                   1, &statement->result, err);
+}
+
+static enum status run(struct pg_statement *statement, struct error *err)
+{
+    struct pg         *pg = statement->pg;
+    struct pg          before = *pg;
+    const struct total total = pg->total != NULL ? *pg->total : (struct total){{0}};
+    enum status        status = send_statement(statement, err);
+    if (status == STATUS_OK)
+        return STATUS_OK;
+    TRY(begin_again(pg, &before, status, err));
+    if (pg->total != NULL) // what was told of it may have come
+        *pg->total = total;
+    return send_statement(statement, err);
+}
+
+static enum status pg_step(void *of, bool *row, struct error *err)
+{
+    struct pg_statement *statement = of;
+    *row = false;
+    if (statement->result == NULL) {
+        TRY(run(statement, err));
+        statement->row = -1;
+        statement->pg->changes = strtoll(pq.PQcmdTuples(statement->result), NULL, 10);
+    }
+    *row = ++statement->row < pq.PQntuples(statement->result);
+    return STATUS_OK;
+}
+
+/* Of whatever width. */
+static int64_t read_integer(const unsigned char *bytes, int length)
+{
+    uint64_t bits = length > 0 && bytes[0] >= 0x80 ? UINT64_MAX : 0;
+    for (int i = 0; i < length; i++)
+        bits = bits << 8 | bytes[i];
+    return (int64_t)bits;
+}
+
+static bool pg_column(void *of, int column, struct db_value *value)
+{
+    struct pg_statement *statement = of;
+    const PGresult      *result = statement->result;
+    bool                 is_null = pq.PQgetisnull(result, statement->row, column) != 0;
+    const char          *bytes = is_null ? NULL : pq.PQgetvalue(result, statement->row, column);
+    int                  length = is_null ? 0 : pq.PQgetlength(result, statement->row, column);
+    int64_t              bits = length <= 8 ? read_integer((const unsigned char *)bytes, length) : 0;
+    switch (value->letter) {
+    case 'i':
+    case 'I':
+        value->is.i = bits;
+        return length <= 8;
+    case 'd':
+    case 'D':
+        memcpy(&value->is.d, &bits, sizeof bits);
+        if (is_null)
+            value->is.d = value->letter == 'D' ? (double)NAN : 0.0;
+        return is_null || length == 8;
+    case 's':
+    case 'S':
+        value->is.s = bytes;
+        return bytes != NULL || value->letter == 'S';
+    default:
+        value->is.b.bytes = length > 0 ? bytes : NULL;
+        value->is.b.length = (size_t)length;
+        return true;
+    }
+}
+
+static int64_t pg_changes(void *handle)
+{
+    return ((struct pg *)handle)->changes;
+}
+
+/* ---- what is PostgreSQL's own affair ---- */
+
+static void pg_journal_watch(void *handle, int64_t *bytes)
+{
+    (void)handle;
+    *bytes = 0;
+}
+
+static enum status pg_checkpoint(void *handle, bool truncate, int64_t *bytes, struct error *err)
+{
+    (void)handle, (void)truncate, (void)err;
+    *bytes = 0;
+    return STATUS_OK;
+}
+
+static enum status pg_renew(void *handle, int64_t bytes_max, struct error *err)
+{
+    (void)handle, (void)bytes_max, (void)err;
+    return STATUS_OK;
+}
+
+static enum status pg_quick(void *handle, const char *place, struct error *err)
+{
+    (void)handle, (void)place, (void)err;
+    return STATUS_OK;
+}
+
+static enum status pg_examine(void *handle, driver_say *say, void *arg, struct error *err)
+{
+    (void)handle, (void)say, (void)arg, (void)err;
+    return STATUS_OK;
+}
+
+/* ---- a store that is looked at ---- */
+
+static enum status pg_look(const char *place, const struct migrations *all, struct driver_look *out, struct error *err)
+{
+    struct db_schema schema;
+    *out = (struct driver_look){.claim = -1};
+    TRY(pg_inspect(place, all, &schema, err));
+    if (schema.found == 0)
+        return error_set(err, STATUS_NOT_FOUND, "no_store", "", "there is no store in the database");
+    out->version = schema.found;
+    TRY(pg_open(place, DRIVER_READ_ONLY, "FULL", &out->handle, err));
+    return pg_begin(out->handle, DRIVER_READ_ONLY, err);
+}
+
+const struct driver driver_postgres = {
+    .name = "postgres",
+    .migrations = &db_migrations,
+    .inspect = pg_inspect,
+    .migrate = pg_migrate,
+    .open = pg_open,
+    .close = pg_close,
+    .begin = pg_begin,
+    .savepoint = pg_savepoint,
+    .commit = pg_commit,
+    .roll_back = pg_roll_back,
+    .execute = pg_execute,
+    .prepare = pg_prepare,
+    .finalize = pg_finalize,
+    .bind = pg_bind,
+    .step = pg_step,
+    .reset = pg_reset,
+    .column = pg_column,
+    .changes = pg_changes,
+    .in_transaction = pg_in_transaction,
+    .journal_watch = pg_journal_watch,
+    .checkpoint = pg_checkpoint,
+    .look = pg_look,
+    .examine = pg_examine,
+    .quick = pg_quick,
+    .renew = pg_renew,
+    .guard = pg_guard,
+    .scan = pg_scan,
+    .gather = pg_gather,
+    .damaged = pg_damaged,
+};

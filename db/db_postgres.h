@@ -1,0 +1,87 @@
+/* What the files of the PostgreSQL driver share, and nothing else includes: the connection (db_postgres_link.c), the schema
+ * (db_postgres_schema.c), the sums of rows (db_postgres_sum.c), statements and transactions (db_postgres.c). */
+#ifndef GNOMON_DB_DB_POSTGRES_H
+#define GNOMON_DB_DB_POSTGRES_H
+
+#include "db/driver.h"
+
+#include <libpq-fe.h>
+
+/* libpq's functions, which are loaded with the first connection: with what it brings (LDAP, Kerberos) it has no place in a
+ * server whose store is a file. */
+// clang-format off
+#define PG_CALLS(X) \
+    X(PQclear) X(PQcmdTuples) X(PQconnectdbParams) X(PQconsumeInput) X(PQenterPipelineMode) X(PQerrorMessage) \
+    X(PQexitPipelineMode) X(PQfinish) X(PQflush) X(PQgetResult) X(PQgetisnull) X(PQgetlength) X(PQgetvalue) \
+    X(PQisBusy) X(PQntuples) X(PQpipelineSync) X(PQresultErrorField) X(PQresultStatus) X(PQsendPrepare) \
+    X(PQsendQuery) X(PQsendQueryParams) X(PQsendQueryPrepared) X(PQserverVersion) X(PQsetNoticeReceiver) \
+    X(PQsetnonblocking) X(PQsocket) X(PQstatus) X(PQtransactionStatus)
+// clang-format on
+struct pg_library {
+#define MEMBER(call) __typeof__(call) *call;
+    PG_CALLS(MEMBER)
+#undef MEMBER
+};
+extern struct pg_library pq;
+
+/* Of a writer: its rows get their sums. */
+#define PG_GUARD "SET gnomon.guard = 'on'"
+
+enum { PG_WAITING_MAX = 4, PG_TEXT_BYTES = 96, PG_LOCK_KIND = 1196314957 };
+
+/* A connection.  The beginning of a transaction and its savepoints wait to be sent with the next statement, so that they
+ * take no trip of their own. */
+struct pg {
+    const struct driver *driver;
+    PGconn              *conn; /* NULL: lost, and nothing is known of what was not committed */
+    const char          *place;
+    enum driver_mode     mode;
+    bool                 is_hasty, is_untidy;
+    const char          *waiting[PG_WAITING_MAX];
+    int                  waiting_len;
+    bool                 is_begun; /* BEGIN waits or was sent */
+    unsigned             links;    /* how many connections there were: a statement belongs to one */
+    unsigned             prepared; /* statements, for their names */
+    int64_t              changes;
+    struct total        *total;        /* of a writer that is guarded, see driver.h */
+    char                *damaged;      /* or NULL */
+    int64_t              mark, marked; /* what the next commit leaves in the table store, and what the last one left */
+};
+
+/* One statement of a pipeline. */
+struct pg_query {
+    const char        *name, *text; /* prepared; or a text without parameters */
+    int                len;
+    const char *const *values;
+    const int         *lengths, *formats;
+};
+
+/* Connects; a writer takes the store, which no other process may have.  Errors: BUSY "locked", BUSY "busy" (it is not
+ * there), INVALID "database", CONFLICT "schema_unknown". */
+MUST_CHECK enum status pg_connect(struct pg *pg, struct error *err);
+void                   pg_disconnect(struct pg *pg);
+/* Sends what waits and then these, reads all results, and gives that of the last one; it is to be cleared.  When the
+ * connection is lost: BUSY, and pg->conn is NULL. */
+MUST_CHECK enum status pg_send(struct pg *pg, const struct pg_query *queries, int len, PGresult **out,
+                               struct error *err);
+/* Of texts of several statements. */
+MUST_CHECK enum status pg_send_text(struct pg *pg, const char *text, struct error *err);
+/* What a statement that was prepared is told of its parameters: the types of its letters. */
+MUST_CHECK enum status pg_send_prepare(struct pg *pg, const char *name, const char *text, const char *letters,
+                                       struct error *err);
+MUST_CHECK enum status pg_lost(struct error *err);
+/* An integer of a result in text, of its first row; 0: no row, or NULL. */
+MUST_CHECK enum status pg_ask(struct pg *pg, const char *text, int64_t *out, struct error *err);
+
+/* Members of the record. */
+MUST_CHECK enum status pg_guard(void *handle, struct total *total, char *damaged, struct error *err);
+MUST_CHECK enum status pg_scan(void *handle, struct scan *scan, struct error *err);
+MUST_CHECK enum status pg_gather(void *handle, struct total *total, struct error *err);
+MUST_CHECK enum status pg_damaged(void *handle, const char *owner, driver_say *say, void *arg, struct error *err);
+/* The schema of SQLite in PostgreSQL's words, and then db/postgres.sql. */
+MUST_CHECK enum status pg_inspect(const char *place, const struct migrations *all, struct db_schema *schema,
+                                  struct error *err);
+MUST_CHECK enum status pg_migrate(void *handle, const char *place, const struct migrations *all,
+                                  const struct db_schema *schema, struct error *err);
+
+#endif

@@ -1,0 +1,75 @@
+/* See folder.h. */
+#include "db/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LOCK_TRIES = 40, LOCK_PAUSE_MS = 50, PATH_BYTES = 4096 };
+
+/* So that a new name in it is there after a power loss.  Not every file system can do that for a folder (EINVAL), and
+ * not every folder that we may write in may be opened (EACCES). */
+enum status folder_sync(const char *folder, struct error *err)
+{
+    int  fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_good = fd >= 0 ? fsync(fd) == 0 || errno == EINVAL : errno == EACCES;
+    if (!is_good)
+        error_set(err, STATUS_INTERNAL, "path", "", "cannot make what is new in %.120s last: %s", folder,
+                  strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return is_good ? STATUS_OK : STATUS_INTERNAL;
+}
+
+enum status folder_make(const char *folder, struct error *err)
+{
+    char parent[PATH_BYTES];
+    if (mkdir(folder, 0700) != 0)
+        return errno == EEXIST
+                   ? STATUS_OK
+                   : error_set(err, STATUS_INVALID, "path", "", "cannot make %.150s: %s", folder, strerror(errno));
+    snprintf(parent, sizeof parent, "%s/..", folder);
+    enum status status = folder_sync(parent, err);
+    if (status != STATUS_OK)
+        rmdir(folder); // the next start tries again
+    return status;
+}
+
+enum status folder_claim(const char *folder, int *claim, struct error *err)
+{
+    char path[PATH_BYTES];
+    if ((size_t)snprintf(path, sizeof path, "%s/gnomon.lock", folder) >= sizeof path)
+        return error_set(err, STATUS_INVALID, "path", "", "the path of the data folder is too long");
+    TRY(folder_make(folder, err));
+    *claim = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (*claim < 0)
+        return error_set(err, STATUS_INVALID, "path", "", "cannot open %.150s: %s", path, strerror(errno));
+    for (int tries = 0; flock(*claim, LOCK_EX | LOCK_NB) != 0; tries++) { // who was killed may not be gone yet
+        if (tries == LOCK_TRIES)
+            return error_set(err, STATUS_BUSY, "locked", "", "another process uses %.150s", folder);
+        nanosleep(&(struct timespec){.tv_nsec = LOCK_PAUSE_MS * 1000000}, NULL);
+    }
+    return STATUS_OK;
+}
+
+void folder_release(int claim)
+{
+    if (claim >= 0)
+        close(claim);
+}
+
+enum status folder_check_empty(const char *folder, struct error *err)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%.4000s/gnomon.db", folder);
+    if (access(path, F_OK) != 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_CONFLICT, "store_exists", "",
+                     "there is a store in %.150s, and a database is named: give another folder", folder);
+}

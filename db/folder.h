@@ -1,0 +1,18 @@
+/* The folder of a store, whatever database it is in: it holds the lock, the witness and the server's socket. */
+#ifndef GNOMON_DB_FOLDER_H
+#define GNOMON_DB_FOLDER_H
+
+#include "engine/base/status.h"
+
+/* Makes the folder if it is not there, and makes that last.  Errors: INVALID and INTERNAL "path". */
+MUST_CHECK enum status folder_make(const char *folder, struct error *err);
+/* The same, and keeps every other process out of it until release.
+ * Errors: BUSY "locked", INVALID and INTERNAL "path". */
+MUST_CHECK enum status folder_claim(const char *folder, int *claim, struct error *err);
+void                   folder_release(int claim); /* -1: nothing */
+/* Makes the names of the folder's files last. */
+MUST_CHECK enum status folder_sync(const char *folder, struct error *err);
+/* CONFLICT "store_exists": it has a store of its own, which would be forgotten. */
+MUST_CHECK enum status folder_check_empty(const char *folder, struct error *err);
+
+#endif

@@ -1,0 +1,463 @@
+/* What every database keeps to (db/driver.h): one suite, run on each of them. */
+#include "db/driver.h"
+#include "tests/unit/service/database.h"
+#include "tests/unit/service/suites.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A fresh store with its writer and a reader. */
+struct store {
+    const struct driver *driver;
+    char                 folder[64], place[DATABASE_BYTES];
+    void                *writer, *reader;
+    struct error         err;
+};
+
+#define MUST(call) CU_ASSERT_EQUAL_FATAL(call, STATUS_OK)
+
+static void store_open(struct store *store)
+{
+    struct db_schema         schema;
+    const struct driver     *driver = store->driver;
+    const struct migrations *all = driver->migrations;
+    MUST(driver->inspect(store->place, all, &schema, &store->err));
+    CU_ASSERT_EQUAL(schema.needed, all->len);
+    MUST(driver->open(store->place, DRIVER_READ_WRITE, "FULL", &store->writer, &store->err));
+    if (schema.found < schema.needed)
+        MUST(driver->migrate(store->writer, store->place, all, &schema, &store->err));
+    MUST(driver->open(store->place, DRIVER_READ_ONLY, "FULL", &store->reader, &store->err));
+}
+
+static void store_close(struct store *store)
+{
+    store->driver->close(store->reader);
+    store->driver->close(store->writer);
+}
+
+/* ---- statements of the test's own ---- */
+
+#define STATEMENT(takes, gives, sql) \
+    (&(const struct sql_statement){.name = "test", .parameters = (takes), .letters = (gives), .text = (sql)})
+
+/* NOT_FOUND: no row.  Of a row, the columns, in values that say which letters they are. */
+static enum status run(struct store *store, void *handle, const struct sql_statement *listed, struct db_values values,
+                       struct db_value *out)
+{
+    const struct driver *driver = store->driver;
+    void                *statement = NULL;
+    bool                 row = false;
+    TRY(driver->prepare(handle, listed, &statement, &store->err));
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < values.len && status == STATUS_OK; i++)
+        status = driver->bind(statement, (int)i + 1, &values.items[i], &store->err);
+    if (status == STATUS_OK)
+        status = driver->step(statement, &row, &store->err);
+    for (int i = 0; row && listed->letters[i] != '\0'; i++) {
+        out[i].letter = listed->letters[i];
+        CU_ASSERT(driver->column(statement, i, &out[i]));
+        if (out[i].letter == 's' || out[i].letter == 'S') { // borrowed; of the tests one text at a time
+            static char text[256];
+            snprintf(text, sizeof text, "%s", out[i].is.s == NULL ? "(null)" : out[i].is.s);
+            out[i].is.s = text;
+        } else if (out[i].letter == 'b' || out[i].letter == 'B') {
+            static unsigned char bytes[1 << 16];
+            CU_ASSERT_FATAL(out[i].is.b.length <= sizeof bytes);
+            if (out[i].is.b.bytes != NULL)
+                out[i].is.b.bytes = memcpy(bytes, out[i].is.b.bytes, out[i].is.b.length);
+        }
+    }
+    driver->reset(statement);
+    driver->finalize(statement);
+    return status == STATUS_OK && !row && listed->letters[0] != '\0' ? STATUS_NOT_FOUND : status;
+}
+
+static enum status add(struct store *store, void *handle, int64_t round, double epsilon)
+{
+    return run(
+        store, handle,
+        STATEMENT("sisDDDsi", "",
+                  "INSERT INTO federation_ledger(federation, round, mechanism, epsilon, delta, total, sha256, "
+                  "at_ms) VALUES ($1, $2, $, $, $, $, $, $)"),
+        BIND(TEXT("fed"), INT(round), TEXT("gaussian"), REAL(epsilon), REAL(1e-6), REAL(2.385), TEXT("0"), INT(1)),
+        NULL);
+}
+
+static int64_t count(struct store *store, void *handle)
+{
+    struct db_value value;
+    MUST(run(store, handle, STATEMENT("", "i", "SELECT count(*) AS count FROM federation_ledger"), BIND_NONE, &value));
+    return value.is.i;
+}
+
+static void begin(struct store *store)
+{
+    MUST(store->driver->begin(store->writer, DRIVER_READ_WRITE, &store->err));
+}
+
+static void commit(struct store *store)
+{
+    MUST(store->driver->commit(store->writer, &store->err));
+    CU_ASSERT(!store->driver->in_transaction(store->writer));
+}
+
+static void savepoint(struct store *store, enum driver_savepoint what)
+{
+    MUST(store->driver->savepoint(store->writer, what, &store->err));
+}
+
+/* ---- what is promised ---- */
+
+static void check_undoing(struct store *store)
+{
+    begin(store);
+    savepoint(store, SAVEPOINT_SET);
+    MUST(add(store, store->writer, 1, 0.5));
+    savepoint(store, SAVEPOINT_KEEP);
+    savepoint(store, SAVEPOINT_SET);
+    MUST(add(store, store->writer, 2, 0.5));
+    CU_ASSERT_EQUAL(add(store, store->writer, 1, 0.5), STATUS_CONFLICT);
+    CU_ASSERT_STRING_EQUAL(store->err.code, "constraint");
+    CU_ASSERT(store->driver->in_transaction(store->writer));
+    savepoint(store, SAVEPOINT_UNDO);
+    savepoint(store, SAVEPOINT_SET);
+    savepoint(store, SAVEPOINT_UNDO); // of nothing
+    savepoint(store, SAVEPOINT_SET);
+    MUST(add(store, store->writer, 3, 0.5));
+    savepoint(store, SAVEPOINT_KEEP);
+    commit(store);
+    CU_ASSERT_EQUAL(count(store, store->reader), 2);
+    begin(store);
+    MUST(add(store, store->writer, 4, 0.5));
+    MUST(store->driver->roll_back(store->writer, &store->err));
+    CU_ASSERT(!store->driver->in_transaction(store->writer));
+    MUST(store->driver->roll_back(store->writer, &store->err)); // there is none
+    begin(store);
+    CU_ASSERT(store->driver->in_transaction(store->writer));
+    commit(store); // nothing
+    CU_ASSERT_EQUAL(count(store, store->reader), 2);
+}
+
+static void check_reading(struct store *store)
+{
+    begin(store);
+    MUST(add(store, store->writer, 1, 0.5));
+    CU_ASSERT_EQUAL(count(store, store->reader), 0);
+    CU_ASSERT_EQUAL(count(store, store->writer), 1);
+    commit(store);
+    MUST(store->driver->begin(store->reader, DRIVER_READ_ONLY, &store->err));
+    CU_ASSERT_EQUAL(count(store, store->reader), 1);
+    begin(store);
+    MUST(add(store, store->writer, 2, 0.5));
+    commit(store);
+    CU_ASSERT_EQUAL(count(store, store->reader), 1);
+    MUST(store->driver->commit(store->reader, &store->err));
+    CU_ASSERT_EQUAL(count(store, store->reader), 2);
+    MUST(store->driver->begin(store->reader, DRIVER_READ_ONLY, &store->err));
+    CU_ASSERT_NOT_EQUAL(add(store, store->reader, 3, 0.5), STATUS_OK);
+    MUST(store->driver->roll_back(store->reader, &store->err));
+    CU_ASSERT_EQUAL(count(store, store->reader), 2);
+}
+
+static void check_numbers(struct store *store)
+{
+    static const double  reals[] = {0.1, 5e-324, 1.7976931348623157e308, INFINITY, -INFINITY, 2.385, 3.0, NAN};
+    static const int64_t whole[] = {0, -1, INT64_MAX, INT64_MIN, 1LL << 53, 4294967296, 2, 3};
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) {
+        struct db_value found[3];
+        begin(store);
+        MUST(add(store, store->writer, whole[i], reals[i]));
+        commit(store);
+        MUST(run(store, store->reader,
+                 STATEMENT("i", "iDi",
+                           "SELECT round, epsilon, CASE WHEN epsilon IS NULL THEN 1 ELSE 0 END AS is_null FROM "
+                           "federation_ledger WHERE round = $1"),
+                 BIND(INT(whole[i])), found));
+        CU_ASSERT_EQUAL(found[0].is.i, whole[i]);
+        CU_ASSERT_EQUAL(found[2].is.i, isnan(reals[i]));
+        CU_ASSERT(isnan(reals[i]) ? isnan(found[1].is.d) : memcmp(&found[1].is.d, &reals[i], sizeof reals[i]) == 0);
+    }
+}
+
+static void check_texts_and_bytes(struct store *store)
+{
+    static unsigned char all[1 << 16];
+    struct db_value      found[2];
+    const char *const    put = "INSERT INTO token(id, hash, name, scope, resource, agent, created_ms, expires_ms, "
+                               "revoked_ms) VALUES ($1, $2, $3, 'read', $4, '', 1, 0, 0)";
+    for (size_t i = 0; i < sizeof all; i++)
+        all[i] = (unsigned char)(i * 7 + i / 256);
+    begin(store);
+    MUST(run(store, store->writer, STATEMENT("sbsS", "", put),
+             BIND(TEXT("a"), BLOB(all, sizeof all), TEXT("\xc3\x84pfel\n'\"$1"), TEXT(NULL)), NULL));
+    MUST(run(store, store->writer, STATEMENT("sbsS", "", put), BIND(TEXT("B"), BLOB("", 0), TEXT("Zebra"), TEXT("r")),
+             NULL));
+    CU_ASSERT_EQUAL(
+        run(store, store->writer, STATEMENT("sbsS", "", put), BIND(TEXT("c"), BLOB(NULL, 0), TEXT(""), TEXT("")), NULL),
+        STATUS_CONFLICT); // it is NULL, which the column may not be
+    MUST(store->driver->roll_back(store->writer, &store->err));
+    begin(store);
+    MUST(run(store, store->writer, STATEMENT("sbsS", "", put),
+             BIND(TEXT("a"), BLOB(all, sizeof all), TEXT("\xc3\x84pfel\n'\"$1"), TEXT(NULL)), NULL));
+    MUST(run(store, store->writer, STATEMENT("sbsS", "", put), BIND(TEXT("B"), BLOB("", 0), TEXT("Zebra"), TEXT("r")),
+             NULL));
+    commit(store);
+    MUST(run(store, store->reader, STATEMENT("s", "bi", "SELECT hash, created_ms FROM token WHERE id = $1"),
+             BIND(TEXT("a")), found));
+    CU_ASSERT_EQUAL_FATAL(found[0].is.b.length, sizeof all);
+    CU_ASSERT_EQUAL(memcmp(found[0].is.b.bytes, all, sizeof all), 0);
+    MUST(
+        run(store, store->reader, STATEMENT("s", "b", "SELECT hash FROM token WHERE id = $1"), BIND(TEXT("B")), found));
+    CU_ASSERT_EQUAL(found[0].is.b.length, 0);
+    CU_ASSERT_PTR_NULL(found[0].is.b.bytes);
+    MUST(
+        run(store, store->reader, STATEMENT("s", "s", "SELECT name FROM token WHERE id = $1"), BIND(TEXT("a")), found));
+    CU_ASSERT_STRING_EQUAL(found[0].is.s, "\xc3\x84pfel\n'\"$1");
+    MUST(run(store, store->reader, STATEMENT("s", "S", "SELECT resource FROM token WHERE id = $1"), BIND(TEXT("a")),
+             found));
+    CU_ASSERT_STRING_EQUAL(found[0].is.s, "(null)");
+    // "B" before "a", and Zebra before what begins with two bytes beyond ASCII
+    MUST(run(store, store->reader, STATEMENT("", "s", "SELECT id FROM token ORDER BY id LIMIT 1"), BIND_NONE, found));
+    CU_ASSERT_STRING_EQUAL(found[0].is.s, "B");
+    MUST(run(store, store->reader, STATEMENT("", "s", "SELECT name FROM token ORDER BY name DESC LIMIT 1"), BIND_NONE,
+             found));
+    CU_ASSERT_EQUAL(found[0].is.s[0], '\xc3');
+    MUST(run(store, store->reader,
+             STATEMENT("s", "s", "SELECT lower($1) || lower(name) AS both FROM token WHERE id = 'a'"),
+             BIND(TEXT("X\xc3\x84")), found));
+    CU_ASSERT_EQUAL(strncmp(found[0].is.s, "x\xc3\x84\xc3\x84pfel", 9), 0);
+}
+
+static void check_changes(struct store *store)
+{
+    begin(store);
+    for (int64_t i = 1; i <= 3; i++)
+        MUST(run(store, store->writer,
+                 STATEMENT("i", "", "INSERT INTO tally(thing, state, count) VALUES ('t', 's' || $1, 0)"), BIND(INT(i)),
+                 NULL));
+    MUST(run(store, store->writer, STATEMENT("i", "", "UPDATE tally SET count = $1 WHERE thing = 't'"), BIND(INT(7)),
+             NULL));
+    CU_ASSERT_EQUAL(store->driver->changes(store->writer), 3);
+    MUST(run(store, store->writer, STATEMENT("i", "", "UPDATE tally SET count = $1 WHERE thing = 'u'"), BIND(INT(7)),
+             NULL));
+    CU_ASSERT_EQUAL(store->driver->changes(store->writer), 0);
+    commit(store);
+}
+
+/* What outlives everything is neither changed nor deleted, whoever asks. */
+static void check_logs(struct store *store)
+{
+    static const char *const refused[] = {"UPDATE event SET kind = 'other'", "DELETE FROM event",
+                                          "UPDATE federation_ledger SET epsilon = 0.0",
+                                          "DELETE FROM federation_ledger"};
+    struct db_value          found[2];
+    begin(store);
+    MUST(add(store, store->writer, 1, 0.5));
+    for (int i = 0; i < 3; i++)
+        MUST(run(store, store->writer,
+                 STATEMENT("i", "",
+                           "INSERT INTO event(at_ms, kind, study, revision, trial, actor, detail) VALUES ($1, 'k', "
+                           "'std_1', 0, 0, 'local', 'words')"),
+                 BIND(INT(2385)), NULL));
+    commit(store);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        begin(store);
+        CU_ASSERT_EQUAL(store->driver->execute(store->writer, refused[i], &store->err), STATUS_CONFLICT);
+        CU_ASSERT_STRING_EQUAL(store->err.code, "constraint");
+        MUST(store->driver->roll_back(store->writer, &store->err));
+    }
+    begin(store);
+    MUST(store->driver->execute(store->writer, "UPDATE event SET detail = NULL", &store->err)); // its words may go
+    commit(store);
+    MUST(run(store, store->reader, STATEMENT("", "ii", "SELECT min(seq) AS min, max(seq) AS max FROM event"), BIND_NONE,
+             found));
+    CU_ASSERT_EQUAL(found[1].is.i - found[0].is.i, 2);
+}
+
+/* A line that was undone leaves no gap. */
+static void check_sequence(struct store *store)
+{
+    struct db_value found[1];
+    begin(store);
+    for (int i = 0; i < 4; i++) {
+        savepoint(store, SAVEPOINT_SET);
+        MUST(run(store, store->writer,
+                 STATEMENT("i", "",
+                           "INSERT INTO event(at_ms, kind, study, revision, trial, actor) VALUES ($1, 'k', NULL, 0, 0, "
+                           "'local')"),
+                 BIND(INT(i)), NULL));
+        savepoint(store, i % 2 == 0 ? SAVEPOINT_UNDO : SAVEPOINT_KEEP);
+    }
+    commit(store);
+    MUST(run(store, store->reader, STATEMENT("", "i", "SELECT max(seq) - min(seq) - count(*) AS gap FROM event"),
+             BIND_NONE, found));
+    CU_ASSERT_EQUAL(found[0].is.i, -1);
+}
+
+static void check_every_statement(struct store *store)
+{
+    for (int sql = 0; sql < SQL_COUNT; sql++) {
+        void       *statement = NULL;
+        enum status status = store->driver->prepare(store->reader, &sql_table[sql], &statement, &store->err);
+        if (status != STATUS_OK)
+            fprintf(stderr, "%s: %s\n", sql_table[sql].name, store->err.text);
+        CU_ASSERT_EQUAL(status, STATUS_OK);
+        if (status == STATUS_OK)
+            store->driver->finalize(statement);
+    }
+}
+
+static void count_finding(void *arg, const char *finding)
+{
+    *(int *)arg += strstr(finding, " a ") != NULL || strcmp(finding, "a") == 0;
+}
+
+static enum status put_token(struct store *store, const char *id)
+{
+    return run(store, store->writer,
+               STATEMENT("ssb", "",
+                         "INSERT INTO token(id, name, hash, scope, agent, created_ms, expires_ms, revoked_ms) VALUES "
+                         "($1, $2, $3, 'read', '', 1, 0, 0)"),
+               BIND(TEXT(id), TEXT("n"), BLOB("\0\1", 2)), NULL);
+}
+
+static enum status revoke(struct store *store, const char *id)
+{
+    return run(store, store->writer, STATEMENT("is", "", "UPDATE token SET revoked_ms = $1 WHERE id = $2"),
+               BIND(INT(7), TEXT(id)), NULL);
+}
+
+/* What the writer wrote has its sum and is in the total; what another changed is told of, and not changed again. */
+static void check_sums(struct store *store)
+{
+    const struct driver *driver = store->driver;
+    struct total         total = {{0}}, found;
+    struct db_value      name[1];
+    struct scan          scan = {.say = NULL};
+    char                 met[DAMAGED_BYTES] = "", seen[DAMAGED_BYTES] = "";
+    int                  findings = 0;
+    begin(store);
+    MUST(driver->gather(store->writer, &found, &store->err));
+    MUST(driver->roll_back(store->writer, &store->err));
+    MUST(driver->guard(store->writer, &total, met, &store->err));
+    total = found;
+    begin(store);
+    MUST(put_token(store, "a"));
+    MUST(put_token(store, "b"));
+    MUST(put_token(store, "c"));
+    MUST(revoke(store, "b"));
+    MUST(run(store, store->writer, STATEMENT("s", "", "DELETE FROM token WHERE id = $1"), BIND(TEXT("c")), NULL));
+    commit(store);
+    MUST(driver->begin(store->reader, DRIVER_READ_ONLY, &store->err));
+    MUST(driver->gather(store->reader, &found, &store->err));
+    CU_ASSERT_EQUAL(memcmp(&found, &total, sizeof found), 0);
+    MUST(driver->damaged(store->reader, NULL, count_finding, &findings, &store->err));
+    CU_ASSERT_EQUAL(findings, 0);
+    MUST(driver->roll_back(store->reader, &store->err));
+    MUST(driver->guard(store->reader, NULL, seen, &store->err));
+    MUST(database_do(store->place, "UPDATE token SET name = 'm' WHERE id = 'a'", &store->err));
+    MUST(driver->damaged(store->reader, NULL, count_finding, &findings, &store->err));
+    CU_ASSERT_EQUAL(findings, 1);
+    MUST(driver->damaged(store->reader, "b", count_finding, &findings, &store->err));
+    CU_ASSERT_EQUAL(findings, 1);
+    MUST(driver->begin(store->reader, DRIVER_READ_ONLY, &store->err));
+    scan.say = count_finding;
+    scan.arg = &findings;
+    while (!scan.is_over)
+        MUST(driver->scan(store->reader, &scan, &store->err));
+    MUST(driver->roll_back(store->reader, &store->err));
+    CU_ASSERT_EQUAL(findings, 2);
+    MUST(run(store, store->reader, STATEMENT("s", "s", "SELECT name FROM token WHERE id = $1 AND row_see(token token)"),
+             BIND(TEXT("b")), name));
+    CU_ASSERT_STRING_EQUAL(seen, "");
+    MUST(run(store, store->reader, STATEMENT("s", "s", "SELECT name FROM token WHERE id = $1 AND row_see(token token)"),
+             BIND(TEXT("a")), name));
+    CU_ASSERT_STRING_EQUAL(seen, "a");
+    CU_ASSERT_EQUAL(run(store, store->reader,
+                        STATEMENT("s", "s", "SELECT name FROM token WHERE id = $1 AND row_check(token token)"),
+                        BIND(TEXT("a")), name),
+                    STATUS_CONFLICT);
+    CU_ASSERT_STRING_EQUAL(store->err.code, "store_corrupt");
+    begin(store);
+    CU_ASSERT_EQUAL(revoke(store, "a"), STATUS_CONFLICT);
+    CU_ASSERT_STRING_EQUAL(store->err.code, "store_corrupt");
+    CU_ASSERT_STRING_EQUAL(met, "a");
+    MUST(driver->roll_back(store->writer, &store->err));
+}
+
+static void check_opening_again(struct store *store)
+{
+    begin(store);
+    MUST(add(store, store->writer, 1, 0.5));
+    commit(store);
+    begin(store);
+    MUST(add(store, store->writer, 2, 0.5)); // never committed
+    store_close(store);
+    store_open(store);
+    CU_ASSERT_EQUAL(count(store, store->reader), 1);
+}
+
+/* ---- on each of them ---- */
+
+static void on_sqlite(void (*check)(struct store *store))
+{
+    static const char *const files[] = {"gnomon.db", "gnomon.db-wal", "gnomon.db-shm"};
+    struct store             store = {.driver = &driver_sqlite, .folder = "/tmp/gnomon-test-XXXXXX"};
+    char                     path[128];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(store.folder));
+    snprintf(store.place, sizeof store.place, "%s", store.folder);
+    store_open(&store);
+    check(&store);
+    store_close(&store);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s/%s", store.folder, files[i]);
+        unlink(path);
+    }
+    CU_ASSERT_EQUAL(rmdir(store.folder), 0);
+}
+
+/* Where there is none, this is nothing. */
+static void on_postgres(void (*check)(struct store *store))
+{
+    struct store store = {.driver = &driver_postgres};
+    if (!database_new(store.place))
+        return;
+    store_open(&store);
+    check(&store);
+    store_close(&store);
+    database_end(store.place);
+}
+
+#define CHECKS(X)                                   \
+    X(undoing, "what is undone is gone")            \
+    X(reading, "a reader sees one state")           \
+    X(numbers, "numbers come back")                 \
+    X(texts_and_bytes, "texts and bytes come back") \
+    X(changes, "changes are counted")               \
+    X(logs, "logs are append-only")                 \
+    X(sequence, "what is undone leaves no gap")     \
+    X(every_statement, "every statement prepares")  \
+    X(sums, "rows are what was written")            \
+    X(opening_again, "what was committed is there again")
+
+#define X(name, text)                      \
+    static void test_sqlite_##name(void)   \
+    {                                      \
+        on_sqlite(check_##name);           \
+    }                                      \
+    static void test_postgres_##name(void) \
+    {                                      \
+        on_postgres(check_##name);         \
+    }
+CHECKS(X)
+#undef X
+
+CU_TestInfo suite_driver[] = {
+#define X(name, text) {"sqlite: " text, test_sqlite_##name}, {"postgres: " text, test_postgres_##name},
+    CHECKS(X)
+#undef X
+        CU_TEST_INFO_NULL,
+};
