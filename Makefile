@@ -170,13 +170,17 @@ http: $(BUILD)/gnomon $(MODULES)
 	$(STEP) http sh -c 'cd tests/http && exec node --test --test-concurrency=1 --test-reporter=tap *.test.mjs'
 # The same on PostgreSQL: the suites that know the store, and of those over HTTP the ones that write most.
 POSTGRES_UNITS = driver postgres store cases races federation members spec_cache steady
+REPLICA_POINTS = 16
 POSTGRES_HTTP = studies trials lists idempotency events
-postgres: postgres-units postgres-http
+postgres: postgres-units postgres-http postgres-replicas
 postgres-units: $(BUILD)/tests/service
 	$(STEP) $@ tests/check/postgres $< $(ALL) $(POSTGRES_UNITS)
 postgres-http: $(BUILD)/gnomon $(MODULES)
 	$(STEP) $@ tests/check/postgres sh -c 'cd tests/http && exec node --test --test-concurrency=1 --test-reporter=tap \
 	  $(POSTGRES_HTTP:%=%.test.mjs)'
+# Two servers on one database, of which one is killed again and again.
+postgres-replicas: $(BUILD)/gnomon
+	$(STEP) $@ env POINTS=$(REPLICA_POINTS) tests/check/postgres tests/fault/crash
 generators: $(BUILD)/gnomon $(MODULES)
 	$(STEP) generators npm --prefix tests/http run --silent generators
 browser: $(BUILD)/gnomon $(MODULES)
@@ -197,7 +201,7 @@ FAULT_POINTS  ?= 60
 MANY_ROUNDS   ?= 100
 DAMAGE_FLIPS  ?= 1000
 NIGHT_SECONDS ?= 14400
-NIGHTLY = audit reproducible crash power calls statements many damage postgres tsan fuzz api
+NIGHTLY = audit reproducible crash power calls statements many damage postgres replicas tsan fuzz api
 nightly:
 	@sh tests/check/setup test
 	+@$(MAKE) --no-print-directory -k $(addprefix nightly-,$(NIGHTLY)) FUZZ_API_SECONDS=3600 FUZZ_SECONDS=600; \
@@ -226,6 +230,8 @@ nightly-api:
 nightly-postgres: $(BUILD)/gnomon $(MODULES)
 	$(STEP) $@ tests/check/postgres sh -c 'cd tests/http && exec node --test --test-concurrency=1 --test-reporter=tap \
 	  *.test.mjs'
+nightly-replicas: $(BUILD)/gnomon
+	$(STEP) $@ env POINTS=$(CRASH_POINTS) SERVERS=3 tests/check/postgres tests/fault/crash
 GOLDENS = $(addprefix golden-,$(notdir $(wildcard tests/golden/*.py)))
 golden: $(GOLDENS)
 $(GOLDENS): golden-%: $(BUILD)/gnomon $(GOLDEN)
@@ -332,6 +338,6 @@ clean:
 -include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d $(BUILD)/*/*/*/*.d)
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all always run test test-steps check units check-engine check-contract check-service check-api check-fuzz http browser postgres openapi generators \
+.PHONY: all always run test test-steps check units check-engine check-contract check-service check-api check-fuzz http browser postgres postgres-units postgres-http postgres-replicas openapi generators \
   e2e $(E2E) golden $(GOLDENS) fault $(FAULTS) asan tsan tsan-http sanitizer-reports api-requests fuzz-api fuzz fuzz-each \
   coverage bench nightly release sbom lint lint-quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format wheel typescript deb install clean help

@@ -8,6 +8,8 @@
 #include "db/conn.h"
 #include "db/damaged.h"
 #include "db/folder.h"
+#include "db/others.h"
+#include "db/telling.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -26,7 +28,6 @@ enum {
     IDLE_SECONDS = 1,
     QUIET_SECONDS = 60,
     SCRUB_MS = 50,
-    TELL_SECONDS = 60,
     UPKEEP_JOBS = 500,
     JOURNAL_BYTES = 4 << 20,
     RENEW_BYTES = 32 << 20,
@@ -45,12 +46,6 @@ struct job {
     bool          is_large;
     sem_t         done;
     struct job   *next;
-};
-
-/* What was said of one thing that no request fails for alone. */
-struct telling {
-    double at;
-    bool   is_bad;
 };
 
 struct db {
@@ -90,6 +85,9 @@ struct db {
     int64_t        counter;
     char          *folder;
     bool           is_hasty, is_rolled_back;
+    struct others *others; /* NULL: there are none */
+    void (*on_others)(void *arg, bool is_gone);
+    void *on_others_arg;
 };
 
 static double seconds(void)
@@ -148,7 +146,8 @@ static enum status run_one(struct db_conn *conn, struct job *job, bool is_alone,
     if (status == STATUS_OK || !conn->driver->in_transaction(conn->handle))
         return status;
     conn->total = before;
-    enum status undone = conn->driver->savepoint(conn->handle, SAVEPOINT_UNDO, err); // err: the job's own, unless this fails too
+    enum status undone =
+        conn->driver->savepoint(conn->handle, SAVEPOINT_UNDO, err); // err: the job's own, unless this fails too
     *is_lost = undone != STATUS_OK;
     return *is_lost ? undone : status;
 }
@@ -158,6 +157,25 @@ static enum status witness(struct db *db, int64_t counter, struct error *err)
     db->witness.counter = counter;
     memcpy(db->witness.store, db->store, sizeof db->store);
     return witness_write(db->folder, &db->witness, db->is_hasty, err);
+}
+
+static void tell_others(void *arg, bool is_gone)
+{
+    struct db *db = arg;
+    db->on_others(db->on_others_arg, is_gone);
+    pthread_mutex_lock(&db->mutex);
+    if (db->on_commit != NULL)
+        db->on_commit(db->on_commit_arg);
+    pthread_mutex_unlock(&db->mutex);
+}
+
+/* What is remembered of what others have changed meanwhile goes before the jobs run. */
+static enum status begin(struct db *db, struct error *err)
+{
+    TRY(db->driver->begin(db->writer.handle, DRIVER_READ_WRITE, err));
+    if (db->others != NULL && db->driver->others_wrote(db->writer.handle))
+        db->on_others(db->on_others_arg, false);
+    return STATUS_OK;
 }
 
 static void count_sync(struct db *db, double took_seconds)
@@ -197,7 +215,7 @@ static enum status run_batch(struct db *db, struct job *jobs, struct error *err)
 {
     struct db_conn *conn = &db->writer;
     roll_back(conn); // what could not be rolled back when it failed
-    TRY(conn->driver->begin(conn->handle, DRIVER_READ_WRITE, err));
+    TRY(begin(db, err));
     for (struct job *job = jobs; job != NULL; job = job->next) {
         struct error own = {.status = STATUS_OK};
         bool         is_lost = false;
@@ -253,26 +271,13 @@ static struct job *take_batch(struct db *db)
     return jobs;
 }
 
-/* Says what fails, once a minute, and after that when it no longer does.  why NULL: it works. */
-static void tell(struct db *db, struct telling *told, const char *what, const struct error *why)
-{
-    double now = seconds();
-    if (why == NULL ? !told->is_bad : told->at > 0 && now - told->at < TELL_SECONDS)
-        return;
-    told->is_bad = why != NULL;
-    if (why != NULL)
-        told->at = now;
-    if (db->log != NULL)
-        db->log(what, why);
-}
-
 /* Whoever reads finds it, and it does not heal: the process is of no use until a backup is restored. */
 static enum status note_damage(struct db *db, enum status status, const struct error *err)
 {
     if (status != STATUS_INTERNAL || err == NULL || strcmp(err->code, "store_corrupt") != 0)
         return status;
     pthread_mutex_lock(&db->mutex);
-    tell(db, &db->damage_told, "read", err);
+    telling_say(db->log, &db->damage_told, "read", err);
     db->stats.is_damaged = true;
     pthread_mutex_unlock(&db->mutex);
     return status;
@@ -284,7 +289,7 @@ static void checkpoint(struct db *db, bool truncate)
     struct error err;
     pthread_mutex_unlock(&db->mutex);
     bool is_good = db->driver->checkpoint(db->writer.handle, truncate, &db->journal_bytes, &err) == STATUS_OK;
-    tell(db, &db->checkpoint_told, "checkpoint", is_good ? NULL : &err);
+    telling_say(db->log, &db->checkpoint_told, "checkpoint", is_good ? NULL : &err);
     db->checkpoint_at = seconds();
     pthread_mutex_lock(&db->mutex);
     show_life(db);
@@ -321,7 +326,7 @@ static void renew(struct db *db)
     pthread_mutex_unlock(&db->mutex);
     roll_back(&db->writer);
     bool is_good = db->driver->renew(db->writer.handle, RENEW_BYTES, &err) == STATUS_OK;
-    tell(db, &db->renewal_told, "renewal", is_good ? NULL : &err);
+    telling_say(db->log, &db->renewal_told, "renewal", is_good ? NULL : &err);
     db->renewed_at = seconds();
     db->renewal_seconds = db->renewed_at - start;
     pthread_mutex_lock(&db->mutex);
@@ -342,7 +347,7 @@ static bool is_checkpoint_due(const struct db *db)
 
 static enum status trim_once(struct db *db, bool *more, struct error *err)
 {
-    TRY(db->driver->begin(db->writer.handle, DRIVER_READ_WRITE, err));
+    TRY(begin(db, err));
     TRY(db->driver->trim(db->writer.handle, TRIM_PAGES, more, err));
     return commit(db, err);
 }
@@ -359,7 +364,7 @@ static void trim(struct db *db)
         bool is_good = trim_once(db, &more, &err) == STATUS_OK;
         roll_back(&db->writer);
         more = more && is_good;
-        tell(db, &db->trim_told, "trim", is_good ? NULL : &err);
+        telling_say(db->log, &db->trim_told, "trim", is_good ? NULL : &err);
         pthread_mutex_lock(&db->mutex);
         show_life(db);
         if (is_checkpoint_due(db))
@@ -369,7 +374,7 @@ static void trim(struct db *db)
 
 static enum status upkeep_once(struct db *db, db_upkeep_fn fn, void *arg, bool was_busy, bool *more, struct error *err)
 {
-    TRY(db->driver->begin(db->writer.handle, DRIVER_READ_WRITE, err));
+    TRY(begin(db, err));
     TRY(fn(&db->writer, arg, was_busy, more, err));
     return commit(db, err);
 }
@@ -387,7 +392,7 @@ static void keep_up(struct db *db)
     roll_back(&db->writer);
     bool is_good = upkeep_once(db, fn, arg, was_busy, &more, &err) == STATUS_OK;
     roll_back(&db->writer);
-    tell(db, &db->upkeep_told, "upkeep", is_good ? NULL : &err);
+    telling_say(db->log, &db->upkeep_told, "upkeep", is_good ? NULL : &err);
     double now = seconds();
     pthread_mutex_lock(&db->mutex);
     show_life(db);
@@ -400,7 +405,7 @@ static void keep_up(struct db *db)
 /* A write that changes nothing, after one that failed: who asks whether there is room again sends none, or nothing to write. */
 static enum status write_once(struct db *db, struct error *err)
 {
-    TRY(db->driver->begin(db->writer.handle, DRIVER_READ_WRITE, err));
+    TRY(begin(db, err));
     TRY(conn_execute(&db->writer, "UPDATE witness SET counter = counter WHERE id = 1", err));
     return commit(db, err);
 }
@@ -550,20 +555,6 @@ void db_transact_all(struct db *db, struct db_transaction *all, size_t len)
     }
 }
 
-enum status db_transact(struct db *db, db_fn fn, void *arg, struct error *err)
-{
-    struct db_transaction one = {.fn = fn, .arg = arg, .err = err};
-    db_transact_all(db, &one, 1);
-    return one.status;
-}
-
-enum status db_transact_large(struct db *db, db_fn fn, void *arg, struct error *err)
-{
-    struct db_transaction one = {.fn = fn, .arg = arg, .err = err, .is_large = true};
-    db_transact_all(db, &one, 1);
-    return one.status;
-}
-
 void db_scrub(struct db *db)
 {
     pthread_mutex_lock(&db->mutex);
@@ -650,7 +641,7 @@ static enum status seal(struct db *db, struct error *err)
 {
     struct chain_state state;
     TRY(db->driver->guard(db->writer.handle, &db->writer.total, db->writer.damaged, err));
-    TRY(db->driver->begin(db->writer.handle, DRIVER_READ_WRITE, err));
+    TRY(begin(db, err));
     TRY(chain_read(&db->writer, &state, err));
     if (!state.has_total)
         TRY(db->driver->gather(db->writer.handle, &db->writer.total, err));
@@ -658,20 +649,11 @@ static enum status seal(struct db *db, struct error *err)
     return db->driver->commit(db->writer.handle, err);
 }
 
-/* What is in a file of the folder would not be seen any more. */
-static enum status check_place(const struct db_options *options, struct error *err)
-{
-    if (!db_is_postgres(options->database))
-        return error_set(err, STATUS_INVALID, "database", "", "not a database: postgresql://USER@HOST/NAME");
-    return folder_check_empty(options->folder, err);
-}
-
 static enum status open_all(struct db *db, const struct db_options *options, struct error *err)
 {
     const char *place = options->database != NULL ? options->database : options->folder;
     TRY(folder_claim(options->folder, &db->claim, err));
-    if (options->database != NULL)
-        TRY(check_place(options, err));
+    TRY(folder_check_database(options->folder, options->database, err));
     TRY(db->driver->inspect(place, db->driver->migrations, &db->schema, err));
     TRY(conn_open(&db->writer, db->driver, place, DRIVER_READ_WRITE, options->synchronous, err));
     db->driver->journal_watch(db->writer.handle, &db->journal_bytes);
@@ -685,6 +667,9 @@ static enum status open_all(struct db *db, const struct db_options *options, str
         db->readers_len = i + 1;
         TRY(db->driver->guard(db->readers[i].handle, NULL, db->readers[i].damaged, err));
     }
+    if (options->on_others != NULL && db->driver->peers != NULL)
+        TRY(others_start(db->driver, place, db->writer.handle, &(struct others_call){.fn = tell_others, .arg = db},
+                         &db->others, err));
     if (pthread_create(&db->thread, NULL, writer_main, db) != 0)
         return error_no_memory(err);
     return STATUS_OK;
@@ -699,6 +684,7 @@ static void close_readers(struct db *db)
 
 static void release(struct db *db)
 {
+    others_free(db->others);
     close_readers(db);
     conn_close(&db->writer);
     folder_release(db->claim);
@@ -719,6 +705,8 @@ enum status db_open(const struct db_options *options, struct db **out, struct er
     db->driver = options->database != NULL ? &driver_postgres : &driver_sqlite;
     db->claim = -1;
     db->log = options->log;
+    db->on_others = options->on_others;
+    db->on_others_arg = options->on_others_arg;
     db->folder = strdup(options->folder);
     db->is_hasty = strcmp(options->synchronous, "OFF") == 0;
     db->upkeep_at = seconds();
@@ -744,6 +732,7 @@ void db_close(struct db *db)
 {
     if (db == NULL)
         return;
+    others_halt(db->others);
     pthread_mutex_lock(&db->mutex);
     db->stopping = true;
     pthread_cond_signal(&db->work);
@@ -778,6 +767,11 @@ void db_stats(struct db *db, struct db_stats *stats)
     *stats = db->stats;
     stats->stuck_seconds = db->alive_at > 0 ? seconds() - db->alive_at : 0;
     pthread_mutex_unlock(&db->mutex);
+}
+
+const struct others *db_others(const struct db *db)
+{
+    return db->others;
 }
 
 bool db_is_rolled_back(const struct db *db)

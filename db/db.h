@@ -25,6 +25,10 @@ struct db_options {
     const char *database;    /* where PostgreSQL is, instead of gnomon.db; NULL: SQLite */
     const char *synchronous; /* "FULL"; "OFF" only for measurements */
     size_t      readers;     /* how many may read at once */
+    /* NULL: there are none.  Other servers of the database have written: what is remembered of it may be wrong; called before
+     * what this one writes next, and soon.  is_gone: one of them is at its end, and this one is the oldest that is left. */
+    void (*on_others)(void *arg, bool is_gone);
+    void *on_others_arg;
     void (*log)(const char *what, const struct error *why); /* of what no caller sees; why NULL: well again.  Or NULL */
 };
 
@@ -48,6 +52,9 @@ MUST_CHECK enum status db_make_folder(const char *folder, struct error *err);
 MUST_CHECK enum status db_open(const struct db_options *options, struct db **out, struct error *err);
 /* As it was found when the store was opened: since then it is the needed one. */
 const struct db_schema *db_schema(const struct db *db);
+/* How many have the store now, this one included. */
+int  db_servers(struct db *db);
+bool db_is_oldest(struct db *db); /* whether this one has had it for longer than all others */
 /* An older copy is in the place of the store, or one of another store, or the file is gone that says how far the store had
  * come (db/witness.h).  It stays so until a transaction advances the counter (SQL_WITNESS_ADVANCE) beyond db_witnessed, and
  * the store is opened again. */

@@ -1,12 +1,12 @@
 /* The PostgreSQL driver: transactions and statements.
  *
  * Invariants:
- *  1. One connection writes, and its session holds a lock that no other process gets (db_postgres_link.c).
- *  2. Every commit of it leaves a number in the table store.  When the answer to a COMMIT does not come, the number says
- *     whether it was done: asked for on a new connection that has the lock again, so that the old one is at its end.
+ *  1. A transaction that writes has a lock from its beginning to its end, which every other server waits for: what it reads is
+ *     what was committed before, by whomever, and it stays so.  What cannot go on for ten seconds loses it.
+ *  2. Every commit leaves a number, in the row of its server and in the table store.  When the answer to a COMMIT does not come,
+ *     the number says whether it was done: asked for with the lock, so that the old transaction is at its end.
  *     (pg_xact_status would not do: a transaction's id is given again after a crash.)
- *  3. A number that is neither ours nor the one before is another server's: then this one is not the writer any more, what it
- *     remembers is out of date, and it ends.
+ *  3. When the number in the table store is not the one that was left last, others have written.
  *  4. Rows lie in memory from the first step to reset. */
 #include "db/db_postgres.h"
 
@@ -15,13 +15,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { PARAMETERS_MAX = 64, NAME_BYTES = 16, UNKNOWN_TRIES = 300, UNKNOWN_PAUSE_MS = 200, EXIT_UNKNOWN = 70 };
 
-static const char begin_write[] = "BEGIN", begin_read[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+static const char begin_read[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 static const char savepoint_set[] = "SAVEPOINT job", savepoint_keep[] = "RELEASE job";
 
 static void stop(const char *why)
@@ -53,24 +52,11 @@ static enum status pg_open(const char *place, enum driver_mode mode, const char 
     pg->is_hasty = strcmp(synchronous, "OFF") == 0;
     pg->place = strdup(place);
     enum status status = pg->place == NULL ? error_no_memory(err) : pg_connect(pg, err);
-    if (status == STATUS_OK && getrandom(&pg->mark, sizeof pg->mark, 0) != (ssize_t)sizeof pg->mark)
-        status = error_set(err, STATUS_INTERNAL, "store_error", "", "no random numbers");
-    pg->mark = pg->mark >> 1 & ~0xffffffffffLL; // room to count on
     if (status != STATUS_OK) {
         pg_close(pg);
         return status;
     }
     *out = pg;
-    return STATUS_OK;
-}
-
-/* The connection anew, of a writer only if nobody wrote meanwhile. */
-static enum status revive(struct pg *pg, struct error *err)
-{
-    int64_t known = pg->marked;
-    TRY(pg_connect(pg, err));
-    if (pg->mode == DRIVER_READ_WRITE && pg->marked != known)
-        stop("another server wrote to the database");
     return STATUS_OK;
 }
 
@@ -84,7 +70,7 @@ static void put_off(struct pg *pg, const char *text)
 /* Of a transaction that was never sent. */
 static bool is_only_begun(const struct pg *pg)
 {
-    return pg->waiting_len > 0 && (pg->waiting[0] == begin_write || pg->waiting[0] == begin_read);
+    return pg->waiting_len > 0 && pg->waiting[0] == begin_read;
 }
 
 static bool pg_in_transaction(void *handle)
@@ -93,13 +79,42 @@ static bool pg_in_transaction(void *handle)
     return pg->conn != NULL && (is_only_begun(pg) || pq.PQtransactionStatus(pg->conn) != PQTRANS_IDLE);
 }
 
+/* A number of the only row. */
+static int64_t read_number(const PGresult *result, int column)
+{
+    return pq.PQntuples(result) > 0 ? strtoll(pq.PQgetvalue(result, 0, column), NULL, 10) : 0;
+}
+
+static enum status lock(struct pg *pg, struct error *err)
+{
+    const struct pg_query queries[] = {
+        {.text = "BEGIN"}, {.text = PG_WRITE_LOCK}, {.text = "SELECT mark, version FROM store"}};
+    PGresult *result;
+    TRY(pg_send(pg, queries, sizeof queries / sizeof *queries, &result, err));
+    int64_t mark = read_number(result, 0), version = read_number(result, 1);
+    pq.PQclear(result);
+    pg->others_wrote |= mark != pg->marked;
+    pg->marked = mark;
+    if (pg->version == 0 || version == pg->version)
+        return STATUS_OK;
+    return error_set(err, STATUS_BUSY, "busy", "",
+                     "a later version has changed the database's schema: this server is too old");
+}
+
 static enum status pg_begin(void *handle, enum driver_mode mode, struct error *err)
 {
     struct pg *pg = handle;
     if (pg->conn == NULL || pq.PQstatus(pg->conn) != CONNECTION_OK)
-        TRY(revive(pg, err));
-    put_off(pg, mode == DRIVER_READ_WRITE ? begin_write : begin_read);
-    return STATUS_OK;
+        TRY(pg_connect(pg, err));
+    if (mode == DRIVER_READ_ONLY) {
+        put_off(pg, begin_read);
+        return STATUS_OK;
+    }
+    enum status status = lock(pg, err);
+    if (pg->conn != NULL) // a connection that was lost while nobody looked is found here
+        return status;
+    TRY(pg_connect(pg, err));
+    return lock(pg, err);
 }
 
 static enum status pg_savepoint(void *handle, enum driver_savepoint what, struct error *err)
@@ -119,6 +134,8 @@ static enum status pg_savepoint(void *handle, enum driver_savepoint what, struct
     return STATUS_OK;
 }
 
+static enum status pg_roll_back(void *handle, struct error *err);
+
 static enum status send_plain(struct pg *pg, const char *first, const char *second, struct error *err)
 {
     const struct pg_query queries[] = {{.text = first}, {.text = second}};
@@ -128,20 +145,31 @@ static enum status send_plain(struct pg *pg, const char *first, const char *seco
     return STATUS_OK;
 }
 
+/* Of the writer, as long as the database does not answer. */
+static void come_back(struct pg *pg)
+{
+    struct error err;
+    for (int tries = 0; pg_begin(pg, DRIVER_READ_WRITE, &err) != STATUS_OK; tries++) {
+        if (tries == UNKNOWN_TRIES)
+            stop("the database did not say whether it committed");
+        pg->waiting_len = 0;
+        if (pg->conn != NULL)
+            pg_disconnect(pg); // with what it had begun
+        nanosleep(&(struct timespec){.tv_nsec = UNKNOWN_PAUSE_MS * 1000000}, NULL);
+    }
+}
+
 /* Whether the commit with this number was done. */
 static enum status find_out(struct pg *pg, int64_t mark, struct error *err)
 {
-    int64_t known = pg->marked;
-    for (int tries = 0; pg_connect(pg, err) != STATUS_OK; tries++) {
-        if (tries == UNKNOWN_TRIES)
-            stop("the database did not say whether it committed");
-        nanosleep(&(struct timespec){.tv_nsec = UNKNOWN_PAUSE_MS * 1000000}, NULL);
-    }
-    if (pg->marked == mark)
-        return STATUS_OK;
-    if (pg->marked != known)
-        stop("another server wrote to the database");
-    return pg_lost(err);
+    char    text[PG_TEXT_BYTES];
+    int64_t found;
+    snprintf(text, sizeof text, "SELECT mark FROM replica WHERE id = %lld", (long long)pg->replica);
+    do
+        come_back(pg);
+    while (pg_ask(pg, text, &found, err) != STATUS_OK);
+    TRY(pg_roll_back(pg, err));
+    return found == mark ? STATUS_OK : pg_lost(err);
 }
 
 static enum status pg_commit(void *handle, struct error *err)
@@ -158,11 +186,14 @@ static enum status pg_commit(void *handle, struct error *err)
     if (pg->mode == DRIVER_READ_ONLY)
         return send_plain(pg, "COMMIT", NULL, err);
     int64_t mark = ++pg->mark;
-    snprintf(text, sizeof text, "UPDATE store SET mark = %lld", (long long)mark);
+    snprintf(text, sizeof text,
+             "WITH own AS (UPDATE replica SET mark = %lld WHERE id = %lld) UPDATE store SET mark = %lld",
+             (long long)mark, (long long)pg->replica, (long long)mark);
     status = send_plain(pg, text, "COMMIT", err);
-    if (status != STATUS_OK && pg->conn == NULL)
+    bool was_unknown = status != STATUS_OK && pg->conn == NULL;
+    if (was_unknown)
         status = find_out(pg, mark, err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && !was_unknown)
         pg->marked = mark;
     return status;
 }
@@ -295,7 +326,7 @@ static enum status begin_again(struct pg *pg, const struct pg *before, enum stat
 {
     if (pg->conn != NULL || !is_only_begun(before))
         return status;
-    TRY(revive(pg, err));
+    TRY(pg_connect(pg, err));
     memcpy(pg->waiting, before->waiting, sizeof pg->waiting);
     pg->waiting_len = before->waiting_len;
     return STATUS_OK;
@@ -443,6 +474,38 @@ static int64_t pg_changes(void *handle)
     return ((struct pg *)handle)->changes;
 }
 
+/* ---- other servers ---- */
+
+static bool pg_others_wrote(void *handle)
+{
+    struct pg *pg = handle;
+    bool       is = pg->others_wrote;
+    pg->others_wrote = false;
+    return is;
+}
+
+static enum status pg_peers(void *handle, const void *writer, struct driver_peers *out, struct error *err)
+{
+    static const char text[] =
+        "SELECT mark, 0 AS kind FROM store UNION ALL SELECT DISTINCT objid::bigint, 1 FROM pg_locks WHERE locktype = "
+        "'advisory' AND objsubid = 2 AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+        "AND "
+        "classid::bigint = ((" PG_LIFE_KIND ")::bigint & 4294967295) ORDER BY 2, 1";
+    struct pg *pg = handle;
+    PGresult  *result;
+    *out = (struct driver_peers){.own = ((const struct pg *)writer)->replica};
+    if (pg->conn == NULL || pq.PQstatus(pg->conn) != CONNECTION_OK)
+        TRY(pg_connect(pg, err));
+    TRY(pg_send(pg, &(struct pg_query){.text = text}, 1, &result, err));
+    int rows = pq.PQntuples(result);
+    out->mark = read_number(result, 0);
+    for (int row = 1; row < rows && out->len < DRIVER_PEERS_MAX; row++)
+        out->ids[out->len++] = strtoll(pq.PQgetvalue(result, row, 0), NULL, 10);
+    pq.PQclear(result);
+    out->is_own_mark = out->mark >> PG_MARK_BITS == out->own;
+    return STATUS_OK;
+}
+
 /* ---- what is PostgreSQL's own affair ---- */
 
 static void pg_journal_watch(void *handle, int64_t *bytes)
@@ -520,4 +583,6 @@ const struct driver driver_postgres = {
     .scan = pg_scan,
     .gather = pg_gather,
     .damaged = pg_damaged,
+    .others_wrote = pg_others_wrote,
+    .peers = pg_peers,
 };

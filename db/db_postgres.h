@@ -27,7 +27,11 @@ extern struct pg_library pq;
 /* Of a writer: its rows get their sums. */
 #define PG_GUARD "SET gnomon.guard = 'on'"
 
-enum { PG_WAITING_MAX = 4, PG_TEXT_BYTES = 96, PG_LOCK_KIND = 1196314957 };
+/* Locks of the schema: of the one transaction that writes, and of each server that lives. */
+#define PG_WRITE_LOCK "SELECT pg_advisory_xact_lock(1196314957, hashtext(current_schema()))"
+#define PG_LIFE_KIND  "hashtext(current_schema()) # 1196314958"
+
+enum { PG_WAITING_MAX = 4, PG_TEXT_BYTES = 160, PG_MARK_BITS = 40 };
 
 /* A connection.  The beginning of a transaction and its savepoints wait to be sent with the next statement, so that they
  * take no trip of their own. */
@@ -43,9 +47,11 @@ struct pg {
     unsigned             links;    /* how many connections there were: a statement belongs to one */
     unsigned             prepared; /* statements, for their names */
     int64_t              changes;
-    struct total        *total;        /* of a writer that is guarded, see driver.h */
-    char                *damaged;      /* or NULL */
-    int64_t              mark, marked; /* what the next commit leaves in the table store, and what the last one left */
+    struct total        *total;   /* of a writer that is guarded, see driver.h */
+    char                *damaged; /* or NULL */
+    int64_t replica, version;     /* of a writer: which of the servers that there ever were; and the schema's */
+    bool    others_wrote;
+    int64_t mark, marked; /* what the next commit leaves in the table store, and what the last one left */
 };
 
 /* One statement of a pipeline. */
@@ -72,6 +78,9 @@ MUST_CHECK enum status pg_send_prepare(struct pg *pg, const char *name, const ch
 MUST_CHECK enum status pg_lost(struct error *err);
 /* An integer of a result in text, of its first row; 0: no row, or NULL. */
 MUST_CHECK enum status pg_ask(struct pg *pg, const char *text, int64_t *out, struct error *err);
+
+/* A writer becomes one of the servers. */
+MUST_CHECK enum status pg_register(struct pg *pg, struct error *err);
 
 /* Members of the record. */
 MUST_CHECK enum status pg_guard(void *handle, struct total *total, char *damaged, struct error *err);

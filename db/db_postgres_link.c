@@ -14,8 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DIGEST_HEX = 2 * ROW_DIGEST_BYTES };
-enum { ANSWER_MS = 120000, LOCK_TRIES = 40, LOCK_PAUSE_MS = 50, VERSION_LEAST = 150000 };
+enum { DIGEST_HEX = 2 * ROW_DIGEST_BYTES, ANSWER_MS = 120000, VERSION_LEAST = 150000 };
 
 /* ---- the library ---- */
 
@@ -274,26 +273,25 @@ enum status pg_ask(struct pg *pg, const char *text, int64_t *out, struct error *
 
 /* ---- connecting ---- */
 
-/* The lock is that of this session: as long as it lives nobody else writes, and when it is lost nothing more comes through
- * it.  Who was killed may not be gone yet. */
-static enum status take_store(struct pg *pg, struct error *err)
+/* That this server lives, for the others: a lock of its session, which others may share.  The old connection may still be
+ * at its end. */
+static enum status show_life(struct pg *pg, struct error *err)
 {
     char    text[PG_TEXT_BYTES];
-    int64_t mine = 0, mark = 0, is_there = 0;
-    snprintf(text, sizeof text, "SELECT pg_try_advisory_lock(%d, hashtext(current_schema()))::int", PG_LOCK_KIND);
-    for (int tries = 0;; tries++) {
-        TRY(pg_ask(pg, text, &mine, err));
-        if (mine == 1)
-            break;
-        if (tries == LOCK_TRIES)
-            return error_set(err, STATUS_BUSY, "locked", "", "another server uses this database");
-        nanosleep(&(struct timespec){.tv_nsec = LOCK_PAUSE_MS * 1000000}, NULL);
-    }
-    TRY(pg_ask(pg, "SELECT count(*) FROM pg_class WHERE oid = to_regclass('store')", &is_there, err));
-    if (is_there > 0)
-        TRY(pg_ask(pg, "SELECT mark FROM store", &mark, err));
-    pg->marked = mark;
-    return STATUS_OK;
+    int64_t any;
+    snprintf(text, sizeof text, "SELECT 1 FROM pg_advisory_lock_shared(" PG_LIFE_KIND ", %d)", (int)pg->replica);
+    return pg_ask(pg, text, &any, err);
+}
+
+enum status pg_register(struct pg *pg, struct error *err)
+{
+    if (pg->replica != 0)
+        return STATUS_OK;
+    TRY(pg_ask(pg, "INSERT INTO replica(mark) VALUES (0) RETURNING id", &pg->replica, err));
+    TRY(pg_ask(pg, "SELECT version FROM store", &pg->version, err));
+    TRY(pg_ask(pg, "SELECT mark FROM store", &pg->marked, err));
+    pg->mark = pg->replica << PG_MARK_BITS;
+    return show_life(pg, err);
 }
 
 static enum status configure(struct pg *pg, struct error *err)
@@ -341,7 +339,9 @@ enum status pg_connect(struct pg *pg, struct error *err)
     if (status == STATUS_OK)
         status = configure(pg, err);
     if (status == STATUS_OK && pg->mode == DRIVER_READ_WRITE)
-        status = take_store(pg, err);
+        status = pg_send_text(pg, "SET lock_timeout = '15s'; SET idle_in_transaction_session_timeout = '10s'", err);
+    if (status == STATUS_OK && pg->replica != 0)
+        status = show_life(pg, err);
     if (status != STATUS_OK)
         pg_disconnect(pg);
     return status;

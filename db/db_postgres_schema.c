@@ -151,9 +151,24 @@ static enum status check_rows(struct pg *pg, struct error *err)
     return STATUS_OK;
 }
 
+static enum status read_version(struct pg *pg, int64_t *found, struct error *err)
+{
+    int64_t is_there;
+    *found = 0;
+    TRY(pg_ask(pg, "SELECT count(*) FROM pg_class WHERE oid = to_regclass('store')", &is_there, err));
+    return is_there > 0 ? pg_ask(pg, "SELECT version FROM store", found, err) : STATUS_OK;
+}
+
+/* Another server may have been quicker. */
 static enum status apply(struct pg *pg, const char *text, const struct db_schema *schema, struct error *err)
 {
-    TRY(pg_send_text(pg, "BEGIN", err));
+    int64_t found;
+    TRY(pg_send_text(pg, "BEGIN; " PG_WRITE_LOCK, err));
+    TRY(read_version(pg, &found, err));
+    if (found == schema->needed)
+        return pg_send_text(pg, "ROLLBACK", err);
+    if (found != schema->found)
+        return error_set(err, STATUS_BUSY, "busy", "", "another server changes the schema");
     if (schema->found > 0)
         TRY(check_rows(pg, err));
     TRY(pg_send_text(pg, text, err));
@@ -186,12 +201,10 @@ enum status pg_migrate(void *handle, const char *place, const struct migrations 
 enum status pg_inspect(const char *place, const struct migrations *all, struct db_schema *schema, struct error *err)
 {
     struct pg pg = {.place = place, .mode = DRIVER_READ_ONLY};
-    int64_t   found = 0, is_there = 0;
+    int64_t   found = 0;
     *schema = (struct db_schema){.needed = all->len};
     TRY(pg_connect(&pg, err));
-    enum status status = pg_ask(&pg, "SELECT count(*) FROM pg_class WHERE oid = to_regclass('store')", &is_there, err);
-    if (status == STATUS_OK && is_there > 0)
-        status = pg_ask(&pg, "SELECT version FROM store", &found, err);
+    enum status status = read_version(&pg, &found, err);
     pg_disconnect(&pg);
     TRY(status);
     schema->found = (int)found;

@@ -12,7 +12,10 @@ enum status pg_guard(void *handle, struct total *total, char *damaged, struct er
     struct pg *pg = handle;
     pg->total = total;
     pg->damaged = damaged;
-    return total == NULL ? STATUS_OK : pg_send_text(pg, PG_GUARD, err);
+    if (total == NULL)
+        return STATUS_OK;
+    TRY(pg_register(pg, err));
+    return pg_send_text(pg, PG_GUARD, err);
 }
 
 /* ---- of a whole store ---- */

@@ -2,8 +2,8 @@
  * one thread at a time.
  *
  * The contract, which tests/unit/service/driver.c holds every driver to:
- *  1. One process writes: open with DRIVER_READ_WRITE fails while another has the store, and what a connection that lost it
- *     still sends changes nothing.
+ *  1. Transactions that write are one after the other: begin waits until no other, of whatever process, is under way, and what
+ *     a connection that lost its transaction still sends changes nothing.  Of a file one process writes.
  *  2. What commit acknowledged is on the disk.  What it refused was not done.  Where neither can be found out the process
  *     ends (status 70) and acknowledges nothing: the next one finds it.
  *  3. A savepoint that is undone leaves what was there when it was set, whatever failed since; others of the transaction
@@ -39,6 +39,14 @@ struct driver_look {
     int   claim, version; /* claim: keeps servers away, see folder_release; -1: none.  version: of its schema */
 };
 typedef void driver_say(void *arg, const char *finding);
+
+/* The servers that write to the store now, the oldest first, and what the last commit of any of them left. */
+enum { DRIVER_PEERS_MAX = 64 };
+struct driver_peers {
+    int64_t ids[DRIVER_PEERS_MAX], own, mark;
+    int     len;
+    bool    is_own_mark;
+};
 
 struct driver {
     const char              *name;
@@ -108,6 +116,11 @@ struct driver {
     enum status (*scan)(void *handle, struct scan *scan, struct error *err);
     /* That total, of what the handle sees. */
     enum status (*gather)(void *handle, struct total *total, struct error *err);
+    /* Of a database of several servers; NULL: there is one.
+     * Whether another one has committed between the last two transactions of this writer. */
+    bool (*others_wrote)(void *handle);
+    /* From the writer's handle only what never changes is read. */
+    enum status (*peers)(void *handle, const void *writer, struct driver_peers *out, struct error *err);
     /* Says which rows are not what was written; owner NULL: of all, not of one study, federation or game. */
     enum status (*damaged)(void *handle, const char *owner, driver_say *say, void *arg, struct error *err);
 };

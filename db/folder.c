@@ -1,6 +1,8 @@
 /* See folder.h. */
 #include "db/folder.h"
 
+#include "db/db.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -64,9 +66,19 @@ void folder_release(int claim)
         close(claim);
 }
 
-enum status folder_check_empty(const char *folder, struct error *err)
+bool db_is_postgres(const char *place)
+{
+    return strncmp(place, "postgresql://", 13) == 0 || strncmp(place, "postgres://", 11) == 0;
+}
+
+/* What is in a file of the folder would not be seen any more. */
+enum status folder_check_database(const char *folder, const char *database, struct error *err)
 {
     char path[PATH_BYTES];
+    if (database == NULL)
+        return STATUS_OK;
+    if (!db_is_postgres(database))
+        return error_set(err, STATUS_INVALID, "database", "", "not a database: postgresql://USER@HOST/NAME");
     snprintf(path, sizeof path, "%.4000s/gnomon.db", folder);
     if (access(path, F_OK) != 0)
         return STATUS_OK;

@@ -12,7 +12,8 @@ MUST_CHECK enum status folder_claim(const char *folder, int *claim, struct error
 void                   folder_release(int claim); /* -1: nothing */
 /* Makes the names of the folder's files last. */
 MUST_CHECK enum status folder_sync(const char *folder, struct error *err);
-/* CONFLICT "store_exists": it has a store of its own, which would be forgotten. */
-MUST_CHECK enum status folder_check_empty(const char *folder, struct error *err);
+/* That what names a database (NULL: nothing does) does so, and the folder has no store of its own beside it.
+ * Errors: INVALID "database", CONFLICT "store_exists". */
+MUST_CHECK enum status folder_check_database(const char *folder, const char *database, struct error *err);
 
 #endif

@@ -21,9 +21,15 @@ struct db_look {
     struct driver_look is;
 };
 
-bool db_is_postgres(const char *place)
+enum status db_inspect(const char *place, struct db_schema *schema, struct error *err)
 {
-    return strncmp(place, "postgresql://", 13) == 0 || strncmp(place, "postgres://", 11) == 0;
+    const struct driver *driver = db_is_postgres(place) ? &driver_postgres : &driver_sqlite;
+    return driver->inspect(place, &db_migrations, schema, err);
+}
+
+enum status db_make_folder(const char *folder, struct error *err)
+{
+    return folder_make(folder, err);
 }
 
 enum status db_look_open(const char *path, struct db_look **out, struct error *err)
@@ -84,17 +90,6 @@ enum status db_look_damaged(struct db_look *look, const char *owner, db_say *say
 enum status db_look_total(struct db_look *look, struct total *out, struct error *err)
 {
     return look->conn.driver->gather(look->conn.handle, out, err);
-}
-
-enum status db_inspect(const char *place, struct db_schema *schema, struct error *err)
-{
-    const struct driver *driver = db_is_postgres(place) ? &driver_postgres : &driver_sqlite;
-    return driver->inspect(place, &db_migrations, schema, err);
-}
-
-enum status db_make_folder(const char *folder, struct error *err)
-{
-    return folder_make(folder, err);
 }
 
 /* ---- copies ---- */

@@ -505,7 +505,7 @@
       "INSERT INTO project(id, version, created_ms, updated_ms" PROJECT_GIVEN(SQL_NEXT) PROJECT_LIMITS(SQL_NEXT)       \
       ") VALUES ($1, 1, $2, $2" PROJECT_GIVEN(SQL_VALUE) PROJECT_LIMITS(SQL_VALUE) ")")                                \
     X(PROJECT_USED, "s", used, "SELECT " COLUMNS(ROW_USED) " FROM project WHERE id = $1")                              \
-    X(PROJECT_COMPUTED, "sii", none, "UPDATE project SET used_day = $2, used_cpu_ms = $3 WHERE id = $1")               \
+    X(PROJECT_COMPUTED, "sii", none, "UPDATE project SET used_cpu_ms = CASE WHEN used_day = $2 THEN used_cpu_ms ELSE 0 END + $3, used_day = $2 WHERE id = $1") \
     X(PROJECT_GET, "s", project, "SELECT " COLUMNS(ROW_PROJECT) " FROM project WHERE id = $1")                         \
     X(PROJECT_LIST, "sis", project,                                                                                    \
       "SELECT " COLUMNS(ROW_PROJECT) " FROM project WHERE id > $1 AND ($3 = '' OR id = $3) ORDER BY id LIMIT $2")      \

@@ -48,9 +48,16 @@ void quotas_free(struct quotas *quotas)
 
 /* ---- what is limited ---- */
 
-static double burst_of(const struct limits *limits)
+/* Each of several servers gives its part of what a project may send. */
+static double rate_of(const struct app *app, const struct limits *limits)
 {
-    return isnan(limits->burst) ? fmax(1, 2 * limits->requests_a_second) : limits->burst;
+    return limits->requests_a_second / db_servers(app->db);
+}
+
+static double burst_of(const struct app *app, const struct limits *limits)
+{
+    double burst = isnan(limits->burst) ? 2 * limits->requests_a_second : limits->burst;
+    return fmax(1, burst / db_servers(app->db));
 }
 
 static int64_t today(const struct app *app)
@@ -106,7 +113,12 @@ struct quota *quota_learn(struct app *app, const struct row_project *row)
 #define TAKE_LIMIT(column, ...) quota->limits.column = row->column;
     PROJECT_LIMITS(TAKE_LIMIT)
 #undef TAKE_LIMIT
-    double burst = burst_of(&quota->limits);
+    if (row->used_day == quota->day && 1000 * row->used_cpu_ms > quota->noted_us) { // other servers computed, too
+        int64_t noted_us = quota->noted_us > 0 ? quota->noted_us : 0;
+        quota->computed_us += 1000 * row->used_cpu_ms - noted_us;
+        quota->noted_us = 1000 * row->used_cpu_ms;
+    }
+    double burst = burst_of(app, &quota->limits);
     if (quota->left < 0 || quota->left > burst)
         quota->left = burst;
     pthread_mutex_unlock(&quota->lock);
@@ -131,11 +143,12 @@ int64_t quota_computed_ms(struct app *app, const struct row_project *row)
 /* ---- requests ---- */
 
 /* The lock is held. */
-static void fill(struct quota *quota, int64_t now_ms)
+static void fill(const struct app *app, struct quota *quota)
 {
+    int64_t              now_ms = app->monotonic_ms();
     const struct limits *limits = &quota->limits;
-    double               more = limits->requests_a_second * (double)(now_ms - quota->filled_ms) / 1000;
-    quota->left = fmin(burst_of(limits), quota->left + fmax(0, more));
+    double               more = rate_of(app, limits) * (double)(now_ms - quota->filled_ms) / 1000;
+    quota->left = fmin(burst_of(app, limits), quota->left + fmax(0, more));
     quota->filled_ms = now_ms;
 }
 
@@ -147,11 +160,11 @@ enum status quota_take(struct app *app, struct caller *caller, struct error *err
         return STATUS_OK;
     pthread_mutex_lock(&quota->lock);
     if (!isnan(quota->limits.requests_a_second)) {
-        fill(quota, app->monotonic_ms());
+        fill(app, quota);
         if (quota->left >= 1)
             quota->left -= 1;
         else
-            wait = (1 - quota->left) / quota->limits.requests_a_second;
+            wait = (1 - quota->left) / rate_of(app, &quota->limits);
     }
     pthread_mutex_unlock(&quota->lock);
     if (wait == 0)
@@ -253,14 +266,14 @@ enum status quota_end(struct db_conn *conn, const struct caller *caller, const s
 
 /* ---- the store ---- */
 
-/* What is to be written, if there is something; then it is taken for written. */
+/* What is to be added, if there is something; then it is taken for written. */
 static bool take_news(struct quota *quota, int64_t *day, int64_t *ms)
 {
     pthread_mutex_lock(&quota->lock);
-    bool is_new = quota->noted_us != quota->computed_us;
-    quota->noted_us = quota->computed_us;
     *day = quota->day;
-    *ms = quota->computed_us / 1000;
+    *ms = (quota->computed_us - (quota->noted_us > 0 ? quota->noted_us : 0)) / 1000;
+    bool is_new = quota->noted_us < 0 || *ms > 0;
+    quota->noted_us = (quota->noted_us > 0 ? quota->noted_us : 0) + 1000 * *ms;
     pthread_mutex_unlock(&quota->lock);
     return is_new;
 }
@@ -296,8 +309,8 @@ void quota_show(const struct app *app, const struct caller *caller, struct quota
     pthread_mutex_lock(&quota->lock);
     const struct limits *limits = &quota->limits;
     if (!isnan(limits->requests_a_second)) {
-        fill(quota, app->monotonic_ms());
-        double burst = burst_of(limits), rate = limits->requests_a_second;
+        fill(app, quota);
+        double burst = burst_of(app, limits), rate = rate_of(app, limits);
         policy =
             (size_t)snprintf(out->policy, sizeof out->policy, "\"requests\";q=%.0f;w=%.0f", burst, ceil(burst / rate));
         state = (size_t)snprintf(out->state, sizeof out->state, "\"requests\";r=%.0f;t=%.0f", floor(quota->left),

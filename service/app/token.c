@@ -2,7 +2,7 @@
  * The cache holds what was looked up; revoking takes it out, so a revoked token is refused at once, and so are those that
  * it made, which are revoked with it.  When a token was used is kept beside the cache and written now and then.
  * Invariant: the bit of the id of every token that is not revoked is set; any other id is refused without a look-up.
- * Bits stay when tokens go; this process alone makes tokens while it has the store. */
+ * Bits stay when tokens go.  Of a database that other servers may have, too, all bits are set. */
 #include "service/app/token.h"
 
 #include "service/app/app_transact.h"
@@ -177,6 +177,16 @@ static void cache_forget(struct token_cache *cache, const char *id, const char *
     pthread_rwlock_unlock(&cache->lock);
 }
 
+void token_cache_clear(struct app *app)
+{
+    struct token_cache *cache = app->tokens;
+    pthread_rwlock_wrlock(&cache->lock);
+    cache->generation++;
+    for (struct cached *slot = cache->slots; slot < cache->slots + SLOTS; slot++)
+        leave_slot(cache, slot);
+    pthread_rwlock_unlock(&cache->lock);
+}
+
 static enum status read_ids(struct db_conn *conn, void *arg, struct error *err)
 {
     struct app    *app = arg;
@@ -188,6 +198,8 @@ static enum status read_ids(struct db_conn *conn, void *arg, struct error *err)
 
 enum status token_cache_load(struct app *app, struct error *err)
 {
+    if (app->options.database != NULL) // others make tokens, too
+        memset(app->tokens->known, 0xff, sizeof app->tokens->known);
     return db_read(app->db, read_ids, app, err);
 }
 

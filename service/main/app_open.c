@@ -58,6 +58,16 @@ static enum status count(struct db_conn *conn, void *arg, struct error *err)
     return census_take(arg, conn, true, err);
 }
 
+static void on_others(void *arg, bool is_gone)
+{
+    struct app  *app = arg;
+    struct error why;
+    study_cache_clear(app);
+    token_cache_clear(app);
+    if (is_gone && app->db != NULL && operations_resume(app, &why) != STATUS_OK)
+        log_event(LOG_ERROR, "operations_not_taken_over", "code=%s", why.code);
+}
+
 static enum status open_store(struct app *app, struct error *err)
 {
     char                    boot[sizeof app->steady.boot];
@@ -65,6 +75,8 @@ static enum status open_store(struct app *app, struct error *err)
                                   .database = app->options.database,
                                   .synchronous = app->options.synchronous,
                                   .readers = READERS + app->options.compute_slots,
+                                  .on_others = on_others,
+                                  .on_others_arg = app,
                                   .log = log_store};
     TRY(db_open(&db, &app->db, err));
     const struct db_schema *schema = db_schema(app->db);
@@ -76,7 +88,8 @@ static enum status open_store(struct app *app, struct error *err)
     TRY(steady_start(app, boot, err));
     TRY(token_cache_load(app, err));
     TRY(db_read(app->db, count, app, err));
-    TRY(import_clean(app, err));
+    if (db_is_oldest(app->db)) // else some may be under way elsewhere
+        TRY(import_clean(app, err));
     import_sweep(app);
     db_set_upkeep(app->db, upkeep, app);
     return STATUS_OK;

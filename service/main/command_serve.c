@@ -306,7 +306,7 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
     announce(&network->listen, is_tls, server);
     struct keeper *keeper = NULL;
     struct error   left;
-    if (operations_resume(app, &left) != STATUS_OK)
+    if (db_is_oldest(app->db) && operations_resume(app, &left) != STATUS_OK)
         log_event(LOG_ERROR, "operations_not_resumed", "code=%s", left.code);
     if (keeper_start(app, &keeper, &left) != STATUS_OK)
         log_event(LOG_ERROR, "keeper_not_started", "code=%s", left.code);

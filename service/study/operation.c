@@ -630,18 +630,30 @@ static enum status charge(struct db_conn *conn, struct job *job, const char *pro
     return row == NULL || job->caller.quota != NULL ? STATUS_OK : error_no_memory(err);
 }
 
+static bool is_under_way(struct operations *operations, const char *id)
+{
+    bool is = false;
+    pthread_mutex_lock(&operations->lock);
+    for (const struct job *job = operations->jobs; job != NULL && !is; job = job->next)
+        is = strcmp(job->id, id) == 0;
+    pthread_mutex_unlock(&operations->lock);
+    return is;
+}
+
 static enum status collect(struct db_conn *conn, void *arg, struct error *err)
 {
     struct left_over *left = arg;
     struct db_rows    rows = db_query(conn, NULL, err, SQL_OPERATION_LEFT, BIND_NONE);
     while (db_next(&rows)) {
         const struct row_operation_left *row = row_operation_left(&rows);
-        const struct suggest_request     request = {.count = row->count,
-                                                    .worker = row->worker,
-                                                    .fixed = row->fixed.bytes,
-                                                    .said = row->said,
-                                                    .fixed_len = row->fixed.length / sizeof(double),
-                                                    .deadline_ms = row->deadline_ms};
+        if (is_under_way(left->app->operations, row->id))
+            continue;
+        const struct suggest_request request = {.count = row->count,
+                                                .worker = row->worker,
+                                                .fixed = row->fixed.bytes,
+                                                .said = row->said,
+                                                .fixed_len = row->fixed.length / sizeof(double),
+                                                .deadline_ms = row->deadline_ms};
         struct job *job = job_new(left->app, row->id, row->study, row->actor, &request, row->fixed.length);
         if (job == NULL) {
             rows.status = error_no_memory(err);

@@ -24,7 +24,7 @@
 #include <string.h>
 
 /* A place may be free sooner than any lease ends. */
-enum { ROOM_SECONDS = 5 };
+enum { ROOM_SECONDS = 5, OVERTAKEN_MAX = 4 };
 static const char WORTH_REASON[] = "not_worth_it";
 enum { GROUP_MAX = 64 };
 _Static_assert((int)GROUP_MAX <= (int)DB_TOGETHER_MAX, "a group is one commit");
@@ -419,7 +419,8 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     TRY(plan_take_own(conn, plan, err));
     if (plan->rule == NULL)
         TRY(plan_take_waiting(conn, plan, err));
-    if (plan->fresh_len > 0 && plan->fresh[0].number != plan->task.study.trials_total + 1)
+    plan->is_overtaken = plan->fresh_len > 0 && plan->fresh[0].number != plan->task.study.trials_total + 1;
+    if (plan->is_overtaken)
         return error_set(err, STATUS_BUSY, "busy", "", "another replica was faster");
     for (size_t i = 0; i < plan->fresh_len && plan_missing(plan) > 0 && may_add(plan); i++) {
         TRY(add_trial(conn, plan, i, err));
@@ -503,7 +504,7 @@ static bool is_logged(const struct plan *plan, enum status status)
            plan->task.study.trials_total == plan->live->told;
 }
 
-static enum status ask_alone(struct plan *plan, struct error *err)
+static enum status ask_once(struct plan *plan, struct error *err)
 {
     bool             plans = plan->task.study.spec.policy->plans_ahead, is_behind = plan->request->watch != NULL;
     enum session_use use = !plans ? SESSION_ALONE : is_behind ? SESSION_QUEUE : SESSION_PLAN;
@@ -513,6 +514,18 @@ static enum status ask_alone(struct plan *plan, struct error *err)
     if (plan->fresh_len > 0 && !is_logged(plan, status)) // it was told of proposals that the log does not have
         session_forget(plan->live);
     session_unlock(plan->task.app, plan->live);
+    return status;
+}
+
+/* Another server may have been faster: then what it did is caught up with, and the policy asked again. */
+static enum status ask_alone(struct plan *plan, struct error *err)
+{
+    enum status status;
+    int         tries = 0;
+    do {
+        plan->is_overtaken = false;
+        status = ask_once(plan, err);
+    } while (plan->is_overtaken && ++tries < OVERTAKEN_MAX);
     return status;
 }
 

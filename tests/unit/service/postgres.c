@@ -2,14 +2,15 @@
  * tests are nothing. */
 #include "db/driver.h"
 #include "service/app/event_log.h"
+#include "service/app/token.h"
 #include "service/main/app_open.h"
+#include "service/study/study.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
 #include "tests/unit/thorough.h"
 
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,21 +124,18 @@ static void test_migration(void)
     world_end(world);
 }
 
-/* ---- one server ---- */
+/* ---- places ---- */
 
-static void test_a_second_server_is_refused(void)
+static void test_what_is_no_place(void)
 {
     struct world *world = world_new();
     if (!is_there(world))
         return;
     char               folder[] = "/tmp/gnomon-test-XXXXXX", path[64];
     struct app_options options = {
-        .folder = folder, .database = world->database, .synchronous = "FULL", .compute_slots = 1};
+        .folder = folder, .database = "/var/lib/gnomon", .synchronous = "FULL", .compute_slots = 1};
     struct app *second = NULL;
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
-    CU_ASSERT_EQUAL(app_open(&options, &second, &world->err), STATUS_BUSY);
-    CU_ASSERT_STRING_EQUAL(world->err.code, "locked");
-    options.database = "/var/lib/gnomon";
     CU_ASSERT_EQUAL(app_open(&options, &second, &world->err), STATUS_INVALID);
     CU_ASSERT_STRING_EQUAL(world->err.code, "database");
     snprintf(path, sizeof path, "%s/gnomon.db", folder); // a store that would be forgotten
@@ -148,6 +146,100 @@ static void test_a_second_server_is_refused(void)
     remove(path);
     snprintf(path, sizeof path, "%s/gnomon.lock", folder);
     remove(path);
+    CU_ASSERT_EQUAL(remove(folder), 0);
+    world_end(world);
+}
+
+/* ---- two servers ---- */
+
+enum { TURNS = 24, ROTATIONS = 1000 };
+
+static bool is_in_time(bool (*is)(struct app *app, void *arg), struct app *app, void *arg)
+{
+    bool good = is(app, arg);
+    for (int i = 0; i < ROTATIONS && !good; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        good = is(app, arg);
+    }
+    return good;
+}
+
+static bool is_alone(struct app *app, void *arg)
+{
+    (void)arg;
+    return db_servers(app->db) == 1;
+}
+
+static bool has_company(struct app *app, void *arg)
+{
+    (void)arg;
+    return db_servers(app->db) == 2;
+}
+
+static bool is_refused(struct app *app, void *secret)
+{
+    struct caller caller = {.arena = NULL};
+    struct error  err;
+    return token_check(app, secret, false, &caller, &err) == STATUS_UNAUTHORISED;
+}
+
+/* Each gives the number that is next, whoever gave the one before, and closes what the other gave. */
+static void take_turns(struct world *world, struct app *const apps[2], const char *study)
+{
+    for (int64_t i = 0; i < TURNS; i++) {
+        char name[16];
+        world->app = apps[i % 2];
+        snprintf(name, sizeof name, "w%d", (int)i);
+        struct suggest_reply reply = world_suggest(world, study, 1, name);
+        CU_ASSERT_EQUAL_FATAL(reply.len, 1);
+        CU_ASSERT_EQUAL(reply.trials[0].number, i + 1);
+        world->app = apps[i / 2 % 2];
+        CU_ASSERT_EQUAL(world_observe(world, study, i + 1, 2.385), STATUS_OK);
+    }
+    world->app = apps[0];
+}
+
+static void test_two_servers(void)
+{
+    struct world *world = world_new();
+    if (!is_there(world))
+        return;
+    static const char *const files[] = {"gnomon.lock", "gnomon.witness"};
+    char                     folder[] = "/tmp/gnomon-test-XXXXXX", path[64];
+    const struct token_new new = TOKEN_NEW(.scope = SCOPE_READ, .name = "t");
+    struct app_options options = world->app->options;
+    struct app        *apps[2] = {world->app};
+    struct caller      caller = {.arena = &world->arena};
+    struct token       token;
+    struct study       study;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    options.folder = folder;
+    CU_ASSERT_EQUAL_FATAL(app_open(&options, &apps[1], &world->err), STATUS_OK);
+    CU_ASSERT(db_is_oldest(apps[0]->db) && !db_is_oldest(apps[1]->db));
+    CU_ASSERT(is_in_time(has_company, apps[0], NULL));
+    study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    take_turns(world, apps, study.id);
+    for (int i = 0; i < 2; i++) {
+        CU_ASSERT_EQUAL(study_find(apps[i], &world->caller, study.id, &study, &world->err), STATUS_OK);
+        CU_ASSERT_EQUAL(study.trials[TRIAL_COMPLETED], TURNS);
+    }
+    CU_ASSERT_EQUAL_FATAL(token_create(apps[0], &world->caller, &new, &token, &world->err), STATUS_OK);
+    for (int i = 0; i < 2; i++)
+        CU_ASSERT_EQUAL(token_check(apps[i], token.secret, false, &caller, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(token_revoke(apps[1], &world->caller, token.id, &world->err), STATUS_OK);
+    CU_ASSERT(is_refused(apps[1], token.secret));
+    CU_ASSERT(is_in_time(is_refused, apps[0], token.secret));
+    app_close(apps[0]);
+    CU_ASSERT(is_in_time(is_alone, apps[1], NULL));
+    CU_ASSERT(db_is_oldest(apps[1]->db));
+    app_close(apps[1]);
+    world_open(world);
+    CU_ASSERT_EQUAL(database_ask(world->database, "SELECT count(*) FROM damaged_rows(NULL)"), 0);
+    CU_ASSERT_EQUAL(database_ask(world->database, "SELECT max(seq) - count(*) FROM event"), 0);
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        remove(path);
+    }
     CU_ASSERT_EQUAL(remove(folder), 0);
     world_end(world);
 }
@@ -215,7 +307,7 @@ static void wait_for_more(struct db *db)
     struct db_stats before, now;
     db_stats(db, &before);
     do {
-        sched_yield();
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
         db_stats(db, &now);
     } while (now.transactions < before.transactions + 20);
 }
@@ -417,7 +509,8 @@ static void test_a_commit_without_an_answer(void)
 CU_TestInfo suite_postgres[] = {
     {"no trigger is missing", test_no_trigger_is_missing},
     {"a later schema", test_migration},
-    {"a second server is refused", test_a_second_server_is_refused},
+    {"what is no place", test_what_is_no_place},
+    {"two servers", test_two_servers},
     {"connections that end", test_connections_that_end},
     {"a commit without an answer", test_a_commit_without_an_answer},
     CU_TEST_INFO_NULL,

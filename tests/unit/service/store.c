@@ -538,14 +538,15 @@ static void test_tokens_beside_others(void)
     CU_ASSERT_EQUAL(token_revoke(world->app, &world->caller, revoked.id, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(token_check(world->app, kept.secret, true, &caller, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(token_check(world->app, revoked.secret, false, &caller, &world->err), STATUS_UNAUTHORISED);
-    CU_ASSERT_EQUAL(token_check(world->app, nobody, true, &caller, &world->err), STATUS_UNAUTHORISED);
+    bool is_shared = world->database[0] != '\0'; // others make tokens there, so only a look-up tells
+    CU_ASSERT_EQUAL(token_check(world->app, nobody, !is_shared, &caller, &world->err), STATUS_UNAUTHORISED);
     app_close(world->app);
     world_open(world);
     caller.arena = &world->arena;
     CU_ASSERT_EQUAL(token_check(world->app, kept.secret, true, &caller, &world->err), STATUS_BUSY);
     CU_ASSERT_EQUAL(token_check(world->app, kept.secret, false, &caller, &world->err), STATUS_OK);
-    CU_ASSERT_EQUAL(token_check(world->app, revoked.secret, true, &caller, &world->err), STATUS_UNAUTHORISED);
-    CU_ASSERT_EQUAL(token_check(world->app, nobody, true, &caller, &world->err), STATUS_UNAUTHORISED);
+    CU_ASSERT_EQUAL(token_check(world->app, revoked.secret, !is_shared, &caller, &world->err), STATUS_UNAUTHORISED);
+    CU_ASSERT_EQUAL(token_check(world->app, nobody, !is_shared, &caller, &world->err), STATUS_UNAUTHORISED);
     world_end(world);
 }
 

@@ -1,0 +1,26 @@
+/* What others of db.h come to. */
+#include "db/others.h"
+
+enum status db_transact(struct db *db, db_fn fn, void *arg, struct error *err)
+{
+    struct db_transaction one = {.fn = fn, .arg = arg, .err = err};
+    db_transact_all(db, &one, 1);
+    return one.status;
+}
+
+enum status db_transact_large(struct db *db, db_fn fn, void *arg, struct error *err)
+{
+    struct db_transaction one = {.fn = fn, .arg = arg, .err = err, .is_large = true};
+    db_transact_all(db, &one, 1);
+    return one.status;
+}
+
+int db_servers(struct db *db)
+{
+    return others_servers(db_others(db));
+}
+
+bool db_is_oldest(struct db *db)
+{
+    return others_is_oldest(db_others(db));
+}

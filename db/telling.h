@@ -1,0 +1,17 @@
+/* What was said of one thing that no request fails for alone.  Private to db/. */
+#ifndef GNOMON_DB_TELLING_H
+#define GNOMON_DB_TELLING_H
+
+#include "engine/base/status.h"
+
+#include <stdbool.h>
+
+struct telling {
+    double at;
+    bool   is_bad;
+};
+/* Says what fails, once a minute, and after that when it no longer does.  why NULL: it works; log NULL: to nobody. */
+void telling_say(void (*log)(const char *what, const struct error *why), struct telling *told, const char *what,
+                 const struct error *why);
+
+#endif
