@@ -225,7 +225,8 @@ double price_verify(const struct app *app, const struct price_model *model, doub
 double price_tell(const struct app *app, const struct price_model *model)
 {
     double earlier = model->news > model->values ? earlier_of(model->spec) : 0;
-    return part_ms(app, PRICE_TELL, LINE * model->news + 10 * EARLIER * earlier);
+    double news = fmax(0, model->news); // another request may have read on meanwhile
+    return part_ms(app, PRICE_TELL, LINE * news + 10 * EARLIER * earlier);
 }
 
 double price_predict(const struct app *app, const struct price_model *model, double points)
