@@ -446,7 +446,7 @@ static bool pg_column(void *of, int column, struct db_value *value)
     bool                 is_null = pq.PQgetisnull(result, statement->row, column) != 0;
     const char          *bytes = is_null ? NULL : pq.PQgetvalue(result, statement->row, column);
     int                  length = is_null ? 0 : pq.PQgetlength(result, statement->row, column);
-    int64_t              bits = length <= 8 ? read_integer((const unsigned char *)bytes, length) : 0;
+    int64_t              bits = bytes != NULL && length <= 8 ? read_integer((const unsigned char *)bytes, length) : 0;
     switch (value->letter) {
     case 'i':
     case 'I':

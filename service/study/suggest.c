@@ -509,6 +509,7 @@ static enum status ask_once(struct plan *plan, struct error *err)
     bool             plans = plan->task.study.spec.policy->plans_ahead, is_behind = plan->request->watch != NULL;
     enum session_use use = !plans ? SESSION_ALONE : is_behind ? SESSION_QUEUE : SESSION_PLAN;
     plan->fresh_len = 0;
+    plan->is_overtaken = false;
     TRY(session_lock(plan->task.app, plan->task.caller, plan->task.id, use, &plan->live, err));
     enum status status = suggest_locked(plan, err);
     if (plan->fresh_len > 0 && !is_logged(plan, status)) // it was told of proposals that the log does not have
@@ -520,12 +521,9 @@ static enum status ask_once(struct plan *plan, struct error *err)
 /* Another server may have been faster: then what it did is caught up with, and the policy asked again. */
 static enum status ask_alone(struct plan *plan, struct error *err)
 {
-    enum status status;
-    int         tries = 0;
-    do {
-        plan->is_overtaken = false;
+    enum status status = ask_once(plan, err);
+    for (int tries = 1; plan->is_overtaken && tries < OVERTAKEN_MAX; tries++)
         status = ask_once(plan, err);
-    } while (plan->is_overtaken && ++tries < OVERTAKEN_MAX);
     return status;
 }
 
