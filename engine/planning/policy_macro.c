@@ -359,7 +359,7 @@ static enum status plan_all(struct planning *p, size_t horizon, const char **why
     *why = p->best.stopped = proposal_fallback(status);
     p->search.nodes_max = nodes_max;
     if (status == STATUS_NO_MEMORY && p->s->is_anytime && p->best.state.horizon > 2)
-        status = attempt(p, p->best.state.horizon, &ignored);
+        (void)attempt(p, p->best.state.horizon, &ignored);
     return STATUS_OK;
 }
 

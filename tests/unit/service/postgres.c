@@ -423,7 +423,7 @@ static void *proxy_on(void *arg)
         int           len = proxy->len;
         for (int i = 0; i < 2 * len; i++)
             fds[1 + i] = (struct pollfd){.fd = proxy->pairs[i / 2][i % 2], .events = POLLIN};
-        if (poll(fds, (nfds_t)(1 + 2 * len), 20) <= 0)
+        if (poll(fds, 1 + 2 * (nfds_t)len, 20) <= 0)
             continue;
         for (int i = len - 1; i >= 0; i--) // from the last, whose place the last one takes
             if ((fds[1 + 2 * i].revents != 0 && !pass_on(proxy, proxy->pairs[i], 0)) ||
