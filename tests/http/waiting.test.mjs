@@ -77,7 +77,9 @@ test('a pause, its end, the end of the study, and its deletion', async () => {
 
 test('a lease that ends frees its trial; one that is renewed does not', async () => {
     const study = await full({ lease_seconds: 2 });
-    const [a, b] = [wait(study, 'a'), wait(study, 'b', { seconds: 5 })];
+    const a = wait(study, 'a');
+    await waiting(1);
+    const b = wait(study, 'b', { seconds: 5 });
     await waiting(2);
     await api.post(`${at(study)}/trials/1/heartbeat`, {});
     const reply = await Promise.race([a, b]);
