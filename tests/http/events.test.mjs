@@ -192,7 +192,7 @@ test('SIGTERM answers long polls', async () => {
     const study = await they.study();
     const page = await they.get(`/v1/events?study=${study.id}`);
     const waiting = they.request('GET', `/v1/events?study=${study.id}&cursor=${page.last_cursor}&wait=60`);
-    await sleep(200);
+    for (let i = 0; i < 1500 && await gauge('gnomon_followers', they) < 1; i++) await sleep(20);
     other.child.kill('SIGTERM');
     const reply = await waiting;
     assert.deepEqual([reply.status, reply.json.events, reply.json.last_cursor], [200, [], page.last_cursor]);

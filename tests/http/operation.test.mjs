@@ -89,24 +89,27 @@ test('the health listener answers without a token, and nothing else', async () =
     await api.expect(401, 'GET', '/metrics', { token: '' });
 });
 
+const computations = async () => Number(/^gnomon_compute_wait_seconds_count\S* (\S+)$/m.exec((await health('/metrics')).text)[1]);
+async function until(holds, what) {
+    for (let i = 0; !await holds(); i++) {
+        assert.ok(i < 6000, what);
+        await sleep(10);
+    }
+}
+
 test('health answers at once while the machine computes', async () => {
     const ids = await Promise.all(Array.from({ length: 6 }, () => heavy()));
     const work = Promise.all(ids.map((id) => api.post(`/v1/studies/${id}/suggest`, {})));
     let busy = true;
     work.finally(() => { busy = false; });
-    const times = [];
-    while (busy) {
+    let answers = 0; // more than there are computations, so none of them waited for one
+    for (; busy; await sleep(5))
         for (const ask of [() => health('/readyz'), () => api.request('GET', '/livez')]) {
-            const began = performance.now();
             assert.equal((await ask()).status, 200);
-            times.push(performance.now() - began);
+            answers++;
         }
-        await sleep(5);
-    }
     await work;
-    times.sort((a, b) => a - b);
-    assert.ok(times.length >= 10, `only ${times.length} questions while busy: make it heavier`);
-    assert.ok(times[Math.floor(times.length * 0.95)] < 1000, `p95 ${times[Math.floor(times.length * 0.95)]} ms`);
+    assert.ok(answers >= 20, `only ${answers} answers while busy: make it heavier`);
 });
 
 test('a deadline gives an answer in time, named as a fallback when the model was not used', async () => {
@@ -138,14 +141,13 @@ test('SIGTERM under load: what was accepted is answered, what was acknowledged i
             }
         }
     });
-    await sleep(400);
+    await until(() => acknowledged.size > 20, 'acknowledged');
+    const before = await computations();
     const last = new Client(server, api.token).request('POST', `/v1/studies/${slow}/suggest`, { json: {} });
-    await sleep(60);
+    await until(async () => await computations() > before, 'it computes');
     const began = Date.now();
     server.child.kill('SIGTERM');
-    await sleep(30);
-    const ready = await health('/readyz').catch(() => null);
-    assert.ok(ready === null || ready.status === 503, JSON.stringify(ready));
+    await until(async () => ((await health('/readyz').catch(() => null))?.status ?? 503) === 503, 'not ready');
     assert.equal((await last).status, 200, 'the request that ran when the signal came');
     assert.equal((await server.exited)[0], 0, server.log);
     assert.ok(Date.now() - began < 30000);
@@ -176,13 +178,12 @@ test('SIGKILL loses nothing that was acknowledged', async () => {
                 acknowledged.push(`${w}-${i}`);
             } catch { break; }
     });
-    await sleep(250);
+    await until(() => acknowledged.length > 5, 'acknowledged');
     dead = true;
     assert.equal(await server.stop('SIGKILL'), null);
     await Promise.all(load);
     await server.start(['--health-listen', '127.0.0.1:0']);
     const study = await api.get(`/v1/studies/${id}`);
-    assert.ok(acknowledged.length > 5);
     assert.ok(study.trials.completed >= acknowledged.length, `${study.trials.completed} of ${acknowledged.length}`);
     const again = await api.post(`/v1/studies/${id}/observe`, { observations: acknowledged.slice(0, 5000).map((e) => ({ point: { x: Number(e.split('-')[1]) % 4 }, value: Number(e.split('-')[0]), external_id: e })) });
     assert.equal(again.accepted, 0, 'an acknowledged observation was missing');

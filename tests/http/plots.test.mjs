@@ -104,11 +104,11 @@ test('pareto: the front is the front, and all others are counted', async () => {
 });
 
 test('curves: what was measured under a lease that was lost is none, and a part of the trials is a part of the curves', async () => {
-    const { id } = await api.study({ stopping: { rule: 'median', epochs: 9 }, lease_seconds: 1 });
+    const { id } = await api.study({ stopping: { rule: 'median', epochs: 9 }, lease_seconds: 3 });
     const report = (trial, step, value) => api.post(`/v1/studies/${id}/trials/${trial.number}/report`, { step, value, lease: trial.lease.id });
     const first = (await api.post(`/v1/studies/${id}/suggest`, { worker: 'a' })).trials[0];
     for (let step = 1; step <= 4; step++) await report(first, step, 100 + step);
-    await sleep(1100);
+    await sleep(3100);
     const again = (await api.post(`/v1/studies/${id}/suggest`, { worker: 'b' })).trials[0];
     assert.deepEqual([again.number, again.lease.id], [1, 2]);
     await report(again, 2, 7);

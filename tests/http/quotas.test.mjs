@@ -97,11 +97,11 @@ test('what a restart takes up again is computed for the project that asked for i
     await made.api.post(`${path}/observe`, { observations });
     const begun = await made.api.request('POST', `${path}/suggest`, { json: { count: 40 }, headers: { prefer: 'respond-async, wait=0' } });
     assert.equal(begun.status, 202, begun.text);
-    await server.restart();
-    const before = (await usage(made)).cpu_seconds_today;
+    await server.stop('SIGKILL'); // what it had computed was not written down
+    await server.start();
     for (let state = 'running'; state === 'running'; await sleep(20))
         ({ state } = await made.api.get(`/v1/operations/${begun.json.id}`));
-    assert.ok((await usage(made)).cpu_seconds_today > before + 0.005, `${before}`);
+    assert.ok((await usage(made)).cpu_seconds_today > 0.1);
 });
 
 test('seconds of the processor: who has spent them computes no more that day, and is given what needs no model', async () => {

@@ -47,10 +47,10 @@ test('no more trials run at once than may', async () => {
 });
 
 test('an expired trial goes to the next worker though no more may run', async () => {
-    const { id } = await api.study({ parallelism: 1, lease_seconds: 1 });
+    const { id } = await api.study({ parallelism: 1, lease_seconds: 3 });
     await ask(id, 'dead');
     assert.equal((await ask(id, 'alive')).status, 409);
-    await sleep(1100);
+    await sleep(3100);
     const { json } = await ask(id, 'alive');
     assert.deepEqual(json.trials.map((trial) => [trial.number, trial.lease.id]), [[1, 2]]);
 });
@@ -154,14 +154,14 @@ test('cost may be how long the trials took', async () => {
 });
 
 test('time ends a study that nobody asks, and counts while it is active', async () => {
-    const { id, ends_at } = await api.study({ budget: { seconds: 1 } });
+    const { id, ends_at } = await api.study({ budget: { seconds: 3 } });
     assert.equal(ends_at, null, 'it begins with the first trial');
-    await sleep(1100);
+    await sleep(3100);
     const reply = await ask(id, 'a');
     assert.equal(reply.status, 200);
     await api.post(`${of(id)}/observe`, { trial: 1, value: 1 });
     const begun = await api.get(of(id));
-    assert.ok(Math.abs(Date.parse(begun.ends_at) - Date.parse(reply.json.trials[0].created_at) - 1000) < 100, begun.ends_at);
+    assert.ok(Math.abs(Date.parse(begun.ends_at) - Date.parse(reply.json.trials[0].created_at) - 3000) < 100, begun.ends_at);
     const over = await until(id, 'completed');
     assert.deepEqual([over.reason, over.ends_at], ['time_exhausted', null]);
     const { events } = await api.get(`/v1/events?study=${id}`);
@@ -170,11 +170,11 @@ test('time ends a study that nobody asks, and counts while it is active', async 
     await api.post(`${of(id)}/reopen`, {});
     assert.equal((await ask(id, 'a')).status, 200);
 
-    const rests = await api.study({ budget: { seconds: 2 } });
+    const rests = await api.study({ budget: { seconds: 4 } });
     await ask(rests.id, 'a');
     await api.post(`${of(rests.id)}/pause`, {});
     assert.equal((await api.get(of(rests.id))).ends_at, null);
-    await sleep(2100);
+    await sleep(4100);
     await api.post(`${of(rests.id)}/resume`, {});
     assert.equal((await api.post(`${of(rests.id)}/observe`, { trial: 1, value: 1 })).next, 'evaluate', 'a pause costs no time');
 });
