@@ -8,6 +8,7 @@
 #include "db/conn.h"
 #include "db/damaged.h"
 #include "db/folder.h"
+#include "db/moment.h"
 #include "db/others.h"
 #include "db/telling.h"
 
@@ -89,13 +90,6 @@ struct db {
     void (*on_others)(void *arg, bool is_gone);
     void *on_others_arg;
 };
-
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* Ends the transaction, if there is one: the connection can begin another. */
 static void roll_back(struct db_conn *conn)
@@ -198,9 +192,9 @@ static enum status commit(struct db *db, struct error *err)
     struct error   why;
     TRY(chain_seal(&db->writer, err));
     TRY(conn_witness(&db->writer, &own, err));
-    double start = seconds();
+    double start = moment_seconds();
     TRY(db->driver->commit(db->writer.handle, err));
-    count_sync(db, seconds() - start);
+    count_sync(db, moment_seconds() - start);
     if (own.counter == db->counter)
         return STATUS_OK;
     db->counter = own.counter;
@@ -246,7 +240,7 @@ static void fail_all(struct db_conn *conn, struct job *jobs, enum status status,
 /* Under mutex, as the next. */
 static void show_life(struct db *db)
 {
-    db->alive_at = seconds();
+    db->alive_at = moment_seconds();
 }
 
 static void note_commit(struct db *db, enum status status, const struct error *err)
@@ -290,7 +284,7 @@ static void checkpoint(struct db *db, bool truncate)
     pthread_mutex_unlock(&db->mutex);
     bool is_good = db->driver->checkpoint(db->writer.handle, truncate, &db->journal_bytes, &err) == STATUS_OK;
     telling_say(db->log, &db->checkpoint_told, "checkpoint", is_good ? NULL : &err);
-    db->checkpoint_at = seconds();
+    db->checkpoint_at = moment_seconds();
     pthread_mutex_lock(&db->mutex);
     show_life(db);
     db->stats.wal_bytes = db->journal_bytes;
@@ -301,11 +295,11 @@ static void checkpoint(struct db *db, bool truncate)
 /* Of what db_scrub was called for; readers that were there first delay it. */
 static void scrub(struct db *db)
 {
-    if (!db->is_to_scrub || seconds() < db->scrub_from)
+    if (!db->is_to_scrub || moment_seconds() < db->scrub_from)
         return;
     checkpoint(db, true);
     db->is_to_scrub = db->journal_bytes > 0;
-    db->scrub_from = seconds() + 1e-3 * SCRUB_MS;
+    db->scrub_from = moment_seconds() + 1e-3 * SCRUB_MS;
 }
 
 /* What SQLite leaves of deleted rows in pages that others share goes when all is written anew.  Everyone waits for it, so a
@@ -319,7 +313,7 @@ static bool is_renewal_due(const struct db *db, double now)
 static void renew(struct db *db)
 {
     struct error err;
-    double       start = seconds();
+    double       start = moment_seconds();
     if (!is_renewal_due(db, start))
         return;
     db->is_to_renew = db->is_to_tidy = false;
@@ -327,7 +321,7 @@ static void renew(struct db *db)
     roll_back(&db->writer);
     bool is_good = db->driver->renew(db->writer.handle, RENEW_BYTES, &err) == STATUS_OK;
     telling_say(db->log, &db->renewal_told, "renewal", is_good ? NULL : &err);
-    db->renewed_at = seconds();
+    db->renewed_at = moment_seconds();
     db->renewal_seconds = db->renewed_at - start;
     pthread_mutex_lock(&db->mutex);
     show_life(db);
@@ -341,7 +335,7 @@ static bool is_journal_open(const struct db *db)
 /* Of a long journal after each commit, as far as readers let it; where that fails, once a second is enough. */
 static bool is_checkpoint_due(const struct db *db)
 {
-    bool is_early = db->stats.is_failing && seconds() - db->checkpoint_at < IDLE_SECONDS;
+    bool is_early = db->stats.is_failing && moment_seconds() - db->checkpoint_at < IDLE_SECONDS;
     return db->journal_bytes >= JOURNAL_BYTES && !is_early;
 }
 
@@ -393,7 +387,7 @@ static void keep_up(struct db *db)
     bool is_good = upkeep_once(db, fn, arg, was_busy, &more, &err) == STATUS_OK;
     roll_back(&db->writer);
     telling_say(db->log, &db->upkeep_told, "upkeep", is_good ? NULL : &err);
-    double now = seconds();
+    double now = moment_seconds();
     pthread_mutex_lock(&db->mutex);
     show_life(db);
     db->upkeep_at = now;
@@ -426,7 +420,7 @@ static void try_to_write(struct db *db)
 
 static bool is_upkeep_due(const struct db *db)
 {
-    return db->upkeep_jobs >= UPKEEP_JOBS || (db->upkeep_jobs > 0 && seconds() - db->upkeep_at >= IDLE_SECONDS);
+    return db->upkeep_jobs >= UPKEEP_JOBS || (db->upkeep_jobs > 0 && moment_seconds() - db->upkeep_at >= IDLE_SECONDS);
 }
 
 static int wait_until(struct db *db, const struct timespec *until)
@@ -441,12 +435,7 @@ static struct timespec next_look(const struct db *db)
 {
     bool is_soon = is_journal_open(db) || db->upkeep_jobs > 0 || db->is_to_renew || db->stats.refused[0] != '\0';
     long wait_ms = db->is_to_scrub ? SCRUB_MS : is_soon ? IDLE_SECONDS * 1000L : QUIET_SECONDS * 1000L;
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_nsec += wait_ms % 1000 * 1000000;
-    at.tv_sec += wait_ms / 1000 + at.tv_nsec / 1000000000;
-    at.tv_nsec %= 1000000000;
-    return at;
+    return moment_after_ms(wait_ms);
 }
 
 /* Waits for work; false: stopping and nothing is left.  An idle second is used for upkeep and to shorten the journal. */
@@ -492,11 +481,11 @@ static void *writer_main(void *arg)
         struct job *jobs = take_batch(db);
         pthread_mutex_unlock(&db->mutex);
         struct error err = {.status = STATUS_OK};
-        double       start = seconds();
+        double       start = moment_seconds();
         enum status  status = run_batch(db, jobs, &err);
         if (status != STATUS_OK)
             fail_all(&db->writer, jobs, status, &err);
-        double spent = seconds() - start;
+        double spent = moment_seconds() - start;
         pthread_mutex_lock(&db->mutex);
         show_life(db);
         if (status != STATUS_OK)
@@ -709,16 +698,12 @@ enum status db_open(const struct db_options *options, struct db **out, struct er
     db->on_others_arg = options->on_others_arg;
     db->folder = strdup(options->folder);
     db->is_hasty = strcmp(options->synchronous, "OFF") == 0;
-    db->upkeep_at = seconds();
+    db->upkeep_at = moment_seconds();
     db->renewed_at = -TIDY_SECONDS;
     pthread_mutex_init(&db->mutex, NULL);
     pthread_mutex_init(&db->damaged.mutex, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&db->work, &attributes);
-    pthread_condattr_destroy(&attributes);
-    pthread_cond_init(&db->reader_free, NULL);
+    moment_cond_init(&db->work);
+    moment_cond_init(&db->reader_free);
     enum status status = db->folder == NULL ? error_no_memory(err) : open_all(db, options, err);
     if (status != STATUS_OK) {
         release(db);
@@ -765,7 +750,7 @@ void db_stats(struct db *db, struct db_stats *stats)
 {
     pthread_mutex_lock(&db->mutex);
     *stats = db->stats;
-    stats->stuck_seconds = db->alive_at > 0 ? seconds() - db->alive_at : 0;
+    stats->stuck_seconds = db->alive_at > 0 ? moment_seconds() - db->alive_at : 0;
     pthread_mutex_unlock(&db->mutex);
 }
 

@@ -1,11 +1,12 @@
 /* See others.h. */
 #include "db/others.h"
 
+#include "db/moment.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { LOOK_MS = 100 };
 
@@ -65,14 +66,10 @@ static void look(struct others *others)
 
 static bool is_stopping(struct others *others)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    const struct timespec until = moment_after_ms(LOOK_MS);
     pthread_mutex_lock(&others->lock);
-    if (!others->is_stopping)
-        (void)pthread_cond_timedwait(&others->changed, &others->lock, &until);
+    while (!others->is_stopping && pthread_cond_timedwait(&others->changed, &others->lock, &until) == 0)
+        continue;
     bool stops = others->is_stopping;
     pthread_mutex_unlock(&others->lock);
     return stops;
@@ -102,7 +99,7 @@ enum status others_start(const struct driver *driver, const char *place, void *w
         return error_no_memory(err);
     *others = (struct others){.driver = driver, .writer = writer, .call = *call, .servers = 1};
     pthread_mutex_init(&others->lock, NULL);
-    pthread_cond_init(&others->changed, NULL);
+    moment_cond_init(&others->changed);
     enum status status = driver->open(place, DRIVER_READ_ONLY, "FULL", &others->handle, err);
     if (status == STATUS_OK)
         status = driver->peers(others->handle, writer, &seen, err);

@@ -74,17 +74,6 @@ static void try_head(struct auditor *auditor)
 
 /* ---- the thread ---- */
 
-static bool waits(struct auditor *auditor, int64_t wait_ms)
-{
-    pthread_mutex_lock(&auditor->lock);
-    const struct timespec until = clock_after_ms(wait_ms);
-    while (!auditor->is_stopping && pthread_cond_timedwait(&auditor->changed, &auditor->lock, &until) == 0)
-        continue;
-    bool goes_on = !auditor->is_stopping;
-    pthread_mutex_unlock(&auditor->lock);
-    return goes_on;
-}
-
 /* A piece of the log.  INTERNAL "store_corrupt" makes the whole store unready (db.h). */
 static enum status walk(struct db_conn *conn, void *arg, struct error *err)
 {
@@ -169,7 +158,7 @@ static void look_on(struct auditor *auditor)
 static void *run(void *arg)
 {
     struct auditor *auditor = arg;
-    int64_t         now;
+    int64_t         now, next;
     do {
         now = auditor->app->monotonic_ms();
         if (now >= auditor->look_ms)
@@ -178,7 +167,8 @@ static void *run(void *arg)
             try_head(auditor);
             auditor->head_ms = now + 1000 * auditor->options.head_seconds;
         }
-    } while (waits(auditor, (auditor->look_ms < auditor->head_ms ? auditor->look_ms : auditor->head_ms) - now));
+        next = auditor->look_ms < auditor->head_ms ? auditor->look_ms : auditor->head_ms;
+    } while (!clock_wait(&auditor->lock, &auditor->changed, &auditor->is_stopping, next - now));
     try_head(auditor);
     return NULL;
 }

@@ -180,21 +180,11 @@ static void look_once(struct watch *watch)
     pthread_mutex_unlock(&watch->lock);
 }
 
-static bool is_stopping(struct watch *watch)
-{
-    pthread_mutex_lock(&watch->lock);
-    const struct timespec until = clock_after_ms(LOOK_MS);
-    while (!watch->is_stopping && pthread_cond_timedwait(&watch->changed, &watch->lock, &until) == 0)
-        continue;
-    bool stops = watch->is_stopping;
-    pthread_mutex_unlock(&watch->lock);
-    return stops;
-}
-
 static void *run(void *arg)
 {
-    while (!is_stopping(arg))
-        look_once(arg);
+    struct watch *watch = arg;
+    while (!clock_wait(&watch->lock, &watch->changed, &watch->is_stopping, LOOK_MS))
+        look_once(watch);
     return NULL;
 }
 

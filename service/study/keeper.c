@@ -70,22 +70,11 @@ enum status keeper_look(struct app *app, struct error *err)
     return status;
 }
 
-static bool is_stopping(struct keeper *keeper)
-{
-    pthread_mutex_lock(&keeper->lock);
-    const struct timespec until = clock_after_ms(LOOK_MS);
-    while (!keeper->is_stopping && pthread_cond_timedwait(&keeper->changed, &keeper->lock, &until) == 0)
-        continue;
-    bool stops = keeper->is_stopping;
-    pthread_mutex_unlock(&keeper->lock);
-    return stops;
-}
-
 static void *run(void *arg)
 {
     struct keeper *keeper = arg;
     char           told[sizeof((struct error *)0)->code] = "";
-    while (!is_stopping(keeper)) {
+    while (!clock_wait(&keeper->lock, &keeper->changed, &keeper->is_stopping, LOOK_MS)) {
         struct error error = {.code = ""};
         bool         is_good = keeper_look(keeper->app, &error) == STATUS_OK;
         if (!is_good && strcmp(told, error.code) != 0)
