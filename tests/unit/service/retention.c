@@ -11,6 +11,7 @@
 #include "tests/unit/service/world.h"
 
 #include <CUnit/CUnit.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -173,6 +174,18 @@ static enum status add(struct db_conn *conn, void *arg, struct error *err)
     return STATUS_OK;
 }
 
+/* An hour after the other. */
+enum { SOME = 24 };
+
+static enum status add_some(struct db_conn *conn, void *arg, struct error *err)
+{
+    for (int i = 0; i < SOME; i++)
+        TRY(event_log(
+            conn, EVENT(.at_ms = world_clock_ms + 3600000 * i / 4, .kind = "token.used", .actor = "a", .detail = arg),
+            err));
+    return STATUS_OK;
+}
+
 static void test_many_go_in_pieces(void)
 {
     static struct walked after;
@@ -200,10 +213,52 @@ static void test_a_clock_set_forward_makes_nothing_go(void)
     world_end(world);
 }
 
+/* As the auditors of several servers of one database: each keeps the log for a time of its own. */
+struct trimming {
+    struct world *world;
+    int64_t       keep_ms;
+    enum status   status;
+    pthread_t     thread;
+};
+
+static void *trim_beside(void *arg)
+{
+    struct trimming *trimming = arg;
+    struct retention retention = {.keep_ms = trimming->keep_ms};
+    struct error     err;
+    while (!retention.is_over && trimming->status == STATUS_OK)
+        trimming->status = retention_step(trimming->world->app, &retention, &err);
+    return NULL;
+}
+
+static void test_several_trim_at_once(void)
+{
+    enum { AT_ONCE = 4, ROUNDS = 8 };
+    static struct walked after;
+    struct world        *world = world_new();
+    for (int round = 0; round < ROUNDS; round++) {
+        struct trimming all[AT_ONCE];
+        CU_ASSERT_EQUAL(db_transact(world->app->db, add_some, "tok_gone", &world->err), STATUS_OK);
+        world_clock_ms += DAY_MS;
+        for (int i = 0; i < AT_ONCE; i++) {
+            all[i] = (struct trimming){.world = world, .keep_ms = DAY_MS - 3600000 * (1 + i)};
+            CU_ASSERT_EQUAL_FATAL(pthread_create(&all[i].thread, NULL, trim_beside, &all[i]), 0);
+        }
+        for (int i = 0; i < AT_ONCE; i++) {
+            pthread_join(all[i].thread, NULL);
+            CU_ASSERT_EQUAL(all[i].status, STATUS_OK);
+        }
+    }
+    check_chain(world, &after);
+    CU_ASSERT(after.gone > (ROUNDS - 1) * SOME);
+    world_end(world);
+}
+
 CU_TestInfo suite_retention[] = {
     {"what lives keeps its lines", test_what_lives_keeps_its_lines},
     {"who follows learns what he missed", test_who_follows_learns_what_he_missed},
     {"many go in pieces", test_many_go_in_pieces},
     {"a clock set forward makes nothing go", test_a_clock_set_forward_makes_nothing_go},
+    {"several trim at once", test_several_trim_at_once},
     CU_TEST_INFO_NULL,
 };
