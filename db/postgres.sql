@@ -104,13 +104,9 @@ CREATE TRIGGER study_is_recounted AFTER UPDATE OF total, extra_bytes ON study FO
     WHEN (NEW.total <> OLD.total OR NEW.extra_bytes <> OLD.extra_bytes) EXECUTE FUNCTION count_study();
 CREATE TRIGGER study_is_discounted AFTER DELETE ON study FOR EACH ROW EXECUTE FUNCTION count_study();
 CREATE OR REPLACE FUNCTION count_federation() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
-    IF TG_OP = 'INSERT' THEN
-        UPDATE project SET used_studies = used_studies + 1, used_extra = used_extra + length(NEW.features)
-            WHERE id = NEW.project;
-    ELSE
-        UPDATE project SET used_studies = used_studies - 1, used_extra = used_extra - length(OLD.features)
-            WHERE id = OLD.project;
-    END IF;
+    UPDATE project SET used_studies = used_studies + CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END,
+        used_extra = used_extra + CASE TG_OP WHEN 'INSERT' THEN length(NEW.features) ELSE -length(OLD.features) END
+        WHERE id = CASE TG_OP WHEN 'INSERT' THEN NEW.project ELSE OLD.project END;
     RETURN NULL;
 END$$;
 CREATE TRIGGER federation_is_counted AFTER INSERT ON federation FOR EACH ROW EXECUTE FUNCTION count_federation();
@@ -128,11 +124,8 @@ CREATE OR REPLACE FUNCTION weigh_spec() RETURNS trigger LANGUAGE plpgsql
     AS $$BEGIN UPDATE study SET extra_bytes = extra_bytes + length(NEW.spec) WHERE id = NEW.study; RETURN NULL; END$$;
 CREATE TRIGGER spec_weighs AFTER INSERT ON study_spec FOR EACH ROW EXECUTE FUNCTION weigh_spec();
 CREATE OR REPLACE FUNCTION weigh_piece() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
-    IF TG_OP = 'INSERT' THEN
-        UPDATE study SET extra_bytes = extra_bytes + length(NEW.data) WHERE id = NEW.study;
-    ELSE
-        UPDATE study SET extra_bytes = extra_bytes - length(OLD.data) WHERE id = OLD.study;
-    END IF;
+    UPDATE study SET extra_bytes = extra_bytes + CASE TG_OP WHEN 'INSERT' THEN length(NEW.data) ELSE -length(OLD.data) END
+        WHERE id = CASE TG_OP WHEN 'INSERT' THEN NEW.study ELSE OLD.study END;
     RETURN NULL;
 END$$;
 CREATE TRIGGER piece_weighs AFTER INSERT ON candidates_piece FOR EACH ROW EXECUTE FUNCTION weigh_piece();

@@ -175,6 +175,7 @@
     "(" wanted " = '' OR (SELECT project FROM event WHERE study = " study " LIMIT 1) = " wanted ")"
 /* What an operator sees of the log. */
 #define SQL_OF_SERVER "study IS NULL AND substr(kind, 1, instr(kind, '.')) IN ('token.', 'project.', 'store.')"
+#define SQL_NONE_IN(table, wanted, more) "NOT EXISTS (SELECT 1 FROM " table " WHERE id = " wanted more ")"
 /* The id of what a line is about; else its words begin with one. */
 #define SQL_ABOUT "coalesce(e.study, substr(e.detail, 1, instr(e.detail || ' ', ' ') - 1))"
 #define SQL_HOME(id)                                                                                                   \
@@ -420,14 +421,13 @@
     X(CHAIN_GAP, "i", gap, "SELECT " COLUMNS(ROW_GAP) " FROM log_gap WHERE first = $1")                                \
     X(LOG_OVER, "iii", seq,                                                                                            \
       "SELECT " COLUMNS(ROW_SEQ) " FROM event e WHERE seq > $1 AND seq <= $2 AND at_ms < $3 AND kind <> "              \
-      "'store.trimmed' AND NOT EXISTS (SELECT 1 FROM study WHERE id = " SQL_ABOUT ") AND NOT EXISTS (SELECT 1 FROM "   \
-      "game WHERE id = " SQL_ABOUT ") AND NOT EXISTS (SELECT 1 FROM federation WHERE id = " SQL_ABOUT ") AND NOT "     \
-      "EXISTS (SELECT 1 FROM token WHERE id = " SQL_ABOUT " AND revoked_ms = 0) AND NOT EXISTS (SELECT 1 FROM "        \
-      "project WHERE id = " SQL_ABOUT ") ORDER BY seq")                                                                \
+      "'store.trimmed' AND " SQL_NONE_IN("study", SQL_ABOUT, "") " AND " SQL_NONE_IN("game", SQL_ABOUT, "") " AND "    \
+      SQL_NONE_IN("federation", SQL_ABOUT, "") " AND " SQL_NONE_IN("token", SQL_ABOUT, " AND revoked_ms = 0") " AND "  \
+      SQL_NONE_IN("project", SQL_ABOUT, "") " ORDER BY seq")                                                           \
     X(LOG_GAP_ADD, "iib", none, "INSERT INTO log_gap(first, last, digests) VALUES ($1, $2, $3)")                       \
     X(LOG_GONE, "ss", gone,                                                                                            \
-      "SELECT " COLUMNS(ROW_GONE) " FROM log_gone WHERE project = $1 AND NOT EXISTS (SELECT 1 FROM study WHERE id = "  \
-      "$2) AND NOT EXISTS (SELECT 1 FROM game WHERE id = $2)")                                                         \
+      "SELECT " COLUMNS(ROW_GONE) " FROM log_gone WHERE project = $1 AND " SQL_NONE_IN("study", "$2", "") " AND "      \
+      SQL_NONE_IN("game", "$2", ""))                                                                                   \
     X(LOG_GONE_ADD, "ii", none,                                                                                        \
       "INSERT INTO log_gone(project, last, times) SELECT * FROM (SELECT project, max(seq), 1 FROM event WHERE seq >= " \
       "$1 AND seq <= $2 GROUP BY project UNION ALL SELECT 'none', max(seq), 1 FROM event WHERE seq >= $1 AND seq <= "  \

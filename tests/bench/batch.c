@@ -212,17 +212,15 @@ static double contest(const struct function *function, const struct mode *mode, 
 
 int main(int argc, char **argv)
 {
-    size_t       seeds = argc > 1 ? strtoul(argv[1], NULL, 10) : 20;
-    uint64_t     first = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
-    char *const *names = argc > 3 ? argv + 3 : argv + argc;
-    if (seeds == 0 || seeds > SEEDS_MAX)
+    struct function_seeds own = {.first = 1};
+    if (!function_seeds_read(argc, argv, SEEDS_MAX, &own))
         return 64;
     mat_use_one_thread();
     puts("function,mode,algorithm,seeds,evaluations,median,q25,q75,chosen,repeats,ms,p_ahead");
     double best = 1;
     size_t cases = 0;
     for (const struct function *f = functions; f < functions + FUNCTIONS; f++)
-        for (size_t m = 0; m < MODES && is_wanted(f->name, is_among(f->name, reported), names); m++, cases++)
-            best = fmin(best, contest(f, &modes[m], seeds, first, names));
+        for (size_t m = 0; m < MODES && is_wanted(f->name, is_among(f->name, reported), own.names); m++, cases++)
+            best = fmin(best, contest(f, &modes[m], own.seeds, own.first, own.names));
     return best * (double)cases < 0.05;
 }

@@ -117,16 +117,14 @@ int main(int argc, char **argv)
     bool is_each = argc > 1 && strcmp(argv[1], "each") == 0;
     argc -= is_each;
     argv += is_each;
-    size_t       seeds = argc > 1 ? strtoul(argv[1], NULL, 10) : 20;
-    uint64_t     first = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
-    char *const *names = argc > 3 ? argv + 3 : argv + argc;
-    if (seeds == 0 || seeds > SEEDS_MAX)
+    struct function_seeds own = {.first = 1};
+    if (!function_seeds_read(argc, argv, SEEDS_MAX, &own))
         return 64;
     mat_use_one_thread();
     printf(is_each ? "function,seed,trials,regret\n"
                    : "function,policy,seeds,checkpoint,median,q25,q75,best_peer,third_peer,p_random\n");
     for (const struct function *f = functions; f < functions + FUNCTIONS; f++)
-        if (is_chosen(f, names))
-            compare_all(f, argc > 1 || f->d < HIGH ? seeds : HIGH_SEEDS, first, names, is_each);
+        if (is_chosen(f, own.names))
+            compare_all(f, argc > 1 || f->d < HIGH ? own.seeds : HIGH_SEEDS, own.first, own.names, is_each);
     return 0;
 }

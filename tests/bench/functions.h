@@ -386,6 +386,20 @@ static inline void study_tell(struct study *study, uint64_t trial, const double 
     must(study->policy->tell(study->session, &event, &err), &err);
 }
 
+/* [SEEDS [FIRST_SEED [NAME ...]]] of a command line: 20 seeds if it does not say.  false: not so many. */
+struct function_seeds {
+    size_t       seeds;
+    uint64_t     first;
+    char *const *names; /* NULL at the end */
+};
+static inline bool function_seeds_read(int argc, char **argv, size_t seeds_max, struct function_seeds *out)
+{
+    out->seeds = argc > 1 ? strtoul(argv[1], NULL, 10) : 20;
+    out->first = argc > 2 ? strtoul(argv[2], NULL, 10) : out->first;
+    out->names = argc > 3 ? argv + 3 : argv + argc;
+    return out->seeds > 0 && out->seeds <= seeds_max;
+}
+
 /* Mann & Whitney 1947: the normal approximation with continuity correction of P(U >= u) under equal distributions,
  * U the number of pairs where a is smaller (ties: a half). */
 static inline double mann_whitney(const double *a, const double *b, size_t n)

@@ -116,15 +116,13 @@ static bool is_chosen(const struct function *f, char *const *names)
 
 int main(int argc, char **argv)
 {
-    size_t       seeds = argc > 1 ? strtoul(argv[1], NULL, 10) : 20;
-    uint64_t     first = argc > 2 ? strtoul(argv[2], NULL, 10) : 8001;
-    char *const *names = argc > 3 ? argv + 3 : argv + argc;
-    if (seeds == 0 || seeds > SEEDS_MAX)
+    struct function_seeds own = {.first = 8001};
+    if (!function_seeds_read(argc, argv, SEEDS_MAX, &own))
         return 64;
     mat_use_one_thread();
     puts("function,trouble,seeds,regret_40,ratio,random_40,failed");
     for (const struct function *f = functions; f < functions + FUNCTIONS; f++)
-        if (is_chosen(f, names))
-            compare_all(f, seeds, first);
+        if (is_chosen(f, own.names))
+            compare_all(f, own.seeds, own.first);
     return 0;
 }

@@ -32,12 +32,8 @@ static void check_own(struct call *call, const char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
     struct error err;
-    char        *line = malloc(length + 1);
-    assert(line != NULL);
-    for (size_t i = 0; i < length; i++)
-        line[i] = (char)bytes[i];
-    line[length] = '\0';
-    char *text = strchr(line, '\n');
+    char        *line = fuzz_text(bytes, length);
+    char        *text = strchr(line, '\n');
     if (text != NULL) {
         *text++ = '\0';
         struct call call = {.uri = line};

@@ -25,11 +25,7 @@ static void check(const char *list, const char *etag)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
     char  own[ETAG_BYTES], made[3 * ETAG_BYTES];
-    char *list = malloc(length + 1);
-    assert(list != NULL);
-    for (size_t i = 0; i < length; i++)
-        list[i] = (char)bytes[i];
-    list[length] = '\0';
+    char *list = fuzz_text(bytes, length);
     etag_of((int64_t)length % 5, length > 0 ? bytes[0] % 4 : 0, own);
     check(list, own);
     etag_of_bytes(bytes, length, own);

@@ -21,12 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     struct networks             trusted;
     struct forwarded            forwarded = {0};
     struct error                err;
-    char                       *text = malloc(length + 1), *next;
-    assert(text != NULL);
-    for (size_t i = 0; i < length; i++)
-        text[i] = (char)bytes[i];
-    text[length] = '\0';
-    bool is_first = true, good = true;
+    char                       *text = fuzz_text(bytes, length), *next;
+    bool                        is_first = true, good = true;
     for (char *line = text; line != NULL; line = next, is_first = false) {
         next = strchr(line, '\n');
         if (next != NULL)

@@ -23,12 +23,8 @@ static void check_found(const struct call *call)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
     struct error err;
-    char        *line = malloc(length + 1);
-    assert(line != NULL);
-    for (size_t i = 0; i < length; i++)
-        line[i] = (char)bytes[i];
-    line[length] = '\0';
-    char *address = strchr(line, ' ');
+    char        *line = fuzz_text(bytes, length);
+    char        *address = strchr(line, ' ');
     if (address != NULL) {
         *address++ = '\0';
         struct call call = {.uri = address};

@@ -208,6 +208,13 @@ export function raw(port, bytes, { patience = 3000, quiet, localAddress } = {}) 
     });
 }
 
+// Clients of a server by their tokens, which end with the file's tests.
+export const clientsOf = (server, after) => (token) => {
+    const client = new Client(server, token);
+    after(() => client.agent.destroy());
+    return client;
+};
+
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 export const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
 

@@ -2,14 +2,10 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, test } from 'node:test';
-import { begin, Client, plain, tokenFor } from './harness.mjs';
+import { begin, clientsOf, plain, tokenFor } from './harness.mjs';
 
 const { server, api } = await begin(after);
-const as = (token) => {
-    const client = new Client(server, token);
-    after(() => client.agent.destroy());
-    return client;
-};
+const as = clientsOf(server, after);
 const operator = as(server.commandToken('operator'));
 
 async function project(name) {

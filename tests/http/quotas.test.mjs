@@ -1,14 +1,10 @@
 // What a project may use: counted, shown, refused in time, and by so many clients at once.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { begin, Client, plain, sleep } from './harness.mjs';
+import { begin, clientsOf, plain, sleep } from './harness.mjs';
 
 const { server, api } = await begin(after);
-const as = (token) => {
-    const client = new Client(server, token);
-    after(() => client.agent.destroy());
-    return client;
-};
+const as = clientsOf(server, after);
 const operator = as(server.commandToken('operator'));
 
 async function project(quota) {

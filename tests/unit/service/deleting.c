@@ -31,21 +31,11 @@ static enum status hide(struct db_conn *conn, void *arg, struct error *err)
 static void test_deleting_in_parts(void)
 {
     enum { MANY = 1203 };
-    struct world      *world = world_new();
-    struct observation items[MANY];
-    double             point[3] = {0.25, 2, 1};
-    for (size_t i = 0; i < MANY; i++) {
-        items[i] = observation_none();
-        items[i].point = point;
-        items[i].value = (double)i;
-    }
+    struct world *world = world_new();
     for (int round = 0; round < 2; round++) {
-        struct study                 study = world_study(world, world_box, "{\"name\":\"random\"}", 0), out;
-        const struct observe_request request = {.items = items, .len = MANY};
-        struct observe_reply         reply;
-        struct left                  left = {.arena = &world->arena, .study = study.id};
-        CU_ASSERT_EQUAL_FATAL(trial_observe(world->app, &world->caller, study.id, &request, &reply, &world->err),
-                              STATUS_OK);
+        struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 0), out;
+        struct left  left = {.arena = &world->arena, .study = study.id};
+        world_observe_many(world, study.id, MANY);
         CU_ASSERT_EQUAL(db_read(world->app->db, count_left, &left, &world->err), STATUS_OK);
         CU_ASSERT_EQUAL(left.len, MANY);
         if (round == 0)

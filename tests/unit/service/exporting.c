@@ -51,19 +51,9 @@ static void test_they_stop(void)
     enum status (*const kinds[])(struct app *, struct caller *, const char *, struct export_file *,
                                  struct error *) = {study_export, document};
     enum { MANY = 300 };
-    struct world      *world = world_new();
-    struct observation items[MANY];
-    double             point[3] = {0.25, 2, 1};
-    for (size_t i = 0; i < MANY; i++) {
-        items[i] = observation_none();
-        items[i].point = point;
-        items[i].value = 2.385 * (double)i;
-    }
-    struct study         study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
-    struct observe_reply reply;
-    CU_ASSERT_EQUAL_FATAL(trial_observe(world->app, &world->caller, study.id,
-                                        &(struct observe_request){.items = items, .len = MANY}, &reply, &world->err),
-                          STATUS_OK);
+    struct world *world = world_new();
+    struct study  study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    world_observe_many(world, study.id, MANY);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         struct export_file made;
         struct caller      caller = world->caller;

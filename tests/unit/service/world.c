@@ -136,6 +136,22 @@ enum status world_observe(struct world *world, const char *study, int64_t trial,
                          &world->err);
 }
 
+void world_observe_many(struct world *world, const char *study, size_t count)
+{
+    double              point[3] = {0.25, 2, 1};
+    struct observation *items = calloc(count, sizeof *items);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(items);
+    for (size_t i = 0; i < count; i++) {
+        items[i] = observation_none();
+        items[i].point = point;
+        items[i].value = 2.385 * (double)i;
+    }
+    struct observe_reply         reply;
+    const struct observe_request request = {.items = items, .len = count};
+    CU_ASSERT_EQUAL_FATAL(trial_observe(world->app, &world->caller, study, &request, &reply, &world->err), STATUS_OK);
+    free(items);
+}
+
 /* Centred columns, as a projection has them. */
 size_t world_npy(unsigned char *out, double spoil)
 {

@@ -31,6 +31,8 @@ extern const char *const world_box, *const world_rows;
 struct study         world_study(struct world *world, const char *members, const char *algorithm, int64_t budget);
 struct suggest_reply world_suggest(struct world *world, const char *study, int64_t count, const char *worker);
 enum status          world_observe(struct world *world, const char *study, int64_t trial, double value);
+/* So many results of one point of world_box, in one batch. */
+void world_observe_many(struct world *world, const char *study, size_t count);
 
 enum { WORLD_ROWS = 40, WORLD_COLUMNS = 3 };
 size_t          world_npy(unsigned char *out, double spoil);
