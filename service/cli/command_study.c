@@ -273,11 +273,11 @@ static json_t *told_values(const struct asked *a)
     char    text[1024] = "";
     json_t *values = NULL;
     bool    is_finite = false;
-    for (size_t i = 2, length = 0; a->operands[i] != NULL && length < sizeof text - 1; i++) {
-        int wrote = snprintf(text + length, sizeof text - length, "%s ", a->operands[i]);
-        length += wrote > 0 ? (size_t)wrote : 0;
-    }
-    if (run_text_result(text, json_object_get(a->study, "metrics"), &values, &is_finite) && is_finite)
+    size_t  length = 0;
+    for (size_t i = 2; a->operands[i] != NULL && length < sizeof text; i++)
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s ", a->operands[i]);
+    if (length < sizeof text && run_text_result(text, json_object_get(a->study, "metrics"), &values, &is_finite) &&
+        is_finite)
         return values;
     json_decref(values);
     return NULL;
@@ -416,12 +416,16 @@ static enum status reopen(struct asked *a, struct error *err)
     return change(a, "/reopen", err);
 }
 
-static enum status delete (struct asked *a, struct error *err) {
-    if (!a->options->yes) return error_set(err, STATUS_INVALID, "usage", "",
-                                           "this deletes the study and all its trials: --yes");
+static enum status delete_study(struct asked *a, struct error *err)
+{
+    if (!a->options->yes)
+        return error_set(err, STATUS_INVALID, "usage", "", "this deletes the study and all its trials: --yes");
     TRY(ask_study(a, "DELETE", "", NULL, err));
-    if (!a->options->json){print_text(a->study, "name"); puts(" is deleted");}
-return STATUS_OK;
+    if (!a->options->json) {
+        print_text(a->study, "name");
+        puts(" is deleted");
+    }
+    return STATUS_OK;
 }
 
 static const struct verb {
@@ -447,7 +451,7 @@ static const struct verb {
     {.name = "resume", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = resume},
     {.name = "complete", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = complete},
     {.name = "reopen", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = reopen},
-    {.name = "delete", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = delete},
+    {.name = "delete", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = delete_study},
 };
 
 static const struct verb *find_verb(const char *name)

@@ -210,10 +210,11 @@ static bool report(struct work *work, struct work_slot *slot, struct error *err)
         return false;
     const char *decision = json_string_value(json_object_get(reply, "decision"));
     const char *next = json_string_value(json_object_get(reply, "next"));
+    const char *reason = json_string_value(json_object_get(reply, "reason"));
     slot->beat_at_ms = process_clock_ms() + slot->beat_every_ms;
     if (status == STATUS_OK && decision != NULL && strcmp(decision, "stop") == 0) {
         snprintf(slot->reason, sizeof slot->reason, "step %lld: %.200s", (long long)slot->step,
-                 json_string_value(json_object_get(reply, "reason")));
+                 reason != NULL ? reason : "stopped");
         end_run(work, slot, WORK_STOPPED);
     } else if (status == STATUS_OK && next != NULL && strcmp(next, "stop") == 0) {
         end_run(work, slot, WORK_OVER);
