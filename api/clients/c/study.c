@@ -94,6 +94,10 @@ int main(int argc, char **argv)
     json_t *study = call(curl, "PUT", url, spec);
     char    id[64];
     snprintf(id, sizeof id, "%s", text_of(study, "id"));
+    if (id[0] == '\0') {
+        fprintf(stderr, "%s: %s\n", text_of(study, "code"), text_of(study, "detail"));
+        return 1;
+    }
     json_decref(study);
     for (const char *next = "evaluate"; strcmp(next, "stop") != 0;) {
         snprintf(url, sizeof url, "%s/v1/studies/%s/suggest", server, id);

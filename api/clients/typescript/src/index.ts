@@ -88,8 +88,9 @@ function pause(seconds: number, signal?: AbortSignal): Promise<void> {
     });
 }
 
+/* Nobody's before; it need not be a secret.  Node 18 has no globalThis.crypto. */
 function newKey(): string {
-    return [...globalThis.crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+    return Array.from({ length: 4 }, () => Math.floor(Math.random() * 2 ** 32).toString(16).padStart(8, '0')).join('');
 }
 
 /* "?a=1&b=2&b=3"; what is undefined is left out. */
@@ -97,7 +98,7 @@ function query(parameters: Record<string, unknown>): string {
     const all = new URLSearchParams();
     for (const [name, value] of Object.entries(parameters))
         for (const one of Array.isArray(value) ? value : value === undefined ? [] : [value]) all.append(name, String(one));
-    return all.size === 0 ? '' : `?${all}`;
+    return `${all}` && `?${all}`; // Node before 18.16 does not know its size
 }
 
 export class Client {
