@@ -131,6 +131,7 @@ async function stream(path, signal, soon, how) {
             if (signal.aborted) return;
             if (error instanceof Refused && [403, 404, 422].includes(error.status)) return poll(signal, soon, how);
             if (error instanceof Refused && error.status === 401) return;
+            if (error instanceof Refused && error.status === 410) last = null; // away for longer than the log is kept
         }
         if (signal.aborted) return;
         how(`not reached, again in ${wait / 1000} s`);

@@ -244,3 +244,18 @@ test('the head of the log is that of its last line, and goes on with it', async 
     assert.ok(head.seq > before.seq && head.hash !== before.hash);
     assert.deepEqual([head.seq, head.at], [last.seq, last.at]);
 });
+
+test('who was away for longer than the log is kept learns that, however he follows', async () => {
+    const keep = ['--keep-events-seconds', '1'], { server: other, api: they } = await begin(after, keep);
+    const lives = await they.study(), dies = await they.study();
+    const { last_cursor: cursor } = await they.get('/v1/events'), { last_cursor: own } = await they.get(`/v1/events?study=${lives.id}`);
+    await they.expect(204, 'DELETE', `/v1/studies/${dies.id}`);
+    await sleep(1100);
+    await other.restart(keep); // it trims when it starts, and daily
+    for (let i = 0; i < 1500 && (await they.request('GET', `/v1/events?cursor=${cursor}`)).status === 200; i++) await sleep(20);
+    for (const headers of [{}, { accept: 'text/event-stream', 'last-event-id': cursor }])
+        await they.expect([410, 'events_gone'], 'GET', `/v1/events${headers.accept ? '' : `?cursor=${cursor}`}`, { headers });
+    const { events } = await they.get('/v1/events');
+    assert.ok(events.some(({ kind }) => kind === 'store.trimmed') && events.every(({ kind }) => kind !== 'study.deleted'));
+    await they.expect(200, 'GET', `/v1/events?study=${lives.id}&cursor=${own}`);
+});
