@@ -327,7 +327,7 @@ deb: $(BUILD)/gnomon
 
 install: all
 	install -D -m 755 $(BUILD)/gnomon $(DESTDIR)$(PREFIX)/bin/gnomon
-	install -D -m 644 deploy/gnomon.service $(DESTDIR)$(PREFIX)/lib/systemd/system/gnomon.service
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/systemd/system deploy/gnomon.service deploy/gnomon-notify@.service
 	install -D -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/gnomon/LICENSE
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1 bash-completion/completions)
 	$(BUILD)/gnomon manual >$(DESTDIR)$(PREFIX)/share/man/man1/gnomon.1

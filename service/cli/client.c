@@ -74,6 +74,7 @@ enum status client_open(const struct client_options *options, struct client **ou
     struct client *client = calloc(1, sizeof *client);
     if (client == NULL)
         return error_no_memory(err);
+    client->is_public = options->is_public;
     client->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
     if (options->token != NULL)
         snprintf(client->authorization, sizeof client->authorization, "Authorization: Bearer %s", options->token);

@@ -1,5 +1,6 @@
 /* See transport.h.  The only file that knows libcurl, which is loaded when a command first needs it: with what it brings
  * (LDAP, Kerberos, SSH, RTMP: 30 libraries) it has no place in the process that serves. */
+#include "service/cli/address.h"
 #include "service/cli/transport.h"
 
 #define CURL_DISABLE_TYPECHECK // of a macro that knows the functions by their names alone
@@ -89,14 +90,28 @@ void remote_close(struct client *client)
 struct answer {
     CURL                *curl;
     struct client_reply *reply;
+    bool                 is_deaf;
 };
 
 static size_t take_bytes(char *bytes, size_t size, size_t count, void *arg)
 {
     struct answer *answer = arg;
+    if (answer->is_deaf)
+        return size * count;
     if (answer->reply->http_status == 0)
         lib.curl_easy_getinfo(answer->curl, CURLINFO_RESPONSE_CODE, &answer->reply->http_status);
     return reply_take(answer->reply, bytes, size * count) ? size * count : 0;
+}
+
+/* Sees each address just before it is connected to: what a name stood for earlier does not matter. */
+static curl_socket_t open_public(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct client *client = arg;
+    (void)purpose;
+    if (address_is_public(&address->addr))
+        return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    client->met_private = true;
+    return CURL_SOCKET_BAD;
 }
 
 /* Adds a line when value is there; false when out of memory. */
@@ -123,6 +138,8 @@ static enum status set_up(struct client *client, const struct client_request *re
                    add_header(headers, "Content-Range: ", request->range) &&
                    add_header(headers, "Idempotency-Key: ", request->key) &&
                    add_header(headers, "Expect:", ""); /* no wait for 100 Continue */
+    for (const char *const *line = request->headers; line != NULL && *line != NULL; line++)
+        is_good = is_good && add_header(headers, "", *line);
     lib.curl_easy_reset(curl);
     int length = snprintf(url, sizeof url, "%s%s", client->address, request->path);
     if (length < 0 || (size_t)length >= sizeof url)
@@ -132,8 +149,12 @@ static enum status set_up(struct client *client, const struct client_request *re
               lib.curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method) == CURLE_OK &&
               lib.curl_easy_setopt(curl, CURLOPT_HTTPHEADER, *headers) == CURLE_OK;
     lib.curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    if (client->is_local)
+    if (client->is_local || client->is_public)
         lib.curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    if (client->is_public) {
+        is_good = is_good && lib.curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_public) == CURLE_OK;
+        lib.curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, client);
+    }
     if (client->ca_file[0] != '\0') { // these authorities and no others
         is_good = is_good && lib.curl_easy_setopt(curl, CURLOPT_CAINFO, client->ca_file) == CURLE_OK;
         lib.curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
@@ -159,8 +180,9 @@ enum status remote_send(struct client *client, const struct client_request *requ
                         struct error *err)
 {
     struct curl_slist *headers = NULL;
-    struct answer      answer = {.curl = client->curl, .reply = reply};
-    enum status        status = set_up(client, request, &headers, err);
+    struct answer      answer = {.curl = client->curl, .reply = reply, .is_deaf = request->is_deaf};
+    client->met_private = false;
+    enum status status = set_up(client, request, &headers, err);
     if (status == STATUS_OK) {
         lib.curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, &answer);
         CURLcode result = lib.curl_easy_perform(client->curl);
@@ -171,6 +193,9 @@ enum status remote_send(struct client *client, const struct client_request *requ
                                lib.curl_easy_strerror(result));
         else if (result == CURLE_WRITE_ERROR)
             status = error_set(err, STATUS_FULL, "file", "", "what the server sends cannot be kept");
+        else if (result == CURLE_COULDNT_CONNECT && client->met_private)
+            status = error_set(err, STATUS_INVALID, "private_address", "",
+                               "%.100s has an address that is not of the internet", client->address);
         else if (result != CURLE_OK)
             status = error_set(err, STATUS_BUSY, "unreachable", "", "%.100s: %s", client->address,
                                lib.curl_easy_strerror(result));

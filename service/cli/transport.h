@@ -10,8 +10,9 @@ struct client {
     char  address[512]; /* without a final slash */
     char  authorization[256];
     char  socket_path[512];
-    char  ca_file[1024]; /* or "" */
-    bool  is_local;      /* on this machine: no proxy */
+    char  ca_file[1024];          /* or "" */
+    bool  is_local;               /* on this machine: no proxy */
+    bool  is_public, met_private; /* the second: an address was not one of the internet, in this request */
     long  timeout_ms;
 };
 

@@ -26,6 +26,7 @@
     X(manifest)           \
     X(members)            \
     X(noise)              \
+    X(notice)             \
     X(npy)                \
     X(plans)              \
     X(postgres)           \
