@@ -150,9 +150,12 @@ enum status chain_walk(struct db_conn *conn, struct chain_walk *walk, int64_t li
 {
     struct db_rows rows =
         db_query(conn, NULL, err, SQL_CHAIN_LINES, BIND(INT(walk->at.seq), INT(walk->until), INT(lines_max)));
-    while (db_next(&rows))
+    for (; db_next(&rows); lines_max--)
         rows.status = pass_line(conn, walk, row_line(&rows), err);
-    return db_done(&rows);
+    TRY(db_done(&rows));
+    while (lines_max > 0 && walk->until < INT64_MAX && walk->at.seq < walk->until) // no line is left before it
+        TRY(pass_gap(conn, walk, err));
+    return STATUS_OK;
 }
 
 /* When the last line that was added was written. */

@@ -32,6 +32,24 @@ static bool is_whole(struct world *world)
     return db_read(world->app->db, walk, &is_whole, &world->err) == STATUS_OK && is_whole;
 }
 
+/* From the first place to a line (0: to the last there was), as a server looks at its own log. */
+struct to_line {
+    int64_t            seq;
+    struct chain_place at;
+};
+
+static enum status walk_to(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct to_line    *to = arg;
+    struct chain_state state;
+    TRY(chain_read(conn, &state, err));
+    struct chain_walk own = {.at = state.first, .until = to->seq == 0 ? state.last.seq : to->seq};
+    for (int pieces = 0; own.at.seq < own.until && pieces < 100; pieces++)
+        TRY(chain_walk(conn, &own, 7, err));
+    to->at = own.at;
+    return STATUS_OK;
+}
+
 static void alter(struct world *world, const char *sql)
 {
     sqlite3 *store = NULL;
@@ -106,6 +124,9 @@ static void test_words_and_lines_may_go(void)
         CU_ASSERT_EQUAL(db_transact(world->app->db, add_two, id, &world->err), STATUS_OK);
     }
     CU_ASSERT(is_whole(world));
+    struct to_line to = {.seq = 5}; // which went
+    CU_ASSERT_EQUAL(db_read(world->app->db, walk_to, &to, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(to.at.seq, 5);
     alter(world, "UPDATE log_gap SET digests = zeroblob(64) WHERE first = 4");
     CU_ASSERT(!is_whole(world));
     world_end(world);
@@ -141,9 +162,22 @@ static void test_what_was_changed_is_noticed(void)
     }
 }
 
+static void test_a_log_that_ends_early_is_noticed(void)
+{
+    char           id[24];
+    struct world  *world = begin(id);
+    struct to_line to = {.seq = 0};
+    CU_ASSERT_EQUAL(db_read(world->app->db, walk_to, &to, &world->err), STATUS_OK);
+    alter(world, "DELETE FROM event WHERE seq = (SELECT max(seq) FROM event)");
+    CU_ASSERT_EQUAL(db_read(world->app->db, walk_to, &to, &world->err), STATUS_INTERNAL);
+    CU_ASSERT_STRING_EQUAL(world->err.code, "store_corrupt");
+    world_end(world);
+}
+
 CU_TestInfo suite_chain[] = {
     {"it holds what was written", test_it_holds_what_was_written},
     {"words and lines may go", test_words_and_lines_may_go},
     {"what was changed is noticed", test_what_was_changed_is_noticed},
+    {"a log that ends early is noticed", test_a_log_that_ends_early_is_noticed},
     CU_TEST_INFO_NULL,
 };
