@@ -109,7 +109,9 @@ static enum status set_up(struct work *work, struct error *err)
         TRY(run_text_check_pattern(work->steps, err));
     if (runs[0] != '/' && getcwd(here, sizeof here) == NULL)
         return error_set(err, STATUS_INVALID, "file", "", "the path of this folder is too long");
-    snprintf(work->runs, sizeof work->runs, "%s%s%.200s", here, here[0] != '\0' ? "/" : "", runs);
+    int length = snprintf(work->runs, sizeof work->runs, "%s%s%s", here, here[0] != '\0' ? "/" : "", runs);
+    if ((size_t)length >= sizeof work->runs)
+        return error_set(err, STATUS_INVALID, "file", "", "--runs: the path is too long: %.60s...", work->runs);
     name_worker(work, name, sizeof name);
     TRY(random_hex(work->nonce, sizeof work->nonce - 1, err));
     work->slots = calloc((size_t)work->options->parallel, sizeof *work->slots);

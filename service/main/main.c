@@ -33,7 +33,7 @@ static void print_first(FILE *stream)
           "  gnomon study example >sweep.json                 what is to be optimised, to be edited; then:\n"
           "  gnomon study create sweep.json                   the study, and what to do next\n"
           "  gnomon work --study NAME -- python3 train.py     runs a program for each trial\n\n"
-          "The last three want a token in GNOMON_TOKEN: gnomon token create --name me --scope write\n"
+          "The last two want a token in GNOMON_TOKEN: gnomon token create --name me --scope write\n"
           "gnomon --help has all commands, gnomon COMMAND --help the options of one\n",
           stream);
 }
