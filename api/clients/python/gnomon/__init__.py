@@ -14,6 +14,7 @@ from .errors import (Conflict, Denied, Finished, GnomonError, LeaseLost, NotFoun
                      Unavailable)
 from .server import Local, local
 from .study import Client, Record, Study, Trial
+from .transport import named_server
 
 if TYPE_CHECKING:
     from .aio import AsyncClient, AsyncStudy, AsyncTrial
@@ -27,17 +28,17 @@ __all__ = ["AsyncClient", "AsyncStudy", "AsyncTrial", "Client", "Conflict", "Den
 
 def connect(url: Optional[str] = None, token: Optional[str] = None, *, patience: float = 60.0,
             ca: Optional[str] = None) -> Client:
-    """A client.  What is not given comes from GNOMON_URL and GNOMON_TOKEN, then from ~/.config/gnomon.json.  `patience`:
+    """A client.  What is not given comes from GNOMON_SERVER and GNOMON_TOKEN, then from ~/.config/gnomon.json.  `patience`:
     for how many seconds a request is repeated while the service is away; `ca`: a file with its authority."""
     config: Dict[str, Any] = {}
     name = os.path.join(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "gnomon.json")
     if os.path.exists(name):
         with open(name, encoding="utf-8") as file:
             config = json.load(file)
-    url = url or os.environ.get("GNOMON_URL") or config.get("url")
+    url = url or named_server() or config.get("url")
     token = token or os.environ.get("GNOMON_TOKEN") or config.get("token")
     if not url or not token:
-        raise ValueError(f"which service? give url and token, or set GNOMON_URL and GNOMON_TOKEN, or write them into {name}")
+        raise ValueError(f"which service? give url and token, or set GNOMON_SERVER and GNOMON_TOKEN, or write them into {name}")
     return Client(url, token, patience, ca or config.get("ca"))
 
 

@@ -42,7 +42,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     command.add_argument("--study", help="which; all without it")
     command.add_argument("--name", help="what it shall be called here")
     command.add_argument("--dry-run", action="store_true", help="say what would be imported")
-    command.add_argument("--url", help="the service; GNOMON_URL")
+    command.add_argument("--url", help="the service; GNOMON_SERVER")
     command.add_argument("--token", help="GNOMON_TOKEN")
     command.set_defaults(run=import_optuna)
     options = parser.parse_args(arguments)

@@ -1,7 +1,6 @@
 """scikit-learn's search over a gnomon study: GridSearchCV's interface, with suggestions in place of a grid."""
 from __future__ import annotations
 
-import os
 import secrets
 from typing import Any, Mapping, Optional
 
@@ -12,12 +11,13 @@ from sklearn.utils import check_random_state
 from .errors import Finished
 from .server import local
 from .study import Client
+from .transport import named_server
 
 
 class GnomonSearchCV(BaseSearchCV):
     """space      as for Client.study
     n_iter     how many points are tried; batch: how many of them at a time, which n_jobs may share
-    client     a gnomon.Client; None: gnomon.connect() where GNOMON_URL is set, else a service of its own for each fit
+    client     a gnomon.Client; None: gnomon.connect() where GNOMON_SERVER is set, else a service of its own for each fit
     study      the study's name; None: a new one for each fit
     Everything else is GridSearchCV's; with several scorers, `refit` names the one that is maximised."""
 
@@ -36,7 +36,7 @@ class GnomonSearchCV(BaseSearchCV):
     def _run_search(self, evaluate_candidates: Any) -> None:
         if self.client is not None:
             self._search(self.client, evaluate_candidates)
-        elif os.environ.get("GNOMON_URL"):
+        elif named_server():
             from . import connect
             self._search(connect(), evaluate_candidates)
         else:

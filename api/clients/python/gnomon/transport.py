@@ -169,6 +169,11 @@ class Transport:
                 return
 
 
+def named_server() -> Optional[str]:
+    """The address in the environment; an earlier version called it GNOMON_URL."""
+    return os.environ.get("GNOMON_SERVER") or os.environ.get("GNOMON_URL")
+
+
 def retry_after(headers: Mapping[str, str]) -> float:
     """Seconds; 0 when the answer does not say."""
     try:

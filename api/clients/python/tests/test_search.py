@@ -34,12 +34,12 @@ class Search(unittest.TestCase):
         X, y = numpy.arange(20.0)[:, None], numpy.arange(20.0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with mock.patch.dict(os.environ, {"GNOMON_URL": service().url, "GNOMON_TOKEN": service().transport.token}):
+            with mock.patch.dict(os.environ, {"GNOMON_SERVER": service().url, "GNOMON_TOKEN": service().transport.token}):
                 search = gnomon.GnomonSearchCV(Ridge(), {"alpha": [-1.0, 1.0, 2.0]}, n_iter=3, study="bad", cv=2).fit(X, y)
             self.assertEqual(search.best_params_["alpha"] > 0, True)
             self.assertEqual(sorted(t.state for t in service().study("bad").trials()), ["completed", "completed", "infeasible"])
             with mock.patch.dict(os.environ):
-                os.environ.pop("GNOMON_URL", None)
+                os.environ.pop("GNOMON_SERVER", None)
                 gnomon.GnomonSearchCV(Ridge(), {"alpha": (0.1, 1.0)}, n_iter=2, cv=2).fit(X, y)
             with self.assertRaises(ValueError):
                 gnomon.GnomonSearchCV(Ridge(), {"alpha": [-1.0, -2.0]}, n_iter=2, cv=2, study="raises", client=service(),

@@ -135,14 +135,16 @@ class Connect(unittest.TestCase):
         import json
         import tempfile
         with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, {"XDG_CONFIG_HOME": folder}):
-            for name in ("GNOMON_URL", "GNOMON_TOKEN"):
+            for name in ("GNOMON_SERVER", "GNOMON_URL", "GNOMON_TOKEN"):
                 os.environ.pop(name, None)
-            with self.assertRaisesRegex(ValueError, "GNOMON_URL"):
+            with self.assertRaisesRegex(ValueError, "GNOMON_SERVER"):
                 gnomon.connect()
             with open(os.path.join(folder, "gnomon.json"), "w") as file:
                 json.dump({"url": "http://a", "token": "b"}, file)
             self.assertEqual(gnomon.connect().url, "http://a")
-            os.environ["GNOMON_URL"] = "http://c"
+            os.environ["GNOMON_URL"] = "http://earlier"
+            self.assertEqual(gnomon.connect().url, "http://earlier")
+            os.environ["GNOMON_SERVER"] = "http://c"
             self.assertEqual((gnomon.connect().url, gnomon.connect().transport.token), ("http://c", "b"))
             self.assertEqual(gnomon.connect("http://d", "e").url, "http://d")
         with self.assertRaises(AttributeError):
