@@ -16,6 +16,7 @@ GUIDES = [  # name of the page, file, what it is for
     ("studies", "service/study/GUIDE.md", "Studies: spaces, constraints, objectives, algorithms"),
     ("command-line", "service/cli/GUIDE.md", "A program for each trial: parallel workers, the command line"),
     ("python", "api/clients/python/GUIDE.md", "Python; moving from Optuna"),
+    ("moving", "api/clients/python/MOVING.md", "Moving from Ax or SigOpt"),
     ("typescript", "api/clients/typescript/README.md", "TypeScript"),
     ("stopping", "engine/stopping/GUIDE.md", "Stopping runs early"),
     ("transfer", "engine/transfer/GUIDE.md", "Starting from earlier studies"),

@@ -1,4 +1,4 @@
-"""Every example of the guide, in one program."""
+"""Every example of each guide, in one program."""
 import contextlib
 import io
 import os
@@ -13,15 +13,21 @@ matplotlib.use("Agg")
 
 
 class Guide(unittest.TestCase):
-    def test_examples(self):
-        with open(os.path.join(ROOT, "GUIDE.md"), encoding="utf-8") as file:
+    def run_examples(self, name, at_least):
+        with open(os.path.join(ROOT, name), encoding="utf-8") as file:
             blocks = re.findall(r"(?ms)^```python\n(.*?)^```", file.read())
-        self.assertGreater(len(blocks), 8)
+        self.assertGreaterEqual(len(blocks), at_least)
         names = {"__name__": "guide"}
         with contextlib.redirect_stdout(io.StringIO()):
             for block in blocks:
                 with self.subTest(block=block):
-                    exec(compile(block, "GUIDE.md", "exec"), names)
+                    exec(compile(block, name, "exec"), names)
+
+    def test_guide(self):
+        self.run_examples("GUIDE.md", 9)
+
+    def test_moving(self):
+        self.run_examples("MOVING.md", 3)
 
 
 if __name__ == "__main__":
