@@ -106,6 +106,12 @@ static enum status fill(const struct notice_filter *filter, struct patience *ser
     return say_of_study(event, data, err);
 }
 
+/* It becomes a line of a request's head. */
+static bool is_id(const char *text)
+{
+    return text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
+}
+
 enum status notice_of(const struct notice_filter *filter, struct patience *server, const json_t *event,
                       char id[NOTICE_ID_BYTES], json_t **out, struct error *err)
 {
@@ -117,9 +123,10 @@ enum status notice_of(const struct notice_filter *filter, struct patience *serve
         bool is_of_study = json_object_get(data, "study") != NULL;
         snprintf(id, NOTICE_ID_BYTES, "%.40s_%lld", text_of(data, is_of_study ? "study" : "federation"),
                  (long long)json_integer_value(json_object_get(data, "seq")));
-        *out = json_pack("{s:s, s:s, s:O}", "type", is_of_study ? text_of(event, "kind") : "privacy.low", "timestamp",
-                         text_of(event, "at"), "data", data);
-        status = *out != NULL ? STATUS_OK : error_no_memory(err);
+        if (is_id(id))
+            *out = json_pack("{s:s, s:s, s:O}", "type", is_of_study ? text_of(event, "kind") : "privacy.low",
+                             "timestamp", text_of(event, "at"), "data", data);
+        status = *out != NULL ? STATUS_OK : is_id(id) ? error_no_memory(err) : client_bad_reply(err);
     }
     json_decref(data);
     return status;
