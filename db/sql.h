@@ -270,13 +270,14 @@
       "SELECT m.trial, t.state, m.step, m.value FROM measurement m JOIN trial t ON t.study = m.study AND t.number = "  \
       "m.trial AND t.lease = m.lease WHERE m.study = $1 AND m.trial > $2 ORDER BY m.trial, m.lease, m.step")           \
     X(TALLY, "", tally, "SELECT " COLUMNS(ROW_TALLY) " FROM tally")                                                    \
-    X(TRIAL_ADD, "sisbisisssiidddbisidb", none,                                                                          \
+    X(TRIAL_ADD, "sisbisisssiidddbisidbibii" TRIAL_RESULT(SQL_LETTER), none,                                                   \
       "INSERT INTO trial(study, number, state, point, row, worker, lease_ms, external_id, algorithm, fallback, "       \
-      "seen, observations, model_mean, model_stddev, milliseconds, note, created_ms, finished_ms, diagnostics, "       \
-      "lease, holder, taken_over, started_ms, imported, model_stddev_observed, asked) VALUES ($1, $2, $3, $4, $5, $6, " \
-      "$7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 0, $18, "                                                    \
+      "seen, observations, model_mean, model_stddev, milliseconds, note, created_ms, diagnostics, "                    \
+      "lease, holder, taken_over, started_ms, imported, model_stddev_observed, asked, finished_ms, outcome, feasible, " \
+      "ended" TRIAL_RESULT(SQL_NEXT) ") VALUES ($1, $2, $3, $4, $5, $6, "                                              \
+      "$7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, "                                                       \
       "CASE WHEN $7 > 0 THEN 1 ELSE 0 END, $6, 0, "                                                                    \
-      "CASE WHEN $7 > 0 THEN $17 ELSE 0 END, $19, $20, $21)")                    \
+      "CASE WHEN $7 > 0 THEN $17 ELSE 0 END, $19, $20, $21, $22, $23, $24, $25" TRIAL_RESULT(SQL_VALUE) ")")                    \
     X(TRIAL_SAY, TRIAL_SAID(SQL_LETTER) "si", none,                                                                    \
       "UPDATE trial SET ended = ended" TRIAL_SAID(SQL_SET) " WHERE study = $ AND number = $")                          \
     X(TRIAL_PUT, "s" ROW_TRIAL_WHOLE(SQL_LETTER, SQL_LETTER), none,                                                    \
@@ -317,7 +318,7 @@
       SQL_TRIALS(SQL_ANY_STATE, SQL_ANY_WORKER, "external_id = $4", "number > $6", "number"))                          \
     X(TRIAL_CHANGE, "sii", none,                                                                                       \
       "INSERT INTO trial_change(of_study, of_trial, changed_ms) VALUES ($1, $2, $3) ON CONFLICT (of_study, of_trial) " \
-      "DO UPDATE SET changed_ms = excluded.changed_ms")                                                                \
+      "DO UPDATE SET changed_ms = excluded.changed_ms WHERE trial_change.changed_ms <> excluded.changed_ms")                                                                \
     X(TRIAL_CHANGED, "si", count,                                                                                      \
       "SELECT changed_ms AS count FROM trial_change WHERE of_study = $1 AND of_trial = $2")                            \
     X(TRIAL_QUEUED, "s", trial,                                                                                        \

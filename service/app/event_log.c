@@ -22,7 +22,7 @@ enum status event_log(struct db_conn *conn, struct event_row event, struct error
     TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
                 BIND(INT(from->at_ms), TEXT(is_known ? from->project : NULL), TEXT(is_known ? NULL : thing),
                      EVENT_MEMBERS(SAVE) BLOB(from->detail != NULL ? salt : NULL, sizeof salt))));
-    if (from->trial == 0)
+    if (from->trial == 0 || from->is_followed)
         return STATUS_OK;
     return db_exec(conn, NULL, err, SQL_TRIAL_CHANGE, BIND(TEXT(from->study), INT(from->trial), INT(from->at_ms)));
 }

@@ -5,6 +5,7 @@
 #include "db/members.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,7 @@ struct event_row {
     int64_t     at_ms;
     const char *project;   /* when it is logged; NULL or "": that of the thing which it is about */
     EVENT_MEMBERS(DECLARE) /* revision, trial: 0 is none; study, detail: NULL is none */
+    bool is_followed;      /* another line of the same trial comes with it */
 };
 #define EVENT(...)                      \
     (struct event_row)                  \

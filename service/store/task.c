@@ -43,14 +43,20 @@ enum status task_open(struct db_conn *conn, struct task *task, struct error *err
     return STATUS_OK;
 }
 
+static enum status add_line(struct db_conn *conn, struct task *task, struct event_row line, struct error *err)
+{
+    line.at_ms = task->now_ms;
+    line.study = task->study.id;
+    line.project = task->study.project;
+    line.revision = ++task->study.revision;
+    line.actor = task->caller->token_id;
+    return event_log(conn, line, err);
+}
+
 enum status task_log(struct db_conn *conn, struct task *task, const char *kind, int64_t trial, const char *detail,
                      struct error *err)
 {
-    return event_log(conn,
-                     EVENT(.at_ms = task->now_ms, .kind = kind, .study = task->study.id, .project = task->study.project,
-                           .revision = ++task->study.revision, .trial = trial, .actor = task->caller->token_id,
-                           .detail = detail),
-                     err);
+    return add_line(conn, task, EVENT(.kind = kind, .trial = trial, .detail = detail), err);
 }
 
 enum status task_set_state(struct db_conn *conn, struct task *task, enum study_state state, const char *reason,
@@ -248,6 +254,17 @@ enum status task_impossible(const struct task *task, const struct trial *trial, 
                      "trial %lld would not lie in the space: nothing was stored", (long long)trial->number);
 }
 
+// clang-format off
+#define BIND_D(number)         REAL(number),
+#define BIND_S(text)           TEXT(text),
+#define BIND_ONE(name, letter) BIND_##letter(item->name)
+// clang-format on
+
+static size_t values_bytes(const struct task *task, const struct observation *item)
+{
+    return item->values == NULL ? 0 : spec_values_len(&task->study.spec) * sizeof *item->values;
+}
+
 enum status task_add_trial(struct db_conn *conn, struct task *task, const struct new_trial *new, struct error *err)
 {
     const struct space *space = &task->study.spec.space;
@@ -258,38 +275,40 @@ enum status task_add_trial(struct db_conn *conn, struct task *task, const struct
                                                        trial->point != NULL &&space_reaches(space, trial->point));
     if (!is_possible)
         return task_impossible(task, trial, err);
-    size_t bytes = is_row ? 0 : space_point_len(space) * sizeof *trial->point;
+    size_t                   bytes = is_row ? 0 : space_point_len(space) * sizeof *trial->point;
+    const struct observation none = observation_none(), *item = new->end == NULL ? &none : new->end->item;
+    enum trial_state         state = new->end == NULL ? trial->state : new->end->state;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD,
-                BIND(TEXT(task->id), INT(trial->number), TEXT(trial_state_names[trial->state]),
-                     BLOB(trial->point, bytes), INT(is_row ? trial->row : (int64_t)-1), TEXT(trial->worker),
-                     INT(trial->lease_ms), TEXT(trial->external_id), TEXT(trial->model.algorithm),
-                     TEXT(trial->model.fallback), INT(trial->model.revision), INT(trial->model.observations),
-                     REAL(trial->model.mean), REAL(trial->model.stddev), REAL(trial->model.compute_ms),
-                     BLOB(new->note, new->note_bytes), INT(trial->created_ms), TEXT(trial->model.diagnostics),
-                     INT(trial->is_imported), REAL(trial->model.stddev_observed),
-                     BLOB(new->asked, new->asked_len * sizeof *new->asked))));
+                BIND(TEXT(task->id), INT(trial->number), TEXT(trial_state_names[state]), BLOB(trial->point, bytes),
+                     INT(is_row ? trial->row : (int64_t)-1), TEXT(trial->worker), INT(trial->lease_ms),
+                     TEXT(trial->external_id), TEXT(trial->model.algorithm), TEXT(trial->model.fallback),
+                     INT(trial->model.revision), INT(trial->model.observations), REAL(trial->model.mean),
+                     REAL(trial->model.stddev), REAL(trial->model.compute_ms), BLOB(new->note, new->note_bytes),
+                     INT(trial->created_ms), TEXT(trial->model.diagnostics), INT(trial->is_imported),
+                     REAL(trial->model.stddev_observed), BLOB(new->asked, new->asked_len * sizeof *new->asked),
+                     INT(new->end == NULL ? 0 : task->now_ms), BLOB(item->values, values_bytes(task, item)),
+                     INT(new->end != NULL &&new->end->is_feasible), INT(new->ended), TRIAL_RESULT(BIND_ONE))));
     task_count(task, TRIAL_STATE_COUNT, trial->state);
-    return task_log(conn, task, new->kind, trial->number, NULL, err);
+    return add_line(conn, task, EVENT(.kind = new->kind, .trial = trial->number, .is_followed = new->end != NULL), err);
 }
 
 enum status task_finish_trial(struct db_conn *conn, struct task *task, const struct trial *trial,
                               const struct trial_end *end, struct error *err)
 {
     const struct observation *item = end->item;
-    size_t bytes = item->values == NULL ? 0 : spec_values_len(&task->study.spec) * sizeof *item->values;
-#define BIND_D(name)           REAL(item->name),
-#define BIND_S(name)           TEXT(item->name),
-#define BIND_ONE(name, letter) BIND_##letter(name)
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH,
                 BIND(TEXT(task->id), INT(trial->number), TEXT(trial_state_names[end->state]), TEXT(item->external_id),
-                     INT(task->now_ms), BLOB(item->values, bytes), INT(end->is_feasible), INT(task->study.revision + 1),
-                     TRIAL_RESULT(BIND_ONE))));
-#undef BIND_ONE
-#undef BIND_D
-#undef BIND_S
+                     INT(task->now_ms), BLOB(item->values, values_bytes(task, item)), INT(end->is_feasible),
+                     INT(task->study.revision + 1), TRIAL_RESULT(BIND_ONE))));
+    return task_log_end(conn, task, trial, end, err);
+}
+
+enum status task_log_end(struct db_conn *conn, struct task *task, const struct trial *trial,
+                         const struct trial_end *end, struct error *err)
+{
     task_count(task, trial->state, end->state);
     tally_end(task, trial, end);
-    return task_log(conn, task, end->kind, trial->number, item->reason, err);
+    return task_log(conn, task, end->kind, trial->number, end->item->reason, err);
 }
 
 enum status task_find_best(struct db_conn *conn, struct task *task, struct error *err)

@@ -69,6 +69,9 @@ struct new_trial {
     size_t              note_bytes;
     const double       *asked; /* [asked_len] of a policy: see service/store/asked.h; or NULL */
     size_t              asked_len;
+    /* How it has ended already, or NULL, and the line of the log that says so: task_log_end writes it. */
+    const struct trial_end *end;
+    int64_t                 ended;
 };
 /* Writes, counts and logs it.  This is the last look at a point that stays for good, whoever made it: INTERNAL
  * "impossible_point", logged and counted, when it does not lie in the study's space, nor where it may, or has not what
@@ -97,5 +100,8 @@ struct trial_end {
 /* Writes, counts and logs the end of a trial, which is as it was before. */
 MUST_CHECK enum status task_finish_trial(struct db_conn *conn, struct task *task, const struct trial *trial,
                                          const struct trial_end *end, struct error *err);
+/* Only counts and logs it: of a trial that was added with its end. */
+MUST_CHECK enum status task_log_end(struct db_conn *conn, struct task *task, const struct trial *trial,
+                                    const struct trial_end *end, struct error *err);
 
 #endif

@@ -110,11 +110,24 @@ static enum status check_place(struct db_conn *conn, struct batch *batch, const 
     return rows_check_row(conn, &batch->task.study, item->row, "/candidate", err);
 }
 
-/* A point of the user's own becomes a trial: running, its end follows, or queued. */
-static enum status add_trial(struct db_conn *conn, struct batch *batch, const struct observation *item,
+static struct trial_end end_of(const struct batch *batch, const struct observation *item, const double *point)
+{
+    const struct spec *spec = &batch->task.study.spec;
+    bool               is_feasible =
+        item->outcome == OUTCOME_VALUE && spec_is_feasible(spec, item->values) && !codec_is_outside(spec, point);
+    return (struct trial_end){.item = item,
+                              .state = outcomes[item->outcome].state,
+                              .kind = outcomes[item->outcome].kind,
+                              .is_feasible = is_feasible};
+}
+
+/* A point of the user's own becomes a trial: queued, or written with its end, which finish counts and logs, behind so many
+ * other lines: a row that is written once is half the work of one that is changed at once. */
+static enum status add_trial(struct db_conn *conn, struct batch *batch, const struct observation *item, size_t lines,
                              struct trial *trial, struct error *err)
 {
-    bool is_queued = item->outcome == OUTCOME_QUEUED;
+    const struct trial_end end = end_of(batch, item, item->point);
+    bool                   is_queued = item->outcome == OUTCOME_QUEUED;
     *trial = trial_none();
     trial->number = batch->task.study.trials_total + 1;
     trial->state = is_queued ? TRIAL_QUEUED : TRIAL_RUNNING;
@@ -124,8 +137,11 @@ static enum status add_trial(struct db_conn *conn, struct batch *batch, const st
     trial->external_id = item->external_id;
     trial->created_ms = batch->task.now_ms;
     trial->is_imported = batch->task.caller->import_source != NULL;
-    const struct new_trial new = {
-        .trial = trial, .kind = is_queued ? "trial.queued" : "trial.added", .may_be_outside = !is_queued};
+    const struct new_trial new = {.trial = trial,
+                                  .kind = is_queued ? "trial.queued" : "trial.added",
+                                  .may_be_outside = !is_queued,
+                                  .end = is_queued ? NULL : &end,
+                                  .ended = is_queued ? 0 : batch->task.study.revision + 2 + (int64_t)lines};
     return task_add_trial(conn, &batch->task, &new, err);
 }
 
@@ -159,17 +175,12 @@ static enum status settle(struct db_conn *conn, struct batch *batch, struct erro
 static enum status finish(struct db_conn *conn, struct batch *batch, const struct observation *item,
                           const struct trial *trial, struct error *err)
 {
-    const struct spec *spec = &batch->task.study.spec;
-    bool               is_feasible =
-        item->outcome == OUTCOME_VALUE && spec_is_feasible(spec, item->values) && !codec_is_outside(spec, trial->point);
-    const struct trial_end end = {.item = item,
-                                  .state = outcomes[item->outcome].state,
-                                  .kind = outcomes[item->outcome].kind,
-                                  .is_feasible = is_feasible};
-    TRY(task_finish_trial(conn, &batch->task, trial, &end, err));
+    const struct spec     *spec = &batch->task.study.spec;
+    const struct trial_end end = end_of(batch, item, trial->point);
+    TRY((item->trial == 0 ? task_log_end : task_finish_trial)(conn, &batch->task, trial, &end, err));
     if (spec_is_baseline(&batch->task.study.spec, trial->number))
         return settle(conn, batch, err);
-    if (!is_feasible)
+    if (!end.is_feasible)
         return STATUS_OK;
     double sign = spec_sign(spec);
     double better_than = batch->task.study.rules.better_than;
@@ -218,7 +229,7 @@ static enum status observe_one(struct db_conn *conn, struct batch *batch, const 
     TRY(check_open(&trial, item, extends, err));
     TRY(check_place(conn, batch, item, err));
     if (item->trial == 0)
-        TRY(add_trial(conn, batch, item, &trial, err));
+        TRY(add_trial(conn, batch, item, 0, &trial, err));
     TRY(visits_check_values(conn, &batch->task, &trial, item->values, err));
     TRY(task_say(conn, &batch->task, &trial, item->said, err));
     batch->out->accepted++;
@@ -288,7 +299,8 @@ static enum status import_one(struct db_conn *conn, struct batch *batch, const s
     }
     if (item->outcome != OUTCOME_ABANDONED || study->spec.space.kind != SPACE_GRAPH) // it moved nobody
         TRY(check_place(conn, batch, item, err));
-    TRY(add_trial(conn, batch, item, &trial, err));
+    size_t lines = study->spec.stopping.kind == STOP_RULE_OFF ? 0 : item->curve_len;
+    TRY(add_trial(conn, batch, item, lines, &trial, err));
     TRY(task_say(conn, &batch->task, &trial, item->said, err));
     batch->out->accepted++;
     batch->out->queued += item->outcome == OUTCOME_QUEUED;

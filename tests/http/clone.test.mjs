@@ -78,6 +78,9 @@ test('measurements of stopped trials come with it, as far as there are epochs', 
     assert.deepEqual([copy.trials.stopped, copy.trials.completed], [before.trials.stopped, before.trials.completed]);
     const curves = async (id) => (await api.get(`${of(id)}/curves`)).curves.map(({ points }) => points);
     assert.deepEqual(await curves(copy.id), await curves(source.id));
+    const history = async (id) => (await api.get(`${of(id)}/history`)).history.map(({ value }) => value);
+    const values = (await api.get(`${of(copy.id)}/trials?state=completed`)).trials.map((trial) => trial.value);
+    assert.deepEqual(await history(copy.id), values, 'each is found by the line that ended it');
     const none = await clone(source.id, { trials: 'completed', stopping: null });
     assert.deepEqual([none.trials.stopped, none.trials.completed], [0, before.trials.completed]);
 });
