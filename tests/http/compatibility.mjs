@@ -4,12 +4,12 @@
 // node compatibility.mjs --record   keeps openapi.yaml as that of the last release, with its version: when one is made
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { parse } from 'yaml';
+import { load } from 'js-yaml';
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'];
 const kept = fileURLToPath(new URL('../data/contract/', import.meta.url));
 const current = fileURLToPath(new URL('../../openapi.yaml', import.meta.url));
-const read = (file) => parse(readFileSync(file, 'utf8'), { merge: true });
+const read = (file) => load(readFileSync(file, 'utf8'));
 
 // The contract of the last release: { version, contract }.
 export function lastRelease() {

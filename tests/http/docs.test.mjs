@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
-import { parse } from 'yaml';
+import { load } from 'js-yaml';
 import { begin } from './harness.mjs';
 
 const { api } = await begin(after);
-const contract = parse(readFileSync(new URL('../../openapi.yaml', import.meta.url), 'utf8'));
+const contract = load(readFileSync(new URL('../../openapi.yaml', import.meta.url), 'utf8'));
 const pages = new Map();
 
 async function read(path) {
