@@ -58,10 +58,10 @@ help:
 #: make wheel      the Python client: build/wheel/gnomon_client-*.whl
 #: make typescript the TypeScript client: build/typescript/gnomon-client-*.tgz
 #:
-#: Parts of make test:  units  http  browser  postgres  openapi  generators  e2e  golden  fault  release  asan  tsan-http  lint-quick  lint-slow
+#: Parts of make test:  units  http  browser  postgres  openapi  generators  e2e  golden  fault  release  asan-short  tsan-short  lint-quick  lint-slow
 #: One of them alone:   check-engine  check-contract  check-service  check-api  e2e-NAME  fault-NAME
 #: One suite alone:     build/tests/engine SUITE  (service, api; --all SUITE: not its short form)
-#: Beyond make test:    tsan  fuzz  fuzz-api  coverage  bench  nightly (all of these and more, for hours)
+#: Beyond make test:    asan  tsan  fuzz  fuzz-api  coverage  bench  nightly (all of these and more, for hours)
 #: Otherwise:           install  deb  sbom (what the program is made of)  clean  V=1 (shows the commands)  BUILD=folder  CFLAGS=...
 
 $(BUILD)/gnomon: $(BUILD)/service/main/main.o $(BUILD)/libgnomon.a $(BUILD)/libengine.a
@@ -152,7 +152,7 @@ test:
 	  STEPS_ENDED="$(HERE)/log/ended"; export STEPS STEPS_ENDED; trap : INT TERM; \
 	  $(MAKE) --no-print-directory -j$(JOBS) -k test-steps ALL=--all; sh tests/check/tally $$? $(LOGS)
 LOGS = $(BUILD)/log $(BUILD)/asan/log $(BUILD)/tsan/log
-test-steps: lint-quick units http openapi generators browser postgres e2e golden fault release asan lint-slow tsan-http
+test-steps: lint-quick units http openapi generators browser postgres e2e golden fault release asan-short lint-slow tsan-short
 
 # The inner loop: all unit tests, the slowest in their short form (ALL=--all: as a whole), and the fuzzers' corpus.
 check:
@@ -167,7 +167,8 @@ check-service check-api: check-%: $(BUILD)/tests/%
 check-fuzz: $(FUZZ)
 	$(STEP) fuzz-replay sh tests/check/replay $(FUZZ)
 http: $(BUILD)/gnomon $(MODULES)
-	$(STEP) http sh -c 'cd tests/http && exec node --test --test-concurrency=1 --test-reporter=tap *.test.mjs'
+	$(STEP) http sh -c 'cd tests/http && exec node --test --test-concurrency=1 --test-reporter=tap $(HTTP)'
+HTTP = *.test.mjs
 # The same on PostgreSQL: the suites that know the store, and of those over HTTP the ones that write most.
 POSTGRES_UNITS = driver postgres store cases races federation members spec_cache steady
 REPLICA_POINTS = 16
@@ -201,7 +202,7 @@ FAULT_POINTS  ?= 60
 MANY_ROUNDS   ?= 100
 DAMAGE_FLIPS  ?= 1000
 NIGHT_SECONDS ?= 14400
-NIGHTLY = audit reproducible crash power calls statements many damage postgres replicas tsan fuzz api
+NIGHTLY = audit reproducible crash power calls statements many damage postgres replicas asan tsan fuzz api
 nightly:
 	@sh tests/check/setup test
 	+@$(MAKE) --no-print-directory -k $(addprefix nightly-,$(NIGHTLY)) FUZZ_API_SECONDS=3600 FUZZ_SECONDS=600; \
@@ -223,7 +224,7 @@ nightly-many:
 	$(STEP) $@ env ROUNDS=$(MANY_ROUNDS) tests/fault/many
 nightly-damage:
 	$(STEP) $@ tests/fault/damage $(DAMAGE_FLIPS) 1000 6
-nightly-tsan nightly-fuzz:
+nightly-asan nightly-tsan nightly-fuzz:
 	+$(STEP) $@ $(MAKE) --no-print-directory $(@:nightly-%=%)
 nightly-api:
 	+$(STEP) $@ $(MAKE) --no-print-directory fuzz-api
@@ -252,18 +253,24 @@ FLAVOUR = $(MAKE) --no-print-directory FORTIFY= CPPFLAGS=-DARENA_GUARD ALL=--all
 ASAN = $(FLAVOUR) BUILD=$(BUILD)/asan CFLAGS='-O1 -g -fno-omit-frame-pointer' \
   SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all'
 TSAN = $(FLAVOUR) BUILD=$(BUILD)/tsan CFLAGS='-O1 -g' SANITIZE=-fsanitize=thread
-asan: $(MODULES)
+# asan and tsan are for the night.  `make test` has asan-short, whose unit tests are in their short form and which leaves
+# out what is repeated for the sake of statistics, and tsan-short, with those suites over HTTP that ask twice at once.
+REPEATED = e2e-adversaries e2e-audit e2e-transfer
+TWICE = $(shell cd tests/http && grep -lE 'Promise\.(all|race)' *.test.mjs)
+FUZZ_A_MINUTE = api-requests FUZZ_API_SECONDS=60 FUZZ_API_SEED=1
+asan: ASAN_STEPS = units http e2e $(FUZZ_A_MINUTE)
+asan-short: ASAN_STEPS = units http $(filter-out $(REPEATED),$(E2E)) $(FUZZ_A_MINUTE) ALL=
+asan asan-short: $(MODULES)
 	+@rm -f "$(HERE)"/asan/report.*; STEP_SECONDS=3600 UBSAN_OPTIONS=print_stacktrace=1 \
 	  ASAN_OPTIONS="detect_stack_use_after_return=1:log_path='$(HERE)/asan/report'" \
-	  $(ASAN) units http e2e api-requests FUZZ_API_SECONDS=60 FUZZ_API_SEED=1; code=$$?; $(ASAN) sanitizer-reports && exit $$code
-sanitizer-reports:
-	$(STEP) $@ sh -c '! cat $(BUILD)/report.* 2>/dev/null'
-# What takes long is not in `make test`: all of tsan, and the fuzzers for more than a minute.
-tsan: TSAN_STEPS = units http fault-many api-requests FUZZ_API_SECONDS=60 FUZZ_API_SEED=1
-tsan-http: TSAN_STEPS = check-service check-api http
-tsan tsan-http: $(MODULES)
+	  $(ASAN) $(ASAN_STEPS); code=$$?; $(ASAN) sanitizer-reports && exit $$code
+tsan: TSAN_STEPS = units http fault-many $(FUZZ_A_MINUTE)
+tsan-short: TSAN_STEPS = check-service check-api http HTTP='$(TWICE)' ALL=
+tsan tsan-short: $(MODULES)
 	+@rm -f "$(HERE)"/tsan/report.*; STEP_SECONDS=3600 TSAN_OPTIONS="log_path='$(HERE)/tsan/report'" \
 	  $(TSAN) $(TSAN_STEPS); code=$$?; $(TSAN) sanitizer-reports && exit $$code
+sanitizer-reports:
+	$(STEP) $@ sh -c '! cat $(BUILD)/report.* 2>/dev/null'
 api-requests: $(BUILD)/gnomon $(MODULES)
 	$(STEP) api-requests node tests/fuzz/api.mjs $(FUZZ_API_SECONDS) $(FUZZ_API_SEED)
 fuzz-api: $(MODULES)
