@@ -1,5 +1,6 @@
-"""make.py OUT: the pages under /docs, as static HTML: the guides of the tree, and a reference made of openapi.yaml.  As C, too:
-OUT/docs.inc has the files as rows of a table.  A link that leads nowhere ends it."""
+"""make.py OUT: the pages under /docs, static HTML made of the guides of the tree and of openapi.yaml, into the file OUT as rows of
+a table in C.  A link that leads nowhere ends it."""
+import glob
 import hashlib
 import html
 import json
@@ -27,6 +28,7 @@ GUIDES = [  # name of the page, file, what it is for
     ("images", "engine/bos2/GUIDE.md", "Images"),
     ("export", "service/study/EXPORT.md", "The format of an export"),
     ("operation", "deploy/README.md", "Operation: installation, TLS, tokens, backups, metrics"),
+    ("scaling", "deploy/SCALING.md", "Several servers on one database"),
     ("runbook", "deploy/RUNBOOK.md", "When something is wrong"),
     ("compatibility", "api/COMPATIBILITY.md", "What may change"),
 ]
@@ -319,7 +321,11 @@ def front(guides):
 
 
 def check(pages):
-    """Links within the pages lead to pages and places that are there."""
+    """No guide is left out, and links within the pages lead to pages and places that are there."""
+    for pattern in ("*/*/GUIDE.md", "api/clients/*/GUIDE.md", "deploy/*.md"):
+        for path in sorted(glob.glob(pattern, root_dir=ROOT)):
+            if path not in PAGE_OF:
+                sys.exit(f"{path} is no page")
     known = {page.name: page for page in pages}
     for page in pages:
         for target in re.findall(r'href="([^"]*)"', "\n".join(page.parts)):
