@@ -334,11 +334,11 @@ deb: $(BUILD)/gnomon
 
 install: all
 	install -D -m 755 $(BUILD)/gnomon $(DESTDIR)$(PREFIX)/bin/gnomon
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/systemd/system deploy/gnomon.service deploy/gnomon-notify@.service
+	for unit in gnomon gnomon-notify@; do sed 's,/usr/local/,$(PREFIX)/,' deploy/$$unit.service | \
+	  install -D -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit.service || exit 1; done
 	install -D -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/gnomon/LICENSE
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1 bash-completion/completions)
-	$(BUILD)/gnomon manual >$(DESTDIR)$(PREFIX)/share/man/man1/gnomon.1
-	$(BUILD)/gnomon completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/gnomon
+	$(BUILD)/gnomon manual | install -D -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/share/man/man1/gnomon.1
+	$(BUILD)/gnomon completion bash | install -D -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/share/bash-completion/completions/gnomon
 clean:
 	rm -rf build tests/http/node_modules
 
