@@ -13,14 +13,24 @@ struct reading {
     void                *statement;
     struct arena        *arena;
     int                  column;
-    bool                 failed;
+    bool                 failed, is_damaged;
 };
+
+/* A text that every row has, and this one not, is no lack of memory. */
+static bool lacks_text(const struct reading *in)
+{
+    struct db_value value = {.letter = 'S'};
+    return in->driver->column(in->statement, in->column, &value) && value.is.s == NULL;
+}
 
 /* The next column; what there is no memory for is no failure of a caller's to see. */
 static struct db_value read_column(struct reading *in, char letter)
 {
     struct db_value value = {.letter = letter};
-    in->failed |= !in->driver->column(in->statement, in->column++, &value);
+    bool            is_read = in->driver->column(in->statement, in->column, &value);
+    in->failed |= !is_read;
+    in->is_damaged |= !is_read && letter == 's' && lacks_text(in);
+    in->column++;
     bool is_text = letter == 's' || letter == 'S', is_blob = letter == 'b' || letter == 'B';
     if (in->arena != NULL && is_text && value.is.s != NULL) {
         value.is.s = arena_strndup(in->arena, value.is.s, strlen(value.is.s));
@@ -53,7 +63,8 @@ static struct db_value read_column(struct reading *in, char letter)
     {                                                                                                         \
         struct row_##name *row = &rows->row.name;                                                             \
         struct reading     in = {.driver = rows->conn->driver, .statement = statement, .arena = rows->arena}; \
-        list(READ, READ) return !in.failed;                                                                   \
+        list(READ, READ) rows->is_damaged = in.is_damaged;                                                    \
+        return !in.failed;                                                                                    \
     }                                                                                                         \
     const struct row_##name *row_##name(const struct db_rows *rows)                                           \
     {                                                                                                         \
@@ -158,7 +169,9 @@ bool db_next(struct db_rows *rows)
     rows->status = rows->conn->driver->step(statement, &rows->has_row, rows->err);
     if (rows->has_row && !sql_table[rows->sql].read(rows, statement)) {
         rows->has_row = false;
-        rows->status = error_no_memory(rows->err);
+        rows->status = rows->is_damaged ? error_set(rows->err, STATUS_INTERNAL, "store_corrupt", "",
+                                                    "store: a row lacks a text that every row has")
+                                        : error_no_memory(rows->err);
     }
     return rows->has_row;
 }

@@ -182,7 +182,7 @@ struct db_rows {
     struct error   *err;
     enum sql        sql;
     enum status     status;
-    bool            has_row;
+    bool            has_row, is_damaged;
     union {
 #define X(name, columns) struct row_##name name;
         ROW_LIST(X)
