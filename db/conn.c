@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- rows ---- */
 
@@ -115,6 +116,34 @@ void conn_close(struct db_conn *conn)
     conn->handle = NULL;
 }
 
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int is_late(void *arg)
+{
+    const struct db_conn *conn = arg;
+    return conn->step_until > 0 && seconds() > conn->step_until;
+}
+
+void conn_watch(struct db_conn *conn, int64_t step_ms)
+{
+    conn->step_seconds = 1e-3 * (double)step_ms;
+    if (step_ms > 0 && conn->driver->watch != NULL)
+        conn->driver->watch(conn->handle, is_late, conn);
+}
+
+static enum status step(struct db_conn *conn, void *statement, bool *row, struct error *err)
+{
+    conn->step_until = conn->step_seconds > 0 ? seconds() + conn->step_seconds : 0;
+    enum status status = conn->driver->step(statement, row, err);
+    conn->step_until = 0;
+    return status;
+}
+
 enum status conn_execute(struct db_conn *conn, const char *text, struct error *err)
 {
     return conn->driver->execute(conn->handle, text, err);
@@ -166,7 +195,7 @@ bool db_next(struct db_rows *rows)
     if (rows->status != STATUS_OK)
         return false;
     void *statement = rows->conn->statements[rows->sql];
-    rows->status = rows->conn->driver->step(statement, &rows->has_row, rows->err);
+    rows->status = step(rows->conn, statement, &rows->has_row, rows->err);
     if (rows->has_row && !sql_table[rows->sql].read(rows, statement)) {
         rows->has_row = false;
         rows->status = rows->is_damaged ? error_set(rows->err, STATUS_INTERNAL, "store_corrupt", "",
@@ -201,7 +230,7 @@ enum status db_exec(struct db_conn *conn, int64_t *changes, struct error *err, e
     bool  row;
     TRY(bind(conn, sql, values, &statement, err));
     const struct total before = conn->total;
-    enum status        status = conn->driver->step(statement, &row, err);
+    enum status        status = step(conn, statement, &row, err);
     if (status != STATUS_OK)
         conn->total = before;
     if (status == STATUS_OK && changes != NULL)

@@ -12,13 +12,16 @@ struct db_conn {
     void                *handle;
     void                *statements[SQL_COUNT]; /* prepared at first use */
     bool                 in_use[SQL_COUNT];
-    char                 damaged[DAMAGED_BYTES]; /* whose row was met that is not what was written; "": nobody's */
-    struct total         total;                  /* of the writer: of what this transaction has changed */
+    char                 damaged[DAMAGED_BYTES];   /* whose row was met that is not what was written; "": nobody's */
+    struct total         total;                    /* of the writer: of what this transaction has changed */
+    double               step_seconds, step_until; /* how long a step may take; when this one is too late.  0: never */
 };
 
 MUST_CHECK enum status conn_open(struct db_conn *conn, const struct driver *driver, const char *place,
                                  enum driver_mode mode, const char *synchronous, struct error *err);
 void                   conn_close(struct db_conn *conn);
+/* From now on what takes longer to find a row ends, where the driver can see to that. */
+void                   conn_watch(struct db_conn *conn, int64_t step_ms);
 MUST_CHECK enum status conn_execute(struct db_conn *conn, const char *text, struct error *err);
 /* The statement, prepared. */
 MUST_CHECK enum status conn_statement(struct db_conn *conn, enum sql sql, void **statement, struct error *err);

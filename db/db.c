@@ -655,6 +655,7 @@ static enum status open_all(struct db *db, const struct db_options *options, str
         TRY(conn_open(&db->readers[i], db->driver, place, DRIVER_READ_ONLY, options->synchronous, err));
         db->readers_len = i + 1;
         TRY(db->driver->guard(db->readers[i].handle, NULL, db->readers[i].damaged, err));
+        conn_watch(&db->readers[i], options->step_ms);
     }
     if (options->on_others != NULL && db->driver->peers != NULL)
         TRY(others_start(db->driver, place, db->writer.handle, &(struct others_call){.fn = tell_others, .arg = db},

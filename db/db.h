@@ -25,6 +25,7 @@ struct db_options {
     const char *database;    /* where PostgreSQL is, instead of gnomon.db; NULL: SQLite */
     const char *synchronous; /* "FULL"; "OFF" only for measurements */
     size_t      readers;     /* how many may read at once */
+    int64_t     step_ms;     /* how long a statement of theirs may look for its next row; 0: as long as it takes */
     /* NULL: there are none.  Other servers of the database have written: what is remembered of it may be wrong; called before
      * what this one writes next, and soon.  is_gone: one of them is at its end, and this one is the oldest that is left. */
     void (*on_others)(void *arg, bool is_gone);
@@ -119,7 +120,8 @@ MUST_CHECK enum status db_compare_total(struct db *db, struct error *err);
  * the one before is not running any more. */
 void db_on_commit(struct db *db, void (*fn)(void *arg), void *arg);
 
-/* Runs fn on a read-only connection inside one read transaction (a consistent snapshot). */
+/* Runs fn on a read-only connection inside one read transaction (a consistent snapshot).  BUSY "deadline_exceeded" of a
+ * statement that found nothing for too long. */
 MUST_CHECK enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err);
 
 /* What a parameter is bound to.  NaN is NULL, as the NULL text is. */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FRAME_BYTES = 4096 + 24 };
+enum { FRAME_BYTES = 4096 + 24, WATCH_STEPS = 100000 };
 
 static enum status lite_open(const char *folder, enum driver_mode mode, const char *synchronous, void **out,
                              struct error *err)
@@ -141,6 +141,11 @@ static bool lite_in_transaction(void *handle)
     return sqlite3_get_autocommit(handle) == 0;
 }
 
+static void lite_watch(void *handle, int (*is_late)(void *arg), void *arg)
+{
+    sqlite3_progress_handler(handle, WATCH_STEPS, is_late, arg);
+}
+
 static int committed(void *bytes, sqlite3 *handle, const char *database, int frames)
 {
     (void)handle, (void)database;
@@ -187,6 +192,7 @@ const struct driver driver_sqlite = {
     .column = lite_column,
     .changes = lite_changes,
     .in_transaction = lite_in_transaction,
+    .watch = lite_watch,
     .journal_watch = lite_journal_watch,
     .checkpoint = lite_checkpoint,
     .look = lite_look,

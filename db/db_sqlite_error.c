@@ -13,6 +13,7 @@ static const struct { int code; enum status status; const char *name; } failures
     {SQLITE_FULL, STATUS_FULL, "disk_full"},
     {SQLITE_NOMEM, STATUS_NO_MEMORY, "no_memory"},
     {SQLITE_BUSY, STATUS_BUSY, "busy"},
+    {SQLITE_INTERRUPT, STATUS_BUSY, "deadline_exceeded"},
     {SQLITE_CORRUPT, STATUS_INTERNAL, "store_corrupt"},
     {SQLITE_NOTADB, STATUS_INTERNAL, "store_corrupt"},
     {SQLITE_IOERR, STATUS_INTERNAL, "store_io"},

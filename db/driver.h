@@ -85,6 +85,9 @@ struct driver {
     bool (*column)(void *statement, int column, struct db_value *value);
     int64_t (*changes)(void *handle);
     bool (*in_transaction)(void *handle);
+    /* From now on this is asked every few milliseconds while a statement of the handle runs; not 0: it ends with BUSY
+     * "deadline_exceeded".  NULL: the operator sets the database's own limit (PostgreSQL: statement_timeout). */
+    void (*watch)(void *handle, int (*is_late)(void *arg), void *arg);
     /* The journal, of a read-write handle.  watch: from now on every commit sets *bytes to its length, and the driver
      * does not shorten it by itself.  checkpoint moves it into the database as far as readers let it (that they do not is
      * no failure), sets *bytes, and on truncate gives its room back.  A driver without a journal does nothing. */

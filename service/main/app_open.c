@@ -20,7 +20,7 @@
 #include <stdlib.h>
 
 /* Besides those whose models read the log: more than go at once through studies from end to end. */
-enum { READERS = 8 };
+enum { READERS = 8, STEP_MS = 60000 };
 
 static int64_t now_ms(void)
 {
@@ -75,6 +75,7 @@ static enum status open_store(struct app *app, struct error *err)
                                   .database = app->options.database,
                                   .synchronous = app->options.synchronous,
                                   .readers = READERS + app->options.compute_slots,
+                                  .step_ms = STEP_MS,
                                   .on_others = on_others,
                                   .on_others_arg = app,
                                   .log = log_store};

@@ -3,6 +3,7 @@
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
 
+#include "db/conn.h"
 #include "db/driver.h"
 
 #include <sqlite3.h>
@@ -339,6 +340,38 @@ static void test_a_copy_is_not_overwritten(void)
     place_end(&place);
 }
 
+/* In the place of a statement that this reader has not prepared, one of a second or more, were it let. */
+static enum status read_for_long(struct db_conn *conn, void *arg, struct error *err)
+{
+    const struct sql_statement slow = {
+        .name = "slow",
+        .parameters = "",
+        .letters = "i",
+        .text = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000000) SELECT sum(i) FROM n"};
+    struct db_rows rows;
+    (void)arg;
+    if (conn->statements[SQL_EVENT_LAST] == NULL)
+        TRY(conn->driver->prepare(conn->handle, &slow, &conn->statements[SQL_EVENT_LAST], err));
+    return db_find(conn, NULL, &rows, err, SQL_EVENT_LAST, BIND_NONE);
+}
+
+/* Whoever reads next has as long. */
+static void test_a_reader_has_its_time(void)
+{
+    struct place place;
+    struct db   *db = NULL;
+    place_new(&place);
+    make_store(&place);
+    const struct db_options options = {.folder = place.folder, .synchronous = "OFF", .readers = 1, .step_ms = 1};
+    CU_ASSERT_EQUAL_FATAL(db_open(&options, &db, &place.err), STATUS_OK);
+    for (int i = 0; i < 2; i++) {
+        CU_ASSERT_EQUAL(db_read(db, read_for_long, NULL, &place.err), STATUS_BUSY);
+        CU_ASSERT_STRING_EQUAL(place.err.code, "deadline_exceeded");
+    }
+    db_close(db);
+    place_end(&place);
+}
+
 CU_TestInfo suite_schema[] = {
     {"what differs is named, and the store left as it is", test_what_differs_is_named_and_left},
     {"an empty file is a beginning", test_an_empty_file_is_a_beginning},
@@ -349,5 +382,6 @@ CU_TestInfo suite_schema[] = {
     {"versions are walked by steps", test_versions_are_walked_by_steps},
     {"what fails changes nothing", test_what_fails_changes_nothing},
     {"a copy is not overwritten", test_a_copy_is_not_overwritten},
+    {"a reader has its time", test_a_reader_has_its_time},
     CU_TEST_INFO_NULL,
 };
