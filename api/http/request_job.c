@@ -197,7 +197,8 @@ static void run_job(void *arg);
 
 static struct workers_job job_of(struct request *request, enum route_lane lane)
 {
-    struct workers_job job = {.run = run_job, .arg = request, .lane = lane, .owner = ""};
+    size_t             bytes = request->declared > 0 ? (size_t)request->declared : request->call.body_bytes;
+    struct workers_job job = {.run = run_job, .arg = request, .lane = lane, .owner = "", .bytes = bytes};
     snprintf(job.owner, sizeof job.owner, "%s", request->call.caller.token_id);
     return job;
 }

@@ -27,7 +27,7 @@ struct workers {
 
 struct count {
     size_t all, own;
-    double all_cost, own_cost;
+    double all_cost, own_cost, likely_cost; /* likely: of one of unknown cost; 0: nobody knows */
 };
 
 /* Of the job's lane, and among them those of its owner. */
@@ -42,6 +42,8 @@ static struct count count_like(const struct workers_job *jobs, size_t len, const
         count.own += is_own;
         count.all_cost += jobs[i].cost;
         count.own_cost += is_own ? jobs[i].cost : 0;
+        if (is_own && jobs[i].bytes <= job->bytes && jobs[i].cost > count.likely_cost)
+            count.likely_cost = jobs[i].cost;
     }
     return count;
 }
@@ -149,6 +151,14 @@ static int retry_after(double cost, size_t count)
     return seconds < 1 ? 1 : seconds > LATEST_SECONDS ? LATEST_SECONDS : (int)seconds;
 }
 
+/* What an owner asks for again and again costs as much again: with small ones among them the average says too little. */
+static double guess(const struct count *waiting, const struct count *running)
+{
+    size_t own = waiting->own + running->own;
+    double likely = waiting->likely_cost > running->likely_cost ? waiting->likely_cost : running->likely_cost;
+    return likely > 0 || own == 0 ? likely : (waiting->own_cost + running->own_cost) / (double)own;
+}
+
 /* The lock is held.  A job that a thread will take at once does not wait: until it does, it is counted here. */
 static enum status check_room(const struct workers *workers, const struct workers_job *job, struct error *err)
 {
@@ -157,7 +167,7 @@ static enum status check_room(const struct workers *workers, const struct worker
     struct count               running = count_like(workers->running, workers->running_len, job);
     size_t                     all = waiting.all + running.all, own = waiting.own + running.own;
     double                     own_cost = waiting.own_cost + running.own_cost;
-    double                     cost = job->cost >= 0 ? job->cost : own > 0 ? own_cost / (double)own : 0;
+    double                     cost = job->cost >= 0 ? job->cost : guess(&waiting, &running);
     double                     left = lane->cost - waiting.all_cost - running.all_cost - cost;
     bool                       is_full = workers->stopping || all >= lane->at_once + lane->waiting;
     bool is_own = own > lane->at_once + lane->waiting - all || (lane->cost > 0 && own > 0 && own_cost + cost > left);

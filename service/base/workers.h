@@ -24,6 +24,7 @@ struct workers_job {
     size_t lane;
     char   owner[16];
     double cost;
+    size_t bytes; /* of what it is about, by which the cost of another is guessed */
 };
 
 /* lanes [lanes_len]; nice: what these threads leave to others, as nice(1).  Errors: NO_MEMORY, BUSY "threads" (the system
@@ -35,7 +36,8 @@ MUST_CHECK enum status workers_start(size_t threads, const struct workers_lane *
  * owner's, else BUSY "busy"; retry_after_seconds says when one of those will be through, costs being milliseconds. */
 MUST_CHECK enum status workers_submit(struct workers *workers, const struct workers_job *job, struct error *err);
 
-/* Fails as workers_submit would now, and does nothing.  A cost below 0: nobody knows, so it is as the owner's others. */
+/* Fails as workers_submit would now, and does nothing.  A cost below 0: nobody knows, so it is as the
+ * costliest of the owner's that are not larger, or as his others. */
 MUST_CHECK enum status workers_would_take(struct workers *workers, const struct workers_job *job, struct error *err);
 
 /* How many wait in the queue now. */

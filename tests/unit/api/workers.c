@@ -116,6 +116,30 @@ static void test_costs(void)
     CU_ASSERT_EQUAL(atomic_load(&ran), 5);
 }
 
+/* With many small jobs beside a large one the average would say that another large one has room. */
+static void test_what_is_as_large_costs_as_much(void)
+{
+    struct workers    *workers = NULL;
+    struct error       err;
+    pthread_mutex_t    lock = PTHREAD_MUTEX_INITIALIZER;
+    struct workers_job large = {.run = hold, .arg = &lock, .owner = "one", .cost = 20000, .bytes = 9000},
+                       small = {.run = hold, .arg = &lock, .owner = "one", .cost = 10, .bytes = 300};
+    atomic_store(&ran, 0);
+    pthread_mutex_lock(&lock);
+    CU_ASSERT_EQUAL_FATAL(workers_start(1, &(struct workers_lane){1, 99, 60000}, 1, 0, &workers, &err), STATUS_OK);
+    CU_ASSERT_EQUAL(workers_submit(workers, &large, &err), STATUS_OK);
+    for (int i = 0; i < 9; i++)
+        CU_ASSERT_EQUAL(workers_submit(workers, &small, &err), STATUS_OK);
+    large.cost = small.cost = -1;
+    CU_ASSERT_EQUAL(workers_would_take(workers, &large, &err), STATUS_BUSY);
+    CU_ASSERT_EQUAL(workers_would_take(workers, &small, &err), STATUS_OK);
+    small.bytes = 100; // smaller than all: as they are on average
+    CU_ASSERT_EQUAL(workers_would_take(workers, &small, &err), STATUS_OK);
+    pthread_mutex_unlock(&lock);
+    workers_stop(workers);
+    CU_ASSERT_EQUAL(atomic_load(&ran), 10);
+}
+
 struct note {
     pthread_mutex_t *lock;
     char             name, *order;
@@ -181,6 +205,7 @@ CU_TestInfo suite_workers[] = {
     {"every job runs", test_all_run},
     {"a full queue refuses", test_full},
     {"costs", test_costs},
+    {"what is as large costs as much", test_what_is_as_large_costs_as_much},
     {"who is next", test_who_is_next},
     {"lanes", test_lanes},
     CU_TEST_INFO_NULL,
