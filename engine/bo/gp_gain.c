@@ -19,7 +19,8 @@ enum status gp_gain_trust(const struct gp_model *model, double *trust, struct er
     double           *inverse = ARENA_NEW(model->scratch, double, n), sum = PRIOR, count = PRIOR;
     if (inverse == NULL)
         return error_no_memory(err);
-    TRY(gp_loo_diagonal(gp->L + first * gp->capacity + first, n, gp->capacity, inverse, model->scratch, err));
+    const struct gp_factor factor = {.L = gp->L + first * gp->capacity + first, .n = n, .ld = gp->capacity};
+    TRY(gp_loo_diagonal(&factor, inverse, model->scratch, err));
     for (size_t i = 0; i < n; i++) {
         if (model->log->trials[model->row[first + i]].state != LOG_OBSERVED)
             continue;

@@ -44,16 +44,19 @@ static int by_trial(const void *a, const void *b)
     return (x->trial > y->trial) - (x->trial < y->trial);
 }
 
-enum status gp_insight_residuals(const struct gp_model *model, struct arena *arena, struct residual **out, size_t *len,
-                                 struct error *err)
+enum status gp_insight_residuals(const struct gp_model *model, const struct ask *ask, struct arena *arena,
+                                 struct residual **out, size_t *len, struct error *err)
 {
+    struct gp_values  values = {.at = model->z, .n = model->n};
     struct arena_mark mark = arena_mark(model->scratch);
     double           *mean = ARENA_NEW(model->scratch, double, model->n);
     double           *sd = ARENA_NEW(model->scratch, double, model->n);
     *out = ARENA_NEW(arena, struct residual, model->n);
     if (mean == NULL || sd == NULL || *out == NULL)
         return error_no_memory(err);
-    TRY(gp_loo(model->gp, (struct gp_values){model->z, model->n}, mean, sd, model->scratch, err));
+    if (ask != NULL)
+        values.late = ask->late, values.late_arg = ask->late_arg;
+    TRY(gp_loo(model->gp, values, mean, sd, model->scratch, err));
     *len = 0;
     for (size_t k = 0; k < model->n; k++) {
         const struct log_trial *trial = &model->log->trials[model->row[k]];

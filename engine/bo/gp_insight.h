@@ -12,8 +12,8 @@ MUST_CHECK enum status gp_insight_predict(const struct gp_model *model, const st
 
 /* Leave-one-out residuals of the observed trials in the model, by trial: *out [*len] in arena.  Infeasible trials are
  * in the model, but have no value of their own.  Errors: NO_MEMORY, NUMERIC.  O(n^3/3). */
-MUST_CHECK enum status gp_insight_residuals(const struct gp_model *model, struct arena *arena, struct residual **out,
-                                            size_t *len, struct error *err);
+MUST_CHECK enum status gp_insight_residuals(const struct gp_model *model, const struct ask *ask, struct arena *arena,
+                                            struct residual **out, size_t *len, struct error *err);
 
 /* Everything of the diagnostics but the acquisition and the time. */
 void gp_insight_diagnose(const struct gp_model *model, struct diagnostics *out);

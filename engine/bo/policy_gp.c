@@ -298,15 +298,15 @@ static enum status predict(struct session *session, const struct prediction *wan
     return status;
 }
 
-static enum status residuals(struct session *session, struct arena *arena, struct residual **out, size_t *len,
-                             struct error *err)
+static enum status residuals(struct session *session, const struct ask *ask, struct arena *arena, struct residual **out,
+                             size_t *len, struct error *err)
 {
     struct gp_model model;
     if (session->candidates != NULL)
-        return row_policy_residuals(session->candidates, arena, out, len, err);
+        return row_policy_residuals(session->candidates, ask, arena, out, len, err);
     enum status status = begin_model(session, &model, err);
     if (status == STATUS_OK)
-        status = gp_insight_residuals(&model, arena, out, len, err);
+        status = gp_insight_residuals(&model, ask, arena, out, len, err);
     end_model(session);
     return status;
 }

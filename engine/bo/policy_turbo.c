@@ -237,13 +237,13 @@ static enum status predict(struct session *session, const struct prediction *wan
     return status;
 }
 
-static enum status residuals(struct session *session, struct arena *arena, struct residual **out, size_t *len,
-                             struct error *err)
+static enum status residuals(struct session *session, const struct ask *ask, struct arena *arena, struct residual **out,
+                             size_t *len, struct error *err)
 {
     struct situation now;
     enum status      status = begin_model(session, &now, err);
     if (status == STATUS_OK)
-        status = gp_insight_residuals(&now.model, arena, out, len, err);
+        status = gp_insight_residuals(&now.model, ask, arena, out, len, err);
     gp_memory_end(&session->study.memory);
     return status;
 }

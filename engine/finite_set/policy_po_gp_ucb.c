@@ -112,10 +112,10 @@ static enum status predict(struct session *session, const struct prediction *wan
     return row_policy_predict(row_policy_of(session), wanted, err);
 }
 
-static enum status residuals(struct session *session, struct arena *arena, struct residual **out, size_t *len,
-                             struct error *err)
+static enum status residuals(struct session *session, const struct ask *ask, struct arena *arena, struct residual **out,
+                             size_t *len, struct error *err)
 {
-    return row_policy_residuals(row_policy_of(session), arena, out, len, err);
+    return row_policy_residuals(row_policy_of(session), ask, arena, out, len, err);
 }
 
 static size_t bytes(const struct session *session)

@@ -573,15 +573,17 @@ static int by_trial(const void *a, const void *b)
 }
 
 /* alpha_i / C_ii and 1 / C_ii of gp_loo.h; the factor is relative to the signal's variance, values are not. */
-static enum status residuals_of(const struct row_policy *c, const struct lens *lens, struct arena *arena,
-                                struct residual *out, struct error *err)
+static enum status residuals_of(const struct row_policy *c, const struct lens *lens, const struct ask *ask,
+                                struct arena *arena, struct residual *out, struct error *err)
 {
     const struct table_gp *gp = &c->gp;
     size_t                 n = c->observed;
     double                *alpha = ARENA_NEW(arena, double, n), *diagonal = ARENA_NEW(arena, double, n);
     if (alpha == NULL || diagonal == NULL)
         return error_no_memory(err);
-    TRY(gp_loo_diagonal(gp->L, n, gp->room, diagonal, arena, err));
+    const struct gp_factor factor = {gp->L, n, gp->room, ask == NULL ? NULL : ask->late,
+                                     ask == NULL ? NULL : ask->late_arg};
+    TRY(gp_loo_diagonal(&factor, diagonal, arena, err));
     for (size_t i = 0; i < n; i++)
         alpha[i] = gp->beta[i] - lens->centre * gp->beta_one[i];
     mat_solve_upper(gp->L, n, gp->room, alpha);
@@ -602,8 +604,8 @@ static enum status residuals_of(const struct row_policy *c, const struct lens *l
     return STATUS_OK;
 }
 
-enum status row_policy_residuals(struct row_policy *c, struct arena *arena, struct residual **out, size_t *len,
-                                 struct error *err)
+enum status row_policy_residuals(struct row_policy *c, const struct ask *ask, struct arena *arena,
+                                 struct residual **out, size_t *len, struct error *err)
 {
     struct hypers h = hypers_with(c, &c->fit);
     if (c->observed == 0)
@@ -618,7 +620,7 @@ enum status row_policy_residuals(struct row_policy *c, struct arena *arena, stru
     if (*out == NULL)
         return error_no_memory(err);
     struct arena_mark mark = arena_mark(arena);
-    TRY(residuals_of(c, &lens, arena, *out, err));
+    TRY(residuals_of(c, &lens, ask, arena, *out, err));
     arena_release(arena, mark);
     return STATUS_OK;
 }

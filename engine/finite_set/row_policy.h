@@ -49,8 +49,8 @@ MUST_CHECK enum status row_policy_tell(struct row_policy *c, const struct event 
 MUST_CHECK enum status row_policy_ask(struct row_policy *c, const struct ask *ask, struct proposal *out,
                                       struct error *err);
 MUST_CHECK enum status row_policy_predict(struct row_policy *c, const struct prediction *wanted, struct error *err);
-MUST_CHECK enum status row_policy_residuals(struct row_policy *c, struct arena *arena, struct residual **out,
-                                            size_t *len, struct error *err);
+MUST_CHECK enum status row_policy_residuals(struct row_policy *c, const struct ask *ask, struct arena *arena,
+                                            struct residual **out, size_t *len, struct error *err);
 size_t                 row_policy_bytes(const struct row_policy *c);
 void                   row_policy_close(struct row_policy *c);
 

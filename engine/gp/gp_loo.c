@@ -23,17 +23,24 @@ static void add_columns(const double *L, size_t rows, size_t ld, size_t m, doubl
             norms[k] += B[i * m + k] * B[i * m + k];
 }
 
-enum status gp_loo_diagonal(const double *L, size_t n, size_t ld, double *diagonal, struct arena *scratch,
-                            struct error *err)
+enum status gp_loo_diagonal(const struct gp_factor *factor, double *diagonal, struct arena *scratch, struct error *err)
 {
+    const double     *L = factor->L;
+    size_t            n = factor->n, ld = factor->ld;
     struct arena_mark mark = arena_mark(scratch);
+    bool              is_late = false;
     double           *B = arena_alloc(scratch, n, (n < COLUMNS ? n : COLUMNS) * sizeof *B);
     if (B == NULL)
         return error_no_memory(err);
-    for (size_t first = 0; first < n; first += COLUMNS)
-        add_columns(L + first * ld + first, n - first, ld, n - first < COLUMNS ? n - first : COLUMNS, B,
-                    diagonal + first);
+    for (size_t first = 0; first < n && !is_late; first += COLUMNS) {
+        is_late = factor->late != NULL && factor->late(factor->late_arg);
+        if (!is_late)
+            add_columns(L + first * ld + first, n - first, ld, n - first < COLUMNS ? n - first : COLUMNS, B,
+                        diagonal + first);
+    }
     arena_release(scratch, mark);
+    if (is_late)
+        return error_set(err, STATUS_BUSY, "deadline", "", "the time is over");
     return mat_is_finite(diagonal, n)
                ? STATUS_OK
                : error_set(err, STATUS_NUMERIC, "not_finite", "", "the factor has no finite inverse");
@@ -42,7 +49,8 @@ enum status gp_loo_diagonal(const double *L, size_t n, size_t ld, double *diagon
 enum status gp_loo(const struct gp *gp, struct gp_values y, double *mean, double *sd, struct arena *scratch,
                    struct error *err)
 {
-    TRY(gp_loo_diagonal(gp->L, y.n, gp->capacity, sd, scratch, err));
+    const struct gp_factor factor = {gp->L, y.n, gp->capacity, y.late, y.late_arg};
+    TRY(gp_loo_diagonal(&factor, sd, scratch, err));
     for (size_t i = 0; i < y.n; i++) {
         mean[i] = y.at[i] - gp->alpha[i] / sd[i];
         sd[i] = sqrt(1.0 / sd[i]);

@@ -6,16 +6,26 @@
 
 #include "engine/gp/gp.h"
 
+#include <stdbool.h>
+
 /* diagonal [n] out: that of (L L')^-1, L [n][ld] a lower factor.  Errors: NO_MEMORY (256 n doubles), NUMERIC (not
- * finite).  O(n^3/3). */
-MUST_CHECK enum status gp_loo_diagonal(const double *L, size_t n, size_t ld, double *diagonal, struct arena *scratch,
+ * finite), BUSY "deadline".  O(n^3/3). */
+struct gp_factor {
+    const double *L;
+    size_t        n, ld;
+    bool (*late)(void *); /* polled before every 256 columns; true: BUSY "deadline".  NULL: never */
+    void *late_arg;
+};
+MUST_CHECK enum status gp_loo_diagonal(const struct gp_factor *factor, double *diagonal, struct arena *scratch,
                                        struct error *err);
 
 /* The first n observations of gp given all others of them, from the values of gp_set_values: mean [n] and sd [n] out.
- * Rows that were appended without values (from n on) do not count.  Errors: NO_MEMORY, NUMERIC.  O(n^3/3). */
+ * Rows that were appended without values (from n on) do not count.  Errors: NO_MEMORY, NUMERIC, BUSY.  O(n^3/3). */
 struct gp_values {
     const double *at; /* [n] */
     size_t        n;
+    bool (*late)(void *); /* as above */
+    void *late_arg;
 };
 MUST_CHECK enum status gp_loo(const struct gp *gp, struct gp_values y, double *mean, double *sd, struct arena *scratch,
                               struct error *err);

@@ -248,8 +248,9 @@ struct policy {
      * when the posterior is not finite.  Changes nothing that a later ask can see. */
     enum status (*predict)(struct session *, const struct prediction *, struct error *);
     /* Every observed trial in the model, *out [*len] in the arena, by trial number; NULL when the algorithm has none.
-     * Errors and promise as predict. */
-    enum status (*residuals)(struct session *, struct arena *, struct residual **out, size_t *len, struct error *);
+     * Errors and promise as predict, and BUSY "deadline" when ask, of which nothing else counts, is late; NULL: never. */
+    enum status (*residuals)(struct session *, const struct ask *ask, struct arena *, struct residual **out,
+                             size_t *len, struct error *);
     /* What one more trial is expected to gain: a function of (problem, log) in which running trials count for nothing, but
      * that their points are not proposed again.  ask: its trial keys the search; when it is late nothing is known.
      * NULL: the algorithm has no model of the whole space, or none is made for this.  Errors: NO_MEMORY.  Changes

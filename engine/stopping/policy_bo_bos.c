@@ -568,13 +568,13 @@ static enum status predict(struct session *session, const struct prediction *wan
 }
 
 /* Of the rows at the last epoch. */
-static enum status residuals(struct session *session, struct arena *arena, struct residual **out, size_t *len,
-                             struct error *err)
+static enum status residuals(struct session *session, const struct ask *ask, struct arena *arena, struct residual **out,
+                             size_t *len, struct error *err)
 {
     size_t kept = 0;
     if (session->log.count[LOG_OBSERVED] == 0)
         return policy_no_values(err);
-    TRY(session->gp->residuals(session->inner, arena, out, len, err));
+    TRY(session->gp->residuals(session->inner, ask, arena, out, len, err));
     for (size_t i = 0; i < *len; i++) {
         if ((*out)[i].trial % ROW_NUMBERS != FINAL)
             continue;

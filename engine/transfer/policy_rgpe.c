@@ -34,8 +34,8 @@ static enum status rank_models(struct transfer_view *view, double *weights, stru
     double *sd = mean + (len + 1) * n;
     memcpy(mean, view->point_mean, len * n * sizeof *mean);
     memcpy(sd, view->point_sd, len * n * sizeof *sd);
-    TRY(gp_loo(&view->target->gp, (struct gp_values){view->target->z, n}, mean + len * n, sd + len * n, view->scratch,
-               err));
+    TRY(gp_loo(&view->target->gp, (struct gp_values){.at = view->target->z, .n = n}, mean + len * n, sd + len * n,
+               view->scratch, err));
     for (size_t j = len * n; j < (len + 1) * n; j++) {
         mean[j] = view->target->shift + view->target->scale * mean[j];
         sd[j] = view->target->scale * sd[j];

@@ -701,8 +701,8 @@ enum status transfer_predict(struct session *s, const struct prediction *wanted,
 }
 
 /* The trials of the model, in its order: by number. */
-static enum status residuals_in(struct session *s, struct arena *arena, struct residual **out, size_t *len,
-                                struct error *err)
+static enum status residuals_in(struct session *s, const struct ask *ask, struct arena *arena, struct residual **out,
+                                size_t *len, struct error *err)
 {
     struct transfer_task target;
     TRY(begin_model(s, &target, err));
@@ -710,7 +710,10 @@ static enum status residuals_in(struct session *s, struct arena *arena, struct r
     *out = ARENA_NEW(arena, struct residual, target.n);
     if (mean == NULL || sd == NULL || *out == NULL)
         return error_no_memory(err);
-    TRY(gp_loo(&target.gp, (struct gp_values){target.z, target.n}, mean, sd, &s->scratch, err));
+    struct gp_values values = {.at = target.z, .n = target.n};
+    if (ask != NULL)
+        values.late = ask->late, values.late_arg = ask->late_arg;
+    TRY(gp_loo(&target.gp, values, mean, sd, &s->scratch, err));
     size_t skip = trial_log_finished(&s->log) - target.n, k = 0;
     *len = 0;
     for (size_t i = 0; i < s->log.len; i++) {
@@ -735,10 +738,10 @@ static enum status residuals_in(struct session *s, struct arena *arena, struct r
     return STATUS_OK;
 }
 
-enum status transfer_residuals(struct session *s, struct arena *arena, struct residual **out, size_t *len,
-                               struct error *err)
+enum status transfer_residuals(struct session *s, const struct ask *ask, struct arena *arena, struct residual **out,
+                               size_t *len, struct error *err)
 {
-    enum status status = residuals_in(s, arena, out, len, err);
+    enum status status = residuals_in(s, ask, arena, out, len, err);
     arena_fini(&s->scratch);
     return status;
 }

@@ -74,8 +74,8 @@ enum status transfer_open(const struct policy *policy, const struct problem *pro
 enum status transfer_tell(struct session *s, const struct event *event, struct error *err);
 enum status transfer_ask(struct session *s, const struct ask *ask, struct proposal *out, struct error *err);
 enum status transfer_predict(struct session *s, const struct prediction *wanted, struct error *err);
-enum status transfer_residuals(struct session *s, struct arena *arena, struct residual **out, size_t *len,
-                               struct error *err);
+enum status transfer_residuals(struct session *s, const struct ask *ask, struct arena *arena, struct residual **out,
+                               size_t *len, struct error *err);
 bool        transfer_read_note(const void *note, size_t note_bytes, struct transfer_state *out);
 size_t      transfer_bytes(const struct session *s);
 void        transfer_close(struct session *s);

@@ -29,6 +29,7 @@ struct work {
     const struct study *study;
     double              price_ms;
     enum price_part     part;
+    bool                is_cut;
 };
 const char *const insight_quantity_names[] = {"value", "feasibility", NULL};
 
@@ -486,13 +487,26 @@ static void summarise(struct residuals *out)
     out->rms = unit * sqrt(squares);
 }
 
+static bool is_late(void *arg)
+{
+    struct work *work = arg;
+    struct error unused;
+    work->is_cut = work->is_cut || slots_go_on(work->app, work->caller, &unused) != STATUS_OK;
+    return work->is_cut;
+}
+
 static enum status run_residuals(struct work *work, struct error *err)
 {
     struct residuals    *out = work->out;
     const struct policy *policy = work->live->spec.policy;
     const struct spec   *spec = &work->live->spec;
     double               sign = spec_is_mirrored(spec, work->metric) ? -1 : 1;
-    TRY(policy->residuals(work->live->session, work->caller->arena, &out->items, &out->len, err));
+    const struct ask     patience = {.late = is_late, .late_arg = work};
+    enum status          status =
+        policy->residuals(work->live->session, &patience, work->caller->arena, &out->items, &out->len, err);
+    if (work->is_cut)
+        TRY(app_go_on(work->app, work->caller, err));
+    TRY(status);
     for (size_t i = 0; i < out->len; i++) {
         struct residual *item = &out->items[i];
         item->value = spec_shown(spec, work->metric, item->value);

@@ -405,6 +405,12 @@ static void test_predict(void)
     for_each_world(predict_in);
 }
 
+static bool always(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
 /* Residuals are finite, by trial, as often as trials have values, twice the same, and unseen by the next proposal. */
 static void residuals_in(struct world *w)
 {
@@ -419,7 +425,7 @@ static void residuals_in(struct world *w)
         return;
     arena_init(&arena, 1 << 22);
     study_open(&study, w);
-    CU_ASSERT(w->policy->residuals(study.session, &arena, &a, &len, &err) == STATUS_CONFLICT);
+    CU_ASSERT(w->policy->residuals(study.session, NULL, &arena, &a, &len, &err) == STATUS_CONFLICT);
     CU_ASSERT(strcmp(err.code, "no_observations") == 0);
     for (uint64_t trial = 1; trial <= 11 && ask_trial(w, study.session, trial, &answer) == STATUS_OK; trial++) {
         study_suggested(&study, trial, &answer.proposal);
@@ -429,8 +435,10 @@ static void residuals_in(struct world *w)
                                     : EVENT_OBSERVED,
                    trial, objective(&study, trial));
         told += trial % 4 != 0 && trial % 5 != 0;
-        CU_ASSERT(w->policy->residuals(study.session, &arena, &a, &len, NULL) == STATUS_OK);
-        CU_ASSERT(w->policy->residuals(study.session, &arena, &b, &again, NULL) == STATUS_OK);
+        CU_ASSERT(w->policy->residuals(study.session, &(struct ask){.late = always}, &arena, &a, &len, &err) ==
+                  STATUS_BUSY);
+        CU_ASSERT(w->policy->residuals(study.session, NULL, &arena, &a, &len, NULL) == STATUS_OK);
+        CU_ASSERT(w->policy->residuals(study.session, NULL, &arena, &b, &again, NULL) == STATUS_OK);
         CU_ASSERT_EQUAL_FATAL(len, told);
         CU_ASSERT(again == len && memcmp(a, b, len * sizeof *a) == 0);
         for (size_t i = 0; i < len; i++) {

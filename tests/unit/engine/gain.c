@@ -211,7 +211,8 @@ static void test_trust(void)
     }
     CU_ASSERT_EQUAL_FATAL(gp_model_rows(&model, 0, NULL), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(gp_model_condition(&model, &fit, theta, NULL, NULL), STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(gp_loo(model.gp, (struct gp_values){model.z, model.n}, mean, sd, &scratch, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(gp_loo(model.gp, (struct gp_values){.at = model.z, .n = model.n}, mean, sd, &scratch, NULL),
+                          STATUS_OK);
     for (size_t i = MANY - LAST; i < MANY; i++)
         sum += pow((model.z[i] - mean[i]) / sd[i], 2);
     CU_ASSERT_EQUAL_FATAL(gp_gain_trust(&model, &trust, NULL), STATUS_OK);

@@ -63,7 +63,7 @@ static void test_refits(void)
     memcpy(data.X + 7 * D, data.X + 6 * D, D * sizeof *data.X); /* an exact duplicate */
     arena_init(&arena, 1 << 22);
     gp_of(&gp, &arena, &data, N, N + 9);
-    CU_ASSERT_EQUAL_FATAL(gp_loo(&gp, (struct gp_values){data.y, N}, mean, sd, &arena, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(gp_loo(&gp, (struct gp_values){.at = data.y, .n = N}, mean, sd, &arena, NULL), STATUS_OK);
     for (size_t i = 0; i < N; i++) {
         predict_without(&data, N, i, &expected_mean, &expected_sd);
         CHECK_NEAR(mean[i], expected_mean, 1e-11);
@@ -85,15 +85,43 @@ static void test_chunks(void)
     data_fill(&data, LARGE);
     arena_init(&arena, 1 << 25);
     gp_of(&gp, &arena, &data, LARGE, LARGE + 2);
-    CU_ASSERT_EQUAL_FATAL(gp_loo(&gp, (struct gp_values){data.y, LARGE}, mean, sd, &arena, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(gp_loo(&gp, (struct gp_values){.at = data.y, .n = LARGE}, mean, sd, &arena, NULL), STATUS_OK);
     for (size_t k = 0; k < sizeof some / sizeof some[0]; k++) {
         predict_without(&data, LARGE, some[k], &expected_mean, &expected_sd);
         CHECK_NEAR(mean[some[k]], expected_mean, 1e-10);
         CHECK_NEAR(sd[some[k]], expected_sd, 1e-10);
     }
     CU_ASSERT_EQUAL_FATAL(gp_append(&gp, (const double[D]){0.415, 0.77}, 0.0, NULL), STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(gp_loo(&gp, (struct gp_values){data.y, LARGE}, again, sd_again, &arena, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(gp_loo(&gp, (struct gp_values){.at = data.y, .n = LARGE}, again, sd_again, &arena, NULL),
+                          STATUS_OK);
     CU_ASSERT(memcmp(mean, again, sizeof mean) == 0 && memcmp(sd, sd_again, sizeof sd) == 0);
+    arena_fini(&arena);
+}
+
+static bool third_time(void *times)
+{
+    return ++*(int *)times == 3;
+}
+
+/* Asked before each part, of which there are three. */
+static void test_who_is_late_ends_it(void)
+{
+    static struct data data;
+    static double      mean[LARGE], sd[LARGE];
+    struct arena       arena;
+    struct gp          gp;
+    struct error       err;
+    data_fill(&data, LARGE);
+    arena_init(&arena, 1 << 25);
+    gp_of(&gp, &arena, &data, LARGE, LARGE);
+    for (int times = 0; times < 4; times += 3) {
+        int              asked = times;
+        struct gp_values values = {.at = data.y, .n = LARGE, .late = third_time, .late_arg = &asked};
+        enum status      status = gp_loo(&gp, values, mean, sd, &arena, &err);
+        CU_ASSERT_EQUAL(status, times == 0 ? STATUS_BUSY : STATUS_OK);
+        CU_ASSERT(status == STATUS_OK || strcmp(err.code, "deadline") == 0);
+        CU_ASSERT_EQUAL(asked, times + 3);
+    }
     arena_fini(&arena);
 }
 
@@ -107,7 +135,7 @@ static void test_alone(void)
     data_fill(&data, 1);
     arena_init(&arena, 1 << 20);
     gp_of(&gp, &arena, &data, 1, 1);
-    CU_ASSERT_EQUAL_FATAL(gp_loo(&gp, (struct gp_values){data.y, 1}, &mean, &sd, &arena, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(gp_loo(&gp, (struct gp_values){.at = data.y, .n = 1}, &mean, &sd, &arena, NULL), STATUS_OK);
     CHECK_NEAR(mean, 0.0, 1e-15);
     CHECK_NEAR(sd, sqrt(1.43 + NOISE + data.noise[0]), 1e-14);
     arena_fini(&arena);
@@ -161,7 +189,7 @@ static void test_candidates(void)
         options[policy_option(policy, given[i].name)] = given[i].value;
     arena_init(&arena, 1 << 20);
     struct session *whole = session_without(&problem, values, SEEN);
-    CU_ASSERT_EQUAL_FATAL(policy->residuals(whole, &arena, &r, &len, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(policy->residuals(whole, NULL, &arena, &r, &len, NULL), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(len, SEEN);
     for (size_t k = 0; k < SEEN; k++) { /* by trial: the last observed comes first */
         size_t          i = SEEN - 1 - k, row = i % (SEEN - 1);
@@ -206,7 +234,7 @@ static void residuals_in_unit(double unit, struct arena *arena, struct residual 
         event.kind = EVENT_OBSERVED;
         CU_ASSERT_EQUAL_FATAL(policy->tell(session, &event, NULL), STATUS_OK);
     }
-    CU_ASSERT_EQUAL_FATAL(policy->residuals(session, arena, out, &len, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(policy->residuals(session, NULL, arena, out, &len, NULL), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(len, 14);
     policy->close(session);
 }
@@ -241,9 +269,9 @@ static void test_failures(void)
     arena_init(&arena, 1 << 22);
     arena_init(&small, 4096);
     gp_of(&gp, &arena, &data, N, N);
-    CU_ASSERT_EQUAL(gp_loo(&gp, (struct gp_values){data.y, N}, mean, sd, &small, NULL), STATUS_NO_MEMORY);
+    CU_ASSERT_EQUAL(gp_loo(&gp, (struct gp_values){.at = data.y, .n = N}, mean, sd, &small, NULL), STATUS_NO_MEMORY);
     gp.L[11 * gp.capacity + 11] = 0.0;
-    CU_ASSERT_EQUAL(gp_loo(&gp, (struct gp_values){data.y, N}, mean, sd, &arena, NULL), STATUS_NUMERIC);
+    CU_ASSERT_EQUAL(gp_loo(&gp, (struct gp_values){.at = data.y, .n = N}, mean, sd, &arena, NULL), STATUS_NUMERIC);
     arena_fini(&arena);
     arena_fini(&small);
 }
@@ -260,6 +288,7 @@ CU_TestInfo suite_gp_loo[] = {
     {"against refits", test_refits},
     {"in chunks, with pending points", test_chunks},
     {"a single observation", test_alone},
+    {"who is late ends it", test_who_is_late_ends_it},
     {"failures", test_failures},
     {"candidates against sessions without the trial", test_candidates},
     {"outputs of any size", test_scale},

@@ -490,6 +490,42 @@ static void test_a_study_without_its_matrix_predicts_nothing(void)
     world_end(world);
 }
 
+struct looks {
+    int count, last; /* last: whoever waited leaves at this one; 0: he stays */
+};
+
+static bool leaves(void *arg)
+{
+    struct looks *looks = arg;
+    return ++looks->count == looks->last || (looks->last > 0 && looks->count > looks->last);
+}
+
+/* They look up before every 256 observations: whoever left meanwhile has nothing computed any more. */
+static void test_residuals_stop(void)
+{
+    static const size_t sizes[] = {3, 300};
+    struct world       *world = world_new();
+    struct residuals    out;
+    int                 before = 0;
+    for (size_t i = 0; i < 2; i++) {
+        struct study  study = world_study(world, world_box, "{\"name\":\"gp\"}", 0);
+        struct looks  looks = {0};
+        struct caller caller = world->caller;
+        world_observe_many(world, study.id, sizes[i]);
+        CU_ASSERT_EQUAL(insight_residuals(world->app, &caller, study.id, NULL, &out, &world->err), STATUS_OK);
+        caller.has_left = leaves;
+        caller.left_arg = &looks;
+        CU_ASSERT_EQUAL(insight_residuals(world->app, &caller, study.id, NULL, &out, &world->err), STATUS_OK);
+        CU_ASSERT_EQUAL(out.len, sizes[i]);
+        CU_ASSERT(i == 0 || looks.count == before + 1);
+        before = looks.count;
+        looks = (struct looks){.last = before};
+        CU_ASSERT_EQUAL(insight_residuals(world->app, &caller, study.id, NULL, &out, &world->err), STATUS_BUSY);
+        CU_ASSERT_STRING_EQUAL(world->err.code, "stopped");
+    }
+    world_end(world);
+}
+
 static void test_a_row_is_queued_once(void)
 {
     struct world            *world = world_new();
@@ -629,6 +665,7 @@ CU_TestInfo suite_cases[] = {
     {"a closed study is not opened by its upload", test_a_closed_study_is_not_opened_by_its_upload},
     {"a manifest replaces half an undeclared file", test_a_manifest_replaces_half_an_undeclared_file},
     {"a study without its matrix predicts nothing", test_a_study_without_its_matrix_predicts_nothing},
+    {"residuals stop", test_residuals_stop},
     {"a row is queued once", test_a_row_is_queued_once},
     {"models stay under their limit", test_models_stay_under_their_limit},
     CU_TEST_INFO_NULL,
