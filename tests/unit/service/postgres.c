@@ -2,8 +2,10 @@
  * tests are nothing. */
 #include "db/driver.h"
 #include "service/app/event_log.h"
+#include "service/app/quota.h"
 #include "service/app/token.h"
 #include "service/main/app_open.h"
+#include "service/study/operation.h"
 #include "service/study/study.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
@@ -152,7 +154,7 @@ static void test_what_is_no_place(void)
 
 /* ---- two servers ---- */
 
-enum { TURNS = 24, ROTATIONS = 1000 };
+enum { TURNS = 24, ROTATIONS = 6000 };
 
 static bool is_in_time(bool (*is)(struct app *app, void *arg), struct app *app, void *arg)
 {
@@ -199,6 +201,36 @@ static void take_turns(struct world *world, struct app *const apps[2], const cha
     world->app = apps[0];
 }
 
+static bool is_done(struct app *app, void *id)
+{
+    struct arena     arena;
+    struct operation found;
+    struct error     err;
+    arena_init(&arena, 1 << 20);
+    struct caller caller = {.token_id = "local", .scope = SCOPE_ADMIN, .arena = &arena};
+    bool is = operation_find(app, &caller, id, &found, &err) == STATUS_OK && found.state == OPERATION_SUCCEEDED;
+    arena_fini(&arena);
+    return is;
+}
+
+/* What a project may send is divided by them; what others wrote down that they computed for it is added. */
+static void check_share(struct app *app, int servers)
+{
+    struct row_project row = {
+        .id = "prj_shared", .requests_a_second = 10, .burst = 8, .used_day = app->now_ms() / 86400000};
+    struct caller        caller = {.quota = quota_learn(app, &row)};
+    struct quota_headers shown = {.policy = ""};
+    char                 expected[32];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(caller.quota);
+    quota_show(app, &caller, &shown);
+    snprintf(expected, sizeof expected, "\"requests\";q=%d;", 8 / servers);
+    CU_ASSERT_EQUAL(strncmp(shown.policy, expected, strlen(expected)), 0);
+    const struct row_project before = row;
+    row.used_cpu_ms += 1500;
+    CU_ASSERT_PTR_NOT_NULL(quota_learn(app, &row));
+    CU_ASSERT_EQUAL(quota_computed_ms(app, &before), 1500);
+}
+
 static void test_two_servers(void)
 {
     struct world *world = world_new();
@@ -207,11 +239,14 @@ static void test_two_servers(void)
     static const char *const files[] = {"gnomon.lock", "gnomon.witness"};
     char                     folder[] = "/tmp/gnomon-test-XXXXXX", path[64];
     const struct token_new new = TOKEN_NEW(.scope = SCOPE_READ, .name = "t");
-    struct app_options options = world->app->options;
-    struct app        *apps[2] = {world->app};
-    struct caller      caller = {.arena = &world->arena};
-    struct token       token;
-    struct study       study;
+    struct app_options           options = world->app->options;
+    struct app                  *apps[2] = {world->app};
+    struct caller                caller = {.arena = &world->arena};
+    struct token                 token;
+    struct study                 study;
+    struct operation             begun;
+    const struct suggest_request request = {.count = 1, .worker = "late"};
+    const struct operation_new   operation = {.request = &request};
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
     options.folder = folder;
     CU_ASSERT_EQUAL_FATAL(app_open(&options, &apps[1], &world->err), STATUS_OK);
@@ -229,8 +264,14 @@ static void test_two_servers(void)
     CU_ASSERT_EQUAL(token_revoke(apps[1], &world->caller, token.id, &world->err), STATUS_OK);
     CU_ASSERT(is_refused(apps[1], token.secret));
     CU_ASSERT(is_in_time(is_refused, apps[0], token.secret));
+    check_share(apps[0], 2);
+    operations_halt(apps[0]); // what it is asked for from now on is left to whoever comes after it
+    CU_ASSERT_EQUAL(operation_begin(apps[0], &world->caller, study.id, &operation, &begun, &world->err), STATUS_OK);
+    CU_ASSERT(!is_done(apps[1], begun.id));
     app_close(apps[0]);
     CU_ASSERT(is_in_time(is_alone, apps[1], NULL));
+    CU_ASSERT(is_in_time(is_done, apps[1], begun.id));
+    check_share(apps[1], 1);
     CU_ASSERT(db_is_oldest(apps[1]->db));
     app_close(apps[1]);
     world_open(world);
