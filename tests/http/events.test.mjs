@@ -4,7 +4,7 @@ import http from 'node:http';
 import { readdirSync } from 'node:fs';
 import net from 'node:net';
 import { after, test } from 'node:test';
-import { begin, Client, sleep, tokenFor } from './harness.mjs';
+import { begin, Client, clientsOf, plain, sleep, tokenFor } from './harness.mjs';
 
 const { server, api } = await begin(after);
 const observe = (id, count, client = api) => client.post(`/v1/studies/${id}/observe`, { observations: Array.from({ length: count }, (_, i) => ({ point: { x: i / count }, value: i })) });
@@ -250,12 +250,20 @@ test('who was away for longer than the log is kept learns that, however he follo
     const lives = await they.study(), dies = await they.study();
     const { last_cursor: cursor } = await they.get('/v1/events'), { last_cursor: own } = await they.get(`/v1/events?study=${lives.id}`);
     await they.expect(204, 'DELETE', `/v1/studies/${dies.id}`);
+    const operator = clientsOf(other, after)(other.commandToken('operator'));
+    await operator.post('/v1/projects', { name: 'lives' }, 201);
+    await they.post('/v1/federations', { name: 'lives', metrics: [{ name: 'm', goal: 'minimize' }], space: plain, seats: 3, rounds: 2,
+        algorithm: { name: 'fts', features: 10 } }, 201);
+    await they.post('/v1/games', { name: 'lives', agents: ['a', 'b'].map((name) => ({ name, actions: { type: 'candidates', rows: [[0], [1]] } })) }, 201);
     await sleep(1100);
     await other.restart(keep); // it trims when it starts, and daily
     for (let i = 0; i < 1500 && (await they.request('GET', `/v1/events?cursor=${cursor}`)).status === 200; i++) await sleep(20);
     for (const headers of [{}, { accept: 'text/event-stream', 'last-event-id': cursor }])
         await they.expect([410, 'events_gone'], 'GET', `/v1/events${headers.accept ? '' : `?cursor=${cursor}`}`, { headers });
     const { events } = await they.get('/v1/events');
-    assert.ok(events.some(({ kind }) => kind === 'store.trimmed') && events.every(({ kind }) => kind !== 'study.deleted'));
+    const kinds = [...events, ...(await operator.get('/v1/events')).events].map(({ kind }) => kind);
+    assert.ok(!kinds.includes('study.deleted'), `${kinds}`);
+    for (const kind of ['store.trimmed', 'study.created', 'federation.created', 'game.created', 'project.created', 'token.created'])
+        assert.ok(kinds.includes(kind), `${kind} of ${kinds}`);
     await they.expect(200, 'GET', `/v1/events?study=${lives.id}&cursor=${own}`);
 });
