@@ -192,27 +192,38 @@ $$;
 -- 'a.x,a.y' of x and y.
 CREATE OR REPLACE FUNCTION list_of(columns text[], prefix text) RETURNS text LANGUAGE sql IMMUTABLE
     AS $$SELECT string_agg(prefix || quote_ident(c), ',' ORDER BY n) FROM unnest(columns) WITH ORDINALITY AS u(c, n)$$;
+-- Of a failure, and of what is only told; true: what is told is no reason to leave the row out.
+CREATE OR REPLACE FUNCTION refuse_row(owner text) RETURNS boolean LANGUAGE plpgsql STABLE
+    AS $$BEGIN RAISE EXCEPTION '%', owner USING ERRCODE = 'GN004'; END$$;
+CREATE OR REPLACE FUNCTION tell_row(owner text) RETURNS boolean LANGUAGE plpgsql STABLE
+    AS $$BEGIN RAISE INFO '%', owner USING ERRCODE = 'GN006'; RETURN true; END$$;
+-- What a row's sum is made of, in words: record_send(ROW(...)) of its other columns.  Where the sum comes last these are the
+-- bytes of the whole row without it (its type, its length, 8 bytes) under another number of columns, had in half the time.
+CREATE OR REPLACE FUNCTION summed_bytes(name text, columns text[], row_name text) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN (SELECT attname = 'sum' FROM pg_attribute WHERE attrelid = name::regclass AND attnum > 0 AND
+        NOT attisdropped ORDER BY attnum DESC LIMIT 1)
+    THEN format('int4send(%s) || substr(record_send(%2$s), 5, length(record_send(%2$s)) - 20)', cardinality(columns), row_name)
+    ELSE format('record_send(ROW(%s))', list_of(columns, row_name || '.')) END
+$$;
 DO $do$
 DECLARE t record;
 BEGIN
     FOR t IN SELECT * FROM summed() LOOP
         EXECUTE format($f$CREATE OR REPLACE FUNCTION row_sum(%1$I) RETURNS bigint LANGUAGE sql STABLE AS
-            $$SELECT sum_of(record_send(ROW(%2$s)))$$$f$, t.name, list_of(t.columns, '$1.'));
-        EXECUTE format($f$CREATE OR REPLACE FUNCTION row_check(%1$I) RETURNS boolean LANGUAGE plpgsql STABLE AS $$BEGIN
-            IF $1.sum <> row_sum($1) THEN RAISE EXCEPTION '%%', $1.%2$I USING ERRCODE = 'GN004'; END IF;
-            RETURN true; END$$$f$, t.name, t.owner);
-        EXECUTE format($f$CREATE OR REPLACE FUNCTION row_see(%1$I) RETURNS boolean LANGUAGE plpgsql STABLE AS $$BEGIN
-            IF $1.sum <> row_sum($1) THEN RAISE INFO '%%', $1.%2$I USING ERRCODE = 'GN006'; END IF;
-            RETURN true; END$$$f$, t.name, t.owner);
+            $$SELECT sum_of(%2$s)$$$f$, t.name, summed_bytes(t.name, t.columns, '$1'));
+        EXECUTE format($f$CREATE OR REPLACE FUNCTION row_check(%1$I) RETURNS boolean LANGUAGE sql STABLE AS
+            $$SELECT CASE WHEN $1.sum <> row_sum($1) THEN refuse_row($1.%2$I::text) ELSE true END$$$f$, t.name, t.owner);
+        EXECUTE format($f$CREATE OR REPLACE FUNCTION row_see(%1$I) RETURNS boolean LANGUAGE sql STABLE AS
+            $$SELECT CASE WHEN $1.sum <> row_sum($1) THEN tell_row($1.%2$I::text) ELSE true END$$$f$, t.name, t.owner);
         EXECUTE format($f$CREATE OR REPLACE FUNCTION %1$I() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
             IF is_guarded() THEN
-                IF TG_OP = 'UPDATE' AND OLD.sum <> sum_of(record_send(ROW(%2$s))) THEN
+                IF TG_OP = 'UPDATE' AND OLD.sum <> sum_of(%2$s) THEN
                     RAISE EXCEPTION '%%', OLD.%3$I USING ERRCODE = 'GN004';
                 END IF;
-                NEW.sum := sum_of(record_send(ROW(%4$s)));
+                NEW.sum := sum_of(%4$s);
             END IF;
-            RETURN NEW; END$$$f$,
-            'sum_' || t.name, list_of(t.columns, 'OLD.'), t.owner, list_of(t.columns, 'NEW.'));
+            RETURN NEW; END$$$f$, 'sum_' || t.name, summed_bytes(t.name, t.columns, 'OLD'), t.owner,
+            summed_bytes(t.name, t.columns, 'NEW'));
         EXECUTE format('CREATE TRIGGER row_is_summed BEFORE INSERT OR UPDATE ON %I FOR EACH ROW EXECUTE FUNCTION %I()',
             t.name, 'sum_' || t.name);
     END LOOP;
