@@ -101,6 +101,7 @@ enum status chain_read(struct db_conn *conn, struct chain_state *out, struct err
         out->first.seq = row->first_seq;
         out->last.seq = row->seq;
         out->at_ms = row->at_ms;
+        out->newest = row->newest;
         out->has_total = row->total.length > 0;
     } else if (rows.status == STATUS_OK) {
         rows.status = error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the log's chain has no head");
@@ -142,6 +143,7 @@ static enum status pass_line(struct db_conn *conn, struct chain_walk *walk, cons
         memcpy(walk->bound, line->bound.bytes, CHAIN_BYTES);
         walk->has_bound = true;
     }
+    walk->at_ms = line->at_ms;
     digest_line(line, digest);
     return see(walk, digest, err);
 }
@@ -158,15 +160,6 @@ enum status chain_walk(struct db_conn *conn, struct chain_walk *walk, int64_t li
     return STATUS_OK;
 }
 
-/* When the last line that was added was written. */
-static enum status read_time(struct db_conn *conn, int64_t seq, int64_t *at_ms, struct error *err)
-{
-    struct db_rows         rows = db_query(conn, NULL, err, SQL_CHAIN_LINES, BIND(INT(seq - 1), INT(seq), INT(1)));
-    const struct row_line *line = db_next(&rows) ? row_line(&rows) : NULL;
-    *at_ms = line != NULL ? line->at_ms : 0;
-    return db_done(&rows);
-}
-
 void chain_digest_total(const struct total *total, unsigned char out[CHAIN_BYTES])
 {
     unsigned char bytes[TOTAL_BYTES];
@@ -181,13 +174,12 @@ void chain_digest_total(const struct total *total, unsigned char out[CHAIN_BYTES
 static enum status bind_rows(struct db_conn *conn, struct chain_state *state, struct error *err)
 {
     unsigned char      digest[CHAIN_BYTES];
-    struct db_rows     rows;
     const struct total own = conn->total;
     if (total_is_zero(&own))
         return STATUS_OK;
-    TRY(db_find(conn, NULL, &rows, err, SQL_EVENT_LAST, BIND_NONE));
-    int64_t last = row_count(&rows)->count;
-    if (last == state->last.seq) {
+    int64_t last = state->newest;
+    if (last <= state->last.seq) {
+        struct db_rows  rows;
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
         TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
@@ -211,12 +203,10 @@ enum status chain_seal(struct db_conn *conn, struct error *err)
     TRY(chain_walk(conn, &walk, INT64_MAX, err));
     if (walk.at.seq == state.last.seq)
         return STATUS_OK;
-    TRY(read_time(conn, walk.at.seq, &state.at_ms, err));
     total_write(&state.total, total);
     conn->total = (struct total){{0}};
-    return db_exec(
-        conn, NULL, err, SQL_CHAIN_SET,
-        BIND(INT(walk.at.seq), BLOB(walk.at.head, CHAIN_BYTES), INT(state.at_ms), BLOB(total, sizeof total)));
+    return db_exec(conn, NULL, err, SQL_CHAIN_SET,
+                   BIND(INT(walk.at.seq), BLOB(walk.at.head, CHAIN_BYTES), INT(walk.at_ms), BLOB(total, sizeof total)));
 }
 
 enum status db_log_erase(struct db_conn *conn, const char *study, struct error *err)

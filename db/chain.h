@@ -22,6 +22,7 @@ struct chain_place {
 struct chain_state {
     struct chain_place first, last; /* before the first line that is left; behind the last */
     int64_t            at_ms;       /* when that was written; 0: nothing was */
+    int64_t            newest;      /* line that there is */
     struct total       total;       /* of the rows that were bound to it last: sum.h */
     bool               has_total;
 };
@@ -41,7 +42,8 @@ struct chain_walk {
     void              *arg;
     unsigned char      bound[CHAIN_BYTES]; /* by the last of those lines that say so: chain_digest_total */
     bool               has_bound;
-    int64_t            gone; /* how many of the lines were not there any more */
+    int64_t            gone;  /* how many of the lines were not there any more */
+    int64_t            at_ms; /* when the last one was written */
 };
 void chain_digest_total(const struct total *total, unsigned char out[CHAIN_BYTES]);
 

@@ -230,13 +230,19 @@ enum status db_exec(struct db_conn *conn, int64_t *changes, struct error *err, e
     bool  row;
     TRY(bind(conn, sql, values, &statement, err));
     const struct total before = conn->total;
-    enum status        status = step(conn, statement, &row, err);
+    bool               is_put_off = changes == NULL && conn->driver->run != NULL;
+    enum status        status = is_put_off ? conn->driver->run(statement, err) : step(conn, statement, &row, err);
     if (status != STATUS_OK)
         conn->total = before;
     if (status == STATUS_OK && changes != NULL)
         *changes = conn->driver->changes(conn->handle);
     conn->driver->reset(statement);
     return status;
+}
+
+enum status db_settle(struct db_conn *conn, struct error *err)
+{
+    return conn->driver->settle != NULL ? conn->driver->settle(conn->handle, err) : STATUS_OK;
 }
 
 enum status conn_witness(struct db_conn *conn, struct witness *out, struct error *err)

@@ -95,9 +95,9 @@ struct db {
 static void roll_back(struct db_conn *conn)
 {
     struct error why;
-    conn->total = (struct total){{0}};
     if (conn->driver->roll_back(conn->handle, &why) != STATUS_OK)
         fprintf(stderr, "gnomon: cannot roll back: %s\n", why.text);
+    conn->total = (struct total){{0}};
 }
 
 /* ---- damaged rows ---- */
@@ -139,9 +139,9 @@ static enum status run_one(struct db_conn *conn, struct job *job, bool is_alone,
         status = conn->driver->savepoint(conn->handle, SAVEPOINT_KEEP, err);
     if (status == STATUS_OK || !conn->driver->in_transaction(conn->handle))
         return status;
-    conn->total = before;
     enum status undone =
         conn->driver->savepoint(conn->handle, SAVEPOINT_UNDO, err); // err: the job's own, unless this fails too
+    conn->total = before;
     *is_lost = undone != STATUS_OK;
     return *is_lost ? undone : status;
 }
@@ -224,7 +224,14 @@ static enum status run_batch(struct db *db, struct job *jobs, struct error *err)
             return job->status == STATUS_OK ? STATUS_INTERNAL : job->status;
         }
     }
-    return commit(db, err);
+    enum status status = commit(db, err);
+    if (status != STATUS_CONFLICT || jobs->next != NULL)
+        return status;
+    note_met(db, conn);
+    jobs->status = status; // what was put off until the commit, of the only job
+    if (jobs->err != NULL)
+        *jobs->err = *err;
+    return roll_back(conn), STATUS_OK;
 }
 
 static void fail_all(struct db_conn *conn, struct job *jobs, enum status status, const struct error *why)

@@ -204,9 +204,11 @@ MUST_CHECK enum status db_find(struct db_conn *conn, struct arena *arena, struct
 #define X(name, columns) const struct row_##name *row_##name(const struct db_rows *rows);
 ROW_LIST(X)
 #undef X
-/* A statement without rows; *changes may be NULL. */
+/* A statement without rows; *changes may be NULL.  Then its failure may come with a later statement of the transaction, or at
+ * its end, whose failure it is; db_settle: now. */
 MUST_CHECK enum status db_exec(struct db_conn *conn, int64_t *changes, struct error *err, enum sql sql,
                                struct db_values values);
+MUST_CHECK enum status db_settle(struct db_conn *conn, struct error *err);
 
 enum { DB_TIMES = 10 };
 extern const int64_t db_times_us[DB_TIMES];

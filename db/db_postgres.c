@@ -76,7 +76,8 @@ static bool is_only_begun(const struct pg *pg)
 static bool pg_in_transaction(void *handle)
 {
     struct pg *pg = handle;
-    return pg->conn != NULL && (is_only_begun(pg) || pq.PQtransactionStatus(pg->conn) != PQTRANS_IDLE);
+    return pg->conn != NULL &&
+           (is_only_begun(pg) || (!pg->is_ending && pq.PQtransactionStatus(pg->conn) != PQTRANS_IDLE));
 }
 
 /* A number of the only row. */
@@ -85,11 +86,28 @@ static int64_t read_number(const PGresult *result, int column)
     return pq.PQntuples(result) > 0 ? strtoll(pq.PQgetvalue(result, 0, column), NULL, 10) : 0;
 }
 
+/* What each transaction begins and ends with, planned once. */
+static enum status prepare_own(struct pg *pg, struct error *err)
+{
+    static const char text[] =
+        "PREPARE take_lock AS " PG_WRITE_LOCK "; PREPARE read_mark AS SELECT mark, version FROM store; PREPARE "
+        "leave_mark(bigint, bigint) AS WITH own AS (UPDATE replica SET mark = $1 WHERE id = $2) UPDATE store SET mark "
+        "= $1";
+    enum status status = pg_send_text(pg, text, err);
+    if (status == STATUS_OK)
+        pg->own_link = pg->links;
+    else
+        pg_disconnect(pg); // which may have some of them
+    return status;
+}
+
 static enum status lock(struct pg *pg, struct error *err)
 {
-    const struct pg_query queries[] = {
-        {.text = "BEGIN"}, {.text = PG_WRITE_LOCK}, {.text = "SELECT mark, version FROM store"}};
+    static const struct pg_query queries[] = {
+        {.text = "BEGIN"}, {.name = "take_lock"}, {.name = "read_mark", .gives_text = true}};
     PGresult *result;
+    if (pg->own_link != pg->links)
+        TRY(prepare_own(pg, err));
     TRY(pg_send(pg, queries, sizeof queries / sizeof *queries, &result, err));
     int64_t mark = read_number(result, 0), version = read_number(result, 1);
     pq.PQclear(result);
@@ -126,9 +144,14 @@ static enum status pg_savepoint(void *handle, enum driver_savepoint what, struct
         put_off(pg, savepoint_set);
     } else if (pg->waiting_len > 0 && pg->waiting[pg->waiting_len - 1] == savepoint_set) {
         pg->waiting_len--; // nothing was done since
+    } else if (what == SAVEPOINT_KEEP) {
+        put_off(pg, savepoint_keep);
+        return pg->unread > 0 ? pg_settle(pg, err) : STATUS_OK; // what failed is not the next one's failure
     } else {
-        if (what == SAVEPOINT_UNDO)
-            put_off(pg, "ROLLBACK TO job");
+        struct error why;
+        if (pg->unread > 0 && pg_settle(pg, &why) != STATUS_OK && pg->conn == NULL)
+            return pg_lost(err);
+        put_off(pg, "ROLLBACK TO job");
         put_off(pg, savepoint_keep);
     }
     return STATUS_OK;
@@ -136,11 +159,10 @@ static enum status pg_savepoint(void *handle, enum driver_savepoint what, struct
 
 static enum status pg_roll_back(void *handle, struct error *err);
 
-static enum status send_plain(struct pg *pg, const char *first, const char *second, struct error *err)
+static enum status send_plain(struct pg *pg, const struct pg_query *queries, int len, struct error *err)
 {
-    const struct pg_query queries[] = {{.text = first}, {.text = second}};
-    PGresult             *result;
-    TRY(pg_send(pg, queries, second == NULL ? 1 : 2, &result, err));
+    PGresult *result;
+    TRY(pg_send(pg, queries, len, &result, err));
     pq.PQclear(result);
     return STATUS_OK;
 }
@@ -174,9 +196,8 @@ static enum status find_out(struct pg *pg, int64_t mark, struct error *err)
 
 static enum status pg_commit(void *handle, struct error *err)
 {
-    struct pg  *pg = handle;
-    char        text[PG_TEXT_BYTES];
-    enum status status;
+    struct pg *pg = handle;
+    char       texts[2][24];
     if (is_only_begun(pg)) {
         pg->waiting_len = 0;
         return STATUS_OK;
@@ -184,13 +205,14 @@ static enum status pg_commit(void *handle, struct error *err)
     if (pg->conn == NULL)
         return pg_lost(err);
     if (pg->mode == DRIVER_READ_ONLY)
-        return send_plain(pg, "COMMIT", NULL, err);
+        return pg_end(pg, err);
     int64_t mark = ++pg->mark;
-    snprintf(text, sizeof text,
-             "WITH own AS (UPDATE replica SET mark = %lld WHERE id = %lld) UPDATE store SET mark = %lld",
-             (long long)mark, (long long)pg->replica, (long long)mark);
-    status = send_plain(pg, text, "COMMIT", err);
-    bool was_unknown = status != STATUS_OK && pg->conn == NULL;
+    snprintf(texts[0], sizeof texts[0], "%lld", (long long)mark);
+    snprintf(texts[1], sizeof texts[1], "%lld", (long long)pg->replica);
+    const struct pg_query queries[] = {
+        {.name = "leave_mark", .len = 2, .values = (const char *const[]){texts[0], texts[1]}}, {.text = "COMMIT"}};
+    enum status status = send_plain(pg, queries, 2, err);
+    bool        was_unknown = status != STATUS_OK && pg->conn == NULL;
     if (was_unknown)
         status = find_out(pg, mark, err);
     if (status == STATUS_OK && !was_unknown)
@@ -205,7 +227,10 @@ static enum status pg_roll_back(void *handle, struct error *err)
     pg->waiting_len = 0;
     if (!is_sent || !pg_in_transaction(pg))
         return STATUS_OK;
-    enum status status = send_plain(pg, "ROLLBACK", NULL, err);
+    struct error why;
+    if (pg_settle(pg, &why) != STATUS_OK && pg->conn == NULL) // or it would be skipped after what fails
+        return STATUS_OK;
+    enum status status = send_plain(pg, &(struct pg_query){.text = "ROLLBACK"}, 1, err);
     return pg->conn == NULL ? STATUS_OK : status;
 }
 
@@ -391,16 +416,28 @@ static enum status pg_bind(void *of, int index, const struct db_value *value, st
     return STATUS_OK;
 }
 
+static struct pg_query query_of(const struct pg_statement *statement)
+{
+    return (struct pg_query){.name = statement->name,
+                             .len = statement->len,
+                             .values = statement->values,
+                             .lengths = statement->lengths,
+                             .formats = statement->formats};
+}
+
 static enum status send_statement(struct pg_statement *statement, struct error *err)
 {
     TRY(prepare(statement, err));
-    return pg_send(statement->pg,
-                   &(struct pg_query){.name = statement->name,
-                                      .len = statement->len,
-                                      .values = statement->values,
-                                      .lengths = statement->lengths,
-                                      .formats = statement->formats},
-                   1, &statement->result, err);
+    const struct pg_query query = query_of(statement);
+    return pg_send(statement->pg, &query, 1, &statement->result, err);
+}
+
+static enum status pg_run(void *of, struct error *err)
+{
+    struct pg_statement *statement = of;
+    TRY(prepare(statement, err));
+    const struct pg_query query = query_of(statement);
+    return pg_put_off(statement->pg, &query, err);
 }
 
 static enum status run(struct pg_statement *statement, struct error *err)
@@ -415,6 +452,11 @@ static enum status run(struct pg_statement *statement, struct error *err)
     if (pg->total != NULL) // what was told of it may have come
         *pg->total = total;
     return send_statement(statement, err);
+}
+
+static enum status pg_settle_all(void *handle, struct error *err)
+{
+    return pg_settle(handle, err);
 }
 
 static enum status pg_step(void *of, bool *row, struct error *err)
@@ -568,6 +610,8 @@ const struct driver driver_postgres = {
     .prepare = pg_prepare,
     .finalize = pg_finalize,
     .bind = pg_bind,
+    .run = pg_run,
+    .settle = pg_settle_all,
     .step = pg_step,
     .reset = pg_reset,
     .column = pg_column,

@@ -33,8 +33,9 @@ extern struct pg_library pq;
 
 enum { PG_WAITING_MAX = 4, PG_TEXT_BYTES = 160, PG_MARK_BITS = 40 };
 
-/* A connection.  The beginning of a transaction and its savepoints wait to be sent with the next statement, so that they
- * take no trip of their own. */
+/* A connection.  The beginning of a transaction, its savepoints, and statements that nobody waits for are sent with the next
+ * one, so that they take no trip of their own; the end of a transaction that only read is sent, and its answer is read with
+ * the next. */
 struct pg {
     const struct driver *driver;
     PGconn              *conn; /* NULL: lost, and nothing is known of what was not committed */
@@ -43,9 +44,11 @@ struct pg {
     bool                 is_hasty, is_untidy;
     const char          *waiting[PG_WAITING_MAX];
     int                  waiting_len;
-    bool                 is_begun; /* BEGIN waits or was sent */
-    unsigned             links;    /* how many connections there were: a statement belongs to one */
-    unsigned             prepared; /* statements, for their names */
+    int                  unread;    /* statements in the pipeline */
+    bool                 is_ending; /* which is closed: it ends a transaction that only read */
+    unsigned             links;     /* how many connections there were: a statement belongs to one */
+    unsigned             own_link;  /* that which has the statements of every transaction */
+    unsigned             prepared;  /* statements, for their names */
     int64_t              changes;
     struct total        *total;   /* of a writer that is guarded, see driver.h */
     char                *damaged; /* or NULL */
@@ -57,19 +60,26 @@ struct pg {
 /* One statement of a pipeline. */
 struct pg_query {
     const char        *name, *text; /* prepared; or a text without parameters */
+    bool               gives_text;  /* which a text always does */
     int                len;
     const char *const *values;
-    const int         *lengths, *formats;
+    const int         *lengths, *formats; /* NULL: texts */
 };
 
 /* Connects; a writer takes the store, which no other process may have.  Errors: BUSY "locked", BUSY "busy" (it is not
  * there), INVALID "database", CONFLICT "schema_unknown". */
 MUST_CHECK enum status pg_connect(struct pg *pg, struct error *err);
 void                   pg_disconnect(struct pg *pg);
-/* Sends what waits and then these, reads all results, and gives that of the last one; it is to be cleared.  When the
- * connection is lost: BUSY, and pg->conn is NULL. */
+/* Sends what waits and then these, reads all results, and gives that of the last one; it is to be cleared.  The first failure
+ * is that of all, and nothing after it was done.  When the connection is lost: BUSY, and pg->conn is NULL. */
 MUST_CHECK enum status pg_send(struct pg *pg, const struct pg_query *queries, int len, PGresult **out,
                                struct error *err);
+/* One that is sent with the next ones. */
+MUST_CHECK enum status pg_put_off(struct pg *pg, const struct pg_query *query, struct error *err);
+/* Sends what waits, if anything does. */
+MUST_CHECK enum status pg_settle(struct pg *pg, struct error *err);
+/* Sends the end of a transaction that only read. */
+MUST_CHECK enum status pg_end(struct pg *pg, struct error *err);
 /* Of texts of several statements. */
 MUST_CHECK enum status pg_send_text(struct pg *pg, const char *text, struct error *err);
 /* What a statement that was prepared is told of its parameters: the types of its letters. */

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DIGEST_HEX = 2 * ROW_DIGEST_BYTES, ANSWER_MS = 120000, VERSION_LEAST = 150000 };
+enum { DIGEST_HEX = 2 * ROW_DIGEST_BYTES, ANSWER_MS = 120000, VERSION_LEAST = 150000, UNREAD_MAX = 500 };
 
 /* ---- the library ---- */
 
@@ -74,8 +74,8 @@ void pg_disconnect(struct pg *pg)
     if (pg->conn != NULL)
         pq.PQfinish(pg->conn);
     pg->conn = NULL;
-    pg->waiting_len = 0;
-    pg->is_begun = false;
+    pg->waiting_len = pg->unread = 0;
+    pg->is_ending = false;
 }
 
 /* ---- notices ---- */
@@ -164,10 +164,13 @@ static void note(struct pg *pg, const PGresult *result, enum status *status, str
 }
 
 /* Of each query one result and a NULL, and then that of the synchronisation. */
-static enum status read_pipeline(struct pg *pg, int len, PGresult **out, struct error *err)
+static enum status read_pipeline(struct pg *pg, PGresult **out, struct error *err)
 {
     enum status status = STATUS_OK;
     bool        is_good = true;
+    int         len = pg->unread;
+    pg->unread = 0;
+    pg->is_ending = false;
     for (int i = 0; i < len && is_good; i++) {
         PGresult *result = next_result(pg, &is_good);
         if (result == NULL)
@@ -195,8 +198,30 @@ static enum status read_pipeline(struct pg *pg, int len, PGresult **out, struct 
 static bool send_one(PGconn *conn, const struct pg_query *query)
 {
     return query->name != NULL ? pq.PQsendQueryPrepared(conn, query->name, query->len, query->values, query->lengths,
-                                                        query->formats, 1) != 0
+                                                        query->formats, !query->gives_text) != 0
                                : pq.PQsendQueryParams(conn, query->text, 0, NULL, NULL, NULL, NULL, 0) != 0;
+}
+
+/* Into libpq's memory, which has copies; it is sent when that is much, or flushed. */
+static bool put(struct pg *pg, const struct pg_query *queries, int len)
+{
+    bool is_put = pq.PQenterPipelineMode(pg->conn) != 0;
+    for (int i = 0; i < pg->waiting_len; i++)
+        is_put = is_put && send_one(pg->conn, &(struct pg_query){.text = pg->waiting[i]});
+    for (int i = 0; i < len; i++)
+        is_put = is_put && send_one(pg->conn, &queries[i]);
+    pg->unread += pg->waiting_len + len;
+    pg->waiting_len = 0;
+    return is_put;
+}
+
+/* Reads the answer to a transaction's end. */
+static enum status read_end(struct pg *pg, struct error *err)
+{
+    PGresult   *none = NULL;
+    enum status status = pg->is_ending ? read_pipeline(pg, &none, err) : STATUS_OK;
+    pq.PQclear(none);
+    return status;
 }
 
 enum status pg_send(struct pg *pg, const struct pg_query *queries, int len, PGresult **out, struct error *err)
@@ -204,15 +229,42 @@ enum status pg_send(struct pg *pg, const struct pg_query *queries, int len, PGre
     *out = NULL;
     if (pg->conn == NULL)
         return pg_lost(err);
-    int  waiting = pg->waiting_len;
-    bool is_sent = pq.PQenterPipelineMode(pg->conn) != 0;
-    for (int i = 0; i < waiting; i++)
-        is_sent = is_sent && send_one(pg->conn, &(struct pg_query){.text = pg->waiting[i]});
-    for (int i = 0; i < len; i++)
-        is_sent = is_sent && send_one(pg->conn, &queries[i]);
-    pg->waiting_len = 0;
-    if (is_sent && pq.PQpipelineSync(pg->conn) != 0 && flush(pg))
-        return read_pipeline(pg, waiting + len, out, err);
+    TRY(read_end(pg, err));
+    if (put(pg, queries, len) && pq.PQpipelineSync(pg->conn) != 0 && flush(pg))
+        return read_pipeline(pg, out, err);
+    pg_disconnect(pg);
+    return pg_lost(err);
+}
+
+enum status pg_put_off(struct pg *pg, const struct pg_query *query, struct error *err)
+{
+    if (pg->conn == NULL)
+        return pg_lost(err);
+    TRY(read_end(pg, err));
+    if (put(pg, query, 1))
+        return pg->unread < UNREAD_MAX ? STATUS_OK : pg_settle(pg, err);
+    pg_disconnect(pg);
+    return pg_lost(err);
+}
+
+enum status pg_settle(struct pg *pg, struct error *err)
+{
+    PGresult *none = NULL;
+    if (pg->conn != NULL)
+        TRY(read_end(pg, err));
+    enum status status = pg->waiting_len + pg->unread > 0 ? pg_send(pg, NULL, 0, &none, err) : STATUS_OK;
+    pq.PQclear(none);
+    return status;
+}
+
+enum status pg_end(struct pg *pg, struct error *err)
+{
+    if (pg->conn == NULL)
+        return pg_lost(err);
+    TRY(read_end(pg, err));
+    pg->is_ending = put(pg, &(struct pg_query){.text = "COMMIT"}, 1) && pq.PQpipelineSync(pg->conn) != 0 && flush(pg);
+    if (pg->is_ending)
+        return STATUS_OK;
     pg_disconnect(pg);
     return pg_lost(err);
 }
@@ -230,17 +282,9 @@ static enum status read_all(struct pg *pg, bool is_good, struct error *err)
     return pg_lost(err);
 }
 
-static enum status send_waiting(struct pg *pg, struct error *err)
-{
-    PGresult   *none = NULL;
-    enum status status = pg->waiting_len > 0 ? pg_send(pg, NULL, 0, &none, err) : STATUS_OK;
-    pq.PQclear(none);
-    return status;
-}
-
 enum status pg_send_text(struct pg *pg, const char *text, struct error *err)
 {
-    TRY(send_waiting(pg, err));
+    TRY(pg_settle(pg, err));
     return pg->conn == NULL ? pg_lost(err) : read_all(pg, pq.PQsendQuery(pg->conn, text) != 0, err);
 }
 
@@ -258,7 +302,7 @@ enum status pg_send_prepare(struct pg *pg, const char *name, const char *text, c
                 own[len] = types[i].type;
     if (pg->conn != NULL &&
         pq.PQtransactionStatus(pg->conn) != PQTRANS_IDLE) // it may have failed, and be about to go back
-        TRY(send_waiting(pg, err));
+        TRY(pg_settle(pg, err));
     return pg->conn == NULL ? pg_lost(err) : read_all(pg, pq.PQsendPrepare(pg->conn, name, text, len, own) != 0, err);
 }
 

@@ -80,6 +80,10 @@ struct driver {
     /* index from 1, the n of $n */
     enum status (*bind)(void *statement, int index, const struct db_value *value, struct error *err);
     enum status (*step)(void *statement, bool *row, struct error *err);
+    /* Of a driver that puts off statements whose rows and changes nobody asks for; NULL: step will do.  One that fails does so
+     * with a later one, with settle, when the savepoint is kept, or with the commit. */
+    enum status (*run)(void *statement, struct error *err);
+    enum status (*settle)(void *handle, struct error *err);
     void (*reset)(void *statement);
     /* Columns from 0, read as the value's letter says.  False: a text is there but cannot be had, for lack of memory. */
     bool (*column)(void *statement, int column, struct db_value *value);

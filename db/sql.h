@@ -53,7 +53,7 @@
 #define ROW_GAP(F, N)   F(last, i) N(digests, b)
 #define ROW_GONE(F, N)  F(last, i) N(times, i)
 #define ROW_SEQ(F, N)   F(seq, i)
-#define ROW_CHAIN(F, N) F(first_seq, i) N(first_head, b) N(seq, i) N(head, b) N(at_ms, i) N(total, b)
+#define ROW_CHAIN(F, N) F(first_seq, i) N(first_head, b) N(seq, i) N(head, b) N(at_ms, i) N(total, b) N(newest, i)
 #define ROW_REPLAY(F, N)                                                                                               \
     F(seq, i) N(revision, i) N(kind, s) N(trial, i) N(point, B) N(row, i) N(value, D) N(stddev, D) N(note, B)          \
     N(outcome, B) N(step, I) N(measured, D) N(measured_note, B) N(detail, S) N(state, S) N(ended, I)
@@ -414,7 +414,9 @@
       "'prj_default')" EVENT_MEMBERS(SQL_VALUE) ", $)")                                                                   \
     X(EVENT_WORDS, "s", words, "SELECT " COLUMNS(ROW_WORDS) " FROM event WHERE study = $1 AND detail IS NOT NULL")     \
     X(EVENT_BLANK, "ib", none, "UPDATE event SET erased = $2, salt = NULL, detail = NULL WHERE seq = $1")              \
-    X(CHAIN_GET, "", chain, "SELECT " COLUMNS(ROW_CHAIN) " FROM chain WHERE id = 1")                                   \
+    X(CHAIN_GET, "", chain,                                                                                            \
+      "SELECT first_seq, first_head, seq, head, at_ms, total, (SELECT coalesce(max(seq), 0) FROM event) AS newest "    \
+      "FROM chain WHERE id = 1")                                                                                       \
     X(CHAIN_LINES, "iii", line,                                                                                        \
       "SELECT " COLUMNS(ROW_LINE) " FROM event WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3")                    \
     X(CHAIN_BIND, "ib", none, "UPDATE event SET bound = $2 WHERE seq = $1")                                            \

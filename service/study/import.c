@@ -412,6 +412,8 @@ static enum status store_part(struct db_conn *conn, void *arg, struct error *err
         status = take_part(work->lines, work->file, err);
     if (status == STATUS_OK)
         status = quota_end(conn, work->caller, &mark, err);
+    if (status == STATUS_OK)
+        status = db_settle(conn, err);
     if (status == STATUS_CONFLICT && err != NULL && strcmp(err->code, "constraint") == 0)
         return error_set(err, STATUS_INVALID, "bad_export", "", "two lines say the same of the study");
     return status;

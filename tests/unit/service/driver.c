@@ -141,6 +141,90 @@ static void check_undoing(struct store *store)
     CU_ASSERT_EQUAL(count(store, store->reader), 2);
 }
 
+/* Of what nobody waits for: OK now, or the failure. */
+static enum status put(struct store *store, void *statement, int64_t round)
+{
+    char            hash[] = "0";
+    struct db_value values[] = {INT(round), TEXT(hash)};
+    bool            row;
+    for (int i = 0; i < 2; i++)
+        MUST(store->driver->bind(statement, i + 1, &values[i], &store->err));
+    enum status status = store->driver->run != NULL ? store->driver->run(statement, &store->err)
+                                                    : store->driver->step(statement, &row, &store->err);
+    store->driver->reset(statement);
+    hash[0] = 'x'; // a copy was taken
+    return status;
+}
+
+static enum status keep(struct store *store, enum status status)
+{
+    return status == STATUS_OK ? store->driver->savepoint(store->writer, SAVEPOINT_KEEP, &store->err) : status;
+}
+
+static enum status settle(struct store *store, enum status status)
+{
+    return status == STATUS_OK && store->driver->settle != NULL ? store->driver->settle(store->writer, &store->err)
+                                                                : status;
+}
+
+static void check_putting_off(struct store *store)
+{
+    enum { MANY = 1200 };
+    struct db_value value;
+    void           *statement;
+    MUST(store->driver->prepare(
+        store->writer,
+        STATEMENT("is", "",
+                  "INSERT INTO federation_ledger(federation, round, mechanism, epsilon, delta, total, "
+                  "sha256, at_ms) VALUES ('fed', $1, 'gaussian', 0.5, 1e-6, 2, $2, 1)"),
+        &statement, &store->err));
+    begin(store);
+    savepoint(store, SAVEPOINT_SET);
+    MUST(keep(store, put(store, statement, 1)));
+    savepoint(store, SAVEPOINT_SET);
+    MUST(put(store, statement, 2));
+    CU_ASSERT_EQUAL(keep(store, put(store, statement, 1)), STATUS_CONFLICT); // and not the next one's
+    CU_ASSERT_STRING_EQUAL(store->err.code, "constraint");
+    CU_ASSERT(store->driver->in_transaction(store->writer));
+    savepoint(store, SAVEPOINT_UNDO);
+    savepoint(store, SAVEPOINT_SET);
+    MUST(put(store, statement, 3));
+    savepoint(store, SAVEPOINT_UNDO);
+    savepoint(store, SAVEPOINT_SET);
+    if (put(store, statement, 1) == STATUS_OK)
+        CU_ASSERT(store->driver->in_transaction(store->writer));
+    savepoint(store, SAVEPOINT_UNDO); // it has failed, or will
+    savepoint(store, SAVEPOINT_SET);
+    MUST(keep(store, put(store, statement, 4)));
+    CU_ASSERT_EQUAL(count(store, store->writer), 2);
+    commit(store);
+    for (int refused = 0; refused < 2; refused++) {
+        begin(store);
+        MUST(put(store, statement, 5));
+        if (refused)
+            CU_ASSERT_EQUAL(settle(store, put(store, statement, 4)), STATUS_CONFLICT);
+        MUST(store->driver->roll_back(store->writer, &store->err));
+        CU_ASSERT(!store->driver->in_transaction(store->writer));
+        begin(store);
+        enum status status = put(store, statement, 4);
+        if (status == STATUS_OK && refused)
+            status = store->driver->commit(store->writer, &store->err);
+        CU_ASSERT(!refused || status == STATUS_CONFLICT);
+        MUST(store->driver->roll_back(store->writer, &store->err));
+        CU_ASSERT_EQUAL(count(store, store->reader), 2);
+    }
+    begin(store);
+    for (int i = 0; i < MANY; i++)
+        MUST(put(store, statement, 10 + i));
+    commit(store);
+    CU_ASSERT_EQUAL(count(store, store->reader), 2 + MANY);
+    MUST(run(store, store->reader,
+             STATEMENT("", "i", "SELECT count(*) AS count FROM federation_ledger WHERE sha256 = '0'"), BIND_NONE,
+             &value));
+    CU_ASSERT_EQUAL(value.is.i, 2 + MANY);
+    store->driver->finalize(statement);
+}
+
 static void check_reading(struct store *store)
 {
     begin(store);
@@ -433,6 +517,7 @@ static void on_postgres(void (*check)(struct store *store))
 
 #define CHECKS(X)                                   \
     X(undoing, "what is undone is gone")            \
+    X(putting_off, "what is put off fails in time") \
     X(reading, "a reader sees one state")           \
     X(numbers, "numbers come back")                 \
     X(texts_and_bytes, "texts and bytes come back") \

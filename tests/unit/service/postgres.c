@@ -421,9 +421,9 @@ static struct sockaddr_un socket_in(const char *folder)
 
 static bool is_commit(const char *bytes, size_t length)
 {
-    static const char mark[] = "SET mark";
-    for (size_t i = 0; i + sizeof mark - 1 <= length; i++)
-        if (memcmp(bytes + i, mark, sizeof mark - 1) == 0)
+    static const char mark[] = "leave_mark"; // as a statement's name, which a NUL ends
+    for (size_t i = 0; i + sizeof mark <= length; i++)
+        if (memcmp(bytes + i, mark, sizeof mark) == 0)
             return true;
     return false;
 }
