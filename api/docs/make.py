@@ -1,6 +1,7 @@
 """make.py OUT: the pages under /docs, static HTML made of the guides of the tree and of openapi.yaml, into the file OUT as rows of
 a table in C.  A link that leads nowhere ends it."""
 import glob
+import gzip
 import hashlib
 import html
 import json
@@ -338,13 +339,14 @@ def check(pages):
 
 
 def rows(files):
-    """The files as C; numbers, since a string has a limit."""
+    """The files as C, as gzip has them; numbers, since a string has a limit."""
     digest = hashlib.sha256(b"".join(name.encode() + b"\0" + data for name, _, data in files)).hexdigest()[:16]
     out = [f'#define DOCS_ETAG "\\"{digest}\\""']
     for name, kind, data in files:
-        out.append(f'{{.name = "{name}", .type = "{kind}", .length = {len(data)}, .bytes = (const unsigned char[]){{')
-        out += [",".join(map(str, data[n:n + 4096])) + "," for n in range(0, len(data), 4096)]
-        out.append("}},")
+        packed = gzip.compress(data, 9, mtime=0)
+        out.append(f'{{.name = "{name}", .type = "{kind}", .bytes = {len(data)}, .gzip = (const unsigned char[]){{')
+        out += [",".join(map(str, packed[n:n + 4096])) + "," for n in range(0, len(packed), 4096)]
+        out.append(f"}}, .gzip_bytes = {len(packed)}}},")
     return "\n".join(out) + "\n"
 
 

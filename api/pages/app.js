@@ -18,6 +18,7 @@ const pages = [
 ];
 const places = [['Studies', '#/studies', /^\/(studies|new|compare)/], ['Federations', '#/federations', /^\/federations/],
     ['Games', '#/games', /^\/games/], ['Operation', '#/operation', /^\/operation/]];
+const documentation = ['Documentation', 'docs', /^$/]; // pages of their own, without a script
 
 const main = document.getElementById('main');
 const live = document.getElementById('live');
@@ -45,7 +46,7 @@ function showLive(text) {
 
 function frame(path) {
     const seen = who === null ? [] : who.resource ? places.slice(0, 3).filter(([, , is]) => is.test(path)) : places;
-    document.getElementById('nav').replaceChildren(...seen.map(([text, to, is]) => h('a', { href: to, 'aria-current': is.test(path) ? 'page' : null }, text)));
+    document.getElementById('nav').replaceChildren(...[...seen, documentation].map(([text, to, is]) => h('a', { href: to, 'aria-current': is.test(path) ? 'page' : null }, text)));
     document.getElementById('account').replaceChildren(...(who === null ? [] : [button(`${who.scope}`, account, { 'aria-label': `Signed in with scope ${who.scope}`, class: 'plain' })]));
 }
 
@@ -115,7 +116,7 @@ function signIn(why) {
         h('h3', {}, 'Where a token comes from'),
         h('p', { class: 'note' }, 'On the machine of the server, or from whoever runs it:'),
         h('pre', { tabindex: 0 }, 'gnomon token --data ./data create --name me --scope write'),
-        h('p', { class: 'note' }, 'The interface for programs is described in ', link('openapi.yaml', 'openapi.yaml'), '.'));
+        h('p', { class: 'note' }, link('docs', 'Documentation'), '; the interface for programs is described in ', link('openapi.yaml', 'openapi.yaml'), '.'));
     secret.focus();
 }
 

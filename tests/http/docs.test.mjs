@@ -1,11 +1,13 @@
 // The pages under /docs: every link leads somewhere, nothing comes from elsewhere, all of the contract is there.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import http from 'node:http';
 import { after, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
 import { load } from 'js-yaml';
 import { begin } from './harness.mjs';
 
-const { api } = await begin(after);
+const { server, api } = await begin(after);
 const contract = load(readFileSync(new URL('../../openapi.yaml', import.meta.url), 'utf8'));
 const pages = new Map();
 
@@ -62,4 +64,19 @@ test('a page is kept by its ETag, has nothing from elsewhere, and one that is no
     const again = await api.request('GET', '/docs/reference', { token: null, headers: { 'if-none-match': headers.etag } });
     assert.equal(again.status, 304);
     await api.expect([404, 'not_found'], 'GET', '/docs/nothing');
+});
+
+test('a page goes compressed to whoever takes that, and is the same', async () => {
+    for (const path of ['/docs', '/docs/reference', '/docs/style.css']) {
+        const reply = await new Promise((done, fail) => http.get({ host: '127.0.0.1', port: server.port, path, headers: { 'accept-encoding': 'gzip' } }, (got) => {
+            const chunks = [];
+            got.on('data', (chunk) => chunks.push(chunk));
+            got.on('end', () => done({ headers: got.headers, body: Buffer.concat(chunks) }));
+        }).on('error', fail));
+        const plain = await read(path);
+        assert.equal(reply.headers['content-encoding'], 'gzip');
+        assert.equal(gunzipSync(reply.body).toString(), plain.text);
+        assert.equal(reply.headers.etag, plain.headers.etag.replace(/"$/, '-gzip"'));
+        assert.equal((await api.request('GET', path, { token: null, headers: { 'if-none-match': reply.headers.etag } })).status, 304);
+    }
 });
