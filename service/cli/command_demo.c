@@ -3,10 +3,10 @@
  *      tabulated configuration.
  *   2. Private outsourcing: a release of rows of house prices is made and answered by the curator's programs, run as
  *      their own processes; the server sees neither rows nor names.
- * Each result is set against the best of the table and what as many random rows reach on average. */
-#include "service/cli/client.h"
+ * Each result is set against the best of the table and what as many random rows reach on average.
+ * With --all, one study of each other kind as well (demo_kinds.c). */
 #include "service/cli/command.h"
-#include "service/base/csv.h"
+#include "service/cli/demo.h"
 #include "service/base/file.h"
 #include "service/cli/process.h"
 
@@ -17,24 +17,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TUNING_TRIALS = 60, PRIVATE_TRIALS = 60, PROGRESS_EVERY = 10, PATH_BYTES = 1100 };
-
-struct demo_options {
-    const char *server, *data, *examples;
-};
+static const char TUNING_NAME[] = "demo: hyper-parameters", PRIVATE_NAME[] = "demo: private rows";
+enum { TUNING_TRIALS = 60, PRIVATE_TRIALS = 60, PROGRESS_EVERY = 10, PATH_BYTES = DEMO_PATH_BYTES };
 
 static const struct options_row options_table[] = {
     COMMAND_SERVER_ROW(struct demo_options, server),
     COMMAND_DATA_ROW(struct demo_options),
     COMMAND_EXAMPLES_ROW(struct demo_options),
+    {.flag = "all",
+     .kind = OPTIONS_SWITCH,
+     .offset = offsetof(struct demo_options, all),
+     .help = "one study of every kind, a game and a federation; what an earlier run has made stays as it is"},
     {.flag = NULL},
-};
-
-struct demo {
-    const struct demo_options *options;
-    struct client             *client; /* through the Unix socket */
-    struct csv_table           table;
-    double                    *values; /* [table.rows] of the column that is optimised, larger is better */
 };
 
 /* ---- what a result is compared with ---- */
@@ -59,40 +53,12 @@ static double expect_best(double *values, size_t n, size_t k)
     return sum;
 }
 
-static enum status read_table(struct demo *demo, const char *file, const char *column, struct error *err)
-{
-    char   path[PATH_BYTES];
-    size_t j = 0;
-    csv_table_free(&demo->table);
-    free(demo->values);
-    demo->values = NULL;
-    snprintf(path, sizeof path, "%.900s/%s", demo->options->examples, file);
-    TRY(csv_table_read(path, &demo->table, err));
-    TRY(csv_table_column(&demo->table, column, &j, err));
-    demo->values = malloc((demo->table.rows + 1) * sizeof *demo->values);
-    if (demo->values == NULL)
-        return error_no_memory(err);
-    for (size_t i = 0; i < demo->table.rows; i++)
-        TRY(csv_table_number(&demo->table, i, j, &demo->values[i], err));
-    return STATUS_OK;
-}
-
 static enum status post(struct demo *demo, const char *study, const char *verb, json_t *body, json_t **reply,
                         struct error *err)
 {
     char path[160];
-    snprintf(path, sizeof path, "/v1/studies%s%.40s%s", study[0] != '\0' ? "/" : "", study, verb);
-    return client_json(demo->client, "POST", path, body, reply, err);
-}
-
-static enum status create_study(struct demo *demo, json_t *body, char study[64], struct error *err)
-{
-    json_t *reply = NULL;
-    TRY(post(demo, "", "", body, &reply, err));
-    const char *id = json_string_value(json_object_get(reply, "id"));
-    snprintf(study, 64, "%s", id != NULL ? id : "");
-    json_decref(reply);
-    return STATUS_OK;
+    snprintf(path, sizeof path, "studies/%.40s%s", study, verb);
+    return demo_post(demo, path, body, reply, err);
 }
 
 static enum status read_best(struct demo *demo, const char *study, double *best, struct error *err)
@@ -109,56 +75,11 @@ static enum status read_best(struct demo *demo, const char *study, double *best,
 
 /* ---- 1. hyper-parameters ---- */
 
-enum { TUNED = 5 };
-static const struct {
-    const char *name;
-    bool        is_int, is_log;
-    double      min, max;
-} tuned[TUNED] = {
-    {"alpha", false, true, 1e-8, 1}, {"batch_size", true, true, 4, 256},
-    {"depth", true, false, 1, 3},    {"learning_rate_init", false, true, 1e-5, 1},
-    {"width", true, true, 16, 1024},
-};
-
 static json_t *tuning_study(void)
 {
-    json_t *parameters = json_array();
-    for (size_t j = 0; j < TUNED; j++)
-        json_array_append_new(parameters, json_pack("{s:s, s:s, s:f, s:f, s:s}", "name", tuned[j].name, "type",
-                                                    tuned[j].is_int ? "int" : "double", "min", tuned[j].min, "max",
-                                                    tuned[j].max, "scale", tuned[j].is_log ? "log" : "linear"));
-    return json_pack("{s:s, s:[{s:s, s:s}], s:{s:s, s:o}, s:i, s:{s:i}, s:{s:s}}", "name", "demo: hyper-parameters",
-                     "metrics", "name", "accuracy", "goal", "maximize", "space", "type", "parameters", "parameters",
-                     parameters, "seed", 2385, "budget", "trials", TUNING_TRIALS, "labels", "demo", "tuning");
-}
-
-static double unit(size_t j, double x)
-{
-    return tuned[j].is_log ? log(x / tuned[j].min) / log(tuned[j].max / tuned[j].min)
-                           : (x - tuned[j].min) / (tuned[j].max - tuned[j].min);
-}
-
-/* The tabulated configuration that is nearest to the point, each parameter on its own scale from 0 to 1. */
-static enum status find_nearest(const struct demo *demo, const json_t *point, size_t *row, struct error *err)
-{
-    double least = INFINITY, x[TUNED] = {0};
-    size_t column[TUNED] = {0};
-    for (size_t j = 0; j < TUNED; j++) {
-        TRY(csv_table_column(&demo->table, tuned[j].name, &column[j], err));
-        x[j] = unit(j, json_number_value(json_object_get(point, tuned[j].name)));
-    }
-    for (size_t i = 0; i < demo->table.rows; i++) {
-        double distance = 0, value = 0;
-        for (size_t j = 0; j < TUNED; j++) {
-            TRY(csv_table_number(&demo->table, i, column[j], &value, err));
-            distance += (unit(j, value) - x[j]) * (unit(j, value) - x[j]);
-        }
-        if (distance < least) {
-            least = distance;
-            *row = i;
-        }
-    }
-    return STATUS_OK;
+    return json_pack("{s:s, s:[{s:s, s:s}], s:o, s:i, s:{s:i}, s:{s:s}}", "name", TUNING_NAME, "metrics", "name",
+                     "accuracy", "goal", "maximize", "space", demo_json(demo_network_space), "seed", 2385, "budget",
+                     "trials", TUNING_TRIALS, "labels", "demo", "tuning");
 }
 
 static void show_progress(const char *what, int done, int total, double best)
@@ -171,7 +92,7 @@ static void show_progress(const char *what, int done, int total, double best)
     fflush(stdout);
 }
 
-static enum status tune_once(struct demo *demo, const char *study, double *best, struct error *err)
+static enum status tune_once(struct demo *demo, const char *study, const json_t *space, double *best, struct error *err)
 {
     json_t    *reply = NULL, *point = NULL;
     json_int_t number = 0;
@@ -181,7 +102,7 @@ static enum status tune_once(struct demo *demo, const char *study, double *best,
     if (json_unpack(reply, "{s:[{s:I, s:o}]}", "trials", "number", &number, "point", &point) != 0)
         status = client_bad_reply(err);
     if (status == STATUS_OK)
-        status = find_nearest(demo, point, &row, err);
+        status = demo_find_nearest(demo, space, point, &row, err);
     json_decref(reply);
     if (status != STATUS_OK)
         return status;
@@ -192,14 +113,18 @@ static enum status tune_once(struct demo *demo, const char *study, double *best,
 
 static enum status tune(struct demo *demo, struct error *err)
 {
-    char   study[64];
-    double best = -INFINITY;
-    TRY(read_table(demo, "hpobench/mlp_2tasks.csv", "vehicle", err));
-    TRY(create_study(demo, tuning_study(), study, err));
-    for (int i = 1; i <= TUNING_TRIALS && !process_is_stopped(); i++) {
-        TRY(tune_once(demo, study, &best, err));
+    char        study[DEMO_ID_BYTES];
+    double      best = -INFINITY;
+    enum status status = STATUS_OK;
+    TRY(demo_read_table(demo, "hpobench/mlp_2tasks.csv", "vehicle", err));
+    TRY(demo_create(demo, "studies", tuning_study(), study, err));
+    json_t *space = demo_json(demo_network_space);
+    for (int i = 1; i <= TUNING_TRIALS && status == STATUS_OK && !process_is_stopped(); i++) {
+        status = tune_once(demo, study, space, &best, err);
         show_progress("hyper-parameters of a neural network", i, TUNING_TRIALS, best);
     }
+    json_decref(space);
+    TRY(status);
     double random = expect_best(demo->values, demo->table.rows, TUNING_TRIALS);
     printf("  found accuracy %.4f in %d trials; best of all %zu tabulated: %.4f; %d random ones reach %.4f on average\n"
            "  study %s\n\n",
@@ -293,7 +218,8 @@ static enum status release(const struct paths *paths, bool *is_there, struct err
 }
 
 /* Rows, columns and key of the study are those of the manifest. */
-static enum status create_private_study(struct demo *demo, const struct paths *paths, char study[64], struct error *err)
+static enum status create_private_study(struct demo *demo, const struct paths *paths, char study[DEMO_ID_BYTES],
+                                        struct error *err)
 {
     char       *text = NULL;
     size_t      length = 0;
@@ -306,12 +232,12 @@ static enum status create_private_study(struct demo *demo, const struct paths *p
     json_t *space = json_pack("{s:s, s:I, s:I, s:b, s:s}", "type", "candidates", "rows", rows, "columns", columns,
                               "private", 1, "curator_key", key);
     json_decref(manifest);
-    return create_study(demo,
-                        json_pack("{s:s, s:[{s:s, s:s}], s:o, s:{s:s}, s:i, s:{s:i}, s:{s:s}}", "name",
-                                  "demo: private rows", "metrics", "name", "y", "goal", "maximize", "space", space,
-                                  "algorithm", "name", "po-gp-ucb", "seed", 2385, "budget", "trials", PRIVATE_TRIALS,
-                                  "labels", "demo", "private"),
-                        study, err);
+    return demo_create(demo, "studies",
+                       json_pack("{s:s, s:[{s:s, s:s}], s:o, s:{s:s}, s:i, s:{s:i}, s:{s:s}}", "name", PRIVATE_NAME,
+                                 "metrics", "name", "y", "goal", "maximize", "space", space, "algorithm", "name",
+                                 "po-gp-ucb", "seed", 2385, "budget", "trials", PRIVATE_TRIALS, "labels", "demo",
+                                 "private"),
+                       study, err);
 }
 
 static enum status write_token(struct demo *demo, const char *path, const char *study, struct error *err)
@@ -353,14 +279,14 @@ static void report_private(struct demo *demo, double best, const char *study)
 static enum status outsource(struct demo *demo, struct error *err)
 {
     struct paths paths;
-    char         folder[PATH_BYTES], study[64];
+    char         folder[PATH_BYTES], study[DEMO_ID_BYTES];
     double       best = 0;
     bool         is_there = false;
     make_paths(demo, &paths);
     snprintf(folder, sizeof folder, "%.900s/demo", demo->options->data);
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
         return error_set(err, STATUS_INVALID, "file", "", "%.150s: %s", folder, strerror(errno));
-    TRY(read_table(demo, "housing/housing_2000.csv", "median_house_value", err));
+    TRY(demo_read_table(demo, "housing/housing_2000.csv", "median_house_value", err));
     printf("private rows: the dearest of %zu districts, found without showing them\n", demo->table.rows);
     TRY(release(&paths, &is_there, err));
     if (!is_there)
@@ -373,14 +299,38 @@ static enum status outsource(struct demo *demo, struct error *err)
     return STATUS_OK;
 }
 
+/* Is it for --all, and there already? */
+static enum status is_made(struct demo *demo, const char *name, int trials, bool *is_there, struct error *err)
+{
+    char    id[DEMO_ID_BYTES];
+    int64_t done = 0;
+    *is_there = false;
+    if (demo->options->all) {
+        TRY(demo_find(demo, "studies", name, id, &done, err));
+        *is_there = done >= trials;
+    }
+    return STATUS_OK;
+}
+
+static enum status run_all(struct demo *demo, struct error *err)
+{
+    bool is_there = false;
+    TRY(is_made(demo, TUNING_NAME, TUNING_TRIALS, &is_there, err));
+    if (!is_there)
+        TRY(tune(demo, err));
+    TRY(process_check_stopped(err));
+    TRY(is_made(demo, PRIVATE_NAME, PRIVATE_TRIALS, &is_there, err));
+    if (!is_there)
+        TRY(outsource(demo, err));
+    return demo->options->all ? demo_kinds(demo, err) : STATUS_OK;
+}
+
 static enum status run(struct command_call *call, struct error *err)
 {
     struct demo demo = {.options = call->options};
     TRY(command_connect_local(demo.options->data, &call->client, err));
     demo.client = call->client;
-    enum status status = tune(&demo, err);
-    if (status == STATUS_OK && !process_is_stopped())
-        status = outsource(&demo, err);
+    enum status status = run_all(&demo, err);
     csv_table_free(&demo.table);
     free(demo.values);
     return status == STATUS_OK ? process_check_stopped(err) : status;
@@ -389,7 +339,7 @@ static enum status run(struct command_call *call, struct error *err)
 const struct command command_demo = {
     .name = "demo",
     .operands = "",
-    .summary = "two studies on real data against a running service on this machine",
+    .summary = "studies on real data against a running service on this machine",
     .options = options_table,
     .options_bytes = sizeof(struct demo_options),
     .watches_signals = true,

@@ -4,13 +4,15 @@
 //   node browser.mjs                    the tests
 //   node browser.mjs --pictures FOLDER  every page at 1440 and 390 pixels, light and dark, of a server with one of each kind
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import http from 'node:http';
 import { createRequire } from 'node:module';
 import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { chromium } from 'playwright-core';
-import { begin, Curator, mixed, tokenFor } from './harness.mjs';
+import { begin, gnomon, mixed, tokenFor } from './harness.mjs';
 
 const pictures = process.argv.includes('--pictures') ? process.argv[process.argv.indexOf('--pictures') + 1] : null;
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -35,48 +37,21 @@ async function observed(members, value, trials) {
 }
 const loss = ({ lr, layers, optimizer }) => (Math.log10(lr) + 2.5) ** 2 * 0.1 + 0.02 * layers + (optimizer === 'sgd' ? 0.1 : 0);
 
-async function stopped() {
-    const { id } = await api.study({ name: 'stopped early', space: mixed, stopping: { rule: 'median', epochs: 12, warm_up: 3 } });
-    for (let i = 0; i < 12; i++) {
-        const { trials: [trial] } = await api.post(`/v1/studies/${id}/suggest`, { worker: `gpu-${i % 2}` });
-        let reply = {};
-        for (let step = 1; step <= 12 && reply.decision !== 'stop'; step++)
-            reply = await api.post(`/v1/studies/${id}/trials/${trial.number}/report`, { step, value: loss(trial.point) + 1 / step });
-        if (reply.decision !== 'stop') await api.post(`/v1/studies/${id}/observe`, { trial: trial.number, value: loss(trial.point) + 1 / 12 });
-    }
-    return id;
-}
-
-async function rows() {
-    const curator = new Curator(), { file, manifest } = curator.release(40, 3);
-    const { id } = await api.study({ name: 'private rows', space: curator.space(40, 3), algorithm: { name: 'po-gp-ucb' }, budget: { trials: 12 } });
-    await api.post(`/v1/studies/${id}/candidates`, manifest, 201);
-    await api.expect(200, 'PUT', `/v1/studies/${id}/candidates`, { body: file, type: 'application/x-npy' });
-    for (let i = 0; i < 6; i++) {
-        const { trials: [trial] } = await api.post(`/v1/studies/${id}/suggest`, {});
-        await api.post(`/v1/studies/${id}/observe`, { trial: trial.number, value: Math.sin(trial.candidate) });
-    }
-    return id;
-}
-
-async function walk() {
-    const grid = { type: 'graph', grid: { width: 9, height: 6, moves: 'four' }, macro_action_length: 2, start: 0, observations: [{ site: 0, value: 17.2 }] };
-    const { id } = await api.study({ name: 'a walk', metrics: [{ name: 'temperature', goal: 'maximize' }], space: grid,
-        algorithm: { name: 'macro-bo', horizon: 1, samples: 4, length_scale: 2, signal_variance: 1, noise_variance: 0.05, mean: 17 }, budget: { trials: 8 } });
-    for (let i = 0; i < 4; i++) {
-        const { trials: [trial] } = await api.post(`/v1/studies/${id}/suggest`, {});
-        await api.post(`/v1/studies/${id}/observe`, { trial: trial.number, values: trial.sites.map((site) => 17 + Math.sin(site % 9) + site / 40) });
-    }
-    return id;
+/* gnomon demo --all, by the program itself: {kind: id}, by the labels of studies; a game and a federation. */
+async function demo() {
+    const folder = fileURLToPath(new URL('../data', import.meta.url));
+    await promisify(execFile)(gnomon, ['demo', '--all', '--server', home.slice(0, -1), '--data', server.folder, '--examples', folder]);
+    const { studies } = await api.get('/v1/studies?view=basic&limit=1000'), { games } = await api.get('/v1/games'), { federations } = await api.get('/v1/federations');
+    return { ...Object.fromEntries(studies.filter(({ labels }) => labels.demo).map(({ id, labels }) => [labels.demo, id])), game: games[0].id, federation: federations[0].id,
+        count: [studies.filter(({ labels }) => labels.demo).length, games.length, federations.length] };
 }
 
 async function everything() {
     const own = {
         study: await observed({ name: 'resnet', budget: { trials: 20 }, labels: { team: 'vision' } }, (point, i) => (i === 4 ? { state: 'failed', reason: hostile } : { value: loss(point) }), 14),
-        front: await observed({ name: 'two goals', metrics: [{ name: 'error', goal: 'minimize' }, { name: 'latency', goal: 'minimize' }] }, (point) => ({ values: { error: loss(point), latency: 3 * point.layers + (point.optimizer === 'sgd' ? 0 : 4) } }), 12),
         hostile: await observed({ name: hostile.slice(0, 200), notes: hostile, labels: { [hostile.slice(0, 64)]: hostile }, metrics: [{ name: hostile.slice(0, 128), goal: 'maximize' }],
             space: { type: 'parameters', parameters: [{ name: hostile.slice(0, 128), type: 'categorical', values: [hostile, 'x'.repeat(256), 'y'] }, { name: '\u202eright', type: 'double', min: 0, max: 1, unit: hostile.slice(0, 16) }] } }, (point, i) => ({ value: i, notes: 'n'.repeat(9000) + hostile }), 6),
-        empty: (await api.study({ name: 'empty' })).id, curves: await stopped(), rows: await rows(), walk: await walk(),
+        empty: (await api.study({ name: 'empty' })).id, ...await demo(),
     };
     return own;
 }
@@ -105,10 +80,10 @@ async function go(page, to, wait = 'main h1') {
     await page.waitForFunction(() => !document.querySelector('main[aria-busy]'));
 }
 /* The policy of the page lets no script in; the debugger does. */
-async function violations(page) {
+async function violations(page, rules = null) {
     const session = await page.context().newCDPSession(page);
     await session.send('Runtime.evaluate', { expression: axe });
-    const found = await page.evaluate(() => window.axe.run());
+    const found = await page.evaluate((only) => window.axe.run(only ? { runOnly: only } : {}), rules);
     await session.detach();
     return found.violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).join(' | ')}`);
 }
@@ -116,11 +91,13 @@ const quiet = (seen, where) => {
     assert.deepEqual(seen.console, [], `the console, ${where}`);
     assert.deepEqual(seen.asked.filter((url) => !url.startsWith(home) && !url.startsWith('blob:')), [], `other origins, ${where}`);
 };
-const addresses = { studies: '#/studies', compare: `#/compare?ids=${studies.study},${studies.hostile},${studies.curves}`, new: '#/new', study: `#/studies/${studies.study}`, front: `#/studies/${studies.front}`,
-    curves: `#/studies/${studies.curves}`, hostile: `#/studies/${studies.hostile}`, empty: `#/studies/${studies.empty}`, private: `#/studies/${studies.rows}`, walk: `#/studies/${studies.walk}`, try: `#/studies/${studies.study}/try`,
-    sheet: `#/studies/${studies.study}/sheet`, federations: '#/federations', games: '#/games', operation: '#/operation' };
+const kinds = ['tuning', 'curves', 'objectives', 'conditional', 'earlier', 'transfer', 'private', 'walk', 'image'];
+const addresses = { studies: '#/studies', compare: `#/compare?ids=${studies.study},${studies.hostile},${studies.curves}`, new: '#/new', study: `#/studies/${studies.study}`,
+    hostile: `#/studies/${studies.hostile}`, empty: `#/studies/${studies.empty}`, try: `#/studies/${studies.study}/try`, sheet: `#/studies/${studies.study}/sheet`,
+    ...Object.fromEntries(kinds.map((kind) => [kind, `#/studies/${studies[kind]}`])),
+    federations: '#/federations', federation: `#/federations/${studies.federation}`, games: '#/games', game: `#/games/${studies.game}`, operation: '#/operation' };
 
-if (pictures !== null) {
+if (pictures !== null) test('pictures', async () => { // as a test, so that what was started ends behind it
     mkdirSync(pictures, { recursive: true });
     await api.post(`/v1/studies/${studies.study}/suggest`, { count: 3 });
     for (const width of [1440, 390])
@@ -132,9 +109,8 @@ if (pictures !== null) {
             }
             await context.close();
         }
-} else {
-    tests();
-}
+});
+else tests();
 
 function tests() {
     test('an address signs in once, and is gone from the history', async () => {
@@ -209,13 +185,41 @@ function tests() {
         await context.close();
     });
 
+    test('the demo makes one of every kind, once', async () => {
+        for (const kind of [...kinds, 'game', 'federation']) assert.match(studies[kind], /^(std|gam|fed)_/, kind);
+        assert.deepEqual((await demo()).count, studies.count);
+        for (const kind of kinds) assert.ok((await api.get(`/v1/studies/${studies[kind]}`)).trials.total > 5, kind);
+        assert.ok((await api.get(`/v1/studies/${studies.curves}`)).trials.stopped > 0);
+        assert.ok((await api.get(`/v1/studies/${studies.private}/privacy`)).ledger.spent.epsilon > 2);
+    });
+
+    test('a federation and a game show their rounds', async () => {
+        const { page, seen, context } = await open();
+        await go(page, addresses.federation);
+        assert.match(await page.textContent('.sentence'), /4 members of 4 have held 6 rounds of 6/);
+        await page.locator('svg path.kline').nth(1).waitFor();
+        assert.equal(await page.getByRole('region', { name: 'Rounds' }).locator('tbody tr').count(), 6);
+        await go(page, addresses.game);
+        assert.match(await page.textContent('.sentence'), /After 40 rounds row has 0\.\d+ and column has 0\.\d+/);
+        await page.locator('svg path.kline').nth(3).waitFor(); // payoffs and regrets of two
+        await page.locator('svg rect.level').first().waitFor();
+        assert.equal(await page.getByRole('region', { name: 'Rounds' }).locator('tbody tr').count(), 40);
+        quiet(seen, 'rounds');
+        await context.close();
+    });
+
     test('each page is sound for axe-core, in both lights and on a phone', async () => {
-        const looks = [[1440, 'light', Object.keys(addresses)], [390, 'dark', ['studies', 'hostile', 'new', 'operation']]];
+        const looks = [[1440, 'light', Object.keys(addresses)], [390, 'dark', ['studies', 'hostile', 'new', 'operation', 'game']]];
         for (const [width, scheme, names] of looks) {
             const { page, seen, context } = await open({ width, scheme });
             for (const name of names) {
                 await go(page, addresses[name]);
                 assert.deepEqual(await violations(page), [], `${name}, ${width}, ${scheme}`);
+                if (scheme === 'light') { // the same page in the dark: what can differ is its colours
+                    await page.emulateMedia({ colorScheme: 'dark' });
+                    assert.deepEqual(await violations(page, ['color-contrast']), [], `${name}, ${width}, dark`);
+                    await page.emulateMedia({ colorScheme: 'light' });
+                }
                 const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
                 assert.ok(wide <= 0, `${name} is ${wide} pixels wider than ${width}`);
                 assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll('.trouble')].map((e) => e.textContent).filter((text) => text.includes('drawn'))), [], name);
