@@ -6,14 +6,22 @@ import { scaleOf } from './plots.js';
 const fresh = (kind, n) => ({ double: { name: `x${n}`, type: 'double', min: 0, max: 1 }, int: { name: `n${n}`, type: 'int', min: 1, max: 10 },
     categorical: { name: `kind${n}`, type: 'categorical', values: ['a', 'b'] }, discrete: { name: `size${n}`, type: 'discrete', values: [1, 2, 4, 8] } })[kind];
 const kinds = [['double', 'number'], ['int', 'whole number'], ['discrete', 'one of these numbers'], ['categorical', 'one of these words']];
+const goals = [['maximize', 'more is better'], ['minimize', 'less is better'], ['constrain', 'within bounds'],
+    ['track', 'only recorded']];
 const scales = [['linear', 'even'], ['log', 'fine near the least (log)'], ['reverse_log', 'fine near the most']];
+
+/* Can it be asked about, as far as one sees from here? */
+const isSound = (p) => p.name && (p.values ? p.values.length > 0
+    : Number.isFinite(p.min) && Number.isFinite(p.max) && p.min <= p.max && (!p.scale || p.scale === 'linear' || p.min > 0));
 
 /* How a parameter is spread: its scale drawn, with ticks, and where five first points would lie. */
 function axis(p, points) {
     try {
         const scale = scaleOf(p), x = (u) => 10 + 240 * Math.max(0, Math.min(1, u));
-        return s('svg', { width: 270, height: 40, viewBox: '0 0 270 40', role: 'img', 'aria-label': `axis of ${p.name.slice(0, 40)}` }, s('line', { class: 'tickmark', x1: 10, x2: 250, y1: 16, y2: 16 }),
-            scale.ticks.slice(0, 7).map((t) => [s('line', { class: 'tickmark', x1: x(t.at), x2: x(t.at), y1: 12, y2: 20 }), s('text', { x: x(t.at), y: 34, 'text-anchor': 'middle' }, t.text)]),
+        const frame = { width: 270, height: 40, viewBox: '0 0 270 40', role: 'img', 'aria-label': `axis of ${p.name.slice(0, 40)}` };
+        return s('svg', frame, s('line', { class: 'tickmark', x1: 10, x2: 250, y1: 16, y2: 16 }),
+            scale.ticks.slice(0, 7).map((t) => [s('line', { class: 'tickmark', x1: x(t.at), x2: x(t.at), y1: 12, y2: 20 }),
+                s('text', { x: x(t.at), y: 34, 'text-anchor': 'middle' }, t.text)]),
             points.map((point) => (Number.isNaN(scale.at(point[p.name])) ? null : s('circle', { class: 'dot isbest', r: 4, cx: x(scale.at(point[p.name])), cy: 16 }))));
     } catch { return null; }
 }
@@ -21,8 +29,11 @@ function axis(p, points) {
 export async function create(view) {
     document.title = 'New study · gnomon';
     const meta = await api.get('v1/meta');
-    const spec = { name: '', metrics: [{ name: 'value', goal: 'maximize' }], space: { type: 'parameters', parameters: [fresh('double', 1)] }, algorithm: { name: 'gp' }, budget: { trials: 50 } };
-    const form = h('form', { novalidate: true }), code = h('textarea', { class: 'code', spellcheck: 'false', 'aria-label': 'The JSON that is sent' }), trouble = h('div', { role: 'alert' }), codeTrouble = h('p', { class: 'hint', role: 'status' });
+    const spec = { name: '', metrics: [{ name: 'value', goal: 'maximize' }],
+        space: { type: 'parameters', parameters: [fresh('double', 1)] }, algorithm: { name: 'gp' }, budget: { trials: 50 } };
+    const form = h('form', { novalidate: true }), trouble = h('div', { role: 'alert' });
+    const code = h('textarea', { class: 'code', spellcheck: 'false', 'aria-label': 'The JSON that is sent' });
+    const codeTrouble = h('p', { class: 'hint', role: 'status' });
     let preview = [], timer = null, made = 1;
 
     const changed = () => {
@@ -34,12 +45,15 @@ export async function create(view) {
     const later = () => {
         clearTimeout(timer);
         timer = setTimeout(async () => {
-            const isSound = spec.space?.parameters?.length > 0 && spec.space.parameters.every((p) => p.name && (p.values ? p.values.length > 0 : Number.isFinite(p.min) && Number.isFinite(p.max) && p.min <= p.max && (!p.scale || p.scale === 'linear' || p.min > 0)));
-            if (!isSound || new Set(spec.space.parameters.map((p) => p.name)).size < spec.space.parameters.length) return;
+            if (!(spec.space?.parameters?.length > 0) || !spec.space.parameters.every(isSound)) return;
+            if (new Set(spec.space.parameters.map((p) => p.name)).size < spec.space.parameters.length) return;
             try {
                 preview = (await api.post('v1/suggest', { metrics: spec.metrics, space: spec.space, count: 5 })).suggestions.map((g) => g.point);
             } catch { preview = []; }
-            for (const place of form.querySelectorAll('[data-axis]')) { const p = spec.space.parameters[place.dataset.axis]; if (p) place.replaceChildren(axis(p, preview) ?? ''); }
+            for (const place of form.querySelectorAll('[data-axis]')) {
+                const p = spec.space.parameters[place.dataset.axis];
+                if (p) place.replaceChildren(axis(p, preview) ?? '');
+            }
         }, 400);
     };
     const bind = (pointer, object, key, input, read = (v) => v) => {
@@ -56,32 +70,49 @@ export async function create(view) {
     const words = (v) => v.split(',').map((w) => w.trim()).filter((w) => w !== '');
     const numbers = (v) => words(v).map(Number).filter(Number.isFinite);
 
+    const amount = (pointer, object, key, attributes) =>
+        bind(pointer, object, key, h('input', { type: 'number', step: 'any', ...attributes, value: object[key] ?? '' }), numeric);
+
     function parameter(p, i) {
         const at = `/space/parameters/${i}`;
         const isList = p.type === 'categorical' || p.type === 'discrete';
-        const type = choice(kinds, p.type, { onchange: () => { const next = fresh(type.value, i + 1); spec.space.parameters[i] = { ...next, name: p.name, ...(p.unit ? { unit: p.unit } : {}) }; draw(); } });
+        const turn = () => {
+            spec.space.parameters[i] = { ...fresh(type.value, i + 1), name: p.name, ...(p.unit ? { unit: p.unit } : {}) };
+            draw();
+        };
+        const type = choice(kinds, p.type, { onchange: turn });
         return h('fieldset', { class: 'card' }, h('legend', {}, `Parameter ${i + 1}`), h('div', { class: 'filters' },
             field('Name', bind(`${at}/name`, p, 'name', h('input', { value: p.name, size: 14 }))), field('Kind', type),
-            isList ? field(p.type === 'discrete' ? 'Numbers, with commas' : 'Words, with commas', bind(`${at}/values`, p, 'values', h('input', { value: p.values.join(', '), size: 28 }), p.type === 'discrete' ? numbers : words))
-                : [field('Least', bind(`${at}/min`, p, 'min', h('input', { type: 'number', step: 'any', value: p.min, size: 8 }), numeric)), field('Most', bind(`${at}/max`, p, 'max', h('input', { type: 'number', step: 'any', value: p.max, size: 8 }), numeric))],
+            isList ? field(p.type === 'discrete' ? 'Numbers, with commas' : 'Words, with commas',
+                bind(`${at}/values`, p, 'values', h('input', { value: p.values.join(', '), size: 28 }), p.type === 'discrete' ? numbers : words))
+                : [field('Least', amount(`${at}/min`, p, 'min', { size: 8 })), field('Most', amount(`${at}/max`, p, 'max', { size: 8 }))],
             p.type === 'categorical' ? null : field('Scale', bind(`${at}/scale`, p, 'scale', choice(scales, p.scale ?? 'linear'), (v) => (v === 'linear' ? undefined : v))),
             field('Unit', bind(`${at}/unit`, p, 'unit', h('input', { value: p.unit ?? '', size: 6 })))), h('div', { class: 'row' }, h('span', { 'data-axis': i }, axis(p, preview) ?? ''),
             button('Remove', () => { spec.space.parameters.splice(i, 1); draw(); }, { disabled: spec.space.parameters.length < 2, 'aria-label': `Remove parameter ${i + 1}` })));
     }
     function metric(m, i) {
         return h('div', { class: 'filters' }, field('Measured', bind(`/metrics/${i}/name`, m, 'name', h('input', { value: m.name, size: 18 }))),
-            field('Goal', bind(`/metrics/${i}/goal`, m, 'goal', choice([['maximize', 'more is better'], ['minimize', 'less is better'], ['constrain', 'within bounds'], ['track', 'only recorded']], m.goal, { onchange: () => setTimeout(draw) }))),
-            m.goal === 'constrain' ? [field('At least', bind(`/metrics/${i}/min`, m, 'min', h('input', { type: 'number', step: 'any', value: m.min ?? '' }), numeric)), field('At most', bind(`/metrics/${i}/max`, m, 'max', h('input', { type: 'number', step: 'any', value: m.max ?? '' }), numeric))] : null,
+            field('Goal', bind(`/metrics/${i}/goal`, m, 'goal', choice(goals, m.goal, { onchange: () => setTimeout(draw) }))),
+            m.goal === 'constrain' ? [field('At least', amount(`/metrics/${i}/min`, m, 'min')), field('At most', amount(`/metrics/${i}/max`, m, 'max'))] : null,
             spec.metrics.length > 1 ? button('Remove', () => { spec.metrics.splice(i, 1); draw(); }, { 'aria-label': `Remove metric ${i + 1}` }) : null);
     }
     function draw() {
         const fits = meta.algorithms.filter((a) => a.spaces.includes('parameters'));
+        const add = (list, item) => {
+            list.push(item);
+            draw();
+        };
         fill(form, field('Name', bind('/name', spec, 'name', h('input', { value: spec.name ?? '', required: true, maxlength: 200, size: 40 }))),
-            h('h2', {}, 'What is measured'), spec.metrics.map(metric), h('div', { class: 'row' }, button('Another metric', () => { spec.metrics.push({ name: `metric ${spec.metrics.length + 1}`, goal: 'track' }); draw(); })),
+            h('h2', {}, 'What is measured'), spec.metrics.map(metric),
+            h('div', { class: 'row' }, button('Another metric', () => add(spec.metrics, { name: `metric ${spec.metrics.length + 1}`, goal: 'track' }))),
             h('h2', {}, 'What is varied'), h('p', { class: 'note' }, 'The axis shows how a parameter is spread; the dots are where the first five trials would lie.'),
-            (spec.space?.parameters ?? []).map(parameter), h('div', { class: 'row' }, kinds.map(([kind, text]) => button(`Add ${text}`, () => { spec.space.parameters.push(fresh(kind, ++made)); draw(); }))),
-            h('h2', {}, 'How'), h('div', { class: 'filters' }, field('Trials', bind('/budget/trials', spec.budget ??= {}, 'trials', h('input', { type: 'number', min: 1, value: spec.budget?.trials ?? '', placeholder: 'no limit' }), numeric)),
-                field('Algorithm', bind('/algorithm/name', spec.algorithm ??= { name: 'gp' }, 'name', choice(fits.map((a) => [a.name, a.name]), spec.algorithm?.name ?? 'gp'))), field('Seed', bind('/seed', spec, 'seed', h('input', { type: 'number', min: 0, value: spec.seed ?? '', placeholder: 'drawn' }), numeric))),
+            (spec.space?.parameters ?? []).map(parameter),
+            h('div', { class: 'row' }, kinds.map(([kind, text]) => button(`Add ${text}`, () => add(spec.space.parameters, fresh(kind, ++made))))),
+            h('h2', {}, 'How'), h('div', { class: 'filters' },
+                field('Trials', amount('/budget/trials', spec.budget ??= {}, 'trials', { min: 1, step: 1, placeholder: 'no limit' })),
+                field('Algorithm', bind('/algorithm/name', spec.algorithm ??= { name: 'gp' }, 'name',
+                    choice(fits.map((a) => [a.name, a.name]), spec.algorithm?.name ?? 'gp'))),
+                field('Seed', amount('/seed', spec, 'seed', { min: 0, step: 1, placeholder: 'drawn' }))),
             trouble, h('div', { class: 'row' }, h('button', { type: 'submit', class: 'main' }, 'Create the study')));
         changed();
     }
@@ -108,15 +139,21 @@ export async function create(view) {
             location.hash = `#/studies/${study.id}/try`;
         } catch (error) {
             const errors = error.errors ?? [];
-            trouble.replaceChildren(h('div', { class: 'trouble' }, h('p', {}, error.message), h('ul', {}, errors.map((e) => h('li', {}, h('code', {}, clip(e.pointer ?? e.parameter ?? '', 80)), ' ', e.detail)))));
-            const culprit = errors.map((e) => [...form.querySelectorAll('[data-pointer]')].find((input) => e.pointer === input.dataset.pointer || e.pointer?.startsWith(`${input.dataset.pointer}/`))).find((x) => x);
-            for (const e of errors) for (const input of form.querySelectorAll('[data-pointer]')) if (input.dataset.pointer === e.pointer) input.setAttribute('aria-invalid', 'true');
+            trouble.replaceChildren(h('div', { class: 'trouble' }, h('p', {}, error.message), h('ul', {},
+                errors.map((e) => h('li', {}, h('code', {}, clip(e.pointer ?? e.parameter ?? '', 80)), ' ', e.detail)))));
+            const inputs = [...form.querySelectorAll('[data-pointer]')];
+            const isAt = (e, input) => e.pointer === input.dataset.pointer || e.pointer?.startsWith(`${input.dataset.pointer}/`);
+            const culprit = errors.map((e) => inputs.find((input) => isAt(e, input))).find((x) => x);
+            for (const input of inputs) if (errors.some((e) => e.pointer === input.dataset.pointer)) input.setAttribute('aria-invalid', 'true');
             culprit?.focus();
         }
     });
     draw();
     const base = new URL('.', location.href.split('#')[0]).href;
+    const curl = () => 'curl -sS -H "Authorization: Bearer $TOKEN" -H \'Content-Type: application/json\' ' +
+        `${base}v1/studies -d @- <<'END'\n${code.value}\nEND`;
     view.main.append(h('h1', {}, 'New study'), h('p', { class: 'sentence' }, 'Say what is varied and what is measured. Nothing is made before the button is pressed.'),
-        h('div', { class: 'grid' }, h('div', { class: 'c8' }, form), h('div', { class: 'c4' }, h('h2', {}, 'The JSON that is sent'), h('p', { class: 'note' }, 'Both sides can be edited. Whatever the form does not show can be said here.'), code, codeTrouble,
-            h('div', { class: 'row' }, copier('Copy as JSON', () => code.value), copier('Copy as curl', () => `curl -sS -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' ${base}v1/studies -d @- <<'END'\n${code.value}\nEND`)))));
+        h('div', { class: 'grid' }, h('div', { class: 'c8' }, form), h('div', { class: 'c4' }, h('h2', {}, 'The JSON that is sent'),
+            h('p', { class: 'note' }, 'Both sides can be edited. Whatever the form does not show can be said here.'), code, codeTrouble,
+            h('div', { class: 'row' }, copier('Copy as JSON', () => code.value), copier('Copy as curl', curl)))));
 }

@@ -52,15 +52,19 @@ export function number(value, digits = 4) {
     return minus(value.toExponential(Math.max(digits - 2, 0)).replace(/\.?0+e/, 'e').replace('e+', 'e'));
 }
 
-/* mean ± half: the interval has one digit, two when it begins with 1, and the mean ends where it ends. */
+/* mean ± half: the interval has one digit, two when it begins with 1, and the mean ends where it ends; but no more than
+ * five digits of the larger of them: an interval below the last says that it is.  Never a zero with a sign. */
 export function interval(mean, half) {
     if (mean === null || mean === undefined) return '–';
     if (!(half > 0)) return number(mean);
-    const lead = Math.floor(Math.log10(half));
-    const places = -(lead - (half / 10 ** lead < 2 ? 1 : 0));
-    if (places > 8 || places < -4 || Math.abs(mean) >= 1e6) return `${number(mean)} ± ${number(half, 2)}`;
-    const fixed = (x) => minus(x.toFixed(Math.max(places, 0)));
-    return `${fixed(mean)} ± ${fixed(half)}`;
+    const size = Math.max(Math.abs(mean), half), lead = Math.floor(Math.log10(half));
+    const places = -(lead - (half / 10 ** lead < 2 ? 1 : 0)), most = 4 - Math.floor(Math.log10(size));
+    const fixed = (x, n) => minus(x.toFixed(Math.max(n, 0)).replace(/^-(?=[0.]*$)/, ''));
+    if (size < 1e-3 || size >= 1e5) {
+        const whole = Math.round(mean / 10 ** -places) * 10 ** -places || 0;
+        return `${number(places > most ? mean : whole, 3 + Math.max(2, places - most + 4))} ± ${number(half, 1)}`;
+    }
+    return places > most ? `${fixed(mean, most - 1)} ± < ${fixed(10 ** -(most - 1), most - 1)}` : `${fixed(mean, places)} ± ${fixed(half, places)}`;
 }
 
 export const percent = (part) => `${+(100 * part).toPrecision(part < 0.1 ? 1 : 2)} %`;

@@ -24,6 +24,10 @@ async function ready() {
     return { isReady: reply.ok, body: await reply.json() };
 }
 
+/* What an event is about, as a way there. */
+const places = { std: 'studies', gam: 'games', fed: 'federations' };
+const home = (id) => (places[id?.slice(0, 3)] && id[3] === '_' ? h('a', { href: `#/${places[id.slice(0, 3)]}/${id}` }, id) : '–');
+
 export async function operation(view) {
     document.title = 'Operation · gnomon';
     const isAdmin = may('admin', 'operator');
@@ -37,7 +41,7 @@ export async function operation(view) {
         const { isReady, body } = await ready();
         const checks = body.checks ?? [];
         fill(health, h('h2', {}, 'Health'), h('p', { class: 'sentence' }, isReady ? 'Everything works: requests are taken and written down.' : `It does not do its work: ${word(body.status ?? 'not ready')}.`),
-            h('details', { open: !isReady }, h('summary', {}, `${count(checks.length, 'check')}, ${checks.filter((c) => c.ok).length} well`), region('Checks', table(['check', 'is', 'since', 'what'], checks.map((c) => h('tr', {}, h('th', { scope: 'row' }, word(c.name)), h('td', {}, c.ok ? 'well' : h('b', {}, 'not well')), h('td', {}, age(c.since)), h('td', {}, c.detail ?? ''))), 'Checks'))));
+            h('details', { open: !isReady || health.querySelector('details')?.open }, h('summary', {}, `${count(checks.length, 'check')}, ${checks.filter((c) => c.ok).length} well`), region('Checks', table(['check', 'is', 'since', 'what'], checks.map((c) => h('tr', {}, h('th', { scope: 'row' }, word(c.name)), h('td', {}, c.ok ? 'well' : h('b', {}, 'not well')), h('td', {}, age(c.since)), h('td', {}, c.detail ?? ''))), 'Checks'))));
     }
     async function drawUse() {
         const text = isAdmin ? await quiet(api.blob('metrics', 'text/plain')) : null;
@@ -92,10 +96,15 @@ export async function operation(view) {
     async function events() {
         if (!isAdmin) { log.hidden = true; return; }
         const items = (await api.all(`v1/events${api.query({ kind: kind.value, since: new Date(Date.now() - 3600e3 * Number(hours.value)).toISOString() })}`, 'events', 2000)).reverse();
-        fill(lines, h('p', { class: 'note', role: 'status' }, `${count(items.length, 'event')}${items.length >= 2000 ? ' at least' : ''}, newest first; ${Math.min(items.length, 100)} shown.`), region('Events', table(['when', 'what', 'study', '#trial', 'who', 'detail'], items.slice(0, 100).map((e) => h('tr', {}, h('td', { class: 'tight' }, age(e.at)), h('td', {}, word(e.kind.replace('.', ' '))), h('td', {}, e.study?.startsWith('std_') ? h('a', { href: `#/studies/${e.study}` }, e.study) : e.study ?? '–'), h('td', { class: 'n' }, e.trial === null ? '–' : String(e.trial)), h('td', {}, e.actor), h('td', {}, named(e.detail ?? '', 80)))), 'Events')));
+        fill(lines, h('p', { class: 'note', role: 'status' }, `${count(items.length, 'event')}${items.length >= 2000 ? ' at least' : ''}, newest first; ${Math.min(items.length, 100)} shown.`), region('Events', table(['when', 'what', 'where', '#trial', 'who', 'detail'], items.slice(0, 100).map((e) => h('tr', {}, h('td', { class: 'tight' }, age(e.at)), h('td', {}, word(e.kind.replace('.', ' '))), h('td', {}, home(e.study ?? e.detail?.split(' ')[0])), h('td', { class: 'n' }, e.trial === null ? '–' : String(e.trial)), h('td', {}, e.actor), h('td', {}, named(e.detail ?? '', 80)))), 'Events')));
     }
     log.append(h('h2', {}, 'What happened'), h('div', { class: 'filters' }, field('Kind', kind), field('Since', hours)), lines);
     const all = () => Promise.all([drawHealth(), drawUse(), drawTokens(), drawBudgets(), drawChain(), events()]);
     await all();
     view.main.append(h('h1', {}, 'Operation'), h('div', { class: 'grid' }, health, use, tokens, budgets, chain, log));
+    // What somebody is reading or has in hand stays: an open list of checks, and whatever has the focus.
+    const isHeld = (section) => section.contains(document.activeElement);
+    const parts = [[health, drawHealth], [use, drawUse], [tokens, drawTokens], [budgets, drawBudgets], [chain, drawChain], [log, events]];
+    const again = () => Promise.all(parts.filter(([section]) => !isHeld(section)).map(([, draw]) => draw()));
+    view.ends.push(api.follow(isAdmin ? 'v1/events' : null, again, view.live));
 }

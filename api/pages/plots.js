@@ -154,7 +154,7 @@ export function history(place, { data, metric, chosen, zoom, total }) {
     frame.root.append('g').selectAll('path').data(others.filter((o) => ['failed', 'infeasible'].includes(o.state))).join('path').attr('class', 'dot failed goes').attr('d', cross)
         .attr('transform', (o) => `translate(${x(o.trial)},${frame.h - 6}) rotate(45)`).on('click', (o) => chosen(o.trial))
         .append('title').text((o) => `${o.count > 1 ? `${o.count} trials from ` : 'trial '}${o.trial}: ${word(o.state)}`);
-    if (best.length > 0) frame.root.append('text').attr('class', 'direct halo').attr('x', frame.w + 6).attr('y', clamp(best.at(-1).value) + 4).text(`best ${number(best.at(-1).value)}`);
+    if (best.length > 0) frame.root.append('text').attr('class', 'direct halo').attr('x', frame.w + frame.box.right).attr('text-anchor', 'end').attr('y', clamp(best.at(-1).value) + 4).text(`best ${number(best.at(-1).value)}`);
     if (beyond > 0) frame.root.append('text').attr('x', 0).attr('y', frame.h + 34).text(`${beyond} worse, beyond the edge (△)`);
     return { heads: ['#trial', 'state', '#value', '#forecast, 95 %'], rows: marks.map((m) => [m.trial, word(m.state), number(m.value, 6), m.mean === null ? '–' : interval(m.mean, Z * m.stddev_observed)]) };
 }
@@ -378,12 +378,19 @@ export function front(place, { data, objectives, chosen }) {
     return { heads: ['#trial', ...objectives.map((m) => `#${clip(m.name, 30)}`)], rows: best.map((r) => [r.trial, ...objectives.map((m) => number(r[m.name], 6))]) };
 }
 
+/* The time of day, to what tells the marks apart; seconds from the first where all lies within two minutes. */
+function clock([from, to]) {
+    const span = to - from, two = (n) => String(n).padStart(2, '0');
+    if (span < 120e3) return (at) => `${number((at - from) / 1000, span < 3000 ? 2 : 3)} s`;
+    return (at) => `${span > 864e5 ? `${at.getMonth() + 1}/${at.getDate()} ` : ''}${two(at.getHours())}:${two(at.getMinutes())}${span < 600e3 ? `:${two(at.getSeconds())}` : ''}`;
+}
+
 export function workers(place, { data, chosen }) {
     const bars = rowsOf(data.bars).map((r) => ({ ...r, from: Date.parse(r.started_at), to: Date.parse(r.ended_at) }));
     const names = [...new Set(bars.map((r) => r.worker))].slice(0, 40);
     const frame = canvas(place, 60 + names.length * 24, `${count(names.length, 'worker')} in the last 24 hours of work`, { left: Math.min(130, 20 + 7 * Math.max(...names.map((n) => Math.min(n.length, 14)))), top: 8 });
     const x = d3.scaleTime([d3.min(bars, (r) => r.from), d3.max(bars, (r) => r.to)], [0, frame.w]), y = d3.scaleBand(names, [0, names.length * 24]).padding(0.3);
-    frame.root.append('g').attr('class', 'axis').attr('transform', `translate(0,${names.length * 24})`).call(d3.axisBottom(x).ticks(ticksFor(frame.w, 110)).tickSizeOuter(0));
+    frame.root.append('g').attr('class', 'axis').attr('transform', `translate(0,${names.length * 24})`).call(d3.axisBottom(x).ticks(ticksFor(frame.w, 110)).tickSizeOuter(0).tickFormat(clock(x.domain())));
     for (const name of names) frame.root.append('text').attr('class', 'name').attr('x', -8).attr('y', y(name) + y.bandwidth() / 2 + 4).attr('text-anchor', 'end').text(flat(name, 14));
     frame.root.append('g').selectAll('rect').data(bars.filter((r) => y(r.worker) !== undefined)).join('rect').attr('class', (r) => `bar-run dot goes ${r.state ?? ''}`).attr('x', (r) => x(r.from)).attr('y', (r) => y(r.worker)).attr('height', y.bandwidth()).attr('width', (r) => Math.max(1.5, x(r.to) - x(r.from) - 0.6)).on('click', (r) => chosen(r.trial))
         .append('title').text((r) => `${flat(r.worker, 40)}, trial ${r.trial}${r.count > 1 ? ` and ${r.count - 1} more` : ''}: ${word(r.state ?? 'several states')}, ${duration((r.to - r.from) / 1000)}`);
@@ -409,13 +416,14 @@ export function weights(place, { found }) {
 // ---- lines over rounds, and a map ----
 
 /* Several lines over one number, each with its name at its end. */
-export function lines(place, { x: name, y: unit, series, height = 260, limit = null }) {
+export function lines(place, { x: name, y: unit, series, height = 260, limit = null, limitName = 'limit', isCount = false }) {
     const frame = canvas(place, height, series.map((each) => `${flat(each.name)}: ${number(each.points.at(-1)?.[1])}`).join('; '), { right: 120 });
     const points = series.flatMap((each) => each.points), ys = points.map((p) => p[1]);
-    const low = Math.min(...ys, limit ?? Infinity), high = Math.max(...ys, limit ?? -Infinity), room = (high - low) * 0.06 || 1;
+    const low = Math.min(...ys, limit ?? Infinity, isCount ? 0 : Infinity), high = Math.max(...ys, limit ?? -Infinity), room = (high - low) * 0.06 || 1;
     const x = d3.scaleLinear(d3.extent(points, (p) => p[0]), [0, frame.w]), y = d3.scaleLinear([low < 0 || low - room > 0 ? low - room : 0, high + room], [frame.h, 0]);
-    xAxis(frame, x, name);
-    yAxis(frame, y, unit);
+    const whole = (scale, pixels, each) => scale.ticks(ticksFor(pixels, each)).filter(Number.isInteger).map((v) => ({ at: v, text: number(v) }));
+    xAxis(frame, x, name, whole(x, frame.w));
+    yAxis(frame, y, unit, isCount ? whole(y, frame.h, 45) : null);
     if (limit !== null) frame.root.append('line').attr('class', 'same').attr('x1', 0).attr('x2', frame.w).attr('y1', y(limit)).attr('y2', y(limit));
     const dashes = ['', '6 3', '2 3', '9 3 2 3'], labels = [];
     series.slice(0, 4).forEach((each, i) => {
@@ -423,7 +431,7 @@ export function lines(place, { x: name, y: unit, series, height = 260, limit = n
         frame.root.append('path').attr('class', `kline k${i}`).attr('stroke-dasharray', dashes[i]).attr('d', d3.line().x((p) => x(p[0])).y((p) => y(p[1])).curve(each.isStep ? d3.curveStepAfter : d3.curveLinear)(each.points));
         labels.push({ i, name: each.name, y: y(each.points.at(-1)[1]) });
     });
-    if (limit !== null) labels.push({ i: 2, name: `limit ${number(limit)}`, y: y(limit) });
+    if (limit !== null) labels.push({ i: 2, name: `${limitName} ${number(limit)}`, y: y(limit) });
     spread(labels, 16, frame.h).forEach((l) => frame.root.append('text').attr('class', `k${l.i} halo`).attr('x', frame.w + 6).attr('y', l.y + 4).text(flat(l.name, 18)));
     return { heads: [`#${name}`, ...series.map((each) => `#${clip(each.name, 30)}`)], rows: (series[0]?.points ?? []).map((p, i) => [p[0], ...series.map((each) => number(each.points[i]?.[1]))]) };
 }
@@ -451,7 +459,7 @@ export function map(place, { sites, paths, planned, metric }) {
     const x = (v) => (v - ex[0]) * unit, y = (v) => frame.h - (v - ey[0]) * unit;
     const known = sites.filter((p) => p.mean !== undefined), [low, high] = d3.extent(known, (p) => p.mean), most = d3.max(known, (p) => p.sd) || 1;
     const r = Math.max(2, Math.min(14, 0.42 * unit * Math.sqrt(((ex[1] - ex[0]) * (ey[1] - ey[0] || span)) / sites.length)));
-    frame.root.append('g').selectAll('circle').data(sites).join('circle').attr('class', (p) => (p.mean === undefined ? 'dot faint' : `level l${Math.min(9, Math.floor((10 * (p.mean - low)) / (high - low || 1)))}`)).attr('cx', (p) => x(p.x)).attr('cy', (p) => y(p.y)).attr('r', (p) => (p.mean === undefined ? r * 0.4 : r * (1 - 0.7 * (p.sd / most)))).append('title').text((p) => `site ${flat(p.id)}${p.mean === undefined ? '' : `: ${interval(p.mean, Z * p.sd)}`}`);
+    frame.root.append('g').selectAll('circle').data(sites).join('circle').attr('class', (p) => (p.mean === undefined ? 'dot faint' : `site l${Math.min(9, Math.floor((10 * (p.mean - low)) / (high - low || 1)))}`)).attr('cx', (p) => x(p.x)).attr('cy', (p) => y(p.y)).attr('r', (p) => (p.mean === undefined ? r * 0.4 : r * (1 - 0.7 * (p.sd / most)))).append('title').text((p) => `site ${flat(p.id)}${p.mean === undefined ? '' : `: ${interval(p.mean, Z * p.sd)}`}`);
     const line = d3.line().x((p) => x(p.x)).y((p) => y(p.y));
     if (paths.length > 1) frame.root.append('path').attr('class', 'step').attr('d', line(paths));
     if (planned?.length > 1) frame.root.append('path').attr('class', 'step').attr('stroke-dasharray', '4 4').attr('d', line(planned));

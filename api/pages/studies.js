@@ -47,7 +47,7 @@ function nothing() {
     return h('div', { class: 'cards' },
         h('div', { class: 'card' }, h('h2', {}, 'By a form'), h('p', { class: 'note' }, 'Say what is varied and what is measured; a form shows the JSON it sends. No line of code is needed.'), link('#/new', 'Create a study')),
         h('div', { class: 'card' }, h('h2', {}, 'Four lines of Python'), h('pre', { tabindex: 0 }, lines), copier('Copy', lines)),
-        h('div', { class: 'card' }, h('h2', {}, 'A demo'), h('p', { class: 'note' }, 'On the machine of the server: two studies on real data, in a minute.'), h('pre', { tabindex: 0 }, 'gnomon demo --data ./data')));
+        h('div', { class: 'card' }, h('h2', {}, 'A demo'), h('p', { class: 'note' }, 'On the machine of the server: a study of every kind, a game and a federation, in half a minute.'), h('pre', { tabindex: 0 }, 'gnomon demo --all --data ./data')));
 }
 
 export async function studies(view) {
@@ -58,7 +58,7 @@ export async function studies(view) {
     const label = h('input', { value: view.words.get('label') ?? '', placeholder: 'key:value', oninput: () => later() });
     const order = choice([['-created', 'newest'], ['-updated', 'last changed'], ['created', 'oldest']], view.words.get('order') ?? '-created', { onchange: () => again() });
     const compare = h('button', { type: 'button', disabled: true, onclick: () => { location.hash = `#/compare?ids=${[...chosen].join(',')}`; } }, 'Compare');
-    const body = h('div', { class: 'scroll', role: 'region', 'aria-label': 'Studies', tabindex: 0 });
+    const body = h('div', { class: 'scroll stack', role: 'region', 'aria-label': 'Studies', tabindex: 0 });
     const trouble = h('p', { class: 'note', role: 'status' });
     const more = button('More', () => again(true), { hidden: true });
     let timer, cursor = null, items = [];
@@ -114,23 +114,35 @@ export async function compare(view) {
     document.title = 'Compare · gnomon';
     const ids = (address().words.get('ids') ?? '').split(',').filter((id) => id !== '').slice(0, 8);
     const plots = await import('./plots.js');
-    const all = await Promise.all(ids.map(async (id) => ({ study: await api.get(`v1/studies/${encodeURIComponent(id)}`), id })));
-    await Promise.all(all.map(async (each) => { each.history = await api.get(`v1/studies/${encodeURIComponent(each.id)}/plot/history?points=200`); }));
+    const all = ids.map((id) => ({ id }));
+    const read = () => Promise.all(all.map(async (each) => {
+        const path = `v1/studies/${encodeURIComponent(each.id)}`;
+        [each.study, each.history] = await Promise.all([api.get(path), api.get(`${path}/plot/history?points=200`)]);
+    }));
+    await read();
     const key = (each) => `${each.study.metrics[0].name} ${each.study.metrics[0].goal}`;
     const groups = Map.groupBy ? Map.groupBy(all, key) : all.reduce((map, each) => map.set(key(each), [...(map.get(key(each)) ?? []), each]), new Map());
     view.main.append(h('h1', {}, `${count(all.length, 'study', 'studies')} side by side`),
         h('p', { class: 'sentence' }, 'Best so far by trials.', groups.size > 1 ? ' Different metrics have plots of their own.' : ''));
-    const grid = h('div', { class: 'grid' });
+    const grid = h('div', { class: 'grid' }), figures = [];
     for (const group of groups.values())
         for (let i = 0; i < group.length; i += 4)
-            grid.append(plots.figure(groups.size > 1 || group.length > 4 ? 'c6' : 'c12', group[0].study.metrics[0].name,
+            figures.push(plots.figure(groups.size > 1 || group.length > 4 ? 'c6' : 'c12', group[0].study.metrics[0].name,
                 group[0].study.metrics[0].goal === 'minimize' ? 'Less is better.' : 'More is better.', (host) => plots.compared(host, group.slice(i, i + 4))));
-    view.main.append(grid, h('h2', {}, 'What they are'));
+    grid.append(...figures);
+    const facts = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'What they are' });
+    view.main.append(grid, h('h2', {}, 'What they are'), facts);
     const rows = [['state', (t) => badge(t.state, t.reason)], ['best', (t) => (t.best ? number(t.best.value, 6) : '–')], ['trials', (t) => String(t.trials.total)], ['failed', (t) => String(t.trials.failed)],
         ['algorithm', (t) => t.algorithm.name], ['seed', (t) => String(t.seed)], ['parameters', (t) => (t.space.parameters ? named(t.space.parameters.map((p) => p.name).join(', '), 200) : t.space.type)]];
-    view.main.append(h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'What they are' },
-        table(['what', ...all.map((each) => h('th', { scope: 'col' }, link(`#/studies/${each.id}`, named(each.study.name, 40))))],
-            rows.map(([name, of]) => h('tr', {}, h('th', { scope: 'row' }, name), all.map((each) => h('td', {}, of(each.study))))), 'Comparison')));
+    const draw = () => facts.replaceChildren(table(['what', ...all.map((each) => h('th', { scope: 'col' }, link(`#/studies/${each.id}`, named(each.study.name, 40))))],
+            rows.map(([name, of]) => h('tr', {}, h('th', { scope: 'row' }, name), all.map((each) => h('td', {}, of(each.study))))), 'Comparison'));
+    draw();
     say(`${all.length} studies are compared`);
+    const again = async () => {
+        await read();
+        if (!facts.contains(document.activeElement)) draw();
+        for (const figure of figures) figure.paint();
+    };
+    view.ends.push(api.follow(may('admin') ? 'v1/events' : null, again, view.live));
 }
 export { better, percent };

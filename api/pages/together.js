@@ -26,8 +26,8 @@ export async function federations(view) {
 export async function federation(view) {
     const path = `v1/federations/${encodeURIComponent(view.id)}`, head = h('div'), said = h('p', { class: 'sentence' }), facts = h('div'), grid = h('div', { class: 'grid' });
     let now = null, rounds = [], privacy = null;
-    const taking = plots.figure('c6', 'Who took part', 'Messages received in each round, against the seats there are.', (host) => (rounds.length < 2 ? null : plots.lines(host, { x: 'round', y: 'messages', limit: now.seats, series: [{ name: 'received', isStep: true, points: rounds.map((r) => [r.round, r.messages]) }] })));
-    const spending = plots.figure('c6', 'Privacy spent', 'What each broadcast added to ε, one upon the other, against the budget.', (host) => (rounds.filter((r) => r.epsilon_total !== null).length < 2 ? null : plots.lines(host, { x: 'round', y: 'ε in all', limit: now.privacy?.epsilon ?? null, series: [{ name: 'spent', isStep: true, points: rounds.filter((r) => r.epsilon_total !== null).map((r) => [r.round, r.epsilon_total]) }] })));
+    const taking = plots.figure('c6', 'Who took part', 'Messages received in each round, against the seats there are.', (host) => (rounds.length < 2 ? null : plots.lines(host, { x: 'round', y: 'messages', limit: now.seats, limitName: 'seats', isCount: true, series: [{ name: 'received', isStep: true, points: rounds.map((r) => [r.round, r.messages]) }] })));
+    const spending = plots.figure('c6', 'Privacy spent', 'What each broadcast added to ε, one upon the other, against the budget.', (host) => (rounds.filter((r) => r.epsilon_total !== null).length < 2 ? null : plots.lines(host, { x: 'round', y: 'ε in all', limit: now.privacy?.epsilon ?? null, limitName: 'budget', series: [{ name: 'spent', isStep: true, points: rounds.filter((r) => r.epsilon_total !== null).map((r) => [r.round, r.epsilon_total]) }] })));
     const budget = h('section', { class: 'c6' }), log = h('section', { class: 'c12' });
     const draw = async () => {
         [now, rounds, privacy] = await Promise.all([api.get(path), api.all(`${path}/rounds`, 'rounds'), api.get(`${path}/privacy?limit=1`)]);
@@ -74,8 +74,8 @@ export async function game(view) {
     const names = () => now.agents.map((a) => a.name);
     const series = (key) => names().map((name) => ({ name, points: rounds.filter((r) => r[key]?.[name] !== null && r[key]?.[name] !== undefined).map((r) => [r.round, r[key][name]]) }));
     const payoffs = plots.figure('c6', 'Mean payoff', 'Over the rounds so far, of each player.', (host) => (rounds.length < 2 ? null : plots.lines(host, { x: 'round', y: 'mean payoff', series: series('mean_payoffs') })));
-    const regrets = plots.figure('c6', 'Mean regret', 'How much more the best fixed action would have brought in each round, by the model as it is now.', (host) => (rounds.length < 2 ? null : plots.lines(host, { x: 'round', y: 'mean regret', limit: 0, series: series('mean_regrets') })));
-    const joint = plots.figure('c6', 'What was chosen together', 'Darker: oftener.', (host) => {
+    const regrets = plots.figure('c6', 'Mean regret', 'How much more the best fixed action would have brought in each round, by the model as it is now.', (host) => (rounds.length < 2 ? null : plots.lines(host, { x: 'round', y: 'mean regret', limit: 0, limitName: 'none:', series: series('mean_regrets') })));
+    const joint = plots.figure('c6', 'What was chosen together', 'The stronger, the oftener.', (host) => {
         const [a, b] = names(), counts = new Map();
         if (!b || rounds.length === 0) return null;
         for (const r of rounds) { const key = JSON.stringify([actionText(r.actions[a]), actionText(r.actions[b])]); counts.set(key, (counts.get(key) ?? 0) + 1); }

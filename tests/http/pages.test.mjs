@@ -46,6 +46,13 @@ test('every file is what it is, compressed or not, and kept for ever', async () 
     assert.ok(packed < 300e3, `all pages are ${packed} bytes`);
 });
 
+test('an interval has no more digits than it knows, and no zero has a sign', async () => {
+    const { interval } = await import(new URL('dom.js', folder));
+    const said = [[0.54, 0.021, '0.54 ± 0.02'], [0.8905, 0.00015, '0.89050 ± 0.00015'], [0.02001, 8e-5, '0.02001 ± 0.00008'], [0.8905, 6e-7, '0.8905 ± < 0.0001'],
+        [-1e-9, 5e-5, '0 ± 5e−5'], [-3e-9, 0.01, '0.000 ± 0.010'], [-0.04, 0.3, '0.0 ± 0.3'], [-12.3, 0.4, '−12.3 ± 0.4'], [123456, 7, '123456 ± 7'], [2000300, 300, '2.0003e6 ± 300'], [1.5, 0, '1.5'], [null, 1, '–']];
+    for (const [mean, half, text] of said) assert.equal(interval(mean, half), text);
+});
+
 test('what is not there is not there', async () => {
     const digest = await digestOf();
     for (const path of [`/pages/${digest}/nothing.js`, '/pages/0000000000000000/app.js', `/pages/${digest}/README.md`, `/pages/${digest}/..%2fapp.js`])
