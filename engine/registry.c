@@ -8,6 +8,7 @@
     X(policy_gp)        \
     X(policy_turbo)     \
     X(policy_po_gp_ucb) \
+    X(policy_transfer)  \
     X(policy_rm_gp_ucb) \
     X(policy_rm_gp_ts)  \
     X(policy_rgpe)      \

@@ -222,7 +222,7 @@ function parameterParts(view, state, path, of, open, table) {
             hasValues && (study.stopping !== null || study.algorithm.name === 'bo-bos' || n.stopped > 0) ? quiet(api.get(`${path}/plot/curves`)) : null,
             n.total > 0 ? quiet(api.get(`${path}/plot/workers`)) : null,
             canModel && n.completed >= 4 ? quiet(api.get(`${path}/residuals`)) : null,
-            ['rm-gp-ucb', 'rm-gp-ts', 'rgpe', 'taf'].includes(study.algorithm.name) ? quiet(api.get(`${path}/transfer?limit=1000`)) : null]);
+            ['transfer', 'rm-gp-ucb', 'rm-gp-ts', 'rgpe', 'taf'].includes(study.algorithm.name) ? quiet(api.get(`${path}/transfer?limit=1000`)) : null]);
         best.replaceChildren(...(bestReply?.trial ? bestSection(study, bestReply) : [h('h2', {}, 'Best parameters'), h('p', { class: 'note' }, objectives.length > 1 ? 'With several objectives there is a front instead: see below.' : 'They stand here when the first value has come.'),
             n.total === 0 ? h('pre', { tabindex: 0 }, `curl -sS -X POST -H "Authorization: Bearer $TOKEN" \\\n  ${new URL('.', location.href.split('#')[0]).href}v1/studies/${study.id}/suggest`) : null].filter((x) => x)));
         set('found', found?.constant === false ? found : null, matter);

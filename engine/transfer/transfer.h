@@ -40,6 +40,7 @@ struct transfer_view {
     const struct problem *problem;
     uint64_t              trial;
     size_t                len, observations;         /* earlier studies; values of the study itself */
+    size_t                tried;                     /* trials that have a value, or may come to one */
     struct transfer_task *task;                      /* [len] */
     struct transfer_task *target;                    /* n > 0, or there are no observations */
     const double         *y, *point_mean, *point_sd; /* [target->n] of the study's observations; [len][target->n] of
@@ -47,7 +48,9 @@ struct transfer_view {
     double                seen, nu;                  /* in: of the last note; out: of this proposal */
     double               *sums, *gaps, *weights;     /* [len] in (sums) and out; gaps NaN where there is none */
     double               *factors, *widths, *bests;  /* [len + 1] out: what combine uses */
-    bool                  draws; /* out: maximise draws of the tasks with a factor instead of combine */
+    bool                  draws;  /* out: maximise draws of the tasks with a factor instead of combine */
+    bool                  plain;  /* out: the point is the one that is tried without models */
+    bool                  leaves; /* out: the point is left to another algorithm */
     struct arena         *scratch;
 };
 
@@ -62,6 +65,7 @@ struct transfer_parts {
 struct transfer_rule {
     const char *acquisition;
     bool        wants_points; /* y, point_mean and point_sd */
+    bool        by_rank;      /* values of an earlier study stand as the normal scores of their ranks */
     /* Sets the outputs of the view.  A task with a factor under 1e-9 is left out. */
     enum status (*weigh)(struct transfer_view *view, struct error *err);
     /* The acquisition, in the units in which tasks are compared. */
@@ -77,6 +81,7 @@ enum status transfer_predict(struct session *s, const struct prediction *wanted,
 enum status transfer_residuals(struct session *s, const struct ask *ask, struct arena *arena, struct residual **out,
                                size_t *len, struct error *err);
 bool        transfer_read_note(const void *note, size_t note_bytes, struct transfer_state *out);
+bool        transfer_leaves(const struct session *s); /* what the last proposal's view said */
 size_t      transfer_bytes(const struct session *s);
 void        transfer_close(struct session *s);
 #define TRANSFER_POLICY                                                                                       \

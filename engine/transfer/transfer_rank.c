@@ -1,6 +1,9 @@
 /* See transfer_rank.h. */
 #include "engine/transfer/transfer_rank.h"
 
+#include "engine/base/numbers.h"
+
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -81,4 +84,17 @@ double transfer_rank_kernel(const double *mean, const double *y, size_t n, doubl
     double share = n < 2 ? 0.0 : (double)transfer_rank_errors(mean, y, n, 1) / ((double)n * (double)(n - 1));
     double t = share / bandwidth;
     return t <= 1.0 ? 0.75 * (1.0 - t * t) : 0.0;
+}
+
+void transfer_rank_scores(const double *y, size_t n, double *score)
+{
+    for (size_t j = 0; j < n; j++) {
+        size_t below = 0, same = 0;
+        for (size_t k = 0; k < n; k++) {
+            below += y[k] < y[j];
+            same += y[k] == y[j];
+        }
+        double rank = (double)below + ((double)same + 1.0) / 2.0;
+        score[j] = log(rank / ((double)n + 1.0 - rank)) * sqrt(3.0) / PI;
+    }
 }

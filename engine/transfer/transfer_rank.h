@@ -30,4 +30,8 @@ MUST_CHECK enum status transfer_rank_ensemble(const struct transfer_rank *rank, 
  *   3/4 (1 - (share / bandwidth)^2), 0 beyond the bandwidth; 3/4 without pairs. */
 double transfer_rank_kernel(const double *mean, const double *y, size_t n, double bandwidth);
 
+/* Scores of values by their order alone: log(r / (n + 1 - r)) sqrt(3) / pi, r = 1 .. n the rank, of equal values the mean of
+ * theirs; the deviation is 1 for large n.  score [n] out, may not be y.  O(n^2). */
+void transfer_rank_scores(const double *y, size_t n, double *score);
+
 #endif

@@ -3,6 +3,7 @@
 
 #include "engine/base/numbers.h"
 #include "engine/bo/gp_schedule.h"
+#include "engine/transfer/transfer_rank.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -73,6 +74,8 @@ static void choose_units(struct session *s, double *all)
         task->spread = given || m.sd == 0.0 ? 1.0 : m.sd;
         for (size_t j = 0; j < study->n; j++)
             task->z[j] = to_y(task, study->values[j]);
+        if (s->rule->by_rank && !given)
+            transfer_rank_scores(study->values, study->n, task->z);
         standardise(task, given);
     }
 }
@@ -259,6 +262,11 @@ void transfer_close(struct session *s)
     arena_fini(&s->tasks);
     struct arena kept = s->kept; /* the session lies in it */
     arena_fini(&kept);
+}
+
+bool transfer_leaves(const struct session *s)
+{
+    return s->leaves;
 }
 
 size_t transfer_bytes(const struct session *s)

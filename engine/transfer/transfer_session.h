@@ -1,5 +1,5 @@
 /* A session of the algorithms that learn from earlier studies: the log, the earlier studies as tasks, what the last
- * note says.  Shared by transfer_session.c (all of that), policy_transfer.c (proposals) and the rules
+ * note says.  Shared by transfer_session.c (all of that), transfer_proposal.c (proposals) and the rules
  * (policy_rm_gp.c, ...).
  *
  * A rule's state moves in rounds, one for each value of the study: sums of estimated gaps and nu.  It travels in every
@@ -41,6 +41,7 @@ struct session {
     struct transfer_draws *draws;      /* [earlier_len] */
     double                *start;      /* [groups + GP_SCALARS] the middle of the earlier studies' hyper-parameters */
     double                *v;          /* [params_len + 1] scratch */
+    bool                   leaves;     /* the last proposal is left to another algorithm */
     /* of the last note that says so */
     double  seen, nu; /* values that the rounds were made from; seen < 0: no round yet */
     double *sums;     /* [earlier_len] */

@@ -13,9 +13,13 @@ static const double LIMIT_MS = 100;
 static const struct {
     const char *name, *policy, *options;
 } rows[] = {
-    {"rm-gp-ucb", "rm-gp-ucb", ""}, {"rm-gp-ucb kept", "rm-gp-ucb", "weights=1 decay=.999 power=0"},
-    {"rm-gp-ts", "rm-gp-ts", ""},   {"rm-gp-ts kept", "rm-gp-ts", "weights=1 decay=.999 power=0"},
-    {"rgpe", "rgpe", ""},           {"taf", "taf", ""},
+    {"transfer", "transfer", ""},
+    {"rm-gp-ucb", "rm-gp-ucb", ""},
+    {"rm-gp-ucb kept", "rm-gp-ucb", "weights=1 decay=.999 power=0"},
+    {"rm-gp-ts", "rm-gp-ts", ""},
+    {"rm-gp-ts kept", "rm-gp-ts", "weights=1 decay=.999 power=0"},
+    {"rgpe", "rgpe", ""},
+    {"taf", "taf", ""},
 };
 
 static struct param         params[PARAMS];

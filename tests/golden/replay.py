@@ -655,6 +655,8 @@ STUDIES = {
                                                 mean=0.25, initial=2, delta=0.1, release_noise=0.01, release_dims=2, batch=2),
     "po-gp-ucb, a projection": matrix(14, algorithm="po-gp-ucb", release=projection(3)),
     "po-gp-ucb, a release with noise": matrix(16, algorithm="po-gp-ucb", release=laplace(3)),
+    "transfer": learner(12, algorithm="transfer"),
+    "transfer, candidates": learner_of_rows(12, algorithm="transfer"),
     "rm-gp-ucb": learner(12, algorithm="rm-gp-ucb"),
     "rm-gp-ucb, se, each, theory": learner(8, algorithm="rm-gp-ucb", kernel="se", units="each", width="theory", gap="max", initial=2),
     "rm-gp-ucb, given, fixed, schedule": learner(8, algorithm="rm-gp-ucb", length_scale=0.3, signal_variance=1.0, noise_variance=0.01,

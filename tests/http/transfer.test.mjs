@@ -10,7 +10,7 @@ const double = (name, min, max) => ({ name, type: 'double', min, max, scale: 'li
 const space = (...parameters) => ({ type: 'parameters', parameters });
 const square = space(double('a', 0, 1), double('b', 0, 1));
 const hill = (at) => (p) => 0 - (p.a - at) ** 2 - 0.5 * (p.b - 0.25) ** 2;
-const algorithms = ['rm-gp-ucb', 'rm-gp-ts', 'rgpe', 'taf'];
+const algorithms = ['transfer', 'rm-gp-ucb', 'rm-gp-ts', 'rgpe', 'taf'];
 const create = (members, expected = 201) => api.expect(expected, 'POST', '/v1/studies', { json: {
     name: 'later', metrics, space: square, seed: 11, ...members } });
 const learner = (ids, members = {}, name = 'rm-gp-ucb') => create({ algorithm: { name, earlier_studies: ids, ...members } });

@@ -1,6 +1,7 @@
 /* The algorithms that learn from earlier studies: estimates and weights against numbers from NumPy, what notes carry,
  * hostile notes.  (Replay, seeds, bounds and the like are tested for every algorithm by the contract suite.) */
 #include "engine/transfer/transfer_rank.h"
+#include "engine/transfer/transfer_slopes.h"
 #include "engine/transfer/transfer_weights.h"
 #include "engine/registry.h"
 #include "tests/unit/engine/suites.h"
@@ -85,6 +86,50 @@ static void test_ensemble(void)
     arena_fini(&arena);
     arena_init(&arena, 64);
     CU_ASSERT_EQUAL(transfer_rank_ensemble(&rank, &rng, weights, &arena, NULL), STATUS_NO_MEMORY);
+    arena_fini(&arena);
+}
+
+static void test_scores(void)
+{
+    static const double y[] = {7, -1e300, 2, 7, 1e300}, rank[] = {3.5, 1, 2, 3.5, 5};
+    double              score[5];
+    transfer_rank_scores(y, 5, score);
+    for (size_t j = 0; j < 5; j++)
+        CHECK_NEAR(score[j], log(rank[j] / (6 - rank[j])) * .55132889542179209, 1e-15);
+}
+
+/* Against NumPy: the inverse of K + H B H', and for the evidence the density of Student's distribution. */
+static void test_slopes(void)
+{
+    static const double L[5][5] = {
+        {1.161895003862225},
+        {.7906418033999584, .8514021016631693},
+        {.2789906750033008, .8198958746226066, .7745546836976932},
+        {.0735411434918449, .4274167335745363, .8650184783952771, .6431560215912662},
+        {.020210016712060918, .18787478188644569, .6436732580891252, .7908961444091513, .5238918277042389}};
+    static const double    y[] = {.3, -1.2, 2.5, .7, -.4}, means[] = {.2, -.9, 1.7, .4, .1, -1.1, .6, .3, -.8, 1.9};
+    double                 slopes[2];
+    struct transfer_slopes line = transfer_slopes_of(2, slopes), none;
+    struct arena           arena;
+    arena_init(&arena, 1 << 16);
+    line.n = 5, line.y = y, line.means = means, line.L = L[0], line.ld = 5;
+    none = line, none.len = 0, none.scale = 1;
+    CU_ASSERT_EQUAL(transfer_slopes_find(&line, &arena, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL(transfer_slopes_find(&none, &arena, NULL), STATUS_OK);
+    CHECK_NEAR(line.constant, -.07973049325419902, 1e-12);
+    CHECK_NEAR(slopes[0], 1.32325909135046, 1e-12);
+    CHECK_NEAR(slopes[1], -.1606734935861784, 1e-12);
+    CHECK_NEAR(line.s, .4149419344360764, 1e-12);
+    CHECK_NEAR(none.constant, .4319147917209456, 1e-12);
+    CHECK_NEAR(none.s, 6.117213802676697, 1e-12);
+    CHECK_NEAR(line.evidence - none.evidence, 6.578263822973639, 1e-11);
+    line.n = 0; /* what is known before there are values */
+    CU_ASSERT_EQUAL(transfer_slopes_find(&line, &arena, NULL), STATUS_OK);
+    CHECK_NEAR(slopes[0], .4, 1e-15);
+    CHECK_NEAR(line.s, .5, 1e-15);
+    arena_fini(&arena);
+    arena_init(&arena, 64);
+    CU_ASSERT_EQUAL(transfer_slopes_find(&line, &arena, NULL), STATUS_NO_MEMORY);
     arena_fini(&arena);
 }
 
@@ -283,6 +328,148 @@ static void test_notes_share_fits(void)
     policy->close(read);
 }
 
+/* ---- transfer ---- */
+
+enum { TRIALS = 14, GRID = 21 };
+static double                     grid_points[GRID], grid_values[GRID];
+static const struct earlier_study grid[] = {{"grid", grid_points, NULL, grid_values, GRID}};
+
+static double hill(double x)
+{
+    return -pow((x - 13.3) / 7, 2);
+}
+
+struct course {
+    double        x[TRIALS], nu[TRIALS];
+    size_t        left; /* proposals of gp: their notes begin like this */
+    unsigned char note[POLICY_NOTE_MAX];
+    size_t        note_bytes; /* of the last of those */
+};
+
+/* A study of hill whose only earlier study is sign times it; it is opened again before every trial from the given one on,
+ * which sees what the notes hold. */
+static void run_course(double sign, size_t reopen, struct course *out)
+{
+    const struct policy         *policy = policy_find("transfer");
+    static struct transfer_state state;
+    static struct proposal       proposals[TRIALS];
+    struct space                 space = {.kind = SPACE_PARAMETERS, .params = &line, .params_len = 1};
+    double                       options[OPTIONS_MAX];
+    CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
+    set_options(policy, options);
+    for (size_t j = 0; j < GRID; j++) {
+        grid_points[j] = (double)j;
+        grid_values[j] = sign * hill((double)j + .4);
+    }
+    struct problem problem = {
+        .space = &space, .options = options, .seed = 7, .memory_bytes = 1 << 26, .earlier = grid, .earlier_len = 1};
+    struct session *session = open_session(policy, &problem);
+    out->left = 0;
+    for (size_t t = 0; t < TRIALS; t++) {
+        if (t >= reopen) {
+            policy->close(session);
+            session = open_session(policy, &problem);
+            for (size_t k = 0; k < t; k++) {
+                tell(policy, session, k + 1, &out->x[k], &proposals[k]);
+                tell_value(policy, session, k + 1, &out->x[k], hill(out->x[k]));
+            }
+        }
+        proposals[t].point = &out->x[t];
+        CU_ASSERT_EQUAL(policy->ask(session, &(struct ask){.trial = t + 1}, &proposals[t], NULL), STATUS_OK);
+        CU_ASSERT_PTR_NULL(proposals[t].fallback);
+        CU_ASSERT(policy->read_transfer(proposals[t].note, proposals[t].note_bytes, &state) && state.rounds == t);
+        CHECK_NEAR(state.weights[0], 1, 1e-6);
+        out->nu[t] = state.nu;
+        if (memcmp(proposals[t].note, "pair 1", 7) == 0) {
+            out->left++;
+            out->note_bytes = proposals[t].note_bytes;
+            memcpy(out->note, proposals[t].note, out->note_bytes);
+        }
+        tell(policy, session, t + 1, &out->x[t], &proposals[t]);
+        tell_value(policy, session, t + 1, &out->x[t], hill(out->x[t]));
+    }
+    policy->close(session);
+}
+
+static double best_of_course(const struct course *course, size_t trials)
+{
+    double best = -HUGE_VAL;
+    for (size_t t = 0; t < trials; t++)
+        best = fmax(best, hill(course->x[t]));
+    return best;
+}
+
+/* The second point that is asked for at once, before there are values. */
+static double at_once(void)
+{
+    const struct policy   *policy = policy_find("transfer");
+    static struct proposal proposal;
+    struct space           space = {.kind = SPACE_PARAMETERS, .params = &line, .params_len = 1};
+    double                 options[OPTIONS_MAX], x[2];
+    CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
+    set_options(policy, options);
+    struct problem problem = {
+        .space = &space, .options = options, .seed = 7, .memory_bytes = 1 << 26, .earlier = grid, .earlier_len = 1};
+    struct session *session = open_session(policy, &problem);
+    for (size_t t = 0; t < 2; t++) {
+        proposal.point = &x[t];
+        CU_ASSERT_EQUAL(policy->ask(session, &(struct ask){.trial = t + 1}, &proposal, NULL), STATUS_OK);
+        tell(policy, session, t + 1, &x[t], &proposal);
+    }
+    policy->close(session);
+    return x[1];
+}
+
+/* It begins where the earlier study was best, which is the worst end when that was the wrong way round; the second trial
+ * is not advised by it; the third is right in both cases. */
+static void test_either_way(void)
+{
+    static struct course good, bad, again;
+    run_course(1, TRIALS, &good);
+    run_course(-1, TRIALS, &bad);
+    CU_ASSERT_EQUAL(good.x[0], 13);
+    CU_ASSERT(bad.x[0] == 0 && bad.x[1] == good.x[1] && bad.nu[0] == 1 && bad.nu[1] == 1);
+    CU_ASSERT(best_of_course(&good, 5) > hill(12) && best_of_course(&bad, 5) > hill(10));
+    CU_ASSERT(good.left > 0 && good.left < TRIALS - 5);
+    for (size_t t = 5; t < TRIALS; t++)
+        CU_ASSERT(good.nu[t] <= pow(.9, (double)t - 5) + 1e-12);
+    CU_ASSERT(fabs(at_once() - good.x[0]) > 2);
+    run_course(1, 1, &again);
+    CU_ASSERT(memcmp(good.x, again.x, sizeof good.x) == 0 && memcmp(good.nu, again.nu, sizeof good.nu) == 0);
+    CU_ASSERT(good.left == again.left && good.note_bytes == again.note_bytes &&
+              memcmp(good.note, again.note, good.note_bytes) == 0);
+}
+
+/* Two notes in one, cut or changed anywhere: nothing is read beyond its end, and the next proposal is sound. */
+static void test_hostile_pairs(void)
+{
+    const struct policy         *policy = policy_find("transfer");
+    static struct course         course;
+    static struct proposal       changed, next;
+    static struct transfer_state state;
+    struct space                 space = {.kind = SPACE_PARAMETERS, .params = &line, .params_len = 1};
+    double                       options[OPTIONS_MAX], x = 11, point;
+    run_course(1, TRIALS, &course);
+    CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
+    set_options(policy, options);
+    struct problem problem = {
+        .space = &space, .options = options, .seed = 3, .memory_bytes = 1 << 26, .earlier = grid, .earlier_len = 1};
+    for (size_t i = 0; i < 2 * course.note_bytes; i += 3) {
+        bool is_cut = i < course.note_bytes;
+        changed.note_bytes = is_cut ? i : course.note_bytes;
+        memcpy(changed.note, course.note, course.note_bytes);
+        if (!is_cut)
+            changed.note[i - course.note_bytes] ^= 0xFF;
+        (void)policy->read_transfer(changed.note, changed.note_bytes, &state);
+        struct session *session = open_session(policy, &problem);
+        tell(policy, session, 1, &x, &changed);
+        next = (struct proposal){.point = &point};
+        CU_ASSERT_EQUAL(policy->ask(session, &(struct ask){.trial = 2}, &next, NULL), STATUS_OK);
+        CU_ASSERT(space_has(&space, &point) && policy->read_transfer(next.note, next.note_bytes, &state));
+        policy->close(session);
+    }
+}
+
 /* A note that was cut, or changed in any byte, is read or passed over; the next proposal is sound. */
 static void test_hostile_notes(void)
 {
@@ -343,6 +530,10 @@ CU_TestInfo suite_transfer[] = {
     {"nu only shrinks", test_decay},
     {"errors of order", test_rank},
     {"ensemble weights", test_ensemble},
+    {"scores of ranks", test_scores},
+    {"slopes against NumPy", test_slopes},
+    {"transfer: advice and its opposite", test_either_way},
+    {"transfer: hostile pairs of notes", test_hostile_pairs},
     {"four rounds against NumPy", test_rounds},
     {"several values are several rounds", test_many_rounds},
     {"fits go into several notes", test_notes_share_fits},
