@@ -6,10 +6,8 @@ replay.json has for each study what was asked of the service, step by step (crea
 what came back: the points, with the model's mean and standard deviation there.  A replay asks the same and compares, to
 the last bit.  Exit code 1 when anything differs.
 
-A proposal is a function of specification, seed and log.  Work that is not meant to change proposals leaves this file as
-it is.  Record again only in a commit whose purpose is another proposal (a better algorithm, a mend of a wrong one), in
-that commit, with only the studies that it means to change (--record NAME...), and let its message say which and why.
-New studies are recorded by name, too.
+A proposal is a function of specification, seed and log.  Record again only in a commit whose purpose is another proposal,
+with only the studies that it means to change (--record NAME...), and let its message say which and why.
 
 Sums and logarithms depend on the machine: OpenBLAS and the C library choose code by processor.  Both are told to choose
 what every x86-64 machine has that is in use (not OpenBLAS's Prescott: its blocks follow the size of the cache); on
