@@ -18,7 +18,7 @@ const pages = [
 ];
 const places = [['Studies', '#/studies', /^\/(studies|new|compare)/], ['Federations', '#/federations', /^\/federations/],
     ['Games', '#/games', /^\/games/], ['Operation', '#/operation', /^\/operation/]];
-const documentation = ['Documentation', 'docs', /^$/]; // pages of their own, without a script
+const documentation = ['Docs', 'docs', /^$/]; // pages of their own, without a script
 
 const main = document.getElementById('main');
 const live = document.getElementById('live');
