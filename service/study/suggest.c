@@ -400,6 +400,15 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
     return has_none(plan) ? nothing_left(conn, plan, err) : STATUS_OK;
 }
 
+/* Whether the log is not what the proposals were made for: another server has given the next number, or took the place of
+ * what was proposed before them in their group, of which the policy was told. */
+static bool is_overtaken(const struct plan *plan)
+{
+    const struct plan *earlier = plan->earlier;
+    bool               is_whole = earlier == NULL || earlier->added == (int64_t)earlier->fresh_len;
+    return plan->fresh_len > 0 && (!is_whole || plan->fresh[0].number != plan->task.study.trials_total + 1);
+}
+
 static enum status write(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan *plan = arg;
@@ -419,7 +428,7 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     TRY(plan_take_own(conn, plan, err));
     if (plan->rule == NULL)
         TRY(plan_take_waiting(conn, plan, err));
-    plan->is_overtaken = plan->fresh_len > 0 && plan->fresh[0].number != plan->task.study.trials_total + 1;
+    plan->is_overtaken = is_overtaken(plan);
     if (plan->is_overtaken)
         return error_set(err, STATUS_BUSY, "busy", "", "another replica was faster");
     for (size_t i = 0; i < plan->fresh_len && plan_missing(plan) > 0 && may_add(plan); i++) {
@@ -509,6 +518,7 @@ static enum status ask_once(struct plan *plan, struct error *err)
     bool             plans = plan->task.study.spec.policy->plans_ahead, is_behind = plan->request->watch != NULL;
     enum session_use use = !plans ? SESSION_ALONE : is_behind ? SESSION_QUEUE : SESSION_PLAN;
     plan->fresh_len = 0;
+    plan->earlier = NULL; // it was of a group, which is over
     plan->is_overtaken = false;
     TRY(session_lock(plan->task.app, plan->task.caller, plan->task.id, use, &plan->live, err));
     enum status status = suggest_locked(plan, err);
@@ -559,15 +569,18 @@ static void suggest_together(struct plan *const *plans, size_t len, struct live 
     const struct plan *first = plans[0];
     struct app        *app = first->task.app;
     struct taken       taken = {0};
+    const struct plan *last = NULL;
     struct app_work    works[GROUP_MAX];
     size_t             works_len = 0;
     enum status        status = session_catch_up(app, first->task.caller, &first->task.study, live, first->err);
     for (size_t i = 0; i < len; i++) {
         struct plan *plan = plans[i];
         plan->live = live;
+        plan->earlier = last;
         if (status != STATUS_OK)
             *plan->err = *first->err;
         plan->status = status == STATUS_OK ? propose_for_member(plan, &taken, plan->err) : status;
+        last = plan->fresh_len > 0 ? plan : last;
         if (plan->status == STATUS_OK)
             works[works_len++] =
                 (struct app_work){.caller = plan->task.caller, .fn = write, .arg = plan, .err = plan->err};

@@ -31,6 +31,7 @@ struct plan {
     const char                   *exhausted;    /* why there are no more, or NULL */
     bool                          is_over;      /* ... and none is open, so the study is completed */
     bool                          is_overtaken; /* another server has given the next number */
+    const struct plan            *earlier;      /* the one of its group that proposed before it; NULL: none did */
     struct gain                   gain;         /* what another trial is expected to gain; expected NaN: nobody asked */
     bool                          is_not_worth; /* ... and it is not worth it... */
     int64_t                       seen;         /* ... as the log was at this revision */
