@@ -394,6 +394,16 @@ static int report(void)
     return !holds;
 }
 
+/* only: the one of this name; NULL: all of them. */
+static void run_methods(size_t t, int half, const char *only, int runs)
+{
+    for (size_t m = 0; m < METHODS; m++)
+        for (size_t world = 0; world < WORLDS; world++)
+            if ((only == NULL || strcmp(only, methods[m].name) == 0) &&
+                (world == 0 || policy_find(methods[m].name)->read_transfer != NULL))
+                run_table(&tables[t], half, &methods[m], world, runs, &results[t][m][world]);
+}
+
 int main(int argc, char **argv)
 {
     const char *data = getenv("DATA"), *only = NULL, *only_table = NULL;
@@ -411,15 +421,9 @@ int main(int argc, char **argv)
             only = argv[i + 1];
     }
     mat_use_one_thread();
-    for (size_t t = 0; t < TABLES; t++) {
-        if (tables[t].count[half] == 0 || (only_table != NULL && strcmp(only_table, tables[t].name) != 0) ||
-            !ready_table(data, &tables[t]))
-            continue;
-        for (size_t m = 0; m < METHODS; m++)
-            for (size_t world = 0; world < WORLDS; world++)
-                if ((only == NULL || strcmp(only, methods[m].name) == 0) &&
-                    (world == 0 || policy_find(methods[m].name)->read_transfer != NULL))
-                    run_table(&tables[t], half, &methods[m], world, runs, &results[t][m][world]);
-    }
+    for (size_t t = 0; t < TABLES; t++)
+        if (tables[t].count[half] > 0 && (only_table == NULL || strcmp(only_table, tables[t].name) == 0) &&
+            ready_table(data, &tables[t]))
+            run_methods(t, half, only, runs);
     return only == NULL && only_table == NULL && data != NULL ? report() : 0;
 }

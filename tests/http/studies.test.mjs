@@ -337,7 +337,7 @@ test('an export is of one moment', async () => {
     let is_over = false, x = 0;
     const observe = async () => {
         while (!is_over)
-            await api.post(`${path}/observe`, { point: { x: (x++ % 1000) / 200 }, value: 1 });
+            await api.post(`${path}/observe`, { point: { x: (x++ % 1000) / 250 }, value: 1 });
     };
     const writers = [observe(), observe(), observe()];
     for (let i = 0; i < 25; i++) {
