@@ -45,7 +45,8 @@ static void check(const struct spec *spec, const struct observation *observation
     assert((observation->outcome == OUTCOME_VALUE) == !isnan(observation->value) || metrics > 1);
     assert((observation->trial > 0) + (observation->point != NULL) + (observation->row >= 0) == 1);
     assert(observation->row < 17 && !(observation->stddev < 0));
-    assert(observation->point == NULL || space_reaches(&spec->space, observation->point));
+    assert(observation->point == NULL || space_has(&spec->space, observation->point) ||
+           space_reaches(&spec->space, observation->point));
     assert(observation->external_id == NULL ||
            codec_is_utf8(observation->external_id, strlen(observation->external_id)));
 }
