@@ -41,7 +41,7 @@ struct pg {
     PGconn              *conn; /* NULL: lost, and nothing is known of what was not committed */
     const char          *place;
     enum driver_mode     mode;
-    bool                 is_hasty, is_untidy;
+    bool                 is_hasty;
     const char          *waiting[PG_WAITING_MAX];
     int                  waiting_len;
     int                  unread;    /* statements in the pipeline */

@@ -64,7 +64,7 @@ static void on_others(void *arg, bool is_gone)
     struct error why;
     study_cache_clear(app);
     token_cache_clear(app);
-    if (is_gone && app->db != NULL && operations_resume(app, &why) != STATUS_OK)
+    if (is_gone && atomic_load(&app->is_open) && operations_resume(app, &why) != STATUS_OK)
         log_event(LOG_ERROR, "operations_not_taken_over", "code=%s", why.code);
 }
 
@@ -125,6 +125,7 @@ enum status app_open(const struct app_options *options, struct app **out, struct
         app_close(app);
         return status;
     }
+    atomic_store(&app->is_open, true);
     *out = app;
     return STATUS_OK;
 }
