@@ -329,7 +329,7 @@ static void pg_finalize(void *of)
     char                 text[PG_TEXT_BYTES];
     snprintf(text, sizeof text, "DEALLOCATE %s", statement->name);
     pg_reset(statement);
-    bool is_there = statement->is_for_once && pg->conn != NULL && statement->link == pg->links;
+    bool        is_there = statement->is_for_once && pg->conn != NULL && statement->link == pg->links;
     enum status status = is_there ? pg_send_text(pg, text, &why) : STATUS_OK;
     (void)status; // what is not dropped now goes with the connection
     free(statement->text);

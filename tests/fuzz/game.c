@@ -37,7 +37,7 @@ static void check_round_trip(const struct game_spec *spec, struct arena *arena)
     size_t            len = spec->problem.agents_len;
     char             *first = dump(spec, len);
     assert(codec_game_parse(first, arena, &again, &err) == STATUS_OK);
-    char *second = dump(again, len), *seen = dump(spec, 0);
+    char   *second = dump(again, len), *seen = dump(spec, 0);
     json_t *shown = json_loads(seen, 0, NULL);
     assert(strcmp(first, second) == 0 && json_is_object(shown) && json_object_get(shown, "seed") == NULL);
     json_decref(shown);
