@@ -1,5 +1,5 @@
 /* The stopping rule alone, on made-up learning curves, against an independent implementation's figures.
- *   stopping [CURVES]
+ *   stopping [CURVES [SETTINGS]]        only the first so many settings
  * Curves e(n) = e_end + (0.9 - e_end) exp(-r n) + N(0, 0.005^2), e_end ~ U(0.02, 0.6), r log-uniform on (0.05, 0.5);
  * 50 epochs, the rule is solved after 8, by 10,000 paths, for incumbents 0.1, 0.2 and 0.3; delta is the true e(50)
  * minus the incumbent.  Lines: setting, figure, measured, reference, standard error of the difference, ok or not.
@@ -381,10 +381,13 @@ int main(int argc, char **argv)
     struct tally tally = {0};
     size_t       curves = argc > 1 ? (size_t)strtoul(argv[1], NULL, 10) : 300;
     bool         ok = true;
-    if (curves < 50)
+    size_t       settings_len = sizeof settings / sizeof *settings;
+    if (argc > 2 && strtoul(argv[2], NULL, 10) < settings_len)
+        settings_len = strtoul(argv[2], NULL, 10);
+    if (curves < 50 || settings_len == 0)
         return 2;
     puts("setting,figure,measured,reference,se,verdict");
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+    for (size_t i = 0; i < settings_len; i++) {
         struct outcome out = run(&settings[i], curves);
         compare(&tally, &settings[i], &out);
         if (i == 0)
