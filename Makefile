@@ -58,10 +58,10 @@ help:
 #: make wheel      the Python client: build/wheel/gnomon_client-*.whl
 #: make typescript the TypeScript client: build/typescript/gnomon-client-*.tgz
 #:
-#: Parts of make test:  units  http  browser  postgres  openapi  generators  e2e  golden  fault  release  asan-short  tsan-short  lint-quick  lint-slow
+#: Parts of make test:  units  http  browser  postgres  openapi  generators  e2e  golden  fault  release  reproduce-quick  asan-short  tsan-short  lint-quick  lint-slow
 #: One of them alone:   check-engine  check-contract  check-service  check-api  e2e-NAME  fault-NAME
 #: One suite alone:     build/tests/engine SUITE  (service, api; --all SUITE: not its short form)
-#: Beyond make test:    asan  tsan  fuzz  fuzz-api  coverage  bench  nightly (all of these and more, for hours)
+#: Beyond make test:    asan  tsan  fuzz  fuzz-api  coverage  bench  reproduce  nightly (all of these and more, for hours)
 #: Otherwise:           install  deb  sbom (what the program is made of)  clean  V=1 (shows the commands)  BUILD=folder  CFLAGS=...
 
 $(BUILD)/gnomon: $(BUILD)/service/main/main.o $(BUILD)/libgnomon.a $(BUILD)/libengine.a
@@ -152,7 +152,7 @@ test:
 	  STEPS_ENDED="$(HERE)/log/ended"; export STEPS STEPS_ENDED; trap : INT TERM; \
 	  $(MAKE) --no-print-directory -j$(JOBS) -k test-steps ALL=--all; sh tests/check/tally $$? $(LOGS)
 LOGS = $(BUILD)/log $(BUILD)/asan/log $(BUILD)/tsan/log
-test-steps: lint-quick units http openapi generators browser postgres e2e golden fault release asan-short lint-slow tsan-short
+test-steps: lint-quick units http openapi generators browser postgres e2e golden fault release reproduce-quick asan-short lint-slow tsan-short
 
 # The inner loop: all unit tests, the slowest in their short form (ALL=--all: as a whole), and the fuzzers' corpus.
 check:
@@ -288,6 +288,13 @@ coverage:
 bench: $(BUILD)/gnomon $(BENCH)
 	@sh tests/check/setup all
 	@$(ENV) sh tests/bench/run
+# The report of the sources' figures, build/reproduce/index.html: hours, resumed where it was; the short form is a check.
+REPRODUCED = $(BUILD)/tests/engine $(addprefix $(BUILD)/tests/bench/,po_gp_ucb stopping stopping_curves transfer transfer_svm \
+  federated privacy_loss landmine games macro macro_graphs bos2)
+reproduce: $(REPRODUCED)
+	@$(ENV) tests/bench/reproduce -j $(JOBS)
+reproduce-quick: $(REPRODUCED)
+	$(STEP) $@ tests/bench/reproduce --quick
 
 # What is wrong with the text of the tree.  lint-quick takes seconds; lint-slow has both compilers and the analysers, of
 # which clang-tidy looks at what was changed; lint is both, of the whole tree.
