@@ -11,6 +11,7 @@ SOURCES = {
     "RM-GP-UCB": "Dai et al., robust meta-Bayesian optimisation, 2022",
 }
 NUMBER = r"(-?[0-9.]+(?:e[-+]?[0-9]+)?|nan|)"
+FEDERATED_CLAIMS = f"^(?P<key>(?:order|equal),[^,]*),(?P<value>{NUMBER}),.*,(?P<verdict>ok|NOT)$"
 
 
 class Program(NamedTuple):
@@ -30,6 +31,8 @@ class Program(NamedTuple):
     seconds: int = 14400
     data: str = ""
     unit: str = "runs"
+    claims: str = ""  # a pattern of what the source says in words and the program judges: key, value, verdict ("ok", or a word of its own)
+    firm: str = "$^"  # of these, by their keys, the ones that hold in the short form too
     gets: str = ""  # what the program takes as DATA below the folder of that name
 
 
@@ -41,21 +44,26 @@ PROGRAMS = {
     "po_gp_ucb": Program(
         "Kharkovskii 2020", "3.6, tables 3.1-3.3 and 3.10-3.12",
         "PO-GP-UCB: simple regret after 5 random rows and 50 queries, by dataset, log epsilon, r",
-        "po_gp_ucb --runs 100", "po_gp_ucb --runs 4 --dataset gp", 100, 4, 50,
+        "po_gp_ucb --runs 100", "po_gp_ucb --runs 8 --dataset gp", 100, 8, 50,
         line(r"(?:gp|branin),[0-9.]+,[0-9]+", "_", "_", "value", "se", "reference", "reference_se"),
-        peer=lambda key: key.split(",")[0] + ",0.0,0"),
+        peer=lambda key: key.split(",")[0] + ",0.0,0",
+        claims=r"^(?P<key>[a-z]+, epsilon e\^[0-9.]+: r = (?P<value>[0-9]+) \(largest not lifted\)).*: (?P<verdict>.*)$"),
     "stopping": Program(
         "Dai 2021", "ch. 4, A.1, A.2", "BO-BOS: what its stopping rule does on made-up curves of known ends, 8 settings",
         "stopping", "stopping 50 2", 300, 50, 200,
-        line(r"[^,]+,(?!ms|us|same|figures)[^,]+", "value", "reference", "gap"), unit="curves"),
+        line(r"[^,]+,(?!ms|us|same|figures)[^,]+", "value", "reference", "gap"), unit="curves",
+        claims=f"^(?P<key>recommended,clearly worse stopped.* saved 0.35),(?P<value>{NUMBER}),.*,(?P<verdict>ok|NOT)$", firm="recommended"),
     "stopping_curves": Program(
         "Dai 2021", "ch. 4", "BO-BOS: best final accuracy within 65 % of the epochs that GP-UCB spends on 40 trials",
         "stopping_curves 30:601", "", 30, 0, 0,
-        line(r"[a-z0-9_]+\.csv,[^,]+", "value", "se"), peer=lambda key: key.split(",")[0] + ",gp-ucb"),
+        line(r"[a-z0-9_]+\.csv,[^,]+", "value", "se"), peer=lambda key: key.split(",")[0] + ",gp-ucb",
+        claims=f"^(?P<key>[a-z0-9_]+\\.csv,bo-bos),(?P<value>{NUMBER}),.*,(?P<verdict>ok|below)$"),
     "transfer": Program(
         "RM-GP-UCB", "thesis 7.6.1, D.2.1.1", "RM-GP-UCB and RM-GP-TS: simple regret by row and query",
-        "transfer --functions 200", "transfer --functions 16 --only ' 2'", 200, 16, 200,
-        line(r"[^,:]+,[0-9]+", "value", "se", "reference", "reference_se"), peer=lambda key: "gp-ucb 2," + key.split(",")[-1], unit="functions"),
+        "transfer --functions 200", "transfer --functions 40 --only ' 2'", 200, 40, 200,
+        line(r"[^,:]+,[0-9]+", "value", "se", "reference", "reference_se"), peer=lambda key: "gp-ucb 2," + key.split(",")[-1], unit="functions",
+        claims=f"^(?P<key>(?:order: |weights of|their sum|nu at)[^,]*),[^,]*,(?P<value>{NUMBER}),.*,(?P<verdict>ok|not)$",
+        firm="weights of|their sum|nu at"),
     "transfer_svm": Program(
         "RM-GP-UCB", "thesis 7.6.2, D.2.2", "RM-GP-UCB on the SVM benchmark: average rank among seven methods, 25 data sets",
         "transfer_svm", "", 25, 0, 0,
@@ -64,11 +72,13 @@ PROGRAMS = {
     "fts": Program(
         "FTS", "thesis ch. 5, B.4.1", "FTS: simple regret with 50 agents that differ by d and have n values each",
         "federated 200 0", "federated 12 0", 200, 12, 200,
-        line(r"(?!order|equal|round)[^,]+,[^,]+", "value", "se", "reference", "reference_se"), peer=lambda key: "ts," + key.split(",")[-1], unit="functions"),
+        line(r"(?!order|equal|round)[^,]+,[^,]+", "value", "se", "reference", "reference_se"), peer=lambda key: "ts," + key.split(",")[-1], unit="functions",
+        claims=FEDERATED_CLAIMS),
     "dp_fts_de": Program(
         "DP-FTS-DE", "thesis ch. 6, C.2", "FTS-DE and DP-FTS-DE: mean simple regret of 200 agents",
         "federated 0 30", "", 30, 0, 30,
-        line(r"(?!order|equal|round)[^,]+,[^,]+", "value", "se", "reference", "reference_se"), peer=lambda key: "ts," + key.split(",")[-1], unit="functions"),
+        line(r"(?!order|equal|round)[^,]+,[^,]+", "value", "se", "reference", "reference_se"), peer=lambda key: "ts," + key.split(",")[-1], unit="functions",
+        claims=FEDERATED_CLAIMS),
     "privacy_loss": Program(
         "DP-FTS-DE", "figure 2 and its repository; thesis ch. 6", "DP-FTS-DE: privacy losses by the moments accountant",
         "privacy_loss", "privacy_loss", 1, 1, 0, line(r"[0-9.]+,[0-9.]+,[0-9]+,[0-9]+", "_", "value", "engine")),
@@ -80,11 +90,13 @@ PROGRAMS = {
         "games 3", "games 1 'gp-mw 0.1, general'", 10, 1, 10,
         line(r"(?:gp-mw|random|exp3)[^,]*, [a-z]+,[^, ]+", "value", "se", "reference", "_", "reference_se"),
         data="r2b2_synthetic_games/payoffs_10x2x100x100.npy", gets="r2b2_synthetic_games/payoffs_10x2x100x100.npy",
-        unit="games"),
+        unit="games",
+        claims=f"^(?P<key>[^,]+, [a-z]+,[^,]* minus [^,]*),(?P<value>{NUMBER}),.*,(?P<verdict>ok|NOT)$"),
     "macro": Program(
         "Kharkovskii 2020", "4.4.1, tables 4.2, B.1, B.2", "epsilon-Macro-BO on simulated plankton: outputs, regret, nodes",
         "macro --fields 300", "macro --fields 16", 300, 16, 500,
-        line(r"[^,]*(?:output|regret|nodes)", "value", "se", "reference", "reference_se"), peer=lambda key: "H=1 " + " ".join(key.split()[-2:]), unit="fields"),
+        line(r"[^,]*(?:output|regret|nodes)", "value", "se", "reference", "reference_se"), peer=lambda key: "H=1 " + " ".join(key.split()[-2:]), unit="fields",
+        claims=f"^(?P<key>anytime[^,]*less that of H=1),(?P<value>{NUMBER}),.*,(?P<verdict>ok|NOT OK)$"),
     "macro_graphs": Program(
         "Kharkovskii 2020", "4.4.2, 4.4.3, tables B.3, B.6", "epsilon-Macro-BO on temperatures of a lab and on taxi demand",
         "macro_graphs", "", 35, 0, 0,
@@ -198,3 +210,4 @@ NOT_REPRODUCED = [
     "The average output rises with the horizon (table B.1): within noise at 250 fields there, and at 500 in the reference.",
 ]
 PATTERNS = {name: re.compile(program.lines, re.M) for name, program in PROGRAMS.items()}
+CLAIMS = {name: re.compile(program.claims, re.M) for name, program in PROGRAMS.items() if program.claims}

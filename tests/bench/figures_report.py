@@ -140,7 +140,7 @@ def summary(rows, absent):
     return lines
 
 
-def section(page, name, rows):
+def section(page, name, rows, said):
     program = figures.PROGRAMS[name]
     is_quick = is_short(rows[0])
     page.head(2, f"{name}: {program.what}")
@@ -153,9 +153,13 @@ def section(page, name, rows):
     if picture:
         page.picture(picture, f"{name}: ours against the reference")
     page.table(COLUMNS, [cells(row) for row in rows])
+    if said:
+        page.say("What the source says in words, as the program judges it" + (" (in a short form chance decides most of it)" if is_quick else "") + ":")
+        page.table(["claim", "value", "holds"], [[key, value, "yes" if holds else "**no**"] for _, key, value, holds, _ in said])
 
 
-def write(folder, rows, absent, wrong, limit):
+def write(folder, found, absent, wrong, limit):
+    rows, said = found
     page = Page()
     page.head(1, "The sources' figures, measured again")
     page.say("Two theses and three papers print most of their results as curves. \"Source prints\" is a number where they, or "
@@ -181,7 +185,7 @@ def write(folder, rows, absent, wrong, limit):
                  "needs data without a licence, in a folder named by DATA" if figures.PROGRAMS[name].data else "not yet run: " + figures.PROGRAMS[name].full]
                 for name in absent])
     for name in dict.fromkeys(row["program"] for row in rows):
-        section(page, name, [row for row in rows if row["program"] == name])
+        section(page, name, [row for row in rows if row["program"] == name], [claim for claim in said if claim[0] == name])
     with open(os.path.join(folder, "report.md"), "w", encoding="utf-8") as file:
         file.write("\n".join(page.md).strip() + "\n")
     with open(os.path.join(folder, "index.html"), "w", encoding="utf-8") as file:
