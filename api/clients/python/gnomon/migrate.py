@@ -149,7 +149,8 @@ def union(name: str, seen: Sequence[Range], values: Sequence[Any]) -> Dict[str, 
 
 
 def condition(name: str, trials: Sequence[Old], others: Sequence[Dict[str, Any]]) -> Optional[Dict[str, Any]]:
-    """The parameter, and its values, with which this one is always there, and without which it never is."""
+    """The parameter, and its values, with which this one is always there, and without which it never is.  What has failed or
+    runs may lack it because it did not come so far."""
     for other in others:
         if other["type"] == "double":
             continue
@@ -157,9 +158,13 @@ def condition(name: str, trials: Sequence[Old], others: Sequence[Dict[str, Any]]
         if any(name in t.params and other["name"] not in t.params for t in trials):
             continue
         if not any(name not in t.params and key(t.params.get(other["name"])) in there and other["name"] in t.params
-                   for t in trials):
+                   for t in finished(trials)):
             return {other["name"]: [value for value in values_of(other) if key(value) in there]}
     return None
+
+
+def finished(trials: Sequence[Old]) -> List[Old]:
+    return [t for t in trials if t.state in ("complete", "pruned")]
 
 
 def key(value: Any) -> Tuple[str, Any]:
@@ -176,13 +181,12 @@ def space_of(trials: Sequence[Old], notes: List[str]) -> List[Dict[str, Any]]:
     """Parameters that every trial has come first, so that conditions refer to earlier ones."""
     names = sorted({name for t in trials for name in t.params},
                    key=lambda name: (-sum(name in t.params for t in trials), name))
-    finished = [t for t in trials if t.state in ("complete", "pruned")]
     parameters: List[Dict[str, Any]] = []
     for name in names:
         parameter = union(name, [t.ranges[name] for t in trials if name in t.params],
                           [t.params[name] for t in trials if name in t.params])
-        if any(name not in t.params for t in finished):
-            when = condition(name, finished, parameters)
+        if any(name not in t.params for t in finished(trials)):
+            when = condition(name, trials, parameters)
             if when is not None:
                 parameter["when"] = when
             else:

@@ -133,6 +133,18 @@ class Imported(Case):
         other.add_trial(create_trial(value=1.0, params={"x": 0.5}, distributions={"x": x}))
         self.assertIn("other metrics", self.command(self.file, "--study", "other metrics", "--name", "n" * 100)[2])
 
+    def test_condition_of_what_failed(self):
+        """That a value brings another parameter with it may be seen at a failed trial alone."""
+        source = optuna.create_study(study_name=self.id(), storage=self.storage)
+        kind, x = CategoricalDistribution(("a", "b", "c")), FloatDistribution(0, 1)
+        source.add_trial(create_trial(value=1.0, params={"kind": "a", "x": 0.5}, distributions={"kind": kind, "x": x}))
+        source.add_trial(create_trial(value=2.0, params={"kind": "b"}, distributions={"kind": kind}))
+        source.add_trial(create_trial(state=TrialState.FAIL, params={"kind": "c", "x": 0.25}, distributions={"kind": kind, "x": x}))
+        source.add_trial(create_trial(state=TrialState.FAIL, params={"kind": "a"}, distributions={"kind": kind}))  # came no further
+        made = migrate.plan(source)
+        self.assertEqual(made.spec["space"]["parameters"][1]["when"], {"kind": ["a", "c"]})
+        self.assertEqual([row["point"] for row in made.trials], [t.params for t in source.trials[:3]])
+
     def test_distributions(self):
         kinds = {"Float": FloatDistribution, "Int": IntDistribution, "Categorical": CategoricalDistribution}
         for seen, values, wanted in (
