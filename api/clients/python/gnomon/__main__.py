@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sqlite3
 import sys
 from typing import Iterable, List, Optional, Sequence
@@ -10,9 +11,11 @@ from . import GnomonError, connect, migrate
 
 
 def histories(storage: str, names: Sequence[str]) -> Iterable[migrate.History]:
-    file = storage[len("sqlite:///"):] if storage.startswith("sqlite:///") else storage
+    file = re.sub(r"^sqlite(\+\w+)?:///", "", storage)
     if "://" not in file:
         return migrate.from_sqlite(file, names)
+    if not storage.startswith("redis"):
+        return migrate.from_database(storage, names)
     import optuna
     names = names or [found.study_name for found in optuna.get_all_study_summaries(storage, include_best_trial=False)]
     return (migrate.from_optuna(optuna.load_study(study_name=name, storage=storage)) for name in names)

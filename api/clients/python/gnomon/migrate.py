@@ -1,5 +1,5 @@
-"""A study of Optuna as a study here: its space, its trials in every state, curves, attributes, constraints.  A file of SQLite
-is read as it is, without Optuna; whatever else Optuna stores in, by Optuna."""
+"""A study of Optuna as a study here: its space, its trials in every state, curves, attributes, constraints.  A database is
+read as it is, without Optuna, which would make its tables where there are none; what is none, by Optuna."""
 from __future__ import annotations
 
 import contextlib
@@ -7,7 +7,8 @@ import hashlib
 import json
 import math
 import sqlite3
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from urllib.parse import quote
 
 from .errors import SpaceDiffers
 from .study import Client, Study, asked
@@ -88,24 +89,46 @@ def from_optuna(study: Any) -> History:
                    study._storage.get_study_system_attrs(study._study_id).get("study:metric_names"), trials)
 
 
+Ask = Callable[..., Iterable[Any]]  # a statement, and what its :study is
+
+
 def from_sqlite(path: str, names: Sequence[str] = ()) -> Iterator[History]:
     """The studies of a file, or those of these names; KeyError for one that is not there."""
-    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as store:
-        ids = dict(store.execute("SELECT study_name, study_id FROM studies ORDER BY study_id"))
-        for name in names or ids:
-            yield history_in(store, name, ids[name])
+    with contextlib.closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True, isolation_level=None)) as store:
+        store.execute("BEGIN")  # workers may be at it
+        yield from histories_in(lambda statement, **given: store.execute(statement, given), names)
 
 
-def history_in(store: sqlite3.Connection, name: str, study: int) -> History:
+def from_database(url: str, names: Sequence[str] = ()) -> Iterator[History]:
+    """The same of any other database, by SQLAlchemy, with which Optuna wrote it."""
+    import sqlalchemy
+    try:
+        engine = sqlalchemy.create_engine(url, isolation_level="REPEATABLE READ")
+        try:
+            with engine.connect() as store:
+                yield from histories_in(lambda statement, **given: store.execute(sqlalchemy.text(statement), given), names)
+        finally:
+            engine.dispose()
+    except sqlalchemy.exc.SQLAlchemyError as failure:
+        raise ValueError(str(failure).partition("\n")[0]) from failure
+
+
+def histories_in(ask: Ask, names: Sequence[str]) -> Iterator[History]:
+    ids = {name: study for name, study in ask("SELECT study_name, study_id FROM studies ORDER BY study_id")}
+    for name in names or ids:
+        yield history_in(ask, name, ids[name])
+
+
+def history_in(ask: Ask, name: str, study: int) -> History:
     ranges: Dict[str, Range] = {}
     special = {"INF_POS": math.inf, "INF_NEG": -math.inf, "NAN": math.nan}
 
-    def rows(columns: str, table: str, order: str) -> Iterator[Any]:
-        return store.execute(f"SELECT x.trial_id, {columns} FROM {table} x JOIN trials t ON t.trial_id = x.trial_id "
-                             f"WHERE t.study_id = ? ORDER BY {order}", (study,))
+    def rows(columns: str, table: str, order: str) -> Iterable[Any]:
+        return ask(f"SELECT x.trial_id, {columns} FROM {table} x JOIN trials t ON t.trial_id = x.trial_id "
+                   f"WHERE t.study_id = :study ORDER BY {order}", study=study)
 
-    trials = {key: Old(number, state.lower(), None, {}, {}, {}, {}, {}) for key, number, state in store.execute(
-        "SELECT trial_id, number, state FROM trials WHERE study_id = ? ORDER BY number", (study,))}
+    trials = {key: Old(number, state.lower(), None, {}, {}, {}, {}, {}) for key, number, state in ask(
+        "SELECT trial_id, number, state FROM trials WHERE study_id = :study ORDER BY number", study=study)}
     for key, parameter, number, text in rows("param_name, param_value, distribution_json", "trial_params", "param_id"):
         if text not in ranges:
             ranges[text] = range_of(text)
@@ -118,9 +141,10 @@ def history_in(store: sqlite3.Connection, name: str, study: int) -> History:
     for table, member in (("trial_user_attributes", "user"), ("trial_system_attributes", "system")):
         for key, attribute, text in rows("x.key, value_json", table, "1"):
             getattr(trials[key], member)[attribute] = json.loads(text)
-    goals = [goal.lower() for goal, in store.execute(
-        "SELECT direction FROM study_directions WHERE study_id = ? ORDER BY objective", (study,))]
-    said = dict(store.execute("SELECT key, value_json FROM study_system_attributes WHERE study_id = ?", (study,)))
+    goals = [goal.lower() for goal, in ask(
+        "SELECT direction FROM study_directions WHERE study_id = :study ORDER BY objective", study=study)]
+    said = {key: text for key, text in ask(
+        "SELECT x.key, value_json FROM study_system_attributes x WHERE study_id = :study", study=study)}
     metrics = json.loads(said["study:metric_names"]) if "study:metric_names" in said else None
     return History(name, goals, metrics, list(trials.values()))
 

@@ -3,6 +3,7 @@ import contextlib
 import io
 import math
 import os
+import sqlite3
 import tempfile
 import time
 import unittest
@@ -52,13 +53,15 @@ class Imported(Case):
             code = main(["import-optuna", *arguments, "--url", service().url, "--token", service().transport.token])
         return code, out.getvalue(), err.getvalue()
 
-    def compare(self, study, source):
+    def compare(self, study, source, but=()):
         """Every trial, by its number there; the values to the last bit."""
         ours = {trial.external_id: trial for trial in study.trials()}
         states = {TrialState.COMPLETE: "completed", TrialState.FAIL: "failed", TrialState.PRUNED: "stopped",
                   TrialState.WAITING: "queued", TrialState.RUNNING: "queued"}
         curves = {c["trial"]: c for c in service().transport.pages(study.path + "/curves", "curves")}
         for theirs in source.trials:
+            if theirs.number in but:
+                continue
             trial = ours.pop(migrate.identity(source.study_name, theirs.number))
             self.assertEqual(trial.state, states[theirs.state])
             for name, value in theirs.params.items():
@@ -175,8 +178,66 @@ class Imported(Case):
         self.assertEqual(migrate.plan(source).spec["metrics"][1], {"name": "speed", "goal": "maximize"})
         self.assertEqual(self.command(self.file, "--study", "t")[0], 1)
         self.assertEqual(self.command(self.file + "x")[0], 1)
-        with unittest.mock.patch("gnomon.__main__.migrate.from_optuna", side_effect=ValueError("Optuna's turn")):
-            self.assertIn("Optuna's turn", self.command("sqlite+pysqlite:///" + self.file)[2])
+        os.rename(self.file, self.file + "?#%41")  # an odd name is a name
+        self.assertEqual(len(list(migrate.from_sqlite(self.file + "?#%41"))), 1)
+        with unittest.mock.patch("optuna.get_all_study_summaries", side_effect=ValueError("Optuna's turn")):
+            self.assertIn("Optuna's turn", self.command("redis://127.0.0.1/0")[2])
+
+    def test_workers_at_it(self):
+        """One moment is read, whatever is written meanwhile: a trial that begins then has rows in one table, none in another."""
+        source = optuna.create_study(study_name="s", storage=self.storage)
+        source.optimize(every_kind, n_trials=2)
+        with contextlib.closing(sqlite3.connect(self.file)) as store:
+            store.execute("PRAGMA journal_mode = WAL")  # so that one may write while another reads
+        was = migrate.from_optuna(source)
+        with self.meanwhile(source):
+            self.assertEqual(list(migrate.from_sqlite(self.file)), [was])
+
+    def meanwhile(self, source):
+        """With each distribution that is read the study has another trial."""
+        range_of = migrate.range_of
+        return unittest.mock.patch("gnomon.migrate.range_of", lambda text:
+                                   source.optimize(every_kind, n_trials=1, catch=(RuntimeError,)) or range_of(text))
+
+    @unittest.skipUnless("GNOMON_TEST_DATABASE" in os.environ, "sh tests/check/postgres COMMAND runs it beside PostgreSQL")
+    def test_postgres(self):
+        """The same as from a file, without Optuna, and nothing is made where nothing is."""
+        url = os.environ["GNOMON_TEST_DATABASE"]
+        with unittest.mock.patch.dict("sys.modules", {"optuna": None}):
+            code, _, err = self.command(url)
+        self.assertEqual((code, "studies" in err, err.count("\n")), (1, True, 1), err)
+        self.assertEqual(self.tables(url), [])
+        source = optuna.create_study(study_name=self.id(), storage=url, sampler=optuna.samplers.RandomSampler(seed=3))
+        source.optimize(every_kind, n_trials=14, catch=(RuntimeError,))
+        source.enqueue_trial({"a": 0.1})
+        both = optuna.create_study(study_name="both", storage=url, directions=["minimize", "maximize"])
+        both._storage.set_study_system_attr(both._study_id, "study:metric_names", ["loss", "speed"])
+        both.add_trial(create_trial(values=[0.1 + 0.2, -math.inf], params={"x": 5e-324}, user_attrs={"a": [1, None]},
+                                    distributions={"x": FloatDistribution(0, 1)}, system_attrs={"constraints": [1e-300]}))
+        both.add_trial(create_trial(state=TrialState.FAIL, params={"k": None}, intermediate_values={0: 1.0, 3: math.inf},
+                                    distributions={"k": CategoricalDistribution((1.5, None))}))
+        self.assertEqual(list(migrate.from_database(url)), [migrate.from_optuna(source), migrate.from_optuna(both)])
+        before = self.tables(url)
+        self.assertIn("14 imported, 0 queued", self.command(url, "--study", self.id(), "--dry-run")[1])
+        code, out, err = self.command(url, "--study", self.id())
+        self.assertEqual((code, "14 imported, 0 queued, 0 duplicates" in out), (0, True), out + err)
+        self.assertIn("trial 14 (waiting) is left out", err)
+        self.compare(service().study(self.id()), source, but=[14])
+        self.assertIn("0 imported, 0 queued, 14 duplicates", self.command(url, "--study", self.id())[1])
+        self.assertEqual(self.command(url, "--study", "nobody's")[0], 1)
+        self.assertEqual(self.tables(url), before)
+        was = migrate.from_optuna(source)
+        with self.meanwhile(source):
+            self.assertEqual(list(migrate.from_database(url, [self.id()])), [was])
+        code, _, err = self.command("postgresql:///postgres?host=/nowhere")
+        self.assertEqual((code, err.count("\n")), (1, 1), err)
+        self.assertEqual(self.command("nonsense://x")[0], 1)
+
+    def tables(self, url):
+        import psycopg2
+        with contextlib.closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1")
+            return cursor.fetchall()
 
     def test_many(self):
         """5,000 trials, whole, as they were."""
