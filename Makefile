@@ -13,7 +13,7 @@ FUZZ_API_SECONDS ?= 600
 FUZZ_API_SEED ?=
 JOBS     := $(shell nproc 2>/dev/null || echo 2)
 
-PACKAGES := libmicrohttpd gnutls jansson sqlite3 libcrypto nlopt libcurl libseccomp lapacke openblas libpq
+PACKAGES := libmicrohttpd gnutls jansson sqlite3 libcrypto nlopt libcurl libseccomp lapacke openblas libpq yaml-0.1
 STD       = -std=c11 -D_POSIX_C_SOURCE=200809L
 WARN      = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith
 FORTIFY  ?= $(if $(findstring clang,$(CC)),,-D_FORTIFY_SOURCE=3 -ftrivial-auto-var-init=zero)

@@ -2,18 +2,18 @@
 #include "service/cli/client.h"
 #include "service/cli/command.h"
 
-#include "service/base/file.h"
 #include "service/base/random.h"
 #include "service/cli/named.h"
 #include "service/cli/plain.h"
 #include "service/cli/plot.h"
 #include "service/cli/run_text.h"
+#include "service/cli/sweep.h"
 #include "service/cli/table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILE_MAX_BYTES = 8 << 20, PATH_BYTES = NAMED_ESCAPED_BYTES + 256 };
+enum { PATH_BYTES = NAMED_ESCAPED_BYTES + 256 };
 
 struct study_options {
     struct command_server at;
@@ -166,29 +166,12 @@ static enum status list(struct asked *a, struct error *err)
     return status;
 }
 
-static enum status read_sweep(const char *path, json_t **sweep, struct error *err)
-{
-    char        *text = NULL;
-    size_t       length;
-    json_error_t where;
-    TRY(file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, FILE_MAX_BYTES, &text, &length, err));
-    *sweep = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
-    free(text);
-    if (*sweep == NULL)
-        return error_set(err, STATUS_INVALID, "bad_json", "", "%.100s, line %d: %.100s", path, where.line, where.text);
-    if (json_is_string(json_object_get(*sweep, "name")))
-        return STATUS_OK;
-    json_decref(*sweep);
-    return error_set(err, STATUS_INVALID, "bad_json", "",
-                     "%.100s: a study needs a name; gnomon study example shows one", path);
-}
-
 /* Get or create, so that the same file may be given on every machine. */
 static enum status create(struct asked *a, struct error *err)
 {
     char    path[PATH_BYTES], name[NAMED_ESCAPED_BYTES];
     json_t *sweep = NULL;
-    TRY(read_sweep(a->operands[0], &sweep, err));
+    TRY(sweep_read(a->operands[0], &sweep, err));
     enum status status = named_escape(text_of(sweep, "name"), name, err);
     snprintf(path, sizeof path, "/v1/studies/by-name/%s", name);
     if (status == STATUS_OK)

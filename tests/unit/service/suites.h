@@ -39,6 +39,7 @@
     X(spec_cache)         \
     X(steady)             \
     X(store)              \
+    X(sweep)              \
     X(table_marks)        \
     X(trial_csv)
 
