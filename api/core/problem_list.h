@@ -69,7 +69,7 @@
     X(earlier_study_empty, 409, false, "An earlier study has no value at a point of the new space.", "Leave it out, or widen the ranges.") \
     X(empty_categorical, 422, false, "A categorical parameter has no values.", "Give at least one value.") \
     X(empty_range, 422, false, "max is less than min, or not greater where there must be room between them.", "Give a range that holds something.") \
-    X(events_gone, 410, false, "Events after this cursor were older than the service keeps them, and are deleted.", "Begin again without a cursor: what is still there comes first, then what happens.") \
+    X(events_gone, 410, false, "Events after this cursor were older than the service keeps them, and are deleted; or the store is an older copy, whose log ends before it.", "Begin again without a cursor: what is still there comes first, then what happens.") \
     X(expectation_failed, 417, false, "The Expect header asks for what the server does not do.", "Send 100-continue or nothing.") \
     X(export_too_large, 413, false, "The study is too large for one document.", "Read its trials page by page.") \
     X(external_id_conflict, 409, false, "The external_id is that of a trial with another result or point.", "Give each result its own external_id.") \

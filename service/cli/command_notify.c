@@ -182,9 +182,21 @@ static enum status ask_events(struct notify *notify, bool waits, json_t **page, 
     enum status status = patience_json(&notify->patience, "GET", path, NULL, page, err);
     if (status == STATUS_OK || !goes_on || strcmp(err->code, "events_gone") != 0)
         return status;
-    fputs("gnomon: events were deleted before they could be sent; going on with those that are there\n", stderr);
+    fputs(
+        "gnomon: events were deleted before they could be sent, or the server has an older copy of its store; going on "
+        "with those that are there\n",
+        stderr);
     notify->cursor[0] = '\0'; // seq still says which of them are done with
     return ask_events(notify, waits, page, err);
+}
+
+/* Behind the log's last line, of which a page after the place would have been empty: a server that took an older copy of
+ * its store for its own, or has deleted what was sent.  It gives the numbers after last anew. */
+static void go_back(struct notify *notify, int64_t last)
+{
+    fprintf(stderr, "gnomon: the log ends with %lld, and %lld had been sent: going on with what happens from now on\n",
+            (long long)last, (long long)notify->seq);
+    notify->seq = last;
 }
 
 /* The events of one page; sends: or only to come behind them.  *is_last: there were no more. */
@@ -201,6 +213,8 @@ static enum status follow_page(struct notify *notify, bool waits, bool sends, bo
     if (status == STATUS_OK && strcmp(notify->cursor, cursor) != 0) {
         json_int_t seq =
             json_integer_value(json_object_get(json_array_get(events, json_array_size(events) - 1), "seq")); // 0: none
+        if (*is_last && seq > 0 && seq < notify->seq)
+            go_back(notify, seq);
         notify->seq = seq > notify->seq ? seq : notify->seq;
         snprintf(notify->cursor, sizeof notify->cursor, "%s", cursor);
         status = sends || *is_last ? write_place(notify, err) : STATUS_OK;

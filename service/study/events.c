@@ -61,6 +61,7 @@ static enum status check_cut(struct db_conn *conn, const struct listing *listing
                      "events after this cursor were old and have been deleted");
 }
 
+/* *last: the number of the last line; that of a cursor is no larger, but in an older copy of the store. */
 static enum status find_last(struct db_conn *conn, const struct listing *listing, int64_t *last, struct error *err)
 {
     const char    *study = listing->filter->study;
@@ -70,7 +71,12 @@ static enum status find_last(struct db_conn *conn, const struct listing *listing
     else
         TRY(db_find(conn, NULL, &rows, err, SQL_EVENT_LAST, BIND_NONE));
     *last = row_count(&rows)->count;
-    return STATUS_OK;
+    if (*last == 0 && study != NULL)
+        return caller_no_such("study", err);
+    return listing->after <= *last
+               ? STATUS_OK
+               : error_set(err, STATUS_NOT_FOUND, "events_gone", "/cursor",
+                           "the log ends before this cursor: the store is an older copy of the one that gave it");
 }
 
 static struct db_rows begin(struct db_conn *conn, const struct listing *listing, struct error *err)
@@ -99,8 +105,6 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     size_t             room = 0;
     void              *events = NULL;
     TRY(find_last(conn, listing, &last, err));
-    if (last == 0 && listing->filter->study != NULL)
-        return caller_no_such("study", err);
     TRY(check_cut(conn, listing, err));
     struct db_rows rows = begin(conn, listing, err);
     while (db_next(&rows) && (int64_t)out->len < listing->limit) {
@@ -117,7 +121,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
         rows.status = make_cursor(listing, last, &out->next_cursor, err);
     }
     TRY(db_done(&rows));
-    return make_cursor(listing, last > listing->after ? last : listing->after, &out->last_cursor, err);
+    return make_cursor(listing, last, &out->last_cursor, err);
 }
 
 enum status event_list(struct app *app, struct caller *caller, const struct event_filter *filter,

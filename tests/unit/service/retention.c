@@ -155,6 +155,10 @@ static void test_who_follows_learns_what_he_missed(void)
     list(world, NULL, event_cursor(&world->arena, &now, 1),
          STATUS_OK); // what is left is read from its begin to its end
     list(world, NULL, now.last_cursor, STATUS_OK);
+    const char *ahead = event_cursor(&world->arena, &now, now.events[now.len - 1].seq + 1);
+    list(world, NULL, ahead, STATUS_NOT_FOUND); // as of a store that became older
+    CU_ASSERT_STRING_EQUAL(world->err.code, "events_gone");
+    list(world, lives.id, ahead, STATUS_NOT_FOUND);
     CU_ASSERT_EQUAL(study_delete(world->app, &world->caller, lives.id, &world->err), STATUS_OK);
     struct event_page later = list(world, NULL, now.last_cursor, STATUS_OK);
     world_clock_ms += 2 * DAY_MS;
