@@ -59,7 +59,7 @@ class Imported(Case):
         states = {TrialState.COMPLETE: "completed", TrialState.FAIL: "failed", TrialState.PRUNED: "stopped",
                   TrialState.WAITING: "queued", TrialState.RUNNING: "queued"}
         curves = {c["trial"]: c for c in service().transport.pages(study.path + "/curves", "curves")}
-        for theirs in source.trials:
+        for theirs in source.get_trials(deepcopy=False):
             if theirs.number in but:
                 continue
             trial = ours.pop(migrate.identity(source.study_name, theirs.number))
@@ -194,10 +194,15 @@ class Imported(Case):
             self.assertEqual(list(migrate.from_sqlite(self.file)), [was])
 
     def meanwhile(self, source):
-        """With each distribution that is read the study has another trial."""
-        range_of = migrate.range_of
-        return unittest.mock.patch("gnomon.migrate.range_of", lambda text:
-                                   source.optimize(every_kind, n_trials=1, catch=(RuntimeError,)) or range_of(text))
+        """When its first distribution is read the study gets another trial."""
+        range_of, left = migrate.range_of, [1]
+
+        def instead(text):
+            if left:
+                source.optimize(every_kind, n_trials=left.pop(), catch=(RuntimeError,))
+            return range_of(text)
+
+        return unittest.mock.patch("gnomon.migrate.range_of", instead)
 
     @unittest.skipUnless("GNOMON_TEST_DATABASE" in os.environ, "sh tests/check/postgres COMMAND runs it beside PostgreSQL")
     def test_postgres(self):
