@@ -563,29 +563,38 @@ static bool are_logged(struct plan *const *plans, size_t len)
     return last == NULL || is_logged(last, last->status);
 }
 
+/* Who is the first that could; those before it have their status: one may have left, or have no time any more, which is
+ * nothing to the others. */
+static size_t catch_up(struct plan *const *plans, size_t len, struct live *live)
+{
+    size_t i = 0;
+    for (; i < len; i++) {
+        struct task *task = &plans[i]->task;
+        plans[i]->status = session_catch_up(task->app, task->caller, &task->study, live, plans[i]->err);
+        if (plans[i]->status == STATUS_OK)
+            break;
+    }
+    return i;
+}
+
 /* Under the session's lock: the log is caught up with once, and one commit has all of it. */
 static void suggest_together(struct plan *const *plans, size_t len, struct live *live)
 {
-    const struct plan *first = plans[0];
-    struct app        *app = first->task.app;
     struct taken       taken = {0};
     const struct plan *last = NULL;
     struct app_work    works[GROUP_MAX];
     size_t             works_len = 0;
-    enum status        status = session_catch_up(app, first->task.caller, &first->task.study, live, first->err);
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = catch_up(plans, len, live); i < len; i++) {
         struct plan *plan = plans[i];
         plan->live = live;
         plan->earlier = last;
-        if (status != STATUS_OK)
-            *plan->err = *first->err;
-        plan->status = status == STATUS_OK ? propose_for_member(plan, &taken, plan->err) : status;
+        plan->status = propose_for_member(plan, &taken, plan->err);
         last = plan->fresh_len > 0 ? plan : last;
         if (plan->status == STATUS_OK)
             works[works_len++] =
                 (struct app_work){.caller = plan->task.caller, .fn = write, .arg = plan, .err = plan->err};
     }
-    app_transact_all(app, works, works_len);
+    app_transact_all(plans[0]->task.app, works, works_len);
     for (size_t i = 0; i < works_len; i++) {
         struct plan *plan = works[i].arg;
         plan->status = works[i].status;

@@ -672,6 +672,64 @@ static void test_an_operation_answers_only_what_was_asked(void)
     world_end(world);
 }
 
+/* ---- some leave while others wait with them ---- */
+
+struct guest {
+    struct app  *app;
+    const char  *study;
+    char         worker[16];
+    bool         has_left;
+    enum status  status;
+    struct error err;
+};
+
+static bool is_gone(void *arg)
+{
+    return ((struct guest *)arg)->has_left;
+}
+
+static void *ask_as_guest(void *arg)
+{
+    struct guest                *guest = arg;
+    struct arena                 arena;
+    struct suggest_reply         reply;
+    const struct suggest_request request = {.count = 1, .worker = guest->worker};
+    arena_init(&arena, 4 << 20);
+    struct caller caller = {
+        .token_id = "tok_guest", .scope = SCOPE_WRITE, .arena = &arena, .has_left = is_gone, .left_arg = guest};
+    guest->status = trial_suggest(guest->app, &caller, guest->study, &request, &reply, &guest->err);
+    arena_fini(&arena);
+    return NULL;
+}
+
+/* Those who come while a session is not free are a group; that who leads it has left is nothing to the others. */
+static void test_who_stays_is_answered(void)
+{
+    enum { ROUNDS = 8, GUESTS = 8 };
+    struct world *world = world_new();
+    for (int round = 0; round < ROUNDS; round++) {
+        struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+        struct guest guests[GUESTS] = {0};
+        pthread_t    threads[GUESTS];
+        struct live *live;
+        CU_ASSERT_EQUAL_FATAL(session_lock(world->app, &world->caller, study.id, SESSION_ALONE, &live, &world->err),
+                              STATUS_OK);
+        for (int i = 0; i < GUESTS; i++) {
+            guests[i] = (struct guest){.app = world->app, .study = study.id, .has_left = i < GUESTS / 2};
+            snprintf(guests[i].worker, sizeof guests[i].worker, "guest %d", i);
+            CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, ask_as_guest, &guests[i]), 0);
+        }
+        sleep_ms(5); // most have come; it is right whoever has
+        session_unlock(world->app, live);
+        for (int i = 0; i < GUESTS; i++) {
+            pthread_join(threads[i], NULL);
+            CU_ASSERT(guests[i].status == STATUS_OK || guests[i].has_left);
+        }
+        check_study(world, study.id);
+    }
+    world_end(world);
+}
+
 /* Each may take as much memory as the largest model. */
 static void test_sessions_of_ones_own_are_few(void)
 {
@@ -697,6 +755,7 @@ static void test_sessions_of_ones_own_are_few(void)
 }
 
 CU_TestInfo suite_races[] = {
+    {"who stays is answered", test_who_stays_is_answered},
     {"sessions of one's own are few", test_sessions_of_ones_own_are_few},
     {"counters are counts", test_counters_are_counts},
     {"counters are counts in a crowd", test_counters_are_counts_in_a_crowd},
