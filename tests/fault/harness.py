@@ -69,7 +69,7 @@ class Client:
 
     def __init__(self, port, token, source=""):
         self.source = (source, 0)
-        self.head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
+        self.head, self.fields = f"Host: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n", {}  # fields: of the last answer
         self.port = port
         self.connect()
 
@@ -98,7 +98,7 @@ class Client:
             self.fill()
         head, self.buffer = self.buffer[:end].decode("latin-1"), self.buffer[end + 4:]
         fields = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:])
-        length = int(fields.get("content-length", 0))
+        self.fields, length = fields, int(fields.get("content-length", 0))
         while len(self.buffer) < length:
             self.fill()
         data, self.buffer, self.used = self.buffer[:length], self.buffer[length:], time.monotonic()
