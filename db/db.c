@@ -87,7 +87,7 @@ struct db {
     char          *folder;
     bool           is_hasty, is_rolled_back;
     struct others *others; /* NULL: there are none */
-    void (*on_others)(void *arg, bool is_gone);
+    bool (*on_others)(void *arg, bool is_gone);
     void *on_others_arg;
 };
 
@@ -153,14 +153,15 @@ static enum status witness(struct db *db, int64_t counter, struct error *err)
     return witness_write(db->folder, &db->witness, db->is_hasty, err);
 }
 
-static void tell_others(void *arg, bool is_gone)
+static bool tell_others(void *arg, bool is_gone)
 {
     struct db *db = arg;
-    db->on_others(db->on_others_arg, is_gone);
+    bool       is_done = db->on_others(db->on_others_arg, is_gone);
     pthread_mutex_lock(&db->mutex);
     if (db->on_commit != NULL)
         db->on_commit(db->on_commit_arg);
     pthread_mutex_unlock(&db->mutex);
+    return is_done;
 }
 
 /* What is remembered of what others have changed meanwhile goes before the jobs run. */
@@ -168,7 +169,7 @@ static enum status begin(struct db *db, struct error *err)
 {
     TRY(db->driver->begin(db->writer.handle, DRIVER_READ_WRITE, err));
     if (db->others != NULL && db->driver->others_wrote(db->writer.handle))
-        db->on_others(db->on_others_arg, false);
+        (void)db->on_others(db->on_others_arg, false);
     return STATUS_OK;
 }
 

@@ -28,7 +28,7 @@ struct db_options {
     int64_t     step_ms;     /* how long a statement of theirs may look for its next row; 0: as long as it takes */
     /* NULL: there are none.  Other servers of the database have written: what is remembered of it may be wrong; called before
      * what this one writes next, and soon.  is_gone: one of them is at its end, and this one is the oldest that is left. */
-    void (*on_others)(void *arg, bool is_gone);
+    bool (*on_others)(void *arg, bool is_gone);
     void *on_others_arg;
     void (*log)(const char *what, const struct error *why); /* of what no caller sees; why NULL: well again.  Or NULL */
 };

@@ -15,6 +15,7 @@ struct others {
     void                *handle, *writer;
     struct others_call   call;
     struct driver_peers  seen;
+    bool                 has_lost; /* a server, whose work nobody was told to take up since then */
     atomic_int           servers;
     atomic_bool          is_oldest;
     pthread_mutex_t      lock;
@@ -47,7 +48,9 @@ static void count(struct others *others, const struct driver_peers *now)
     atomic_store(&others->is_oldest, now->len > 0 && now->ids[0] == now->own);
 }
 
-/* While the database does not answer nobody writes; when it does again, everything may have happened. */
+/* While the database does not answer nobody writes; when it does again, everything may have happened.  Who is not the oldest
+ * keeps in mind that one is gone: a server whose connection was cut is not seen by others, nor by itself, until it has another
+ * one, and then each may have taken somebody else for the oldest. */
 static void look(struct others *others)
 {
     struct driver_peers now;
@@ -59,9 +62,10 @@ static void look(struct others *others)
     struct driver_peers before = others->seen;
     count(others, &now);
     if (now.mark != before.mark && !now.is_own_mark)
-        others->call.fn(others->call.arg, false);
-    if (has_lost(&before, &now) && atomic_load(&others->is_oldest))
-        others->call.fn(others->call.arg, true);
+        (void)others->call.fn(others->call.arg, false);
+    others->has_lost |= has_lost(&before, &now);
+    if (others->has_lost && atomic_load(&others->is_oldest))
+        others->has_lost = !others->call.fn(others->call.arg, true);
 }
 
 static bool is_stopping(struct others *others)

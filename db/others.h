@@ -6,9 +6,10 @@
 #include "db/conn.h"
 
 struct others;
-/* Called by the thread: another server has written; is_gone: one has ended, and of those that are left this is the oldest. */
+/* Called by the thread: another server has written; is_gone: one has ended, and of those that are left this is the oldest, and
+ * false is the answer when it could not take up what that one had begun: it is called again. */
 struct others_call {
-    void (*fn)(void *arg, bool is_gone);
+    bool (*fn)(void *arg, bool is_gone);
     void *arg;
 };
 MUST_CHECK enum status others_start(const struct driver *driver, const char *place, void *writer,

@@ -58,14 +58,18 @@ static enum status count(struct db_conn *conn, void *arg, struct error *err)
     return census_take(arg, conn, true, err);
 }
 
-static void on_others(void *arg, bool is_gone)
+static bool on_others(void *arg, bool is_gone)
 {
     struct app  *app = arg;
     struct error why;
     study_cache_clear(app);
     token_cache_clear(app);
-    if (is_gone && atomic_load(&app->is_open) && operations_resume(app, &why) != STATUS_OK)
-        log_event(LOG_ERROR, "operations_not_taken_over", "code=%s", why.code);
+    if (!is_gone || !atomic_load(&app->is_open))
+        return !is_gone;
+    if (operations_resume(app, &why) == STATUS_OK)
+        return true;
+    log_event(LOG_ERROR, "operations_not_taken_over", "code=%s", why.code);
+    return false;
 }
 
 static enum status open_store(struct app *app, struct error *err)

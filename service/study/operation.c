@@ -22,7 +22,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { JOB_ARENA_BYTES = 64 << 20, TRIES = 5 };
+enum { JOB_ARENA_BYTES = 64 << 20, TRIES = 5, PAUSE_MS = 200 };
 
 // clang-format off
 const char *const operation_state_names[OPERATION_STATE_COUNT + 1] = {
@@ -182,13 +182,43 @@ static enum status end_well(struct db_conn *conn, void *arg, const struct sugges
     return STATUS_OK;
 }
 
+/* As the request itself would have been told, if it had waited, who was not served for now is to ask again. */
 static enum status end_badly(struct db_conn *conn, void *arg, struct error *err)
 {
     struct job *job = arg;
+    int         told = job->error.retry_after_seconds, seconds = told > 0 ? told : job->error.status == STATUS_BUSY;
     return db_exec(conn, NULL, err, SQL_OPERATION_END,
                    BIND(TEXT(job->id), TEXT(operation_state_names[OPERATION_FAILED]), BLOB(NULL, 0), INT(0),
-                        TEXT(job->error.code), TEXT(job->error.text), INT(job->app->now_ms()),
-                        INT(job->error.retry_after_seconds)));
+                        TEXT(job->error.code), TEXT(job->error.text), INT(job->app->now_ms()), INT(seconds)));
+}
+
+/* False: it is stopped. */
+static bool pause_a_moment(struct job *job)
+{
+    struct operations    *operations = job->app->operations;
+    const struct timespec until = clock_after_ms(PAUSE_MS);
+    pthread_mutex_lock(&operations->lock);
+    while (!job->is_cancelled && !operations->is_stopping &&
+           pthread_cond_timedwait(&operations->changed, &operations->lock, &until) == 0)
+        continue;
+    bool goes_on = !job->is_cancelled && !operations->is_stopping;
+    pthread_mutex_unlock(&operations->lock);
+    return goes_on;
+}
+
+/* A store that is away for a while must hear of it in the end: a row that says that it runs is nobody else's to end, as long as
+ * this server lives. */
+static void fail(struct job *job)
+{
+    struct error error;
+    enum status  status;
+    for (bool is_told = false; (status = db_transact(job->app->db, end_badly, job, &error)) != STATUS_OK;
+         is_told = true) {
+        if (!is_told)
+            log_event(LOG_ERROR, "operation_not_ended", "id=%s code=%s", job->id, error.code);
+        if (status != STATUS_BUSY || !pause_a_moment(job))
+            return;
+    }
 }
 
 static void work(struct job *job)
@@ -203,11 +233,8 @@ static void work(struct job *job)
         if (job->status != STATUS_BUSY || strcmp(job->error.code, "deadline_exceeded") == 0)
             break; // otherwise something happened to the study while the plan was made
     }
-    if (job->status == STATUS_OK || is_stopped(job))
-        return;
-    struct error error;
-    if (db_transact(job->app->db, end_badly, job, &error) != STATUS_OK)
-        log_event(LOG_ERROR, "operation_not_ended", "id=%s code=%s", job->id, error.code);
+    if (job->status != STATUS_OK && !is_stopped(job))
+        fail(job);
 }
 
 static void run(void *arg)

@@ -1,12 +1,15 @@
 /* What every database keeps to (db/driver.h): one suite, run on each of them. */
 #include "db/driver.h"
+#include "db/others.h"
 #include "tests/unit/service/database.h"
 #include "tests/unit/service/suites.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A fresh store with its writer and a reader. */
@@ -540,7 +543,71 @@ static void on_postgres(void (*check)(struct store *store))
 CHECKS(X)
 #undef X
 
+/* ---- the others ---- */
+
+/* What a server sees of itself, 1, and of others, look by look: first what it begins with.  The last stays. */
+struct looks {
+    const int64_t (*ids)[3];
+    int        len;
+    atomic_int seen, taken_up, asked; /* asked: how often; the first time it cannot */
+};
+
+static enum status looks_open(const char *place, enum driver_mode mode, const char *synchronous, void **handle,
+                              struct error *err)
+{
+    (void)place, (void)mode, (void)synchronous, (void)handle, (void)err;
+    return STATUS_OK;
+}
+
+static void looks_close(void *handle)
+{
+    (void)handle;
+}
+
+static enum status looks_peers(void *handle, const void *writer, struct driver_peers *out, struct error *err)
+{
+    struct looks *looks = (struct looks *)writer;
+    int           seen = atomic_fetch_add(&looks->seen, 1);
+    (void)handle, (void)err;
+    *out = (struct driver_peers){.own = 1};
+    for (const int64_t *id = looks->ids[seen < looks->len ? seen : looks->len - 1]; *id != 0; id++)
+        out->ids[out->len++] = *id;
+    return STATUS_OK;
+}
+
+static bool take_up(void *arg, bool is_gone)
+{
+    struct looks *looks = arg;
+    bool          can = !is_gone || atomic_fetch_add(&looks->asked, 1) > 0;
+    atomic_fetch_add(&looks->taken_up, is_gone && can);
+    return can;
+}
+
+static int taken_up(const int64_t (*ids)[3], int len)
+{
+    static const struct driver driver = {.open = looks_open, .close = looks_close, .peers = looks_peers};
+    struct looks               looks = {.ids = ids, .len = len};
+    const struct others_call   call = {.fn = take_up, .arg = &looks};
+    struct others             *others;
+    struct error               err;
+    MUST(others_start(&driver, "", &looks, &call, &others, &err));
+    while (atomic_load(&looks.seen) < len + 2)
+        nanosleep(&(const struct timespec){.tv_nsec = 1000000}, NULL);
+    others_free(others);
+    return atomic_load(&looks.taken_up);
+}
+
+/* What a server that is gone has begun is taken up once, also when it went while the oldest was not to be seen itself. */
+static void test_others_are_taken_over(void)
+{
+    static const int64_t plain[][3] = {{1, 2}, {1}}, younger[][3] = {{0}, {0}}, cut[][3] = {{1, 2}, {0}, {1}};
+    CU_ASSERT_EQUAL(taken_up(plain, 2), 1);
+    CU_ASSERT_EQUAL(taken_up(younger, 2), 0);
+    CU_ASSERT_EQUAL(taken_up(cut, 3), 1);
+}
+
 CU_TestInfo suite_driver[] = {
+    {"who is gone is taken over from", test_others_are_taken_over},
 #define X(name, text) {"sqlite: " text, test_sqlite_##name}, {"postgres: " text, test_postgres_##name},
     CHECKS(X)
 #undef X
