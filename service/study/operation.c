@@ -330,10 +330,13 @@ static enum status load(struct db_conn *conn, void *arg, struct error *err)
     struct arena     *arena = work->task.caller->arena;
     const int64_t    *numbers;
     struct db_rows    rows;
-    struct error      hidden;
     TRY(db_find(conn, arena, &rows, err, SQL_OPERATION_GET, BIND(TEXT(work->id))));
     const struct row_operation *row = row_operation(&rows);
-    if (row == NULL || home_check_in(conn, work->task.caller, "study", row->study, &hidden) != STATUS_OK)
+    enum status                 seen =
+        row == NULL ? STATUS_NOT_FOUND : home_check_in(conn, work->task.caller, "study", row->study, err);
+    if (seen != STATUS_OK && seen != STATUS_NOT_FOUND)
+        return seen; // the store could not say
+    if (seen != STATUS_OK)
         return error_set(err, STATUS_NOT_FOUND, "operation_not_found", "", "there is no such operation");
     TRY(read_row(row, out, &numbers, err));
     work->task.id = out->study;

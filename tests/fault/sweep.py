@@ -6,12 +6,16 @@ documented, or not at all; it can be repeated; nothing that was acknowledged is 
 """
 import os
 
-from harness import Server, integrity, parameters_study
+from harness import Server, integrity, parameters_study, wait_for
 
 FEDERATION = {"name": "f", "metrics": [{"name": "y", "goal": "maximize"}], "seats": 3, "rounds": 9,
               "space": {"type": "parameters", "parameters": [{"name": "x", "type": "double", "min": -1.5, "max": 2.25}]},
               "algorithm": {"name": "dp-fts-de", "features": 20, "regions": 2},
               "privacy": {"epsilon": 8, "delta": 0.0137, "sampling_rate": 0.385, "clip": 9.5}}
+PLAN = {"name": "p", "metrics": [{"name": "y", "goal": "maximize"}], "algorithm": {
+    "name": "macro-bo", "length_scale": 2.5, "signal_variance": 0.6, "noise_variance": 0.06, "mean": 0.4},
+        "space": {"type": "graph", "sites": [[0, 0], [2.5, 0], [5, 0]], "edges": [[0, 1], [1, 2]],
+                  "start": 0, "macro_action_length": 1}}
 POINT = {"rate": 0.0031, "depth": 7, "kind": "ash"}
 ENDED = 70
 
@@ -26,6 +30,11 @@ class Sweep:
         self.server.start()
         client = self.server.client()
         self.path = "/v1/studies/" + client.post("/v1/studies", parameters_study("m", {"name": "random"}, 5), 201)["id"]
+        plan = client.post("/v1/studies", PLAN, 201)["id"]
+        made = client.call("POST", f"/v1/studies/{plan}/suggest", {"worker": "w"}, "Prefer: respond-async\r\n")
+        verdict.check(made[0] == 202, f"{made} is no operation")
+        self.operation = f"/v1/operations/{made[1]['id']}"
+        verdict.check(wait_for(lambda: client.get(self.operation)["state"] == "succeeded", 300), "the operation goes on")
         self.known = {}
         for n in range(3):
             client.post(f"{self.path}/observe", {"point": POINT, "value": n * 0.37 - 1})
@@ -40,6 +49,7 @@ class Sweep:
             "list": ("GET", "/v1/studies?limit=3", None, "", (200,)),
             "trials": ("GET", f"{self.path}/trials?limit=5", None, "", (200,)),
             "export": ("GET", f"{self.path}/export?format=csv", None, "", (200,)),
+            "operation": ("GET", self.operation, None, "", (200,)),
             "events": ("GET", f"/v1/events?study={self.path[12:]}&limit=5", None, "", (200,)),
             "create": ("POST", "/v1/studies", parameters_study(f"s{n}", {"name": "random"}, 3), "", (201,)),
             "patch": ("PATCH", self.path, {"notes": f"n{n}"}, "If-Match: *\r\n", (200,)),
