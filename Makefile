@@ -171,7 +171,7 @@ http: $(BUILD)/gnomon $(MODULES)
 HTTP = *.test.mjs
 # The same on PostgreSQL: the suites that know the store, and of those over HTTP the ones that write most.
 POSTGRES_UNITS = driver postgres store cases races federation members spec_cache steady
-REPLICA_POINTS = 16
+REPLICA_SECONDS = 12
 POSTGRES_HTTP = studies trials lists idempotency events
 postgres: postgres-units postgres-http postgres-replicas
 postgres-units: $(BUILD)/tests/service
@@ -179,9 +179,10 @@ postgres-units: $(BUILD)/tests/service
 postgres-http: $(BUILD)/gnomon $(MODULES)
 	$(STEP) $@ tests/check/postgres sh -c 'cd tests/http && exec node --test --test-concurrency=1 --test-reporter=tap \
 	  $(POSTGRES_HTTP:%=%.test.mjs)'
-# Two servers on one database, of which one is killed again and again.
+# Three servers on one database, all of which are hurt.
+NEMESIS = env POSTGRES_OPTIONS='-c fsync=on' NEMESIS_SECONDS=$(1) $(2) tests/check/postgres tests/fault/nemesis
 postgres-replicas: $(BUILD)/gnomon
-	$(STEP) $@ env POINTS=$(REPLICA_POINTS) tests/check/postgres tests/fault/crash
+	$(STEP) $@ $(call NEMESIS,$(REPLICA_SECONDS),SEED=2385)
 generators: $(BUILD)/gnomon $(MODULES)
 	$(STEP) generators npm --prefix tests/http run --silent generators
 browser: $(BUILD)/gnomon $(MODULES)
@@ -200,6 +201,7 @@ CRASH_POINTS  ?= 1000
 POWER_STATES  ?= 10000
 FAULT_POINTS  ?= 60
 MANY_ROUNDS   ?= 100
+NIGHT_NEMESIS ?= 600
 DAMAGE_FLIPS  ?= 1000
 NIGHT_SECONDS ?= 14400
 NIGHTLY = audit reproducible crash power calls statements many damage postgres replicas asan tsan fuzz api
@@ -232,12 +234,12 @@ nightly-postgres: $(BUILD)/gnomon $(MODULES)
 	$(STEP) $@ tests/check/postgres sh -c 'cd tests/http && exec node --test --test-concurrency=1 --test-reporter=tap \
 	  *.test.mjs'
 nightly-replicas: $(BUILD)/gnomon
-	$(STEP) $@ env POINTS=$(CRASH_POINTS) SERVERS=3 tests/check/postgres tests/fault/crash
+	$(STEP) $@ $(call NEMESIS,$(NIGHT_NEMESIS),CLIENTS=64 STOP_SECONDS=20)
 GOLDENS = $(addprefix golden-,$(notdir $(wildcard tests/golden/*.py)))
 golden: $(GOLDENS)
 $(GOLDENS): golden-%: $(BUILD)/gnomon $(GOLDEN)
 	$(STEP) $@ $(PYTHON) tests/golden/$*
-FAULTS = $(addprefix fault-,$(notdir $(call scripts,tests/fault/*)))
+FAULTS = $(filter-out fault-nemesis,$(addprefix fault-,$(notdir $(call scripts,tests/fault/*))))
 fault: $(FAULTS)
 $(FAULTS): fault-%: $(BUILD)/gnomon $(FAILING)
 	$(STEP) $@ tests/fault/$*

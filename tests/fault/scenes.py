@@ -13,19 +13,20 @@ FEATURES, EPSILON = 25, 7.25  # of a federation: numbers in a message, budget
 
 class Caller(threading.Thread):
     """cluster: .servers, .up (an event: there may be one), .over; each client says in work() what it does until that."""
-    patience_s = None  # for an answer, before another server is asked
+    patience_s = None  # for an answer, before another server is asked: with more, so that a slow machine gives one, too
 
     def __init__(self, cluster, number, seed):
         super().__init__(daemon=True)
         self.cluster, self.number, self.random = cluster, number, random.Random(f"{seed}/{number}")
-        self.clients, self.token, self.error, self.calls, self.busy, self.lost = {}, None, None, 0, 0, 0
+        self.clients, self.token, self.error = {}, None, None
+        self.calls, self.busy, self.lost, self.in_vain = 0, 0, 0, 0  # in_vain: how often in turn there was no answer in time
 
     def client(self, at):
         if at not in self.clients:
             self.cluster.up.wait()
             self.clients[at] = Client(self.cluster.servers[at].port, self.token or self.cluster.servers[at].token)
             if self.patience_s:
-                self.clients[at].socket.settimeout(self.patience_s * self.random.uniform(0.5, 1.5))
+                self.clients[at].socket.settimeout(self.patience_s * self.random.uniform(0.5, 1.5) * 2 ** self.in_vain)
         return self.clients[at]
 
     def ask_one(self, at, method, path, body, headers):
@@ -43,13 +44,15 @@ class Caller(threading.Thread):
             at = self.random.randrange(len(self.cluster.servers))
             try:
                 status, reply = self.ask_one(at, method, path, body, headers)
+                self.in_vain = 0
                 if status != 503:
                     return status, reply
                 self.busy += 1
                 time.sleep(0.01)
-            except OSError:
+            except OSError as error:
                 self.clients.pop(at, None)
                 self.lost += 1
+                self.in_vain += isinstance(error, TimeoutError) and self.in_vain < 5
                 time.sleep(0.001)
 
     def post(self, path, body, key=None):
@@ -72,7 +75,7 @@ class Caller(threading.Thread):
 
 def join_all(callers):
     for caller in callers:
-        caller.join(60)
+        caller.join(600)
         verdict.check(not caller.is_alive() and caller.error is None, f"client {caller.number}: {caller.error!r}")
 
 
