@@ -2,6 +2,7 @@
 #include "engine/acquisition/pareto.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,6 +100,18 @@ enum status pareto_front(const double *values, size_t n, size_t m, bool *is_best
                          struct error *err)
 {
     return pareto_front_of(&(struct pareto_set){.values = values, .n = n, .m = m}, is_best, scratch, err);
+}
+
+void pareto_reference(const double *values, size_t n, size_t m, double *reference)
+{
+    for (size_t j = 0; j < m; j++) {
+        double low = HUGE_VAL, high = -HUGE_VAL;
+        for (size_t i = 0; i < n; i++) {
+            low = fmin(low, values[i * m + j]);
+            high = fmax(high, values[i * m + j]);
+        }
+        reference[j] = low - 0.1 * (high - low);
+    }
 }
 
 /* The last of m components leads, the others follow: sorting then orders the slices. */

@@ -29,6 +29,9 @@ MUST_CHECK enum status pareto_front_of(const struct pareto_set *set, bool *is_be
 MUST_CHECK enum status pareto_front(const double *values, size_t n, size_t m, bool *is_best, struct arena *scratch,
                                     struct error *err);
 
+/* reference [m] out: of each component the least of values [n][m], and a tenth of the range below it. */
+void pareto_reference(const double *values, size_t n, size_t m, double *reference);
+
 /* *volume := the measure of the union of the boxes from the reference to each of the values; what is not above the
  * reference counts for nothing.  Exact, by slices along the last component (While, Hingston, Barone & Huband 2006).
  * Errors: NO_MEMORY (scratch: m n vectors), BUSY.  O(n log n) for m <= 2, and n times that for each further component. */

@@ -18,6 +18,7 @@ enum {
     CELLS = 64,
     DOMINATED_CELLS = 48,
     FRONT_MAX = 1000,
+    VOLUMES_MAX = 200,
     BARS_MAX = 900
 };
 
@@ -355,6 +356,71 @@ static enum status put_dominated(struct plot_work *work, const struct front *fro
     return put_objectives(work, cells.table, err);
 }
 
+/* Takes v [m] into those that no other dominates, [len][m], instead of what it dominates; false: it changes nothing. */
+static bool take_in(double *kept, size_t *len, size_t m, const double *v)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < *len; i++) {
+        bool is_more = false, is_less = false;
+        for (size_t j = 0; j < m; j++) {
+            is_more = is_more || v[j] > kept[i * m + j];
+            is_less = is_less || v[j] < kept[i * m + j];
+        }
+        if (!is_more)
+            return false; /* nor does it dominate one of those before */
+        if (is_less)
+            memmove(kept + left++ * m, kept + i * m, m * sizeof *v);
+    }
+    memcpy(kept + left * m, v, m * sizeof *v);
+    *len = left + 1;
+    return true;
+}
+
+/* Over larger fronts so many hypervolumes would take longer than the rest of the plot. */
+static const size_t volume_front_max[OBJECTIVES_MAX + 1] = {0, 0, 5000, 200, 40};
+
+static enum status volume_at(struct plot_work *work, const struct pareto_set *set, double *out, struct error *err)
+{
+    *out = NAN;
+    return set->n > volume_front_max[set->m] ? STATUS_OK : pareto_hypervolume(set, out, work->arena, err);
+}
+
+/* What the front dominates, by trial, above the reference that the whole study has: in each column the last trial that
+ * enlarged it. */
+static enum status put_volumes(struct plot_work *work, const struct front *front, struct error *err)
+{
+    size_t            m = work->task.study.spec.objectives, n = front->len, len = 0, column = 0;
+    double            reference[OBJECTIVES_MAX], *values = ARENA_NEW(work->arena, double, VOLUMES_MAX);
+    double           *kept = arena_alloc(work->arena, n + 1, m * sizeof *kept);
+    size_t           *rows = ARENA_NEW(work->arena, size_t, VOLUMES_MAX);
+    struct pareto_set set = {.values = kept, .m = m, .reference = reference};
+    bool              is_due = false;
+    if (values == NULL || kept == NULL || rows == NULL)
+        return error_no_memory(err);
+    pareto_reference(front->values, n, m, reference);
+    for (size_t i = 0; i < n; i++) {
+        size_t own = i * VOLUMES_MAX / n;
+        if (is_due && own != column)
+            TRY(volume_at(work, &set, &values[len - 1], err));
+        is_due = is_due && own == column;
+        if (!take_in(kept, &set.n, m, front->values + i * m))
+            continue;
+        len += !is_due;
+        rows[len - 1] = front->rows[i];
+        column = own;
+        is_due = true;
+    }
+    if (is_due)
+        TRY(volume_at(work, &set, &values[len - 1], err));
+    struct plot_table *table = plot_table(work, "hypervolume", rows, len, 2);
+    if (table == NULL)
+        return error_no_memory(err);
+    TRY(plot_take(work, table, "trial", PLOT_INTEGER, work->data.number, err));
+    table->columns[table->columns_len++] =
+        (struct plot_column){.name = "value", .what = PLOT_NUMBER, .numbers = values};
+    return STATUS_OK;
+}
+
 enum status plot_pareto(struct db_conn *conn, struct plot_work *work, struct error *err)
 {
     struct front front;
@@ -363,7 +429,8 @@ enum status plot_pareto(struct db_conn *conn, struct plot_work *work, struct err
     TRY(plot_read(conn, work, err));
     TRY(find_front(work, &front, err));
     TRY(put_front(work, &front, err));
-    return put_dominated(work, &front, err);
+    TRY(put_dominated(work, &front, err));
+    return put_volumes(work, &front, err);
 }
 
 /* ---- workers ---- */

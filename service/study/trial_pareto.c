@@ -51,13 +51,8 @@ static void objectives_of(const struct spec *spec, const struct trial *trial, do
 static void find_reference(const double *values, size_t m, struct pareto_reply *out, double *reference)
 {
     const struct spec *spec = &out->study.spec;
+    pareto_reference(values, out->len, m, reference);
     for (size_t j = 0, k = 0; j < m; j++, k++) {
-        double low = HUGE_VAL, high = -HUGE_VAL;
-        for (size_t i = 0; i < out->len; i++) {
-            low = fmin(low, values[i * m + j]);
-            high = fmax(high, values[i * m + j]);
-        }
-        reference[j] = low - 0.1 * (high - low);
         while (spec->kinds[k] != METRIC_OBJECTIVE)
             k++;
         out->reference[k] = spec->metrics[k].goal == GOAL_MAXIMIZE ? reference[j] : 0.0 - reference[j];

@@ -98,6 +98,22 @@ test('pareto: the front is the front, and all others are counted', async () => {
     assert.deepEqual(plot.front.trial, trials.map(({ number }) => number));
     assert.ok(rows(plot.front).every(({ trial, loss, gain }) => near(loss, two.truth[trial - 1].values.loss) && near(gain, two.truth[trial - 1].values.gain)));
     assert.equal(sum(plot.dominated.count) + trials.length, count);
+    // what is dominated so far, by the definition: a staircase above the reference of the whole study
+    const { hypervolume, reference } = await api.get(`/v1/studies/${two.id}/pareto`);
+    const volume = (until) => {
+        let area = 0, gain = reference.gain;
+        for (const { values } of two.truth.slice(0, until).sort((a, b) => b.values.gain - a.values.gain || a.values.loss - b.values.loss).reduce((kept, each) =>
+            (kept.length > 0 && kept.at(-1).values.loss <= each.values.loss ? kept : [...kept, each]), []).reverse()) {
+            area += (reference.loss - values.loss) * (values.gain - gain);
+            gain = values.gain;
+        }
+        return area;
+    };
+    const grown = rows(plot.hypervolume);
+    assert.ok(grown.length > 5 && grown.length <= 200);
+    for (const { trial, value } of grown) assert.ok(near(value, volume(trial)), `the volume until trial ${trial}`);
+    assert.ok(near(grown.at(-1).value, hypervolume) && near(volume(count), hypervolume));
+    assert.ok(grown.every(({ trial, value }, i) => i === 0 || (value > grown[i - 1].value && trial > grown[i - 1].trial)));
     const history = await api.get(`${two.path}/history?metric=gain`);
     const best = Math.max(...two.truth.map(({ values }) => values.gain));
     assert.ok(near(history.best.value.at(-1), best));
