@@ -1,6 +1,8 @@
 // The service, as these pages use it: relative addresses (a proxy may have put them behind a prefix), the token of this
 // tab, and what was refused as an error with the server's own words.
 
+import { clock } from './dom.js';
+
 const KEY = `gnomon token ${location.pathname}`;
 
 export const token = {
@@ -19,6 +21,14 @@ export class Refused extends Error {
     }
 }
 export class Unreachable extends Error {}
+
+let began = Date.now();
+/* A page begins to be read: what happens from here on is followed. */
+export const beginPage = () => { began = Date.now(); };
+function setClock(reply) {
+    const at = Date.parse(reply.headers.get('Date'));
+    if (at > 0) clock.ahead = at + 500 - Date.now();
+}
 
 let whenSignedOut = () => {};
 export const onSignedOut = (then) => { whenSignedOut = then; };
@@ -40,6 +50,7 @@ async function send(method, path, body, { accept, signal, type, headers } = {}) 
         if (error.name === 'AbortError') throw error;
         throw new Unreachable('The server cannot be reached.');
     }
+    setClock(reply);
     if (reply.ok) return reply;
     const problem = await reply.json().catch(() => ({}));
     if (reply.status === 401 && secret === token.get()) whenSignedOut();
@@ -76,21 +87,23 @@ export const query = (values) => {
     return list.length === 0 ? '' : `?${new URLSearchParams(list)}`;
 };
 
-/* Calls again when something happened, at most once a second: by server-sent events where there are some, which need a
+/* Calls again when something happened, at most once a second (and a quarter of the time): by server-sent events where there are some, which need a
  * header and so are read by fetch; else by asking now and then.  how(words) says which.  Returns what ends it. */
 export function follow(path, again, how) {
     const control = new AbortController();
-    let timer = null, isWanted = false, isBusy = false;
+    let timer = null, isWanted = false, isBusy = false, rest = 1000;
     const call = async () => {
         timer = null;
         if (isBusy || document.hidden) { isWanted = true; return; }
         isBusy = true;
         isWanted = false;
+        const began = performance.now();
         try { await again(); } catch { /* what is shown stays, and is asked for again */ }
         isBusy = false;
+        rest = Math.max(1000, 3 * (performance.now() - began)); // what is dear is not all that the server does
         if (isWanted) soon();
     };
-    const soon = (ms = 1000) => { if (timer === null && !control.signal.aborted) timer = setTimeout(call, ms); };
+    const soon = (ms = rest) => { if (timer === null && !control.signal.aborted) timer = setTimeout(call, ms); };
     const seen = () => { if (!document.hidden && isWanted) soon(0); };
     document.addEventListener('visibilitychange', seen);
     control.signal.addEventListener('abort', () => {
@@ -115,7 +128,7 @@ async function poll(signal, soon, how) {
 }
 
 async function stream(path, signal, soon, how) {
-    const from = `${path}${path.includes('?') ? '&' : '?'}since=${new Date().toISOString()}`;
+    const from = `${path}${path.includes('?') ? '&' : '?'}since=${new Date(began + clock.ahead - 1500).toISOString()}`;
     let last = null, wait = 1000;
     while (!signal.aborted) {
         try {

@@ -76,12 +76,16 @@ async function begin() {
     if (path === '/sign-in') {
         const once = words.get('once'), given = words.get('share'), to = words.get('to');
         history.replaceState(null, '', `#${to && to.startsWith('/') ? to : '/studies'}`);
+        if (once || given) who = null; // this tab may have been another's
         try {
             if (once) await exchange(once);
-            else if (given) api.token.set(given);
+            else if (given) {
+                api.token.set(given);
+                who = await api.get('v1/whoami');
+            }
         } catch (error) {
             api.token.clear();
-            return signIn(error.status === 401 ? 'This address was used before, or is too old. Each signs in once.' : error.message);
+            return signIn(error.status !== 401 ? error.message : once ? 'This address was used before, or is too old. Each signs in once.' : 'This link is too old, or was revoked.');
         }
     }
     await show();
@@ -137,12 +141,16 @@ export function refused(error) {
 }
 
 export async function show() {
+    const { path, words } = address();
+    if (path === '/sign-in') return begin();
     if (!api.token.get()) return signIn();
     const own = ++shown;
     leave();
     leave = () => {};
-    const { path, words } = address();
-    if (path === '/sign-in') return begin();
+    api.beginPage();
+    const page = pages.map(([is, file, name]) => ({ found: path.match(is), file, name })).find((at) => at.found);
+    const read = page && import(page.file); // while it is asked who this is
+    read?.catch(() => {});
     try {
         who ??= await api.get('v1/whoami');
         frame(path);
@@ -150,11 +158,10 @@ export async function show() {
             const kind = { std: 'studies', fed: 'federations', gam: 'games' }[who.resource.slice(0, 3)] ?? 'games';
             return location.replace(`#/${kind}/${who.resource}`);
         }
-        const page = pages.map(([is, file, name]) => ({ found: path.match(is), file, name })).find((at) => at.found);
         if (!page) throw Object.assign(new Error('There is no such page.'), { status: 404 });
         main.setAttribute('aria-busy', 'true');
         if (main.childElementCount === 0 || main.querySelector('form input[type=password]')) main.replaceChildren(h('p', { class: 'wait' }, 'Reading…'));
-        const draw = (await import(page.file))[page.name];
+        const draw = (await read)[page.name];
         const view = { main: h('div'), words, id: page.found[1] && decodeURIComponent(page.found[1]), live: showLive, isOver: () => own !== shown, ends: [] };
         leave = () => view.ends.forEach((end) => end());
         showLive('');

@@ -79,10 +79,13 @@ export function duration(seconds) {
 }
 export const seconds = (from, to) => (from && to ? (Date.parse(to) - Date.parse(from)) / 1000 : null);
 
+/* The server's clock, as far as its replies say, which is to a second; this machine's own may be wrong. */
+export const clock = { ahead: 0, now: () => Date.now() + (Math.abs(clock.ahead) < 2000 ? 0 : clock.ahead) };
+
 /* "12 min ago", with the exact time behind it. */
 export function age(time) {
     if (!time) return '–';
-    const ago = (Date.now() - Date.parse(time)) / 1000;
+    const ago = (clock.now() - Date.parse(time)) / 1000;
     return h('time', { datetime: time, title: new Date(time).toLocaleString() }, ago < 5 ? 'now' : `${duration(ago < 90 ? Math.round(ago) : ago < 5400 ? 60 * Math.round(ago / 60) : ago)} ago`);
 }
 

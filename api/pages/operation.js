@@ -1,7 +1,7 @@
 // For whoever runs the server: is it well, what does it hold, who may do what, and what happened.
 import * as api from './api.js';
 import { may } from './app.js';
-import { h, age, ask, button, choice, clip, copier, count, duration, field, fill, named, number, say, table, word } from './dom.js';
+import { h, age, ask, button, choice, clip, clock, copier, count, duration, field, fill, named, number, say, table, word } from './dom.js';
 
 const region = (label, ...inside) => h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label }, inside);
 const fact = (name, ...value) => h('div', {}, h('dt', {}, name), h('dd', {}, value));
@@ -56,7 +56,7 @@ export async function operation(view) {
     }
     async function drawTokens() {
         if (!isAdmin) { tokens.hidden = true; return; }
-        const list = await api.all('v1/tokens', 'tokens', 500), good = list.filter((t) => !t.revoked_at && (!t.expires_at || Date.parse(t.expires_at) > Date.now()));
+        const list = await api.all('v1/tokens', 'tokens', 500), good = list.filter((t) => !t.revoked_at && (!t.expires_at || Date.parse(t.expires_at) > clock.now()));
         fill(tokens, h('h2', {}, 'Tokens'), h('p', { class: 'note' }, `${count(good.length, 'token is', 'tokens are')} good of ${list.length}. Revoking one takes with it all that it made.`),
             h('div', { class: 'row' }, button('New token…', make)), region('Tokens', table(['name', 'scope', 'bound to', 'id', '#last used', '#ends', h('th', { scope: 'col' }, h('span', { class: 'away' }, 'revoke'))], good.slice(0, 200).map((t) => h('tr', {}, h('th', { scope: 'row' }, named(t.name, 60)), h('td', {}, t.scope), h('td', {}, t.resource ?? '–'), h('td', {}, t.id), h('td', { class: 'n' }, t.last_used_at ? age(t.last_used_at) : 'never'), h('td', { class: 'n' }, t.expires_at ? new Date(t.expires_at).toLocaleDateString() : 'never'),
                 h('td', { class: 'n' }, button('Revoke…', () => ask(`Revoke ${clip(t.name, 60)}?`, h('p', {}, 'It is good for nothing from then on, nor is any that it made.'), 'Revoke', async () => { await api.remove(`v1/tokens/${t.id}`); say('Revoked'); await drawTokens(); }), { class: 'plain', 'aria-label': `Revoke ${clip(t.name, 60)}` })))), 'Tokens')));
@@ -95,7 +95,7 @@ export async function operation(view) {
     }
     async function events() {
         if (!isAdmin) { log.hidden = true; return; }
-        const items = (await api.all(`v1/events${api.query({ kind: kind.value, since: new Date(Date.now() - 3600e3 * Number(hours.value)).toISOString() })}`, 'events', 2000)).reverse();
+        const items = (await api.all(`v1/events${api.query({ kind: kind.value, since: new Date(clock.now() - 3600e3 * Number(hours.value)).toISOString() })}`, 'events', 2000)).reverse();
         fill(lines, h('p', { class: 'note', role: 'status' }, `${count(items.length, 'event')}${items.length >= 2000 ? ' at least' : ''}, newest first; ${Math.min(items.length, 100)} shown.`), region('Events', table(['when', 'what', 'where', '#trial', 'who', 'detail'], items.slice(0, 100).map((e) => h('tr', {}, h('td', { class: 'tight' }, age(e.at)), h('td', {}, word(e.kind.replace('.', ' '))), h('td', {}, home(e.study ?? e.detail?.split(' ')[0])), h('td', { class: 'n' }, e.trial === null ? '–' : String(e.trial)), h('td', {}, e.actor), h('td', {}, named(e.detail ?? '', 80)))), 'Events')));
     }
     log.append(h('h2', {}, 'What happened'), h('div', { class: 'filters' }, field('Kind', kind), field('Since', hours)), lines);

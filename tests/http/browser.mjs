@@ -132,6 +132,25 @@ function tests() {
         watched.splice(watched.indexOf(again.seen), 1); // the refusal is in its console
     });
 
+    test('a link that is pasted into an open tab signs that tab in, and one that was revoked says so', async () => {
+        const share = (token) => `#/sign-in?share=${token}&to=/studies/${studies.study}`, reader = await tokenFor(api, 'read', studies.study);
+        const { page, seen, context } = await open({ token: null });
+        await go(page, `#/sign-in?once=${await tokenFor(api, 'admin')}&to=/operation`);
+        await page.evaluate((to) => { location.hash = to; }, share(reader));
+        await page.waitForSelector('h1:has-text("resnet")');
+        await page.waitForSelector('#account button:has-text("read")');
+        assert.ok(!page.url().includes(reader));
+        quiet(seen, 'a link in an open tab');
+        const { id } = (await api.request('GET', '/v1/whoami', { token: reader })).json;
+        await api.expect(204, 'DELETE', `/v1/tokens/${id}`);
+        await context.close();
+        const late = await open({ token: null });
+        await go(late.page, share(reader), 'input[type=password]');
+        assert.match(await late.page.textContent('[role=alert]'), /revoked/);
+        await late.context.close();
+        watched.splice(watched.indexOf(late.seen), 1); // the refusal is in its console
+    });
+
     test('a study is made by the form, run by hand to its end, corrected and compared', async () => {
         const { page, seen, context } = await open();
         await go(page, '#/new');
@@ -182,6 +201,22 @@ function tests() {
         await api.post(`/v1/studies/${studies.empty}/observe`, { point: { x: 1 }, value: 0.25 });
         await page.waitForFunction(() => document.querySelector('.sentence')?.textContent.includes('0.25'));
         quiet(seen, 'live');
+        await context.close();
+    });
+
+    test('a clock that is a day ahead makes nothing older, and what happens is seen all the same', async () => {
+        const { page, seen, context } = await open();
+        await page.addInitScript(() => {
+            const Right = Date, now = () => Right.now() + 864e5;
+            window.Date = class extends Right { constructor(...given) { super(...(given.length > 0 ? given : [now()])); } static now() { return now(); } };
+        });
+        const { id } = await api.study({ name: 'made now' });
+        await go(page, `#/studies/${id}`);
+        assert.ok((await page.locator('.facts time').allTextContents()).every((text) => !text.includes(' d ')));
+        await page.waitForSelector('.live.on:text("live")');
+        await api.post(`/v1/studies/${id}/observe`, { point: { x: 1 }, value: 0.125 });
+        await page.waitForFunction(() => document.querySelector('.sentence')?.textContent.includes('0.125'));
+        quiet(seen, 'a wrong clock');
         await context.close();
     });
 
