@@ -15,8 +15,9 @@ export function figure(size, title, finding, draw, controls) {
     const rows = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': `${title} as a table` });
     const details = h('details', { hidden: true }, h('summary', {}, 'As a table'), rows);
     const text = h('p', { class: 'note' }, finding);
-    let width = 0, last = null;
+    let width = 0, last = null, isWaited = false;
     const paint = () => {
+        if (isWaited) return;
         place.replaceChildren();
         if (!d3) {
             place.append(h('p', { class: 'note' }, 'This program was built without its plots.'));
@@ -42,6 +43,18 @@ export function figure(size, title, finding, draw, controls) {
         if (now > 0 && Math.abs(now - width) > 4) { width = now; paint(); }
     }).observe(place);
     section.paint = paint;
+    /* Its place, until there is something to draw; then that, or nothing at all. */
+    section.wait = () => {
+        isWaited = true;
+        section.setAttribute('aria-busy', 'true');
+        place.replaceChildren(h('p', { class: 'note waits' }, 'Reading…'));
+    };
+    section.show = (is) => {
+        isWaited = false;
+        section.removeAttribute('aria-busy');
+        section.hidden = !is;
+        if (is) paint();
+    };
     section.setFinding = (...words) => text.replaceChildren(...words.flat());
     return section;
 }
@@ -107,16 +120,33 @@ export function scaleOf(parameter) {
 
 // ---- best so far ----
 
-/* data: the plot "history"; metric; chosen: called with a trial's number; zoom: with a range of trials, or null. */
-export function history(place, { data, metric, chosen, zoom, total }) {
+/* What lies within the axes, cut off where they end. */
+const windowOf = (frame) => frame.root.append('svg').attr('x', -6).attr('y', -6).attr('width', frame.w + 12).attr('height', frame.h + 12).append('g').attr('transform', 'translate(6,6)').append('g');
+
+/* A range of trials that a wheel or a finger asks for: across it moves, with Ctrl (or two fingers) it comes closer. */
+function turned([from, to], event, at) {
+    const width = to - from;
+    if (!event.ctrlKey) return [from + (width * event.deltaX) / 800, to + (width * event.deltaX) / 800];
+    const by = 1.002 ** Math.max(-200, Math.min(200, event.deltaY));
+    return [at - (at - from) * by, at + (to - at) * by];
+}
+/* The same within all trials, and no fewer than ten of them. */
+export function within([from, to], total) {
+    const width = Math.max(9, Math.min(to - from, total - 1)), middle = (from + to) / 2;
+    const low = Math.max(1, Math.min(middle - width / 2, total - width));
+    return [low, low + width];
+}
+
+/* data: the plot "history", best of all trials; metric; chosen: called with a trial's number; range: of trials, of so many
+ * in total; zoom: called with another range, while what is there is moved at once. */
+export function history(place, { data, best: all, metric, chosen, zoom, range, total }) {
     const frame = canvas(place, 300, '', { right: place.clientWidth < 500 ? 88 : 104 });
-    const marks = rowsOf(data.marks), best = rowsOf(data.best), others = rowsOf(data.others);
+    const marks = rowsOf(data.marks), others = rowsOf(data.others), [first, end] = range;
+    const best = all.filter((b) => b.trial <= end);
     const sign = metric.goal === 'minimize' ? -1 : 1;
-    const numbers = [...marks, ...others, ...best].map((m) => m.trial);
-    const [first, end] = [Math.min(...numbers, total[0] ?? 1), Math.max(...numbers, total[1] ?? 1)];
     const x = d3.scaleLinear([first, Math.max(end, first + 1)], [0, frame.w]);
     const values = marks.filter((m) => m.value !== null).map((m) => m.value);
-    const top = sign > 0 ? Math.max(...values) : Math.min(...values);
+    const top = sign > 0 ? Math.max(...values, best.at(-1)?.value ?? -Infinity) : Math.min(...values, best.at(-1)?.value ?? Infinity);
     const bottom = quantile(values.map((v) => v * sign), values.length > 12 ? 0.12 : 0) * sign;
     const room = Math.abs(top - bottom) * 0.08 || Math.abs(top) * 0.05 || 1;
     const domain = sign > 0 ? [bottom - room, top + room] : [top - room, bottom + room];
@@ -124,38 +154,64 @@ export function history(place, { data, metric, chosen, zoom, total }) {
     const isBeyond = (v) => (v - bottom) * sign < -room * 1.01;
     const beyond = marks.filter((m) => m.value !== null && isBeyond(m.value)).length;
     frame.svg.attr('aria-label', `Best so far: ${best.length > 0 ? `${number(best.at(-1).value)} at trial ${best.at(-1).trial}` : 'none yet'}; ${count(data.of, 'trial')}.`);
-    xAxis(frame, x, 'trial', d3.ticks(first, Math.max(end, first + 1), ticksFor(frame.w)).filter(Number.isInteger).map((v) => ({ at: v, text: number(v) })));
+    const axis = frame.root.append('g');
     yAxis(frame, y, `${clip(metric.name, 30)} (${sign > 0 ? 'more' : 'less'} is better)`);
     const edge = sign > 0 ? frame.h : 0;
     const clamp = (v) => Math.max(0, Math.min(frame.h, y(v)));
-    const forecast = marks.filter((m) => m.mean !== null && m.stddev_observed !== null);
-    const thick = Math.max(1.5, Math.min(6, frame.w / (end - first + 1) * 0.6));
-    frame.root.append('g').selectAll('line').data(forecast).join('line').attr('class', 'band').attr('stroke-width', thick)
-        .attr('x1', (m) => x(m.trial)).attr('x2', (m) => x(m.trial)).attr('y1', (m) => clamp(m.mean - Z * m.stddev_observed)).attr('y2', (m) => clamp(m.mean + Z * m.stddev_observed));
-    if (best.length > 0) {
-        const line = d3.line().x((b) => x(Math.max(b.trial, first))).y((b) => clamp(b.value)).curve(d3.curveStepAfter);
-        frame.root.append('path').attr('class', 'step').attr('d', line([...best, { trial: end, value: best.at(-1).value }]));
-    }
-    if (zoom && end - first > 3) {
+    const under = windowOf(frame), bands = under.append('g').selectAll('line').data(marks.filter((m) => m.mean !== null && m.stddev_observed !== null)).join('line').attr('class', 'band')
+        .attr('y1', (m) => clamp(m.mean - Z * m.stddev_observed)).attr('y2', (m) => clamp(m.mean + Z * m.stddev_observed));
+    const step = under.append('path').attr('class', 'step');
+    if (zoom && total > 4) {
         const brush = d3.brushX().extent([[0, 0], [frame.w, frame.h]]).on('end', () => {
             const chosenPart = d3.event.selection;
-            if (chosenPart) zoom([Math.max(1, Math.floor(x.invert(chosenPart[0]))), Math.ceil(x.invert(chosenPart[1]))]);
+            if (chosenPart) zoom([Math.floor(x.invert(chosenPart[0])), Math.ceil(x.invert(chosenPart[1]))]);
         });
         frame.root.append('g').attr('class', 'brush').call(brush);
     }
     const symbol = d3.symbol().size(34);
-    const shape = (m) => (m.value !== null && isBeyond(m.value) ? symbol.type(d3.symbolTriangle)() : m.state === 'stopped' ? symbol.type(d3.symbolSquare)() : symbol.type(d3.symbolCircle)());
+    const shape = (m) => (isBeyond(m.value) ? symbol.type(d3.symbolTriangle)() : m.state === 'stopped' ? symbol.type(d3.symbolSquare)() : symbol.type(d3.symbolCircle)());
     const bestTrial = best.at(-1)?.trial;
-    const all = frame.root.append('g').selectAll('path').data(marks.filter((m) => m.value !== null)).join('path')
-        .attr('class', (m) => `dot goes ${m.state} ${m.trial === bestTrial ? 'isbest' : ''}`).attr('d', shape)
-        .attr('transform', (m) => `translate(${x(m.trial)},${isBeyond(m.value) ? edge + (sign > 0 ? -5 : 5) : y(m.value)})`).on('click', (m) => chosen(m.trial));
-    all.append('title').text((m) => `trial ${m.trial}, ${word(m.state)}: ${number(m.value, 6)}${m.mean !== null ? `; the model expected ${interval(m.mean, Z * m.stddev_observed)}` : ''}`);
+    const over = windowOf(frame), dots = over.append('g').selectAll('path').data(marks.filter((m) => m.value !== null)).join('path')
+        .attr('class', (m) => `dot goes ${m.state} ${m.trial === bestTrial ? 'isbest' : ''}`).attr('d', shape).on('click', (m) => chosen(m.trial));
+    dots.append('title').text((m) => `trial ${m.trial}, ${word(m.state)}: ${number(m.value, 6)}${m.mean !== null ? `; the model expected ${interval(m.mean, Z * m.stddev_observed)}` : ''}`);
     const cross = d3.symbol().type(d3.symbolCross).size(40)();
-    frame.root.append('g').selectAll('path').data(others.filter((o) => ['failed', 'infeasible'].includes(o.state))).join('path').attr('class', 'dot failed goes').attr('d', cross)
-        .attr('transform', (o) => `translate(${x(o.trial)},${frame.h - 6}) rotate(45)`).on('click', (o) => chosen(o.trial))
-        .append('title').text((o) => `${o.count > 1 ? `${o.count} trials from ` : 'trial '}${o.trial}: ${word(o.state)}`);
+    const crosses = over.append('g').selectAll('path').data(others.filter((o) => ['failed', 'infeasible'].includes(o.state))).join('path').attr('class', 'dot failed goes').attr('d', cross).on('click', (o) => chosen(o.trial));
+    crosses.append('title').text((o) => `${o.count > 1 ? `${o.count} trials from ` : 'trial '}${o.trial}: ${word(o.state)}`);
     if (best.length > 0) frame.root.append('text').attr('class', 'direct halo').attr('x', frame.w + frame.box.right).attr('text-anchor', 'end').attr('y', clamp(best.at(-1).value) + 4).text(`best ${number(best.at(-1).value)}`);
-    if (beyond > 0) frame.root.append('text').attr('x', 0).attr('y', frame.h + 34).text(`${beyond} worse, beyond the edge (△)`);
+    if (beyond > 0) frame.root.append('text').attr('x', 0).attr('y', frame.h + 34).text(`${beyond} worse${frame.w < 260 ? '' : ', beyond the edge'} (△)`);
+    const heights = dots.data().map((m) => (isBeyond(m.value) ? edge + (sign > 0 ? -5 : 5) : y(m.value)));
+    let laid = null; // the range as it was last laid out, and what of it was then shown
+    /* What depends on the range: in each frame in which it moves.  As long as the scale is the same it is only pushed. */
+    const lay = () => {
+        const [from, to] = x.domain(), width = to - from;
+        axis.selectAll('*').remove();
+        xAxis({ ...frame, root: axis }, x, 'trial', d3.ticks(from, to, ticksFor(frame.w)).filter(Number.isInteger).map((v) => ({ at: v, text: number(v) })));
+        const isPushed = laid !== null && Math.abs(laid[1] - laid[0] - width) < 1e-6 * width && Math.abs(laid[0] - from) < width;
+        const push = isPushed ? `translate(${((laid[0] - from) / width) * frame.w},0)` : null;
+        under.attr('transform', push);
+        over.attr('transform', push);
+        if (isPushed) return;
+        laid = [from, to];
+        const isAway = (m) => m.trial < from - width || m.trial > to + width;
+        const hide = (m, i, nodes) => { const is = isAway(m); if (is !== nodes[i].hasAttribute('display')) { if (is) nodes[i].setAttribute('display', 'none'); else nodes[i].removeAttribute('display'); } return !is; };
+        bands.filter(hide).attr('stroke-width', Math.max(1.5, Math.min(6, (frame.w / (width + 1)) * 0.6))).attr('x1', (m) => x(m.trial)).attr('x2', (m) => x(m.trial));
+        dots.each((m, i, nodes) => { if (hide(m, i, nodes)) nodes[i].setAttribute('transform', `translate(${x(m.trial).toFixed(1)},${heights[i].toFixed(1)})`); });
+        crosses.filter(hide).attr('transform', (o) => `translate(${x(o.trial)},${frame.h - 6}) rotate(45)`);
+        const steps = all.filter((b) => b.trial <= to + width);
+        const line = d3.line().x((b) => x(Math.max(b.trial, from - width))).y((b) => clamp(b.value)).curve(d3.curveStepAfter);
+        step.attr('d', steps.length > 0 ? line([...steps.filter((b, i) => b.trial >= from - width || i + 1 === steps.length || steps[i + 1].trial > from - width), { trial: Math.min(total, to + width), value: steps.at(-1).value }]) : null);
+    };
+    lay();
+    let isDue = false;
+    if (zoom && total > 10) frame.svg.on('wheel', () => {
+        const event = d3.event;
+        if (!event.ctrlKey && Math.abs(event.deltaX) <= Math.abs(event.deltaY)) return; // the page's own
+        event.preventDefault();
+        x.domain(within(turned(x.domain(), event, x.invert(d3.mouse(frame.root.node())[0])), total));
+        zoom(x.domain());
+        if (!isDue) requestAnimationFrame(() => { isDue = false; lay(); });
+        isDue = true;
+    });
     return { heads: ['#trial', 'state', '#value', '#forecast, 95 %'], rows: marks.map((m) => [m.trial, word(m.state), number(m.value, 6), m.mean === null ? '–' : interval(m.mean, Z * m.stddev_observed)]) };
 }
 
@@ -243,7 +299,7 @@ export function importances(place, { found, chosen }) {
     const x = d3.scaleLinear([0, Math.max(1, ...rows.map((r) => r.total))], [0, frame.w]);
     const y = d3.scaleBand(rows.map((r) => r.name), [0, rows.length * 26]).padding(0.35);
     frame.root.append('g').attr('class', 'axis').attr('transform', `translate(0,${rows.length * 26})`).call(d3.axisBottom(x).ticks(ticksFor(frame.w, 50)).tickSizeOuter(0).tickFormat((v) => number(v, 2)));
-    frame.root.append('text').attr('x', frame.w).attr('y', rows.length * 26 + 34).attr('text-anchor', 'end').text("part of the model's variance");
+    frame.root.append('text').attr('x', Math.max(frame.w, 180 - left)).attr('y', rows.length * 26 + 34).attr('text-anchor', 'end').text("part of the model's variance");
     for (const r of rows) {
         const top = y(r.name), high = y.bandwidth(), middle = top + high / 2, half = Z * r.total_error;
         const label = frame.root.append('text').attr('class', 'name').attr('x', -8).attr('y', middle + 4).attr('text-anchor', 'end').text(flat(r.name, 18));
@@ -416,8 +472,8 @@ export function weights(place, { found }) {
 // ---- lines over rounds, and a map ----
 
 /* Several lines over one number, each with its name at its end. */
-export function lines(place, { x: name, y: unit, series, height = 260, limit = null, limitName = 'limit', isCount = false }) {
-    const frame = canvas(place, height, series.map((each) => `${flat(each.name)}: ${number(each.points.at(-1)?.[1])}`).join('; '), { right: 120 });
+export function lines(place, { x: name, y: unit, series, height = 260, limit = null, limitName = 'limit', isCount = false, right = 120 }) {
+    const frame = canvas(place, height, series.map((each) => `${flat(each.name || unit)}: ${number(each.points.at(-1)?.[1])}`).join('; '), { right });
     const points = series.flatMap((each) => each.points), ys = points.map((p) => p[1]);
     const low = Math.min(...ys, limit ?? Infinity, isCount ? 0 : Infinity), high = Math.max(...ys, limit ?? -Infinity), room = (high - low) * 0.06 || 1;
     const x = d3.scaleLinear(d3.extent(points, (p) => p[0]), [0, frame.w]), y = d3.scaleLinear([low < 0 || low - room > 0 ? low - room : 0, high + room], [frame.h, 0]);
@@ -429,11 +485,11 @@ export function lines(place, { x: name, y: unit, series, height = 260, limit = n
     series.slice(0, 4).forEach((each, i) => {
         if (each.points.length === 0) return;
         frame.root.append('path').attr('class', `kline k${i}`).attr('stroke-dasharray', dashes[i]).attr('d', d3.line().x((p) => x(p[0])).y((p) => y(p[1])).curve(each.isStep ? d3.curveStepAfter : d3.curveLinear)(each.points));
-        labels.push({ i, name: each.name, y: y(each.points.at(-1)[1]) });
+        if (each.name) labels.push({ i, name: each.name, y: y(each.points.at(-1)[1]) });
     });
     if (limit !== null) labels.push({ i: 2, name: `${limitName} ${number(limit)}`, y: y(limit) });
     spread(labels, 16, frame.h).forEach((l) => frame.root.append('text').attr('class', `k${l.i} halo`).attr('x', frame.w + 6).attr('y', l.y + 4).text(flat(l.name, 18)));
-    return { heads: [`#${name}`, ...series.map((each) => `#${clip(each.name, 30)}`)], rows: (series[0]?.points ?? []).map((p, i) => [p[0], ...series.map((each) => number(each.points[i]?.[1]))]) };
+    return { heads: [`#${name}`, ...series.map((each) => `#${clip(each.name || unit, 30)}`)], rows: (series[0]?.points ?? []).map((p, i) => [p[0], ...series.map((each) => number(each.points[i]?.[1]))]) };
 }
 
 /* Counts of pairs of actions of two agents, as squares. */

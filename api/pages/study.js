@@ -1,7 +1,7 @@
 // A study: a sentence first, then numbers, then plots, then every trial.
 import * as api from './api.js';
 import { may, remember, show } from './app.js';
-import { h, age, ask, badge, button, clip, copier, count, duration, field, interval, link, list, named, number, percent, save, say, word } from './dom.js';
+import { h, age, ask, badge, button, clip, copier, count, duration, field, fill, interval, link, list, named, number, percent, save, say, word } from './dom.js';
 import * as plots from './plots.js';
 import { trials } from './trials.js';
 import { candidates } from './private.js';
@@ -118,7 +118,7 @@ export async function study(view) {
     const head = h('div'), said = h('p', { class: 'sentence' }), numbers = h('div'), grid = h('div', { class: 'grid' });
     document.title = `${clip(now.name, 80)} · gnomon`;
     view.main.append(head, said, numbers, grid);
-    const again = async () => { now = await api.get(path); await draw(); };
+    const again = async () => { now = await api.get(path); await (await draw()).rest; };
     const drawHead = () => {
         head.replaceChildren(h('div', { class: 'title' }, h('h1', {}, named(now.name, 200)), badge(now.state, now.reason), actions(now, again)),
             ...(Object.keys(now.labels).length || now.notes ? [h('p', { class: 'note' }, Object.entries(now.labels).map(([k, v]) => [h('span', { class: 'chip' }, h('bdi', {}, clip(`${k}: ${v}`, 80))), ' ']), now.notes ? h('bdi', {}, clip(now.notes, 400)) : null)] : []));
@@ -128,34 +128,61 @@ export async function study(view) {
     const open = (number) => table.open(number);
     const kind = now.space.type;
     const parts = kind === 'parameters' ? parameterParts(view, state, path, () => now, open, table) : kind === 'graph' || kind === 'image' ? route(view, path, () => now, open) : candidates(view, path, () => now, open, historyPart);
+    const tell = (known) => said.replaceChildren(...[sentence(now, known.data ?? {}, known.found)].flat());
+    /* What is quick is shown first; rest comes when the rest is drawn. */
     const draw = async () => {
         drawHead();
-        const known = await parts.draw();
-        said.replaceChildren(...[sentence(now, known.data ?? {}, known.found)].flat());
-        await table.draw();
+        const [known] = await Promise.all([parts.draw(), table.draw()]);
+        tell(known);
+        return { rest: known.rest?.then(tell) };
     };
     grid.append(...parts.sections, table.section);
-    await draw();
+    (await draw()).rest?.catch(() => {}); // what did not come is asked for again when something happens
     view.ends.push(api.follow(`v1/events?study=${encodeURIComponent(view.id)}`, again, view.live));
 }
 
-/* Best so far, which studies of every kind have. */
+/* Best so far, which studies of every kind have: of all trials, or of a range of them. */
 export function historyPart(path, of, open, state = { zoom: null }) {
-    let data = null;
-    const whole = button('Show all trials', () => { state.zoom = null; read(); }, { hidden: true });
+    let whole = null, part = null, timer = null;
+    const total = () => of().trials.total;
     const section = plots.figure('c8', 'Best so far', '', (host) => {
-        if (data === null) return null;
-        if (data.marks.trial.length + data.others.trial.length === 0) { host.append(h('p', { class: 'blank' }, 'Each trial will be a mark here, and the best so far a line.')); return null; }
-        return plots.history(host, { data, metric: objectivesOf(of())[0] ?? of().metrics[0], chosen: open, total: state.zoom ?? [1, of().trials.total], zoom: (range) => { state.zoom = range; read(); } });
-    }, whole);
-    const read = async () => {
-        data = await api.get(`${path}/plot/history${api.query({ points: Math.max(100, Math.min(1000, Math.round(innerWidth / 2))), from: state.zoom?.[0], to: state.zoom?.[1] })}`);
-        whole.hidden = state.zoom === null;
+        if (whole === null) return null;
+        if (whole.marks.trial.length + whole.others.trial.length === 0) { host.append(h('p', { class: 'blank' }, 'Each trial will be a mark here, and the best so far a line.')); return null; }
+        return plots.history(host, { data: part ?? whole, best: plots.rowsOf(whole.best), metric: objectivesOf(of())[0] ?? of().metrics[0], chosen: open, range: state.zoom ?? [1, total()], total: total(), zoom: look });
+    }, h('div', { class: 'row' }));
+    const bar = section.querySelector('.row');
+    const move = (by, scale) => () => {
+        const [from, to] = state.zoom ?? [1, total()], middle = (from + to) / 2 + by * (to - from), half = (scale * (to - from)) / 2;
+        look([middle - half, middle + half], 0);
+    };
+    const moves = [button('Closer', move(0.25, 0.5)), button('Wider', move(0, 2)), button('Earlier', move(-0.5, 1)), button('Later', move(0.5, 1)), button('Show all trials', () => look([1, total()], 0))];
+    bar.append(...moves);
+    /* Looks at a range; what is asked for while it still changes is asked for once. */
+    function look(range, ms = 300) {
+        const [from, to] = plots.within(range, total()).map(Math.round);
+        state.zoom = from <= 1 && to >= total() ? null : [from, to];
+        clearTimeout(timer);
+        timer = setTimeout(async () => { const asked = state.zoom; const found = asked && await ask(asked); if (asked === state.zoom) { part = found; tell(); } }, ms);
+    }
+    const ask = (range) => api.get(`${path}/plot/history${api.query({ points: Math.max(100, Math.min(1000, Math.round(innerWidth / 2))), from: range?.[0], to: range?.[1] })}`);
+    function tell() {
+        const data = part ?? whole, kept = document.activeElement;
+        bar.hidden = total() <= 20;
+        for (const one of moves.slice(1)) one.hidden = state.zoom === null;
+        moves[0].disabled = (state.zoom ?? [1, total()])[1] - (state.zoom ?? [1])[0] <= 9;
+        if (kept?.hidden) moves[0].focus();
         const told = plots.rowsOf(data.marks).filter((m) => m.mean !== null && m.stddev_observed !== null && m.state === 'completed');
         const inside = told.filter((m) => Math.abs(m.value - m.mean) <= Z * m.stddev_observed).length;
-        section.setFinding('Each mark is a trial, the line the best until then. ', told.length > 0 ? `Grey: what the model expected before the run (95 %, noise included); ${inside} of ${told.length} fell inside. ` : '', data.shown < data.of ? `${data.shown.toLocaleString('en')} of ${data.of.toLocaleString('en')} are shown. ` : '', 'Drag to look closer.');
+        section.setFinding('Each mark is a trial, the line the best until then. ', told.length > 0 ? `Grey: what the model expected before the run (95 %, noise included); ${inside} of ${told.length} fell inside. ` : '', data.shown < data.of ? `${data.shown.toLocaleString('en')} of ${data.of.toLocaleString('en')} are shown. ` : '', total() <= 10 ? '' : matchMedia('(pointer: fine)').matches ? 'Drag to look closer; scroll sideways to move, with Ctrl to zoom.' : 'Drag to look closer.');
         section.paint();
-        return data;
+    }
+    /* What is known of all trials. */
+    const read = async () => {
+        const asked = state.zoom, [all, some] = await Promise.all([ask(null), asked && ask(asked)]);
+        whole = all;
+        if (asked === state.zoom) part = some;
+        tell();
+        return whole;
     };
     return { section, read };
 }
@@ -183,11 +210,12 @@ function parameterParts(view, state, path, of, open, table) {
     over.append(picked);
     const runs = more(plots.figure('c12', 'Learning curves', '', draws('curves', (host) => plots.curves(host, { data: got.curves, metric, bestTrial: of().best?.trial, chosen: open }))));
     const front = more(plots.figure('c6', 'Front', 'Orange: no other trial is better in every objective. Grey: the rest.', draws('front', (host) => plots.front(host, { data: got.front, objectives, chosen: open }))));
+    const volume = more(plots.figure('c6', 'Hypervolume', '', draws('front', (host) => plots.lines(host, { x: 'trial', y: `hypervolume, ${clip(objectives.map((m) => m.name).join(' × '), 40)}`, right: 24, series: [{ name: '', isStep: true, points: grown() }] }))));
+    const grown = () => { const points = plots.rowsOf(got.front.hypervolume).filter((r) => r.value !== null).map((r) => [r.trial, r.value]); return [...points, [of().trials.total, points.at(-1)[1]]]; };
     const right = more(plots.figure('c6', 'Is the model right?', '', draws('residuals', (host) => plots.residuals(host, { found: got.residuals, chosen: open }))));
     const work = more(plots.figure('c6', 'Workers', 'Who had which trial when.', draws('workers', (host) => plots.workers(host, { data: got.workers, chosen: open }))));
     const earlier = more(plots.figure('c6', 'Earlier studies', 'How much each counted when a trial was chosen.', draws('transfer', (host) => plots.weights(host, { found: got.transfer }))));
-    const visible = (section, is) => { section.hidden = !is; };
-    const set = (key, value, section, is = value !== null) => { got[key] = value; visible(section, is); if (is) section.paint(); };
+    const set = (key, value, section, is = value !== null) => { got[key] = value; section.show(is); };
 
     async function turn(to) {
         Object.assign(state, to);
@@ -209,43 +237,73 @@ function parameterParts(view, state, path, of, open, table) {
         return study;
     }
 
-    async function draw() {
+    /* Which there will be, so that each has its place before it is read. */
+    function expected() {
         const study = of(), n = study.trials, hasValues = n.completed + n.stopped > 0;
         const canModel = isModelled && n.completed >= 2 && (study.best !== null || objectives.length > 1);
-        const many = n.total > 5000;
-        const data = await past.read();
-        const [found, parallelData, frontData, bestReply, curveData, workData, residualData, transferData] = await Promise.all([
-            canModel && parameters.length <= 100 ? quiet(api.get(`${path}/importances`)) : null,
-            hasValues ? quiet(api.get(`${path}/plot/parallel?points=${Math.max(50, Math.min(600, Math.floor(8000 / parameters.length)))}`)) : null,
-            objectives.length > 1 ? quiet(api.get(`${path}/plot/pareto`)) : null,
-            study.best !== null ? quiet(api.get(`${path}/best`)) : null,
-            hasValues && (study.stopping !== null || study.algorithm.name === 'bo-bos' || n.stopped > 0) ? quiet(api.get(`${path}/plot/curves`)) : null,
-            n.total > 0 ? quiet(api.get(`${path}/plot/workers`)) : null,
-            canModel && n.completed >= 4 ? quiet(api.get(`${path}/residuals`)) : null,
-            ['transfer', 'rm-gp-ucb', 'rm-gp-ts', 'rgpe', 'taf'].includes(study.algorithm.name) ? quiet(api.get(`${path}/transfer?limit=1000`)) : null]);
-        best.replaceChildren(...(bestReply?.trial ? bestSection(study, bestReply) : [h('h2', {}, 'Best parameters'), h('p', { class: 'note' }, objectives.length > 1 ? 'With several objectives there is a front instead: see below.' : 'They stand here when the first value has come.'),
-            n.total === 0 ? h('pre', { tabindex: 0 }, `curl -sS -X POST -H "Authorization: Bearer $TOKEN" \\\n  ${new URL('.', location.href.split('#')[0]).href}v1/studies/${study.id}/suggest`) : null].filter((x) => x)));
-        set('found', found?.constant === false ? found : null, matter);
-        set('parallel', parallelData, parallel, (parallelData?.lines.trial.length ?? 0) > 1);
-        set('front', frontData, front, (frontData?.front.trial.length ?? 0) > 0);
-        set('curves', curveData, runs, (curveData?.curves?.trial.length ?? 0) > 0);
-        set('workers', workData, work, (workData?.bars?.trial.length ?? 0) > 0);
-        set('residuals', residualData, right, residualData !== null);
-        set('transfer', transferData?.suggestions?.length > 1 ? transferData : null, earlier);
-        if (curveData) runs.setFinding(`${n.stopped > 0 ? `${count(n.stopped, 'run')} stopped early (open squares). ` : ''}Orange is the best run${curveData.shown < curveData.of ? `; ${curveData.shown} of ${curveData.of} are drawn, the grey band holds 90 % of the others` : ''}.`);
-        if (residualData) {
-            const sum = residualData.summary, worst = [...residualData.residuals].sort((a, b) => Math.abs(b.z) - Math.abs(a.z)).slice(0, 3).filter((r) => Math.abs(r.z) > Z);
-            right.setFinding(`Each trial as predicted from all others: ${percent(sum.coverage_95)} of ${sum.trials} lie inside their 95 % intervals. `, worst.length > 0 ? `Farthest off: ${list(worst.map((r) => `trial ${r.trial}`))}.` : 'None is far off.');
+        return { matter: canModel && parameters.length <= 100, parallel: hasValues && n.total > 1, model: canModel, area: canModel && parameters.length > 1, front: objectives.length > 1 && n.completed > 0, best: study.best !== null,
+            curves: hasValues && (study.stopping !== null || study.algorithm.name === 'bo-bos' || n.stopped > 0), workers: n.total > 0, right: canModel && n.completed >= 4,
+            earlier: ['transfer', 'rm-gp-ucb', 'rm-gp-ts', 'rgpe', 'taf'].includes(study.algorithm.name) };
+    }
+    let isFirst = true;
+    async function draw() {
+        const is = expected();
+        if (isFirst) {
+            const n = of().trials;
+            for (const [section, will] of [[parallel, is.parallel], [matter, is.matter], [along, is.model], [over, is.area], [runs, is.curves], [front, is.front], [volume, is.front && n.completed > 1], [right, is.right], [work, is.workers], [earlier, is.earlier]]) {
+                section.hidden = !will;
+                if (will) section.wait();
+            }
+            if (is.best) fill(best, h('h2', {}, 'Best parameters'), h('p', { class: 'note waits' }, 'Reading…'));
+            else drawBest(null);
         }
-        if (frontData) front.setFinding(`Orange: the ${frontData.front.trial.length} trials that no other beats in every objective. Grey: the rest.`);
-        const ranked = [...(found?.parameters ?? [])].filter((p) => p.total !== null).sort((a, b) => b.total - a.total).map((p) => p.name);
-        const names = [...new Set([...ranked, ...parameters.map((p) => p.name)])];
-        if (!byName.has(state.x)) state.x = names[0];
-        if (!byName.has(state.y) || state.y === state.x) state.y = names.find((name) => name !== state.x) ?? null;
-        if (canModel && !many) await modelPlots(study);
-        else if (canModel) await modelPlots(study);
-        else { visible(along, false); visible(over, false); }
-        return { data: { ...data, front: frontData?.front }, found };
+        isFirst = false;
+        const data = await past.read();
+        return { data, rest: rest(is, data) };
+    }
+    function drawBest(reply) {
+        const study = of();
+        fill(best, reply?.trial ? bestSection(study, reply) : [h('h2', {}, 'Best parameters'), h('p', { class: 'note' }, objectives.length > 1 ? 'With several objectives there is a front instead: see below.' : 'They stand here when the first value has come.'),
+            study.trials.total === 0 ? h('pre', { tabindex: 0 }, `curl -sS -X POST -H "Authorization: Bearer $TOKEN" \\\n  ${new URL('.', location.href.split('#')[0]).href}v1/studies/${study.id}/suggest`) : null]);
+    }
+    /* Each is drawn when it comes; the axes of all parameters and the model's plots wait for what matters. */
+    async function rest(is, data) {
+        const study = of(), n = study.trials, part = (isWanted, name, then) => (isWanted ? quiet(api.get(`${path}/${name}`)) : Promise.resolve(null)).then(then);
+        let known = { data };
+        const matters = part(is.matter, 'importances', (found) => { set('found', found?.constant === false ? found : null, matter); return found; });
+        await Promise.all([
+            part(is.best, 'best', drawBest),
+            part(is.parallel, `plot/parallel?points=${Math.max(50, Math.min(600, Math.floor(8000 / parameters.length)))}`, async (found) => { await matters; set('parallel', found, parallel, (found?.lines.trial.length ?? 0) > 1); }),
+            part(is.front, 'plot/pareto', (found) => {
+                set('front', found, front, (found?.front.trial.length ?? 0) > 0);
+                if (found) front.setFinding(`Orange: the ${found.front.trial.length} trials that no other beats in every objective. Grey: the rest.`);
+                const sizes = plots.rowsOf(found?.hypervolume).filter((r) => r.value !== null), last = sizes.at(-1);
+                volume.show(sizes.length > 1);
+                if (last) volume.setFinding(`The size of what the front dominates: ${number(last.value)} since trial ${last.trial}. It is measured from the worst value of each objective, and a tenth of its range beyond.`);
+                known.data = { ...data, front: found?.front };
+            }),
+            part(is.curves, 'plot/curves', (found) => {
+                set('curves', found, runs, (found?.curves?.trial.length ?? 0) > 0);
+                if (found) runs.setFinding(`${n.stopped > 0 ? `${count(n.stopped, 'run')} stopped early (open squares). ` : ''}Orange is the best run${found.shown < found.of ? `; ${found.shown} of ${found.of} are drawn, the grey band holds 90 % of the others` : ''}.`);
+            }),
+            part(is.workers, 'plot/workers', (found) => set('workers', found, work, (found?.bars?.trial.length ?? 0) > 0)),
+            part(is.right, 'residuals', (found) => {
+                set('residuals', found, right);
+                if (!found) return;
+                const sum = found.summary, worst = [...found.residuals].sort((a, b) => Math.abs(b.z) - Math.abs(a.z)).slice(0, 3).filter((r) => Math.abs(r.z) > Z);
+                right.setFinding(`Each trial as predicted from all others: ${percent(sum.coverage_95)} of ${sum.trials} lie inside their 95 % intervals. `, worst.length > 0 ? `Farthest off: ${list(worst.map((r) => `trial ${r.trial}`))}.` : 'None is far off.');
+            }),
+            part(is.earlier, 'transfer?limit=1000', (found) => set('transfer', found?.suggestions?.length > 1 ? found : null, earlier)),
+            matters.then(async (found) => {
+                const ranked = [...(found?.parameters ?? [])].filter((p) => p.total !== null).sort((a, b) => b.total - a.total).map((p) => p.name);
+                const names = [...new Set([...ranked, ...parameters.map((p) => p.name)])];
+                if (!byName.has(state.x)) state.x = names[0];
+                if (!byName.has(state.y) || state.y === state.x) state.y = names.find((name) => name !== state.x) ?? null;
+                known = Object.assign(known, { found });
+                if (is.model) await modelPlots(study);
+                else for (const section of [along, over]) section.show(false);
+            })]);
+        return known;
     }
     return { sections, draw };
 }

@@ -77,7 +77,7 @@ async function open({ width = 1440, scheme = 'light', token = secret } = {}) {
 async function go(page, to, wait = 'main h1') {
     await page.goto(home + to);
     await page.waitForSelector(wait);
-    await page.waitForFunction(() => !document.querySelector('main[aria-busy]'));
+    await page.waitForFunction(() => !document.querySelector('[aria-busy]'));
 }
 /* The policy of the page lets no script in; the debugger does. */
 async function violations(page, rules = null) {
@@ -217,6 +217,34 @@ function tests() {
         await api.post(`/v1/studies/${id}/observe`, { point: { x: 1 }, value: 0.125 });
         await page.waitForFunction(() => document.querySelector('.sentence')?.textContent.includes('0.125'));
         quiet(seen, 'a wrong clock');
+        await context.close();
+    });
+
+    test('the best so far is looked at closer and moved, by keys and by a wheel', async () => {
+        const { page, seen, context } = await open();
+        await go(page, addresses.tuning);
+        const plot = page.locator('section', { has: page.getByRole('heading', { name: 'Best so far' }) }), wide = () => plot.locator('svg[role=img] .dot:not([display])').count();
+        const step = await plot.locator('path.step').getAttribute('d');
+        for (const [name, range] of [['Closer', /plot\/history.*from=31&to=60/], ['Earlier', /plot\/history.*from=17&to=46/]])
+            await Promise.all([page.waitForRequest(range), plot.getByRole('button', { name }).press('Enter')]);
+        await plot.getByRole('button', { name: 'Show all trials' }).press('Enter');
+        await plot.getByRole('button', { name: 'Show all trials' }).waitFor({ state: 'hidden' });
+        await page.waitForFunction((d) => [...document.querySelectorAll('path.step')].some((e) => e.getAttribute('d') === d), step);
+        const box = await plot.locator('.brush .overlay').boundingBox(), before = await wide();
+        await page.mouse.move(box.x + 40, box.y + 40);
+        await page.keyboard.down('Control');
+        await page.mouse.wheel(0, -200);
+        await page.mouse.wheel(0, -200);
+        await page.mouse.wheel(0, -200);
+        await page.keyboard.up('Control');
+        await plot.getByRole('button', { name: 'Show all trials' }).waitFor();
+        await page.waitForFunction(() => document.querySelectorAll('.brush').length > 0);
+        assert.ok(await wide() < before);
+        await go(page, addresses.objectives);
+        const volume = page.locator('section', { has: page.getByRole('heading', { name: 'Hypervolume' }) });
+        await volume.locator('path.kline').waitFor();
+        assert.match(await volume.textContent(), /The size of what the front dominates: \d/);
+        quiet(seen, 'closer');
         await context.close();
     });
 
