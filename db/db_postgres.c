@@ -596,6 +596,30 @@ static enum status pg_look(const char *place, const struct migrations *all, stru
     return pg_begin(out->handle, DRIVER_READ_ONLY, err);
 }
 
+/* The lock of those who write, for as long as the session lasts: a server that begins now does not come to write.  What is
+ * seen is seen from then on. */
+static enum status pg_hold(struct driver_look *look, struct error *err)
+{
+    struct pg          *pg = look->handle;
+    struct driver_peers peers;
+    int64_t             is_had;
+    TRY(pg_roll_back(pg, err));
+    TRY(pg_ask(pg, "SELECT pg_try_advisory_lock(" PG_WRITE_KEY ")::int", &is_had, err));
+    TRY(pg_peers(pg, pg, &peers, err));
+    if (is_had == 0 || peers.len > 0)
+        return error_set(err, STATUS_BUSY, "locked", "", "a server has the database's store: stop all of them first");
+    return pg_begin(pg, DRIVER_READ_ONLY, err);
+}
+
+/* Behind what any witness has seen. */
+static enum status pg_leave(struct driver_look *look, struct error *err)
+{
+    TRY(pg_roll_back(look->handle, err));
+    return pg_send_text(look->handle,
+                        "BEGIN; SET LOCAL gnomon.guard = 'on'; UPDATE witness SET counter = -abs(counter) - 1; COMMIT",
+                        err);
+}
+
 const struct driver driver_postgres = {
     .name = "postgres",
     .migrations = &db_migrations,
@@ -621,6 +645,10 @@ const struct driver driver_postgres = {
     .journal_watch = pg_journal_watch,
     .checkpoint = pg_checkpoint,
     .look = pg_look,
+    .hold = pg_hold,
+    .leave = pg_leave,
+    .lay = pg_lay,
+    .wake = pg_wake,
     .examine = pg_examine,
     .quick = pg_quick,
     .renew = pg_renew,

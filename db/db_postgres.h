@@ -28,7 +28,8 @@ extern struct pg_library pq;
 #define PG_GUARD "SET gnomon.guard = 'on'"
 
 /* Locks of the schema: of the one transaction that writes, and of each server that lives. */
-#define PG_WRITE_LOCK "SELECT pg_advisory_xact_lock(1196314957, hashtext(current_schema()))"
+#define PG_WRITE_KEY  "1196314957, hashtext(current_schema())"
+#define PG_WRITE_LOCK "SELECT pg_advisory_xact_lock(" PG_WRITE_KEY ")"
 #define PG_LIFE_KIND  "hashtext(current_schema()) # 1196314958"
 
 enum { PG_WAITING_MAX = 4, PG_TEXT_BYTES = 160, PG_MARK_BITS = 40 };
@@ -100,6 +101,8 @@ MUST_CHECK enum status pg_damaged(void *handle, const char *owner, driver_say *s
 /* The schema of SQLite in PostgreSQL's words, and then db/postgres.sql. */
 MUST_CHECK enum status pg_inspect(const char *place, const struct migrations *all, struct db_schema *schema,
                                   struct error *err);
+MUST_CHECK enum status pg_lay(void *handle, const char *place, const struct migrations *all, struct error *err);
+MUST_CHECK enum status pg_wake(void *handle, struct error *err);
 MUST_CHECK enum status pg_migrate(void *handle, const char *place, const struct migrations *all,
                                   const struct db_schema *schema, struct error *err);
 

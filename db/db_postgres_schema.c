@@ -175,6 +175,50 @@ static enum status apply(struct pg *pg, const char *text, const struct db_schema
     return pg_send_text(pg, "COMMIT", err);
 }
 
+/* ---- a store that is filled with the rows of another ---- */
+
+/* Only the triggers of db/sum.h work. */
+#define REST                                                                                                           \
+    "DO $do$ DECLARE t record; BEGIN FOR t IN SELECT tgname, tgrelid::regclass AS name FROM pg_trigger JOIN pg_class " \
+    "c "                                                                                                               \
+    "ON c.oid = tgrelid WHERE NOT tgisinternal AND c.relnamespace = current_schema()::regnamespace AND tgname NOT IN " \
+    "('row_is_summed', 'row_is_bound') LOOP EXECUTE format('ALTER TABLE %s DISABLE TRIGGER %I', t.name, t.tgname); "   \
+    "END LOOP; END$do$"
+#define WAKE                                                                                                       \
+    "DO $do$ DECLARE t record; BEGIN FOR t IN SELECT oid::regclass AS name FROM pg_class WHERE relkind = 'r' AND " \
+    "relnamespace = current_schema()::regnamespace LOOP EXECUTE format('ALTER TABLE %s ENABLE TRIGGER USER', "     \
+    "t.name); END LOOP; END$do$"
+
+/* What has no statistics yet is read by its keys. */
+enum status pg_lay(void *handle, const char *place, const struct migrations *all, struct error *err)
+{
+    struct pg *pg = handle;
+    char      *text = NULL;
+    int64_t    there = 0;
+    (void)place;
+    TRY(pg_send_text(pg,
+                     "BEGIN; " PG_WRITE_LOCK
+                     "; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off; SET LOCAL jit = off",
+                     err));
+    TRY(pg_ask(pg, "SELECT count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace", &there, err));
+    if (there > 0)
+        return error_set(err, STATUS_CONFLICT, "store_exists", "",
+                         "the schema of the database is not empty: name another, or drop what is in it");
+    enum status status = write_schema(all, 0, &text, err);
+    if (status == STATUS_OK)
+        status = pg_send_text(pg, text, err);
+    free(text);
+    TRY(status);
+    return pg_send_text(pg, REST, err);
+}
+
+enum status pg_wake(void *handle, struct error *err)
+{
+    return pg_send_text(handle, WAKE, err);
+}
+
+/* ---- to the last version ---- */
+
 /* One transaction; copies before it are PostgreSQL's to make. */
 enum status pg_migrate(void *handle, const char *place, const struct migrations *all, const struct db_schema *schema,
                        struct error *err)

@@ -45,6 +45,9 @@ MUST_CHECK enum status lite_inspect(const char *folder, const struct migrations 
                                     struct error *err);
 MUST_CHECK enum status lite_migrate(void *handle, const char *folder, const struct migrations *all,
                                     const struct db_schema *schema, struct error *err);
+MUST_CHECK enum status lite_lay(void *handle, const char *folder, const struct migrations *all, struct error *err);
+MUST_CHECK enum status lite_wake(void *handle, struct error *err);
+MUST_CHECK enum status lite_hold(struct driver_look *look, struct error *err);
 MUST_CHECK enum status lite_look(const char *path, const struct migrations *all, struct driver_look *out,
                                  struct error *err);
 MUST_CHECK enum status lite_copy(void *handle, const char *path, struct error *err);

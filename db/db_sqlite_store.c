@@ -114,12 +114,18 @@ static enum status check_schema(sqlite3 *handle, const struct migrations *all, i
 }
 
 /* Tables behind those that they refer to, then indices. */
-#define OBJECTS_IN_ORDER                                                                                             \
+#define WITH_PLACES                                                                                                  \
     "WITH RECURSIVE place(name, depth) AS (SELECT name, 0 FROM sqlite_schema WHERE type = 'table' UNION SELECT "     \
     "s.name, depth + 1 FROM place p, sqlite_schema s, pragma_foreign_key_list(s.name) f WHERE s.type = 'table' AND " \
-    "f.\"table\" = p.name AND s.name <> p.name) SELECT type, sql FROM sqlite_schema o WHERE type IN ('table', "      \
-    "'index') AND sql IS NOT NULL AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY type = 'index', (SELECT "        \
-    "max(depth) FROM place p WHERE p.name = o.tbl_name), rowid"
+    "f.\"table\" = p.name AND s.name <> p.name) "
+#define IN_PLACE                                                                                                    \
+    " AND o.name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY o.type = 'index', (SELECT max(depth) FROM place p WHERE " \
+    "p.name = o.tbl_name), o.rowid"
+#define OBJECTS_IN_ORDER \
+    WITH_PLACES "SELECT type, sql FROM sqlite_schema o WHERE type IN ('table', 'index') AND sql IS NOT NULL" IN_PLACE
+#define COLUMNS_IN_ORDER                                                                                      \
+    WITH_PLACES "SELECT o.name, c.name, c.type, c.\"notnull\", c.pk FROM sqlite_schema o, pragma_table_info(" \
+                "o.name) c WHERE o.type = 'table'" IN_PLACE ", c.cid"
 
 enum status schema_each(const struct migrations *all, schema_fn *fn, void *arg, struct error *err)
 {
@@ -138,6 +144,53 @@ enum status schema_each(const struct migrations *all, schema_fn *fn, void *arg, 
     }
     if (status == STATUS_OK && code != SQLITE_DONE)
         status = lite_fail(memory, code, err);
+    sqlite3_finalize(statement);
+    sqlite3_close(memory);
+    return status;
+}
+
+static struct schema_column read_schema_column(sqlite3_stmt *statement)
+{
+    const char          *type = (const char *)sqlite3_column_text(statement, 2);
+    bool                 is_key = sqlite3_column_int(statement, 4) > 0;
+    struct schema_column column = {.is_key = is_key, .is_nullable = !is_key && sqlite3_column_int(statement, 3) == 0};
+    column.letter = *type == 'I' ? 'i' : *type == 'R' ? 'D' : *type == 'T' ? 'S' : 'B';
+    snprintf(column.name, sizeof column.name, "%s", (const char *)sqlite3_column_text(statement, 1));
+    return column;
+}
+
+static enum status each_schema_table(sqlite3_stmt *statement, schema_table_fn *fn, void *arg, struct error *err)
+{
+    struct schema_table table = {.len = 0};
+    int                 code = SQLITE_ROW;
+    while (code == SQLITE_ROW) {
+        errno = 0;
+        code = sqlite3_step(statement);
+        const char *name = code == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : "";
+        if (name == NULL || (code == SQLITE_ROW && sqlite3_column_text(statement, 2) == NULL))
+            return error_no_memory(err);
+        if (table.len > 0 && strcmp(name, table.name) != 0) {
+            TRY(fn(arg, &table, err));
+            table.len = 0;
+        }
+        snprintf(table.name, sizeof table.name, "%s", name);
+        if (code == SQLITE_ROW && table.len < SCHEMA_COLUMNS_MAX)
+            table.columns[table.len++] = read_schema_column(statement);
+    }
+    return code == SQLITE_DONE ? STATUS_OK : lite_fail(sqlite3_db_handle(statement), code, err);
+}
+
+enum status schema_tables(const struct migrations *all, schema_table_fn *fn, void *arg, struct error *err)
+{
+    sqlite3      *memory = NULL;
+    sqlite3_stmt *statement = NULL;
+    enum status   status = make_in_memory(all, all->len, &memory, err);
+    errno = 0;
+    int code = status == STATUS_OK ? sqlite3_prepare_v2(memory, COLUMNS_IN_ORDER, -1, &statement, NULL) : SQLITE_OK;
+    if (code != SQLITE_OK)
+        status = lite_fail(memory, code, err);
+    if (status == STATUS_OK)
+        status = each_schema_table(statement, fn, arg, err);
     sqlite3_finalize(statement);
     sqlite3_close(memory);
     return status;
@@ -296,4 +349,41 @@ enum status lite_migrate(void *handle, const char *folder, const struct migratio
         return error_set(err, status, why.code, "", "cannot make gnomon.db: %.200s", why.text);
     return error_set(err, status, why.code, "", "cannot take gnomon.db from schema %d to %d: %.150s; it is as it was",
                      schema->found, all->len, why.text);
+}
+
+/* ---- a store that is filled with the rows of another ---- */
+
+/* The triggers of the schema go, and come again when the rows are there: meanwhile this transaction remembers them. */
+#define REST \
+    "BEGIN IMMEDIATE; CREATE TEMP TABLE resting AS SELECT name, sql FROM main.sqlite_schema WHERE type = 'trigger'"
+
+/* Runs what each row of the query says. */
+static enum status execute_rows(sqlite3 *handle, const char *query, struct error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    enum status   status = STATUS_OK;
+    errno = 0;
+    int code = sqlite3_prepare_v2(handle, query, -1, &statement, NULL);
+    while (status == STATUS_OK && code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+        const char *text = (const char *)sqlite3_column_text(statement, 0);
+        status = text == NULL ? error_no_memory(err) : lite_execute(handle, text, err);
+        code = SQLITE_OK;
+    }
+    if (status == STATUS_OK && code != SQLITE_DONE)
+        status = lite_fail(handle, code, err);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+enum status lite_lay(void *handle, const char *folder, const struct migrations *all, struct error *err)
+{
+    TRY(lite_migrate(handle, folder, all, &(struct db_schema){.needed = all->len}, err));
+    TRY(lite_execute(handle, REST, err));
+    return execute_rows(handle, "SELECT 'DROP TRIGGER main.' || name FROM temp.resting", err);
+}
+
+enum status lite_wake(void *handle, struct error *err)
+{
+    TRY(execute_rows(handle, "SELECT sql FROM temp.resting", err));
+    return lite_execute(handle, "DROP TABLE temp.resting", err);
 }

@@ -75,6 +75,15 @@ enum status lite_look(const char *path, const struct migrations *all, struct dri
     return status;
 }
 
+/* The claim that a look has keeps servers away; alone, it keeps other moves away, too. */
+enum status lite_hold(struct driver_look *look, struct error *err)
+{
+    if (look->claim >= 0 && flock(look->claim, LOCK_EX | LOCK_NB) == 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_BUSY, "locked", "",
+                     "a server has the store, or another command: it is moved by one alone");
+}
+
 /* ---- examining ---- */
 
 static enum status say_rows(sqlite3 *handle, const char *text, driver_say *say, void *arg, struct error *err)

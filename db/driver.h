@@ -115,6 +115,14 @@ struct driver {
     /* Within a transaction of a read-write handle: gives back so many of the pages that are free, if that is
      * worth it; *more: there are others.  NULL: the database does that itself. */
     enum status (*trim)(void *handle, int pages_max, bool *more, struct error *err);
+    /* Of a store that is moved elsewhere (move.h): that no server has it, nor will while it is looked at.  BUSY "locked". */
+    enum status (*hold)(struct driver_look *look, struct error *err);
+    /* It was moved, and who serves it all the same finds it rolled back.  NULL: the witness in its folder says so. */
+    enum status (*leave)(struct driver_look *look, struct error *err);
+    /* Of a place that is to get a store, where nothing is: the tables of the last version, in a transaction that has begun, in
+     * which only what guard asks for happens when rows come.  CONFLICT "store_exists".  And when they are there. */
+    enum status (*lay)(void *handle, const char *place, const struct migrations *all, struct error *err);
+    enum status (*wake)(void *handle, struct error *err);
     /* Of the writer, before it writes: from now on rows get their sums, and those that are bound to the log are added to the
      * total, and taken from it.  A row that is not what was written is not changed: CONFLICT "store_corrupt".  Of a reader:
      * total NULL.  damaged (DAMAGED_BYTES): is set to whose row such a one is that was met. */

@@ -92,6 +92,22 @@ enum status db_look_total(struct db_look *look, struct total *out, struct error 
     return look->conn.driver->gather(look->conn.handle, out, err);
 }
 
+/* ---- moved away ---- */
+
+enum status db_look_hold(struct db_look *look, struct error *err)
+{
+    return look->conn.driver->hold(&look->is, err);
+}
+
+enum status db_look_leave(struct db_look *look, const char *folder, const struct witness *own, struct error *err)
+{
+    struct witness further = *own;
+    if (look->conn.driver->leave != NULL)
+        return look->conn.driver->leave(&look->is, err);
+    further.counter++;
+    return witness_write(folder, &further, false, err);
+}
+
 /* ---- copies ---- */
 
 static void keep_first(void *arg, const char *finding)

@@ -33,6 +33,13 @@ MUST_CHECK enum status db_look_damaged(struct db_look *look, const char *owner, 
                                        struct error *err);
 MUST_CHECK enum status db_look_total(struct db_look *look, struct total *out, struct error *err);
 
+/* From now on no server has it, nor will until it is closed.  BUSY "locked". */
+MUST_CHECK enum status db_look_hold(struct db_look *look, struct error *err);
+/* It was moved (move.h), and has come further elsewhere: the witness of its folder says so, or a database does.  own: what the
+ * store says itself. */
+MUST_CHECK enum status db_look_leave(struct db_look *look, const char *folder, const struct witness *own,
+                                     struct error *err);
+
 /* Makes a copy the store of a folder that has none.  It counts as rolled back (db.h).
  * Errors: CONFLICT "store_exists", BUSY "locked", those of db_look_open and db_look_copy. */
 MUST_CHECK enum status db_restore(const char *copy, const char *folder, struct error *err);

@@ -8,6 +8,21 @@
 typedef enum status    schema_fn(void *arg, const char *type, const char *text, struct error *err);
 MUST_CHECK enum status schema_each(const struct migrations *all, schema_fn *fn, void *arg, struct error *err);
 
+/* The same of tables, those that others refer to first, with what their rows consist of. */
+enum { SCHEMA_NAME_BYTES = 48, SCHEMA_COLUMNS_MAX = 64 };
+struct schema_column {
+    char name[SCHEMA_NAME_BYTES];
+    char letter; /* i, D, S, B: as in sql.h */
+    bool is_nullable, is_key;
+};
+struct schema_table {
+    char                 name[SCHEMA_NAME_BYTES];
+    struct schema_column columns[SCHEMA_COLUMNS_MAX];
+    int                  len;
+};
+typedef enum status    schema_table_fn(void *arg, const struct schema_table *table, struct error *err);
+MUST_CHECK enum status schema_tables(const struct migrations *all, schema_table_fn *fn, void *arg, struct error *err);
+
 extern const char db_postgres_text[]; /* of db/postgres.sql */
 
 #endif
