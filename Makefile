@@ -257,7 +257,7 @@ ASAN = $(FLAVOUR) BUILD=$(BUILD)/asan CFLAGS='-O1 -g -fno-omit-frame-pointer' \
 TSAN = $(FLAVOUR) BUILD=$(BUILD)/tsan CFLAGS='-O1 -g' SANITIZE=-fsanitize=thread
 # asan and tsan are for the night.  `make test` has asan-short, whose unit tests are in their short form and which leaves
 # out what is repeated for the sake of statistics, and tsan-short, with those suites over HTTP that ask twice at once.
-REPEATED = e2e-adversaries e2e-audit e2e-transfer
+REPEATED = e2e-adversaries e2e-audit e2e-transfer e2e-move
 TWICE = $(shell cd tests/http && grep -lE 'Promise\.(all|race)' *.test.mjs)
 FUZZ_A_MINUTE = api-requests FUZZ_API_SECONDS=60 FUZZ_API_SEED=1
 asan: ASAN_STEPS = units http e2e $(FUZZ_A_MINUTE)

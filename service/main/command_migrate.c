@@ -1,6 +1,10 @@
-/* gnomon migrate: takes a store to the schema of this version without serving it, or says what a start would do. */
+/* gnomon migrate: takes a store to the schema of this version without serving it, or says what a start would do.  With --to, to
+ * another database: what is not what was written is not moved, and what arrived is looked at as gnomon verify does. */
 #include "db/db.h"
+#include "db/move.h"
 #include "service/cli/command.h"
+#include "service/cli/plain.h"
+#include "service/main/verify_store.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +12,7 @@
 #include <unistd.h>
 
 struct migrate_options {
-    const char *data, *database;
+    const char *data, *database, *to;
     bool        check;
 };
 
@@ -18,6 +22,10 @@ static const struct options_row options_table[] = {
     COMMAND_DATABASE_ROW(struct migrate_options),
     {OPTION("check", NULL, check), .kind = OPTIONS_SWITCH,
      .help = "change nothing, also beside a server; the exit code is 0 when there is nothing to do, 2 when there is"},
+    {OPTION("to", "URL|DIR", to),
+     .help =
+         "move the store there, which no server has: from the folder to an empty database, postgresql://..., or from "
+         "--database to a folder without a store; when it is cut off, say the same again"},
     {.flag = NULL},
 };
 
@@ -49,10 +57,66 @@ static enum status migrate(const struct migrate_options *options, struct error *
     return STATUS_OK;
 }
 
+/* ---- to another database ---- */
+
+struct told {
+    int     tables;
+    int64_t rows;
+};
+
+static void tell_table(void *arg, const char *table, int64_t rows, const char *digest)
+{
+    struct told *told = arg;
+    told->tables++;
+    told->rows += rows;
+    printf("%-20s %9lld rows  sha256 %s\n", table, (long long)rows, digest);
+    fflush(stdout); // it may take long, and be cut off
+}
+
+static enum status check_ends(const struct migrate_options *options, struct error *err)
+{
+    bool is_from_database = options->database != NULL, is_to_database = db_is_postgres(options->to);
+    if (options->check)
+        return error_set(err, STATUS_INVALID, "usage", "", "--check and --to do not go together");
+    if (is_from_database == is_to_database)
+        return error_set(err, STATUS_INVALID, "usage", "",
+                         "--to moves from a folder to postgresql://..., or from --database to a folder; %s",
+                         is_to_database ? "pg_dump copies a database" : "gnomon backup copies a folder's store");
+    return STATUS_OK;
+}
+
+static enum status move_store(const struct migrate_options *options, struct error *err)
+{
+    struct told    told = {.tables = 0};
+    char           path[1100];
+    struct db_move move = {.from = options->database, .folder = options->data, .to = options->to};
+    TRY(check_ends(options, err));
+    snprintf(path, sizeof path, "%.1024s/gnomon.db", options->data);
+    move.from = options->database != NULL ? options->database : path;
+    move.say = tell_table;
+    move.arg = &told;
+    umask(077);
+    TRY(verify_store(&(struct verify_store){.folder = options->data, .database = options->database}, err));
+    TRY(db_move(&move, err));
+    if (!move.was_done)
+        printf("%d tables, %lld rows: the same there\n", told.tables, (long long)told.rows);
+    bool is_to_folder = options->database != NULL;
+    TRY(verify_store(&(struct verify_store){.folder = options->to, .database = is_to_folder ? NULL : options->to},
+                     err));
+    printf("%s; what it was moved from counts as an older copy from now on\n",
+           move.was_done ? "was moved before" : "moved");
+    if (!is_to_folder)
+        printf("copy gnomon.witness of %s into the folder of each server of the database before it starts\n",
+               options->data);
+    return STATUS_OK;
+}
+
 static enum status run(struct command_call *call, struct error *err)
 {
     const struct migrate_options *options = call->options;
     struct db_schema              schema = {.found = 0};
+    if (options->to != NULL)
+        return move_store(options, err);
     TRY(find_schema(options, &schema, err));
     if (schema.found == schema.needed) {
         printf("%s: schema %d, nothing to do\n", options->database == NULL ? options->data : "the database",
@@ -75,7 +139,7 @@ static enum status run(struct command_call *call, struct error *err)
 const struct command command_migrate = {
     .name = "migrate",
     .operands = "",
-    .summary = "take a store of an earlier version to the schema of this one",
+    .summary = "take a store of an earlier version to the schema of this one, or to another database",
     .options = options_table,
     .options_bytes = sizeof(struct migrate_options),
     .run = run,
