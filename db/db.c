@@ -626,7 +626,7 @@ static enum status compare_witness(struct db *db, struct error *err)
     TRY(witness_read(db->folder, &db->witness, err));
     memcpy(db->store, own.store, sizeof own.store);
     db->counter = own.counter;
-    db->is_rolled_back = witness_is_ahead(&db->witness, &own);
+    db->is_rolled_back = witness_is_ahead(&db->witness, &own, db->driver->peers != NULL);
     if (db->is_rolled_back && db->witness.counter <= own.counter)
         db->witness.counter = own.counter + 1;
     bool is_same = db->witness.counter == own.counter && db->witness.store[0] != '\0';

@@ -455,7 +455,7 @@ static enum status fill_folder(struct moving *moving, struct error *err)
     struct witness known, own = moving->own;
     own.counter++;
     TRY(witness_read(moving->folder, &known, err));
-    if (known.store[0] != '\0' && witness_is_ahead(&known, &own))
+    if (known.store[0] != '\0' && witness_is_ahead(&known, &own, false))
         return error_set(err, STATUS_CONFLICT, "store_exists", "",
                          "%.120s has the witness of another store, or of a later state of this one", moving->folder);
     TRY(clear_part(moving, err));
@@ -532,7 +532,7 @@ static enum status find_store(const struct moving *moving, bool *is_there, char 
 static enum status check_source(const struct moving *moving, struct error *err)
 {
     bool is_file = !db_is_postgres(moving->move->from), is_same = strcmp(moving->known.store, moving->own.store) == 0;
-    bool is_ahead = witness_is_ahead(&moving->known, &moving->own) && (is_file || is_same);
+    bool is_ahead = witness_is_ahead(&moving->known, &moving->own, !is_file) && (is_file || is_same);
     if (!is_ahead && moving->own.counter >= 0)
         return STATUS_OK;
     return error_set(err, STATUS_CONFLICT, "store_rolled_back", "",

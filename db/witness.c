@@ -63,9 +63,11 @@ enum status witness_read(const char *folder, struct witness *out, struct error *
     return read_places(path, out, &place, err);
 }
 
-bool witness_is_ahead(const struct witness *known, const struct witness *own)
+bool witness_is_ahead(const struct witness *known, const struct witness *own, bool is_shared)
 {
-    bool is_new = known->counter == 0 && own->counter == 0;
+    bool is_newcomer =
+        is_shared && known->store[0] == '\0' && own->counter >= 0; // a store that was moved elsewhere has less
+    bool is_new = (known->counter == 0 && own->counter == 0) || is_newcomer;
     return !is_new && (strcmp(known->store, own->store) != 0 || known->counter > own->counter);
 }
 

@@ -20,8 +20,9 @@ struct witness {
 /* Of the store in a folder.  No file, or one in which nothing is whole: "" and 0. */
 MUST_CHECK enum status witness_read(const char *folder, struct witness *out, struct error *err);
 
-/* Whether the store that says this of itself is another one, or has not come as far. */
-bool witness_is_ahead(const struct witness *known, const struct witness *own);
+/* Whether the store that says this of itself is another one, or has not come as far.  is_shared: several servers may have it,
+ * each with a witness; one that has witnessed nothing is a new server, and takes any store as it is that goes on. */
+bool witness_is_ahead(const struct witness *known, const struct witness *own, bool is_shared);
 
 /* On the disk when it returns; makes the file if need be.  is_hasty: without fsync. */
 MUST_CHECK enum status witness_write(const char *folder, const struct witness *witness, bool is_hasty,

@@ -121,7 +121,7 @@ static enum status run(struct command_call *call, struct error *err)
     TRY(check(database != NULL ? database : path, &checking, err));
     if (checking.findings > 0)
         return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "%.150s is damaged: restore a backup", path);
-    bool is_rolled_back = options->file == NULL && witness_is_ahead(&known, &checking.own);
+    bool is_rolled_back = options->file == NULL && witness_is_ahead(&known, &checking.own, database != NULL);
     printf("%s: %s\n", path, is_rolled_back ? "sound, but rolled back: see gnomon restore --help" : "sound");
     call->exit_code = is_rolled_back ? COMMAND_PENDING : COMMAND_DONE;
     return STATUS_OK;

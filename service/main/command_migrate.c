@@ -105,9 +105,6 @@ static enum status move_store(const struct migrate_options *options, struct erro
                      err));
     printf("%s; what it was moved from counts as an older copy from now on\n",
            move.was_done ? "was moved before" : "moved");
-    if (!is_to_folder)
-        printf("copy gnomon.witness of %s into the folder of each server of the database before it starts\n",
-               options->data);
     return STATUS_OK;
 }
 

@@ -239,13 +239,34 @@ static void check_share(struct app *app, int servers)
     CU_ASSERT_EQUAL(quota_computed_ms(app, &before), 1500);
 }
 
+static void remove_files(const char *folder)
+{
+    static const char *const files[] = {"gnomon.lock", "gnomon.witness"};
+    char                     path[64];
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        remove(path);
+    }
+}
+
+/* Its folder has witnessed nothing, of a store that has counted something: it is new, and the store is not an older copy. */
+static void check_newcomer(const struct app_options *options)
+{
+    struct app  *app;
+    struct error err;
+    remove_files(options->folder);
+    CU_ASSERT_EQUAL_FATAL(app_open(options, &app, &err), STATUS_OK);
+    CU_ASSERT(db_witnessed(app->db) > 0 && !db_is_rolled_back(app->db));
+    app_close(app);
+    remove_files(options->folder);
+}
+
 static void test_two_servers(void)
 {
     struct world *world = world_new();
     if (!is_there(world))
         return;
-    static const char *const files[] = {"gnomon.lock", "gnomon.witness"};
-    char                     folder[] = "/tmp/gnomon-test-XXXXXX", path[64];
+    char folder[] = "/tmp/gnomon-test-XXXXXX";
     const struct token_new new = TOKEN_NEW(.scope = SCOPE_READ, .name = "t");
     struct app_options           options = world->app->options;
     struct app                  *apps[2] = {world->app};
@@ -285,10 +306,7 @@ static void test_two_servers(void)
     world_open(world);
     CU_ASSERT_EQUAL(database_ask(world->database, "SELECT count(*) FROM damaged_rows(NULL)"), 0);
     CU_ASSERT_EQUAL(database_ask(world->database, "SELECT max(seq) - count(*) FROM event"), 0);
-    for (size_t i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
-        remove(path);
-    }
+    check_newcomer(&options);
     CU_ASSERT_EQUAL(remove(folder), 0);
     world_end(world);
 }
