@@ -41,9 +41,11 @@ struct listener {
     struct requests   *shared;
     enum listener_kind kind;
     bool               is_tls;
-    bool               is_quiet; /* takes no connections any more; closed: its socket */
-    int                closed;
-    struct MHD_Daemon *daemon;
+    struct MHD_Daemon *daemon; /* NULL: not there, and nothing below counts */
+    int                fd;     /* listens; is_closed: no more */
+    atomic_bool        is_closed;
+    _Atomic int64_t    open; /* connections that the library's threads have */
+    int64_t            limit;
 };
 
 /* MHD_OPTION_URI_LOG_CALLBACK, the access handler, MHD_OPTION_NOTIFY_COMPLETED; cls is the listener. */

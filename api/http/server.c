@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* struct ucred */
 #include "api/http/server.h"
 
+#include "api/http/acceptor.h"
 #include "api/http/request.h"
 #include "api/http/request_follow.h"
 #include "api/http/tls.h"
@@ -29,7 +30,8 @@ enum {
 
 struct server {
     struct requests       requests;
-    struct listener       listeners[LISTENERS]; /* by kind; daemon NULL: not there */
+    struct listener       listeners[LISTENERS]; /* by kind */
+    struct acceptor      *acceptor;
     struct server_options options;
     bool                  drained;
 };
@@ -83,8 +85,10 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
         request_forget(*context);
         conns_remove(shared->conns, *context);
         atomic_fetch_sub(&shared->traffic.connections, 1);
+        atomic_fetch_sub(&listener->open, 1);
         return;
     }
+    atomic_fetch_add(&listener->open, 1);
     int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     const union MHD_ConnectionInfo *from = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     *context = conns_add(shared->conns, fd, from == NULL ? NULL : from->client_addr,
@@ -145,12 +149,12 @@ static enum status listen_on(struct server *server, enum listener_kind kind, int
 {
     struct listener      *listener = &server->listeners[kind];
     bool                  is_main = kind == LISTENER_MAIN;
+    intptr_t              limit = is_main ? (intptr_t)server->options.connections : 64;
     struct MHD_OptionItem options[] = {
         {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)on_message, listener}, /* first, so that it hears of the others */
-        {MHD_OPTION_LISTEN_SOCKET, fd, NULL},
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_PER_CONNECTION, NULL},
         {MHD_OPTION_CONNECTION_TIMEOUT, INACTIVITY_SECONDS, NULL},
-        {MHD_OPTION_CONNECTION_LIMIT, is_main ? (intptr_t)server->options.connections : 64, NULL},
+        {MHD_OPTION_CONNECTION_LIMIT, 2 * limit + 256, NULL}, /* each thread has room for all: the acceptor counts */
         {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)request_begin, listener},
         {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)request_end, listener},
         {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, listener},
@@ -158,8 +162,10 @@ static enum status listen_on(struct server *server, enum listener_kind kind, int
         {MHD_OPTION_END, 0, NULL},
     };
     bool     is_tls = is_main && server->options.tls != NULL;
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
-    *listener = (struct listener){.shared = &server->requests, .kind = kind, .is_tls = is_tls};
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME |
+                     MHD_USE_ERROR_LOG;
+    *listener =
+        (struct listener){.shared = &server->requests, .kind = kind, .is_tls = is_tls, .fd = fd, .limit = limit};
     listener->daemon =
         MHD_start_daemon(flags | (is_tls ? MHD_USE_TLS : 0), 0, may_accept, listener, request_continue, listener,
                          MHD_OPTION_ARRAY, options, is_tls ? MHD_OPTION_HTTPS_CERT_CALLBACK2 : MHD_OPTION_END,
@@ -182,7 +188,9 @@ static enum status start_listeners(struct server *server, struct error *err)
         TRY(open_socket(options->health_host, options->health_port, &fd, err));
         TRY(listen_on(server, LISTENER_HEALTH, fd, err));
     }
-    return options->local_fd < 0 ? STATUS_OK : listen_on(server, LISTENER_LOCAL, options->local_fd, err);
+    if (options->local_fd >= 0)
+        TRY(listen_on(server, LISTENER_LOCAL, options->local_fd, err));
+    return acceptor_start(server->listeners, LISTENERS, &server->acceptor, err);
 }
 
 static size_t least(size_t a, size_t b)
@@ -265,12 +273,11 @@ enum status server_start(struct app *app, const struct server_options *options, 
 
 static int port_of(const struct server *server, enum listener_kind kind)
 {
-    struct MHD_Daemon          *daemon = server->listeners[kind].daemon;
-    const union MHD_DaemonInfo *info = daemon == NULL ? NULL : MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_LISTEN_FD);
-    struct sockaddr_storage     address;
-    socklen_t                   length = sizeof address;
-    char                        port[16];
-    if (info == NULL || getsockname(info->listen_fd, (struct sockaddr *)&address, &length) != 0 ||
+    const struct listener  *listener = &server->listeners[kind];
+    struct sockaddr_storage address;
+    socklen_t               length = sizeof address;
+    char                    port[16];
+    if (listener->daemon == NULL || getsockname(listener->fd, (struct sockaddr *)&address, &length) != 0 ||
         getnameinfo((struct sockaddr *)&address, length, NULL, 0, port, sizeof port, NI_NUMERICSERV) != 0)
         return 0;
     return atoi(port);
@@ -296,25 +303,12 @@ static void wait_for_none(struct server *server, _Atomic int64_t *count, int64_t
         nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000L}, NULL);
 }
 
-/* New connections are refused from now on.  The library's thread may still look at the socket, whose number must not be
- * another's by then, so it is closed when that has ended. */
-static void quiesce(struct listener *listener)
-{
-    int fd = listener->daemon == NULL || listener->is_quiet ? -1 : MHD_quiesce_daemon(listener->daemon);
-    if (fd < 0)
-        return;
-    (void)shutdown(fd, SHUT_RDWR);
-    listener->is_quiet = true;
-    listener->closed = fd;
-}
-
 static void stop(struct listener *listener)
 {
-    quiesce(listener);
-    if (listener->daemon != NULL)
-        MHD_stop_daemon(listener->daemon);
-    if (listener->is_quiet)
-        close(listener->closed);
+    if (listener->daemon == NULL)
+        return;
+    MHD_stop_daemon(listener->daemon);
+    close(listener->fd);
 }
 
 void server_leave(struct server *server)
@@ -331,8 +325,8 @@ void server_drain(struct server *server)
     server->drained = true;
     server_leave(server);
     atomic_store(&requests->draining, true);
-    quiesce(&server->listeners[LISTENER_MAIN]);
-    quiesce(&server->listeners[LISTENER_LOCAL]);
+    acceptor_close(&server->listeners[LISTENER_MAIN]);
+    acceptor_close(&server->listeners[LISTENER_LOCAL]);
     request_follow_wake(requests);
     wait_for_none(server, &traffic->in_flight, server->options.drain_ms);
     request_abandon_all(requests);
@@ -346,6 +340,7 @@ void server_stop(struct server *server)
         return;
     server_drain(server);
     request_follow_stop(&server->requests);
+    acceptor_stop(server->acceptor);
     for (size_t i = 0; i < LISTENERS; i++)
         stop(&server->listeners[i]);
     workers_stop(server->requests.workers);

@@ -24,7 +24,6 @@
 #include "service/base/version.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <malloc.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -183,9 +182,8 @@ static enum status listen_locally(const char *path, int *fd, struct error *err)
         return error_set(err, STATUS_INVALID, "address", "", "the path of the Unix socket is too long: %.100s", path);
     memcpy(address.sun_path, path, strlen(path) + 1);
     unlink(path);
-    *fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    if (*fd >= 0 && fcntl(*fd, F_SETFD, FD_CLOEXEC) == 0 &&
-        bind(*fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(*fd, SOMAXCONN) == 0)
+    *fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (*fd >= 0 && bind(*fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(*fd, SOMAXCONN) == 0)
         return STATUS_OK;
     error_set(err, STATUS_INTERNAL, "listen", "", "%.100s: %s", path, strerror(errno));
     if (*fd >= 0)

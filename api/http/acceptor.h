@@ -1,0 +1,25 @@
+/* Takes connections from the listening sockets and hands them to the library's threads.
+ *
+ * The library would do so itself.  But to stop it there is only MHD_quiesce_daemon, which removes the socket from sets that
+ * its threads remove it from, too, and who comes second aborts the process (0.9.75; a comment in its own tests of 2026 says
+ * that it is still so).  Here one thread owns the sockets, and one number limits the connections: more wait in the backlog. */
+#ifndef GNOMON_API_HTTP_ACCEPTOR_H
+#define GNOMON_API_HTTP_ACCEPTOR_H
+
+#include "engine/base/status.h"
+
+#include <stddef.h>
+
+struct acceptor;
+struct listener;
+
+/* Listeners without a daemon are left out.  After a failure, too, *out is to be stopped. */
+enum status acceptor_start(struct listener *listeners, size_t len, struct acceptor **out, struct error *err);
+
+/* New connections are refused as soon as this returns; one that was just taken is still served.  Twice does nothing. */
+void acceptor_close(struct listener *listener);
+
+/* Closes all and ends the thread: before the daemons are stopped and the sockets' numbers given back.  NULL does nothing. */
+void acceptor_stop(struct acceptor *acceptor);
+
+#endif
