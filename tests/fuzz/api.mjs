@@ -279,7 +279,7 @@ async function client(server, number, admin, until) {
     let from = elsewhere();
     while (Date.now() < until && requests < requestsMax && !server.ended && failures.size < failuresMax) {
         const request = makeRequest(chance, admin);
-        if (request.path === `/v1/tokens/tok_${admin.slice(4, 12)}` || (request.method === 'DELETE' && chance.is(0.6))) continue;
+        if (request.path.startsWith(`/v1/tokens/tok_${admin.slice(4, 12)}`) || (request.method === 'DELETE' && chance.is(0.6))) continue;
         let reply;
         try {
             reply = await send(server, from, request);
