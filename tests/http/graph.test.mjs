@@ -56,6 +56,13 @@ test('CSV text is the same graph', async () => {
     assert.ok(Math.abs(predictions[0].mean - 18.25) < 0.1 && predictions[0].stddev < predictions[1].stddev);
 });
 
+test('where a plan ahead is beyond the numbers, the reply says that it ended for that', async () => {
+    const { id } = await study({ algorithm: { name: 'macro-bo', ...field, signal_variance: 2 ** 53 - 6 } });
+    await observe(id, { sites: [1, 4], values: [18, 18.25] });
+    const plans = (await suggest(id, { count: 3 })).map((trial) => trial.model.diagnostics?.plan);
+    assert.ok(plans.some((plan) => plan?.stopped === 'numerical' && plan.horizon === 1), JSON.stringify(plans));
+});
+
 test('a walk: each macro-action begins where the one before ended, and the budget shortens the plans', async () => {
     const { id } = await study({ space: ocean, algorithm: { name: 'macro-bo', horizon: 3, ...plankton }, budget: { trials: 4 } });
     let place = 1275;
