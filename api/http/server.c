@@ -100,6 +100,14 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
         (void)shutdown(fd, SHUT_RDWR);
 }
 
+/* The socket in the folder is not TCP's, and the library takes it for one that does not do as it is told. */
+static bool is_about_tcp(const char *format)
+{
+    static const char option[] = "Setting %s option to %s state failed";
+    static const char push[] = "Failed to push the data from buffers to the network";
+    return strncmp(format, option, sizeof option - 1) == 0 || strncmp(format, push, sizeof push - 1) == 0;
+}
+
 /* The library's own messages say little and clients can provoke them: one a minute is enough to notice.  But one of them
  * comes just before an answer of its own. */
 static void on_message(void *cls, const char *format, va_list args)
@@ -112,6 +120,8 @@ static void on_message(void *cls, const char *format, va_list args)
         request_on_library_error(va_arg(again, unsigned));
         va_end(again);
     }
+    if (is_about_tcp(format))
+        return;
     char    text[200];
     int64_t now_ms = listener->shared->app->monotonic_ms();
     int64_t last_ms = atomic_load(&listener->shared->message_ms);

@@ -145,7 +145,9 @@ static enum status with_server(const struct run_options *options, const struct p
 static enum status run(struct command_call *call, struct error *err)
 {
     const struct run_options *options = call->options;
-    const char    *arguments[] = {"gnomon", "serve", "--listen", options->listen, "--data", options->data, NULL};
+    // A line for each request of the demo would push the address and the token off the screen.
+    const char    *arguments[] = {"gnomon",       "serve", "--listen", options->listen, "--data", options->data,
+                                  "--access-log", "off",   NULL};
     struct process server;
     TRY(process_start(
         &(struct process_options){.arguments = arguments, .is_own = true, .pipe_output = true, .own_group = true},
