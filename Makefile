@@ -18,7 +18,7 @@ STD       = -std=c11 -D_POSIX_C_SOURCE=200809L
 WARN      = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith
 FORTIFY  ?= $(if $(findstring clang,$(CC)),,-D_FORTIFY_SOURCE=3 -ftrivial-auto-var-init=zero)
 # Jumps and returns that the processor checks: x86's.
-CET      := $(if $(filter x86_64-%,$(shell $(CC) -dumpmachine)),-fcf-protection=full)
+CET      := $(if $(filter x86_64-%,$(shell $(CC) -dumpmachine 2>/dev/null)),-fcf-protection=full)
 HARDEN    = -fstack-protector-strong -fstack-clash-protection $(CET) -fPIE -ffile-prefix-map="$(CURDIR)"=. $(FORTIFY)
 INCLUDES := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 COMPILE   = $(CC) $(STD) $(WARN) $(HARDEN) -I. -I$(BUILD) $(INCLUDES) -MMD -MP $(CPPFLAGS) $(CFLAGS) $(SANITIZE)
@@ -324,6 +324,7 @@ format:
 # The Python client as one file, the same bytes each time.
 WHEEL ?= $(HERE)/wheel
 wheel:
+	@sh tests/check/setup wheel
 	@rm -rf "$(WHEEL).tree" && mkdir -p "$(WHEEL).tree/gnomon" "$(WHEEL)"
 	@cp api/clients/python/gnomon/*.py api/clients/python/gnomon/py.typed "$(WHEEL).tree/gnomon"
 	@cp api/clients/python/pyproject.toml api/clients/python/GUIDE.md LICENSE "$(WHEEL).tree"
