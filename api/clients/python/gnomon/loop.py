@@ -59,19 +59,25 @@ class Crew(Protocol):
         """What the worker is about: this trial, or asking for one."""
 
 
-def evaluate(trial: "Trial", f: Callable[["Trial"], "Value"], catch: Catch) -> Tuple[Outcome, Optional[BaseException]]:
-    """Runs and tells; what f raised, if that is to be caught."""
+def turn(crew: Crew, study: "Study", f: Callable[["Trial"], "Value"], catch: Catch,
+         seconds: float) -> Tuple[Outcome, Optional[BaseException]]:
+    """Asks, runs and tells; what f raised, if that is to be caught.  Between asking and `with` is no line, at which Ctrl-C
+    would leave the trial with nobody."""
     failure: Optional[BaseException] = None
+    trial: Any = None
     try:
-        with trial:
+        with study.ask(wait=True if seconds == math.inf else seconds) as trial:
+            crew.at(trial)
             value = f(trial)
             if trial.state == "running":
                 trial.tell(value)
     except LeaseLost as lost:
-        log.warning("trial %d of %s: %s", trial.number, trial.study.name, lost)
+        log.warning("trial %d of %s: %s", trial.number, study.name, lost)
     except GnomonError:
         raise
     except catch as error:
+        if trial is None:
+            raise
         failure = error
     return Outcome(trial.number, dict(trial.params), trial.state, trial.value, trial.reason), failure
 
@@ -83,9 +89,7 @@ def work(crew: Crew, study: "Study", f: Callable[["Trial"], "Value"], catch: Cat
             return
         crew.at(None)
         try:
-            trial = study.ask(wait=True if seconds == math.inf else seconds)
-            crew.at(trial)
-            outcome, failure = evaluate(trial, f, catch)
+            outcome, failure = turn(crew, study, f, catch, seconds)
         except (Finished, Paused):
             crew.done(None, None)
             return
@@ -320,9 +324,11 @@ class Processes:
         end = time.monotonic() + LEAVE_SECONDS
         for worker in list(self.crew.values()):
             worker.process.join(max(0.0, end - time.monotonic()))
+            in_time = worker.process.exitcode == 0 and time.monotonic() < end
             if worker.process.exitcode != 0:
                 worker.process.kill()
                 worker.process.join()
+            if in_time or worker.process.exitcode != 0:  # SIGTERM may have come before it knew of its trial
                 self.run.study.reclaim(worker.name + "-1")
             self.part(worker)
 

@@ -209,13 +209,14 @@ class Study:
         try:
             trials = self._suggest({"count": n, "worker": slot.name, **({"fixed": self.space.encode(fixed)} if fixed else {}),
                                     **said}, wait)
+            slot.trials = len(trials)
+            return [Trial(self, trial, worker, slot) for trial in trials]
         except BaseException as failure:
             if not isinstance(failure, GnomonError) or failure.code == "interrupted":  # what was handed out goes back
                 self.reclaim(slot.name)
+            slot.trials = 0
             slot.leave()
             raise
-        slot.trials = len(trials)
-        return [Trial(self, trial, worker, slot) for trial in trials]
 
     def _suggest(self, body: Dict[str, Any], wait: Union[bool, float]) -> List[Dict[str, Any]]:
         end = math.inf if wait is True else time.monotonic() + wait
@@ -508,11 +509,11 @@ class Trial(Mapping[str, Param]):
             self.state = state
         try:
             send()
-        except GnomonError as refused:
-            if not isinstance(refused, LeaseLost):
-                self.state = "running"
-                raise
+        except LeaseLost:
             self._leave()
+            raise
+        except BaseException:  # Ctrl-C, too: nobody knows whether it arrived, and what gives the trial back will hear
+            self.state = "running"
             raise
         self._leave()
 

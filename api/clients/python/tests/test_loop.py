@@ -1,4 +1,6 @@
 """optimize: threads and processes, failures, workers and services that are killed, Ctrl-C."""
+import itertools
+import linecache
 import multiprocessing
 import os
 import signal
@@ -144,7 +146,7 @@ class Loops(Case):
 class Killed(Case):
     def test_worker_killed(self):
         """kill -9 of a worker in its trial: it is tried again, and another worker takes the dead one's place."""
-        study = self.study(trials=12)
+        study = self.study()
         with tempfile.TemporaryDirectory() as folder:
             def f(trial):
                 mark = os.path.join(folder, "died")
@@ -154,20 +156,20 @@ class Killed(Case):
                 return value(trial)
 
             with self.assertLogs("gnomon", "WARNING") as logged:
-                study.optimize(f, workers=4, backend="processes")
+                study.optimize(f, trials=12, workers=4, backend="processes")
         self.assertEqual(self.states(study), ["completed"] * 12)
         self.assertIn("ended with code -9", logged.output[0])
 
     def test_trial_that_kills(self):
         """One that kills every worker is tried twice; and if all do, the run ends."""
-        study = self.study(trials=6)
+        study = self.study()
 
         def f(trial):
             if trial.number == 2:
                 os._exit(3)
             return value(trial)
 
-        study.optimize(f, workers=2, backend="processes")
+        study.optimize(f, trials=6, workers=2, backend="processes")
         self.assertEqual([t.state for t in study.trials()][1], "failed")
         self.assertEqual(self.states(study).count("completed"), 6)
         with self.assertRaisesRegex(RuntimeError, "worker processes die"):
@@ -238,6 +240,44 @@ class Killed(Case):
                 code, said, states = self.interrupted(options, signal.SIGTERM)
                 self.assertEqual((code, states[:2], set(states[2:])), (143, ["completed"] * 2, {"queued"}), said)
                 self.study().delete()
+
+    def test_interrupt_at_any_line(self):
+        """Ctrl-C between two lines of the client, at every seventh: no trial is left with nobody.  Python itself sees to it
+        that none comes between a `with` and what it calls at its ends."""
+        study = self.study()
+        package = os.path.dirname(gnomon.__file__)
+
+        def once(first):
+            lines, raised, counting = [], [], sys.gettrace()
+
+            def line(frame, event, argument):
+                place = frame.f_code.co_filename, frame.f_lineno
+                is_with = frame.f_code.co_name == "__enter__" or linecache.getline(*place).lstrip().startswith("with ")
+                if event == "line" and not is_with:
+                    lines.append(place)
+                    if len(lines) == first:
+                        raised.append(place)
+                        raise KeyboardInterrupt
+                return line
+
+            sys.settrace(lambda frame, *_: line if frame.f_code.co_filename.startswith(package) else None)
+            try:
+                study.optimize(lambda trial: 1.0, trials=1)
+            except KeyboardInterrupt:
+                pass
+            finally:
+                sys.settrace(counting)
+            return raised
+
+        with self.assertLogs("gnomon", "WARNING") as logged:  # that a trial which was told could not be given back
+            loop.log.warning("so that there is one")
+            for first in itertools.count(1, 7):
+                raised = once(first)
+                self.assertEqual([trial.number for trial in study.trials(state="running")], [], raised)
+                if not raised:
+                    break
+        self.assertGreater(first, 100)
+        self.assertLess(len(logged.output), first)
 
     def test_interrupt_while_waiting_for_a_trial(self):
         study = self.study(trials=1)
