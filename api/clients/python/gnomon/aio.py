@@ -82,6 +82,8 @@ class AsyncStudy:
                        workers: int = 1) -> "AsyncStudy":
         """Runs `await f(trial)` for so many trials at a time; what f raises makes a failed trial, and five failures in a row
         are raised."""
+        if workers < 1:
+            raise ValueError("workers: at least one")
         turns = iter(range(trials)) if trials is not None else iter(int, 1)
         state: Dict[str, int] = {"in a row": 0}
         tasks = [asyncio.ensure_future(self._work(f, turns, state)) for _ in range(workers)]

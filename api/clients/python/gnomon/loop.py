@@ -14,6 +14,7 @@ import socket
 import sys
 import threading
 import time
+from operator import index
 from types import FrameType
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Protocol, Sequence, Tuple,
                     Type)
@@ -104,8 +105,10 @@ class Run:
                  progress: Optional[bool]) -> None:
         if backend not in ("threads", "processes"):
             raise ValueError(f"backend is threads or processes, not {backend!r}")
-        if workers < 1:
+        if index(workers) < 1:
             raise ValueError("workers: at least one")
+        if trials is not None and index(trials) < 0:
+            raise ValueError(f"trials: how many, and not {trials}")
         self.study, self.f, self.catch, self.callbacks = study, f, catch, callbacks
         self.workers, self.backend, self.left = workers, backend, trials
         self.end = None if timeout is None else time.monotonic() + timeout

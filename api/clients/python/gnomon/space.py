@@ -54,6 +54,8 @@ def name_of(item: Any) -> Any:
 def choice(name: str, items: Sequence[Any]) -> Kind:
     if items and all(is_number(plain(item)) for item in items):
         values = [plain(item) for item in items]
+        if not all(map(math.isfinite, values)):
+            raise ValueError(f"space[{name!r}]: NaN and infinity are no choices: {values}")
         return Kind({"name": name, "type": "discrete", "values": values}, {key(named(v)): v for v in values})
     names = [name_of(item) for item in items]
     if len(set(map(key, names))) < len(names):
@@ -71,6 +73,8 @@ def interval(name: str, given: Sequence[Any]) -> Kind:
     bounds = [plain(bound) for bound in given[:2]]
     if len(given) not in (2, 3) or not all(map(is_number, bounds)):
         raise ValueError(f"space[{name!r}]: a range is (low, high) or (low, high, 'log'), not {given!r}; choices are a list")
+    if not all(map(math.isfinite, bounds)):
+        raise ValueError(f"space[{name!r}]: a range is finite, not {given!r}")
     whole = all(isinstance(bound, int) for bound in bounds)
     declared = {"name": name, "type": "int" if whole else "double", "min": bounds[0], "max": bounds[1]}
     if len(given) == 3:
@@ -80,6 +84,8 @@ def interval(name: str, given: Sequence[Any]) -> Kind:
 
 def parameter(name: str, given: Any) -> Kind:
     """One entry of a space."""
+    if callable(getattr(given, "tolist", None)):  # an array of numpy, or one of its numbers
+        given = given.tolist()
     if isinstance(given, Mapping):
         if "type" in given:
             return Kind({"name": name, **given})
@@ -109,6 +115,8 @@ class Space:
     def __init__(self, given: Optional[Mapping[str, Any]] = None) -> None:
         self.kinds: Dict[str, Kind] = {}
         self._objects: Dict[str, Dict[Any, Any]] = {}
+        if given is not None and not isinstance(given, Mapping):
+            raise TypeError(f"a space is a dict, {{\"x\": (0.0, 1.0)}}, and not {given!r:.100}")
         self.add({name: parameter(name, what) for name, what in (given or {}).items()})
         for kind in self.kinds.values():
             when = kind.declared.get("when", {})

@@ -86,6 +86,8 @@ class Client:
         """The study of this name, made if there is none; `more` is what else the contract takes.  SpaceDiffers when it
         is there with another space, metrics or algorithm.  Without a space: the one there is, or one that its
         trials say as they run (`suggest_float` ...)."""
+        if not isinstance(name, str):
+            raise TypeError(f"a study's name is a text, not {name!r:.100}")
         if "/" in name or name in ("", ".", ".."):
             raise ValueError(f"a study's name stands in its address: no slash, and more than dots: {name!r}")
         chosen: Dict[str, Any] = dict(algorithm or {}) if not isinstance(algorithm, str) else {"name": algorithm}
@@ -266,7 +268,8 @@ class Study:
         given: Any = plain(value)
         if not is_number(given) and not isinstance(given, Mapping):
             try:
-                given = dict(zip(self.metrics, given)) if len(given) == len(self.metrics) else None
+                fits = len(given) == len(self.metrics) and not isinstance(given, (str, bytes))
+                given = dict(zip(self.metrics, given)) if fits else None
             except TypeError:
                 given = None
             if given is None:

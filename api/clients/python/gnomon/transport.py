@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import logging
+import math
 import os
 import random
 import socket
@@ -19,6 +20,7 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 from .errors import RETRIED, Unavailable, refusal
 
 log = logging.getLogger("gnomon")
+AWAY_TRIES = 3  # after so many the user is told why nothing happens
 SECONDS = 90.0  # the longest that one answer takes: a held-back suggest has 60 s, a computation 30
 
 
@@ -53,6 +55,9 @@ class Transport:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"not an address of http or https: {url!r}")
+        token = token.strip() if isinstance(token, str) else ""  # a file with a token ends with a line's end
+        if not token or not all("!" <= letter <= "~" for letter in token):
+            raise ValueError("a token is one word of letters, digits and signs")  # it is a secret, and not shown
         self.url, self.token, self.patience, self.ca = url.rstrip("/"), token, patience, ca
         self._address = parts
         self._reset()
@@ -110,7 +115,8 @@ class Transport:
                 raise http.client.IncompleteRead(data)  # broken off among its headers
         except (OSError, http.client.HTTPException) as failure:
             line.drop()
-            return 599, {}, {"code": "no_connection", "detail": f"{type(failure).__name__}: {failure}"}
+            return 599, {}, {"code": "no_tls" if is_no_tls(failure) else "no_connection",
+                             "detail": f"{self.url}: {type(failure).__name__}: {failure}"}
         except BaseException:  # Ctrl-C in the middle
             line.drop()
             raise
@@ -127,11 +133,11 @@ class Transport:
         data = None
         if body is not None:
             send["Content-Type"] = "application/json"
-            data = json.dumps(body, allow_nan=False).encode()
+            data = encoded(body)
         if method == "POST":
             send.setdefault("Idempotency-Key", uuid.uuid4().hex)
         end = time.monotonic() + (self.patience if patience is None else patience)
-        pause = 0.1
+        pause, tries = 0.1, 0
         bell = self._line().bell
         while True:
             status, head, reply = self._once(method, path, data, send)
@@ -142,10 +148,12 @@ class Transport:
             wait = retry_after(head) or pause * random.uniform(0.5, 1)
             if bell.is_set():
                 wait = 0.0
-            elif status not in RETRIED or time.monotonic() + wait >= end:
+            elif status not in RETRIED or failure.code == "no_tls" or time.monotonic() + wait >= end:
                 raise failure
+            tries += 1
             if isinstance(failure, Unavailable):
-                log.info("%s %s: %s; again in %.1f s", method, path, failure, wait)
+                log.log(logging.WARNING if tries == AWAY_TRIES else logging.INFO, "%s %s: %s; asking again for %.0f s",
+                        method, path, failure, max(0.0, end - time.monotonic()))
             self.sleep(wait)
             pause = min(2 * pause, 5.0)
 
@@ -167,6 +175,36 @@ class Transport:
             cursor = page["next_cursor"]
             if cursor is None:
                 return
+
+
+def is_no_tls(failure: BaseException) -> bool:
+    """A certificate that is not believed, or a service without TLS: the next try would see the same."""
+    return isinstance(failure, ssl.SSLCertVerificationError) or getattr(failure, "reason", None) == "WRONG_VERSION_NUMBER"
+
+
+def encoded(body: Any) -> bytes:
+    """As JSON, with numbers and lists of numpy as Python's."""
+    try:
+        return json.dumps(body, allow_nan=False, default=listed).encode()
+    except ValueError:
+        raise ValueError(f"NaN and infinity cannot be sent: {not_finite(body) or body!r}") from None
+
+
+def listed(value: Any) -> Any:
+    if callable(getattr(value, "tolist", None)):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} cannot be sent: {value!r:.200}")
+
+
+def not_finite(body: Any) -> str:
+    """Where the first such number is: stop_when["better_than"]."""
+    items = body.items() if isinstance(body, dict) else enumerate(body) if isinstance(body, (list, tuple)) else ()
+    for name, value in items:
+        if isinstance(value, float) and not math.isfinite(value):
+            return f"[{json.dumps(name)}]"
+        if found := not_finite(value):
+            return f"[{json.dumps(name)}]{found}"
+    return ""
 
 
 def named_server() -> Optional[str]:

@@ -64,6 +64,12 @@ class Loops(Case):
         study.optimize(value, trials=2, workers=2, backend="processes")
         self.assertEqual(self.states(study), ["completed"] * 9)
 
+        for wrong, kind in (({"trials": -1}, ValueError), ({"trials": 2.5}, TypeError), ({"trials": "5"}, TypeError),
+                            ({"workers": 1.5}, TypeError)):
+            with self.assertRaises(kind):
+                study.optimize(value, **wrong)
+        self.assertEqual(self.states(study), ["completed"] * 9)
+
     def test_failures_are_reported_and_skipped(self):
         study = self.study(trials=6)
 

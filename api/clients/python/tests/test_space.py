@@ -38,6 +38,16 @@ class Declared(unittest.TestCase):
             with self.subTest(given=given), self.assertRaisesRegex(ValueError, "'p'"):
                 self.declared(given)
 
+    def test_not_finite(self):
+        for given in ((0.0, float("inf")), (float("nan"), 1.0), [1.0, float("nan")], [float("inf"), 2]):
+            with self.subTest(given=given), self.assertRaisesRegex(ValueError, r"space\['p'\]: .*finit"):
+                self.declared(given)
+
+    def test_no_dict(self):
+        for given in ([("x", (0.0, 1.0))], (0, 1), "x"):
+            with self.assertRaisesRegex(TypeError, "a space is a dict"):
+                Space(given)
+
     def test_condition_on_objects(self):
         space = Space({"f": [len, abs], "n": {"is": (1, 3), "when": {"f": [abs]}}, "m": {"is": (1, 3), "when": {"z": [1]}}})
         self.assertEqual(space.declared()[1]["when"], {"f": ["abs"]})

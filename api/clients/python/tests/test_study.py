@@ -4,6 +4,8 @@ import threading
 import unittest
 from unittest import mock
 
+import numpy
+
 import gnomon
 from gnomon import lease
 from gnomon import study as module
@@ -28,6 +30,22 @@ class Studies(Case):
         for name in ("a/b", "..", ""):
             with self.assertRaisesRegex(ValueError, "name"):
                 service().study(name, {"x": (0.0, 1.0)})
+
+        for name in (7, None):
+            with self.assertRaisesRegex(TypeError, "name is a text"):
+                service().study(name, {"x": (0.0, 1.0)})
+
+    def test_numbers_of_numpy(self):
+        study = service().study(self.id(), {"x": (numpy.float32(0.5), numpy.float64(1.5)), "k": numpy.array([2, 3]), "c": numpy.int64(4)},
+                                trials=numpy.int64(5), seed=numpy.int32(7), target=numpy.float32(0.5), algorithm="random")
+        self.assertEqual((study["budget"]["trials"], study["seed"], study["stop_when"]), (5, 7, {"better_than": 0.5}))
+        study.tell({"x": numpy.float32(0.75), "k": numpy.int64(3), "c": numpy.int8(4)}, numpy.float32(2.5))
+        study.optimize(lambda t: numpy.array([t["k"]]), trials=numpy.int64(2))
+        self.assertEqual([t.value for t in study.trials()][0], 2.5)
+        self.assertEqual({t["params"]["c"] for t in study.trials()}, {4})
+        self.assertTrue(all(type(t["params"]["k"]) is int and t["params"]["k"] in (2, 3) for t in study.trials()))
+        with self.assertRaisesRegex(ValueError, 'better_than'):
+            service().study(self.id() + " nan", {"x": (0.0, 1.0)}, target=float("nan"))
 
     def test_several_of_one_name(self):
         study = self.study()
@@ -96,7 +114,7 @@ class Studies(Case):
         self.assertEqual(tracked.best.value, 0.5)
         self.assertEqual(tracked["space"]["constraints"], [{"coefficients": {"z": 1}, "max": 0.75}])
         trial = study.ask()
-        for wrong in (None, "x", (1, 2), float("nan"), {"loss": float("inf"), "memory": 1}, object()):
+        for wrong in (None, "x", b"abc", (1, 2), float("nan"), {"loss": float("inf"), "memory": 1}, object()):
             with self.assertRaises(ValueError):
                 trial.tell(wrong)
         with self.assertRaises(gnomon.Refused):  # refused by the service: the trial is still held

@@ -2,9 +2,12 @@
 import itertools
 import os
 import pickle
+import ssl
 import threading
 import unittest
 from unittest import mock
+
+import numpy
 
 import gnomon
 from gnomon.errors import refusal
@@ -86,9 +89,44 @@ class Calls(unittest.TestCase):
         prefixed = Transport(transport.url + "/gnomon/", "t")
         prefixed.call("GET", "/v1/meta")
         self.assertEqual(heard[0][1], "/gnomon/v1/meta")
+        prefixed.call("POST", "/", {"a": numpy.int64(7), "b": [numpy.arange(2), numpy.float32(0.5)]})
+        self.assertEqual(heard.pop()[3], b'{"a": 7, "b": [[0, 1], 0.5]}')
+        with self.assertRaisesRegex(ValueError, r'\["a"\]\[1\]'):
+            transport.call("POST", "/", {"z": 1, "a": [1.0, float("inf")]})
+        with self.assertRaisesRegex(TypeError, "object cannot be sent"):
+            transport.call("POST", "/", {"a": object()})
         copy = pickle.loads(pickle.dumps(prefixed))
         copy.call("GET", "/v1/meta")
         self.assertEqual(len(heard), 2)
+
+    def test_token(self):
+        """As a file has it; what is none is not shown, since it may be one with a letter too many."""
+        transport, heard = self.transport()
+        Transport(transport.url, " gno_secret\n").call("GET", "/")
+        self.assertEqual(heard[0][2]["Authorization"], "Bearer gno_secret")
+        for wrong in ("gno\nsecret", "gno secret", "gno_secr\u00e9t", "", None, b"secret"):
+            with self.assertRaises(ValueError) as caught:
+                Transport(transport.url, wrong)
+            self.assertNotIn("secr", str(caught.exception))
+
+    def test_says_once_that_nobody_answers(self):
+        busy = (503, {}, {"code": "busy"})
+        transport, _ = self.transport(*[busy] * 4)
+        with mock.patch.object(transport, "sleep"), self.assertLogs("gnomon", "WARNING") as logged:
+            transport.call("GET", "/v1/x")
+        self.assertEqual(len(logged.output), 1)
+        self.assertIn("GET /v1/x: busy: ; asking again for", logged.output[0])
+
+    def test_tls_that_is_not_believed(self):
+        """It would not be at the next try."""
+        transport = Transport("https://127.0.0.1:1", "t")
+        wrong = ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number")
+        wrong.reason = "WRONG_VERSION_NUMBER"
+        for failure in (ssl.SSLCertVerificationError(1, "self-signed certificate"), wrong):
+            with mock.patch.object(transport, "_connection", side_effect=failure) as tried:
+                with self.assertRaisesRegex(gnomon.Unavailable, "no_tls: https://127.0.0.1:1: "):
+                    transport.call("GET", "/")
+            self.assertEqual(tried.call_count, 1)
 
     def test_interrupt(self):
         """A thread that waits for an answer, or for its next try, is woken."""
