@@ -330,7 +330,7 @@ wheel:
 	@cp api/clients/python/pyproject.toml api/clients/python/GUIDE.md LICENSE "$(WHEEL).tree"
 	@cd "$(WHEEL).tree" && SOURCE_DATE_EPOCH=1767225600 $(PYTHON) -c \
 	  'import sys, setuptools.build_meta as backend; print(backend.build_wheel(sys.argv[1]))' "$(WHEEL)" >"$(WHEEL).log" 2>&1 || \
-	  { cat "$(WHEEL).log"; exit 1; }
+	  { cat "$(WHEEL).log"; rm -rf "$(WHEEL).tree"; exit 1; }
 	@tail -n 1 "$(WHEEL).log" && rm -rf "$(WHEEL).tree" "$(WHEEL).log"
 
 # The TypeScript client: its types are made of the contract.

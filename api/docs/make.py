@@ -323,7 +323,7 @@ def front(guides):
 
 def check(pages):
     """No guide is left out, and links within the pages lead to pages and places that are there."""
-    for pattern in ("*/*/GUIDE.md", "api/clients/*/GUIDE.md", "deploy/*.md"):
+    for pattern in ("api/*/GUIDE.md", "db/*/GUIDE.md", "engine/*/GUIDE.md", "service/*/GUIDE.md", "api/clients/*/GUIDE.md", "deploy/*.md"):
         for path in sorted(glob.glob(pattern, root_dir=ROOT)):
             if path not in PAGE_OF:
                 sys.exit(f"{path} is no page")
