@@ -31,6 +31,8 @@ class Awaited(Case):
                     raise ValueError("odd")
                 return branin(**trial)
 
+            with self.assertRaises(ValueError):
+                await study.optimize(f, workers=0)
             await study.optimize(f, workers=4)
             self.assertGreater(most[0], 1)
             trials = await study.trials()

@@ -7,7 +7,12 @@ import unittest
 
 import matplotlib
 
-from tests.support import ROOT
+import gnomon.aio
+import gnomon.frame
+import gnomon.plots
+import gnomon.search  # not first by an example, where nothing is counted
+
+from tests.support import ROOT, Uncounted
 
 matplotlib.use("Agg")
 
@@ -18,7 +23,7 @@ class Guide(unittest.TestCase):
             blocks = re.findall(r"(?ms)^```python\n(.*?)^```", file.read())
         self.assertGreaterEqual(len(blocks), at_least)
         names = {"__name__": "guide"}
-        with contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stdout(io.StringIO()), Uncounted():
             for block in blocks:
                 with self.subTest(block=block):
                     exec(compile(block, name, "exec"), names)

@@ -12,12 +12,12 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
 
 import gnomon
-from tests.support import service
+from tests.support import Uncounted, service
 
 
 class Search(unittest.TestCase):
     def test_checks_of_scikit_learn(self):
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), Uncounted():
             warnings.simplefilter("ignore")
             check_estimator(gnomon.GnomonSearchCV(GaussianNB(), {"var_smoothing": [1e-9, 1e-6]}, n_iter=2, cv=2, client=service(),
                                                   algorithm="random", random_state=0))
