@@ -173,7 +173,7 @@ HTTP = *.test.mjs
 POSTGRES_UNITS = driver postgres store cases races federation members spec_cache steady
 REPLICA_SECONDS = 12
 POSTGRES_HTTP = studies trials lists idempotency events
-postgres: postgres-units postgres-http postgres-replicas
+postgres: postgres-units postgres-http postgres-replicas postgres-shared
 postgres-units: $(BUILD)/tests/service
 	$(STEP) $@ tests/check/postgres $< $(ALL) $(POSTGRES_UNITS)
 postgres-http: $(BUILD)/gnomon $(MODULES)
@@ -183,6 +183,9 @@ postgres-http: $(BUILD)/gnomon $(MODULES)
 NEMESIS = env POSTGRES_OPTIONS='-c fsync=on' NEMESIS_SECONDS=$(1) $(2) tests/check/postgres tests/fault/nemesis
 postgres-replicas: $(BUILD)/gnomon
 	$(STEP) $@ $(call NEMESIS,$(REPLICA_SECONDS),SEED=2385)
+# What they promise together.
+postgres-shared: $(BUILD)/gnomon
+	$(STEP) $@ tests/check/postgres tests/fault/shared
 generators: $(BUILD)/gnomon $(MODULES)
 	$(STEP) generators npm --prefix tests/http run --silent generators
 browser: $(BUILD)/gnomon $(MODULES)
@@ -239,7 +242,7 @@ GOLDENS = $(addprefix golden-,$(notdir $(wildcard tests/golden/*.py)))
 golden: $(GOLDENS)
 $(GOLDENS): golden-%: $(BUILD)/gnomon $(GOLDEN)
 	$(STEP) $@ $(PYTHON) tests/golden/$*
-FAULTS = $(filter-out fault-nemesis,$(addprefix fault-,$(notdir $(call scripts,tests/fault/*))))
+FAULTS = $(filter-out fault-nemesis fault-shared,$(addprefix fault-,$(notdir $(call scripts,tests/fault/*))))
 fault: $(FAULTS)
 $(FAULTS): fault-%: $(BUILD)/gnomon $(FAILING)
 	$(STEP) $@ tests/fault/$*
@@ -355,6 +358,6 @@ clean:
 -include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d $(BUILD)/*/*/*/*.d)
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all always run test test-steps check units check-engine check-contract check-service check-api check-fuzz http browser postgres postgres-units postgres-http postgres-replicas openapi generators \
+.PHONY: all always run test test-steps check units check-engine check-contract check-service check-api check-fuzz http browser postgres postgres-units postgres-http postgres-replicas postgres-shared openapi generators \
   e2e $(E2E) golden $(GOLDENS) fault $(FAULTS) asan tsan tsan-http sanitizer-reports api-requests fuzz-api fuzz fuzz-each \
   coverage bench nightly release sbom lint lint-quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format wheel typescript deb install clean help

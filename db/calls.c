@@ -15,6 +15,11 @@ enum status db_transact_large(struct db *db, db_fn fn, void *arg, struct error *
     return one.status;
 }
 
+bool db_is_fresh(struct db *db)
+{
+    return others_is_fresh(db_others(db));
+}
+
 int db_servers(struct db *db)
 {
     return others_servers(db_others(db));

@@ -53,6 +53,10 @@ MUST_CHECK enum status db_make_folder(const char *folder, struct error *err);
 MUST_CHECK enum status db_open(const struct db_options *options, struct db **out, struct error *err);
 /* As it was found when the store was opened: since then it is the needed one. */
 const struct db_schema *db_schema(const struct db *db);
+/* Whether all that others had written half a second ago has been told of.  If not, since the database or the way to it is slow,
+ * stands still or is cut, what is remembered may have been wrong for longer than that: it is to be read again.  Of what is
+ * taken from memory it is asked before. */
+bool db_is_fresh(struct db *db);
 /* How many have the store now, this one included. */
 int  db_servers(struct db *db);
 bool db_is_oldest(struct db *db); /* whether this one has had it for longer than all others */

@@ -49,6 +49,7 @@ static enum status pg_open(const char *place, enum driver_mode mode, const char 
         return error_no_memory(err);
     pg->driver = &driver_postgres;
     pg->mode = mode;
+    pg->answer_ms = PG_ANSWER_MS;
     pg->is_hasty = strcmp(synchronous, "OFF") == 0;
     pg->place = strdup(place);
     enum status status = pg->place == NULL ? error_no_memory(err) : pg_connect(pg, err);
@@ -527,16 +528,14 @@ static bool pg_others_wrote(void *handle)
     return is;
 }
 
-static enum status pg_peers(void *handle, const void *writer, struct driver_peers *out, struct error *err)
+static enum status look_around(struct pg *pg, struct driver_peers *out, struct error *err)
 {
     static const char text[] =
         "SELECT mark, 0 AS kind FROM store UNION ALL SELECT DISTINCT objid::bigint, 1 FROM pg_locks WHERE locktype = "
         "'advisory' AND objsubid = 2 AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
         "AND "
         "classid::bigint = ((" PG_LIFE_KIND ")::bigint & 4294967295) ORDER BY 2, 1";
-    struct pg *pg = handle;
-    PGresult  *result;
-    *out = (struct driver_peers){.own = ((const struct pg *)writer)->replica};
+    PGresult *result;
     if (pg->conn == NULL || pq.PQstatus(pg->conn) != CONNECTION_OK)
         TRY(pg_connect(pg, err));
     TRY(pg_send(pg, &(struct pg_query){.text = text}, 1, &result, err));
@@ -547,6 +546,17 @@ static enum status pg_peers(void *handle, const void *writer, struct driver_peer
     pq.PQclear(result);
     out->is_own_mark = out->mark >> PG_MARK_BITS == out->own;
     return STATUS_OK;
+}
+
+/* Who looks again soon does not wait long for an answer: another connection may have one. */
+static enum status pg_peers(void *handle, const void *writer, struct driver_peers *out, struct error *err)
+{
+    struct pg *pg = handle;
+    *out = (struct driver_peers){.own = ((const struct pg *)writer)->replica};
+    pg->answer_ms = PG_LOOK_MS;
+    enum status status = look_around(pg, out, err);
+    pg->answer_ms = PG_ANSWER_MS;
+    return status;
 }
 
 /* ---- what is PostgreSQL's own affair ---- */

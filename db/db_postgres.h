@@ -32,7 +32,7 @@ extern struct pg_library pq;
 #define PG_WRITE_LOCK "SELECT pg_advisory_xact_lock(" PG_WRITE_KEY ")"
 #define PG_LIFE_KIND  "hashtext(current_schema()) # 1196314958"
 
-enum { PG_WAITING_MAX = 4, PG_TEXT_BYTES = 160, PG_MARK_BITS = 40 };
+enum { PG_WAITING_MAX = 4, PG_TEXT_BYTES = 160, PG_MARK_BITS = 40, PG_ANSWER_MS = 120000, PG_LOOK_MS = 3000 };
 
 /* A connection.  The beginning of a transaction, its savepoints, and statements that nobody waits for are sent with the next
  * one, so that they take no trip of their own; the end of a transaction that only read is sent, and its answer is read with
@@ -43,6 +43,7 @@ struct pg {
     const char          *place;
     enum driver_mode     mode;
     bool                 is_hasty;
+    int                  answer_ms; /* how long an answer may take, before the connection is given up */
     const char          *waiting[PG_WAITING_MAX];
     int                  waiting_len;
     int                  unread;    /* statements in the pipeline */

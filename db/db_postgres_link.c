@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DIGEST_HEX = 2 * ROW_DIGEST_BYTES, ANSWER_MS = 120000, VERSION_LEAST = 150000, UNREAD_MAX = 500 };
+enum { DIGEST_HEX = 2 * ROW_DIGEST_BYTES, VERSION_LEAST = 150000, UNREAD_MAX = 500 };
 
 /* ---- the library ---- */
 
@@ -123,7 +123,7 @@ static bool wait_for(struct pg *pg, short events)
     struct pollfd is = {.fd = pq.PQsocket(pg->conn), .events = events};
     int           ready;
     do
-        ready = poll(&is, 1, ANSWER_MS);
+        ready = poll(&is, 1, pg->answer_ms);
     while (ready < 0 && errno == EINTR);
     return ready > 0 && ((is.revents & POLLIN) == 0 || pq.PQconsumeInput(pg->conn) != 0);
 }

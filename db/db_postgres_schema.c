@@ -244,7 +244,7 @@ enum status pg_migrate(void *handle, const char *place, const struct migrations 
 
 enum status pg_inspect(const char *place, const struct migrations *all, struct db_schema *schema, struct error *err)
 {
-    struct pg pg = {.place = place, .mode = DRIVER_READ_ONLY};
+    struct pg pg = {.place = place, .mode = DRIVER_READ_ONLY, .answer_ms = PG_ANSWER_MS};
     int64_t   found = 0;
     *schema = (struct db_schema){.needed = all->len};
     TRY(pg_connect(&pg, err));

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOK_MS = 100 };
+enum { LOOK_MS = 100, FRESH_MS = 500 };
 
 struct others {
     const struct driver *driver;
@@ -18,6 +18,7 @@ struct others {
     bool                 has_lost; /* a server, whose work nobody was told to take up since then */
     atomic_int           servers;
     atomic_bool          is_oldest;
+    _Atomic double       known_at; /* what was written before that is known, and what it made wrong was forgotten */
     pthread_mutex_t      lock;
     pthread_cond_t       changed;
     bool                 is_stopping; /* under the lock */
@@ -55,6 +56,7 @@ static void look(struct others *others)
 {
     struct driver_peers now;
     struct error        err;
+    double              asked_at = moment_seconds();
     if (others->driver->peers(others->handle, others->writer, &now, &err) != STATUS_OK) {
         others->seen.mark = 0;
         return;
@@ -63,6 +65,7 @@ static void look(struct others *others)
     count(others, &now);
     if (now.mark != before.mark && !now.is_own_mark)
         (void)others->call.fn(others->call.arg, false);
+    atomic_store(&others->known_at, asked_at);
     others->has_lost |= has_lost(&before, &now);
     if (others->has_lost && atomic_load(&others->is_oldest))
         others->has_lost = !others->call.fn(others->call.arg, true);
@@ -135,6 +138,11 @@ void others_free(struct others *others)
     others_halt(others);
     if (others != NULL)
         release(others);
+}
+
+bool others_is_fresh(const struct others *others)
+{
+    return others == NULL || moment_seconds() - atomic_load(&others->known_at) < 1e-3 * FRESH_MS;
 }
 
 int others_servers(const struct others *others)

@@ -16,6 +16,7 @@ MUST_CHECK enum status others_start(const struct driver *driver, const char *pla
                                     const struct others_call *call, struct others **out, struct error *err);
 void                   others_halt(struct others *others);            /* no calls from now on */
 void                   others_free(struct others *others);            /* NULL: nothing */
+bool                   others_is_fresh(const struct others *others);  /* NULL: it is */
 int                    others_servers(const struct others *others);   /* this one included; NULL: 1 */
 bool                   others_is_oldest(const struct others *others); /* NULL: it is */
 const struct others   *db_others(const struct db *db);                /* NULL: there can be none */

@@ -2,7 +2,8 @@
  * The cache holds what was looked up; revoking takes it out, so a revoked token is refused at once, and so are those that
  * it made, which are revoked with it.  When a token was used is kept beside the cache and written now and then.
  * Invariant: the bit of the id of every token that is not revoked is set; any other id is refused without a look-up.
- * Bits stay when tokens go.  Of a database that other servers may have, too, all bits are set. */
+ * Bits stay when tokens go.  Of a database that other servers may have, too, all bits are set, and what was looked up counts
+ * as long as it is known what those have written: else it is looked up for each request, and who cannot be is refused. */
 #include "service/app/token.h"
 
 #include "service/app/app_transact.h"
@@ -255,7 +256,8 @@ enum status token_check(struct app *app, const char *secret, bool cached_only, s
         return unauthorised(err);
     struct cached token = {0};
     uint64_t      generation;
-    bool          found = cache_get(app->tokens, id, &token, &generation);
+    bool          is_fresh = db_is_fresh(app->db);
+    bool          found = cache_get(app->tokens, id, &token, &generation) && is_fresh;
     if (!found && cached_only)
         return STATUS_BUSY;
     if (!found) {

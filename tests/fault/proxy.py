@@ -5,6 +5,9 @@ usage: python3 proxy.py FOLDER COUNT PLACE; then orders on standard input, each 
     before N    ends that connection of N which sends the next COMMIT of a writer, without passing that on
     after N     passes it on, waits for the answer and ends the connection without it
     during N    passes it on and ends the connection
+    look N      from now on passes nothing on of that connection of N which looks next at what others wrote, and keeps it open
+    hold N      the same of all connections of N, and of later ones
+    free N      ends those, and later ones are as they were
     go PLACE    ends all connections; later ones lead there
 Ends when its standard input does.
 """
@@ -23,11 +26,13 @@ class Side(asyncio.Protocol):
         self.transport = transport
         if self.other is not None:  # to the database: now both are there
             self.other.other = self
-            self.other.transport.resume_reading()
+            if not self.door.is_held:
+                self.other.transport.resume_reading()
             return
         self.door.sides.add(self)
         transport.pause_reading()
-        asyncio.ensure_future(self.open())
+        if not self.door.is_held:
+            asyncio.ensure_future(self.open())
 
     async def open(self):
         try:
@@ -39,7 +44,10 @@ class Side(asyncio.Protocol):
         if self.is_mute:
             return self.end()
         order = self.door.order
-        if order and self in self.door.sides and b"leave_mark" in data and b"COMMIT" in data:
+        if order == "look" and self in self.door.sides and b"FROM pg_locks" in data:
+            self.door.order = None
+            return self.hold()
+        if order and order != "look" and self in self.door.sides and b"leave_mark" in data and b"COMMIT" in data:
             self.door.order = None
             if order == "before":
                 return self.end()
@@ -47,6 +55,11 @@ class Side(asyncio.Protocol):
             self.other.transport.write(data)
             return self.end() if order == "during" else None
         return self.other.transport.write(data)
+
+    def hold(self):
+        self.transport.pause_reading()
+        if self.other is not None:
+            self.other.transport.pause_reading()
 
     def end(self):
         """Of both: what was written goes on its way to the database, nothing comes back."""
@@ -61,11 +74,20 @@ class Side(asyncio.Protocol):
 
 class Door:
     def __init__(self, doors):
-        self.doors, self.sides, self.order = doors, set(), None
+        self.doors, self.sides, self.order, self.is_held = doors, set(), None, False
 
     def cut(self):
         for side in list(self.sides):
             side.end()
+
+    def hold(self):
+        self.is_held = True
+        for side in self.sides:
+            side.hold()
+
+    def free(self):
+        self.is_held = False
+        self.cut()
 
 
 class Doors:
@@ -77,8 +99,8 @@ class Doors:
             self.place = of
             for door in self.doors:
                 door.cut()
-        elif order == "cut":
-            self.doors[int(of)].cut()
+        elif order in ("cut", "hold", "free"):
+            getattr(self.doors[int(of)], order)()
         else:
             self.doors[int(of)].order = order
 
