@@ -88,6 +88,7 @@ struct db {
     bool           is_hasty, is_rolled_back;
     struct others *others; /* NULL: there are none */
     bool (*on_others)(void *arg, bool is_gone);
+    void (*on_wants)(void *arg, const struct db_wants *all, struct db_wants *own);
     void *on_others_arg;
 };
 
@@ -162,6 +163,12 @@ static bool tell_others(void *arg, bool is_gone)
         db->on_commit(db->on_commit_arg);
     pthread_mutex_unlock(&db->mutex);
     return is_done;
+}
+
+static void share(void *arg, const struct db_wants *all, struct db_wants *own)
+{
+    struct db *db = arg;
+    db->on_wants(db->on_others_arg, all, own);
 }
 
 /* What is remembered of what others have changed meanwhile goes before the jobs run. */
@@ -665,9 +672,9 @@ static enum status open_all(struct db *db, const struct db_options *options, str
         TRY(db->driver->guard(db->readers[i].handle, NULL, db->readers[i].damaged, err));
         conn_watch(&db->readers[i], options->step_ms);
     }
+    const struct others_call call = {.fn = tell_others, .share = db->on_wants != NULL ? share : NULL, .arg = db};
     if (options->on_others != NULL && db->driver->peers != NULL)
-        TRY(others_start(db->driver, place, db->writer.handle, &(struct others_call){.fn = tell_others, .arg = db},
-                         &db->others, err));
+        TRY(others_start(db->driver, place, db->writer.handle, &call, &db->others, err));
     if (pthread_create(&db->thread, NULL, writer_main, db) != 0)
         return error_no_memory(err);
     return STATUS_OK;
@@ -705,6 +712,7 @@ enum status db_open(const struct db_options *options, struct db **out, struct er
     db->log = options->log;
     db->on_others = options->on_others;
     db->on_others_arg = options->on_others_arg;
+    db->on_wants = options->on_wants;
     db->folder = strdup(options->folder);
     db->is_hasty = strcmp(options->synchronous, "OFF") == 0;
     db->upkeep_at = moment_seconds();
@@ -744,6 +752,14 @@ void db_set_upkeep(struct db *db, db_upkeep_fn fn, void *arg)
     pthread_mutex_lock(&db->mutex);
     db->upkeep = fn;
     db->upkeep_arg = arg;
+    pthread_mutex_unlock(&db->mutex);
+}
+
+void db_hurry(struct db *db)
+{
+    pthread_mutex_lock(&db->mutex);
+    if (db->upkeep_jobs++ == 0)
+        pthread_cond_signal(&db->work);
     pthread_mutex_unlock(&db->mutex);
 }
 

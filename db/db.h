@@ -20,6 +20,20 @@ bool db_is_postgres(const char *place); /* what names a database, not a folder o
 
 struct db_conn; /* one connection: a reader's, or the writer's inside db_transact */
 
+/* How much is asked of each server for something that all of them give parts of (service/app/quota.h): what they tell each
+ * other with each look at what others wrote.  A server is of those that tell, or is silent: it cannot just now, or is of an earlier
+ * version.  is_whole: there is no more than is here. */
+enum { DB_WANTS_OWN = 32, DB_WANTS_MAX = 512, DB_WANT_MUCH = 65535 };
+struct db_want {
+    uint32_t what, server, much; /* much: up to DB_WANT_MUCH */
+};
+struct db_wants {
+    struct db_want items[DB_WANTS_MAX];
+    int            len, telling, silent;
+    uint32_t       own; /* the server that sees this */
+    bool           is_whole;
+};
+
 struct db_options {
     const char *folder;      /* holds gnomon.db, its lock, journal and witness; created with mode 0700 */
     const char *database;    /* where PostgreSQL is, instead of gnomon.db; NULL: SQLite */
@@ -30,6 +44,8 @@ struct db_options {
      * what this one writes next, and soon.  is_gone: one of them is at its end, and this one is the oldest that is left. */
     bool (*on_others)(void *arg, bool is_gone);
     void *on_others_arg;
+    /* Or NULL.  Soon after the looks: what all want, and what of it this one does from now on, DB_WANTS_OWN items at most. */
+    void (*on_wants)(void *arg, const struct db_wants *all, struct db_wants *own);
     void (*log)(const char *what, const struct error *why); /* of what no caller sees; why NULL: well again.  Or NULL */
 };
 
@@ -119,6 +135,9 @@ MUST_CHECK enum status db_scan(struct db *db, struct scan *scan, struct error *e
 /* That results, releases, ledgers and tokens are those that the log vouches for (sum.h), in one snapshot: somebody who writes
  * to the store can make the sums of rows anew.  CONFLICT "store_corrupt". */
 MUST_CHECK enum status db_compare_total(struct db *db, struct error *err);
+
+/* There is something for it to do, within a second, as after a transaction. */
+void db_hurry(struct db *db);
 
 /* Called by the writer, soon after each commit of transactions of others; must not wait.  NULL: none.  When it returns,
  * the one before is not running any more. */

@@ -30,7 +30,10 @@ extern struct pg_library pq;
 /* Locks of the schema: of the one transaction that writes, and of each server that lives. */
 #define PG_WRITE_KEY  "1196314957, hashtext(current_schema())"
 #define PG_WRITE_LOCK "SELECT pg_advisory_xact_lock(" PG_WRITE_KEY ")"
-#define PG_LIFE_KIND  "hashtext(current_schema()) # 1196314958"
+#define PG_LIFE       1196314958
+#define PG_TELLS      1196314959
+#define PG_KIND(what) "hashtext(current_schema()) # " what
+#define PG_LIFE_KIND  PG_KIND("1196314958")
 
 enum { PG_WAITING_MAX = 4, PG_TEXT_BYTES = 160, PG_MARK_BITS = 40, PG_ANSWER_MS = 120000, PG_LOOK_MS = 3000 };
 
@@ -52,11 +55,13 @@ struct pg {
     unsigned             own_link;  /* that which has the statements of every transaction */
     unsigned             prepared;  /* statements, for their names */
     int64_t              changes;
-    struct total        *total;   /* of a writer that is guarded, see driver.h */
-    char                *damaged; /* or NULL */
-    int64_t replica, version;     /* of a writer: which of the servers that there ever were; and the schema's */
-    bool    others_wrote;
-    int64_t mark, marked; /* what the next commit leaves in the table store, and what the last one left */
+    struct total        *total;        /* of a writer that is guarded, see driver.h */
+    char                *damaged;      /* or NULL */
+    int64_t          replica, version; /* of a writer: which of the servers that there ever were; and the schema's */
+    bool             others_wrote;
+    struct db_wants *told;         /* to the others, by locks of this session; NULL: nothing */
+    unsigned         told_by;      /* the connection that they are of */
+    int64_t          mark, marked; /* what the next commit leaves in the table store, and what the last one left */
 };
 
 /* One statement of a pipeline. */

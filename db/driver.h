@@ -40,12 +40,13 @@ struct driver_look {
 };
 typedef void driver_say(void *arg, const char *finding);
 
-/* The servers that write to the store now, the oldest first, and what the last commit of any of them left. */
+/* The servers that write to the store now, the oldest first, what the last commit of any of them left, and what they want. */
 enum { DRIVER_PEERS_MAX = 64 };
 struct driver_peers {
-    int64_t ids[DRIVER_PEERS_MAX], own, mark;
-    int     len;
-    bool    is_own_mark;
+    int64_t         ids[DRIVER_PEERS_MAX], own, mark;
+    int             len;
+    bool            is_own_mark;
+    struct db_wants wants;
 };
 
 struct driver {
@@ -134,8 +135,9 @@ struct driver {
     /* Of a database of several servers; NULL: there is one.
      * Whether another one has committed between the last two transactions of this writer. */
     bool (*others_wrote)(void *handle);
-    /* From the writer's handle only what never changes is read. */
-    enum status (*peers)(void *handle, const void *writer, struct driver_peers *out, struct error *err);
+    /* From the writer's handle only what never changes is read.  told: what this server wants from now on; NULL: that stays. */
+    enum status (*peers)(void *handle, const void *writer, const struct db_wants *told, struct driver_peers *out,
+                         struct error *err);
     /* Says which rows are not what was written; owner NULL: of all, not of one study, federation or game. */
     enum status (*damaged)(void *handle, const char *owner, driver_say *say, void *arg, struct error *err);
 };

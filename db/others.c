@@ -15,6 +15,7 @@ struct others {
     void                *handle, *writer;
     struct others_call   call;
     struct driver_peers  seen;
+    struct db_wants      told;     /* what this one wants */
     bool                 has_lost; /* a server, whose work nobody was told to take up since then */
     atomic_int           servers;
     atomic_bool          is_oldest;
@@ -57,11 +58,13 @@ static void look(struct others *others)
     struct driver_peers now;
     struct error        err;
     double              asked_at = moment_seconds();
-    if (others->driver->peers(others->handle, others->writer, &now, &err) != STATUS_OK) {
+    if (others->driver->peers(others->handle, others->writer, &others->told, &now, &err) != STATUS_OK) {
         others->seen.mark = 0;
         return;
     }
     struct driver_peers before = others->seen;
+    if (others->call.share != NULL)
+        others->call.share(others->call.arg, &now.wants, &others->told);
     count(others, &now);
     if (now.mark != before.mark && !now.is_own_mark)
         (void)others->call.fn(others->call.arg, false);
@@ -109,7 +112,7 @@ enum status others_start(const struct driver *driver, const char *place, void *w
     moment_cond_init(&others->changed);
     enum status status = driver->open(place, DRIVER_READ_ONLY, "FULL", &others->handle, err);
     if (status == STATUS_OK)
-        status = driver->peers(others->handle, writer, &seen, err);
+        status = driver->peers(others->handle, writer, NULL, &seen, err);
     if (status == STATUS_OK)
         count(others, &seen);
     if (status == STATUS_OK && pthread_create(&others->thread, NULL, run, others) != 0)

@@ -10,6 +10,8 @@ struct others;
  * false is the answer when it could not take up what that one had begun: it is called again. */
 struct others_call {
     bool (*fn)(void *arg, bool is_gone);
+    void (*share)(void *arg, const struct db_wants *all,
+                  struct db_wants *own); /* after each look; NULL: nothing is shared */
     void *arg;
 };
 MUST_CHECK enum status others_start(const struct driver *driver, const char *place, void *writer,

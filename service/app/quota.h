@@ -1,8 +1,10 @@
 /* What a project may use, and has used.
  *
  * Requests a second: a bucket that fills at that rate up to `burst`; every request with a token of the project takes one out.
+ * Each of several servers has a part of the rate and of the bucket, by what is asked of it (quota_share).
  * Seconds of the processor a day (UTC): what slots.h measures of its computations.  Both are kept in memory; the seconds are
- * written once a minute and at the end.  Whoever has spent them computes nothing more that day; what was begun is finished.
+ * written once a minute and at the end, and beside other servers within a second when they are worth telling.  Whoever has
+ * spent them computes nothing more that day; what was begun is finished.
  * Trials, bytes and studies (with federations and games) are counted by triggers of the store, so that no transaction that
  * adds to them goes beyond.  Bytes are an estimate: db/migrations/004.sql says of what. */
 #ifndef GNOMON_SERVICE_APP_QUOTA_H
@@ -23,6 +25,12 @@ void           quotas_free(struct quotas *quotas);
 struct quota *quota_learn(struct app *app, const struct row_project *row);
 /* Milliseconds that its computations took today: the row's, or what is known since. */
 int64_t quota_computed_ms(struct app *app, const struct row_project *row);
+
+/* Of several servers, ten times a second: what is asked of all of them, in thousandths of the limit, and of this one.  The parts
+ * are made of what all see, so they come to the whole: as is asked of each, and in equal parts what nobody asks for, or a
+ * twentieth of it.  A server that does not tell has an equal part, and takes one when it cannot look for some seconds. */
+void   quota_share(struct app *app, const struct db_wants *all, struct db_wants *own);
+double quota_part(const struct db_wants *all, const char *project);
 
 /* A request comes.  Error "rate_limited", with when to ask again. */
 MUST_CHECK enum status quota_take(struct app *app, struct caller *caller, struct error *err);

@@ -72,6 +72,11 @@ static bool on_others(void *arg, bool is_gone)
     return false;
 }
 
+static void on_wants(void *arg, const struct db_wants *all, struct db_wants *own)
+{
+    quota_share(arg, all, own);
+}
+
 static enum status open_store(struct app *app, struct error *err)
 {
     char                    boot[sizeof app->steady.boot];
@@ -82,6 +87,7 @@ static enum status open_store(struct app *app, struct error *err)
                                   .step_ms = STEP_MS,
                                   .on_others = on_others,
                                   .on_others_arg = app,
+                                  .on_wants = on_wants,
                                   .log = log_store};
     TRY(db_open(&db, &app->db, err));
     const struct db_schema *schema = db_schema(app->db);

@@ -564,11 +564,12 @@ static void looks_close(void *handle)
     (void)handle;
 }
 
-static enum status looks_peers(void *handle, const void *writer, struct driver_peers *out, struct error *err)
+static enum status looks_peers(void *handle, const void *writer, const struct db_wants *told, struct driver_peers *out,
+                               struct error *err)
 {
     struct looks *looks = (struct looks *)writer;
     int           seen = atomic_fetch_add(&looks->seen, 1);
-    (void)handle, (void)err;
+    (void)handle, (void)told, (void)err;
     *out = (struct driver_peers){.own = 1};
     for (const int64_t *id = looks->ids[seen < looks->len ? seen : looks->len - 1]; *id != 0; id++)
         out->ids[out->len++] = *id;
@@ -610,9 +611,10 @@ static void test_others_are_taken_over(void)
 enum { ANSWERS, STANDS_STILL };
 static atomic_int way = ANSWERS, answered;
 
-static enum status slow_peers(void *handle, const void *writer, struct driver_peers *out, struct error *err)
+static enum status slow_peers(void *handle, const void *writer, const struct db_wants *told, struct driver_peers *out,
+                              struct error *err)
 {
-    (void)handle, (void)writer, (void)err;
+    (void)handle, (void)writer, (void)told, (void)err;
     while (atomic_load(&way) == STANDS_STILL)
         nanosleep(&(const struct timespec){.tv_nsec = 1000000}, NULL);
     *out = (struct driver_peers){.own = 1, .ids = {1}, .len = 1};

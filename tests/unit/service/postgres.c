@@ -11,6 +11,7 @@
 #include "tests/unit/service/world.h"
 #include "tests/unit/thorough.h"
 
+#include <math.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -162,16 +163,21 @@ static void test_what_is_no_place(void)
 
 /* ---- two servers ---- */
 
-enum { TURNS = 24, ROTATIONS = 6000 };
+enum { TURNS = 24, ROTATIONS = 6000, NEWS_ROTATIONS = 4000 };
 
-static bool is_in_time(bool (*is)(struct app *app, void *arg), struct app *app, void *arg)
+static bool is_within(int rotations, bool (*is)(struct app *app, void *arg), struct app *app, void *arg)
 {
     bool good = is(app, arg);
-    for (int i = 0; i < ROTATIONS && !good; i++) {
+    for (int i = 0; i < rotations && !good; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
         good = is(app, arg);
     }
     return good;
+}
+
+static bool is_in_time(bool (*is)(struct app *app, void *arg), struct app *app, void *arg)
+{
+    return is_within(ROTATIONS, is, app, arg);
 }
 
 static bool is_alone(struct app *app, void *arg)
@@ -239,6 +245,34 @@ static void check_share(struct app *app, int servers)
     CU_ASSERT_EQUAL(quota_computed_ms(app, &before), 1500);
 }
 
+struct app_seen {
+    const char *database;
+    int64_t     ms;
+};
+
+static bool has_computed(struct app *app, void *wanted_ms)
+{
+    struct app_seen *seen = wanted_ms;
+    (void)app;
+    return database_ask(seen->database, "SELECT used_cpu_ms FROM project WHERE id = 'prj_default'") >= seen->ms;
+}
+
+/* What is worth telling others is written down soon, not a minute later: also the second time. */
+static void check_news(struct app *app, const char *database)
+{
+    struct row_project row = {.id = "prj_default", .cpu_seconds_a_day = 6, .used_day = app->now_ms() / 86400000};
+    row.trials = row.bytes = row.studies = row.requests_a_second = row.burst = (double)NAN;
+    struct caller caller = {.quota = quota_learn(app, &row)};
+    CU_ASSERT_PTR_NOT_NULL_FATAL(caller.quota);
+    for (int64_t ms = 100; ms <= 300; ms += 100) {
+        struct app_seen seen = {.database = database, .ms = ms};
+        quota_charge(app, &caller, 100000);
+        CU_ASSERT(is_within(NEWS_ROTATIONS, has_computed, app, &seen));
+    }
+    row.cpu_seconds_a_day = (double)NAN;
+    CU_ASSERT_PTR_NOT_NULL(quota_learn(app, &row));
+}
+
 static void remove_files(const char *folder)
 {
     static const char *const files[] = {"gnomon.lock", "gnomon.witness"};
@@ -294,6 +328,7 @@ static void test_two_servers(void)
     CU_ASSERT(is_refused(apps[1], token.secret));
     CU_ASSERT(is_in_time(is_refused, apps[0], token.secret));
     check_share(apps[0], 2);
+    check_news(apps[0], world->database);
     operations_halt(apps[0]); // what it is asked for from now on is left to whoever comes after it
     CU_ASSERT_EQUAL(operation_begin(apps[0], &world->caller, study.id, &operation, &begun, &world->err), STATUS_OK);
     CU_ASSERT(!is_done(apps[1], begun.id));

@@ -30,6 +30,7 @@
     X(npy)                \
     X(plans)              \
     X(postgres)           \
+    X(quota)              \
     X(races)              \
     X(retention)          \
     X(run_text)           \
