@@ -382,6 +382,41 @@ enum status handle_game_rounds_get(struct call *call, struct error *err)
                         CALL_RESULT(call, struct game_rounds, 200, render_rounds), err);
 }
 
+/* ---- best responses ---- */
+
+static json_t *curve_json(const struct game_curves *found, size_t other)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < found->lens[other]; i++) {
+        const struct game_response *each = &found->curves[other][i];
+        codec_append(
+            &list, json_pack("{s:o, s:o, s:o, s:o}", "action",
+                             codec_game_action_json(found->spec, other, (int64_t)each->other.row, each->other.point),
+                             "response",
+                             codec_game_action_json(found->spec, found->agent, (int64_t)each->own.row, each->own.point),
+                             "mean", codec_number(each->mean), "stddev", codec_number(each->sd)));
+    }
+    return json_pack("{s:s, s:o}", "against", found->spec->names[other], "responses", list);
+}
+
+static json_t *render_responses(struct call *call, const void *result)
+{
+    (void)call;
+    const struct game_curves *found = result;
+    json_t                   *list = json_array();
+    for (size_t b = 0; b < found->spec->problem.agents_len; b++)
+        if (b != found->agent)
+            codec_append(&list, curve_json(found, b));
+    return json_pack("{s:s, s:I, s:o}", "agent", found->spec->names[found->agent], "rounds", (json_int_t)found->rounds,
+                     "curves", list);
+}
+
+enum status handle_game_responses_get(struct call *call, struct error *err)
+{
+    return games_responses(call->app, &call->caller, call->params[0], call->params[1],
+                           CALL_RESULT(call, struct game_curves, 200, render_responses), err);
+}
+
 enum status handle_game_export_get(struct call *call, struct error *err)
 {
     int     file;

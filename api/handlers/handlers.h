@@ -24,7 +24,7 @@
     X(federation_privacy_get)                                                                    \
     X(operations_get) X(operation_get) X(operation_delete)                                       \
     X(games_post) X(games_get) X(game_get) X(game_complete) X(game_delete) X(game_token_post)    \
-    X(game_suggest_post) X(game_observe_post) X(game_rounds_get)                                 \
+    X(game_suggest_post) X(game_observe_post) X(game_rounds_get) X(game_responses_get)            \
     X(plot_get) X(curves_get) X(page_get)
 
 #define FORM_LIST(X)                                                                             \

@@ -126,9 +126,24 @@ MUST_CHECK enum status game_act(const struct game *game, size_t agent, const str
 void game_strategy_of(const struct game *game, size_t agent, enum game_strategy strategy, double *p);
 
 /* out [rounds]: after each round the mean external regret (8.1) of the agent, with today's posterior mean for the
- * payoffs that nobody saw.  False, and nothing written, when there is no table.  Errors: NO_MEMORY. */
+ * payoffs that nobody saw; without a table against the listed actions and those that were played.  O(cells), or
+ * O((list + rounds) rounds^2).  Errors: NO_MEMORY. */
 MUST_CHECK enum status game_regret(const struct game *game, size_t agent, struct arena *scratch, double *out,
-                                   bool *known, struct error *err);
+                                   struct error *err);
+
+/* What an agent had best do against an action of another, by today's posterior mean, while the rest go on doing what they
+ * did in the rounds so far. */
+struct game_response {
+    struct game_action other, own; /* points are the game's */
+    double             mean, sd;   /* of the agent's payoff, without noise */
+};
+/* How many of another agent's actions its curve is over: all of a finite set, the first of a list; 0 before the first
+ * round, and when the two have more than GAME_CELLS_MAX pairs. */
+size_t game_curve_len(const struct game *game, size_t agent, size_t other);
+/* pair: the agent and the other.  out [game_curve_len]: the first of equally good ones.
+ * O(pairs rounds + rounds^2 others).  Errors: NO_MEMORY, BUSY. */
+MUST_CHECK enum status game_curve(const struct game *game, const size_t pair[2], const struct game_patience *patience,
+                                  struct arena *scratch, struct game_response *out, struct error *err);
 
 size_t game_bytes(const struct game *game);
 void   game_close(struct game *game); /* NULL is allowed */

@@ -37,13 +37,16 @@ double game_beta_root(const struct game *game, size_t agent)
     return sqrt(fmax(options->beta_scale * beta, 0));
 }
 
+double game_signal(const struct game *game, size_t agent)
+{
+    bool is_scaled = !isnan(game->problem->options.variance);
+    return sqrt(game->groups[game->group_of[agent]].variance) * (is_scaled ? 1 : game->unit[agent]);
+}
+
 /* A mean and a standard deviation of the model as a bound in the units of strategies. */
 static double bound(const struct game *game, size_t agent, double mean, double sd, double beta_root)
 {
-    const struct group *group = &game->groups[game->group_of[agent]];
-    bool                is_scaled = !isnan(game->problem->options.variance);
-    double              signal = sqrt(group->variance) * (is_scaled ? 1 : game->unit[agent]);
-    return (mean + beta_root * signal * sd - game->offset[agent]) / game->unit[agent];
+    return (mean + beta_root * game_signal(game, agent) * sd - game->offset[agent]) / game->unit[agent];
 }
 
 double game_bound_at_cell(const struct game *game, size_t agent, size_t cell, double beta_root)

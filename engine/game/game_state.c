@@ -305,32 +305,3 @@ enum status game_tell(struct game *game, const struct game_action *actions, cons
     }
     return game->rounds < game->problem->options.initial ? STATUS_OK : game_level0_tell(game, err);
 }
-
-/* ---- regret ---- */
-
-enum status game_regret(const struct game *game, size_t agent, struct arena *scratch, double *out, bool *known,
-                        struct error *err)
-{
-    const struct group *group = &game->groups[game->group_of[agent]];
-    size_t              n = game->actions[agent].n, stride = 1;
-    *known = game->cells > 0;
-    if (!*known)
-        return STATUS_OK;
-    double *sums = arena_zalloc(scratch, n, sizeof(double)), played = 0;
-    if (sums == NULL)
-        return error_no_memory(err);
-    for (size_t b = agent + 1; b < game->problem->agents_len; b++)
-        stride *= game->actions[b].n;
-    for (size_t round = 0; round < game->rounds; round++) {
-        size_t cell = game->cell_of[round], row = cell / stride % n, first = cell - row * stride;
-        double best = -INFINITY, mean, sd;
-        for (size_t i = 0; i < n; i++) {
-            joint_gp_at_cell(&group->gp, game->output_of[agent], game->centre[agent], first + i * stride, &mean, &sd);
-            sums[i] += mean;
-            best = fmax(best, sums[i]);
-            played += i == row ? mean : 0;
-        }
-        out[round] = (best - played) / (double)(round + 1);
-    }
-    return STATUS_OK;
-}

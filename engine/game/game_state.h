@@ -3,6 +3,7 @@
  *   game_level0.c  mixed strategies
  *   game_state.c   the log, the models and their fits
  *   game_reason.c  what an agent does in the open round
+ *   game_response.c  best responses
  *
  * Bounds are in the units of the payoffs when the options have a variance; otherwise they are standardised by the mean
  * and the spread of the payoffs so far, so that a learning rate means the same in every game. */
@@ -55,6 +56,9 @@ struct game {
 
 /* The weight of the standard deviation in the open round, for an agent. */
 double game_beta_root(const struct game *game, size_t agent);
+
+/* The standard deviation of an agent's payoffs before anything is known, in their units. */
+double game_signal(const struct game *game, size_t agent);
 
 /* Upper confidence bound of an agent at a cell, or at m <= JOINT_BLOCK joint inputs; spare as joint_gp_at, and 2
  * JOINT_BLOCK more behind it. */

@@ -137,3 +137,16 @@ void joint_gp_at(const struct joint_gp *gp, size_t output, double c, const struc
         sd[j] = sqrt(fmax(sd[j], 0));
     }
 }
+
+void joint_gp_weights(const struct joint_gp *gp, size_t output, double c, double *alpha)
+{
+    const double *beta = gp->betas + output * gp->room, *beta_one = gp->betas + gp->outputs * gp->room;
+    for (size_t i = 0; i < gp->t; i++)
+        alpha[i] = beta[i] - c * beta_one[i];
+    mat_solve_upper(factor_row(gp, 0), gp->t, gp->cells > 0 ? gp->table.room : gp->room, alpha);
+}
+
+void joint_gp_reduce(const struct joint_gp *gp, double *v)
+{
+    mat_solve_lower(factor_row(gp, 0), gp->t, gp->cells > 0 ? gp->table.room : gp->room, v);
+}

@@ -45,4 +45,8 @@ struct joint_inputs {
 void joint_gp_at(const struct joint_gp *gp, size_t output, double c, const struct joint_inputs *at, double *mean,
                  double *sd);
 
+/* alpha [t] := (K + noise)^-1 (y - c) of an output; and v [t] := L^-1 v.  O(t^2). */
+void joint_gp_weights(const struct joint_gp *gp, size_t output, double c, double *alpha);
+void joint_gp_reduce(const struct joint_gp *gp, double *v);
+
 #endif

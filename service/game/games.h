@@ -69,7 +69,7 @@ struct game_round {
     int64_t          number;
     struct game_play plays[GAME_AGENTS_MAX];
     double           mean[GAME_AGENTS_MAX];   /* of the payoffs so far */
-    double           regret[GAME_AGENTS_MAX]; /* mean external regret so far by the model of now; NaN: unknown */
+    double           regret[GAME_AGENTS_MAX]; /* mean external regret so far by the model of now */
 };
 struct game_rounds {
     const struct game_spec *spec;
@@ -80,6 +80,18 @@ struct game_rounds {
 };
 MUST_CHECK enum status games_rounds(struct app *app, struct caller *caller, const char *id, const struct page *page,
                                     struct game_rounds *out, struct error *err);
+
+/* The best responses of an agent to each of the others, by the model of now. */
+struct game_curves {
+    const struct game_spec *spec;
+    size_t                  agent;
+    int64_t                 rounds;                  /* that the model knows */
+    struct game_response   *curves[GAME_AGENTS_MAX]; /* [lens] in the agent's own sign; of itself there is none */
+    size_t                  lens[GAME_AGENTS_MAX];
+};
+/* FORBIDDEN for another agent's token, NOT_FOUND "agent_not_found". */
+MUST_CHECK enum status games_responses(struct app *app, struct caller *caller, const char *id, const char *agent,
+                                       struct game_curves *out, struct error *err);
 
 /* Inside a transaction: what may have changed of a game that was found before; the specification never does, and may
  * take long to read.  NOT_FOUND "game_not_found". */

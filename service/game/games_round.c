@@ -170,16 +170,16 @@ static enum status act(struct look *look, size_t agent, struct game_turn *out, s
 }
 
 /* The point may lie in the session, which goes on without us: it is copied. */
-static enum status keep_point(struct caller *caller, const struct game_spec *spec, struct game_turn *out,
-                              struct error *err)
+static enum status keep_point(struct caller *caller, const struct game_spec *spec, size_t agent,
+                              struct game_action *action, struct error *err)
 {
-    size_t params_len = spec->sets[out->agent].space.params_len;
-    if (out->action.point == NULL)
+    size_t params_len = spec->sets[agent].space.params_len;
+    if (action->point == NULL)
         return STATUS_OK;
     double *copy = ARENA_NEW(caller->arena, double, params_len);
     if (copy == NULL)
         return error_no_memory(err);
-    out->action.point = memcpy(copy, out->action.point, params_len * sizeof *copy);
+    action->point = memcpy(copy, action->point, params_len * sizeof *copy);
     return STATUS_OK;
 }
 
@@ -192,7 +192,7 @@ static enum status suggest(struct look *look, const char *agent, struct game_tur
     out->spec = game->spec;
     out->round = game->rounds + 1;
     TRY(act(look, out->agent, out, err));
-    return keep_point(look->caller, game->spec, out, err);
+    return keep_point(look->caller, game->spec, out->agent, &out->action, err);
 }
 
 enum status games_suggest(struct app *app, struct caller *caller, const char *id, const char *agent,
@@ -409,7 +409,7 @@ static void fill_rounds(const struct game_row *game, const struct game_play *pla
             out[i].plays[a] = plays[(size_t)i * len + a];
             sums[a] += out[i].plays[a].payoff;
             out[i].mean[a] = sums[a] / (double)(i + 1);
-            out[i].regret[a] = regrets[a] == NULL ? NAN : regrets[a][i];
+            out[i].regret[a] = regrets[a][i];
         }
     }
 }
@@ -418,16 +418,13 @@ static enum status read_regrets(struct look *look, double **regrets, struct erro
 {
     size_t len = look->game->spec->problem.agents_len;
     for (size_t a = 0; a < len; a++) {
-        bool known = false;
         regrets[a] = ARENA_NEW(look->caller->arena, double, (size_t)look->game->rounds + 1);
         if (regrets[a] == NULL)
             return error_no_memory(err);
         TRY(slots_enter(look->app, look->caller, price_action(look), err));
-        enum status status = game_regret(look->live->game, a, look->caller->arena, regrets[a], &known, err);
+        enum status status = game_regret(look->live->game, a, look->caller->arena, regrets[a], err);
         slots_leave(look->app, look->caller, "r2-b2");
         TRY(status);
-        if (!known)
-            regrets[a] = NULL;
     }
     return STATUS_OK;
 }
@@ -462,6 +459,57 @@ enum status games_rounds(struct app *app, struct caller *caller, const char *id,
     TRY(announce(&look, err));
     TRY(session_lock(app, caller, id, SESSION_ALONE, &look.live, err));
     enum status status = list_rounds(&look, after, page_limit(page->limit), out, err);
+    session_unlock(app, look.live);
+    return status;
+}
+
+/* ---- best responses ---- */
+
+static enum status draw_curve(struct look *look, size_t other, struct game_curves *out, struct error *err)
+{
+    const struct game_spec *spec = out->spec;
+    const size_t            pair[] = {out->agent, other};
+    size_t                  len = game_curve_len(look->live->game, out->agent, other);
+    struct game_response   *curve = ARENA_NEW(look->caller->arena, struct game_response, len + 1);
+    if (curve == NULL)
+        return error_no_memory(err);
+    TRY(slots_enter(look->app, look->caller, price_action(look), err));
+    const struct game_patience patience = {.late = is_late, .arg = look};
+    enum status                status = STATUS_OK;
+    if (len > 0)
+        status = game_curve(look->live->game, pair, &patience, look->caller->arena, curve, err);
+    slots_leave(look->app, look->caller, "r2-b2");
+    TRY(look->is_cut ? app_go_on(look->app, look->caller, err) : status);
+    for (size_t i = 0; i < len; i++) {
+        TRY(keep_point(look->caller, spec, out->agent, &curve[i].own, err));
+        TRY(keep_point(look->caller, spec, other, &curve[i].other, err));
+        curve[i].mean *= games_sign(spec, out->agent);
+    }
+    out->curves[other] = curve;
+    out->lens[other] = len;
+    return STATUS_OK;
+}
+
+static enum status draw_curves(struct look *look, const char *agent, struct game_curves *out, struct error *err)
+{
+    TRY(catch_up(look, err));
+    *out = (struct game_curves){.spec = look->game->spec, .rounds = look->game->rounds};
+    TRY(check_agent(look->caller, out->spec, agent, &out->agent, err));
+    for (size_t b = 0; b < out->spec->problem.agents_len; b++)
+        if (b != out->agent)
+            TRY(draw_curve(look, b, out, err));
+    return STATUS_OK;
+}
+
+enum status games_responses(struct app *app, struct caller *caller, const char *id, const char *agent,
+                            struct game_curves *out, struct error *err)
+{
+    struct game_row game;
+    struct look     look = {.app = app, .caller = caller, .id = id, .game = &game};
+    TRY(games_find(app, caller, id, &game, err));
+    TRY(announce(&look, err));
+    TRY(session_lock(app, caller, id, SESSION_ALONE, &look.live, err));
+    enum status status = draw_curves(&look, agent, out, err);
     session_unlock(app, look.live);
     return status;
 }

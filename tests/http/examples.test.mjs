@@ -147,7 +147,7 @@ const setups = {
     agent_list: federation('private'), random_features: federation('open'), message_put: federation('private'),
     round_list: closedRound, broadcast_get: closedRound, federation_privacy: closedRound,
     game_get: game, game_delete: game, game_complete: game, game_token: game, game_suggest: game, game_observe: game,
-    game_rounds: game, game_export: game,
+    game_rounds: game, game_responses: game, game_export: game,
     import_put: imported(0), import_get: imported(1), import_delete: imported(0.5),
     'trial_observe graph': graph(1), 'trial_observe sites': graph(0), 'trial_queue macro_actions': graph(0),
     'study_predict sites': graph(0), operation_get: planning, operation_cancel: planning,

@@ -224,7 +224,102 @@ test('actions may differ from the suggestions; running means and regrets follow'
     const open = await create({ agents: pair({ actions: box }) });
     await observe(open.id, { round: 1, actions: { attacker: { x: 2.25, kind: 'b' }, defender: 3 }, payoffs: { attacker: -7.5, defender: 2 } });
     const [only] = (await api.get(`/v1/games/${open.id}/rounds`)).rounds;
-    assert.deepEqual([only.actions, only.mean_regrets], [{ attacker: { x: 2.25, kind: 'b' }, defender: 3 }, { attacker: null, defender: null }]);
+    assert.deepEqual(only.actions, { attacker: { x: 2.25, kind: 'b' }, defender: 3 });
+    assert.deepEqual(Object.keys(only.mean_regrets), ['attacker', 'defender']);
+});
+
+/* A Gaussian process on joint actions [x, y, …], by Gaussian elimination: mean and deviation of the mean over several. */
+function posterior(inputs, values, { mean, variance, noise }) {
+    const k = (a, b) => variance * Math.exp(-a.reduce((sum, v, c) => sum + (v - b[c]) ** 2, 0) / 2), n = inputs.length;
+    const solve = (right) => {
+        const rows = inputs.map((a, i) => [...inputs.map((b, j) => k(a, b) + (i === j ? noise : 0)), right[i]]);
+        for (let c = 0; c < n; c++)
+            for (let r = c + 1; r < n; r++) {
+                const by = rows[r][c] / rows[c][c];
+                for (let j = c; j <= n; j++) rows[r][j] -= by * rows[c][j];
+            }
+        const x = Array(n);
+        for (let i = n - 1; i >= 0; i--) x[i] = (rows[i][n] - rows[i].slice(i + 1, n).reduce((sum, v, j) => sum + v * x[i + 1 + j], 0)) / rows[i][i];
+        return x;
+    };
+    const alpha = solve(values.map((v) => v - mean));
+    return (at) => {
+        const some = inputs.map((b) => at.reduce((sum, a) => sum + k(a, b), 0) / at.length), own = at.reduce((sum, a) => sum + at.reduce((more, b) => more + k(a, b), 0), 0) / at.length ** 2;
+        return { mean: mean + some.reduce((sum, v, i) => sum + v * alpha[i], 0), stddev: () => Math.sqrt(own - solve(some).reduce((sum, v, i) => sum + v * some[i], 0)) };
+    };
+}
+const near = (a, b, what, slack = 1e-7) => assert.ok(Math.abs(a - b) <= slack, `${what}: ${a}, expected ${b}`);
+const responses = (id, agent, client = api) => client.get(`/v1/games/${id}/agents/${agent}/responses`);
+
+test('best responses are those of a model that was computed here', async () => {
+    const model = { length_scale: 0.4, mean: 0.125, variance: 0.5, noise: 0.01 };
+    const agents = [...pair({ goal: 'minimize' }), { name: 'third', actions: line(3, 0.5) }], names = agents.map(({ name }) => name);
+    for (const players of [2, 3]) {
+        const { id } = await create({ model, agents: agents.slice(0, players) });
+        assert.deepEqual(await responses(id, 'attacker'), { agent: 'attacker', rounds: 0, curves: names.slice(1, players).map((against) => ({ against, responses: [] })) });
+        const at = [], got = [];
+        for (let round = 1; round <= 9; round++) {
+            const actions = Object.fromEntries(names.slice(0, players).map((name, a) => [name, (round * (2 * a + 3) + (round >> 2)) % agents[a].actions.rows.length]));
+            const payoffs = { ...payoffsOf(actions), ...(players > 2 && { third: round % 4 }) };
+            payoffs.defender += actions.third ?? 0;
+            await observe(id, { round, actions, payoffs });
+            at.push(names.slice(0, players).map((name, a) => agents[a].actions.rows[actions[name]][0] / model.length_scale));
+            got.push(payoffs);
+        }
+        for (const [a, agent] of names.slice(0, players).entries()) {
+            const sign = agent === 'attacker' ? -1 : 1, knows = posterior(at, got.map((each) => sign * each[agent]), { ...model, mean: sign * model.mean });
+            const found = await responses(id, agent);
+            assert.deepEqual([found.agent, found.rounds, found.curves.map(({ against }) => against)], [agent, 9, names.slice(0, players).filter((name) => name !== agent)]);
+            for (const { against, responses: curve } of found.curves) {
+                const b = names.indexOf(against), feature = (who, row) => agents[who].actions.rows[row][0] / model.length_scale;
+                const over = (x, y) => knows((players > 2 ? at : [at[0]]).map((z) => z.map((v, who) => (who === a ? feature(a, x) : who === b ? feature(b, y) : v))));
+                assert.deepEqual(curve.map(({ action }) => action), agents[b].actions.rows.map((_, i) => i));
+                for (const { action, response, mean, stddev } of curve) {
+                    const means = agents[a].actions.rows.map((_, x) => over(x, action).mean);
+                    near(means[response], Math.max(...means), `${players}: ${agent} against ${against} at ${action}`, 1e-9);
+                    near(sign * mean, means[response], 'mean');
+                    near(stddev, over(response, action).stddev(), 'stddev');
+                }
+            }
+        }
+    }
+});
+
+test('best responses among parameters are the best of what fills them, and are for whom they concern', async () => {
+    const model = { length_scale: 0.3, mean: 0, variance: 1, noise: 0.01 }, unit = (name, min, max, scale) => ({ type: 'parameters', parameters: [{ name, type: 'double', min, max, scale }] });
+    const { id } = await create({ model, agents: [{ name: 'attacker', actions: unit('rate', 1, 100, 'log') }, { name: 'defender', actions: unit('guard', -2, 2, 'linear') }] });
+    const place = { attacker: ({ rate }) => Math.log(rate) / Math.log(100), defender: ({ guard }) => (guard + 2) / 4 };
+    const at = [], got = [], aim = (x, y) => -((x - 0.3 - 0.5 * y) ** 2);
+    for (let round = 1; round <= 40; round++) {
+        const actions = { attacker: { rate: 100 ** ((round * 0.618) % 1) }, defender: { guard: -2 + 4 * ((round * 0.382 + 0.17 * (round % 3)) % 1) } };
+        const z = [place.attacker(actions.attacker), place.defender(actions.defender)];
+        await observe(id, { round, actions, payoffs: { attacker: aim(...z), defender: -aim(...z) } });
+        at.push(z.map((v) => v / model.length_scale));
+        got.push(aim(...z));
+    }
+    const knows = posterior(at, got, model), { curves: [{ responses: curve }] } = await responses(id, 'attacker');
+    assert.equal(curve.length, 64);
+    assert.equal(new Set(curve.map(({ action }) => action.guard)).size, 64);
+    for (const { action, response, mean } of curve) {
+        const y = place.defender(action) / model.length_scale, of = (x) => knows([[x / model.length_scale, y]]).mean;
+        near(mean, of(place.attacker(response)), 'mean', 1e-6);
+        assert.ok(mean > Math.max(...Array.from({ length: 101 }, (_, i) => of(i / 100))) - 1e-3);
+    }
+    const { rounds } = await api.get(`/v1/games/${id}/rounds`); // and what a fixed action would have brought instead
+    for (const n of [1, 9, 40]) {
+        const past = at.slice(0, n), brought = (x) => knows(past.map(([own, theirs]) => [x ?? own, theirs])).mean, best = Math.max(...Array.from({ length: 201 }, (_, i) => brought(i / 200 / model.length_scale)));
+        near(rounds[n - 1].mean_regrets.attacker, best - brought(null), `regret after ${n}`, 2e-3);
+    }
+    const [attacker, defender] = await Promise.all([speaker(id, 'attacker'), speaker(id, 'defender')]);
+    assert.deepEqual((await responses(id, 'attacker', attacker)).curves[0].responses, curve);
+    await defender.expect([403, 'forbidden'], 'GET', `/v1/games/${id}/agents/attacker/responses`);
+    await api.expect([404, 'agent_not_found'], 'GET', `/v1/games/${id}/agents/stranger/responses`);
+    await api.expect([404, 'game_not_found'], 'GET', '/v1/games/gam_aaaaaaaaaaaaaaaa/agents/attacker/responses');
+    await server.restart();
+    assert.deepEqual((await responses(id, 'attacker')).curves[0].responses, curve);
+    const wide = await create({ agents: pair({ actions: line(2049) }, { actions: line(33) }) });
+    await observe(wide.id, { round: 1, actions: { attacker: 1, defender: 2 }, payoffs: { attacker: 1, defender: 2 } });
+    assert.deepEqual((await responses(wide.id, 'attacker')).curves, [{ against: 'defender', responses: [] }]);
 });
 
 test('reports that are refused', async () => {
