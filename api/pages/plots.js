@@ -55,7 +55,7 @@ export function figure(size, title, finding, draw, controls) {
         section.hidden = !is;
         if (is) paint();
     };
-    section.setFinding = (...words) => text.replaceChildren(...words.flat());
+    section.setFinding = (...words) => text.replaceChildren(...words.flat(Infinity));
     return section;
 }
 
@@ -492,18 +492,66 @@ export function lines(place, { x: name, y: unit, series, height = 260, limit = n
     return { heads: [`#${name}`, ...series.map((each) => `#${clip(each.name || unit, 30)}`)], rows: (series[0]?.points ?? []).map((p, i) => [p[0], ...series.map((each) => number(each.points[i]?.[1]))]) };
 }
 
-/* Counts of pairs of actions of two agents, as squares. */
-export function pairs(place, { a, b, rows }) {
-    const frame = canvas(place, 280, `How often ${flat(a.name)} and ${flat(b.name)} chose together`, { left: 90 });
-    const x = d3.scaleBand(a.values, [0, frame.w]).padding(0.08), y = d3.scaleBand(b.values, [frame.h, 0]).padding(0.08);
-    const most = Math.max(1, ...rows.map((r) => r.count));
-    frame.root.append('g').selectAll('rect').data(rows).join('rect').attr('class', (r) => `level l${Math.min(9, Math.round((9 * r.count) / most))}`).attr('x', (r) => x(r.a)).attr('y', (r) => y(r.b)).attr('width', x.bandwidth()).attr('height', y.bandwidth()).append('title').text((r) => `${flat(r.a)}, ${flat(r.b)}: ${r.count} rounds`);
-    const every = (values, pixels, each) => values.filter((_, i) => i % Math.max(1, Math.ceil((values.length * each) / pixels)) === 0);
-    frame.root.append('g').attr('class', 'axis').attr('transform', `translate(0,${frame.h})`).call(d3.axisBottom(x).tickSizeOuter(0).tickValues(every(a.values, frame.w, 50)).tickFormat((v) => flat(v, 9)));
-    frame.root.append('g').attr('class', 'axis').call(d3.axisLeft(y).tickSizeOuter(0).tickValues(every(b.values, frame.h, 18)).tickFormat((v) => flat(v, 12)));
-    frame.root.append('text').attr('x', frame.w).attr('y', frame.h + 34).attr('text-anchor', 'end').text(flat(a.name, 30));
-    frame.root.append('text').attr('x', -frame.box.left + 4).attr('y', -10).text(flat(b.name, 30));
-    return { heads: [clip(a.name, 30), clip(b.name, 30), '#rounds'], rows: rows.map((r) => [flat(r.a), flat(r.b), r.count]) };
+// ---- two agents ----
+
+const listed = (values, text) => {
+    const index = new Map(values.map((v, i) => [JSON.stringify(v), i])), n = values.length;
+    return { width: 1 / n, at: (v) => (index.get(JSON.stringify(v)) + 0.5) / n, ticks: values.map((v, i) => ({ at: (i + 0.5) / n, text: text(v) })) };
+};
+/* Where an agent's actions lie, from 0 to 1: rows in their order, one number on its scale; of several parameters those that
+ * were chosen, one after the other, where a curve would mean nothing. */
+export function placesOf({ actions }, chosen, text) {
+    if (actions.type === 'candidates') return { ...listed(actions.rows.map((_, i) => i), text), isOrdered: true };
+    const [only, more] = actions.parameters;
+    if (more || only.type === 'categorical') return listed([...new Map(chosen.map((v) => [text(v), v])).values()].sort((x, y) => (text(x) < text(y) ? -1 : 1)), text);
+    const scale = scaleOf(only);
+    return { width: 0, at: (v) => scale.at(v[only.name]), ticks: scale.ticks, isOrdered: true, unit: flat(only.name, 20) };
+}
+const thinned = (ticks, scale, pixels) => {
+    const every = Math.max(1, Math.ceil((ticks.length * pixels) / Math.abs(scale.range()[1] - scale.range()[0])));
+    return ticks.filter((_, i) => i % every === 0);
+};
+const nameOf = (agent) => (agent.places.unit ? `${agent.places.unit} of ${flat(agent.name, 24)}` : flat(agent.name, 30));
+
+/* What two agents chose together, how often; over it what each had best answer to each choice of the other, and the
+ * pairs that are best answers both ways. */
+export function joint(place, { a, b, rows, answers, meetings, text }) {
+    const frame = canvas(place, 360, `How often ${flat(a.name)} and ${flat(b.name)} chose together${meetings.length > 0 ? `; best for both: ${meetings.map((m) => `${flat(text(m.a))}, ${flat(text(m.b))}`).slice(0, 5).join('; ')}` : ''}`, { left: 64 });
+    const x = d3.scaleLinear([0, 1], [0, frame.w]), y = d3.scaleLinear([0, 1], [frame.h, 0]), most = Math.max(3, ...rows.map((r) => r.count));
+    const w = Math.max(3, frame.w * a.places.width * 0.94), tall = Math.max(3, frame.h * b.places.width * 0.94), isGrid = a.places.width > 0 && b.places.width > 0;
+    const at = (p) => [x(a.places.at(p.a)), y(b.places.at(p.b))], level = (r) => `l${Math.min(9, 1 + Math.round((8 * r.count) / most))}`;
+    const told = (r) => `${flat(text(r.a))}, ${flat(text(r.b))}: ${count(r.count, 'round')}`;
+    if (isGrid) frame.root.append('g').selectAll('rect').data(rows).join('rect').attr('class', (r) => `level ${level(r)}`).attr('x', (r) => at(r)[0] - w / 2).attr('y', (r) => at(r)[1] - tall / 2).attr('width', w).attr('height', tall).append('title').text(told);
+    else frame.root.append('g').selectAll('circle').data(rows).join('circle').attr('class', (r) => `site ${level(r)}`).attr('cx', (r) => at(r)[0]).attr('cy', (r) => at(r)[1]).attr('r', (r) => 3 + 5 * Math.sqrt(r.count / most)).append('title').text(told);
+    frame.root.append('g').selectAll('rect').data(meetings).join('rect').attr('class', 'meeting').attr('x', (m) => at(m)[0] - Math.max(w, 12) / 2).attr('y', (m) => at(m)[1] - Math.max(tall, 12) / 2).attr('width', Math.max(w, 12)).attr('height', Math.max(tall, 12)).append('title').text((m) => `${flat(text(m.a))}, ${flat(text(m.b))}: each is the best answer to the other`);
+    const isLine = a.places.width === 0 && b.places.width === 0; // between rows there is nothing to draw a line through
+    answers.forEach((curve, i) => {
+        if (curve.length === 0) return;
+        const own = i === 0 ? a : b, last = at(curve.at(-1));
+        if (isLine) {
+            frame.root.append('path').attr('class', `kline k${i}`).attr('stroke-dasharray', i === 0 ? '' : '6 3').attr('d', d3.line()(curve.map(at)));
+            frame.root.append('text').attr('class', `k${i} halo`).attr('text-anchor', i === 0 && last[0] < frame.w / 2 ? 'start' : 'end').attr('x', i === 0 ? last[0] + (last[0] < frame.w / 2 ? 8 : -8) : frame.w).attr('y', i === 0 ? 10 : last[1] + (last[1] < 24 ? 18 : -8)).text(`best of ${flat(own.name, 16)}`);
+        } else frame.root.append('g').selectAll('path').data(curve).join('path').attr('class', `mark k${i}`).attr('d', d3.symbol().type(i === 0 ? d3.symbolCircle : d3.symbolDiamond).size(i === 0 ? 100 : 44)()).attr('transform', (p) => `translate(${at(p)})`).append('title').text((p) => `${flat(own.name)} had best answer ${flat(text(p.theirs))} by ${flat(text(p.mine))}: ${interval(p.mean, Z * p.stddev)}`);
+    });
+    xAxis(frame, x, nameOf(a), thinned(a.places.ticks, x, isGrid ? 24 : 60));
+    yAxis(frame, y, nameOf(b), thinned(b.places.ticks, y, 18));
+    return { heads: [clip(a.name, 30), clip(b.name, 30), '#rounds'], rows: rows.map((r) => [flat(text(r.a)), flat(text(r.b)), r.count]) };
+}
+
+/* What each agent's best answer to each choice of the other would bring, and what it got on average. */
+export function answers(place, { sides, text }) {
+    for (const { own, other, curve, got, i } of sides) {
+        const frame = canvas(place, 196, `${flat(own.name)}: what its best answer to each choice of ${flat(other.name)} would bring`, { right: 100, left: 64 });
+        const x = d3.scaleLinear([0, 1], [0, frame.w]), ends = curve.flatMap((p) => [p.mean - Z * p.stddev, p.mean + Z * p.stddev]).concat(got), y = d3.scaleLinear(d3.extent(ends), [frame.h, 0]).nice(4);
+        const at = (p) => x(other.places.at(p.theirs));
+        xAxis(frame, x, other.places.unit ? nameOf(other) : `choice of ${nameOf(other)}`, thinned(other.places.ticks, x, other.places.width > 0 ? 24 : 60));
+        yAxis(frame, y, `payoff of ${flat(own.name, 24)}`);
+        frame.root.append('line').attr('class', 'same').attr('x1', 0).attr('x2', frame.w).attr('y1', y(got)).attr('y2', y(got));
+        frame.root.append('text').attr('class', 'halo').attr('x', frame.w + 6).attr('y', y(got) + 4).text(`so far ${number(got, 3)}`);
+        frame.root.append('g').selectAll('line').data(curve).join('line').attr('class', 'band').attr('stroke-width', Math.max(1.5, Math.min(6, (frame.w / curve.length) * 0.5))).attr('x1', at).attr('x2', at).attr('y1', (p) => y(p.mean - Z * p.stddev)).attr('y2', (p) => y(p.mean + Z * p.stddev));
+        frame.root.append('g').selectAll('path').data(curve).join('path').attr('class', `mark k${i}`).attr('d', d3.symbol().type(i === 0 ? d3.symbolCircle : d3.symbolDiamond).size(i === 0 ? 40 : 34)()).attr('transform', (p) => `translate(${at(p)},${y(p.mean)})`).append('title').text((p) => `against ${flat(text(p.theirs))} best ${flat(text(p.mine))}: ${interval(p.mean, Z * p.stddev)}`);
+    }
+    return { heads: ['player', 'against', 'best answer', '#brings, 95 %'], rows: sides.flatMap(({ own, other, curve }) => curve.map((p) => [flat(own.name, 30), `${flat(other.name, 30)} ${flat(text(p.theirs))}`, flat(text(p.mine)), interval(p.mean, Z * p.stddev)])) };
 }
 
 /* Sites by what is expected there, sized by how sure that is, and the way that was gone. */

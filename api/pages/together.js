@@ -1,6 +1,7 @@
 // What several do together: federations, whose members keep their observations, and games, whose players learn.
 import * as api from './api.js';
-import { h, age, badge, clip, count, fill, link, list, named, number, table, word } from './dom.js';
+import { me } from './app.js';
+import { h, age, badge, choice, clip, count, field, fill, link, list, named, number, table, word } from './dom.js';
 import * as plots from './plots.js';
 import { gauge } from './private.js';
 
@@ -75,13 +76,34 @@ export async function game(view) {
     const series = (key) => names().map((name) => ({ name, points: rounds.filter((r) => r[key]?.[name] !== null && r[key]?.[name] !== undefined).map((r) => [r.round, r[key][name]]) }));
     const payoffs = plots.figure('c6', 'Mean payoff', 'Over the rounds so far, of each player.', (host) => (rounds.length < 2 ? null : plots.lines(host, { x: 'round', y: 'mean payoff', series: series('mean_payoffs') })));
     const regrets = plots.figure('c6', 'Mean regret', 'How much more the best fixed action would have brought in each round, by the model as it is now.', (host) => (rounds.length < 2 ? null : plots.lines(host, { x: 'round', y: 'mean regret', limit: 0, limitName: 'none:', series: series('mean_regrets') })));
-    const joint = plots.figure('c6', 'What was chosen together', 'The stronger, the oftener.', (host) => {
-        const [a, b] = names(), counts = new Map();
-        if (!b || rounds.length === 0) return null;
-        for (const r of rounds) { const key = JSON.stringify([actionText(r.actions[a]), actionText(r.actions[b])]); counts.set(key, (counts.get(key) ?? 0) + 1); }
-        const rows = [...counts].map(([key, n]) => ({ a: JSON.parse(key)[0], b: JSON.parse(key)[1], count: n })), values = (k) => [...new Set(rows.map((r) => r[k]))].sort((x, y) => Number(x) - Number(y) || (x < y ? -1 : 1));
-        return plots.pairs(host, { a: { name: a, values: values('a') }, b: { name: b, values: values('b') }, rows });
-    });
+    const pick = h('div', { class: 'row', hidden: true }), joint = plots.figure('c6', 'What was chosen together', '', (host) => (two === null ? null : plots.joint(host, two)), pick);
+    const brings = plots.figure('c6', 'What the best answer would bring', 'By the model as it is now, with 95 % intervals of its mean; dashed: the mean payoff so far.', (host) => (two === null || two.sides.length === 0 ? null : plots.answers(host, two)));
+    let two = null, chosen = [0, 1], drawn = null;
+    /* Two of the players: what they chose together, and what each had best answer to the other. */
+    async function pair() {
+        const at = `${rounds.length} ${chosen}`;
+        if (at === drawn) return;
+        const [a, b] = chosen.map((i) => now.agents[i]), isKnown = rounds.length > 0, own = me()?.agent;
+        const found = await Promise.all([a, b].map((agent) => (isKnown && (!own || own === agent.name) ? api.get(`${path}/agents/${encodeURIComponent(agent.name)}/responses`) : null)));
+        const counts = new Map();
+        for (const { actions } of rounds) { const key = JSON.stringify([actions[a.name], actions[b.name]]); counts.set(key, (counts.get(key) ?? 0) + 1); }
+        const rows = [...counts].map(([key, n]) => ({ a: JSON.parse(key)[0], b: JSON.parse(key)[1], count: n })).sort((p, q) => q.count - p.count);
+        const side = (agent, key) => ({ name: agent.name, places: plots.placesOf(agent, rows.map((r) => r[key]), actionText) });
+        const sides = [side(a, 'a'), side(b, 'b')], isOrdered = sides.every(({ places }) => places.isOrdered);
+        const curves = found.map((reply, i) => (isOrdered ? reply?.curves.find(({ against }) => against === [b, a][i].name).responses ?? [] : []).filter(({ mean, stddev }) => mean !== null && stddev !== null).map(({ action, response, mean, stddev }) => ({ a: i === 0 ? response : action, b: i === 0 ? action : response, mine: response, theirs: action, mean, stddev })))
+            .map((curve, i) => curve.sort((p, q) => sides[1 - i].places.at(p.theirs) - sides[1 - i].places.at(q.theirs)));
+        const meetings = curves[0].filter((p) => curves[1].some((q) => JSON.stringify([p.a, p.b]) === JSON.stringify([q.a, q.b])));
+        two = { a: sides[0], b: sides[1], rows, answers: curves, meetings, text: actionText,
+            sides: curves.flatMap((curve, i) => (curve.length > 0 ? [{ own: sides[i], other: sides[1 - i], curve, i, got: rounds.at(-1).mean_payoffs[sides[i].name] }] : [])) };
+        const each = (m) => [named(a.name, 40), ` ${actionText(m.a)} and `, named(b.name, 40), ` ${actionText(m.b)}`];
+        const isLine = sides.every(({ places }) => places.width === 0), both = curves.every((c) => c.length > 0);
+        joint.setFinding('The stronger, the oftener. ', !both ? '' : isLine ? 'The lines: what each had best answer to the other, by the model. Where they cross, neither gains by leaving alone.' : ['Circles: what ', named(a.name, 40), ' had best answer to each choice of ', named(b.name, 40), ', by the model; diamonds: the other way round. ',
+            meetings.length > 0 ? ['Each the best answer to the other: ', meetings.slice(0, 3).flatMap((m, i) => [i > 0 ? '; ' : '', ...each(m)]), '. There neither gains by leaving alone.'] : 'No pair is the best answer both ways: one of them always gains by leaving.']);
+        brings.hidden = two.sides.length === 0;
+        joint.paint();
+        if (!brings.hidden) brings.paint();
+        drawn = at;
+    }
     const log = h('section', { class: 'c12' });
     const draw = async () => {
         [now, rounds] = await Promise.all([api.get(path), api.all(`${path}/rounds`, 'rounds')]);
@@ -93,12 +115,19 @@ export async function game(view) {
         const some = (key) => rounds.length > 1 && series(key).some((each) => each.points.length > 1);
         payoffs.hidden = rounds.length < 2;
         regrets.hidden = !some('mean_regrets');
-        joint.hidden = rounds.length === 0 || now.agents.length < 2;
-        for (const figure of [payoffs, regrets, joint]) if (!figure.hidden) figure.paint();
+        joint.hidden = rounds.length === 0;
+        for (const figure of [payoffs, regrets]) if (!figure.hidden) figure.paint();
+        if (now.agents.length > 2 && pick.hidden) {
+            const select = choice(now.agents.flatMap((a, i) => now.agents.slice(i + 1).map((b, k) => [`${i} ${i + 1 + k}`, `${clip(a.name, 24)} and ${clip(b.name, 24)}`])), '0 1', { onchange: () => { chosen = select.value.split(' ').map(Number); pair(); } });
+            pick.append(field('Players', select));
+            pick.hidden = false;
+        }
+        if (rounds.length > 0) await pair();
+        else brings.hidden = true;
         fill(log, h('h2', {}, 'Rounds'), rounds.length === 0 ? h('p', { class: 'note' }, `Players: ${list(names().map((n) => clip(n, 40)))}.`) : region('Rounds', table(['#round', ...names().flatMap((n) => [h('th', { scope: 'col' }, named(n, 20), ' chose'), h('th', { scope: 'col', class: 'n' }, 'payoff')]), '#ended'], [...rounds].reverse().slice(0, 100).map((r) => h('tr', {}, h('td', { class: 'n' }, String(r.round)), names().map((n) => [h('td', {}, named(actionText(r.actions[n]), 40)), h('td', { class: 'n' }, number(r.payoffs[n]))]), h('td', { class: 'n' }, age(r.observed_at)))), 'Rounds')));
     };
     await draw();
-    grid.append(payoffs, regrets, joint, log);
+    grid.append(payoffs, regrets, joint, brings, log);
     view.main.append(head, said, grid);
     view.ends.push(api.follow(null, draw, view.live));
 }

@@ -42,8 +42,19 @@ async function demo() {
     const folder = fileURLToPath(new URL('../data', import.meta.url));
     await promisify(execFile)(gnomon, ['demo', '--all', '--server', home.slice(0, -1), '--data', server.folder, '--examples', folder]);
     const { studies } = await api.get('/v1/studies?view=basic&limit=1000'), { games } = await api.get('/v1/games'), { federations } = await api.get('/v1/federations');
-    return { ...Object.fromEntries(studies.filter(({ labels }) => labels.demo).map(({ id, labels }) => [labels.demo, id])), game: games[0].id, federation: federations[0].id,
-        count: [studies.filter(({ labels }) => labels.demo).length, games.length, federations.length] };
+    return { ...Object.fromEntries(studies.filter(({ labels }) => labels.demo).map(({ id, labels }) => [labels.demo, id])), game: games.find(({ name }) => name.startsWith('demo')).id, federation: federations[0].id,
+        count: [studies.filter(({ labels }) => labels.demo).length, games.filter(({ name }) => name.startsWith('demo')).length, federations.length] };
+}
+
+/* Two prices, each a number on a scale. */
+async function prices() {
+    const set = (scale) => ({ type: 'parameters', parameters: [{ name: 'price', type: 'double', min: 1, max: 10, scale }] });
+    const { id } = await api.post('/v1/games', { name: 'two prices', seed: 5, model: { length_scale: 0.5 }, agents: [{ name: 'north', actions: set('linear') }, { name: 'south', actions: set('log') }] }, 201);
+    for (let round = 1; round <= 8; round++) {
+        const [a, b] = [1 + ((round * 5.5) % 9), 1 + ((round * 3.4) % 9)];
+        await api.post(`/v1/games/${id}/observe`, { round, actions: { north: { price: a }, south: { price: b } }, payoffs: { north: (a - 1) * (12 - 2 * a + b), south: (b - 1) * (12 - 2 * b + a) } });
+    }
+    return id;
 }
 
 async function everything() {
@@ -51,7 +62,7 @@ async function everything() {
         study: await observed({ name: 'resnet', budget: { trials: 20 }, labels: { team: 'vision' } }, (point, i) => (i === 4 ? { state: 'failed', reason: hostile } : { value: loss(point) }), 14),
         hostile: await observed({ name: hostile.slice(0, 200), notes: hostile, labels: { [hostile.slice(0, 64)]: hostile }, metrics: [{ name: hostile.slice(0, 128), goal: 'maximize' }],
             space: { type: 'parameters', parameters: [{ name: hostile.slice(0, 128), type: 'categorical', values: [hostile, 'x'.repeat(256), 'y'] }, { name: '\u202eright', type: 'double', min: 0, max: 1, unit: hostile.slice(0, 16) }] } }, (point, i) => ({ value: i, notes: 'n'.repeat(9000) + hostile }), 6),
-        empty: (await api.study({ name: 'empty' })).id, ...await demo(),
+        empty: (await api.study({ name: 'empty' })).id, ...await demo(), prices: await prices(),
     };
     return own;
 }
@@ -95,7 +106,7 @@ const kinds = ['tuning', 'curves', 'objectives', 'conditional', 'earlier', 'tran
 const addresses = { studies: '#/studies', compare: `#/compare?ids=${studies.study},${studies.hostile},${studies.curves}`, new: '#/new', study: `#/studies/${studies.study}`,
     hostile: `#/studies/${studies.hostile}`, empty: `#/studies/${studies.empty}`, try: `#/studies/${studies.study}/try`, sheet: `#/studies/${studies.study}/sheet`,
     ...Object.fromEntries(kinds.map((kind) => [kind, `#/studies/${studies[kind]}`])),
-    federations: '#/federations', federation: `#/federations/${studies.federation}`, games: '#/games', game: `#/games/${studies.game}`, operation: '#/operation' };
+    federations: '#/federations', federation: `#/federations/${studies.federation}`, games: '#/games', game: `#/games/${studies.game}`, prices: `#/games/${studies.prices}`, operation: '#/operation' };
 
 if (pictures !== null) test('pictures', async () => { // as a test, so that what was started ends behind it
     mkdirSync(pictures, { recursive: true });
@@ -267,6 +278,14 @@ function tests() {
         await page.locator('svg path.kline').nth(3).waitFor(); // payoffs and regrets of two
         await page.locator('svg rect.level').first().waitFor();
         assert.equal(await page.getByRole('region', { name: 'Rounds' }).locator('tbody tr').count(), 40);
+        assert.equal(await page.locator('svg path.mark').count(), 40); // ten answers of each of two, on the map and with what they bring
+        const best = await Promise.all(['row', 'column'].map((agent) => api.get(`/v1/games/${studies.game}/agents/${agent}/responses`))), [rows, columns] = best.map(({ curves }) => curves[0].responses);
+        const both = rows.filter(({ action, response }) => columns[response].response === action);
+        assert.match(await page.textContent('main'), both.length > 0 ? new RegExp(`row ${both[0].response} and column ${both[0].action}`) : /No pair is the best answer both ways/);
+        assert.equal(await page.locator('svg rect.meeting').count(), both.length);
+        await go(page, addresses.prices);
+        assert.match(await page.textContent('main'), /Where they cross, neither gains/);
+        assert.equal(await page.locator('svg text:text-matches("best of .*(north|south)")').count(), 2);
         quiet(seen, 'rounds');
         await context.close();
     });
