@@ -503,6 +503,9 @@
     X(TRANSFER_NOTES, "sii", trial_note,                                                                               \
       "SELECT " COLUMNS(ROW_TRIAL_NOTE) " FROM trial WHERE study = $1 AND number > $2 AND length(note) > 0 ORDER "     \
       "BY number LIMIT $3")                                                                                            \
+    X(NOTE_HEADS, "sii", trial_note, /* POLICY_NOTE_HEAD bytes of each */                                              \
+      "SELECT number, substr(note, 1, 96) AS note FROM trial WHERE study = $1 AND number >= $2 AND number <= $3 AND "  \
+      "length(note) > 0 ORDER BY number")                                                                              \
     X(HOME, "s", home, SQL_HOME("$1"))                                                                                 \
     X(PROJECT_ADD, "si" PROJECT_GIVEN(SQL_LETTER) PROJECT_LIMITS(SQL_LETTER), none,                                    \
       "INSERT INTO project(id, version, created_ms, updated_ms" PROJECT_GIVEN(SQL_NEXT) PROJECT_LIMITS(SQL_NEXT)       \

@@ -9,6 +9,7 @@
 enum { INITIAL, STEPS, GROUPS, DECOMPOSITIONS, BETA, STOPPING, MARGIN };
 enum { WARM_UP_PART = 5 }; /* of a loop's steps, before which it is not stopped */
 _Static_assert(sizeof(struct bos2_note) + SPACE_LATENT_MAX * sizeof(double) <= POLICY_NOTE_MAX, "a note has room");
+_Static_assert(sizeof(struct bos2_note) <= POLICY_NOTE_HEAD, "the size is among the first bytes");
 
 // clang-format off
 static const struct option options[] = {
@@ -169,6 +170,16 @@ static void write_note(const struct session *session, const struct situation *no
     out->note_bytes = sizeof now->note + bytes_u;
 }
 
+static bool read_latent(const void *note, size_t note_bytes, size_t *size)
+{
+    struct bos2_note head;
+    if (note_bytes < sizeof head)
+        return false;
+    memcpy(&head, note, sizeof head);
+    *size = head.size;
+    return true;
+}
+
 static enum status ask_scratch(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
 {
     struct situation now = {.ask = ask, .u = ARENA_NEW(&session->scratch, double, SPACE_LATENT_MAX)};
@@ -217,6 +228,7 @@ const struct policy policy_bos2 = {
     .open = open_session,
     .tell = tell,
     .ask = ask_next,
+    .read_latent = read_latent,
     .bytes = bytes,
     .close = close_session,
 };

@@ -82,7 +82,7 @@ enum event_kind {
     EVENT_HANDED_OVER, /* another worker begins the running trial anew: what was measured of it is void */
     EVENT_RECEIVED     /* what others of the federation sent; only to algorithms with a message.  No trial */
 };
-enum { POLICY_NOTE_MAX = 16384 };
+enum { POLICY_NOTE_MAX = 16384, POLICY_NOTE_HEAD = 96 };
 struct event {
     enum event_kind kind;
     uint64_t        trial; /* number within the study, from 1 */
@@ -264,6 +264,9 @@ struct policy {
     /* What a proposal's note says about the earlier studies; false: nothing.  NULL: the algorithm does not learn from
      * any, and problem.earlier is not for it. */
     bool (*read_transfer)(const void *note, size_t note_bytes, struct transfer_state *out);
+    /* Images: which of the latent sizes a proposal was made in, by the first POLICY_NOTE_HEAD bytes of its note; false: it
+     * does not say.  NULL: the algorithm has none. */
+    bool (*read_latent)(const void *note, size_t note_bytes, size_t *size);
     /* What the agent sends to its federation in this round: vector, as long as the option "features" says.  NULL: the
      * algorithm is not for federations.  CONFLICT "no_observations"; NUMERIC; NO_MEMORY.  Changes nothing. */
     enum status (*message)(struct session *, uint64_t round, double *vector, struct error *err);

@@ -10,13 +10,13 @@
 
 const char *const plot_kind_names[PLOT_KIND_COUNT + 1] = {
     [PLOT_HISTORY] = "history", [PLOT_PARALLEL] = "parallel", [PLOT_SLICE] = "slice",     [PLOT_CONTOUR] = "contour",
-    [PLOT_PARETO] = "pareto",   [PLOT_CURVES] = "curves",     [PLOT_WORKERS] = "workers",
+    [PLOT_PARETO] = "pareto",   [PLOT_CURVES] = "curves",     [PLOT_WORKERS] = "workers", [PLOT_LATENTS] = "latents",
 };
 
 static enum status (*const makers[PLOT_KIND_COUNT])(struct db_conn *, struct plot_work *, struct error *) = {
     [PLOT_HISTORY] = plot_history, [PLOT_PARALLEL] = plot_parallel, [PLOT_SLICE] = plot_cells,
     [PLOT_CONTOUR] = plot_cells,   [PLOT_PARETO] = plot_pareto,     [PLOT_CURVES] = plot_some_curves,
-    [PLOT_WORKERS] = plot_workers,
+    [PLOT_WORKERS] = plot_workers, [PLOT_LATENTS] = plot_latents,
 };
 
 /* ---- all kinds ---- */

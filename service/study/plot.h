@@ -15,6 +15,7 @@ enum plot_kind {
     PLOT_PARETO,   /* the front, and the best of each cell of the others */
     PLOT_CURVES,   /* those of the best, stopped and running trials, and quantiles of the others */
     PLOT_WORKERS,  /* who had which trial when */
+    PLOT_LATENTS,  /* images: in which latent size trials were searched for */
     PLOT_KIND_COUNT
 };
 extern const char *const plot_kind_names[PLOT_KIND_COUNT + 1]; /* NULL at the end */

@@ -51,5 +51,6 @@ enum status plot_cells(struct db_conn *conn, struct plot_work *work, struct erro
 enum status plot_pareto(struct db_conn *conn, struct plot_work *work, struct error *err);
 enum status plot_some_curves(struct db_conn *conn, struct plot_work *work, struct error *err);
 enum status plot_workers(struct db_conn *conn, struct plot_work *work, struct error *err);
+enum status plot_latents(struct db_conn *conn, struct plot_work *work, struct error *err);
 
 #endif

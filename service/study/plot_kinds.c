@@ -19,7 +19,8 @@ enum {
     DOMINATED_CELLS = 48,
     FRONT_MAX = 1000,
     VOLUMES_MAX = 200,
-    BARS_MAX = 900
+    BARS_MAX = 900,
+    LATENTS_MAX = 3000
 };
 
 static int64_t points_of(const struct plot_request *request, int64_t fallback, int64_t most)
@@ -535,4 +536,70 @@ enum status plot_workers(struct db_conn *conn, struct plot_work *work, struct er
     for (; kept > BARS_MAX && gap <= span; gap *= 2)
         kept = join_bars(bars, len, gap, joined, counts);
     return put_bars(work, joined, kept < BARS_MAX ? kept : BARS_MAX, counts, err);
+}
+
+/* ---- latent sizes ---- */
+
+/* Trials one after the other in the same size are one row.  first, last, size, count: [room] of the newest runs, in a
+ * ring. */
+struct latents {
+    double *first, *last, *size, *count;
+    size_t  room, runs;
+};
+
+static void add_latent(struct latents *l, double trial, double size)
+{
+    size_t newest = (l->runs + l->room - 1) % l->room;
+    if (l->runs > 0 && l->size[newest] == size) {
+        l->last[newest] = trial;
+        l->count[newest]++;
+        return;
+    }
+    size_t at = l->runs++ % l->room;
+    l->first[at] = l->last[at] = trial;
+    l->size[at] = size;
+    l->count[at] = 1;
+}
+
+static enum status put_latents(struct plot_work *work, const struct latents *l, struct error *err)
+{
+    static const char *const names[] = {"first", "last", "size", "count"};
+    const double *const      from[] = {l->first, l->last, l->size, l->count};
+    size_t                   len = l->runs < l->room ? l->runs : l->room, oldest = l->runs - len;
+    struct plot_table       *table = plot_table(work, "latents", NULL, len, 4);
+    if (table == NULL)
+        return error_no_memory(err);
+    for (size_t c = 0; c < 4; c++) {
+        double *column = plot_column(work, table, names[c], PLOT_INTEGER);
+        if (column == NULL)
+            return error_no_memory(err);
+        for (size_t i = 0; i < len; i++)
+            column[i] = from[c][(oldest + i) % l->room];
+    }
+    work->out->shown = (int64_t)len;
+    return STATUS_OK;
+}
+
+enum status plot_latents(struct db_conn *conn, struct plot_work *work, struct error *err)
+{
+    const struct policy *policy = work->task.study.spec.policy;
+    struct latents       l = {.first = ARENA_NEW(work->arena, double, 4 * LATENTS_MAX), .room = LATENTS_MAX};
+    if (l.first == NULL)
+        return error_no_memory(err);
+    l.last = l.first + l.room;
+    l.size = l.last + l.room;
+    l.count = l.size + l.room;
+    struct db_rows rows = db_query(conn, NULL, err, SQL_NOTE_HEADS,
+                                   BIND(TEXT(work->task.id), INT(work->request->from),
+                                        INT(work->request->to > 0 ? work->request->to : INT64_MAX)));
+    while (db_next(&rows)) {
+        const struct row_trial_note *row = row_trial_note(&rows);
+        size_t                       size;
+        if (policy->read_latent == NULL || !policy->read_latent(row->note.bytes, row->note.length, &size))
+            continue;
+        work->out->of++;
+        add_latent(&l, (double)row->number, (double)size);
+    }
+    TRY(db_done(&rows));
+    return put_latents(work, &l, err);
 }

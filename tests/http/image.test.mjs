@@ -40,6 +40,37 @@ test('a study of images shows what it was made from, and bos2 is its default', a
     assert.deepEqual(algorithms.find((p) => p.name === 'bos2').spaces, ['image']);
 });
 
+test('which latent size each trial was searched for in', async () => {
+    const { id } = await image(), latents = () => api.get(`/v1/studies/${id}/plot/latents`);
+    assert.deepEqual((await latents()).latents, { first: [], last: [], size: [], count: [] });
+    const points = [];
+    for (let i = 0; i < 9; i++) points.push((await step(id)).point);
+    await api.post(`/v1/studies/${id}/observe`, { point: points[0], value: -5 }); // a point of our own has none
+    const found = await latents();
+    assert.deepEqual([found.kind, found.of, found.shown], ['latents', 9, found.latents.size.length]);
+    assert.equal(found.latents.count.reduce((sum, n) => sum + n), 9);
+    const sizes = found.latents.first.flatMap((first, i) => Array(found.latents.count[i]).fill(found.latents.size[i]));
+    assert.deepEqual(sizes.slice(0, 6), [0, 0, 1, 1, 2, 2], 'two random ones in each of three');
+    // corners of a cube in the smallest size: rows and columns are blends of no more than its two by two numbers
+    for (const [i, size] of sizes.entries()) {
+        const rank = (rows) => { // by elimination, of the pixels of one channel
+            let r = 0;
+            for (let c = 0; c < rows[0].length && r < rows.length; c++) {
+                const p = rows.findIndex((row, k) => k >= r && Math.abs(row[c]) > 1e-9);
+                if (p < 0) continue;
+                [rows[r], rows[p]] = [rows[p], rows[r]];
+                for (let k = r + 1; k < rows.length; k++) { const by = rows[k][c] / rows[r][c]; rows[k] = rows[k].map((v, j) => v - by * rows[r][j]); }
+                r++;
+            }
+            return r;
+        };
+        if (size === 0) assert.ok(rank(Array.from({ length: 5 }, (_, y) => Array.from({ length: 4 }, (_, x) => points[i][2 * (4 * y + x)]))) <= 2);
+    }
+    const other = await api.study({ space: { type: 'parameters', parameters: [{ name: 'x', type: 'double', min: 0, max: 1 }] } });
+    await api.post(`/v1/studies/${other.id}/suggest`, {});
+    assert.deepEqual((await api.get(`/v1/studies/${other.id}/plot/latents`)).latents.size, []);
+});
+
 test('suggestions are within the bound, are modelled after the initial ones, and improve', async () => {
     const { id } = await image();
     const seen = new Set();
