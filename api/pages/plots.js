@@ -66,7 +66,7 @@ function canvas(place, height, label, margin = {}, wide = 0) {
     const root = svg.append('g').attr('transform', `translate(${box.left},${box.top})`);
     return { svg, root, w: width - box.left - box.right, h: height - box.top - box.bottom, box };
 }
-const ticksFor = (pixels, each = 90) => Math.max(2, Math.min(8, Math.floor(pixels / each)));
+const ticksFor = (pixels, each = pixels < 420 ? 60 : 90) => Math.max(2, Math.min(8, Math.floor(pixels / each)));
 
 function xAxis(frame, scale, name, ticks) {
     const axis = d3.axisBottom(scale).ticks(ticksFor(frame.w)).tickSizeOuter(0).tickFormat((v) => number(v, 3));
@@ -569,6 +569,49 @@ export function map(place, { sites, paths, planned, metric }) {
     if (planned?.length > 1) frame.root.append('path').attr('class', 'step').attr('stroke-dasharray', '4 4').attr('d', line(planned));
     if (paths.length > 0) frame.root.append('circle').attr('class', 'dot isbest').attr('r', 5).attr('cx', x(paths.at(-1).x)).attr('cy', y(paths.at(-1).y)).append('title').text('where it is now');
     return { heads: ['site', '#mean, 95 %'], rows: sites.map((p) => [flat(p.id), p.mean === undefined ? '–' : interval(p.mean, Z * p.sd)]) };
+}
+
+// ---- images ----
+
+export const sizeText = (size) => (size.length > 1 ? size : [size[0], size[0]]).join(' × ');
+
+/* A change of an image, pixel by pixel: orange where it adds, violet where it takes, the ground where it does nothing; the
+ * channels beside one another, and the scale beneath. */
+export function change(place, { point, height, width, channels = 1, bound }) {
+    const room = Math.max(place.clientWidth, 200), gap = 12, across = Math.min(channels, 4), side = Math.max(1, Math.min((Math.min(room, 380) - gap * (across - 1)) / across / width, 320 / height));
+    const w = side * width, tall = side * height, total = across * w + (across - 1) * gap, rows = Math.ceil(channels / across), bottom = rows * (tall + (channels > 1 ? 22 : 8));
+    const svg = d3.select(place).append('svg').attr('width', Math.max(total, 200)).attr('height', bottom + 46).attr('viewBox', `0 0 ${Math.max(total, 200)} ${bottom + 46}`).attr('role', 'img').attr('aria-label', `What is added to each of ${height} by ${width} pixels, between −${number(bound)} and ${number(bound)}`);
+    const level = (v) => Math.max(-4, Math.min(4, Math.round((4 * v) / bound)));
+    for (let c = 0; c < channels; c++) {
+        const root = svg.append('g').attr('transform', `translate(${(c % across) * (w + gap)},${Math.floor(c / across) * (tall + 22) + (channels > 1 ? 16 : 0)})`);
+        if (channels > 1) root.append('text').attr('y', -4).text(`channel ${c + 1}`);
+        const byLevel = new Map(); // one path a shade: an image has up to some thousand numbers
+        for (let y = 0; y < height; y++)
+            for (let x = 0; x < width; x++) {
+                const of = level(point[(y * width + x) * channels + c]);
+                byLevel.set(of, `${byLevel.get(of) ?? ''}M${(x * side).toFixed(2)},${(y * side).toFixed(2)}h${side.toFixed(2)}v${side.toFixed(2)}h-${side.toFixed(2)}z`);
+            }
+        for (const [of, d] of byLevel) root.append('path').attr('class', `d${of + 4}`).attr('shape-rendering', 'crispEdges').attr('d', d);
+        root.append('rect').attr('class', 'rim').attr('width', w).attr('height', tall);
+    }
+    const scale = svg.append('g').attr('transform', `translate(0,${bottom + 8})`), step = 20;
+    d3.range(-4, 5).forEach((i) => scale.append('rect').attr('class', `d${i + 4}`).attr('x', (i + 4) * step).attr('width', step).attr('height', 12));
+    scale.append('rect').attr('class', 'rim').attr('width', 9 * step).attr('height', 12);
+    [[-4, `−${number(bound, 3)}`, 'start', 0], [0, '0', 'middle', 4.5 * step], [4, `+${number(bound, 3)}`, 'end', 9 * step]].forEach(([, text, anchor, x]) => scale.append('text').attr('x', x).attr('y', 26).attr('text-anchor', anchor).text(text));
+    const at = point.map((v, i) => [Math.abs(v), i]).sort((a, b) => b[0] - a[0]).slice(0, 200).map(([, i]) => i);
+    return { heads: ['#row', '#column', ...(channels > 1 ? ['#channel'] : []), '#added'], rows: at.map((i) => [Math.floor(i / channels / width) + 1, (Math.floor(i / channels) % width) + 1, ...(channels > 1 ? [(i % channels) + 1] : []), number(point[i])]) };
+}
+
+/* In which latent size trials were searched for, over their numbers. */
+export function latents(place, { runs, sizes, chosen }) {
+    const names = sizes.map(sizeText), frame = canvas(place, 62 + 28 * sizes.length, `Latent sizes of ${count(runs.reduce((sum, r) => sum + r.count, 0), 'trial')}`, { left: 72 });
+    const x = d3.scaleLinear([runs[0].first - 0.5, runs.at(-1).last + 0.5], [0, frame.w]), y = d3.scaleBand(d3.range(sizes.length), [frame.h, 0]).padding(0.3);
+    frame.root.append('g').selectAll('line').data(sizes).join('line').attr('class', 'lane').attr('x2', frame.w).attr('y1', (_, i) => y(i) + y.bandwidth() / 2).attr('y2', (_, i) => y(i) + y.bandwidth() / 2);
+    frame.root.append('g').selectAll('rect').data(runs).join('rect').attr('class', 'dot goes').attr('x', (r) => x(r.first - 0.5)).attr('width', (r) => Math.max(1.5, x(r.last + 0.5) - x(r.first - 0.5))).attr('y', (r) => y(r.size)).attr('height', y.bandwidth()).on('click', (r) => chosen(r.first))
+        .append('title').text((r) => `${names[r.size]}: ${r.first === r.last ? `trial ${r.first}` : `trials ${r.first} to ${r.last}`}`);
+    xAxis(frame, x, 'trial', x.ticks(ticksFor(frame.w)).filter(Number.isInteger).map((v) => ({ at: v, text: number(v) })));
+    yAxis(frame, d3.scaleLinear([0, sizes.length - 1], [y(0) + y.bandwidth() / 2, y(sizes.length - 1) + y.bandwidth() / 2]), 'rows × columns searched', names.map((text, i) => ({ at: i, text })));
+    return { heads: ['size', '#from trial', '#to trial', '#trials'], rows: runs.map((r) => [names[r.size], r.first, r.last, r.count]) };
 }
 
 export { d3, button, s };

@@ -1,6 +1,7 @@
-// A study over a graph, as a map: what is expected where, and the way that was gone.  Of images: what was tried.
+// A study over a graph, as a map: what is expected where, and the way that was gone.  Of images: the best change of one, and
+// in which latent size each was searched for.
 import * as api from './api.js';
-import { h, count, number, clip } from './dom.js';
+import { h, count, number, clip, percent } from './dom.js';
 import { historyPart } from './study.js';
 import * as plots from './plots.js';
 
@@ -34,6 +35,30 @@ export function route(view, path, of, open) {
         if (sites.length > 0) field.paint();
         return { data };
     }
-    const note = h('section', { class: 'c4' }, h('h2', {}, space.type === 'image' ? 'Images' : 'The walk'), h('p', { class: 'note' }, space.type === 'image' ? 'Perturbations are read as arrays: see the trial’s address with ?format=npy.' : 'A trial is a macro-action: some sites on the way, measured one after the other.'));
-    return space.type === 'graph' ? { sections: [past.section, note, field], draw } : { sections: [past.section, note], draw: async () => ({ data: await past.read() }) };
+    const note = h('section', { class: 'c4' }, h('h2', {}, 'The walk'), h('p', { class: 'note' }, 'A trial is a macro-action: some sites on the way, measured one after the other.'));
+    return { sections: [past.section, note, field], draw };
+}
+
+export function images(view, path, of, open) {
+    const space = of().space, past = historyPart(path, of, open), sizes = space.latent_sizes.map((size) => [size].flat()), channels = space.channels ?? 1;
+    let best = null, runs = [];
+    const change = plots.figure('c4', 'The best change', '', (host) => (best === null ? null : plots.change(host, { point: best.point, height: space.height, width: space.width, channels, bound: space.bound })));
+    const searched = plots.figure('c12', 'Latent size', '', (host) => (runs.length === 0 ? null : plots.latents(host, { runs, sizes, chosen: open })));
+    change.append(h('p', { class: 'note' }, 'As a file for numpy: the trial’s address with ', h('code', {}, '?format=npy'), '.'));
+    async function draw() {
+        const study = of(), [data, reply, found] = await Promise.all([past.read(), study.best !== null ? api.get(`${path}/best`) : null, api.get(`${path}/plot/latents`)]);
+        best = Array.isArray(reply?.trial?.point) ? reply.trial : null;
+        runs = plots.rowsOf(found.latents);
+        const numbers = best?.point ?? [], most = Math.max(0, ...numbers.map(Math.abs)), edge = numbers.filter((v) => Math.abs(v) > 0.999 * space.bound).length;
+        change.setFinding(...(best === null ? ['It stands here when the first value has come.'] : [`Trial ${best.number} reaches ${number(best.value)}. What is added to each number of the image: at most ${number(most, 3)}, where ±${number(space.bound, 3)} is allowed; ${percent(edge / numbers.length)} of the numbers lie at that bound.`]));
+        change.paint();
+        searched.hidden = runs.length === 0;
+        if (runs.length > 0) {
+            const by = sizes.map((_, i) => runs.filter((r) => r.size === i).reduce((sum, r) => sum + r.count, 0)), often = by.indexOf(Math.max(...by)), last = runs.at(-1);
+            searched.setFinding(`In how many numbers each trial was searched for, before it was enlarged to ${space.height} × ${space.width}: most often ${plots.sizeText(sizes[often])} (${count(by[often], 'trial')}), last ${plots.sizeText(sizes[last.size])}.`);
+            searched.paint();
+        }
+        return { data };
+    }
+    return { sections: [past.section, change, searched], draw };
 }

@@ -5,7 +5,7 @@ import { h, age, ask, badge, button, clip, copier, count, duration, field, fill,
 import * as plots from './plots.js';
 import { trials } from './trials.js';
 import { candidates } from './private.js';
-import { route } from './route.js';
+import { images, route } from './route.js';
 
 const Z = 1.96;
 const hasNoModel = ['random', 'sobol', 'bos2', 'macro-bo'];
@@ -127,7 +127,7 @@ export async function study(view) {
     const table = trials(view, () => now, again);
     const open = (number) => table.open(number);
     const kind = now.space.type;
-    const parts = kind === 'parameters' ? parameterParts(view, state, path, () => now, open, table) : kind === 'graph' || kind === 'image' ? route(view, path, () => now, open) : candidates(view, path, () => now, open, historyPart);
+    const parts = kind === 'parameters' ? parameterParts(view, state, path, () => now, open, table) : kind === 'graph' ? route(view, path, () => now, open) : kind === 'image' ? images(view, path, () => now, open) : candidates(view, path, () => now, open, historyPart);
     const tell = (known) => said.replaceChildren(...[sentence(now, known.data ?? {}, known.found)].flat());
     /* What is quick is shown first; rest comes when the rest is drawn. */
     const draw = async () => {

@@ -1,7 +1,8 @@
 // Every trial of a study: a table that the server sorts, filters and pages, and one trial beside it.
 import * as api from './api.js';
 import { may, remember } from './app.js';
-import { h, age, ask, badge, button, choice, clip, count, duration, field, interval, named, number, say, seconds, table as tableOf, word } from './dom.js';
+import { h, age, ask, badge, button, choice, clip, count, duration, field, fill, interval, named, number, say, seconds, table as tableOf, word } from './dom.js';
+import { change } from './plots.js';
 import { pointTable, objectivesOf, Z } from './study.js';
 
 const states = ['queued', 'running', 'completed', 'failed', 'infeasible', 'abandoned', 'stopped', 'retracted'];
@@ -47,7 +48,7 @@ export function trials(view, of, again) {
         return own;
     };
     const point = (t) => (parameters.length > 0 ? parameters.map((p) => h('td', { class: p.type === 'categorical' ? null : 'n' }, short(t.point?.[p.name])))
-        : start.space.type === 'candidates' ? [h('td', { class: 'n' }, t.candidate === null ? '–' : String(t.candidate))] : [h('td', {}, t.sites ? clip(t.sites.join(' → '), 60) : '–')]);
+        : start.space.type === 'candidates' ? [h('td', { class: 'n' }, t.candidate === null ? '–' : String(t.candidate))] : start.space.type === 'graph' ? [h('td', {}, t.sites ? clip(t.sites.join(' → '), 60) : '–')] : []);
     function paint() {
         const rows = page.trials, best = of().best?.trial;
         const kept = document.activeElement?.closest?.('tr')?.dataset?.trial;
@@ -90,14 +91,15 @@ export function trials(view, of, again) {
         const ended = ['completed', 'stopped', 'failed', 'infeasible'].includes(trial.state);
         const reason = h('input', { maxlength: 1000 });
         const inputs = metrics.map((m) => [m, h('input', { type: 'number', step: 'any', value: trial.values?.[m.name] ?? (metrics.length === 1 ? trial.value : null) ?? '' })]);
-        const notes = h('textarea', { maxlength: 10000 }, trial.notes ?? '');
-        dialog.append(h('div', { class: 'title' }, h('h2', { id: 'trial-title' }, `Trial ${n}`), badge(trial.state, null), h('div', { class: 'actions' }, button('Previous', () => { close(); open(n - 1); }, { disabled: n <= 1 }), button('Next', () => { close(); open(n + 1); }, { disabled: n >= study.trials.total }), button('Close', close))),
+        const notes = h('textarea', { maxlength: 10000 }, trial.notes ?? ''), picture = h('div', { class: 'plot' });
+        fill(dialog, h('div', { class: 'title' }, h('h2', { id: 'trial-title' }, `Trial ${n}`), badge(trial.state, null), h('div', { class: 'actions' }, button('Previous', () => { close(); open(n - 1); }, { disabled: n <= 1 }), button('Next', () => { close(); open(n + 1); }, { disabled: n >= study.trials.total }), button('Close', close))),
             why ? h('p', {}, h('bdi', {}, why.sentence)) : null,
             trial.reason ? h('p', { class: 'trouble' }, named(trial.reason, 1000)) : null,
             h('table', { class: 'pairs' }, h('tbody', {}, inputs.map(([m]) => row(named(m.name, 40), number(trial.values?.[m.name] ?? (metrics.length === 1 ? trial.value : null), 8), trial.stddev ? ` ± ${number(trial.stddev, 2)} (sd)` : '')),
                 trial.candidate !== null ? row('row', String(trial.candidate)) : null, trial.sites ? row('way', clip(trial.sites.join(' → '), 200)) : null,
                 row('worker', named(trial.worker || '–', 60)), row('took', duration(took(trial))), row('ended', age(trial.finished_at)), trial.external_id ? row('external id', named(trial.external_id, 60)) : null,
                 trial.lease ? row('lease ends', new Date(trial.lease.expires_at).toLocaleTimeString()) : null, Object.entries(trial.labels).map(([k, v]) => row(named(k, 40), named(v, 60))))),
+            start.space.type === 'image' && Array.isArray(trial.point) ? [h('h3', {}, 'What it adds to each number of the image'), picture] : null,
             parameters.length > 0 ? [h('h3', {}, best ? `Parameters, beside those of the best (trial ${best.number})` : 'Parameters'), pointTable(study, trial, best)] : null,
             mayWrite || may('curator') ? h('div', { class: 'row' },
                 trial.state === 'running' || trial.state === 'queued' ? act('abandon', 'Give up…', 'It is not waited for any more, and costs nothing of the budget.') : null,
@@ -110,12 +112,13 @@ export function trials(view, of, again) {
                     await again();
                 })) : null,
                 mayWrite && ended ? act('retract', 'Take back…', 'Its result does not count any more; the budget gets its place back.', field('Why', reason), () => (reason.value ? { reason: reason.value } : {})) : null,
-                mayWrite && trial.point && study.state !== 'completed' ? button('Enqueue a copy…', () => { close(); enqueue(trial.point); }) : null) : null,
+                mayWrite && parameters.length > 0 && trial.point && study.state !== 'completed' ? button('Enqueue a copy…', () => { close(); enqueue(trial.point); }) : null) : null,
             h('h3', {}, 'Notes'), mayWrite ? [notes, h('div', { class: 'row' }, button('Keep the notes', async () => { await api.patch(`${path}/trials/${n}`, { notes: notes.value === '' ? null : notes.value }); say('The notes are kept'); }))] : h('p', {}, h('bdi', {}, trial.notes ?? '–')));
         notes.setAttribute('aria-label', 'Notes');
         dialog.addEventListener('close', () => { dialog.remove(); chosen = null; body.querySelector(`tr[data-trial="${n}"] button`)?.focus(); });
         document.body.append(dialog);
         dialog.showModal();
+        if (picture.isConnected) change(picture, { ...start.space, point: trial.point });
     }
 
     /* A point of one's own, to be handed out before the algorithm is asked. */

@@ -98,6 +98,11 @@ async function violations(page, rules = null) {
     await session.detach();
     return found.violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).join(' | ')}`);
 }
+/* What a program says where its words were meant to be: an element as text, a value that is not there. */
+async function saysNothingOdd(page, where) {
+    const text = (await page.locator('body').innerText()).replaceAll(/n{99,}/g, '');
+    assert.doesNotMatch(text, /\[object |undefined|NaN|nullnull|\bnull\b/, where);
+}
 const quiet = (seen, where) => {
     assert.deepEqual(seen.console, [], `the console, ${where}`);
     assert.deepEqual(seen.asked.filter((url) => !url.startsWith(home) && !url.startsWith('blob:')), [], `other origins, ${where}`);
@@ -190,6 +195,9 @@ function tests() {
         const id = /studies\/(std_\w+)/.exec(page.url())[1];
         await go(page, `#/studies/${id}`);
         await page.getByRole('button', { name: 'Open trial 2' }).click();
+        await saysNothingOdd(page, 'a trial');
+        assert.equal(await page.getByRole('textbox', { name: 'Notes' }).count(), 1);
+        assert.match(await page.locator('dialog').innerText(), /Parameters, beside those of the best/);
         await page.getByRole('button', { name: 'Correct…' }).click();
         await page.locator('dialog').last().getByLabel('value').fill('0.5');
         await page.locator('dialog').last().getByLabel('Why').fill('the oven was off');
@@ -304,6 +312,7 @@ function tests() {
                 }
                 const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
                 assert.ok(wide <= 0, `${name} is ${wide} pixels wider than ${width}`);
+                await saysNothingOdd(page, name);
                 assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll('.trouble')].map((e) => e.textContent).filter((text) => text.includes('drawn'))), [], name);
             }
             quiet(seen, `${width}, ${scheme}`);
@@ -331,6 +340,28 @@ function tests() {
         assert.equal(await page.textContent('h1'), 'resnet');
         assert.equal(await page.getByRole('button', { name: /Pause|More trials|Share|Enqueue/ }).count(), 0);
         quiet(seen, 'a reader');
+        await context.close();
+    });
+
+    test('the best change of an image is drawn, with its scale, and where it was searched for', async () => {
+        const { page, seen, context } = await open();
+        await go(page, addresses.image);
+        const { trial } = await api.get(`/v1/studies/${studies.image}/best`), { latents } = await api.get(`/v1/studies/${studies.image}/plot/latents`);
+        const change = page.locator('section', { has: page.getByRole('heading', { name: 'The best change' }) });
+        assert.match(await change.textContent(), new RegExp(`Trial ${trial.number} reaches`));
+        // what is drawn of each shade, in pixels, is what the point says
+        const drawn = await change.locator('svg path[class^=d]').evaluateAll((all) => all.map((e) => [e.getAttribute('class'), e.getAttribute('d').split('M').length - 1]));
+        const shades = {};
+        for (const v of trial.point) { const name = `d${4 + Math.max(-4, Math.min(4, Math.round((4 * v) / 0.3)))}`; shades[name] = (shades[name] ?? 0) + 1; }
+        assert.deepEqual(Object.fromEntries(drawn), shades);
+        await page.getByRole('button', { name: 'Open trial 9' }).click();
+        await page.locator('dialog svg path[class^=d]').first().waitFor();
+        await saysNothingOdd(page, 'a trial of an image');
+        await page.getByRole('button', { name: 'Close', exact: true }).click();
+        const searched = page.locator('section', { has: page.getByRole('heading', { name: 'Latent size' }) });
+        assert.equal(await searched.locator('rect.dot').count(), latents.size.length);
+        assert.equal(await page.getByRole('region', { name: 'Trials' }).locator('thead th').count(), await page.getByRole('region', { name: 'Trials' }).locator('tbody tr').first().locator('td').count());
+        quiet(seen, 'an image');
         await context.close();
     });
 

@@ -117,6 +117,10 @@ test('text, marks and categories can be told apart, also by who is colour-blind'
         for (const sight of Object.keys(sights)) {
             assert.ok(distance(c.accent, c.best, sight) >= 60, `${scheme}, ${sight}: accent and best`);
             const kinds = ['k0', 'k1', 'k2', 'k3'];
+            for (let i = 0; i < 4; i++) { // the same amount added or taken, and the next shade of either
+                assert.ok(distance(c[`d${i}`], c[`d${8 - i}`], sight) >= 7 * (4 - i), `${scheme}, ${sight}: d${i} and d${8 - i} ${distance(c[`d${i}`], c[`d${8 - i}`], sight)}`);
+                for (const [a, b] of [[i, i + 1], [8 - i, 7 - i]]) assert.ok(distance(c[`d${a}`], c[`d${b}`], sight) >= 8, `${scheme}, ${sight}: d${a} and d${b} ${distance(c[`d${a}`], c[`d${b}`], sight)}`);
+            }
             kinds.forEach((a, i) => kinds.slice(i + 1).forEach((b) => assert.ok(distance(c[a], c[b], sight) >= 25, `${scheme}, ${sight}: ${a} and ${b} ${distance(c[a], c[b], sight)}`)));
         }
     }
