@@ -73,7 +73,7 @@ export async function studies(view) {
         h('td', {}, link(`#/studies/${study.id}`, named(study.name)), ' ', Object.entries(study.labels).slice(0, 4).map(([key, value]) => [h('span', { class: 'chip' }, h('bdi', {}, `${key}: ${value}`.slice(0, 40))), ' '])),
         h('td', { class: 'tight' }, badge(study.state, null), study.trials.running > 0 ? h('span', { class: 'note' }, ` ${study.trials.running} out`) : null),
         h('td', { class: 'n' }, best(study)), h('td', { class: 'wide' }, spark(study)),
-        h('td', { class: 'tight' }, progress(study)), h('td', { class: 'n wide' }, remaining(study)), h('td', { class: 'n' }, age(study.updated_at)));
+        h('td', { class: 'tight' }, progress(study)), h('td', { class: 'n wide' }, remaining(study)), h('td', { class: 'n' }, age(study.updated_at)), h('td', { class: 'n wide' }, age(study.created_at)));
 
     const again = async (isMore = false) => {
         const asked = { name_contains: search.value, state: state.value, order: order.value, label: /^[^:]+:/.test(label.value) ? label.value : '' };
@@ -98,7 +98,7 @@ export async function studies(view) {
             return;
         }
         const kept = document.activeElement?.closest?.('tr')?.querySelector('a')?.getAttribute('href');
-        body.replaceChildren(table([h('th', { scope: 'col', class: 'wide' }, h('span', { class: 'away' }, 'compare')), 'name', 'state', '#best', h('th', { scope: 'col', class: 'wide' }, 'best so far'), 'trials', h('th', { scope: 'col', class: 'n wide' }, 'left'), '#changed'],
+        body.replaceChildren(table([h('th', { scope: 'col', class: 'wide' }, h('span', { class: 'away' }, 'compare')), 'name', 'state', '#best', h('th', { scope: 'col', class: 'wide' }, 'best so far'), 'trials', h('th', { scope: 'col', class: 'n wide' }, 'left'), '#changed', h('th', { scope: 'col', class: 'n wide' }, 'made')],
             items.map(row), 'Studies'));
         if (kept) body.querySelector(`a[href="${CSS.escape(kept).replace(/\\/g, '')}"]`)?.focus();
     };

@@ -1,7 +1,7 @@
 // What several do together: federations, whose members keep their observations, and games, whose players learn.
 import * as api from './api.js';
 import { me } from './app.js';
-import { h, age, badge, choice, clip, count, field, fill, link, list, named, number, table, word } from './dom.js';
+import { h, age, badge, choice, clip, count, field, fill, link, list, named, number, percent, table, word } from './dom.js';
 import * as plots from './plots.js';
 import { gauge } from './private.js';
 
@@ -37,7 +37,7 @@ export async function federation(view) {
         fill(head, h('div', { class: 'title' }, h('h1', {}, named(now.name, 200)), badge(now.state, now.reason)));
         const left = now.rounds - now.rounds_closed;
         fill(said, `${count(now.registered, 'member')} of ${now.seats} have held ${count(now.rounds_closed, 'round')} of ${now.rounds}. `, now.round !== null ? `Round ${now.round} has ${now.received} of ${now.seats} messages${now.deadline_at ? `, and closes at ${new Date(now.deadline_at).toLocaleTimeString()}` : ''}. ` : '', left > 0 && now.state === 'active' ? `${count(left, 'round is', 'rounds are')} left.` : '');
-        fill(facts, h('dl', { class: 'facts' }, fact('algorithm', now.algorithm.name), fact('least members of a round', String(now.minimum_agents)), fact('a round lasts', `${number(now.round_seconds)} s`), fact('parameters', String(now.space.parameters?.length ?? '–')), fact('last change', age(now.updated_at))));
+        fill(facts, h('dl', { class: 'facts' }, fact('algorithm', now.algorithm.name), fact('least members of a round', String(now.minimum_agents)), fact('a round lasts', `${number(now.round_seconds)} s`), fact('parameters', String(now.space.parameters?.length ?? '–')), now.privacy?.clip ? fact('vectors clipped to', number(now.privacy.clip)) : null, now.privacy?.sampling_rate ? fact('chance to be drawn', percent(now.privacy.sampling_rate)) : null, fact('last change', age(now.updated_at))));
         fill(budget, h('h2', {}, 'What is promised'), privacy.differentially_private && most && spent !== null ? gauge(spent, most) : null, h('p', {}, privacy.statement), privacy.neighbours ? h('p', { class: 'note' }, privacy.neighbours) : null, h('p', { class: 'note' }, privacy.trust), privacy.limits.length > 0 ? h('ul', { class: 'note' }, privacy.limits.map((l) => h('li', {}, l))) : null);
         fill(log, h('h2', {}, 'Rounds'), rounds.length === 0 ? h('p', { class: 'note' }, 'No round is closed yet.') : region('Rounds', table(['#round', '#messages', 'noise', '#ε added', '#ε in all', '#closed'], [...rounds].reverse().slice(0, 200).map((r) => h('tr', {}, h('td', { class: 'n' }, String(r.round)), h('td', { class: 'n' }, `${r.messages} of ${now.seats}`), h('td', {}, word(r.mechanism)), h('td', { class: 'n' }, number(r.epsilon, 3)), h('td', { class: 'n' }, number(r.epsilon_total, 3)), h('td', { class: 'n' }, age(r.closed_at)))), 'Rounds')));
         taking.hidden = rounds.length < 2;
