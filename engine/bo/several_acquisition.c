@@ -9,12 +9,14 @@
 
 /* Once a trial was infeasible every fourth looks elsewhere.  Of two or three objectives every other trial aims at
  * the volume, the rest at a scalarisation, half of these at an end of the front: the one fills the front, the other finds
- * parts of it that lie apart.  Of four the boxes would be too many. */
-enum { WIDE_EVERY = 4, EXTREME_EVERY = 4, VOLUME_OBJECTIVES_MAX = 3, PROPER_ROUNDS = 3 };
+ * parts of it that lie apart.  Of four the boxes would be too many.  Where every objective has a threshold the end is
+ * where it is, and all trials aim at the volume; of four, while there are few places above the thresholds. */
+enum { WIDE_EVERY = 4, EXTREME_EVERY = 4, VOLUME_OBJECTIVES_MAX = 3, VOLUME_PLACES_MAX = 128, PROPER_ROUNDS = 3 };
 static const double GREEDY_SD = 0.1, TRADE = 0.2, BEYOND = 0.3;
 static const double EVEN = 0.2; /* of the directions: the larger the more alike */
 static const double END = 1e-3; /* of an end: what the other objectives weigh */
 static const double EXTENT_MIN = 1e-3;
+static const double FAR = 1e6; /* a threshold counts as no farther, in spreads of the values */
 
 /* Places of the log that the acquisition function starts from: observed, or pending with a guess of their values. */
 struct known {
@@ -148,8 +150,24 @@ static enum status find_extents(const struct known *known, size_t m, double *hig
     return STATUS_OK;
 }
 
-/* The volume above all that is known, and random places of the front to start from.  The reference point lies beyond
- * the front by a share of its extents. */
+/* reference [objectives]: the threshold of each that has one, in the units of its model.  Returns whether all have. */
+static bool put_thresholds(const struct several *own, double *reference)
+{
+    const double *thresholds = own->study->problem->thresholds;
+    bool          has_all = thresholds != NULL;
+    for (size_t k = 0; k < own->objectives && thresholds != NULL; k++) {
+        const struct gp_model *model = &own->parts[k].model;
+        double                 given = thresholds[own->metric_of[k]];
+        double                 y = fmax(-FAR, fmin(FAR, (given / model->unit - model->centre) / model->spread));
+        has_all = has_all && !isnan(given);
+        if (!isnan(given))
+            reference[k] = warp_value(&model->warp, y);
+    }
+    return has_all;
+}
+
+/* The volume above all that is known, and random places of the front to start from.  Where there are no thresholds the
+ * reference point lies beyond the front by a share of its extents. */
 static enum status aim_at_volume(struct several *own, const struct known *known, const struct ask *ask,
                                  struct acq_several *acq, struct gp_anchors *anchors, struct error *err)
 {
@@ -164,6 +182,7 @@ static enum status aim_at_volume(struct several *own, const struct known *known,
     TRY(find_extents(known, m, high, extent, scratch, err));
     for (size_t k = 0; k < m; k++)
         reference[k] = high[k] - extent[k] * (1.0 + BEYOND);
+    (void)put_thresholds(own, reference);
     TRY(pareto_front(known->f, known->len, m, is_best, scratch, err));
     for (size_t i = 0; i < known->len; i++) {
         if (known->is_observed[i])
@@ -179,6 +198,23 @@ static enum status aim_at_volume(struct several *own, const struct known *known,
 static bool is_wide(const struct several *own, const struct ask *ask)
 {
     return several_active(own) > own->len && ask->trial % WIDE_EVERY == 2;
+}
+
+static bool is_for_volume(const struct several *own, const struct known *known, const struct ask *ask)
+{
+    size_t m = own->objectives, above = 0;
+    double reference[OBJECTIVES_MAX];
+    if (m < 2)
+        return false;
+    if (!put_thresholds(own, reference))
+        return m <= VOLUME_OBJECTIVES_MAX && ask->trial % 2 == 1;
+    for (size_t i = 0; i < known->len; i++) {
+        size_t k = 0;
+        while (k < m && known->f[i * m + k] > reference[k])
+            k++;
+        above += k == m;
+    }
+    return !is_wide(own, ask) && (m <= VOLUME_OBJECTIVES_MAX || above <= VOLUME_PLACES_MAX);
 }
 
 /* In units of the extent of the front.  Of four objectives every other trial improves the scalarised posterior mean. */
@@ -240,7 +276,7 @@ enum status several_acquisition(struct several *own, const struct ask *ask, stru
         rank_by_violation(own, acq, anchors);
         return STATUS_OK;
     }
-    if (own->objectives > 1 && own->objectives <= VOLUME_OBJECTIVES_MAX && ask->trial % 2 == 1)
+    if (is_for_volume(own, &known, ask))
         return aim_at_volume(own, &known, ask, acq, anchors, err);
     if (own->objectives == 1)
         acq->reach = is_wide(own, ask) ? ACQ_WIDE : ACQ_EXPECTED;

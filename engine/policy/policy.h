@@ -61,10 +61,11 @@ struct problem {
     const double
             *options; /* [as many as policy->options], checked against the table, the fallback where none is given */
     uint64_t seed;
-    size_t   memory_bytes;                /* limit of the session's arenas together */
-    const enum metric_kind *metrics;      /* [metrics_len] */
-    size_t                  metrics_len;  /* 0 or 1: one objective */
-    bool                    is_minimized; /* values have their sign flipped: for options in the metric's own units */
+    size_t   memory_bytes;               /* limit of the session's arenas together */
+    const enum metric_kind *metrics;     /* [metrics_len] */
+    size_t                  metrics_len; /* 0 or 1: one objective */
+    const double *thresholds;   /* [metrics_len] of several objectives, the least that is of use; NaN: none; or NULL */
+    bool          is_minimized; /* values have their sign flipped: for options in the metric's own units */
     const struct earlier_study *earlier; /* [earlier_len] studies; only an algorithm with read_transfer looks at them */
     size_t                      earlier_len;
 };

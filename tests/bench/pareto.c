@@ -8,7 +8,6 @@
  * Beside gp: random search, and where python3-optuna is installed its samplers for several objectives (optuna_peer.py),
  * which take nearly all of the three minutes or so of a seed.
  * The exit code is 1 when gp does not come within 5% of the best of them at 120. */
-#include "engine/acquisition/pareto.h"
 #include "engine/math/mat.h"
 #include "tests/bench/trials.h"
 
@@ -201,18 +200,6 @@ static const struct task tasks[] = {
     {"pump", 5, 2, 2, pump, pump_params, BELOW(0.0, 1.1)},
 };
 
-static double volume_of(const struct task *task, const double *values, size_t len)
-{
-    struct arena arena;
-    double       volume;
-    arena_init(&arena, 1 << 28);
-    task_must(pareto_hypervolume(
-        &(struct pareto_set){.values = values, .n = len, .m = task->objectives, .reference = task->reference}, &volume,
-        &arena, NULL));
-    arena_fini(&arena);
-    return volume;
-}
-
 /* A double by its place in [0, 1], anything else by its number, as optuna_peer.py has them. */
 static double value_of(const struct task *task, size_t j, double x)
 {
@@ -293,7 +280,7 @@ struct measures {
 static void measure(struct measures *measures, const struct task *task, const struct run *run, size_t seed)
 {
     for (int t = 0; t < TIMES; t++)
-        measures->volume[t][seed] = volume_of(task, run->values, run_count(run, times[t]));
+        measures->volume[t][seed] = task_volume(task, run->values, run_count(run, times[t]));
     measures->ms += 1e3 * run->seconds / (double)times[TIMES - 1];
 }
 
@@ -353,7 +340,7 @@ static int print_each(const char *seeds, const char *first, const char *only)
             task_run(&tasks[k], "gp", seed, times[TIMES - 1], &run);
             for (int t = 0; t < TIMES; t++)
                 printf("%s,%d,%zu,%.17g\n", tasks[k].name, (int)seed, times[t],
-                       volume_of(&tasks[k], run.values, run_count(&run, times[t])));
+                       task_volume(&tasks[k], run.values, run_count(&run, times[t])));
         }
     return 0;
 }

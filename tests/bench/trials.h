@@ -3,6 +3,7 @@
 #ifndef GNOMON_TESTS_BENCH_TRIALS_H
 #define GNOMON_TESTS_BENCH_TRIALS_H
 
+#include "engine/acquisition/pareto.h"
 #include "engine/registry.h"
 
 #include <math.h>
@@ -21,6 +22,7 @@ struct task {
     const struct param *params; /* [d]; NULL: doubles in [0, 1] */
     double              limit;  /* no measure of any result is larger */
     double              reference[OBJECTIVES_MAX];
+    bool                has_thresholds; /* the algorithm is told the reference */
 };
 
 struct run {
@@ -92,11 +94,13 @@ static inline void task_run(const struct task *task, const char *name, uint64_t 
     const struct policy   *policy = policy_find(name);
     struct param           doubles[TASK_DIMS_MAX];
     enum metric_kind       kinds[METRICS_MAX];
-    double                 point[TASK_DIMS_MAX], options[32];
+    double                 point[TASK_DIMS_MAX], options[32], thresholds[METRICS_MAX];
     for (size_t j = 0; j < task->d; j++)
         doubles[j] = (struct param){.name = "x", .kind = PARAM_DOUBLE, .max = 1.0};
-    for (size_t k = 0; k < task->metrics; k++)
+    for (size_t k = 0; k < task->metrics; k++) {
         kinds[k] = k < task->objectives ? METRIC_OBJECTIVE : METRIC_CONSTRAINT;
+        thresholds[k] = k < task->objectives ? task->reference[k] : NAN;
+    }
     struct space space = {
         .kind = SPACE_PARAMETERS, .params = task->params == NULL ? doubles : task->params, .params_len = task->d};
     struct problem  problem = {.space = &space,
@@ -104,7 +108,8 @@ static inline void task_run(const struct task *task, const char *name, uint64_t 
                                .seed = seed,
                                .memory_bytes = 200 << 20,
                                .metrics = kinds,
-                               .metrics_len = task->metrics};
+                               .metrics_len = task->metrics,
+                               .thresholds = task->has_thresholds ? thresholds : NULL};
     struct session *session;
     task_defaults(policy, options);
     run->len = 0;
@@ -125,6 +130,19 @@ static inline void task_run(const struct task *task, const char *name, uint64_t 
         task_tell(policy, session, task, point, run, trial);
     }
     policy->close(session);
+}
+
+/* The hypervolume above the reference. */
+static inline double task_volume(const struct task *task, const double *values, size_t len)
+{
+    struct arena arena;
+    double       volume;
+    arena_init(&arena, 1 << 28);
+    task_must(pareto_hypervolume(
+        &(struct pareto_set){.values = values, .n = len, .m = task->objectives, .reference = task->reference}, &volume,
+        &arena, NULL));
+    arena_fini(&arena);
+    return volume;
 }
 
 static inline int task_compare(const void *a, const void *b)

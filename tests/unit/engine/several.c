@@ -161,6 +161,8 @@ struct run {
     bool             hides_constraint; /* an infeasible trial has no values, a feasible one only the first */
     double           values[2 * 120];  /* out, of feasible trials */
     size_t           feasible;
+    const double    *thresholds; /* [metrics_len] or NULL */
+    size_t           volumes;    /* out: proposals that aimed at the volume */
 };
 
 /* options, of the problem, get their fallbacks. */
@@ -187,14 +189,18 @@ static void run_study(struct run *run, uint64_t seed)
                                          .seed = seed,
                                          .memory_bytes = 1 << 26,
                                          .metrics = run->metrics,
-                                         .metrics_len = run->hides_constraint ? 1 : run->metrics_len};
+                                         .metrics_len = run->hides_constraint ? 1 : run->metrics_len,
+                                         .thresholds = run->thresholds};
     struct session           *session = open_session(policy, &problem, &space, options);
-    run->feasible = 0;
+    run->feasible = run->volumes = 0;
     for (uint64_t trial = 1; trial <= run->trials; trial++) {
         double values[4] = {0};
         proposal.point = point;
-        CU_ASSERT(policy->ask(session, &(struct ask){.trial = trial}, &proposal, NULL) == STATUS_OK);
+        struct diagnostics diagnostics = {.length_scales = (double[3]){0}};
+        CU_ASSERT(policy->ask(session, &(struct ask){.trial = trial, .diagnostics = &diagnostics}, &proposal, NULL) ==
+                  STATUS_OK);
         CU_ASSERT(proposal.fallback == NULL);
+        run->volumes += diagnostics.acquisition != NULL && strcmp(diagnostics.acquisition, "log-ehvi") == 0;
         struct event event = {.trial = trial, .point = point, .note = proposal.note, .note_bytes = proposal.note_bytes};
         CU_ASSERT(policy->tell(session, &event, NULL) == STATUS_OK);
         run->function(point, values);
@@ -235,6 +241,57 @@ static void test_two_objectives(void)
         run_study(&random, seed);
         CU_ASSERT(hypervolume(&gp) > 0.7);
         CU_ASSERT(hypervolume(&gp) > hypervolume(&random) + 0.3);
+    }
+}
+
+/* How many feasible trials attain both. */
+static size_t count_attained(const struct run *run, const double *thresholds)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < run->feasible; i++)
+        count += run->values[2 * i] >= thresholds[0] && run->values[2 * i + 1] >= thresholds[1];
+    return count;
+}
+
+/* Of the front of zdt1, g = 1 - sqrt(f), what lies between f = 0.16 and 0.5 attains both: a third of it. */
+static void test_thresholds(void)
+{
+    const double middle[] = {-0.5, -0.6}, one[] = {NAN, -0.6};
+    struct run   without = {zdt1, "gp", 3, 2, 32, {METRIC_OBJECTIVE, METRIC_OBJECTIVE}, .feasible = 0}, with = without,
+               some = without;
+    with.thresholds = middle;
+    some.thresholds = one;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        run_study(&without, seed);
+        run_study(&with, seed);
+        run_study(&some, seed);
+        CU_ASSERT(with.volumes == 24 && without.volumes == 12 && some.volumes == 12);
+        CU_ASSERT(count_attained(&with, middle) >= 2 * count_attained(&without, middle));
+        CU_ASSERT(count_attained(&with, middle) >= 16);
+        CU_ASSERT(memcmp(some.values, without.values, sizeof some.values) != 0);
+    }
+}
+
+/* Where none is given, and where it is given but says nothing, nothing is another. */
+static void test_no_thresholds(void)
+{
+    const double none[] = {NAN, NAN};
+    struct run   one = {zdt1, "gp", 3, 2, 16, {METRIC_OBJECTIVE, METRIC_OBJECTIVE}, .feasible = 0}, other = one;
+    other.thresholds = none;
+    run_study(&one, 5);
+    run_study(&other, 5);
+    CU_ASSERT(memcmp(one.values, other.values, 2 * 16 * sizeof one.values[0]) == 0);
+}
+
+/* What nothing attains, what everything does, and what is no number to compute with: run_study allows no fallback. */
+static void test_extreme_thresholds(void)
+{
+    static const double extremes[][2] = {{1.7e308, 1.7e308}, {-1.7e308, -1.7e308}, {1.7e308, -1.7e308}, {0.1, 0.1}};
+    struct run          run = {zdt1, "gp", 3, 2, 14, {METRIC_OBJECTIVE, METRIC_OBJECTIVE}, .feasible = 0};
+    for (size_t i = 0; i < sizeof extremes / sizeof extremes[0]; i++) {
+        run.thresholds = extremes[i];
+        run_study(&run, 7);
+        CU_ASSERT(run.volumes == 6 && run.feasible == 14);
     }
 }
 
@@ -444,6 +501,9 @@ CU_TestInfo suite_several[] = {
     {"values", test_values},
     {"volume", test_volume},
     {"two objectives", test_two_objectives},
+    {"thresholds of objectives", test_thresholds},
+    {"no thresholds", test_no_thresholds},
+    {"extreme thresholds", test_extreme_thresholds},
     {"orders of magnitude", test_cliffs},
     {"elsewhere", test_elsewhere},
     {"a constraint", test_constraint},
