@@ -552,8 +552,12 @@ static json_t *render_pareto(struct call *call, const void *result)
     for (size_t k = 0; k < spec->metrics_len && reply->len > 0; k++)
         if (spec->kinds[k] == METRIC_OBJECTIVE)
             codec_put(&reference, spec->metrics[k].name, codec_number(reply->reference[k]));
-    return json_pack("{s:o, s:o, s:o}", "trials", show_trials(call, &reply->study, reply->trials, reply->len),
-                     "hypervolume", codec_number(reply->hypervolume), "reference", reference);
+    json_t *attained = reply->attains == NULL ? json_null() : json_array();
+    for (size_t i = 0; i < reply->len && reply->attains != NULL; i++)
+        if (reply->attains[i])
+            codec_append(&attained, json_integer(reply->trials[i].number));
+    return json_pack("{s:o, s:o, s:o, s:o}", "trials", show_trials(call, &reply->study, reply->trials, reply->len),
+                     "hypervolume", codec_number(reply->hypervolume), "reference", reference, "attained", attained);
 }
 
 enum status handle_pareto_get(struct call *call, struct error *err)

@@ -68,6 +68,7 @@ static const struct member metric_members[] = {
      .write = write_number},
     {AT(metric, max), .optional = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY,
      .write = write_number},
+    {AT(metric, threshold), .optional = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
     {AS(metric, min, "min_of_baseline"), .optional = true, .read = read_relative, .write = write_relative},
     {AS(metric, max, "max_of_baseline"), .optional = true, .read = read_relative, .write = write_relative},
     {.name = NULL},
@@ -87,12 +88,16 @@ static enum status check_metric(struct reading *in, const struct metric *metric,
         return error_set(in->err, STATUS_INVALID, "bad_combination", path, "only a constraint has bounds");
     if (metric->min.value > metric->max.value)
         return error_set(in->err, STATUS_INVALID, "bad_combination", path, "must not be over max");
+    codec_read_path(path, where, "threshold");
+    if ((is_constraint || metric->goal == GOAL_TRACK) && !isnan(metric->threshold))
+        return error_set(in->err, STATUS_INVALID, "bad_combination", path, "only an objective has a threshold");
     return STATUS_OK;
 }
 
 static enum status read_metric(struct reading *in, const json_t *json, const char *where, struct metric *metric)
 {
-    *metric = (struct metric){.min = {.value = NAN, .times = NAN}, .max = {.value = NAN, .times = NAN}};
+    *metric =
+        (struct metric){.min = {.value = NAN, .times = NAN}, .max = {.value = NAN, .times = NAN}, .threshold = NAN};
     TRY(codec_read_object(in, metric_members, json, where, metric));
     return check_metric(in, metric, where);
 }
@@ -114,6 +119,7 @@ static enum status add_metric(struct reading *in, struct metric *metric, const c
     if (spec->metrics_len == METRICS_MAX)
         return error_set(in->err, STATUS_INVALID, "out_of_range", path, "at most %d metrics are modelled", METRICS_MAX);
     spec->kinds[spec->metrics_len] = metric->goal == GOAL_CONSTRAIN ? METRIC_CONSTRAINT : METRIC_OBJECTIVE;
+    spec->thresholds[spec->metrics_len] = metric->goal == GOAL_MINIMIZE ? -metric->threshold : metric->threshold;
     if (metric->goal != GOAL_CONSTRAIN && spec->objectives++ == 0)
         spec->first = spec->metrics_len;
     spec->metrics_len++;
@@ -131,7 +137,7 @@ static enum status read_metrics(struct reading *in, const struct member *member,
 {
     (void)member;
     struct spec *spec = out;
-    char         path[CODEC_PATH_MAX];
+    char         path[CODEC_PATH_MAX], item_path[CODEC_PATH_MAX];
     size_t       len = json_array_size(json), most = METRICS_MAX + TRACKED_MAX;
     if (!json_is_array(json))
         return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an array");
@@ -152,6 +158,13 @@ static enum status read_metrics(struct reading *in, const struct member *member,
     if (spec->objectives < 1 || spec->objectives > OBJECTIVES_MAX)
         return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have 1 to %d objectives",
                          OBJECTIVES_MAX);
+    for (size_t i = 0; i < len && spec->objectives == 1; i++) {
+        codec_read_path_item(item_path, where, i);
+        codec_read_path(path, item_path, "threshold");
+        if (json_object_get(json_array_get(json, i), "threshold") != NULL)
+            return error_set(in->err, STATUS_INVALID, "bad_combination", path,
+                             "a single objective has no threshold: of several it says what a front is measured from");
+    }
     return STATUS_OK;
 }
 

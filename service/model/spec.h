@@ -22,7 +22,8 @@ struct bound {
 struct metric {
     const char  *name;
     enum goal    goal;
-    struct bound min, max; /* GOAL_CONSTRAIN: at least one */
+    struct bound min, max;  /* GOAL_CONSTRAIN: at least one */
+    double       threshold; /* one of several objectives: the worst value that is of use; NaN: none */
 };
 static inline bool bound_is_relative(const struct bound *bound)
 {
@@ -61,6 +62,7 @@ struct spec {
     const struct metric     *metrics;            /* [metrics_len] that are modelled, then [tracked_len] that are not */
     enum metric_kind         kinds[METRICS_MAX]; /* [metrics_len] */
     size_t                   metrics_len, tracked_len, objectives;
+    double                   thresholds[METRICS_MAX]; /* [metrics_len] as a policy sees them; NaN: none */
     const double            *baseline; /* the point that relative bounds refer to: trial SPEC_BASELINE; NULL: none do */
     int64_t                  baseline_ended; /* the line of the log that brought its values; 0: none has */
     size_t                   first;          /* objective: the metric that value and stddev of a trial are of */
@@ -153,6 +155,29 @@ static inline double spec_shown(const struct spec *spec, size_t k, double value)
 static inline bool spec_is_mirrored(const struct spec *spec, size_t k)
 {
     return spec_shown(spec, k, 1) < spec_shown(spec, k, 0);
+}
+
+/* reference [objectives], as a policy sees values: the threshold of each that has one.  Returns whether any has. */
+static inline bool spec_set_thresholds(const struct spec *spec, double *reference)
+{
+    bool has_any = false;
+    for (size_t k = 0; k < spec->metrics_len; k++) {
+        bool is_there = !isnan(spec->thresholds[k]);
+        if (is_there)
+            *reference = spec->thresholds[k];
+        reference += spec->kinds[k] == METRIC_OBJECTIVE;
+        has_any = has_any || is_there;
+    }
+    return has_any;
+}
+
+/* values [metrics_len][2] as a trial has them: whether each objective reaches its threshold. */
+static inline bool spec_attains(const struct spec *spec, const double *values)
+{
+    for (size_t k = 0; k < spec->metrics_len; k++)
+        if (spec_value(spec, k, values[2 * k]) < spec->thresholds[k])
+            return false;
+    return true;
 }
 
 /* Those that are modelled, and those that are only recorded. */

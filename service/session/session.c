@@ -560,6 +560,7 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
         .seed = live->spec.seed,
         .metrics = live->spec.kinds,
         .metrics_len = live->spec.metrics_len,
+        .thresholds = live->spec.thresholds,
         .memory_bytes = app->options.session_bytes - curves_bytes - live->arena.taken_bytes,
         .is_minimized = spec_sign(&live->spec) < 0,
         .earlier = earlier.studies,

@@ -399,6 +399,7 @@ static enum status put_volumes(struct plot_work *work, const struct front *front
     if (values == NULL || kept == NULL || rows == NULL)
         return error_no_memory(err);
     pareto_reference(front->values, n, m, reference);
+    (void)spec_set_thresholds(&work->task.study.spec, reference);
     for (size_t i = 0; i < n; i++) {
         size_t own = i * VOLUMES_MAX / n;
         if (is_due && own != column)

@@ -171,6 +171,7 @@ enum status trial_suggest_stateless(struct app *app, struct caller *caller, cons
                                     .seed = request->spec.seed,
                                     .metrics = request->spec.kinds,
                                     .metrics_len = request->spec.metrics_len,
+                                    .thresholds = request->spec.thresholds,
                                     .memory_bytes = app->options.session_bytes,
                                     .is_minimized = spec_sign(&request->spec) < 0,
                                     .earlier = earlier.studies,

@@ -47,16 +47,18 @@ static void objectives_of(const struct spec *spec, const struct trial *trial, do
             *out++ = spec_value(spec, k, trial->values[2 * k]);
 }
 
-/* reference [m] out, and the reply's, in the users' signs. */
-static void find_reference(const double *values, size_t m, struct pareto_reply *out, double *reference)
+/* reference [m] out, and the reply's, in the users' signs; whether a threshold is among it. */
+static bool find_reference(const double *values, size_t m, struct pareto_reply *out, double *reference)
 {
     const struct spec *spec = &out->study.spec;
     pareto_reference(values, out->len, m, reference);
+    bool has_thresholds = spec_set_thresholds(spec, reference);
     for (size_t j = 0, k = 0; j < m; j++, k++) {
         while (spec->kinds[k] != METRIC_OBJECTIVE)
             k++;
         out->reference[k] = spec->metrics[k].goal == GOAL_MAXIMIZE ? reference[j] : 0.0 - reference[j];
     }
+    return has_thresholds;
 }
 
 /* Keeps the trials of the front; of one objective, the first of them. */
@@ -65,19 +67,22 @@ static enum status reduce(struct work *work, double *values, size_t m, struct er
     double               reference[OBJECTIVES_MAX];
     struct pareto_reply *out = work->out;
     struct arena        *arena = work->task.caller->arena;
-    bool                *is_best = ARENA_NEW(arena, bool, out->len + 1);
+    bool                *is_best = ARENA_NEW(arena, bool, 2 * out->len + 1);
     size_t               kept = 0;
     struct pareto_set    set = {
            .values = values, .n = out->len, .m = m, .reference = reference, .late = is_late, .late_arg = work};
     if (is_best == NULL)
         return error_no_memory(err);
-    find_reference(values, m, out, reference);
+    if (find_reference(values, m, out, reference))
+        out->attains = is_best + out->len;
     TRY(pareto_front_of(&set, is_best, arena, err));
     for (size_t i = 0; i < out->len; i++) {
         if (!is_best[i] || (m == 1 && kept > 0))
             continue;
         for (size_t j = 0; j < m; j++)
             values[kept * m + j] = values[i * m + j];
+        if (out->attains != NULL)
+            out->attains[kept] = spec_attains(&out->study.spec, out->trials[i].values);
         out->trials[kept++] = out->trials[i];
     }
     out->len = set.n = kept;

@@ -6,11 +6,12 @@
 #include "service/model/trial.h"
 
 /* Feasible trials that no other dominates (one objective: the best one), and the hypervolume above a reference point:
- * of each objective the worst feasible value, and a tenth of the range beyond. */
+ * of each objective its threshold or, where it has none, the worst feasible value, and a tenth of the range beyond. */
 struct pareto_reply {
     struct study  study;
     struct trial *trials;
     size_t        len;
+    bool         *attains;                /* [len] every threshold; NULL: there are no thresholds */
     double        hypervolume;            /* NaN: there are too many to compute it */
     double        reference[METRICS_MAX]; /* by metric, in its own sign */
 };

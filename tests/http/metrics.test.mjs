@@ -1,5 +1,6 @@
 // Several objectives and constraints.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { after, test } from 'node:test';
 import { begin, plain } from './harness.mjs';
 
@@ -108,7 +109,7 @@ test('the best trial is feasible', async () => {
     const { id } = await api.study({ metrics: both });
     assert.equal((await report(id, 1, { loss: 0.125, latency: 30.5 })).best, null);
     assert.equal((await api.get(`/v1/studies/${id}/best`)).trial, null);
-    assert.deepEqual(await api.get(`/v1/studies/${id}/pareto`), { trials: [], hypervolume: null, reference: null });
+    assert.deepEqual(await api.get(`/v1/studies/${id}/pareto`), { trials: [], hypervolume: null, reference: null, attained: null });
     assert.deepEqual((await report(id, 2, { loss: 2.5, latency: 30 })).best, { trial: 2, value: 2.5 });
     await report(id, 3, { loss: 0.5, latency: 64 });
     assert.deepEqual((await report(id, 4, { loss: 1.5, latency: 8 })).best, { trial: 4, value: 1.5 });
@@ -133,6 +134,75 @@ test('several objectives have a Pareto set, and no best', async () => {
     assert.deepEqual(pareto.reference, { cost: 3.2, gain: 1.6 });
     // steps above the reference: costs 3.2 - (1, 2, 3), gains (2, 4, 6) - 1.6
     assert.ok(Math.abs(pareto.hypervolume - (2.2 * 0.4 + 1.2 * 2 + 0.2 * 2)) < 1e-12, `${pareto.hypervolume}`);
+});
+
+test('thresholds of objectives are what a front is measured from', async () => {
+    const limits = [{ ...two[0], threshold: 2.5 }, two[1], { ...two[2], threshold: 3 }, { name: 'heat', goal: 'track' }];
+    const refused = [
+        [[{ name: 'a', goal: 'maximize', threshold: 1 }], '/metrics/0/threshold', 'bad_combination'],
+        [[{ name: 't', goal: 'track' }, { name: 'a', goal: 'maximize', threshold: 1 }, two[1]], '/metrics/1/threshold', 'bad_combination'],
+        [[two[0], { ...two[1], threshold: 1 }, two[2]], '/metrics/1/threshold', 'bad_combination'],
+        [[two[0], two[2], { name: 't', goal: 'track', threshold: 1 }], '/metrics/2/threshold', 'bad_combination'],
+        [[{ ...two[0], threshold: '2' }, two[2]], '/metrics/0/threshold', 'wrong_type'],
+        [[{ ...two[0], threshold: null }, two[2]], '/metrics/0/threshold', 'wrong_type'],
+    ];
+    for (const [metrics, pointer, code] of refused) {
+        const reply = await api.expect([422, code], 'POST', '/v1/studies', { json: { name: 'n', metrics, space: plain } });
+        assert.equal(reply.errors[0].pointer, pointer);
+    }
+    const study = await api.study({ metrics: limits }), { id } = study, path = `/v1/studies/${id}`;
+    assert.deepEqual(study.metrics, limits);
+    await observe(id, { point: { x: 0.25 }, state: 'infeasible' });
+    assert.deepEqual(await api.get(`${path}/pareto`), { trials: [], hypervolume: null, reference: null, attained: null });
+    for (const [cost, size, gain] of [[1, 4, 2], [2, 4, 4], [3, 4, 3], [0.5, 12, 9], [3, 1, 6], [2.5, 9.5, 4.5]]) await report(id, cost, { cost, size, gain });
+    const pareto = async (of) => {
+        const { trials, ...rest } = await api.get(`/v1/studies/${of}/pareto`);
+        return { trials: trials.map((t) => t.number), ...rest };
+    };
+    // above (2.5, 3) lies only what trial 3 dominates, 0.5 x 1: trial 7 costs just 2.5, and still attains it
+    const front = { trials: [2, 3, 6, 7], hypervolume: 0.5, reference: { cost: 2.5, gain: 3 }, attained: [3, 7] };
+    assert.deepEqual(await pareto(id), front);
+    assert.equal((await api.get(`${path}/plot/pareto`)).hypervolume.value.at(-1), 0.5, 'the plot has the same reference');
+    const text = (await api.request('GET', `${path}/export`)).text;
+    const moved = await api.expect(201, 'PUT', `/v1/imports/${createHash('sha256').update(text).digest('hex')}`, { body: text, type: 'application/x-ndjson' });
+    const cloned = await api.post(`${path}/clone`, { name: 'c', trials: 'completed' }, 201);
+    for (const other of [moved.study, cloned.id]) assert.deepEqual((await api.get(`/v1/studies/${other}`)).metrics, limits);
+    assert.deepEqual(await pareto(moved.study), front);
+    assert.deepEqual((await pareto(cloned.id)).attained.length, 2);
+    assert.deepEqual((await api.get(`${path}/export?format=json`)).study.metrics, limits);
+    const one = await api.study({ metrics: [limits[0], two[2]] }); // of the other objective the reference is as without
+    for (const [cost, gain] of [[1, 2], [2, 4], [3, 1]]) await report(one.id, cost, { cost, gain });
+    assert.deepEqual(await pareto(one.id), { trials: [1, 2], hypervolume: 1.5 * 1.3 + 0.5 * 2, reference: { cost: 2.5, gain: 0.7 }, attained: [1, 2] });
+    const none = await api.study({ metrics: [{ ...two[0], threshold: -1e300 }, { ...two[2], threshold: 1.5e308 }] });
+    for (const [cost, gain] of [[1, 2], [2, 4]]) await report(none.id, cost, { cost, gain });
+    assert.deepEqual(await pareto(none.id), { trials: [1, 2], hypervolume: 0, reference: { cost: -1e300, gain: 1.5e308 }, attained: [] });
+    const all = await api.study({ metrics: [{ ...two[0], threshold: 1e300 }, { ...two[2], threshold: -1e300 }] });
+    for (const [cost, gain] of [[1, 2], [2, 4]]) await report(all.id, cost, { cost, gain });
+    assert.deepEqual(await pareto(all.id), { trials: [1, 2], hypervolume: null, reference: { cost: 1e300, gain: -1e300 }, attained: [1, 2] });
+});
+
+test('gp aims at what is better than the thresholds', async () => {
+    // the front of (x - 1)^2 and (x + 1)^2 is -1 .. 1; both are at most 1.2 where |x| <= sqrt(1.2) - 1 = 0.0954
+    const metrics = [{ name: 'f', goal: 'minimize', threshold: 1.2 }, { name: 'g', goal: 'minimize', threshold: 1.2 }];
+    const observations = [-3.5, -2.5, -1.25, 0.5, 1.5, 2.5, 4].map((x) => ({ point: { x }, values: { f: (x - 1) ** 2, g: (x + 1) ** 2 } }));
+    const body = { metrics, space: plain, algorithm: { name: 'gp', initial: 4 }, seed: 3, observations };
+    const ask = async (more) => (await api.post('/v1/suggest', { ...body, ...more })).suggestions[0];
+    const first = await ask({}), x = first.point.x;
+    assert.equal(first.model.diagnostics.acquisition, 'log-ehvi');
+    assert.ok(Math.abs(x) < 0.0954, `${x}`);
+    const { point } = await ask({ observations: [...observations, { point: { x }, values: { f: (x - 1) ** 2, g: (x + 1) ** 2 } }] });
+    assert.ok(Math.abs(point.x) < 0.0954 && point.x !== x, `${point.x}`);
+    for (const far of [[-1e300, 1.5e308], [1.5e308, 1.5e308], [-1.5e308, -1.5e308]]) {
+        const { model } = await ask({ metrics: metrics.map((m, k) => ({ ...m, threshold: far[k] })) });
+        assert.equal(model.fallback, null, `${far}`);
+    }
+    const four = { metrics: [...metrics, { name: 'h', goal: 'maximize', threshold: -9 }, { name: 'i', goal: 'maximize', threshold: -9 }],
+        observations: observations.map(({ point, values }) => ({ point, values: { ...values, h: -values.f, i: point.x } })) };
+    assert.equal((await ask(four)).model.diagnostics.acquisition, 'log-ehvi');
+    const study = await api.study({ metrics, algorithm: body.algorithm, seed: 3 });
+    await observe(study.id, { observations });
+    const [{ model }] = (await api.post(`/v1/studies/${study.id}/suggest`)).trials;
+    assert.equal(model.diagnostics.acquisition, 'log-ehvi');
 });
 
 test('exports come back as they went, in JSON and CSV', async () => {
