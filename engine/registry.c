@@ -16,6 +16,7 @@
     X(policy_fts)       \
     X(policy_dp_fts_de) \
     X(policy_bo_bos)    \
+    X(policy_linear_ts) \
     X(policy_bos2)      \
     X(policy_macro_bo)  \
     X(policy_macro_bo_anytime)

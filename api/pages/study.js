@@ -8,7 +8,7 @@ import { candidates } from './private.js';
 import { images, route } from './route.js';
 
 const Z = 1.96;
-const hasNoModel = ['random', 'sobol', 'bos2', 'macro-bo'];
+const hasNoModel = ['random', 'sobol', 'linear-ts', 'bos2', 'macro-bo'];
 export const objectivesOf = (study) => study.metrics.filter((m) => m.goal === 'minimize' || m.goal === 'maximize');
 
 // ---- words ----

@@ -197,6 +197,13 @@ void mat_add_gram(const double *V, size_t n, size_t m, double *C)
     add_gram(1.0, V, n, m, C);
 }
 
+void mat_gram(const double *A, size_t m, size_t k, double *C)
+{
+    if (m > 0 && k > 0)
+        cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, to_int(m), to_int(k), 1.0, A, to_int(k), 0.0, C,
+                    to_int(m));
+}
+
 void mat_multiply_lower(const double *L, size_t n, size_t ld, double *x)
 {
     if (n > 0)

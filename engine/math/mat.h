@@ -51,6 +51,8 @@ void mat_multiply(const double *A, const double *B, size_t m, size_t k, size_t n
 void mat_subtract_gram(const double *V, size_t n, size_t m, double *C);
 /* Lower triangle of C [m][m] := C + V' V, V [n][m].  O(n m^2). */
 void mat_add_gram(const double *V, size_t n, size_t m, double *C);
+/* Lower triangle of C [m][m] := A A', A [m][k].  O(k m^2). */
+void mat_gram(const double *A, size_t m, size_t k, double *C);
 /* x := L x.  O(n^2). */
 void mat_multiply_lower(const double *L, size_t n, size_t ld, double *x);
 /* Thin SVD A [m][n] = U diag(s) V', m >= n: U [m][n] replaces A, s [n] descending, Vt [n][n].

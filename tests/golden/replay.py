@@ -492,14 +492,14 @@ def reports(body, trials, epochs, f=lambda point: max(0.0, min(1.0, 0.5 * bowl(p
     return record
 
 
-def pictures(trials, stop=True, **options):
+def pictures(trials, stop=True, algorithm="bos2", **options):
     where = {"type": "image", "height": 4, "width": 3, "channels": 2, "bound": 0.25, "latent_sizes": [1, 2, [3, 2], 3]}
     weights = draw(13, 1, 24)[0]
 
     def score(point):
         return sum((w - 0.5) * x - 0.25 * x * x for w, x in zip(weights, point)) - (0.9 if stop else 0.0)
-    body = study(UP, where, 2, "bos2", **options)
-    body["algorithm"]["stopping"] = stop
+    body = study(UP, where, 2, algorithm, **options)
+    body["algorithm"].update({"stopping": stop} if algorithm == "bos2" else {})
     return plain(body, trials, score)
 
 
@@ -674,7 +674,7 @@ STUDIES = {
     "fts, a study, linear": hosted("linear", 12),
     "fts, an agent": outside("fts", 12),
     "dp-fts-de, an agent": outside("dp-fts-de", 14, privacy=BUDGET, weights={"a": 4.0, "b": 1.0, "hold": 2, "decay": 3}),
-    "bos2": pictures(44, initial=2, steps=6, groups=3, decompositions=4),
+    "linear-ts": pictures(30, algorithm="linear-ts"), "bos2": pictures(44, initial=2, steps=6, groups=3, decompositions=4),
     "bos2, never early": pictures(24, False, initial=2, steps=5, groups=4, decompositions=3),
     "macro-bo": walk(SITES, 6, "macro-bo", length_scale=2.5, signal_variance=0.6, noise_variance=0.06, mean=0.4),
     "macro-bo, estimated": walk(GRID, 5, "macro-bo", horizon=2, samples=20, beta=0.5),

@@ -56,6 +56,7 @@
     X(fts)               \
     X(image)             \
     X(additive)          \
+    X(linear_ts)         \
     X(bos2)              \
     X(graph)             \
     X(macro)             \
