@@ -102,8 +102,10 @@ enum status handle_named_put(struct call *call, struct error *err)
     struct study_new *new = call->input;
     TRY(take_name(call, new, err));
     TRY(read_new(call, err));
-    const struct study_wanted wanted = {
-        .new = new, .has_seed = json_object_get(call->json, "seed") != NULL, .differences = &call->problems};
+    const struct study_wanted wanted = {.new = new,
+                                        .given = {.seed = json_object_get(call->json, "seed") != NULL,
+                                                  .algorithm = json_object_get(call->json, "algorithm") != NULL},
+                                        .differences = &call->problems};
     return study_ensure(call->app, &call->caller, &wanted, CALL_RESULT(call, struct study_ensured, 200, render_ensured),
                         err);
 }

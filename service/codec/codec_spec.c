@@ -342,7 +342,7 @@ static enum status find_policy(struct reading *in, const json_t *json, enum spac
                                const struct policy **policy)
 {
     static const struct member name_member = {.min = 1, .max = NAME_MAX_CHARACTERS};
-    const char                *name = kind == SPACE_IMAGE ? "bos2" : "gp";
+    const char                *name = kind == SPACE_IMAGE ? "linear-ts" : "gp";
     if (json != NULL) {
         if (!json_is_object(json))
             return error_set(in->err, STATUS_INVALID, "wrong_type", "/algorithm", "must be an object");
@@ -639,13 +639,15 @@ static void compare(const json_t *wanted, const json_t *found, const char *where
         differ(wanted, found, where, out);
 }
 
-enum status codec_spec_compare(const struct spec *wanted, const struct spec *found, bool has_seed, struct problems *out,
-                               struct error *err)
+enum status codec_spec_compare(const struct spec *wanted, const struct spec *found, struct spec_given given,
+                               struct problems *out, struct error *err)
 {
     json_t *a = codec_spec_json(wanted), *b = codec_spec_json(found);
     bool    is_good = a != NULL && b != NULL;
-    if (is_good && !has_seed)
+    if (is_good && !given.seed)
         is_good = json_object_del(a, "seed") == 0 && json_object_del(b, "seed") == 0;
+    if (is_good && !given.algorithm && found->space.kind == SPACE_IMAGE)
+        is_good = json_object_del(a, "algorithm") == 0 && json_object_del(b, "algorithm") == 0;
     if (is_good && wanted->seat == 0 && found->seat > 0) // the next one that was free
         (void)json_object_del(json_object_get(b, "algorithm"), "seat");
     if (is_good)

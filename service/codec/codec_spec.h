@@ -31,8 +31,12 @@ MUST_CHECK enum status codec_spec_change(const struct spec *from, const char *ch
                                          struct arena *arena, struct spec *out, struct error *err);
 
 /* Where two specifications differ, as a client would write them: a problem "study_differs" for each place, with its
- * pointer.  has_seed: seeds are compared too.  NO_MEMORY. */
-MUST_CHECK enum status codec_spec_compare(const struct spec *wanted, const struct spec *found, bool has_seed,
+ * pointer.  What the client gave: without a seed none are compared; without an algorithm those of images are not, whose
+ * default has changed: a study keeps that of its time.  NO_MEMORY. */
+struct spec_given {
+    bool seed, algorithm;
+};
+MUST_CHECK enum status codec_spec_compare(const struct spec *wanted, const struct spec *found, struct spec_given given,
                                           struct problems *out, struct error *err);
 
 #endif

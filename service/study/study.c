@@ -130,7 +130,7 @@ static enum status find_named(struct db_conn *conn, struct ensure *work, bool *f
     if (len > 1)
         return error_set(err, STATUS_CONFLICT, "ambiguous_name", "", "several studies have this name");
     TRY(spec_cache_study(task->app, conn, id, task->caller->arena, &work->out->study, err));
-    TRY(codec_spec_compare(&wanted->new->spec, &work->out->study.spec, wanted->has_seed, wanted->differences, err));
+    TRY(codec_spec_compare(&wanted->new->spec, &work->out->study.spec, wanted->given, wanted->differences, err));
     if (wanted->differences->len == before)
         return STATUS_OK;
     return error_set(err, STATUS_CONFLICT, "study_differs", "", "study %s has this name and another specification",

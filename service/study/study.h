@@ -4,6 +4,7 @@
 
 #include "service/app/app.h"
 #include "service/codec/codec_read.h"
+#include "service/codec/codec_spec.h"
 #include "service/model/study.h"
 #include "service/session/transfer_snapshot.h"
 
@@ -23,15 +24,15 @@ MUST_CHECK enum status study_prepare(struct app *app, struct caller *caller, con
 MUST_CHECK enum status study_create_in(struct db_conn *conn, struct study_creation *creation, struct error *err);
 
 /* The study of this name; if there is none, as study_create, and two callers at once get one study.
- * Errors: CONFLICT "study_differs" (every place is in differences; has_seed: the seed is meant, too), "ambiguous_name". */
+ * Errors: CONFLICT "study_differs" (every place is in differences; given: what of it the client gave), "ambiguous_name". */
 struct study_ensured {
     struct study study;
     bool         is_new;
 };
 struct study_wanted {
     const struct study_new *new;
-    bool             has_seed;
-    struct problems *differences;
+    struct spec_given given;
+    struct problems  *differences;
 };
 MUST_CHECK enum status study_ensure(struct app *app, struct caller *caller, const struct study_wanted *wanted,
                                     struct study_ensured *out, struct error *err);

@@ -1,4 +1,4 @@
-// Image spaces and bos2: what a study shows, suggestions within the bound, points as arrays, a target that completes the
+// Image spaces, linear-ts and bos2: what a study shows, suggestions within the bound, points as arrays, a target that completes the
 // study, a server killed between suggestions, and what is refused.
 import assert from 'node:assert/strict';
 import http from 'node:http';
@@ -25,19 +25,82 @@ async function step(id) {
     return { number, point, model, reply };
 }
 
-test('a study of images shows what it was made from, and bos2 is its default', async () => {
+test('a study of images shows what it was made from, and linear-ts is its default', async () => {
     const study = await image({ stop_when: { better_than: 0.5 } });
     assert.deepEqual(study.space, space);
     assert.deepEqual(study.stop_when, { better_than: 0.5 });
     assert.equal(study.state, 'active');
     const plain = await api.study({ metrics: score, space: { ...space, channels: undefined, latent_sizes: [4] }, algorithm: undefined });
-    assert.equal(plain.algorithm.name, 'bos2');
-    assert.equal(plain.algorithm.groups, 12);
+    assert.deepEqual(plain.algorithm, { name: 'linear-ts', length: 0.1, exploration: 0.3 });
+    const named = await api.study({ metrics: score, space, algorithm: { name: 'bos2' } });
+    assert.equal(named.algorithm.groups, 12);
     assert.equal(plain.space.channels, 1);
     assert.equal(plain.stop_when, null);
     assert.deepEqual(await api.get(`/v1/studies/${study.id}`), study);
     const { algorithms } = await api.get('/v1/meta');
-    assert.deepEqual(algorithms.find((p) => p.name === 'bos2').spaces, ['image']);
+    for (const name of ['linear-ts', 'bos2']) assert.deepEqual(algorithms.find((p) => p.name === name).spaces, ['image'], name);
+});
+
+test('by default the bound is reached everywhere, what is linear is found, and a server that is killed goes on alike', async () => {
+    const make = () => api.study({ metrics: score, space, algorithm: undefined, seed: 7 });
+    const linear = (point) => point.reduce((sum, x, i) => sum + weights[i] * x, -0.9);
+    const most = weights.reduce((sum, w) => sum + Math.abs(w) * 0.25, -0.9);
+    const [a, b] = [await make(), await make()];
+    const seen = [];
+    let best = -Infinity;
+    const next = async ({ id }) => {
+        const { number, point, model } = await suggestOne(id);
+        await api.post(`/v1/studies/${id}/observe`, { trial: number, value: linear(point) });
+        return { point, model };
+    };
+    for (let i = 1; i <= 50; i++) {
+        const { point, model } = await next(a);
+        assert.ok(point.every((x) => Math.abs(x) === 0.25));
+        assert.equal(model.mean === null, i <= 2, `trial ${i}`);
+        assert.equal(model.fallback, null);
+        if (i > 2) {
+            assert.equal(model.observations, i - 1);
+            assert.equal(model.diagnostics.acquisition, 'thompson');
+            assert.equal(model.diagnostics.length_scales.latent, 0.1);
+        }
+        seen.push(JSON.stringify(point));
+        best = Math.max(best, linear(point));
+    }
+    assert.equal(new Set(seen).size, 50);
+    assert.ok(best > most - 0.1 * (most + 0.9), `${best} of ${most}`);
+    for (let i = 0; i < 20; i++) {
+        if (i === 1 || i === 11) {
+            await server.stop('SIGKILL');
+            await server.start();
+        }
+        assert.equal(JSON.stringify((await next(b)).point), seen[i], `suggestion ${i}`);
+    }
+});
+
+test('a study of images that was made by an earlier default is found by its name, and keeps its algorithm', async () => {
+    const put = (body, status) => api.expect(status, 'PUT', '/v1/studies/by-name/mask', { json: { metrics: score, space, ...body } });
+    const made = await put({ algorithm: quick }, 201);
+    const found = await put({}, 200);
+    assert.equal(found.id, made.id);
+    assert.deepEqual(found.algorithm, made.algorithm);
+    await put({ algorithm: { name: 'linear-ts' } }, [409, 'study_differs']);
+    await put({ space: { ...space, bound: 0.5 } }, [409, 'study_differs']);
+});
+
+test('options of linear-ts that cannot be are refused, each with its place', async () => {
+    const rows = [
+        [{ length: 0 }, 'out_of_range', '/algorithm/length'],
+        [{ length: 11 }, 'out_of_range', '/algorithm/length'],
+        [{ length: '0.1' }, 'wrong_type', '/algorithm/length'],
+        [{ exploration: -0.5 }, 'out_of_range', '/algorithm/exploration'],
+        [{ groups: 12 }, 'unknown_member', '/algorithm/groups'],
+    ];
+    for (const [options, code, pointer] of rows) {
+        const { errors } = await api.expect([422, code], 'POST', '/v1/studies', { json: { name: 'x', metrics: score, space, algorithm: { name: 'linear-ts', ...options } }, checked: false });
+        assert.deepEqual(errors.map((e) => e.pointer), [pointer]);
+    }
+    const parameters = { type: 'parameters', parameters: [{ name: 'x', type: 'double', min: 0, max: 1 }] };
+    await api.expect([422, 'wrong_space'], 'POST', '/v1/studies', { json: { name: 'x', metrics: score, space: parameters, algorithm: { name: 'linear-ts' } } });
 });
 
 test('which latent size each trial was searched for in', async () => {
