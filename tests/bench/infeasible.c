@@ -84,11 +84,12 @@ static bool band(const double *x, double *f)
     return fabs(x[1] - middle) <= 0.05;
 }
 
+#define TASK(NAME, D)                                                            \
+    {                                                                            \
+        .name = #NAME, .d = (D), .metrics = 1, .objectives = 1, .function = NAME \
+    }
 static const struct task tasks[] = {
-    {"disc", 2, 1, 1, disc, NULL, 0.0, {0}},   {"islands", 3, 1, 1, islands, NULL, 0.0, {0}},
-    {"walls", 4, 1, 1, walls, NULL, 0.0, {0}}, {"board", 2, 1, 1, board, NULL, 0.0, {0}},
-    {"rare", 3, 1, 1, rare, NULL, 0.0, {0}},   {"pocket", 3, 1, 1, pocket, NULL, 0.0, {0}},
-    {"band", 2, 1, 1, band, NULL, 0.0, {0}},
+    TASK(disc, 2), TASK(islands, 3), TASK(walls, 4), TASK(board, 2), TASK(rare, 3), TASK(pocket, 3), TASK(band, 2),
 };
 
 static double best_of(const struct run *run, size_t trials)
