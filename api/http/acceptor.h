@@ -1,8 +1,8 @@
 /* Takes connections from the listening sockets and hands them to the library's threads.
  *
  * The library would do so itself.  But to stop it there is only MHD_quiesce_daemon, which removes the socket from sets that
- * its threads remove it from, too, and who comes second aborts the process (0.9.75; a comment in its own tests of 2026 says
- * that it is still so).  Here one thread owns the sockets, and one number limits the connections: more wait in the backlog. */
+ * its threads remove it from, too, and who comes second aborts the process (Debian 12's 0.9.75: tests/fault/ends).  Here
+ * one thread owns the sockets, and one number limits the connections: more wait in the backlog. */
 #ifndef GNOMON_API_HTTP_ACCEPTOR_H
 #define GNOMON_API_HTTP_ACCEPTOR_H
 

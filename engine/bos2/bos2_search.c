@@ -19,29 +19,19 @@ enum {
 };
 
 struct rows {
-    size_t  n, known;
-    size_t *place; /* [n] in the log: observed trials by number, then pending and failed ones */
-    double *U, *y; /* [n][dims], [known] */
-    double  unit, centre, spread;
-    size_t  best[ANCHORS], best_len; /* rows */
+    size_t             n, known;
+    size_t            *place; /* [n] in the log: observed trials by number, then pending and failed ones */
+    double            *U, *y; /* [n][dims], [known] */
+    struct value_scale scale;
+    size_t             best[ANCHORS], best_len; /* rows */
 };
 
 /* ---- rows ---- */
 
-static size_t best_trial(const struct trial_log *log)
-{
-    size_t best = log->len;
-    for (size_t i = 0; i < log->len; i++)
-        if (log->trials[i].state == LOG_OBSERVED &&
-            (best == log->len || log->trials[i].value > log->trials[best].value))
-            best = i;
-    return best;
-}
-
 static void choose_rows(const struct trial_log *log, struct rows *rows)
 {
     size_t observed = log->count[LOG_OBSERVED], skipped = observed > ROWS_MAX ? observed - ROWS_MAX : 0;
-    size_t best = best_trial(log), pending = 0;
+    size_t best = trial_log_best(log), pending = 0;
     for (size_t i = 0; i < log->len; i++) {
         if (log->trials[i].state != LOG_OBSERVED)
             continue;
@@ -56,24 +46,6 @@ static void choose_rows(const struct trial_log *log, struct rows *rows)
             rows->place[rows->n++] = i;
             pending++;
         }
-}
-
-static void standardise(const struct trial_log *log, struct rows *rows)
-{
-    double n = (double)rows->known, square = 0.0;
-    for (size_t i = 0; i < rows->known; i++)
-        rows->unit = fmax(rows->unit, fabs(log->trials[rows->place[i]].value));
-    if (rows->unit == 0.0)
-        rows->unit = 1.0;
-    for (size_t i = 0; i < rows->known; i++) {
-        rows->y[i] = log->trials[rows->place[i]].value / rows->unit;
-        rows->centre += rows->y[i] / n;
-    }
-    for (size_t i = 0; i < rows->known; i++)
-        square += (rows->y[i] - rows->centre) * (rows->y[i] - rows->centre) / n;
-    rows->spread = square > 0.0 ? sqrt(square) : 1.0;
-    for (size_t i = 0; i < rows->known; i++)
-        rows->y[i] = (rows->y[i] - rows->centre) / rows->spread;
 }
 
 /* The best few rows, best first. */
@@ -103,7 +75,9 @@ static enum status rows_make(const struct bos2_log *log, size_t size, struct row
     for (size_t i = 0; i < rows->n; i++)
         memcpy(rows->U + i * dims, trial_log_point(&log->log, rows->place[i]) + log->offset[size],
                dims * sizeof *rows->U);
-    standardise(&log->log, rows);
+    for (size_t i = 0; i < rows->known; i++)
+        rows->y[i] = log->log.trials[rows->place[i]].value;
+    rows->scale = values_standardise(rows->y, rows->known);
     choose_anchors(rows);
     return STATUS_OK;
 }
@@ -330,9 +304,9 @@ static enum status propose(struct bos2_search *search, const struct additive *mo
     }
     leave_known(search, partition, rows, &rng);
     additive_posterior(model, search->u, work, &mean, &var);
-    search->mean = (mean * rows->spread + rows->centre) * rows->unit;
-    search->sd = sqrt(var) * rows->spread * rows->unit;
-    search->sd_observed = sqrt(var + model->noise_variance) * rows->spread * rows->unit;
+    search->mean = (mean * rows->scale.spread + rows->scale.centre) * rows->scale.unit;
+    search->sd = sqrt(var) * rows->scale.spread * rows->scale.unit;
+    search->sd_observed = sqrt(var + model->noise_variance) * rows->scale.spread * rows->scale.unit;
     if (!isfinite(search->mean) || !isfinite(search->sd))
         return error_set(err, STATUS_NUMERIC, "not_finite", "", "the posterior is not finite");
     diagnose(search, model, ucb);

@@ -101,43 +101,16 @@ static size_t bytes(const struct session *session)
 /* ---- values ---- */
 
 struct rows {
-    size_t  n;
-    double *F, *y;                /* [n][len]; [n] standardised */
-    double  unit, centre, spread; /* a value is ((y spread) + centre) unit */
+    size_t             n;
+    double            *F, *y; /* [n][len]; [n] standardised */
+    struct value_scale scale;
 };
-
-static size_t best_trial(const struct trial_log *log)
-{
-    size_t best = log->len;
-    for (size_t i = 0; i < log->len; i++)
-        if (log->trials[i].state == LOG_OBSERVED &&
-            (best == log->len || log->trials[i].value > log->trials[best].value))
-            best = i;
-    return best;
-}
-
-static void standardise(struct rows *rows)
-{
-    double n = (double)rows->n, square = 0.0;
-    for (size_t i = 0; i < rows->n; i++)
-        rows->unit = fmax(rows->unit, fabs(rows->y[i]));
-    rows->unit = rows->unit > 0.0 ? rows->unit : 1.0;
-    for (size_t i = 0; i < rows->n; i++)
-        rows->centre += rows->y[i] / rows->unit / n;
-    for (size_t i = 0; i < rows->n; i++) {
-        rows->y[i] = rows->y[i] / rows->unit - rows->centre;
-        square += rows->y[i] * rows->y[i] / n;
-    }
-    rows->spread = square > 0.0 ? sqrt(square) : 1.0;
-    for (size_t i = 0; i < rows->n; i++)
-        rows->y[i] /= rows->spread;
-}
 
 static enum status choose_rows(struct session *session, struct rows *rows, struct error *err)
 {
     const struct trial_log *log = &session->log;
     struct value_limits     limits;
-    size_t values = log->count[LOG_OBSERVED] + log->count[LOG_FORECAST], best = best_trial(log), len = session->len;
+    size_t values = log->count[LOG_OBSERVED] + log->count[LOG_FORECAST], best = trial_log_best(log), len = session->len;
     size_t skipped = values > ROWS_MAX ? values - ROWS_MAX : 0;
     *rows = (struct rows){.F = arena_alloc(&session->scratch, (values - skipped) * len, sizeof(double)),
                           .y = ARENA_NEW(&session->scratch, double, values - skipped)};
@@ -155,7 +128,7 @@ static enum status choose_rows(struct session *session, struct rows *rows, struc
         memcpy(rows->F + rows->n * len, trial_log_point(log, i), len * sizeof *rows->F);
         rows->y[rows->n++] = fmin(fmax(trial->value, limits.low), limits.high);
     }
-    standardise(rows);
+    rows->scale = values_standardise(rows->y, rows->n);
     return STATUS_OK;
 }
 
@@ -220,8 +193,8 @@ static enum status propose(struct session *session, const struct ask *ask, struc
     fit_ms = ask_clock_ms(ask) - from_ms;
     double value = draw_point(session, ask, &model, out->point);
     linear_model_predict(&model, session->f, &mean, &var, session->work);
-    mean = (mean * rows.spread + rows.centre) * rows.unit;
-    double scale = rows.spread * rows.unit, sd = sqrt(var) * scale,
+    mean = (mean * rows.scale.spread + rows.scale.centre) * rows.scale.unit;
+    double scale = rows.scale.spread * rows.scale.unit, sd = sqrt(var) * scale,
            sd_observed = sqrt(var + model.q * model.s2) * scale;
     if (!isfinite(mean) || !isfinite(sd_observed))
         return error_set(err, STATUS_NUMERIC, "not_finite", "", "the posterior is not finite");

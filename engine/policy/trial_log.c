@@ -153,6 +153,36 @@ enum status trial_log_limits(const struct trial_log *log, struct arena *scratch,
     return STATUS_OK;
 }
 
+size_t trial_log_best(const struct trial_log *log)
+{
+    size_t best = log->len;
+    for (size_t i = 0; i < log->len; i++)
+        if (log->trials[i].state == LOG_OBSERVED &&
+            (best == log->len || log->trials[i].value > log->trials[best].value))
+            best = i;
+    return best;
+}
+
+struct value_scale values_standardise(double *y, size_t n)
+{
+    struct value_scale scale = {0};
+    double             square = 0.0;
+    for (size_t i = 0; i < n; i++)
+        scale.unit = fmax(scale.unit, fabs(y[i]));
+    if (scale.unit == 0.0)
+        scale.unit = 1.0;
+    for (size_t i = 0; i < n; i++)
+        scale.centre += y[i] / scale.unit / (double)n;
+    for (size_t i = 0; i < n; i++) {
+        y[i] = y[i] / scale.unit - scale.centre;
+        square += y[i] * y[i] / (double)n;
+    }
+    scale.spread = square > 0.0 ? sqrt(square) : 1.0;
+    for (size_t i = 0; i < n; i++)
+        y[i] /= scale.spread;
+    return scale;
+}
+
 enum status trial_log_pending(const struct trial_log *log, struct arena *arena, const double **points, size_t *len,
                               struct error *err)
 {

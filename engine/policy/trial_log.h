@@ -73,6 +73,16 @@ struct value_limits value_limits(double *values, size_t len);
 MUST_CHECK enum status trial_log_limits(const struct trial_log *log, struct arena *scratch, struct value_limits *out,
                                         struct error *err);
 
+/* Where the best observed trial stands, the first of equals; len when there is none. */
+size_t trial_log_best(const struct trial_log *log);
+
+/* y [n] -> mean 0 and variance 1: a value is (y spread + centre) unit, and no sum overflows.  Values that are all alike
+ * become 0, with spread 1. */
+struct value_scale {
+    double unit, centre, spread;
+};
+struct value_scale values_standardise(double *y, size_t n);
+
 /* points [*len][params_len] of the pending trials, by number.  Errors: NO_MEMORY. */
 MUST_CHECK enum status trial_log_pending(const struct trial_log *log, struct arena *arena, const double **points,
                                          size_t *len, struct error *err);

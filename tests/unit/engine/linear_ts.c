@@ -2,9 +2,12 @@
  * weights, its draws against the posterior's moments, and what the algorithm promises of proposals. */
 #include "engine/linear/linear_model.h"
 #include "engine/linear/pixel_prior.h"
+#include "engine/policy/trial_log.h"
 #include "engine/registry.h"
 #include "tests/unit/engine/suites.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -422,8 +425,32 @@ static void test_late(void)
     study_free(s);
 }
 
+/* Against mean and variance by hand; the largest numbers do not overflow, and what is all alike has no variance. */
+static void test_standardised(void)
+{
+    double             few[] = {3.0, 1.0, 2.0}, large[] = {DBL_MAX, -DBL_MAX}, alike[] = {-4.0, -4.0}, none[] = {0.0};
+    struct value_scale scale = values_standardise(few, 3);
+    CU_ASSERT_DOUBLE_EQUAL(few[0], sqrt(1.5), 1e-15);
+    CU_ASSERT_DOUBLE_EQUAL(few[1], -sqrt(1.5), 1e-15);
+    CU_ASSERT_DOUBLE_EQUAL((few[0] * scale.spread + scale.centre) * scale.unit, 3.0, 1e-15);
+    scale = values_standardise(large, 2);
+    CU_ASSERT(large[0] == 1.0 && large[1] == -1.0 && scale.unit == DBL_MAX);
+    scale = values_standardise(alike, 2);
+    CU_ASSERT(alike[0] == 0.0 && alike[1] == 0.0 && scale.spread == 1.0);
+    scale = values_standardise(none, 1);
+    CU_ASSERT(none[0] == 0.0 && scale.unit == 1.0 && scale.spread == 1.0);
+}
+
 CU_TestInfo suite_linear_ts[] = {
-    {"prior", test_prior},     {"features", test_features}, {"regression", test_regression}, {"draws", test_draws},
-    {"nothing", test_nothing}, {"linear", test_linear},     {"repeats", test_repeats},       {"many", test_many},
-    {"late", test_late},       CU_TEST_INFO_NULL,
+    {"prior", test_prior},
+    {"features", test_features},
+    {"regression", test_regression},
+    {"draws", test_draws},
+    {"nothing", test_nothing},
+    {"linear", test_linear},
+    {"repeats", test_repeats},
+    {"many", test_many},
+    {"late", test_late},
+    {"standardised", test_standardised},
+    CU_TEST_INFO_NULL,
 };

@@ -507,7 +507,7 @@ static void test_tokens(void)
     struct caller caller = {.arena = &world->arena};
     CU_ASSERT_EQUAL(token_check(world->app, token.secret, true, &caller, &world->err), STATUS_BUSY);
     CU_ASSERT_EQUAL(token_check(world->app, token.secret, false, &caller, &world->err), STATUS_OK);
-    bool is_shared = world->database[0] != '\0'; // where what others wrote may not be known for now
+    bool is_shared = world->database[0] != '\0'; // where the cache counts only beside a look that is fresh
     CU_ASSERT_EQUAL(token_check(world->app, token.secret, !is_shared, &caller, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(caller.scope, SCOPE_READ);
     char wrong[64];
@@ -537,8 +537,7 @@ static void test_tokens_beside_others(void)
     CU_ASSERT_EQUAL(token_check(world->app, kept.secret, false, &caller, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(token_check(world->app, revoked.secret, false, &caller, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(token_revoke(world->app, &world->caller, revoked.id, &world->err), STATUS_OK);
-    bool is_shared =
-        world->database[0] != '\0'; // others make and revoke tokens there, so only a look-up tells for sure
+    bool is_shared = world->database[0] != '\0'; // others make and revoke tokens there: only a look-up tells
     CU_ASSERT_EQUAL(token_check(world->app, kept.secret, !is_shared, &caller, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(token_check(world->app, revoked.secret, false, &caller, &world->err), STATUS_UNAUTHORISED);
     CU_ASSERT_EQUAL(token_check(world->app, nobody, !is_shared, &caller, &world->err), STATUS_UNAUTHORISED);
