@@ -49,7 +49,8 @@ static enum status read_new(struct call *call, struct error *err)
     size_t length;
     TRY(show_read_spec(call, json_object_get(call->json, "space"), &new->spec, err));
     json_t     *spec = codec_spec_json(&new->spec), *rules = codec_pick(codec_rules_members, call->json);
-    enum status status = codec_rules(rules, &new->spec, &call->arena, &new->rules, err);
+    enum status status =
+        rules == NULL ? error_no_memory(err) : codec_rules(rules, &new->spec, &call->arena, &new->rules, err);
     new->spec_text = spec == NULL ? NULL : json_text(spec, &call->arena, &length);
     new->rules_text = codec_rules_text(&new->rules, &call->arena);
     json_decref(spec);
@@ -231,14 +232,20 @@ static enum status patch_text(struct call *call, const json_t *json, const char 
     return json != NULL && json_object_size(json) > 0 && *out == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
+/* What the body says of members. */
+static enum status picked_text(struct call *call, const struct member *members, const char **out, struct error *err)
+{
+    json_t     *json = codec_pick(members, call->json);
+    enum status status = json == NULL ? error_no_memory(err) : patch_text(call, json, out, err);
+    json_decref(json);
+    return status;
+}
+
 /* What the body says of rules and labels. */
 static enum status take_edits(struct call *call, const json_t *labels_json, const char **rules, const char **labels,
                               struct error *err)
 {
-    json_t     *json = codec_pick(codec_rules_members, call->json);
-    enum status status = patch_text(call, json, rules, err);
-    json_decref(json);
-    TRY(status);
+    TRY(picked_text(call, codec_rules_members, rules, err));
     if (labels_json != NULL && !json_is_object(labels_json))
         return error_set(err, STATUS_INVALID, "wrong_type", "/labels", "must be an object");
     return patch_text(call, labels_json, labels, err);
@@ -290,10 +297,7 @@ enum status handle_study_clone(struct call *call, struct error *err)
                                          .notes = input->notes,
                                          .has_algorithm = input->algorithm != NULL,
                                          .with_results = input->trials == 1};
-    json_t                   *spec = codec_pick(codec_spec_members, call->json);
-    enum status               status = patch_text(call, spec, &request.spec, err);
-    json_decref(spec);
-    TRY(status);
+    TRY(picked_text(call, codec_spec_members, &request.spec, err));
     TRY(take_edits(call, input->labels, &request.rules, &request.labels, err));
     return study_clone(call->app, &call->caller, call->params[0], &request,
                        CALL_RESULT(call, struct study, 201, render_study), err);

@@ -3,6 +3,7 @@
 
 #include "engine/privacy/accountant.h"
 #include "service/base/append.h"
+#include "service/codec/codec.h"
 #include "service/codec/codec_read.h"
 
 #include <jansson.h>
@@ -122,7 +123,7 @@ static enum status write_line(const struct append_file *file, const struct line 
                              (json_int_t)line->seat, "sampling_rate", line->run.q, "noise_multiplier", line->run.z,
                              "releases", (json_int_t)line->run.releases, "delta", line->delta, "budget",
                              isnan(budget) ? json_null() : json_real(budget));
-    char   *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    char   *text = codec_dump(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(json);
     if (text == NULL)
         return error_no_memory(err);

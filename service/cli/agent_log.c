@@ -116,7 +116,7 @@ static bool bytes_of(const char *hex, unsigned char *out, size_t *length)
 /* Takes the reference. */
 static enum status append(struct agent_log *log, json_t *json, struct error *err)
 {
-    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    char *text = codec_dump(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(json);
     if (text == NULL)
         return error_no_memory(err);

@@ -1,6 +1,7 @@
 /* See client.h. */
 #include "service/cli/client.h"
 #include "service/cli/transport.h"
+#include "service/codec/codec.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -161,7 +162,7 @@ enum status client_call(struct client *client, const struct client_request *requ
                         struct error *err)
 {
     struct client_reply answer = {.bytes = NULL};
-    char               *text = body != NULL ? json_dumps(body, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    char               *text = codec_dump(body, JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (reply != NULL)
         *reply = NULL;
     if (body != NULL && text == NULL) {

@@ -5,6 +5,7 @@
  * with the same points.  What other agents send can be late or absent: then an own draw takes its place. */
 #include "engine/federated/fts.h"
 #include "service/cli/client.h"
+#include "service/codec/codec.h"
 #include "service/codec/codec_trial.h"
 #include "service/codec/codec_federation.h"
 #include "service/cli/command.h"
@@ -221,7 +222,7 @@ static enum status measure(struct agent *a, double *value, struct error *err)
 {
     struct measure how = {.command = a->options->measure};
     json_t        *json = codec_point_json(&a->spec.study, a->log.point);
-    char          *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    char          *text = codec_dump(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
     enum status    status = text == NULL ? error_no_memory(err) : measure_run(&how, text, value, err);
     json_decref(json);
     free(text);
@@ -396,7 +397,7 @@ static enum status work(struct agent *a, struct error *err)
 static void tell_best(const struct agent *a)
 {
     json_t *json = codec_point_json(&a->spec.study, a->log.best_point);
-    char   *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    char   *text = codec_dump(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
     printf("best of %lld trials: value %.10g\n%s\n", (long long)a->log.trials, a->log.best, text == NULL ? "" : text);
     json_decref(json);
     free(text);

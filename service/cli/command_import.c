@@ -3,6 +3,7 @@
 #include "service/cli/client.h"
 #include "service/cli/command.h"
 #include "service/base/file.h"
+#include "service/codec/codec.h"
 #include "service/cli/plain.h"
 #include "service/cli/whole_import.h"
 
@@ -74,7 +75,7 @@ static enum status send_whole(const struct import_options *options, struct clien
  * not.  NULL when out of memory. */
 static char *write_part(const json_t *id, const json_t *trials, size_t *next, size_t *bytes)
 {
-    char  *text = NULL, *name = id == NULL ? NULL : json_dumps(id, JSON_ENCODE_ANY);
+    char  *text = NULL, *name = codec_dump(id, JSON_ENCODE_ANY);
     FILE  *out = open_memstream(&text, bytes);
     size_t first = *next;
     bool   failed = out == NULL || (id != NULL && name == NULL);
@@ -85,7 +86,9 @@ static char *write_part(const json_t *id, const json_t *trials, size_t *next, si
            (*next == first || ftell(out) < PART_BYTES)) {
         if (*next > first)
             fputc(',', out);
-        failed = json_dumpf(json_array_get(trials, (*next)++), out, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0;
+        char *trial = codec_dump(json_array_get(trials, (*next)++), JSON_COMPACT | JSON_REAL_PRECISION(17));
+        failed = trial == NULL || fputs(trial, out) < 0;
+        free(trial);
     }
     if (out != NULL) {
         fputs("]}", out);
@@ -155,7 +158,7 @@ static enum status make_study(const struct import_options *options, struct clien
     json_t     *reply = NULL;
     enum status status = options->dry_run ? error_set(err, STATUS_INVALID, "usage", "", "--dry-run goes with --study")
                                           : whole_import(client, options->in, &reply, err);
-    char       *text = status == STATUS_OK ? json_dumps(reply, JSON_COMPACT) : NULL;
+    char       *text = status == STATUS_OK ? codec_dump(reply, JSON_COMPACT) : NULL;
     if (text != NULL)
         plain_print_lines(stdout, text);
     if (text != NULL)

@@ -12,6 +12,7 @@
 #include "service/cli/process.h"
 #include "service/base/clock.h"
 #include "service/base/file.h"
+#include "service/codec/codec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -161,7 +162,7 @@ static enum status take_event(struct notify *notify, const json_t *event, struct
     if (seq <= notify->seq)
         return STATUS_OK;
     TRY(notice_of(&notify->filter, &notify->patience, event, id, &notice, err));
-    char *body = notice != NULL ? json_dumps(notice, JSON_COMPACT) : NULL;
+    char *body = codec_dump(notice, JSON_COMPACT);
     bool  is_said = notice != NULL;
     json_decref(notice);
     if (is_said && body == NULL)

@@ -3,6 +3,7 @@
 #include "service/cli/command.h"
 
 #include "service/base/random.h"
+#include "service/codec/codec.h"
 #include "service/cli/named.h"
 #include "service/cli/plain.h"
 #include "service/cli/plot.h"
@@ -56,7 +57,7 @@ static enum status ask(struct asked *a, const char *method, const char *path, js
 {
     char                key[33];
     struct client_reply answer = {.bytes = NULL};
-    char               *text = body != NULL ? json_dumps(body, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    char               *text = codec_dump(body, JSON_COMPACT | JSON_REAL_PRECISION(17));
     bool                has_failed = body != NULL && text == NULL;
     json_decref(body);
     if (has_failed)

@@ -2,6 +2,7 @@
 #include "service/cli/run_text.h"
 
 #include "service/base/text.h"
+#include "service/codec/codec.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -17,7 +18,7 @@ char *run_text_value(const json_t *value)
     if (json_is_string(value))
         return strdup(json_string_value(value));
     if (!json_is_real(value))
-        return json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        return codec_dump(value, JSON_ENCODE_ANY | JSON_COMPACT);
     text_real(json_real_value(value), text);
     return strdup(text);
 }

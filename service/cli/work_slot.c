@@ -2,6 +2,7 @@
 #include "service/cli/work.h"
 
 #include "service/base/file.h"
+#include "service/codec/codec.h"
 #include "service/cli/plain.h"
 #include "service/cli/run_text.h"
 
@@ -90,7 +91,7 @@ static bool has_value_file(const struct work *work)
 
 static enum status start_program(struct work *work, struct work_slot *slot, struct error *err)
 {
-    char   *point = json_dumps(slot->point, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    char   *point = codec_dump(slot->point, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_t *variables = point != NULL ? variables_of(work, slot, point) : NULL;
     char  **environment = variables != NULL ? run_text_environment(variables) : NULL;
     char  **program =

@@ -264,6 +264,47 @@ json_t *codec_load(const char *text, size_t flags)
     return parse(text, strlen(text), flags, NULL);
 }
 
+struct dump {
+    char  *text;
+    size_t length, room;
+    bool   failed; /* once is for good: who calls does not always look */
+};
+
+static int append(const char *bytes, size_t length, void *arg)
+{
+    struct dump *dump = arg;
+    if (!dump->failed && length >= dump->room - dump->length) {
+        size_t room = 2 * (dump->length + length) + 128;
+        char  *bigger = realloc(dump->text, room);
+        dump->failed = bigger == NULL;
+        dump->text = bigger == NULL ? dump->text : bigger;
+        dump->room = bigger == NULL ? dump->room : room;
+    }
+    if (dump->failed)
+        return -1;
+    memcpy(dump->text + dump->length, bytes, length);
+    dump->length += length;
+    return 0;
+}
+
+char *codec_dump(const json_t *json, size_t flags)
+{
+    struct dump dump = {.text = NULL};
+    if (json == NULL || json_dump_callback(json, append, &dump, flags) != 0 || append("", 1, &dump) != 0) {
+        free(dump.text);
+        return NULL;
+    }
+    return dump.text;
+}
+
+const char *codec_dump_in(const json_t *json, size_t flags, struct arena *arena)
+{
+    char       *dump = codec_dump(json, flags);
+    const char *text = dump == NULL ? NULL : arena_strndup(arena, dump, strlen(dump));
+    free(dump);
+    return text;
+}
+
 enum status codec_parse(const char *bytes, size_t length, json_t **out, struct error *err)
 {
     *out = NULL;

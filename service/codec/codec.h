@@ -38,6 +38,13 @@ bool codec_is_utf8(const char *bytes, size_t length);
 /* JSON of our own, such as is stored: a new reference, NULL when it is none or out of memory.  flags: of jansson. */
 json_t *codec_load(const char *text, size_t flags);
 
+/* JSON as text, to be freed; NULL when json is NULL or memory ends.  Never a part: jansson's own json_dumps() does not look
+ * whether there was room for a member's name.  flags: of jansson. */
+char *codec_dump(const json_t *json, size_t flags);
+
+/* The same, in an arena. */
+const char *codec_dump_in(const json_t *json, size_t flags, struct arena *arena);
+
 /* Parses bytes as JSON after counting its tokens: INVALID "malformed_json" with the line, TOO_LARGE "too_many_tokens",
  * NO_MEMORY.  Duplicate keys, NaN, deep nesting, bad UTF-8, trailing bytes are refused. */
 MUST_CHECK enum status codec_parse(const char *bytes, size_t length, json_t **out, struct error *err);

@@ -165,10 +165,7 @@ static void point_into_request(const struct growth *growth, size_t len, struct e
 
 static const char *text_of(const json_t *json, struct arena *arena)
 {
-    char       *dump = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    const char *text = dump == NULL ? NULL : arena_strndup(arena, dump, strlen(dump));
-    free(dump);
-    return text;
+    return codec_dump_in(json, JSON_COMPACT | JSON_REAL_PRECISION(17), arena);
 }
 
 /* Of the parameters that changed what they are in either space. */

@@ -24,7 +24,7 @@ static enum status check_label(struct reading *in, const char *key, const json_t
 /* Canonical text without so many characters at both ends. */
 static const char *label_text(const json_t *json, size_t cut, struct arena *arena)
 {
-    char       *dump = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    char       *dump = codec_dump(json, JSON_COMPACT | JSON_SORT_KEYS);
     const char *text = dump == NULL ? NULL : arena_strndup(arena, dump + cut, strlen(dump) - 2 * cut);
     free(dump);
     return text;

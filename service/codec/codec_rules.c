@@ -149,9 +149,7 @@ enum status codec_rules(const json_t *members, const struct spec *spec, struct a
 const char *codec_rules_text(const struct rules *rules, struct arena *arena)
 {
     json_t     *json = codec_write(codec_rules_members, &(struct writing){.from = rules});
-    char       *dump = json == NULL ? NULL : json_dumps(json, JSON_COMPACT);
-    const char *text = dump == NULL ? NULL : arena_strndup(arena, dump, strlen(dump));
-    free(dump);
+    const char *text = codec_dump_in(json, JSON_COMPACT, arena);
     json_decref(json);
     return text;
 }
@@ -175,7 +173,7 @@ enum status codec_rules_edit(const struct spec *spec, const char *patch, struct 
 {
     json_t     *change = codec_load(patch, 0);
     json_t     *now = codec_write(codec_rules_members, &(struct writing){.from = rules});
-    json_t     *merged = change == NULL ? NULL : codec_merged(now, change);
+    json_t     *merged = now == NULL || change == NULL ? NULL : codec_merged(now, change);
     enum status status = merged == NULL ? error_no_memory(err) : codec_rules(merged, spec, arena, rules, err);
     json_decref(merged);
     json_decref(now);

@@ -130,10 +130,7 @@ static enum status check(const json_t *object, const char *where, struct arena *
 
 static const char *text_of(const json_t *json, size_t flags, struct arena *arena)
 {
-    char       *dump = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY | flags);
-    const char *text = dump == NULL ? NULL : arena_strndup(arena, dump, strlen(dump));
-    free(dump);
-    return text;
+    return codec_dump_in(json, JSON_COMPACT | JSON_ENCODE_ANY | flags, arena);
 }
 
 enum status codec_said_take(const json_t *object, const char *where, struct arena *arena, const char **patch,

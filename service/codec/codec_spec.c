@@ -550,11 +550,9 @@ json_t *codec_spec_json(const struct spec *spec)
 
 static const char *keep_text(json_t *json, struct arena *arena)
 {
-    char       *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    const char *copy = text == NULL ? NULL : arena_strndup(arena, text, strlen(text));
+    const char *text = codec_dump_in(json, JSON_COMPACT | JSON_REAL_PRECISION(17), arena);
     json_decref(json);
-    free(text);
-    return copy;
+    return text;
 }
 
 const char *codec_spec_text(const struct spec *spec, struct arena *arena)
@@ -596,8 +594,8 @@ static void compare(const json_t *wanted, const json_t *found, const char *where
 static void differ(const json_t *wanted, const json_t *found, const char *where, struct problems *out)
 {
     struct error differs;
-    char        *a = wanted == NULL ? NULL : json_dumps(wanted, JSON_COMPACT | JSON_ENCODE_ANY);
-    char        *b = found == NULL ? NULL : json_dumps(found, JSON_COMPACT | JSON_ENCODE_ANY);
+    char        *a = codec_dump(wanted, JSON_COMPACT | JSON_ENCODE_ANY);
+    char        *b = codec_dump(found, JSON_COMPACT | JSON_ENCODE_ANY);
     (void)error_set(&differs, STATUS_CONFLICT, "study_differs", where, "is %.100s, the study has %.100s",
                     a == NULL ? "absent" : a, b == NULL ? "none" : b);
     problems_add(out, &differs);

@@ -469,10 +469,7 @@ enum status codec_diagnostics(const struct spec *spec, size_t metric, const stru
                                             codec_number(d->gain->trust), "finished", (json_int_t)d->gain->finished));
     if (json != NULL && d->plan.state.horizon > 0)
         (void)json_object_set_new(json, "plan", plan_json(d));
-    char *dump = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
-    if (dump != NULL)
-        *text = arena_strndup(arena, dump, strlen(dump));
-    free(dump);
+    *text = codec_dump_in(json, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS), arena);
     json_decref(json);
     return *text == NULL ? error_no_memory(err) : STATUS_OK;
 }
@@ -491,6 +488,8 @@ enum status codec_diagnostics_read(const struct spec *spec, const char *text, st
     const json_t *scales = json_object_get(json, "length_scales"), *value = json_object_get(json, "acquisition_value");
     bool          has_one = spec->space.kind == SPACE_CANDIDATES;
     size_t        len = has_one ? 1 : spec->space.params_len;
+    if (text != NULL && json == NULL)
+        return error_no_memory(err);
     out->acquisition_value = json_is_number(value) ? json_number_value(value) : NAN;
     TRY(keep_name(json_object_get(json, "acquisition"), arena, &out->acquisition, err));
     TRY(keep_name(json_object_get(json, "kernel"), arena, &out->kernel, err));

@@ -2,6 +2,7 @@
 #include "service/codec/manifest.h"
 
 #include "service/base/npy.h"
+#include "service/codec/codec.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -274,7 +275,7 @@ static enum status dump(const struct release_manifest *manifest, bool is_signed,
     json_t *document = document_json(manifest);
     if (is_signed && document != NULL)
         json_object_set_new(document, "signature", json_string(manifest->signature));
-    *text = document != NULL ? json_dumps(document, CANONICAL) : NULL;
+    *text = codec_dump(document, CANONICAL);
     json_decref(document);
     return *text != NULL ? STATUS_OK : error_no_memory(err);
 }

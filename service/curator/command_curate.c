@@ -11,6 +11,7 @@
 #include "service/cli/command.h"
 #include "service/base/csv.h"
 #include "service/base/file.h"
+#include "service/codec/codec.h"
 #include "service/curator/journal.h"
 #include "service/curator/outcomes.h"
 #include "service/cli/measure.h"
@@ -91,7 +92,7 @@ static enum status print_cell(FILE *stream, const char *cell, struct error *err)
     bool    is_number = json_is_number(number);
     json_decref(number);
     json_t *text = is_number ? NULL : json_string(cell);
-    char   *quoted = text != NULL ? json_dumps(text, JSON_ENCODE_ANY) : NULL;
+    char   *quoted = codec_dump(text, JSON_ENCODE_ANY);
     json_decref(text);
     if (!is_number && quoted == NULL)
         return error_set(err, STATUS_INVALID, "csv_value", "", "a value is not UTF-8 text");
@@ -104,7 +105,7 @@ static enum status print_row(const struct csv_table *table, size_t row, FILE *st
 {
     for (size_t j = 0; j < table->columns; j++) {
         json_t *name = json_string(csv_table_name(table, j));
-        char   *quoted = name != NULL ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
+        char   *quoted = codec_dump(name, JSON_ENCODE_ANY);
         json_decref(name);
         if (quoted == NULL)
             return error_set(err, STATUS_INVALID, "csv_header", "", "the name of column %zu is not UTF-8 text", j + 1);

@@ -133,7 +133,7 @@ static bool take_text(const json_t *line, const char *name, char *out, size_t ro
 static bool is_genuine(const struct ledger *ledger, json_t *line, const char *text)
 {
     char  signature[SIGN_CHARS], previous[SHA256_HEX_BYTES], id[LEDGER_ID_CHARS], head[SHA256_HEX_BYTES];
-    char *whole = json_dumps(line, CANONICAL);
+    char *whole = codec_dump(line, CANONICAL);
     bool  is_good = whole != NULL && strcmp(whole, text) == 0 &&
                    json_integer_value(json_object_get(line, "seq")) == (json_int_t)ledger->chain.seq + 1 &&
                    take_text(line, "previous", previous, sizeof previous) && take_text(line, "ledger", id, sizeof id) &&
@@ -142,7 +142,7 @@ static bool is_genuine(const struct ledger *ledger, json_t *line, const char *te
     is_good = is_good && strcmp(previous, head) == 0;
     free(whole);
     json_object_del(line, "signature");
-    char *content = is_good ? json_dumps(line, CANONICAL) : NULL;
+    char *content = is_good ? codec_dump(line, CANONICAL) : NULL;
     is_good = content != NULL && sign_verify(ledger->key, content, strlen(content), signature);
     free(content);
     return is_good;
@@ -241,14 +241,14 @@ void ledger_close(struct ledger *ledger)
 static enum status line_text(json_t *document, const struct sign_key *key, char **text, struct error *err)
 {
     char        signature[SIGN_CHARS];
-    char       *content = document != NULL ? json_dumps(document, CANONICAL) : NULL;
+    char       *content = codec_dump(document, CANONICAL);
     enum status status =
         content != NULL ? sign_make(key, content, strlen(content), signature, err) : error_no_memory(err);
     free(content);
     if (status != STATUS_OK)
         return status;
     json_object_set_new(document, "signature", json_string(signature));
-    *text = json_dumps(document, CANONICAL);
+    *text = codec_dump(document, CANONICAL);
     return *text != NULL ? STATUS_OK : error_no_memory(err);
 }
 

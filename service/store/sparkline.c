@@ -61,7 +61,7 @@ static enum status put(struct db_conn *conn, const char *study, const struct lin
         codec_append(&values, codec_number(line->values[i]));
     }
     json_t     *json = json_pack("{s:o, s:o}", "trial", trials, "value", values);
-    char       *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT);
+    char       *text = codec_dump(json, JSON_COMPACT);
     enum status status = text == NULL ? error_no_memory(err)
                                       : db_exec(conn, NULL, err, SQL_SPARKLINE_PUT, BIND(TEXT(study), TEXT(text)));
     free(text);
