@@ -70,3 +70,13 @@ test('a document larger than what requests have together is sent all the same', 
     assert.equal(status, 200);
     assert.deepEqual([json.trials.length, json.trials.at(-1).number, json.trials.at(-1).notes, json.events.length], [3200, 3200, notes, 6401]);
 });
+
+test('what was written as text is given back', async () => {
+    const { id } = await api.study(), labels = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`a${i}`, 'x'.repeat(100)]));
+    const write = async (times) => {
+        for (let i = 0; i < times; i++) await api.expect(200, 'PATCH', `/v1/studies/${id}`, { headers: { 'if-match': '*' }, json: { labels, notes: `${i}` } });
+        return metric('memory_bytes');
+    };
+    const before = await write(100);
+    assert.ok(await write(400) < before + MiB / 2);
+});
