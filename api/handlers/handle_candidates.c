@@ -64,7 +64,7 @@ static const char *open_text(struct call *call)
     for (const struct member *member = open_fields; member->name != NULL; member++) {
         json_t *value = json_object_get(call->json, member->name);
         if (value != NULL)
-            (void)json_object_set(json, member->name, value);
+            codec_put(&json, member->name, json_incref(value));
     }
     const char *text = json_text(json, &call->arena, &length);
     json_decref(json);

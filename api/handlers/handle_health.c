@@ -6,6 +6,7 @@
 #include "service/app/watch.h"
 #include "service/base/log.h"
 #include "service/base/version.h"
+#include "service/codec/codec.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -90,7 +91,7 @@ static json_t *choices_json(const struct option *option)
 {
     json_t *list = json_array();
     for (size_t i = 0; option->choices[i] != NULL; i++)
-        (void)json_array_append_new(list, json_string(option->choices[i]));
+        codec_append(&list, json_string(option->choices[i]));
     return list;
 }
 
@@ -126,15 +127,15 @@ static json_t *policy_json(const struct policy *policy)
 {
     json_t *spaces = json_array(), *options = json_array();
     if (policy->spaces & SPACE_PARAMETERS)
-        (void)json_array_append_new(spaces, json_string("parameters"));
+        codec_append(&spaces, json_string("parameters"));
     if (policy->spaces & SPACE_CANDIDATES)
-        (void)json_array_append_new(spaces, json_string("candidates"));
+        codec_append(&spaces, json_string("candidates"));
     if (policy->spaces & SPACE_IMAGE)
-        (void)json_array_append_new(spaces, json_string("image"));
+        codec_append(&spaces, json_string("image"));
     if (policy->spaces & SPACE_GRAPH)
-        (void)json_array_append_new(spaces, json_string("graph"));
+        codec_append(&spaces, json_string("graph"));
     for (const struct option *option = policy->options; option != NULL && option->name != NULL; option++)
-        (void)json_array_append_new(options, option_json(option));
+        codec_append(&options, option_json(option));
     return json_pack("{s:s, s:s, s:o, s:o}", "name", policy->name, "description", policy->help, "spaces", spaces,
                      "options", options);
 }
@@ -146,7 +147,7 @@ static json_t *render_meta(struct call *call, const void *result)
     const struct policy *const *policies = policy_list(&len);
     json_t                     *list = json_array();
     for (size_t i = 0; i < len; i++)
-        (void)json_array_append_new(list, policy_json(policies[i]));
+        codec_append(&list, policy_json(policies[i]));
     json_t *limits = json_pack(
         "{s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "body_bytes", (json_int_t)call->body_limit,
         "json_depth", 32, "json_tokens", 400000, "json_containers", 60000, "parameters", SPACE_PARAMS_MAX,

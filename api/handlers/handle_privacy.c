@@ -3,6 +3,7 @@
 #include "api/handlers/handlers.h"
 #include "service/base/text.h"
 #include "service/candidates/candidates.h"
+#include "service/codec/codec.h"
 #include "service/codec/manifest.h"
 #include "service/study/study.h"
 
@@ -94,10 +95,9 @@ static json_t *protected_json(const struct release_manifest *release)
         return json_null();
     }
     for (size_t c = 0; c < release->mechanism.columns; c++)
-        (void)json_array_append_new(list,
-                                    json_pack("{s:o, s:f, s:f}", "move",
-                                              isinf(release->protect[c]) ? json_null() : json_real(release->protect[c]),
-                                              "low", release->low[c], "high", release->high[c]));
+        codec_append(&list, json_pack("{s:o, s:f, s:f}", "move",
+                                      isinf(release->protect[c]) ? json_null() : json_real(release->protect[c]), "low",
+                                      release->low[c], "high", release->high[c]));
     return list;
 }
 
@@ -210,7 +210,7 @@ static json_t *residual_json(const struct release_manifest *release, int64_t led
     json_t *list = json_array();
     for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++)
         if (sentences[i] != NULL)
-            (void)json_array_append_new(list, json_string(sentences[i]));
+            codec_append(&list, json_string(sentences[i]));
     return list;
 }
 

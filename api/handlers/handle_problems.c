@@ -2,6 +2,7 @@
 #include "api/handlers/handlers.h"
 #include "api/core/problem.h"
 #include "api/core/reply.h"
+#include "service/codec/codec.h"
 
 static json_t *problem_json(const struct problem_kind *problem)
 {
@@ -15,7 +16,7 @@ static json_t *render_problems(struct call *call, const void *result)
     (void)call, (void)result;
     json_t *list = json_array();
     for (const struct problem_kind *at = problem_table; at < problem_table + problem_table_len; at++)
-        (void)json_array_append_new(list, problem_json(at));
+        codec_append(&list, problem_json(at));
     return json_array_size(list) == problem_table_len ? json_pack("{s:o}", "problems", list)
                                                       : (json_decref(list), NULL);
 }

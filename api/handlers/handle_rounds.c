@@ -6,6 +6,7 @@
 #include "engine/base/status.h"
 #include "service/base/npy.h"
 #include "service/base/text.h"
+#include "service/codec/codec.h"
 #include "api/core/route.h"
 #include "service/codec/codec_write.h"
 
@@ -219,7 +220,7 @@ static json_t *list_of(const char *const *sentences)
 {
     json_t *list = json_array();
     for (; *sentences != NULL; sentences++)
-        (void)json_array_append_new(list, json_string(*sentences));
+        codec_append(&list, json_string(*sentences));
     return list;
 }
 

@@ -113,10 +113,10 @@ static enum status read_federation(struct agent *a, struct error *err)
     for (size_t i = 0; i < sizeof members / sizeof *members && status == STATUS_OK; i++) {
         json_t *member = json_object_get(shown, members[i]);
         if (member != NULL)
-            (void)json_object_set(spec, members[i], member);
+            codec_put(&spec, members[i], json_incref(member));
     }
     if (status == STATUS_OK)
-        status = codec_federation(spec, &a->arena, &a->spec, err);
+        status = spec == NULL ? error_no_memory(err) : codec_federation(spec, &a->arena, &a->spec, err);
     const char *digest = json_string_value(json_object_get(shown, "features_sha256"));
     snprintf(a->features_sha256, sizeof a->features_sha256, "%s", digest == NULL ? "" : digest);
     json_decref(shown);
@@ -320,7 +320,7 @@ static enum status send(struct agent *a, int64_t round, struct error *err)
     if (status == STATUS_OK) {
         json_t *body = json_array();
         for (size_t i = 0; i < a->spec.features; i++)
-            (void)json_array_append_new(body, json_real(a->vector[i]));
+            codec_append(&body, json_real(a->vector[i]));
         snprintf(path, sizeof path, "/rounds/%lld/messages/%lld?features=%s", (long long)round, (long long)a->seat,
                  a->features_sha256);
         status = patience_call(&a->patience, "PUT", path, body, NULL, err);

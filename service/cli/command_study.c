@@ -243,7 +243,7 @@ static enum status suggest(struct asked *a, struct error *err)
     size_t  i;
     json_t *trial;
     if (a->options->worker != NULL)
-        (void)json_object_set_new(body, "worker", json_string(a->options->worker));
+        codec_put(&body, "worker", json_string(a->options->worker));
     TRY(ask_study(a, "POST", "/suggest", body, err));
     json_array_foreach (json_object_get(a->reply, "trials"), i, trial) {
         printf("trial %lld\n", (long long)json_integer_value(json_object_get(trial, "number")));

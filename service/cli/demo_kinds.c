@@ -3,6 +3,7 @@
  * and the study's notes say so. */
 #include "service/cli/demo.h"
 #include "service/base/file.h"
+#include "service/codec/codec.h"
 #include "service/cli/process.h"
 
 #include <math.h>
@@ -78,7 +79,7 @@ static enum status answer_curve(struct work *work, const json_t *trial, json_t *
             return STATUS_OK;
         }
     }
-    json_object_set_new(said, "value", json_real(value));
+    codec_put(&said, "value", json_real(value));
     return STATUS_OK;
 }
 
@@ -93,9 +94,9 @@ static enum status answer_network(struct work *work, const json_t *trial, json_t
     const json_t *point = json_object_get(trial, "point");
     size_t        row = 0;
     TRY(demo_find_nearest(work->demo, json_object_get(work->body, "space"), point, &row, err));
-    json_object_set_new(said, "values",
-                        json_pack("{s:f, s:f}", "accuracy", work->demo->values[row], "units",
-                                  number_of(point, "depth") * number_of(point, "width")));
+    codec_put(&said, "values",
+              json_pack("{s:f, s:f}", "accuracy", work->demo->values[row], "units",
+                        number_of(point, "depth") * number_of(point, "width")));
     return STATUS_OK;
 }
 
@@ -130,7 +131,7 @@ static enum status answer_field(struct work *work, const json_t *trial, json_t *
     const json_t *point = json_object_get(trial, "point");
     size_t        c = (size_t)lround(number_of(point, "c") * (FIELD_SIDE - 1));
     size_t        g = (size_t)lround(number_of(point, "g") * (FIELD_SIDE - 1));
-    json_object_set_new(said, "value", json_real(work->field[c * (FIELD_SIDE + 2) + 2 + g] / 1e4));
+    codec_put(&said, "value", json_real(work->field[c * (FIELD_SIDE + 2) + 2 + g] / 1e4));
     return STATUS_OK;
 }
 
@@ -144,7 +145,7 @@ static enum status read_earlier(struct work *work, struct error *err)
         char    id[DEMO_ID_BYTES];
         int64_t done = 0;
         TRY(demo_find(work->demo, "studies", earlier[i], id, &done, err));
-        json_array_append_new(ids, json_string(id));
+        codec_append(&ids, json_string(id));
     }
     return read_field(work, err);
 }
@@ -160,13 +161,13 @@ static enum status answer_optimizer(struct work *work, const json_t *trial, json
     bool          is_sgd = optimizer != NULL && strcmp(optimizer, "sgd") == 0;
     double        momentum = is_sgd ? number_of(point, "momentum") : 0.9;
     if (is_sgd && lr > -1.3) {
-        json_object_set_new(said, "state", json_string("failed"));
-        json_object_set_new(said, "reason", json_string("the loss is not a number any more: learning rate too high"));
+        codec_put(&said, "state", json_string("failed"));
+        codec_put(&said, "reason", json_string("the loss is not a number any more: learning rate too high"));
         return STATUS_OK;
     }
     double loss = 0.23 + 0.11 * pow(lr + (is_sgd ? 1.9 : 3.1), 2) + 0.013 * pow(batch - 6, 2) +
                   1.7 * pow(momentum - 0.92, 2) + (is_sgd ? 0 : 0.04);
-    json_object_set_new(said, "value", json_real(loss));
+    codec_put(&said, "value", json_real(loss));
     return STATUS_OK;
 }
 
@@ -177,9 +178,9 @@ static enum status answer_walk(struct work *work, const json_t *trial, json_t *s
     json_t *site, *values = json_array();
     json_array_foreach (json_object_get(trial, "sites"), i, site) {
         double x = (double)(json_integer_value(site) % 12), y = (double)(json_integer_value(site) / 12);
-        json_array_append_new(values, json_real(17 + 2.1 * sin(0.55 * x) * cos(0.7 * y) + 0.13 * x));
+        codec_append(&values, json_real(17 + 2.1 * sin(0.55 * x) * cos(0.7 * y) + 0.13 * x));
     }
-    json_object_set_new(said, "values", values);
+    codec_put(&said, "values", values);
     return STATUS_OK;
 }
 
@@ -213,7 +214,7 @@ static enum status answer_image(struct work *work, const json_t *trial, json_t *
     }
     for (size_t k = 1; k < CLASSES; k++)
         most = fmax(most, score[k]);
-    json_object_set_new(said, "value", json_real(most - score[0]));
+    codec_put(&said, "value", json_real(most - score[0]));
     return STATUS_OK;
 }
 

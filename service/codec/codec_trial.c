@@ -125,10 +125,9 @@ json_t *codec_point_json(const struct spec *spec, const double *point)
     if (spec->space.kind == SPACE_IMAGE)
         return codec_image_point_json(spec, point);
     json_t *object = json_object();
-    for (size_t i = 0; i < spec->space.params_len && object != NULL; i++)
-        if (!isnan(point[i]) &&
-            json_object_set_new(object, spec->space.params[i].name, codec_space_value_json(spec, i, point[i])) != 0)
-            json_decref(object), object = NULL;
+    for (size_t i = 0; i < spec->space.params_len; i++)
+        if (!isnan(point[i]))
+            codec_put(&object, spec->space.params[i].name, codec_space_value_json(spec, i, point[i]));
     return object;
 }
 
@@ -408,17 +407,12 @@ static json_t *length_scales_json(const struct spec *spec, const double *length_
         return json_pack("{s:o}", "columns", codec_number(length_scales[0]));
     if (spec->space.kind == SPACE_IMAGE)
         return json_pack("{s:o}", "latent", codec_number(length_scales[0]));
-    json_t *by_axis = spec->space.kind == SPACE_GRAPH ? json_object() : NULL;
-    for (size_t j = 0; by_axis != NULL && j < spec->space.graph->dims; j++)
-        (void)json_object_set_new(by_axis, axes[j], codec_number(length_scales[j]));
-    if (spec->space.kind == SPACE_GRAPH)
-        return by_axis;
-    if (spec->space.params_len > LENGTH_SCALES_MAX)
+    bool is_graph = spec->space.kind == SPACE_GRAPH;
+    if (!is_graph && spec->space.params_len > LENGTH_SCALES_MAX)
         return json_null();
     json_t *object = json_object();
-    for (size_t i = 0; i < spec->space.params_len && object != NULL; i++)
-        if (json_object_set_new(object, spec->space.params[i].name, codec_number(length_scales[i])) != 0)
-            json_decref(object), object = NULL;
+    for (size_t i = 0; i < (is_graph ? spec->space.graph->dims : spec->space.params_len); i++)
+        codec_put(&object, is_graph ? axes[i] : spec->space.params[i].name, codec_number(length_scales[i]));
     return object;
 }
 
@@ -464,11 +458,11 @@ enum status codec_diagnostics(const struct spec *spec, size_t metric, const stru
                              codec_number(d->condition), "fit_ms", codec_number(d->fit_ms), "acquisition",
                              d->acquisition, "acquisition_value", codec_number(d->acquisition_value));
     if (json != NULL && d->gain != NULL && !isnan(d->gain->expected))
-        (void)json_object_set_new(json, "expected_gain",
-                                  json_pack("{s:o, s:o, s:I}", "value", codec_number(d->gain->expected), "trust",
-                                            codec_number(d->gain->trust), "finished", (json_int_t)d->gain->finished));
+        codec_put(&json, "expected_gain",
+                  json_pack("{s:o, s:o, s:I}", "value", codec_number(d->gain->expected), "trust",
+                            codec_number(d->gain->trust), "finished", (json_int_t)d->gain->finished));
     if (json != NULL && d->plan.state.horizon > 0)
-        (void)json_object_set_new(json, "plan", plan_json(d));
+        codec_put(&json, "plan", plan_json(d));
     *text = codec_dump_in(json, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS), arena);
     json_decref(json);
     return *text == NULL ? error_no_memory(err) : STATUS_OK;
@@ -555,10 +549,9 @@ static json_t *values_json(const struct spec *spec, const struct trial *trial, s
     if (!has_any)
         return json_null();
     json_t *object = json_object();
-    for (size_t k = 0; k < len && object != NULL; k++)
-        if (!isnan(values[2 * k + at]) &&
-            json_object_set_new(object, spec->metrics[k].name, codec_number(values[2 * k + at])) != 0)
-            json_decref(object), object = NULL;
+    for (size_t k = 0; k < len; k++)
+        if (!isnan(values[2 * k + at]))
+            codec_put(&object, spec->metrics[k].name, codec_number(values[2 * k + at]));
     return object;
 }
 

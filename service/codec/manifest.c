@@ -163,7 +163,7 @@ static json_t *sides_json(const struct release_manifest *manifest)
 {
     json_t *array = json_array();
     for (size_t c = 0; c < manifest->mechanism.columns; c++)
-        json_array_append_new(array, json_integer((json_int_t)manifest->sides[c]));
+        codec_append(&array, json_integer((json_int_t)manifest->sides[c]));
     return array;
 }
 
@@ -171,7 +171,7 @@ static json_t *rates_json(const struct quadtree *tree)
 {
     json_t *array = json_array();
     for (size_t l = 0; l < tree->levels; l++)
-        json_array_append_new(array, json_integer((json_int_t)tree->rates[l]));
+        codec_append(&array, json_integer((json_int_t)tree->rates[l]));
     return array;
 }
 
@@ -179,7 +179,7 @@ static json_t *reals_json(const double *values, size_t len)
 {
     json_t *array = json_array();
     for (size_t c = 0; c < len; c++)
-        json_array_append_new(array, isinf(values[c]) ? json_null() : json_real(values[c]));
+        codec_append(&array, isinf(values[c]) ? json_null() : json_real(values[c]));
     return array;
 }
 
@@ -189,7 +189,7 @@ static json_t *lines_json(const struct manifest_ledger *ledger)
     for (int64_t i = 0; i < ledger->seq; i++) {
         char hex[SHA256_HEX_BYTES];
         digest_to_hex(ledger->lines[i], SHA256_BYTES, hex);
-        json_array_append_new(array, json_string(hex));
+        codec_append(&array, json_string(hex));
     }
     return array;
 }
@@ -229,11 +229,9 @@ static json_t *value_json(const struct row *row, const struct release_manifest *
 static json_t *object_json(const struct row *rows, const struct release_manifest *manifest)
 {
     json_t *object = json_object();
-    for (const struct row *row = rows; row->name != NULL && object != NULL; row++)
-        if (is_said(row, manifest) && json_object_set_new(object, row->name, value_json(row, manifest)) != 0) {
-            json_decref(object);
-            object = NULL;
-        }
+    for (const struct row *row = rows; row->name != NULL; row++)
+        if (is_said(row, manifest))
+            codec_put(&object, row->name, value_json(row, manifest));
     return object;
 }
 
@@ -241,18 +239,12 @@ json_t *manifest_release_json(const struct release_manifest *manifest)
 {
     bool    is_private = manifest->differentially_private;
     json_t *document = object_json(document_rows, manifest);
-    int     failure = json_object_set_new(document, "mechanism", json_string(manifest_mechanism(manifest))) |
-                  json_object_set_new(document, "dtype", json_string(npy_type_name(manifest->dtype))) |
-                  json_object_set_new(document, "parameters",
-                                      object_json(is_private ? guaranteed_rows : projection_rows, manifest)) |
-                  json_object_set_new(document, "outcomes",
-                                      manifest->has_outcomes ? object_json(outcome_rows, manifest) : json_null()) |
-                  json_object_set_new(document, "total",
-                                      manifest->has_outcomes ? object_json(total_rows, manifest) : json_null());
-    if (failure == 0)
-        return document;
-    json_decref(document);
-    return NULL;
+    codec_put(&document, "mechanism", json_string(manifest_mechanism(manifest)));
+    codec_put(&document, "dtype", json_string(npy_type_name(manifest->dtype)));
+    codec_put(&document, "parameters", object_json(is_private ? guaranteed_rows : projection_rows, manifest));
+    codec_put(&document, "outcomes", manifest->has_outcomes ? object_json(outcome_rows, manifest) : json_null());
+    codec_put(&document, "total", manifest->has_outcomes ? object_json(total_rows, manifest) : json_null());
+    return document;
 }
 
 static json_t *document_json(const struct release_manifest *manifest)
@@ -260,21 +252,22 @@ static json_t *document_json(const struct release_manifest *manifest)
     bool    is_private = manifest->differentially_private;
     json_t *document = manifest_release_json(manifest), *origin = object_json(origin_rows, manifest);
     json_t *ledger = object_json(ledger_rows, manifest);
-    int failure = json_object_set_new(ledger, "spent", is_private ? object_json(spent_rows, manifest) : json_null()) |
-                  json_object_set_new(ledger, "budget", is_private ? object_json(budget_rows, manifest) : json_null()) |
-                  json_object_set_new(document, "ledger", ledger) | json_object_update(document, origin);
+    codec_put(&ledger, "spent", is_private ? object_json(spent_rows, manifest) : json_null());
+    codec_put(&ledger, "budget", is_private ? object_json(budget_rows, manifest) : json_null());
+    codec_put(&document, "ledger", ledger);
+    if (document != NULL && json_object_update(document, origin) != 0) { // of which there may be none
+        json_decref(document);
+        document = NULL;
+    }
     json_decref(origin);
-    if (failure == 0)
-        return document;
-    json_decref(document);
-    return NULL;
+    return document;
 }
 
 static enum status dump(const struct release_manifest *manifest, bool is_signed, char **text, struct error *err)
 {
     json_t *document = document_json(manifest);
-    if (is_signed && document != NULL)
-        json_object_set_new(document, "signature", json_string(manifest->signature));
+    if (is_signed)
+        codec_put(&document, "signature", json_string(manifest->signature));
     *text = codec_dump(document, CANONICAL);
     json_decref(document);
     return *text != NULL ? STATUS_OK : error_no_memory(err);

@@ -1,5 +1,6 @@
 /* See account.h. */
 #include "service/curator/account.h"
+#include "service/codec/codec.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -388,9 +389,9 @@ int64_t account_tables(const struct ledger *ledger)
     json_t *tags = json_object(), *entry = NULL;
     size_t  i = 0;
     json_array_foreach (ledger->entries, i, entry)
-        if (is_kind(entry, "declare"))
-            (void)json_object_set_new(tags, json_string_value(json_object_get(entry, "tag")), json_null());
-    int64_t tables = (int64_t)json_object_size(tags);
+        if (is_kind(entry, "declare") && json_is_string(json_object_get(entry, "tag")))
+            codec_put(&tags, json_string_value(json_object_get(entry, "tag")), json_null());
+    int64_t tables = tags == NULL ? -1 : (int64_t)json_object_size(tags);
     json_decref(tags);
     return tables;
 }

@@ -52,7 +52,7 @@ MUST_CHECK enum status account_read(const struct ledger *ledger, const struct ac
 MUST_CHECK enum status account_of(const struct ledger *ledger, int64_t line, const json_t *next, struct arena *arena,
                                   struct account *out, struct error *err);
 
-/* How many tables, versions included, the key has declared. */
+/* How many tables, versions included, the key has declared; -1: out of memory. */
 int64_t account_tables(const struct ledger *ledger);
 
 /* The declared column of this name, or NULL. */

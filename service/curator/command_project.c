@@ -192,9 +192,9 @@ static enum status take_place(struct project_job *job, struct error *err)
     json_t *line = release_line(job);
     if (line == NULL)
         return error_no_memory(err);
-    json_object_set_new(line, "spent",
-                        json_pack("{s:f, s:f, s:f}", "epsilon", job->after.spent.epsilon, "delta",
-                                  job->after.spent.delta, "epsilon_any_change", job->after.spent.epsilon_any_change));
+    codec_put(&line, "spent",
+              json_pack("{s:f, s:f, s:f}", "epsilon", job->after.spent.epsilon, "delta", job->after.spent.delta,
+                        "epsilon_any_change", job->after.spent.epsilon_any_change));
     TRY(ledger_prepare(ledger, "release", line, job->key, err));
     memcpy(place->id, ledger->id, sizeof place->id);
     memcpy(place->lines, ledger->digests, sizeof place->lines);
@@ -203,7 +203,7 @@ static enum status take_place(struct project_job *job, struct error *err)
     place->tables = account_tables(ledger);
     place->spent = job->after.spent;
     place->budget = (struct manifest_cost){.epsilon = job->after.budget_epsilon, .delta = job->after.budget_delta};
-    return STATUS_OK;
+    return place->tables < 0 ? error_no_memory(err) : STATUS_OK;
 }
 
 static enum status write_manifest(struct project_job *job, struct file_draft *draft, struct error *err)

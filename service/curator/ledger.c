@@ -247,8 +247,8 @@ static enum status line_text(json_t *document, const struct sign_key *key, char 
     free(content);
     if (status != STATUS_OK)
         return status;
-    json_object_set_new(document, "signature", json_string(signature));
-    *text = codec_dump(document, CANONICAL);
+    bool is_signed = json_object_set_new(document, "signature", json_string(signature)) == 0;
+    *text = is_signed ? codec_dump(document, CANONICAL) : NULL;
     return *text != NULL ? STATUS_OK : error_no_memory(err);
 }
 

@@ -1,6 +1,7 @@
 /* See project.h.  What is protected is declared once for each data set and then holds for all its releases: a move may
  * only grow, a column may be added, the budget changes by a line of its own. */
 #include "service/curator/project.h"
+#include "service/codec/codec.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -205,7 +206,7 @@ static json_t *joins_json(const struct account_table *known)
 {
     json_t *joins = json_array();
     for (size_t i = 0; i < known->joins_len; i++)
-        json_array_append_new(joins, json_integer((json_int_t)known->joins[i]));
+        codec_append(&joins, json_integer((json_int_t)known->joins[i]));
     return joins;
 }
 
@@ -269,7 +270,7 @@ enum status project_write_declaration(struct project_job *job, struct error *err
     free(marks.lists);
     if (status != STATUS_OK)
         return status;
-    json_object_set_new(job->declare, "marks", json_string(sha256));
+    codec_put(&job->declare, "marks", json_string(sha256));
     TRY(ledger_prepare(&job->ledger, "declare", json_incref(job->declare), job->key, err));
     return ledger_append(&job->ledger, err);
 }

@@ -1,6 +1,7 @@
 /* See secret.h. */
 #include "service/curator/secret.h"
 #include "service/base/file.h"
+#include "service/codec/codec.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -14,7 +15,7 @@ static json_t *real_array(const double *values, size_t len)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < len && values != NULL; i++)
-        json_array_append_new(array, json_real(values[i]));
+        codec_append(&array, json_real(values[i]));
     return array;
 }
 
@@ -22,7 +23,7 @@ static json_t *row_array(const struct secret *secret)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < secret->len; i++)
-        json_array_append_new(array, secret->rows[i] == SECRET_BLANK ? json_null() : json_integer(secret->rows[i]));
+        codec_append(&array, secret->rows[i] == SECRET_BLANK ? json_null() : json_integer(secret->rows[i]));
     return array;
 }
 
@@ -30,7 +31,7 @@ static json_t *name_array(const struct secret *secret)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < secret->columns_len; i++)
-        json_array_append_new(array, json_string(secret->columns[i]));
+        codec_append(&array, json_string(secret->columns[i]));
     return array;
 }
 

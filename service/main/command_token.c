@@ -83,12 +83,11 @@ static enum status create_remote(struct client *client, const struct token_optio
 {
     json_t *body = json_pack("{s:s, s:s}", "name", options->name, "scope", options->scope);
     if (options->project != NULL)
-        json_object_set_new(body, "project", json_string(options->project));
+        codec_put(&body, "project", json_string(options->project));
     if (options->resource != NULL)
-        json_object_set_new(body, "resource", json_string(options->resource));
-    json_object_set_new(body, "expires_in_seconds",
-                        options->expires_in_days > 0 ? json_integer(options->expires_in_days * DAY_SECONDS)
-                                                     : json_null());
+        codec_put(&body, "resource", json_string(options->resource));
+    codec_put(&body, "expires_in_seconds",
+              options->expires_in_days > 0 ? json_integer(options->expires_in_days * DAY_SECONDS) : json_null());
     return send_for_secret(client, "/v1/tokens", body, err);
 }
 
