@@ -57,7 +57,18 @@ async function send(method, path, body, { accept, signal, type, headers } = {}) 
     throw new Refused(reply.status, problem);
 }
 
-const json = async (reply) => (reply.status === 204 ? null : reply.json());
+/* While the pointer is pressed no answer arrives: what is drawn anew between press and release takes the click with it.  Scrollbars and
+ * selects keep the release for themselves; the next move tells, and after ten seconds nobody is pressing. */
+let released = null, release = null;
+addEventListener('pointerdown', ({ button }) => { if (button === 0) released = new Promise((done) => { release = done; setTimeout(done, 10000); }); }, true);
+for (const type of ['pointerup', 'pointercancel', 'pointermove'])
+    addEventListener(type, ({ buttons }) => { if (buttons === 0 && release !== null) { setTimeout(release, 50); release = null; } }, true); // the click comes first
+
+async function json(reply) {
+    const body = reply.status === 204 ? null : await reply.json();
+    await released;
+    return body;
+}
 export const get = async (path, options) => json(await send('GET', path, undefined, options));
 export const post = async (path, body = {}, options) => json(await send('POST', path, body, options));
 export const patch = async (path, body, options) => json(await send('PATCH', path, body, options));
@@ -68,6 +79,16 @@ export const blob = async (path, accept) => (await send('GET', path, undefined, 
 export async function edit(path, body) {
     const reply = await send('GET', path);
     return patch(path, body, { headers: { 'If-Match': reply.headers.get('ETag').replace(/-gzip"$/, '"') } });
+}
+
+/* For what is asked again and again: const isNew = order() when it is asked; isNew() when it came says whether nothing that was
+ * asked later has come before. */
+export function ordered() {
+    let asked = 0, came = 0;
+    return () => {
+        const own = ++asked;
+        return () => { const is = own >= came; if (is) came = own; return is; };
+    };
 }
 
 /* All pages of a list, up to most of them. */

@@ -144,9 +144,9 @@ export async function show() {
     const { path, words } = address();
     if (path === '/sign-in') return begin();
     if (!api.token.get()) return signIn();
-    const own = ++shown;
+    const own = ++shown, ends = [];
     leave();
-    leave = () => {};
+    leave = () => ends.forEach((end) => end());
     api.beginPage();
     const page = pages.map(([is, file, name]) => ({ found: path.match(is), file, name })).find((at) => at.found);
     const read = page && import(page.file); // while it is asked who this is
@@ -162,8 +162,8 @@ export async function show() {
         main.setAttribute('aria-busy', 'true');
         if (main.childElementCount === 0 || main.querySelector('form input[type=password]')) main.replaceChildren(h('p', { class: 'wait' }, 'Reading…'));
         const draw = (await read)[page.name];
-        const view = { main: h('div'), words, id: page.found[1] && decodeURIComponent(page.found[1]), live: showLive, isOver: () => own !== shown, ends: [] };
-        leave = () => view.ends.forEach((end) => end());
+        const view = { main: h('div'), words, id: page.found[1] && decodeURIComponent(page.found[1]), isOver: () => own !== shown,
+            follow: (events, again) => { if (own === shown) ends.push(api.follow(events, again, showLive)); } }; // not when somebody has gone on meanwhile
         showLive('');
         await draw(view);
         if (own !== shown) return;

@@ -92,7 +92,7 @@ export async function create(view) {
     }
     function metric(m, i) {
         return h('div', { class: 'filters' }, field('Measured', bind(`/metrics/${i}/name`, m, 'name', h('input', { value: m.name, size: 18 }))),
-            field('Goal', bind(`/metrics/${i}/goal`, m, 'goal', choice(goals, m.goal, { onchange: () => setTimeout(draw) }))),
+            field('Goal', bind(`/metrics/${i}/goal`, m, 'goal', choice(goals, m.goal, { onchange: () => { draw(); form.querySelector(`[data-pointer="/metrics/${i}/goal"]`).focus(); } }))),
             m.goal === 'constrain' ? [field('At least', amount(`/metrics/${i}/min`, m, 'min')), field('At most', amount(`/metrics/${i}/max`, m, 'max'))] : null,
             spec.metrics.length > 1 ? button('Remove', () => { spec.metrics.splice(i, 1); draw(); }, { 'aria-label': `Remove metric ${i + 1}` }) : null);
     }

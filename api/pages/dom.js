@@ -121,6 +121,20 @@ export function table(heads, rows, caption) {
         h('tbody', {}, rows));
 }
 
+/* A table drawn anew: a row that says what it said stays, with its focus and what is marked in it. */
+export function renew(place, fresh) {
+    const old = place.firstElementChild, body = old?.tBodies?.[0];
+    if (!body || !old.tHead.isEqualNode(fresh.tHead)) { place.replaceChildren(fresh); return; }
+    const rows = [...body.rows], now = [...fresh.tBodies[0].rows];
+    now.forEach((row, i) => {
+        const times = row.querySelectorAll('time');
+        rows[i]?.querySelectorAll('time').forEach((time, k) => { if (time.dateTime === times[k]?.dateTime) time.textContent = times[k].textContent; });
+        if (i >= rows.length) body.append(row);
+        else if (!rows[i].isEqualNode(row)) rows[i].replaceWith(row);
+    });
+    for (const gone of rows.slice(now.length)) gone.remove();
+}
+
 /* A dialog that asks: fields is what it shows; send returns a promise, and what it refuses is shown where it was asked. */
 export function ask(title, fields, verb, send) {
     const before = document.activeElement;

@@ -107,5 +107,5 @@ export async function operation(view) {
     const isHeld = (section) => section.contains(document.activeElement);
     const parts = [[health, drawHealth], [use, drawUse], [tokens, drawTokens], [budgets, drawBudgets], [chain, drawChain], [log, events]];
     const again = () => Promise.all(parts.filter(([section]) => !isHeld(section)).map(([, draw]) => draw()));
-    view.ends.push(api.follow(isAdmin ? 'v1/events' : null, again, view.live));
+    view.follow(isAdmin ? 'v1/events' : null, again);
 }

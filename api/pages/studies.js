@@ -1,7 +1,7 @@
 // All studies, and several of them in one plot.
 import * as api from './api.js';
 import { remember, may, address } from './app.js';
-import { h, s, age, badge, button, choice, count, field, link, named, number, percent, say, table, copier } from './dom.js';
+import { h, s, age, badge, button, choice, count, field, link, named, number, percent, renew, say, table, copier } from './dom.js';
 
 const better = (metric) => (metric.goal === 'minimize' ? -1 : 1);
 
@@ -62,6 +62,7 @@ export async function studies(view) {
     const trouble = h('p', { class: 'note', role: 'status' });
     const more = button('More', () => again(true), { hidden: true });
     let timer, cursor = null, items = [];
+    const asks = api.ordered();
     const later = () => { clearTimeout(timer); timer = setTimeout(() => again(), 250); };
 
     const row = (study) => h('tr', { class: 'goes', onclick: (event) => { if (!event.target.closest('a, input, label')) location.hash = `#/studies/${study.id}`; } },
@@ -76,11 +77,12 @@ export async function studies(view) {
         h('td', { class: 'tight' }, progress(study)), h('td', { class: 'n wide' }, remaining(study)), h('td', { class: 'n' }, age(study.updated_at)), h('td', { class: 'n wide' }, age(study.created_at)));
 
     const again = async (isMore = false) => {
+        const isNew = asks();
         const asked = { name_contains: search.value, state: state.value, order: order.value, label: /^[^:]+:/.test(label.value) ? label.value : '' };
         remember({ name: search.value, state: state.value, label: label.value, order: order.value === '-created' ? '' : order.value });
         try {
             const page = await api.get(`v1/studies${api.query({ view: 'basic', sparkline: 'true', limit: isMore ? 50 : Math.max(50, Math.min(items.length, 1000)), ...asked, cursor: isMore ? cursor : null })}`);
-            if (view.isOver()) return;
+            if (view.isOver() || !isNew()) return;
             items = isMore ? [...items, ...page.studies] : page.studies;
             cursor = page.next_cursor;
             more.hidden = cursor === null;
@@ -98,16 +100,16 @@ export async function studies(view) {
             return;
         }
         const kept = document.activeElement?.closest?.('tr')?.querySelector('a')?.getAttribute('href');
-        body.replaceChildren(table([h('th', { scope: 'col', class: 'wide' }, h('span', { class: 'away' }, 'compare')), 'name', 'state', '#best', h('th', { scope: 'col', class: 'wide' }, 'best so far'), 'trials', h('th', { scope: 'col', class: 'n wide' }, 'left'), '#changed', h('th', { scope: 'col', class: 'n wide' }, 'made')],
+        renew(body, table([h('th', { scope: 'col', class: 'wide' }, h('span', { class: 'away' }, 'compare')), 'name', 'state', '#best', h('th', { scope: 'col', class: 'wide' }, 'best so far'), 'trials', h('th', { scope: 'col', class: 'n wide' }, 'left'), '#changed', h('th', { scope: 'col', class: 'n wide' }, 'made')],
             items.map(row), 'Studies'));
-        if (kept) body.querySelector(`a[href="${CSS.escape(kept).replace(/\\/g, '')}"]`)?.focus();
+        if (kept && !body.contains(document.activeElement)) body.querySelector(`a[href="${CSS.escape(kept).replace(/\\/g, '')}"]`)?.focus();
     };
     await again();
     view.main.append(h('div', { class: 'title' }, h('h1', {}, 'Studies'),
         h('div', { class: 'actions' }, compare, may('admin', 'write') ? h('a', { class: 'button main', href: '#/new' }, 'New study') : null)),
     h('form', { class: 'filters', role: 'search', onsubmit: (event) => { event.preventDefault(); again(); } },
         field('Search', search), field('State', state), field('Label', label), field('Order', order)), trouble, body, h('div', { class: 'row' }, more));
-    view.ends.push(api.follow(may('admin') ? 'v1/events' : null, () => again(), view.live));
+    view.follow(may('admin') ? 'v1/events' : null, () => again());
 }
 
 export async function compare(view) {
@@ -143,6 +145,6 @@ export async function compare(view) {
         if (!facts.contains(document.activeElement)) draw();
         for (const figure of figures) figure.paint();
     };
-    view.ends.push(api.follow(may('admin') ? 'v1/events' : null, again, view.live));
+    view.follow(may('admin') ? 'v1/events' : null, again);
 }
 export { better, percent };

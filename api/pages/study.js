@@ -118,7 +118,12 @@ export async function study(view) {
     const head = h('div'), said = h('p', { class: 'sentence' }), numbers = h('div'), grid = h('div', { class: 'grid' });
     document.title = `${clip(now.name, 80)} · gnomon`;
     view.main.append(head, said, numbers, grid);
-    const again = async () => { now = await api.get(path); await (await draw()).rest; };
+    const asks = api.ordered();
+    const again = async () => {
+        const isNew = asks(), found = await api.get(path);
+        if (isNew()) now = found;
+        await (await draw()).rest;
+    };
     const drawHead = () => {
         head.replaceChildren(h('div', { class: 'title' }, h('h1', {}, named(now.name, 200)), badge(now.state, now.reason), actions(now, again)),
             ...(Object.keys(now.labels).length || now.notes ? [h('p', { class: 'note' }, Object.entries(now.labels).map(([k, v]) => [h('span', { class: 'chip' }, h('bdi', {}, clip(`${k}: ${v}`, 80))), ' ']), now.notes ? h('bdi', {}, clip(now.notes, 400)) : null)] : []));
@@ -138,7 +143,7 @@ export async function study(view) {
     };
     grid.append(...parts.sections, table.section);
     (await draw()).rest?.catch(() => {}); // what did not come is asked for again when something happens
-    view.ends.push(api.follow(`v1/events?study=${encodeURIComponent(view.id)}`, again, view.live));
+    view.follow(`v1/events?study=${encodeURIComponent(view.id)}`, again);
 }
 
 /* Best so far, which studies of every kind have: of all trials, or of a range of them. */

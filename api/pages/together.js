@@ -21,7 +21,7 @@ export async function federations(view) {
     };
     await draw();
     view.main.append(h('div', { class: 'title' }, h('h1', {}, 'Federations')), body);
-    view.ends.push(api.follow(null, draw, view.live));
+    view.follow(null, draw);
 }
 
 export async function federation(view) {
@@ -49,7 +49,7 @@ export async function federation(view) {
     await draw();
     grid.append(taking, spending, budget, log);
     view.main.append(head, said, facts, grid);
-    view.ends.push(api.follow(null, draw, view.live));
+    view.follow(null, draw);
 }
 
 // ---- games ----
@@ -64,7 +64,7 @@ export async function games(view) {
     };
     await draw();
     view.main.append(h('div', { class: 'title' }, h('h1', {}, 'Games')), body);
-    view.ends.push(api.follow(null, draw, view.live));
+    view.follow(null, draw);
 }
 
 const actionText = (action) => (action !== null && typeof action === 'object' ? Object.values(action).map((v) => (typeof v === 'number' ? number(v, 3) : String(v))).join(', ') : String(action));
@@ -129,5 +129,5 @@ export async function game(view) {
     await draw();
     grid.append(payoffs, regrets, joint, brings, log);
     view.main.append(head, said, grid);
-    view.ends.push(api.follow(null, draw, view.live));
+    view.follow(null, draw);
 }

@@ -1,7 +1,7 @@
 // Every trial of a study: a table that the server sorts, filters and pages, and one trial beside it.
 import * as api from './api.js';
 import { may, remember } from './app.js';
-import { h, age, ask, badge, button, choice, clip, count, duration, field, fill, interval, named, number, say, seconds, table as tableOf, word } from './dom.js';
+import { h, age, ask, badge, button, choice, clip, count, duration, field, fill, interval, named, number, renew, say, seconds, table as tableOf, word } from './dom.js';
 import { change } from './plots.js';
 import { pointTable, objectivesOf, Z } from './study.js';
 
@@ -22,8 +22,9 @@ export function trials(view, of, again) {
     const state = choice([['', 'any'], ...states.map((s) => [s, word(s)])], asked.state, { onchange: () => turn({ state: state.value }) });
     const label = h('input', { value: asked.label, placeholder: 'key:value', onchange: () => turn({ label: /^[^:]+:/.test(label.value) ? label.value : '' }) });
     const worker = h('input', { value: asked.worker, onchange: () => turn({ worker: worker.value }) });
-    const back = button('Before', () => { cursors.pop(); cursors.pop(); read(cursors.pop() ?? null); });
-    const next = button('Next', () => read(page.next_cursor));
+    const back = button('Before', () => read(cursors.slice(0, -1)));
+    const next = button('Next', () => read([...cursors, page.next_cursor]));
+    const asks = api.ordered();
     const section = h('section', { class: 'c12', id: 'trials' }, h('h2', {}, 'Trials'), said,
         h('div', { class: 'filters' }, field('State', state), field('Label', label), field('Worker', worker), h('div', { class: 'push' },
             may('admin', 'write') && start.space.type === 'parameters' ? button('Enqueue a point…', () => enqueue({})) : null, back, next)), body);
@@ -31,13 +32,14 @@ export function trials(view, of, again) {
     async function turn(to) {
         Object.assign(asked, to);
         remember({ ...asked, order: asked.order === '-number' ? '' : asked.order });
-        cursors = [];
-        await read(null);
+        await read([null]);
         say(`${page.trials.length} trials`);
     }
-    async function read(cursor) {
-        page = await api.get(`${path}/trials${api.query({ ...asked, view: 'basic', limit: PAGE, cursor })}`);
-        cursors.push(cursor);
+    /* The page that begins at the last of these cursors; the others are those of the pages before it. */
+    async function read(to) {
+        const isNew = asks(), found = await api.get(`${path}/trials${api.query({ ...asked, view: 'basic', limit: PAGE, cursor: to.at(-1) })}`);
+        if (!isNew()) return;
+        [page, cursors] = [found, to];
         paint();
     }
     const head = (text, key) => {
@@ -58,8 +60,9 @@ export function trials(view, of, again) {
         const row = (t) => h('tr', { class: `goes ${t.number === best ? 'isbest' : ''} ${chosen === t.number ? 'chosen' : ''}`, 'data-trial': t.number, onclick: (event) => { if (!event.target.closest('button')) open(t.number); } },
             h('td', { class: 'n' }, button(String(t.number), () => open(t.number), { class: 'plain', 'aria-label': `Open trial ${t.number}` })), h('td', {}, word(t.state)), values(t), point(t),
             h('td', { class: 'n wide' }, t.model?.mean === null || !t.model ? '–' : interval(t.model.mean, Z * (t.model.stddev_observed ?? t.model.stddev))), h('td', { class: 'n wide' }, duration(took(t))), h('td', { class: 'wide' }, named(t.worker || '–', 20)), h('td', { class: 'n' }, age(t.finished_at)));
-        body.replaceChildren(rows.length === 0 ? h('p', { class: 'blank' }, of().trials.total === 0 ? 'No trial yet.' : 'No trial is like that.') : tableOf(heads, rows.map(row), 'Trials'));
-        if (kept) body.querySelector(`tr[data-trial="${kept}"] button`)?.focus();
+        if (rows.length === 0) body.replaceChildren(h('p', { class: 'blank' }, of().trials.total === 0 ? 'No trial yet.' : 'No trial is like that.'));
+        else renew(body, tableOf(heads, rows.map(row), 'Trials'));
+        if (kept && !body.contains(document.activeElement)) body.querySelector(`tr[data-trial="${kept}"] button`)?.focus();
         back.disabled = cursors.length < 2;
         next.disabled = page.next_cursor === null;
         const from = (cursors.length - 1) * PAGE;
@@ -81,6 +84,7 @@ export function trials(view, of, again) {
         const trial = await api.get(`${path}/trials/${n}`), study = of();
         const [best, why] = await Promise.all([study.best && study.best.trial !== n ? api.get(`${path}/trials/${study.best.trial}`) : null,
             trial.model && start.space.type !== 'image' ? api.get(`${path}/trials/${n}/explain`).catch(() => null) : null]);
+        if (view.isOver() || document.querySelector('dialog.drawer[open]')) return; // somebody has gone on, or clicked twice
         chosen = n;
         paint();
         const dialog = h('dialog', { 'aria-labelledby': 'trial-title', class: 'drawer' });
@@ -137,5 +141,5 @@ export function trials(view, of, again) {
             await again();
         });
     }
-    return { section, open, only, enqueue, draw: () => { const at = cursors.pop() ?? null; return read(at); } };
+    return { section, open, only, enqueue, draw: () => read(cursors) };
 }

@@ -28,13 +28,17 @@ function box(study, path, trial, sent) {
     const inputs = isRoute ? (trial.sites ?? []).map((site) => [{ name: `site ${site}` }, h('input', { type: 'number', step: 'any', required: true })])
         : metrics.map((m) => [m, h('input', { type: 'number', step: 'any', required: m.goal !== 'track', autocomplete: 'off' })]);
     const trouble = h('p', { class: 'trouble', role: 'alert' });
+    let isSending = false;
     const send = async (body) => {
+        if (isSending) return;
+        isSending = true;
         trouble.textContent = '';
         try {
             await api.post(`${path}/observe`, { trial: trial.number, ...(trial.lease ? { lease: trial.lease.id } : {}), ...body });
             say(`Trial ${trial.number} is told`);
             await sent();
         } catch (error) { trouble.textContent = error.message; }
+        isSending = false;
     };
     const goal = (m) => (m.goal === 'minimize' ? 'less is better' : m.goal === 'maximize' ? 'more is better' : m.goal === 'track' ? 'recorded only' : 'a constraint');
     return h('form', {
@@ -55,28 +59,39 @@ export async function attempt(view) {
     let study = await api.get(path);
     document.title = `Try: ${clip(study.name, 60)} · gnomon`;
     const worker = 'by hand';
+    const asks = api.ordered();
+    let isAsking = false;
+    const allow = () => { ask.disabled = ten.disabled = isAsking || study.state !== 'active' || !may('admin', 'write', 'curator'); };
     const suggest = async (n) => {
         trouble.replaceChildren();
+        isAsking = true;
+        allow();
         try {
             await api.post(`${path}/suggest`, n > 1 ? { count: n } : { worker: `${worker} ${Date.now().toString(36)}` });
         } catch (error) {
             trouble.replaceChildren(error.code === 'study_completed' ? h('p', { class: 'note' }, error.message) : h('p', { class: 'trouble' }, error.message));
         }
+        isAsking = false;
+        allow();
         await draw();
     };
     const ask = button('What next?', () => suggest(1), { class: 'main' });
     const ten = button('Ten at once', () => suggest(10));
     async function draw() {
-        study = await api.get(path);
-        const out = study.trials.running + study.trials.queued > 0 ? (await open(path)).filter((t) => t.state === 'running') : [];
+        const isNew = asks(), found = await api.get(path);
+        const out = found.trials.running + found.trials.queued > 0 ? (await open(path)).filter((t) => t.state === 'running') : [];
+        if (!isNew()) return;
+        study = found;
         const isOver = study.state === 'completed', metric = objectivesOf(study)[0];
-        ask.disabled = ten.disabled = study.state !== 'active' || !may('admin', 'write', 'curator');
+        allow();
         state.replaceChildren(badge(study.state, study.reason));
         said.replaceChildren(isOver ? 'The study is complete. ' : out.length === 0 ? 'Nothing is out: ask what to try next. ' : `${count(out.length, 'experiment')} to do. `,
             study.best && metric ? `Best so far: ${number(study.best.value)} (trial ${study.best.trial}), after ${count(study.trials.completed, 'result')}` : 'No result yet', study.budget?.trials ? ` of ${study.budget.trials}.` : '.');
         const kept = new Map([...cards.children].map((card) => [card.dataset.key, card])); // a value that is half typed stays
-        cards.replaceChildren(...out.map((trial) => kept.get(`${trial.number}/${trial.lease?.id}`) ?? h('div', { class: 'card', 'data-key': `${trial.number}/${trial.lease?.id}` }, h('h2', {}, `Trial ${trial.number} `, h('span', { class: 'chip' }, check(trial))),
-            setting(study, trial), trial.model?.mean !== null && trial.model ? h('p', { class: 'note' }, `The model expects ${interval(trial.model.mean, Z * (trial.model.stddev_observed ?? trial.model.stddev))} (95 %).`) : h('p', { class: 'note' }, 'To learn about the space: the model has no opinion yet.'), box(study, path, trial, draw))));
+        const now = out.map((trial) => kept.get(`${trial.number}/${trial.lease?.id}`) ?? h('div', { class: 'card', 'data-key': `${trial.number}/${trial.lease?.id}` }, h('h2', {}, `Trial ${trial.number} `, h('span', { class: 'chip' }, check(trial))),
+            setting(study, trial), trial.model?.mean !== null && trial.model ? h('p', { class: 'note' }, `The model expects ${interval(trial.model.mean, Z * (trial.model.stddev_observed ?? trial.model.stddev))} (95 %).`) : h('p', { class: 'note' }, 'To learn about the space: the model has no opinion yet.'), box(study, path, trial, draw)));
+        for (const card of kept.values()) if (!now.includes(card)) card.remove();
+        now.forEach((card, i) => { if (cards.children[i] !== card) cards.insertBefore(card, cards.children[i] ?? null); }); // what stays is not moved: it may have the focus
         const first = cards.querySelector('input');
         if (first && document.activeElement === document.body) first.focus();
     }
@@ -84,7 +99,7 @@ export async function attempt(view) {
     await draw();
     view.main.append(h('div', { class: 'title' }, h('h1', {}, link(`#/studies/${study.id}`, named(study.name, 120))), state,
         h('div', { class: 'actions' }, ask, ten, h('a', { class: 'button', href: `#/studies/${study.id}/sheet` }, 'Print a sheet'))), said, trouble, cards);
-    view.ends.push(api.follow(`v1/events?study=${encodeURIComponent(view.id)}`, draw, view.live));
+    view.follow(`v1/events?study=${encodeURIComponent(view.id)}`, draw);
 }
 
 /* A4: a ruled box beside each experiment; and the same list to type the results back into. */

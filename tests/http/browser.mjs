@@ -213,6 +213,57 @@ function tests() {
         await context.close();
     });
 
+    test('an answer that comes late draws nothing that was overtaken, takes no click, and follows nothing that was left', async () => {
+        const { page, seen, context } = await open(), { id } = await api.study({ name: 'late' }), at = `${home}v1/studies/${id}`;
+        /* The next answer from there is kept as it is now, until it is let go; then it has been drawn. */
+        const keep = async (address) => {
+            let letGo, isKept;
+            const kept = new Promise((done) => { isKept = done; }), gone = new Promise((done) => { letGo = done; });
+            await page.route(address, async (route) => { const response = await route.fetch(); isKept(); await gone; await route.fulfill({ response }); }, { times: 1 });
+            return { kept, letGo: async () => {
+                const answer = page.waitForResponse(address);
+                letGo();
+                await (await answer).finished();
+                await page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
+            } };
+        };
+        await go(page, `#/studies/${id}/try`);
+        await page.waitForSelector('.live.on:text("live")');
+        const overtaken = await keep(at);
+        await api.post(`/v1/studies/${id}/observe`, { point: { x: 1 }, value: 2 });
+        await overtaken.kept;
+        await page.getByRole('button', { name: 'What next?' }).click();
+        await page.getByLabel('loss').fill('0.5');
+        await overtaken.letGo();
+        assert.equal(await page.getByLabel('loss').inputValue(), '0.5');
+        assert.equal(await page.evaluate(() => document.activeElement.value), '0.5');
+
+        await go(page, `#/studies/${id}`);
+        await page.waitForSelector('.live.on:text("live")');
+        const drawn = await keep(/trials\?.*view=basic/);
+        await api.post(`/v1/studies/${id}/observe`, { point: { x: 2 }, value: 3 });
+        await drawn.kept;
+        const row = page.getByRole('button', { name: 'Open trial 1', exact: true });
+        await row.dispatchEvent('pointerdown', { button: 0, buttons: 1 });
+        await drawn.letGo();
+        assert.equal(await page.locator('[data-trial="3"]').count(), 0, 'drawn under a pressed pointer');
+        await row.dispatchEvent('pointerup', { button: 0, buttons: 0 });
+        await page.locator('[data-trial="3"]').waitFor();
+
+        const left = await keep(at);
+        await page.evaluate((to) => { location.hash = to; }, `#/studies/${id}/try`);
+        await left.kept;
+        await go(page, '#/games');
+        seen.asked.length = 0;
+        const after = page.waitForResponse(at); // the second answer that page needs
+        await left.letGo();
+        await (await after).finished();
+        await page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
+        assert.deepEqual(seen.asked.filter((url) => url.includes('events')), []);
+        quiet(seen, 'late answers');
+        await context.close();
+    });
+
     test('what others do is seen without a reload', async () => {
         const { page, seen, context } = await open();
         await go(page, `#/studies/${studies.empty}`);
