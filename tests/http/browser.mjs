@@ -85,10 +85,12 @@ async function open({ width = 1440, scheme = 'light', token = secret } = {}) {
     watched.push(seen);
     return { page, seen, context };
 }
+/* The page at an address that is not the one that is shown: what is marked is of the page before it. */
 async function go(page, to, wait = 'main h1') {
+    await page.evaluate(() => { for (const old of document.querySelectorAll('main > *')) old.dataset.before = ''; });
     await page.goto(home + to);
     await page.waitForSelector(wait);
-    await page.waitForFunction(() => !document.querySelector('[aria-busy]'));
+    await page.waitForFunction(() => !document.querySelector('[aria-busy], [data-before]'));
 }
 /* The policy of the page lets no script in; the debugger does. */
 async function violations(page, rules = null) {
@@ -195,6 +197,7 @@ function tests() {
         const id = /studies\/(std_\w+)/.exec(page.url())[1];
         await go(page, `#/studies/${id}`);
         await page.getByRole('button', { name: 'Open trial 2' }).click();
+        await page.getByRole('heading', { name: 'Trial 2', exact: true }).waitFor();
         await saysNothingOdd(page, 'a trial');
         assert.equal(await page.getByRole('textbox', { name: 'Notes' }).count(), 1);
         assert.match(await page.locator('dialog').innerText(), /Parameters, beside those of the best/);
