@@ -18,7 +18,8 @@ static const char page_policy[] = "default-src 'none'; script-src 'self'; style-
                                   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
                                   "require-trusted-types-for 'script'";
 
-static void add_headers(const struct request *request, const struct reply *reply, struct MHD_Response *response)
+/* False: not all of them, and a reply without its type or its encoding is another reply. */
+static bool add_headers(const struct request *request, const struct reply *reply, struct MHD_Response *response)
 {
     char seconds[16] = "";
     if (reply->retry_after_seconds > 0)
@@ -61,8 +62,10 @@ static void add_headers(const struct request *request, const struct reply *reply
         {"Connection", reply->close ? "close" : NULL},
     };
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
-        if (headers[i].value != NULL && headers[i].value[0] != '\0')
-            (void)MHD_add_response_header(response, headers[i].name, headers[i].value);
+        if (headers[i].value != NULL && headers[i].value[0] != '\0' &&
+            MHD_add_response_header(response, headers[i].name, headers[i].value) == MHD_NO)
+            return false;
+    return true;
 }
 
 /* Counts and logs the request.  Of one that a worker may still have only what was known before that. */
@@ -97,9 +100,16 @@ static void note(const struct request *request, const struct reply *reply)
     access_log(&access, shared->access_log);
 }
 
+/* MHD_NO, which ends the connection: there was no memory for the response, NULL, or for its headers. */
 static enum MHD_Result queue(struct request *request, const struct reply *reply, struct MHD_Response *response)
 {
     struct requests *shared = request->shared;
+    if (response == NULL)
+        return MHD_NO;
+    if (!add_headers(request, reply, response)) {
+        MHD_destroy_response(response);
+        return MHD_NO;
+    }
     request->stage = STAGE_SENT;
     request_set_farewell(request, NULL);
     request_set_deadline(request, shared->app->monotonic_ms() + shared->write_ms +
@@ -130,9 +140,6 @@ static enum MHD_Result send_stream(struct request *request)
     enum { BLOCK_BYTES = 16 << 10 };
     struct MHD_Response *response =
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, request_follow_read, request, NULL);
-    if (response == NULL)
-        return MHD_NO;
-    add_headers(request, &request->call.reply, response);
     return queue(request, &request->call.reply, response);
 }
 
@@ -142,11 +149,7 @@ enum MHD_Result request_send(struct request *request)
     reply->close |= atomic_load(&request->shared->leaving);
     if (request->call.follow.is_stream && reply->http == 200)
         return send_stream(request);
-    struct MHD_Response *response = make_response(reply);
-    if (response == NULL)
-        return MHD_NO;
-    add_headers(request, reply, response);
-    return queue(request, reply, response);
+    return queue(request, reply, make_response(reply));
 }
 
 /* The worker may still have the call: nothing of it is touched but what it does not write. */
@@ -156,15 +159,12 @@ enum MHD_Result request_send_abandoned(struct request *request)
     char                       text[REPLY_PLAIN_BYTES];
     reply_plain(problem, "the service is stopping", request->call.trace.id, text, sizeof text);
     struct MHD_Response *response = MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_COPY);
-    if (response == NULL)
-        return MHD_NO;
-    const struct reply reply = {.http = problem->http,
-                                .type = "application/problem+json",
-                                .length = strlen(text),
-                                .retry_after_seconds = 1,
-                                .close = true,
-                                .code = "draining"};
-    add_headers(request, &reply, response);
+    const struct reply   reply = {.http = problem->http,
+                                  .type = "application/problem+json",
+                                  .length = strlen(text),
+                                  .retry_after_seconds = 1,
+                                  .close = true,
+                                  .code = "draining"};
     return queue(request, &reply, response);
 }
 
