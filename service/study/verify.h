@@ -19,8 +19,8 @@ struct verify_item {
     const char *what;                  /* "point", "mean", "stddev", "fallback", "note", "decision" */
     const char *name;                  /* of a parameter, or NULL */
     double      recorded, recomputed;  /* NaN: not a number */
-    const char *cause;                 /* "rounding", "content"; not compared: "deadline", "imported", "not_recorded",
-                                          "space_grew" */
+    const char *cause;                 /* "rounding", "content"; not compared: "deadline", "memory", "imported",
+                                          "not_recorded", "space_grew" */
 };
 struct verify_report {
     struct study        study;
