@@ -121,6 +121,7 @@ static enum status average_middle(struct plan *plan, const struct macro_step *pr
                 double value = base + last[l] + after[i * N + l];
                 W[i * N + l] = b == 0 || value > W[i * N + l] ? value : W[i * N + l];
             }
+            TRY(look(plan, (double)N, err));
         }
     }
     for (size_t i = 0; i < combinations; i++) {
@@ -128,6 +129,7 @@ static enum status average_middle(struct plan *plan, const struct macro_step *pr
         for (size_t l = 0; l < N; l++)
             sum += W[i * N + l];
         out[i] = sum / (double)N;
+        TRY(look(plan, (double)N, err));
     }
     plan->search->progress.nodes += (double)combinations * (double)N;
     return STATUS_OK;
@@ -139,9 +141,10 @@ static enum status average(struct plan *plan, size_t step, size_t t, double *out
     const struct macro_step *prefix = &plan->tree->steps[step];
     size_t                   N = plan->search->samples;
     struct arena_mark        mark = arena_mark(plan->scratch);
-    memset(out, 0, power(N, t - 1) * sizeof *out);
-    if (prefix->children == 0) // nothing leaves this place: nothing is gained after it
+    if (prefix->children == 0) { // nothing leaves this place: nothing is gained after it
+        memset(out, 0, power(N, t - 1) * sizeof *out);
         return STATUS_OK;
+    }
     plan->pools[t - 1] = ARENA_NEW(plan->scratch, double, N * prefix->action.len);
     double *tables = arena_alloc(plan->scratch, prefix->children, t * N * sizeof *tables);
     if (plan->pools[t - 1] == NULL || tables == NULL)

@@ -30,12 +30,27 @@ struct build {
     double   *cross; /* [longest][steps] */
     double   *block; /* [steps][steps] */
     double   *spare; /* [longest + steps] */
+    size_t    work;  /* since the last look at the clock */
 };
 
-static enum status check_late(const struct build *b, struct error *err)
+/* About so many multiply-adds lie between two looks at the clock: a fraction of a millisecond.  What a step or a call
+ * costs besides, most of it memory that is touched for the first time, counts as STEP_WORK. */
+enum { POLL_WORK = 1 << 18, STEP_WORK = 256 };
+
+/* Whether there is still time for what takes so long. */
+static enum status check_left(const struct build *b, double ms, struct error *err)
 {
-    bool is_late = b->options->late != NULL && b->options->late(b->options->late_arg);
+    bool is_late = b->options->left_ms != NULL && b->options->left_ms(b->options->left_arg) <= ms;
     return is_late ? error_set(err, STATUS_BUSY, "deadline", "", "there is no time left") : STATUS_OK;
+}
+
+static enum status check_late_after(struct build *b, size_t work, struct error *err)
+{
+    b->work += work;
+    if (b->work < POLL_WORK)
+        return STATUS_OK;
+    b->work = 0;
+    return check_left(b, 0, err);
 }
 
 /* ---- the sites ---- */
@@ -116,24 +131,21 @@ static enum status site_ask(struct build *b, uint32_t number, struct error *err)
     own->is_asked = true;
     own->actions = actions.at;
     own->actions_len = kept;
-    return check_late(b, err);
+    return check_late_after(b, POLL_WORK, err); // a search for paths may have been long
 }
 
 /* ---- the paths ---- */
 
-static enum status steps_grow(struct build *b, size_t more, struct error *err)
+static enum status steps_reserve(struct build *b, size_t more, struct error *err)
 {
     struct macro_tree *tree = b->tree;
-    if (tree->len + more <= tree->room)
-        return STATUS_OK;
-    size_t             room = 2 * tree->room + more + 64;
+    size_t             room = tree->len + more;
     struct macro_step *steps = room < UINT32_MAX ? ARENA_NEW(b->arena, struct macro_step, room) : NULL;
     if (steps == NULL)
         return error_no_memory(err);
     if (tree->len > 0)
         memcpy(steps, tree->steps, tree->len * sizeof *steps);
     tree->steps = steps;
-    tree->room = room;
     return STATUS_OK;
 }
 
@@ -143,15 +155,26 @@ static uint32_t step_end(const struct macro_step *step)
     return step->action.sites[step->action.len - 1];
 }
 
-static enum status add_children(struct build *b, size_t parent, struct error *err)
+/* How many steps the next stage has: it is known to be too large before it is written. */
+static enum status count_children(struct build *b, size_t from, size_t to, size_t *count, struct error *err)
 {
-    struct macro_tree *tree = b->tree;
-    uint32_t           at = step_end(&tree->steps[parent]);
-    if (!tree->sites[at].is_asked)
-        TRY(site_ask(b, at, err));
-    const struct macro_site *site = &tree->sites[at];
-    TRY(steps_grow(b, site->actions_len, err));
-    struct macro_step *own = &tree->steps[parent];
+    const struct macro_tree *tree = b->tree;
+    *count = 0;
+    for (size_t p = from; p < to; p++) {
+        uint32_t at = step_end(&tree->steps[p]);
+        if (!tree->sites[at].is_asked)
+            TRY(site_ask(b, at, err));
+        *count += tree->sites[at].actions_len;
+        TRY(check_late_after(b, STEP_WORK / 16, err));
+    }
+    return STATUS_OK;
+}
+
+static void add_children(struct build *b, size_t parent)
+{
+    struct macro_tree       *tree = b->tree;
+    struct macro_step       *own = &tree->steps[parent];
+    const struct macro_site *site = &tree->sites[step_end(own)];
     own->first = (uint32_t)tree->len;
     own->children = (uint32_t)site->actions_len;
     tree->widest = site->actions_len > tree->widest ? site->actions_len : tree->widest;
@@ -160,23 +183,24 @@ static enum status add_children(struct build *b, size_t parent, struct error *er
             (struct macro_step){.action = site->actions[a],
                                 .parent = (uint32_t)parent,
                                 .before = parent == 0 ? 0 : own->before + (uint32_t)own->action.len};
-    return STATUS_OK;
 }
 
 static enum status grow_paths(struct build *b, struct error *err)
 {
     struct macro_tree *tree = b->tree;
     uint32_t          *here = ARENA_NEW(b->arena, uint32_t, 1);
-    TRY(steps_grow(b, 1, err));
+    size_t             more;
+    TRY(steps_reserve(b, 1, err));
     if (here == NULL || !sites_number(b, (uint32_t)b->root->site, here))
         return error_no_memory(err);
     tree->steps[tree->len++] = (struct macro_step){.action = {.sites = here, .len = 1}};
     tree->stage[1] = 1;
     for (size_t t = 1; t <= tree->horizon; t++) {
+        TRY(count_children(b, tree->stage[t - 1], tree->stage[t], &more, err));
+        TRY(steps_reserve(b, more, err));
         for (size_t p = tree->stage[t - 1]; p < tree->stage[t]; p++) {
-            TRY(add_children(b, p, err));
-            if (p % 1024 == 0)
-                TRY(check_late(b, err));
+            add_children(b, p);
+            TRY(check_late_after(b, STEP_WORK * tree->steps[p].children, err));
         }
         tree->stage[t + 1] = tree->len;
     }
@@ -185,12 +209,17 @@ static enum status grow_paths(struct build *b, struct error *err)
 
 /* ---- what the model says at the sites ---- */
 
+/* The matrices are made in one go: what that takes at most, by entry and observation, is looked at before. */
+static const double POSTERIOR_MS = 2e-7;
+enum { KERNEL_WORK = 50 }; /* a covariance function, in multiply-adds */
+
 static enum status posterior(struct build *b, struct error *err)
 {
     struct macro_tree *tree = b->tree;
     const struct gp   *gp = b->root->gp;
     size_t             m = tree->sites_len, dims = b->root->graph->dims;
-    double            *X = arena_alloc(b->arena, m, dims * sizeof *X);
+    TRY(check_left(b, POSTERIOR_MS * (double)m * (double)m * (double)(gp->n + KERNEL_WORK), err));
+    double *X = arena_alloc(b->arena, m, dims * sizeof *X);
     tree->means = arena_zalloc(b->arena, m, sizeof *tree->means);
     tree->covariances = arena_alloc(b->arena, m, m * sizeof *tree->covariances);
     if (X == NULL || tree->means == NULL || tree->covariances == NULL)
@@ -344,8 +373,10 @@ static enum status compute_children(struct build *b, size_t parent, bool is_last
             TRY(compute_whole(b, step, is_last, err));
         else
             compute_sum(b, step);
+        size_t rows = is_whole ? step->action.len : 1;
+        TRY(check_late_after(b, STEP_WORK + rows * (b->before + rows) * (b->before + rows), err));
     }
-    return check_late(b, err);
+    return STATUS_OK;
 }
 
 static enum status compute_steps(struct build *b, struct error *err)
@@ -390,28 +421,31 @@ static enum status find_sums(const struct macro_tree *tree, struct macro_site *s
     return STATUS_OK;
 }
 
-static enum status bound_by_knowledge(struct macro_tree *tree, struct arena *arena, struct error *err)
+static enum status bound_by_knowledge(struct build *b, struct error *err)
 {
-    struct follow *follow = arena_zalloc(arena, tree->len, sizeof *follow);
+    struct macro_tree *tree = b->tree;
+    struct follow     *follow = arena_zalloc(b->arena, tree->len, sizeof *follow);
     if (follow == NULL)
         return error_no_memory(err);
     for (size_t p = tree->len; p-- > 0;) {
         struct macro_step *own = &tree->steps[p];
         struct macro_site *site = &tree->sites[step_end(own)];
         if (own->children > 0 && site->sums == NULL)
-            TRY(find_sums(tree, site, arena, err));
+            TRY(find_sums(tree, site, b->arena, err));
         for (size_t c = own->first; c < own->first + own->children; c++) {
             follow[p].paths += fmax(follow[c].paths, 1);
             follow[p].sd = fmax(follow[p].sd, site->sums[c - own->first] + follow[c].sd);
         }
         own->excess = fmin(own->theta, follow[p].sd * sqrt(2 * log(fmax(follow[p].paths, 1))));
+        TRY(check_late_after(b, STEP_WORK, err));
     }
     return STATUS_OK;
 }
 
 /* From the last stage back: definition B.1 and (B.24), (B.25), the greatest over the macro-actions that follow. */
-static void compute_bounds(struct macro_tree *tree)
+static enum status compute_bounds(struct build *b, struct error *err)
 {
+    const struct macro_tree *tree = b->tree;
     for (size_t p = tree->len; p-- > 0;) {
         struct macro_step *own = &tree->steps[p];
         for (size_t c = own->first; c < own->first + own->children; c++) {
@@ -421,7 +455,9 @@ static void compute_bounds(struct macro_tree *tree)
             own->lipschitz = fmax(own->lipschitz, slope);
             own->theta = fmax(own->theta, next->lipschitz * next->spread + next->theta);
         }
+        TRY(check_late_after(b, STEP_WORK, err));
     }
+    return STATUS_OK;
 }
 
 enum status macro_tree_build(const struct macro_root *root, const struct macro_tree_options *options,
@@ -434,8 +470,8 @@ enum status macro_tree_build(const struct macro_root *root, const struct macro_t
     TRY(compute_steps(&b, err));
     if (!options->wants_bounds)
         return STATUS_OK;
-    compute_bounds(out);
-    return bound_by_knowledge(out, arena, err);
+    TRY(compute_bounds(&b, err));
+    return bound_by_knowledge(&b, err);
 }
 
 double macro_tree_samples(const struct macro_tree *tree, double epsilon, double *lambda)

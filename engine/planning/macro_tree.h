@@ -42,7 +42,7 @@ struct macro_step {
 };
 
 struct macro_tree {
-    size_t             horizon, len, room;
+    size_t             horizon, len;
     size_t             stage[MACRO_HORIZON_MAX + 2]; /* steps of stage t: stage[t] .. stage[t + 1] - 1; 0 is the root */
     struct macro_step *steps;                        /* breadth first; steps[0] is the root, without an action */
     size_t             widest;                       /* children of a step, at most */
@@ -57,9 +57,9 @@ struct macro_tree {
 
 struct macro_tree_options {
     size_t horizon;
-    bool   wants_bounds;  /* alpha, lipschitz and theta; otherwise they are 0 */
-    bool (*late)(void *); /* polled; true: BUSY "deadline".  NULL: never */
-    void *late_arg;
+    bool   wants_bounds;       /* alpha, lipschitz and theta; otherwise they are 0 */
+    double (*left_ms)(void *); /* polled; too little for what comes next: BUSY "deadline".  NULL: there is no end */
+    void *left_arg;
 };
 
 /* Everything in the arena.  theta uses E|y - mu| <= sqrt(tr Sigma), which is sqrt(kappa) below the thesis' bound.  It

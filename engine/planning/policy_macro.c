@@ -177,18 +177,28 @@ struct planning {
     const struct ask   *ask;
     struct macro_root   root;
     struct macro_search search;
-    double             *point; /* of the best so far */
+    double             *point;  /* of the best so far */
+    double              end_ms; /* by the clock of the ask; NaN: only ask->late knows */
     struct choice       best;
 };
 
+/* What is left when the memory has been given back, which takes a tenth of a millisecond a megabyte. */
+static double left_ms(void *arg)
+{
+    const struct planning *p = arg;
+    if (ask_is_late(p->ask))
+        return 0;
+    return isnan(p->end_ms) ? INFINITY : p->end_ms - ask_clock_ms(p->ask) - 1e-7 * (double)p->s->scratch.taken_bytes;
+}
+
 static bool poll_late(void *arg)
 {
-    return ask_is_late(arg);
+    return left_ms(arg) <= 0;
 }
 
 static void poll_notify(void *arg, const struct plan_state *state)
 {
-    const struct ask *ask = arg;
+    const struct ask *ask = ((const struct planning *)arg)->ask;
     if (ask->notify != NULL)
         ask->notify(ask->late_arg, state);
 }
@@ -271,7 +281,7 @@ static const char *reason(const struct planning *p, bool is_short)
     const struct macro_search *search = &p->search;
     if (is_short)
         return "memory";
-    if (poll_late((void *)(uintptr_t)p->ask))
+    if (poll_late((void *)(uintptr_t)p))
         return "deadline";
     if (search->progress.nodes >= search->nodes_max && search->progress.gap > search->gap_max)
         return "nodes";
@@ -301,13 +311,11 @@ static enum status plan_ahead(struct planning *p, size_t horizon, struct error *
 {
     struct session                 *s = p->s;
     bool                            wants = s->is_anytime || !isnan(s->problem->options[EPSILON]);
-    const struct macro_tree_options options = {.horizon = horizon,
-                                               .wants_bounds = wants,
-                                               .late = horizon > 1 ? poll_late : NULL,
-                                               .late_arg = (void *)(uintptr_t)p->ask};
-    struct macro_tree               tree;
-    struct choice                   choice = {0};
-    double                          threshold;
+    const struct macro_tree_options options = {
+        .horizon = horizon, .wants_bounds = wants, .left_ms = horizon > 1 ? left_ms : NULL, .left_arg = p};
+    struct macro_tree tree;
+    struct choice     choice = {0};
+    double            threshold;
     TRY(macro_tree_build(&p->root, &options, &s->scratch, &tree, err));
     size_t len = tree.steps[0].children;
     if (len == 0)
@@ -437,7 +445,8 @@ static enum status propose(struct planning *p, struct proposal *out, struct erro
 
 static enum status ask_next(struct session *s, const struct ask *ask, struct proposal *out, struct error *err)
 {
-    struct planning p = {.s = s, .ask = ask};
+    struct planning p = {
+        .s = s, .ask = ask, .end_ms = ask->deadline_ms > 0 ? ask_clock_ms(ask) + ask->deadline_ms : NAN};
     p.root.graph = s->model.graph;
     p.root.seed = s->problem->seed;
     p.root.beta = s->problem->options[BETA];
@@ -447,7 +456,7 @@ static enum status ask_next(struct session *s, const struct ask *ask, struct pro
                                      .nodes_max = s->is_anytime ? s->problem->options[NODES] : INFINITY,
                                      .gap_max = s->is_anytime ? s->problem->options[GAP] : 0,
                                      .notify = poll_notify,
-                                     .arg = (void *)(uintptr_t)ask};
+                                     .arg = &p};
     proposal_clear(out);
     if (ask->diagnostics != NULL)
         ask->diagnostics->kernel = NULL;

@@ -170,13 +170,13 @@ struct ask {
     double deadline_ms; /* how long late takes to become true; 0: nobody set a time.  A smaller model may be
                                         chosen by it, so that there is one in time */
     struct diagnostics *diagnostics; /* out; NULL: not wanted */
-    double (*clock_ms)(void);        /* for fit_ms only, nothing depends on it; NULL: no clock */
+    double (*clock_ms)(void);        /* for fit_ms, and for what deadline_ms allows; NULL: no clock */
     uint64_t remaining; /* how many trials the budget still allows, this one included; 0: there is no budget */
     void (*notify)(void *, const struct plan_state *); /* how a long plan comes on, with late_arg; NULL: not wanted */
 };
 
 bool ask_is_late(const struct ask *ask); /* NULL: never */
-/* Milliseconds that nothing but the diagnostics sees; NaN without a clock. */
+/* Milliseconds since some moment; NaN without a clock. */
 double ask_clock_ms(const struct ask *ask);
 
 struct proposal {

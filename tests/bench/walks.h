@@ -22,6 +22,8 @@ struct walker {
         double      value;
     } options[12];
     size_t memory_bytes; /* 0: 512 MiB */
+    double deadline;     /* seconds of the thread's processor time for a plan; 0: none */
+    bool   is_endless;   /* no budget cuts the horizon */
 };
 
 /* What a walk came to. */
@@ -32,6 +34,8 @@ struct walk {
     double      seconds; /* of all plans */
     const char *stopped; /* why the first plan ended */
     size_t      sites[WALK_STEPS_MAX * 5], len;
+    double      over[WALK_STEPS_MAX];    /* processor time of a plan beyond its deadline */
+    size_t      horizon[WALK_STEPS_MAX]; /* that it came to */
 };
 
 static void walk_options(const struct walker *walker, const struct policy *policy, double *options)
@@ -51,6 +55,23 @@ static double walk_seconds(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static double walk_processor_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static double walk_processor_ms(void)
+{
+    return 1e3 * walk_processor_seconds();
+}
+
+static bool walk_is_late(void *arg)
+{
+    return walk_processor_seconds() >= *(const double *)arg;
 }
 
 /* outputs: by site.  iterations: macro-actions, which are also the budget. */
@@ -73,12 +94,20 @@ static void walk_run(const struct walker *walker, const struct graph *graph, con
         abort();
     for (size_t t = 1; t <= iterations; t++) {
         struct diagnostics d = {.length_scales = scales};
-        const struct ask   ask = {.trial = t, .diagnostics = &d, .remaining = iterations - t + 1};
-        double             start = walk_seconds();
+        double             start = walk_seconds(), end = walk_processor_seconds() + walker->deadline;
         struct error       err;
+        const struct ask   ask = {.trial = t,
+                                  .diagnostics = &d,
+                                  .remaining = walker->is_endless ? 0 : iterations - t + 1,
+                                  .late = walker->deadline > 0 ? walk_is_late : NULL,
+                                  .late_arg = &end,
+                                  .deadline_ms = 1e3 * walker->deadline,
+                                  .clock_ms = walk_processor_ms};
         proposal.point = point;
         if (policy->ask(session, &ask, &proposal, &err) != STATUS_OK)
             break; // a dead end
+        out->over[t - 1] = walk_processor_seconds() - end;
+        out->horizon[t - 1] = d.plan.state.horizon;
         out->seconds += walk_seconds() - start;
         out->nodes += d.plan.state.nodes;
         out->stopped = t == 1 ? d.plan.stopped : out->stopped;

@@ -258,6 +258,12 @@ static bool at_once(void *arg)
     return true;
 }
 
+static double none_left(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
 static void test_limits(void)
 {
     struct state s;
@@ -277,7 +283,7 @@ static void test_limits(void)
     CU_ASSERT(macro_plan_anytime(&s.tree, &search, &tiny, values, &is_short, &err) == STATUS_NO_MEMORY);
     arena_fini(&tiny);
     const struct macro_root         root = {.graph = &ocean, .seed = 1, .gp = &s.gp, .site = ocean.start};
-    const struct macro_tree_options options = {.horizon = 2, .late = at_once};
+    const struct macro_tree_options options = {.horizon = 2, .left_ms = none_left};
     struct macro_tree               tree;
     CU_ASSERT(macro_tree_build(&root, &options, &s.arena, &tree, &err) == STATUS_BUSY);
     arena_init(&tiny, 4000);
@@ -295,6 +301,45 @@ static void test_limits(void)
 }
 
 /* What cannot be done is not planned. */
+/* How much is done between two looks at the clock. */
+struct looks {
+    const struct macro_tree *tree;
+    size_t                   len, most, number;
+    double                   left;
+};
+
+static double look(void *arg)
+{
+    struct looks *looks = arg;
+    size_t        len = looks->tree->len; /* of steps, whatever the stage */
+    looks->most = len - looks->len > looks->most ? len - looks->len : looks->most;
+    looks->len = len;
+    looks->number++;
+    return looks->left;
+}
+
+/* A deadline is kept where a site has many macro-actions, as where it has few: 47,989 steps of 36 at a site, and no more than
+ * some thousand between two looks, in each of the passes.  What cannot be broken off is not begun when it is too long. */
+static void test_looks(void)
+{
+    struct state s;
+    state_open(&s, around, around_y, 3);
+    struct graph wide = ocean;
+    wide.moves = MOVES_FOUR;
+    wide.steps = 3;
+    wide.most = 36;
+    const struct macro_root   root = {.graph = &wide, .seed = 1, .gp = &s.gp, .site = ocean.start};
+    struct looks              looks = {.tree = &s.tree, .left = INFINITY};
+    struct macro_tree_options options = {.horizon = 3, .wants_bounds = true, .left_ms = look, .left_arg = &looks};
+    CU_ASSERT_FATAL(macro_tree_build(&root, &options, &s.arena, &s.tree, NULL) == STATUS_OK);
+    CU_ASSERT_EQUAL(s.tree.len, 1 + 36 + 36 * 36 + 36 * 36 * 36);
+    CU_ASSERT(looks.most <= 2048 && looks.number >= 4 * s.tree.len / 2048);
+    looks = (struct looks){.tree = &s.tree, .left = 1e-9};
+    CU_ASSERT(macro_tree_build(&root, &options, &s.arena, &s.tree, NULL) == STATUS_BUSY);
+    CU_ASSERT(s.tree.covariances == NULL && s.tree.len > 1);
+    arena_fini(&s.arena);
+}
+
 static void test_blocked(void)
 {
     struct state                    s;
@@ -487,6 +532,7 @@ CU_TestInfo suite_macro[] = {
     {"anytime bounds", test_anytime},
     {"Lipschitz constants", test_lipschitz},
     {"limits", test_limits},
+    {"looks at the clock", test_looks},
     {"blocked", test_blocked},
     {"hyper-parameters", test_fit},
     {"place of the agent", test_place},
