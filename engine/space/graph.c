@@ -151,7 +151,7 @@ static size_t neighbours_len(const struct graph *graph, size_t site)
 {
     if (graph->moves == MOVES_EDGES)
         return graph->first[site + 1] - graph->first[site];
-    return graph->moves == MOVES_EIGHT ? 8 : 4;
+    return graph->moves == MOVES_EIGHT || graph->moves == MOVES_STRAIGHT_EIGHT ? 8 : 4;
 }
 
 static size_t neighbour(const struct graph *graph, size_t site, size_t k)
@@ -244,6 +244,11 @@ static bool search_next(struct search *s)
     }
 }
 
+static bool is_straight(const struct graph *graph)
+{
+    return graph->moves == MOVES_STRAIGHT || graph->moves == MOVES_STRAIGHT_EIGHT;
+}
+
 static size_t count_straight(const struct graph *graph, size_t site, size_t direction)
 {
     size_t steps = 0;
@@ -258,8 +263,8 @@ size_t graph_count(const struct graph *graph, size_t site)
 {
     size_t        count = 0;
     struct search search;
-    if (graph->moves == MOVES_STRAIGHT) {
-        for (size_t k = 0; k < 4; k++)
+    if (is_straight(graph)) {
+        for (size_t k = 0; k < neighbours_len(graph, site); k++)
             count += count_straight(graph, site, k) == graph->steps;
         return count;
     }
@@ -295,7 +300,7 @@ static bool find_straight(struct found *found, size_t site)
 {
     size_t path[GRAPH_STEPS_MAX + 1];
     bool   good = true;
-    for (size_t k = 0; k < 4; k++) {
+    for (size_t k = 0; k < neighbours_len(found->graph, site); k++) {
         if (count_straight(found->graph, site, k) < found->graph->steps)
             continue;
         path[0] = site;
@@ -383,7 +388,7 @@ enum status graph_actions(const struct graph *graph, uint64_t seed, size_t site,
     if (graph->moves == MOVES_LISTED && listed > 0) {
         memcpy(found.actions, graph->listed + graph->first[site], listed * sizeof *found.actions);
         found.len = listed;
-    } else if (graph->moves == MOVES_STRAIGHT) {
+    } else if (is_straight(graph)) {
         good = find_straight(&found, site);
     } else if (graph->moves != MOVES_LISTED) {
         good = is_counted ? find_all(&found, site) : find_by_walking(&found, site, &rng);

@@ -1,7 +1,7 @@
 /* Graph spaces: sites with coordinates, and the macro-actions that lead from one to others.
  * A macro-action is the sequence of sites that the agent moves through, without the one it starts from.  Either they
  * are listed (lengths may differ), or they are the simple paths of `steps` edges: along given edges, over the cells of
- * a grid to 4 or 8 neighbours, or straight on in a grid.  Paths are found site by site when they are asked for, since
+ * a grid to 4 or 8 neighbours, or straight on in a grid, in 4 or 8 directions.  Paths are found site by site when they are asked for, since
  * their number is exponential in their length; where there are more than `most`, a sample of them stands for all.
  * A point of the space is [space_point_len] site numbers, NaN after the last.
  *   Kharkovskii, "Bayesian optimization ...", chapter 4: A(x) is what graph_actions gives for the agent's site. */
@@ -25,7 +25,7 @@ enum {
     GRAPH_PRIOR_MAX = 2000
 };
 
-enum graph_moves { MOVES_LISTED, MOVES_EDGES, MOVES_STRAIGHT, MOVES_FOUR, MOVES_EIGHT };
+enum graph_moves { MOVES_LISTED, MOVES_EDGES, MOVES_STRAIGHT, MOVES_FOUR, MOVES_EIGHT, MOVES_STRAIGHT_EIGHT };
 
 /* One macro-action. */
 struct macro_action {

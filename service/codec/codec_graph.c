@@ -10,8 +10,8 @@
 
 enum { PER_SITE_DEFAULT = 20 };
 static const double           id_max = 9007199254740991.0; /* 2^53 - 1 */
-static const char *const      move_names[] = {"straight", "four", "eight", NULL};
-static const enum graph_moves moves[] = {MOVES_STRAIGHT, MOVES_FOUR, MOVES_EIGHT};
+static const char *const      move_names[] = {"straight", "four", "eight", "straight_eight", NULL};
+static const enum graph_moves moves[] = {MOVES_STRAIGHT, MOVES_FOUR, MOVES_EIGHT, MOVES_STRAIGHT_EIGHT};
 
 struct grid_form {
     int64_t width, height;

@@ -36,7 +36,8 @@ test('a graph comes back as it was written, in each of its forms', async () => {
     const listed = { type: 'graph', sites: [[1.5], [2.5], [4]], site_ids: [30, -4, 7],
         macro_actions: [{ from: 30, sites: [-4, 7] }, { from: -4, sites: [7] }, { from: 7, sites: [30] }],
         macro_actions_per_site: 20, start: 30 };
-    for (const space of [ladder, ocean, listed])
+    const slanted = { ...ocean, grid: { ...ocean.grid, moves: 'straight_eight' } };
+    for (const space of [ladder, ocean, slanted, listed])
         assert.deepEqual((await study({ space })).space, space);
     const { space } = await study({ space: { ...ladder, edges: [[1, 0], [0, 1], [1, 1]], directed: true, macro_action_length: 1 } });
     assert.deepEqual(space.edges, [[0, 1], [1, 0]], 'sorted, without loops and repetitions');

@@ -57,6 +57,15 @@ static void test_straight(void)
         CU_ASSERT(actions.at[a].len == 4 && actions.at[a].sites[3] == last[a]);
     CU_ASSERT_EQUAL(actions_len(&graph, 1, 3), 2); /* 3 cells from one edge, on another: two directions are left */
     CU_ASSERT_EQUAL(actions_len(&graph, 1, 4), 3);
+    graph.moves = MOVES_STRAIGHT_EIGHT;
+    CU_ASSERT_FATAL(graph_actions(&graph, 1, 25 * 50 + 25, &arena, &actions, NULL) == STATUS_OK && actions.len == 8);
+    CU_ASSERT_EQUAL(graph_count(&graph, 25 * 50 + 25), 8);
+    static const uint32_t diagonal[] = {29 * 50 + 29, 21 * 50 + 21, 21 * 50 + 29, 29 * 50 + 21};
+    for (size_t a = 0; a < 4; a++)
+        CU_ASSERT(actions.at[a].sites[3] == last[a] && actions.at[4 + a].sites[3] == diagonal[a]);
+    CU_ASSERT_EQUAL(actions_len(&graph, 1, 3), 3); /* a diagonal more */
+    const double slanted[] = {26 * 50 + 26, 27 * 50 + 27}, far[] = {27 * 50 + 26};
+    CU_ASSERT(graph_allows(&graph, 25 * 50 + 25, slanted, 2) && !graph_allows(&graph, 25 * 50 + 25, far, 1));
     graph_coordinates(&graph, 29 * 50 + 25, x);
     CHECK_NEAR(x[0], 6.25, 1e-12);
     CHECK_NEAR(x[1], 7.25, 1e-12);
