@@ -9,14 +9,11 @@
  *   memory of the anytime form under a limit: it stops, and takes no more;
  *   nodes a second of one core, against the same recursion in NumPy (macro_numpy.py) in this run: at least 20 times.
  * The exit code is 1 when a line is not ok. */
-#include "engine/gp/kernel.h"
-#include "engine/math/mat.h"
-#include "tests/bench/walks.h"
+#include "tests/bench/plankton.h"
 
 #include <sys/resource.h>
 
-enum { SIDE = 50, SITES = SIDE * SIDE, ITERATIONS = 5, FIELDS_MAX = 5000 };
-static const double SPACING = 0.1, LENGTH_SCALE = 0.5, NOISE = 1e-5;
+enum { ITERATIONS = 5, FIELDS_MAX = 5000 };
 
 // clang-format off
 #define FIELD {"length_scale", 0.5}, {"signal_variance", 1}, {"noise_variance", 1e-5}, {"mean", 0}
@@ -56,55 +53,6 @@ static void print(const char *what, const char *figure, struct estimate measured
            ok ? "ok" : "NOT OK");
     fflush(stdout);
     failures += !ok;
-}
-
-/* outputs [SITES]: L G L', its covariance the product of those along the two sides, and noise. */
-static double draw_field(uint64_t number, double *outputs)
-{
-    static double L[SIDE * SIDE], G[SITES], half[SITES], transposed[SIDE * SIDE], spare[SIDE];
-    double        x[SIDE], jitter, largest = -INFINITY;
-    struct rng    rng = rng_at(20240, number, RNG_TEST);
-    for (size_t i = 0; i < SIDE; i++)
-        x[i] = SPACING * (double)i;
-    const struct kernel kernel = {.kind = &kernel_se, .dims = 1, .variance = 1.0, .length_scales = &LENGTH_SCALE};
-    memset(L, 0, sizeof L);
-    kernel_matrix(&kernel, x, SIDE, L, SIDE);
-    if (mat_cholesky(L, SIDE, SIDE, spare, &jitter, NULL) != STATUS_OK)
-        abort();
-    for (size_t i = 0; i < SIDE; i++)
-        for (size_t j = 0; j < SIDE; j++) {
-            L[i * SIDE + j] = j <= i ? L[i * SIDE + j] : 0;
-            transposed[j * SIDE + i] = L[i * SIDE + j];
-        }
-    for (size_t i = 0; i < SITES; i++)
-        G[i] = rng_normal(&rng);
-    mat_multiply(L, G, SIDE, SIDE, SIDE, half);
-    mat_multiply(half, transposed, SIDE, SIDE, SIDE, outputs);
-    for (size_t i = 0; i < SITES; i++) {
-        largest = fmax(largest, outputs[i]);
-        outputs[i] += sqrt(NOISE) * rng_normal(&rng);
-    }
-    return largest;
-}
-
-/* The agent begins in one of the 4 x 4 cells in the middle, whose output it knows. */
-static struct graph begin(uint64_t number, const double *outputs, uint32_t *site)
-{
-    struct rng rng = rng_at(20241, number, RNG_TEST);
-    *site = (uint32_t)((23 + rng_below(&rng, 4)) * SIDE + 23 + rng_below(&rng, 4));
-    return (struct graph){.moves = MOVES_STRAIGHT,
-                          .sites_len = SITES,
-                          .dims = 2,
-                          .width = SIDE,
-                          .height = SIDE,
-                          .spacing = SPACING,
-                          .steps = 4,
-                          .most = 4,
-                          .start = *site,
-                          .prior_sites = site,
-                          .prior_values = outputs + *site,
-                          .prior_len = 1,
-                          .sign = 1};
 }
 
 static void compare(const char *label, const char *what, const struct moments *m, double target, double target_se,

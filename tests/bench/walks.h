@@ -75,8 +75,8 @@ static bool walk_is_late(void *arg)
 }
 
 /* outputs: by site.  iterations: macro-actions, which are also the budget. */
-static void walk_run(const struct walker *walker, const struct graph *graph, const double *outputs, size_t iterations,
-                     uint64_t seed, struct walk *out)
+static inline void walk_run(const struct walker *walker, const struct graph *graph, const double *outputs,
+                            size_t iterations, uint64_t seed, struct walk *out)
 {
     static struct proposal proposal;
     double options[WALK_OPTIONS_MAX], point[GRAPH_STEPS_MAX], values[GRAPH_STEPS_MAX], scales[GRAPH_DIMS_MAX];
