@@ -170,39 +170,72 @@ void chain_digest_total(const struct total *total, unsigned char out[CHAIN_BYTES
     SHA256_Final(out, &own);
 }
 
-/* What this transaction changed, in its last line. */
-static enum status bind_rows(struct db_conn *conn, struct chain_state *state, struct error *err)
+void chain_ahead(struct db_conn *conn)
 {
-    unsigned char      digest[CHAIN_BYTES];
-    const struct total own = conn->total;
-    if (total_is_zero(&own))
-        return STATUS_OK;
-    int64_t last = state->newest;
-    if (last <= state->last.seq) {
-        struct db_rows  rows;
-        struct timespec now;
-        clock_gettime(CLOCK_REALTIME, &now);
-        TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                    BIND(INT(now.tv_sec * 1000 + now.tv_nsec / 1000000), TEXT("prj_default"), TEXT(NULL),
-                         TEXT("store.changed"), TEXT(NULL), INT(0), INT(0), TEXT("local"), TEXT(NULL), BLOB(NULL, 0))));
-        TRY(db_find(conn, NULL, &rows, err, SQL_EVENT_LAST, BIND_NONE));
-        last = row_count(&rows)->count;
+    db_ahead(conn, SQL_WITNESS_GET, BIND_NONE);
+    db_ahead(conn, SQL_CHAIN_GET, BIND_NONE);
+    db_ahead(conn, SQL_CHAIN_NEW, BIND_NONE);
+}
+
+void db_ends(struct db_conn *conn)
+{
+    if (conn->next == NULL)
+        chain_ahead(conn);
+    else if (conn->next->ahead != NULL)
+        conn->next->ahead(conn, conn->next->arg);
+}
+
+enum status chain_keep(struct db_conn *conn, struct error *err)
+{
+    db_ends(conn);
+    return conn->driver->savepoint(conn->handle, SAVEPOINT_KEEP, err);
+}
+
+/* So that what this transaction changed has a line that says so. */
+static enum status add_line(struct db_conn *conn, int64_t *last, struct error *err)
+{
+    struct db_rows  rows;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
+                BIND(INT(now.tv_sec * 1000 + now.tv_nsec / 1000000), TEXT("prj_default"), TEXT(NULL),
+                     TEXT("store.changed"), TEXT(NULL), INT(0), INT(0), TEXT("local"), TEXT(NULL), BLOB(NULL, 0))));
+    TRY(db_find(conn, NULL, &rows, err, SQL_EVENT_LAST, BIND_NONE));
+    *last = row_count(&rows)->count;
+    return STATUS_OK;
+}
+
+/* Over the lines of this transaction, the last of which gets the digest of what it changed; NULL: none does. */
+static enum status walk_new(struct db_conn *conn, struct chain_walk *walk, int64_t last, const unsigned char *bound,
+                            struct error *err)
+{
+    struct db_rows rows = db_query(conn, NULL, err, SQL_CHAIN_NEW, BIND_NONE);
+    while (db_next(&rows)) {
+        struct row_line line = *row_line(&rows);
+        if (bound != NULL && line.seq == last)
+            line.bound = (struct db_blob){.bytes = bound, .length = CHAIN_BYTES};
+        rows.status = pass_line(conn, walk, &line, err);
     }
-    total_add(&state->total, &own);
-    chain_digest_total(&state->total, digest);
-    return db_exec(conn, NULL, err, SQL_CHAIN_BIND, BIND(INT(last), BLOB(digest, sizeof digest)));
+    return db_done(&rows);
 }
 
 enum status chain_seal(struct db_conn *conn, struct error *err)
 {
     struct chain_state state;
-    unsigned char      total[TOTAL_BYTES];
+    unsigned char      total[TOTAL_BYTES], digest[CHAIN_BYTES];
     TRY(chain_read(conn, &state, err));
-    TRY(bind_rows(conn, &state, err));
+    const struct total own = conn->total;
+    bool               has_changed = !total_is_zero(&own);
+    if (has_changed && state.newest <= state.last.seq)
+        TRY(add_line(conn, &state.newest, err));
     struct chain_walk walk = {.at = state.last, .until = INT64_MAX};
-    TRY(chain_walk(conn, &walk, INT64_MAX, err));
+    total_add(&state.total, &own);
+    chain_digest_total(&state.total, digest);
+    TRY(walk_new(conn, &walk, state.newest, has_changed ? digest : NULL, err));
     if (walk.at.seq == state.last.seq)
         return STATUS_OK;
+    if (has_changed)
+        TRY(db_exec(conn, NULL, err, SQL_CHAIN_BIND, BIND(INT(state.newest), BLOB(digest, sizeof digest))));
     total_write(&state.total, total);
     conn->total = (struct total){{0}};
     return db_exec(conn, NULL, err, SQL_CHAIN_SET,

@@ -31,6 +31,9 @@ MUST_CHECK enum status chain_read(struct db_conn *conn, struct chain_state *out,
 /* Of the writer, at the end of each transaction: binds what it changed to its last line, or to one that says "store.changed"
  * when it has written none. */
 MUST_CHECK enum status chain_seal(struct db_conn *conn, struct error *err);
+/* What it begins with is read ahead; and what was done since the savepoint is kept, and what follows read ahead. */
+void                   chain_ahead(struct db_conn *conn);
+MUST_CHECK enum status chain_keep(struct db_conn *conn, struct error *err);
 
 /* Goes on from a place by so many lines, and not beyond `until`; calls `see`, unless it is NULL, for each place that it comes
  * to.  INTERNAL "store_corrupt": a line is missing. */

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+const int64_t db_times_us[DB_TIMES] = {500, 1000, 2500, 5000, 10000, 25000, 100000, 500000, 2500000, 10000000};
+
 /* ---- rows ---- */
 
 struct reading {
@@ -238,6 +240,21 @@ enum status db_exec(struct db_conn *conn, int64_t *changes, struct error *err, e
         *changes = conn->driver->changes(conn->handle);
     conn->driver->reset(statement);
     return status;
+}
+
+void db_ahead(struct db_conn *conn, enum sql sql, struct db_values values)
+{
+    void        *statement = conn->statements[sql];
+    enum status  status = STATUS_OK;
+    struct error why;
+    if (conn->driver->ahead == NULL || statement == NULL || conn->in_use[sql])
+        return;
+    for (size_t i = 0; i < values.len && status == STATUS_OK; i++)
+        status = conn->driver->bind(statement, (int)i + 1, &values.items[i], &why);
+    if (status == STATUS_OK)
+        conn->driver->ahead(statement);
+    else
+        conn->driver->reset(statement);
 }
 
 enum status db_settle(struct db_conn *conn, struct error *err)

@@ -12,9 +12,10 @@ struct db_conn {
     void                *handle;
     void                *statements[SQL_COUNT]; /* prepared at first use */
     bool                 in_use[SQL_COUNT];
-    char                 damaged[DAMAGED_BYTES];   /* whose row was met that is not what was written; "": nobody's */
-    struct total         total;                    /* of the writer: of what this transaction has changed */
-    double               step_seconds, step_until; /* how long a step may take; when this one is too late.  0: never */
+    char                 damaged[DAMAGED_BYTES]; /* whose row was met that is not what was written; "": nobody's */
+    const struct db_transaction *next;           /* of the writer: what follows this one in the batch, or NULL */
+    struct total                 total;          /* of the writer: of what this transaction has changed */
+    double step_seconds, step_until;             /* how long a step may take; when this one is too late.  0: never */
 };
 
 MUST_CHECK enum status conn_open(struct db_conn *conn, const struct driver *driver, const char *place,

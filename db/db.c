@@ -37,16 +37,10 @@ enum {
     EXIT_WITNESS = 70
 };
 
-const int64_t db_times_us[DB_TIMES] = {500, 1000, 2500, 5000, 10000, 25000, 100000, 500000, 2500000, 10000000};
-
 struct job {
-    db_fn         fn;
-    void         *arg;
-    struct error *err;
-    enum status   status;
-    bool          is_large;
-    sem_t         done;
-    struct job   *next;
+    struct db_transaction *of;
+    sem_t                  done;
+    struct job            *next;
 };
 
 struct db {
@@ -133,11 +127,11 @@ static enum status run_one(struct db_conn *conn, struct job *job, bool is_alone,
 {
     const struct total before = conn->total;
     if (is_alone)
-        return job->fn(conn, job->arg, err);
+        return job->of->fn(conn, job->of->arg, err);
     TRY(conn->driver->savepoint(conn->handle, SAVEPOINT_SET, err));
-    enum status status = job->fn(conn, job->arg, err);
+    enum status status = job->of->fn(conn, job->of->arg, err);
     if (status == STATUS_OK)
-        status = conn->driver->savepoint(conn->handle, SAVEPOINT_KEEP, err);
+        status = chain_keep(conn, err);
     if (status == STATUS_OK || !conn->driver->in_transaction(conn->handle))
         return status;
     enum status undone =
@@ -198,8 +192,9 @@ static enum status commit(struct db *db, struct error *err)
 {
     struct witness own;
     struct error   why;
-    TRY(chain_seal(&db->writer, err));
+    chain_ahead(&db->writer);
     TRY(conn_witness(&db->writer, &own, err));
+    TRY(chain_seal(&db->writer, err));
     double start = moment_seconds();
     TRY(db->driver->commit(db->writer.handle, err));
     count_sync(db, moment_seconds() - start);
@@ -217,28 +212,32 @@ static enum status run_batch(struct db *db, struct job *jobs, struct error *err)
 {
     struct db_conn *conn = &db->writer;
     roll_back(conn); // what could not be rolled back when it failed
+    conn->next = jobs->of;
+    db_ends(conn);
     TRY(begin(db, err));
     for (struct job *job = jobs; job != NULL; job = job->next) {
         struct error own = {.status = STATUS_OK};
         bool         is_lost = false;
-        job->status = run_one(conn, job, jobs->next == NULL, &is_lost, &own);
+        conn->next = job->next == NULL ? NULL : job->next->of;
+        job->of->status = run_one(conn, job, jobs->next == NULL, &is_lost, &own);
+        conn->next = NULL;
         note_met(db, conn);
-        if (job->status != STATUS_OK && job->err != NULL)
-            *job->err = own;
-        if (jobs->next == NULL && job->status != STATUS_OK)
+        if (job->of->status != STATUS_OK && job->of->err != NULL)
+            *job->of->err = own;
+        if (jobs->next == NULL && job->of->status != STATUS_OK)
             return roll_back(conn), STATUS_OK;
         if (is_lost || !conn->driver->in_transaction(conn->handle)) { // or the database gave it up by itself
             *err = own;
-            return job->status == STATUS_OK ? STATUS_INTERNAL : job->status;
+            return job->of->status == STATUS_OK ? STATUS_INTERNAL : job->of->status;
         }
     }
     enum status status = commit(db, err);
     if (status != STATUS_CONFLICT || jobs->next != NULL)
         return status;
     note_met(db, conn);
-    jobs->status = status; // what was put off until the commit, of the only job
-    if (jobs->err != NULL)
-        *jobs->err = *err;
+    jobs->of->status = status; // what was put off until the commit, of the only job
+    if (jobs->of->err != NULL)
+        *jobs->of->err = *err;
     return roll_back(conn), STATUS_OK;
 }
 
@@ -246,9 +245,9 @@ static void fail_all(struct db_conn *conn, struct job *jobs, enum status status,
 {
     roll_back(conn);
     for (struct job *job = jobs; job != NULL; job = job->next) {
-        job->status = status;
-        if (job->err != NULL)
-            *job->err = *why;
+        job->of->status = status;
+        if (job->of->err != NULL)
+            *job->of->err = *why;
     }
 }
 
@@ -267,7 +266,7 @@ static struct job *take_batch(struct db *db)
 {
     struct job *jobs = db->first, *last = NULL;
     for (size_t n = 0; n < BATCH_MAX && db->first != NULL; n++) {
-        if (last != NULL && (last->is_large || db->first->is_large)) // which goes alone
+        if (last != NULL && (last->of->is_large || db->first->of->is_large)) // which goes alone
             break;
         last = db->first;
         db->first = last->next;
@@ -477,7 +476,7 @@ static void answer(struct db *db, struct job *jobs, double commit_seconds)
     bool is_written = false;
     for (struct job *job = jobs, *next; job != NULL; job = next) {
         next = job->next; // the job is its caller's again once it is done
-        is_written |= job->status == STATUS_OK;
+        is_written |= job->of->status == STATUS_OK;
         db->stats.transactions++;
         db->upkeep_jobs++;
         sem_post(&job->done);
@@ -543,10 +542,10 @@ static bool enqueue(struct db *db, struct job *jobs, size_t len)
 
 void db_transact_all(struct db *db, struct db_transaction *all, size_t len)
 {
-    struct job jobs[DB_TOGETHER_MAX];
+    struct job jobs[DB_TOGETHER_MAX] = {{NULL}};
     assert(len <= DB_TOGETHER_MAX);
     for (size_t i = 0; i < len; i++) {
-        jobs[i] = (struct job){.fn = all[i].fn, .arg = all[i].arg, .err = all[i].err, .is_large = all[i].is_large};
+        jobs[i].of = &all[i];
         sem_init(&jobs[i].done, 0, 0);
     }
     bool may = enqueue(db, jobs, len);
@@ -554,7 +553,7 @@ void db_transact_all(struct db *db, struct db_transaction *all, size_t len)
         while (may && sem_wait(&jobs[i].done) != 0) // EINTR
             ;
         sem_destroy(&jobs[i].done);
-        all[i].status = may ? note_damage(db, jobs[i].status, all[i].err)
+        all[i].status = may ? note_damage(db, all[i].status, all[i].err)
                             : error_set(all[i].err, STATUS_BUSY, "busy", "", "the store has too much to write");
     }
 }

@@ -97,6 +97,9 @@ void db_close(struct db *db);
  * After a failed fsync, of whatever file, and when the witness cannot be written, the process exits with status 70: what was acknowledged is on the disk,
  * nothing else is known. */
 typedef enum status (*db_fn)(struct db_conn *conn, void *arg, struct error *err);
+/* Says by db_ahead what such a function begins with reading: of a database that is far the answers come with the lock, or with
+ * what the transaction before it waits for.  It runs where the function does, before it, and changes nothing. */
+typedef void           db_ahead_fn(struct db_conn *conn, void *arg);
 MUST_CHECK enum status db_transact(struct db *db, db_fn fn, void *arg, struct error *err);
 /* Of what writes thousands of rows: it shares its commit with no other.  In the company of others it would be in a savepoint, under
  * which SQLite goes through all pages written so far at the end of each statement: quadratic in what is written. */
@@ -104,6 +107,7 @@ MUST_CHECK enum status db_transact_large(struct db *db, db_fn fn, void *arg, str
 /* Several of them, each by itself, in their order, and durable together as far as a batch has room. */
 enum { DB_TOGETHER_MAX = 64 };
 struct db_transaction {
+    db_ahead_fn  *ahead; /* or NULL */
     db_fn         fn;
     void         *arg;
     struct error *err;
@@ -232,6 +236,11 @@ ROW_LIST(X)
 MUST_CHECK enum status db_exec(struct db_conn *conn, int64_t *changes, struct error *err, enum sql sql,
                                struct db_values values);
 MUST_CHECK enum status db_settle(struct db_conn *conn, struct error *err);
+/* A hint: this statement will be asked soon with these values, before anything is written.  A database that is far answers it
+ * together with what is asked first; whoever asks sees the same without it, one trip later. */
+void db_ahead(struct db_conn *conn, enum sql sql, struct db_values values);
+/* Of a function of db_transact, a hint too: it will write nothing more, so what follows it may be read ahead. */
+void db_ends(struct db_conn *conn);
 
 enum { DB_TIMES = 10 };
 extern const int64_t db_times_us[DB_TIMES];

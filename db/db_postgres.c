@@ -7,7 +7,8 @@
  *     the number says whether it was done: asked for with the lock, so that the old transaction is at its end.
  *     (pg_xact_status would not do: a transaction's id is given again after a crash.)
  *  3. When the number in the table store is not the one that was left last, others have written.
- *  4. Rows lie in memory from the first step to reset. */
+ *  4. Rows lie in memory from the first step to reset.
+ *  5. What was read ahead is taken when the values are those that are asked for, and nothing was written since it was said. */
 #include "db/db_postgres.h"
 
 #include <ctype.h>
@@ -66,13 +67,13 @@ static enum status pg_open(const char *place, enum driver_mode mode, const char 
 
 static void put_off(struct pg *pg, const char *text)
 {
-    pg->waiting[pg->waiting_len++] = text;
+    pg->waiting[pg->waiting_len++] = (struct pg_query){.text = text};
 }
 
 /* Of a transaction that was never sent. */
 static bool is_only_begun(const struct pg *pg)
 {
-    return pg->waiting_len > 0 && pg->waiting[0] == begin_read;
+    return pg->waiting_len > 0 && pg->waiting[0].text == begin_read;
 }
 
 static bool pg_in_transaction(void *handle)
@@ -80,6 +81,19 @@ static bool pg_in_transaction(void *handle)
     struct pg *pg = handle;
     return pg->conn != NULL &&
            (is_only_begun(pg) || (!pg->is_ending && pq.PQtransactionStatus(pg->conn) != PQTRANS_IDLE));
+}
+
+/* What waits and was put off last; what is to be read ahead may be behind it. */
+static bool take_back(struct pg *pg, const char *text)
+{
+    int i = pg->waiting_len - 1;
+    while (i >= 0 && pg->waiting[i].out != NULL)
+        i--;
+    if (i < 0 || pg->waiting[i].text != text)
+        return false;
+    pg->waiting_len--;
+    memmove(pg->waiting + i, pg->waiting + i + 1, (size_t)(pg->waiting_len - i) * sizeof *pg->waiting);
+    return true;
 }
 
 /* A number of the only row. */
@@ -103,14 +117,23 @@ static enum status prepare_own(struct pg *pg, struct error *err)
     return status;
 }
 
+/* With what was said before to be read first. */
 static enum status lock(struct pg *pg, struct error *err)
 {
-    static const struct pg_query queries[] = {
-        {.text = "BEGIN"}, {.name = "take_lock"}, {.name = "read_mark", .gives_text = true}};
-    PGresult *result;
+    PGresult       *result = NULL, *none;
+    struct pg_query queries[3 + PG_WAITING_MAX] = {
+        {.text = "BEGIN"}, {.name = "take_lock"}, {.name = "read_mark", .gives_text = true, .out = &result}};
+    int len = 3 + pg->waiting_len;
+    memcpy(queries + 3, pg->waiting, (size_t)pg->waiting_len * sizeof *queries);
+    pg->waiting_len = 0;
     if (pg->own_link != pg->links)
         TRY(prepare_own(pg, err));
-    TRY(pg_send(pg, queries, sizeof queries / sizeof *queries, &result, err));
+    enum status status = pg_send(pg, queries, len, &none, err);
+    pq.PQclear(none);
+    if (status != STATUS_OK) {
+        pq.PQclear(result);
+        return status;
+    }
     int64_t mark = read_number(result, 0), version = read_number(result, 1);
     pq.PQclear(result);
     pg->others_wrote |= mark != pg->marked;
@@ -121,6 +144,8 @@ static enum status lock(struct pg *pg, struct error *err)
                      "a later version has changed the database's schema: this server is too old");
 }
 
+static enum status pg_roll_back(void *handle, struct error *err);
+
 static enum status pg_begin(void *handle, enum driver_mode mode, struct error *err)
 {
     struct pg *pg = handle;
@@ -130,10 +155,14 @@ static enum status pg_begin(void *handle, enum driver_mode mode, struct error *e
         put_off(pg, begin_read);
         return STATUS_OK;
     }
+    bool        is_alone = pg->waiting_len == 0;
     enum status status = lock(pg, err);
-    if (pg->conn != NULL) // a connection that was lost while nobody looked is found here
+    if (status == STATUS_OK || (pg->conn != NULL && (is_alone || status == STATUS_BUSY)))
         return status;
-    TRY(pg_connect(pg, err));
+    if (pg->conn != NULL) // what was read ahead failed, which is nothing to the others
+        TRY(pg_roll_back(pg, err));
+    else // a connection that was lost while nobody looked is found here
+        TRY(pg_connect(pg, err));
     return lock(pg, err);
 }
 
@@ -142,10 +171,11 @@ static enum status pg_savepoint(void *handle, enum driver_savepoint what, struct
     struct pg *pg = handle;
     if (pg->conn == NULL)
         return pg_lost(err);
+    pg->writes += what == SAVEPOINT_UNDO;
     if (what == SAVEPOINT_SET) {
         put_off(pg, savepoint_set);
-    } else if (pg->waiting_len > 0 && pg->waiting[pg->waiting_len - 1] == savepoint_set) {
-        pg->waiting_len--; // nothing was done since
+    } else if (take_back(pg, savepoint_set)) {
+        return STATUS_OK; // nothing was done since
     } else if (what == SAVEPOINT_KEEP) {
         put_off(pg, savepoint_keep);
         return pg->unread > 0 ? pg_settle(pg, err) : STATUS_OK; // what failed is not the next one's failure
@@ -158,8 +188,6 @@ static enum status pg_savepoint(void *handle, enum driver_savepoint what, struct
     }
     return STATUS_OK;
 }
-
-static enum status pg_roll_back(void *handle, struct error *err);
 
 static enum status send_plain(struct pg *pg, const struct pg_query *queries, int len, struct error *err)
 {
@@ -200,6 +228,7 @@ static enum status pg_commit(void *handle, struct error *err)
 {
     struct pg *pg = handle;
     char       texts[2][24];
+    pg->writes++;
     if (is_only_begun(pg)) {
         pg->waiting_len = 0;
         return STATUS_OK;
@@ -227,6 +256,7 @@ static enum status pg_roll_back(void *handle, struct error *err)
     struct pg *pg = handle;
     bool       is_sent = !is_only_begun(pg);
     pg->waiting_len = 0;
+    pg->writes++;
     if (!is_sent || !pg_in_transaction(pg))
         return STATUS_OK;
     struct error why;
@@ -238,15 +268,41 @@ static enum status pg_roll_back(void *handle, struct error *err)
 
 static enum status pg_execute(void *handle, const char *text, struct error *err)
 {
+    ((struct pg *)handle)->writes++;
     return pg_send_text(handle, text, err);
 }
 
 /* ---- statements ---- */
 
+enum { AHEAD_PARAMETERS = 6, AHEAD_BYTES = 160 };
+
+/* Whether a result is still to come to this place. */
+static bool is_on_its_way(const struct pg *pg, PGresult *const *out)
+{
+    for (int i = 0; i < pg->waiting_len; i++)
+        if (pg->waiting[i].out == out)
+            return true;
+    for (int i = 0; i < pg->outs_len; i++)
+        if (pg->outs[i].out == out)
+            return true;
+    return false;
+}
+
+/* What a statement is read ahead with. */
+struct ahead {
+    bool        is_said;
+    unsigned    writes; /* that there were then */
+    PGresult   *result;
+    const char *values[AHEAD_PARAMETERS];
+    int         lengths[AHEAD_PARAMETERS];
+    char        bytes[AHEAD_BYTES];
+};
+
 struct pg_statement {
     struct pg    *pg;
     char          name[NAME_BYTES], *text;
-    bool          is_for_once;
+    bool          is_for_once, is_read;
+    struct ahead  ahead;
     unsigned      link; /* the connection that it is prepared on */
     const char   *letters;
     int           len, row;
@@ -332,8 +388,10 @@ static void pg_finalize(void *of)
     snprintf(text, sizeof text, "DEALLOCATE %s", statement->name);
     pg_reset(statement);
     bool        is_there = statement->is_for_once && pg->conn != NULL && statement->link == pg->links;
-    enum status status = is_there ? pg_send_text(pg, text, &why) : STATUS_OK;
+    enum status status = is_on_its_way(pg, &statement->ahead.result) ? pg_settle(pg, &why) : STATUS_OK;
+    status = is_there ? pg_send_text(pg, text, &why) : status;
     (void)status; // what is not dropped now goes with the connection
+    pq.PQclear(statement->ahead.result);
     free(statement->text);
     free(statement);
 }
@@ -355,8 +413,8 @@ static enum status begin_again(struct pg *pg, const struct pg *before, enum stat
     if (pg->conn != NULL || !is_only_begun(before))
         return status;
     TRY(pg_connect(pg, err));
-    memcpy(pg->waiting, before->waiting, sizeof pg->waiting);
-    pg->waiting_len = before->waiting_len;
+    pg->waiting_len = 0;
+    put_off(pg, begin_read); // what was to be read ahead is not prepared here
     return STATUS_OK;
 }
 
@@ -371,6 +429,7 @@ static enum status pg_prepare(void *handle, const struct sql_statement *listed, 
     statement->len = (int)strlen(listed->parameters);
     snprintf(statement->name, sizeof statement->name, "s%u", pg->prepared++);
     statement->is_for_once = listed->name[0] == '\0';
+    statement->is_read = strncmp(listed->text, "SELECT ", 7) == 0;
     enum status status = statement->len > PARAMETERS_MAX
                              ? error_set(err, STATUS_INTERNAL, "store_error", "", "too many parameters")
                              : write_own(listed->text, &statement->text, err);
@@ -428,8 +487,92 @@ static struct pg_query query_of(const struct pg_statement *statement)
                              .formats = statement->formats};
 }
 
+/* ---- read ahead ---- */
+
+static bool has_room(const struct pg_statement *statement)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < statement->len && i < AHEAD_PARAMETERS; i++)
+        bytes += statement->values[i] != NULL ? (size_t)statement->lengths[i] : 0;
+    return statement->len <= AHEAD_PARAMETERS && bytes <= AHEAD_BYTES;
+}
+
+/* Whether this was said to be read ahead with what is bound now. */
+static bool is_ahead(const struct pg_statement *statement)
+{
+    const struct ahead *ahead = &statement->ahead;
+    bool                is = ahead->is_said && ahead->writes == statement->pg->writes;
+    for (int i = 0; is && i < statement->len; i++) {
+        const char *value = statement->values[i];
+        is = (value == NULL) == (ahead->values[i] == NULL) &&
+             (value == NULL || (statement->lengths[i] == ahead->lengths[i] &&
+                                memcmp(value, ahead->values[i], (size_t)ahead->lengths[i]) == 0));
+    }
+    return is;
+}
+
+static void keep_values(struct pg_statement *statement)
+{
+    struct ahead *ahead = &statement->ahead;
+    char         *to = ahead->bytes;
+    for (int i = 0; i < statement->len; i++) {
+        ahead->values[i] = NULL;
+        ahead->lengths[i] = statement->lengths[i];
+        if (statement->values[i] == NULL)
+            continue;
+        memcpy(to, statement->values[i], (size_t)statement->lengths[i]);
+        ahead->values[i] = to;
+        to += statement->lengths[i];
+    }
+}
+
+/* Of the writer outside a transaction it comes with the lock.  What would take a trip to prepare waits until it is asked for. */
+static void pg_ahead(void *of)
+{
+    static const int     binary[AHEAD_PARAMETERS] = {1, 1, 1, 1, 1, 1};
+    struct pg_statement *statement = of;
+    struct pg           *pg = statement->pg;
+    struct ahead        *ahead = &statement->ahead;
+    bool                 may = pg->mode == DRIVER_READ_WRITE || pg_in_transaction(pg);
+    bool is_ready = pg->conn != NULL && statement->link == pg->links && statement->is_read && has_room(statement);
+    bool is_new = !is_ahead(statement) && !is_on_its_way(pg, &ahead->result);
+    if (may && is_ready && is_new && pg->waiting_len + pg->outs_len < PG_AHEAD_MAX) {
+        pq.PQclear(ahead->result);
+        ahead->result = NULL;
+        ahead->is_said = true;
+        ahead->writes = pg->writes;
+        keep_values(statement);
+        pg->waiting[pg->waiting_len++] = (struct pg_query){.name = statement->name,
+                                                           .len = statement->len,
+                                                           .values = ahead->values,
+                                                           .lengths = ahead->lengths,
+                                                           .formats = binary,
+                                                           .out = &ahead->result};
+    }
+    pg_reset(statement);
+}
+
+/* The answer, if there will be one. */
+static enum status take_ahead(struct pg_statement *statement, struct error *err)
+{
+    struct ahead *ahead = &statement->ahead;
+    bool          is = is_ahead(statement);
+    ahead->is_said = false;
+    if (is && ahead->result == NULL)
+        TRY(pg_settle(statement->pg, err));
+    if (is) {
+        statement->result = ahead->result;
+        ahead->result = NULL;
+    }
+    return STATUS_OK;
+}
+
 static enum status send_statement(struct pg_statement *statement, struct error *err)
 {
+    TRY(take_ahead(statement, err));
+    if (statement->result != NULL)
+        return STATUS_OK;
+    statement->pg->writes += !statement->is_read;
     TRY(prepare(statement, err));
     const struct pg_query query = query_of(statement);
     return pg_send(statement->pg, &query, 1, &statement->result, err);
@@ -438,6 +581,7 @@ static enum status send_statement(struct pg_statement *statement, struct error *
 static enum status pg_run(void *of, struct error *err)
 {
     struct pg_statement *statement = of;
+    statement->pg->writes++;
     TRY(prepare(statement, err));
     const struct pg_query query = query_of(statement);
     return pg_put_off(statement->pg, &query, err);
@@ -519,7 +663,7 @@ static int64_t pg_changes(void *handle)
     return ((struct pg *)handle)->changes;
 }
 
-/* ---- other servers ---- */
+/* ---- what is PostgreSQL's own affair ---- */
 
 static bool pg_others_wrote(void *handle)
 {
@@ -528,104 +672,6 @@ static bool pg_others_wrote(void *handle)
     pg->others_wrote = false;
     return is;
 }
-
-/* What is wanted is told by locks that others may share, of the looking session: they need no row and no COMMIT, and are gone
- * with it.  Of 64 bits: which schema and what, which server, how much; one lock more says that the server tells. */
-static enum status write_wants(const struct db_wants *told, uint32_t server, char **text, struct error *err)
-{
-    size_t bytes = 0;
-    FILE  *file = open_memstream(text, &bytes);
-    if (file == NULL)
-        return error_no_memory(err);
-    fprintf(file, "SELECT pg_advisory_unlock_all(), pg_try_advisory_lock_shared(" PG_KIND("%d") ", (%d)::int)",
-            PG_TELLS, (int32_t)(server << 16));
-    for (int i = 0; i < told->len; i++)
-        fprintf(file, ", pg_try_advisory_lock_shared(" PG_KIND("(%d)::int") ", (%d)::int)",
-                (int32_t)told->items[i].what, (int32_t)(server << 16 | told->items[i].much));
-    bool is_good = ferror(file) == 0;
-    return fclose(file) == 0 && is_good ? STATUS_OK : error_no_memory(err);
-}
-
-static bool is_told(const struct pg *pg, const struct db_wants *told)
-{
-    return told == NULL || (pg->told != NULL && pg->told_by == pg->links && pg->told->len == told->len &&
-                            memcmp(pg->told->items, told->items, (size_t)told->len * sizeof *told->items) == 0);
-}
-
-static bool has_server(const struct db_wants *wants, const uint32_t *servers, uint32_t server)
-{
-    for (int i = 0; i < wants->telling; i++)
-        if (servers[i] == server)
-            return true;
-    return false;
-}
-
-/* Of all locks of such a form; what is not of this schema is nothing that anybody looks for. */
-static void read_locks(const PGresult *result, struct driver_peers *out)
-{
-    uint32_t         telling[DRIVER_PEERS_MAX];
-    struct db_wants *wants = &out->wants;
-    *wants = (struct db_wants){.own = (uint32_t)out->own & 0xffff, .is_whole = true};
-    for (int row = 1; row < pq.PQntuples(result); row++) {
-        int64_t  what = strtoll(pq.PQgetvalue(result, row, 1), NULL, 10);
-        uint32_t lock = (uint32_t)strtoll(pq.PQgetvalue(result, row, 2), NULL, 10);
-        if (what == PG_LIFE && out->len < DRIVER_PEERS_MAX)
-            out->ids[out->len++] = lock;
-        else if (what == PG_TELLS && wants->telling < DRIVER_PEERS_MAX)
-            telling[wants->telling++] = lock >> 16;
-        else if (wants->len < DB_WANTS_MAX)
-            wants->items[wants->len++] =
-                (struct db_want){.what = (uint32_t)what, .server = lock >> 16, .much = lock & DB_WANT_MUCH};
-        else
-            wants->is_whole = false;
-    }
-    for (int i = 0; i < out->len; i++)
-        wants->silent += !has_server(wants, telling, (uint32_t)out->ids[i] & 0xffff);
-}
-
-static enum status look_around(struct pg *pg, const struct db_wants *told, struct driver_peers *out, struct error *err)
-{
-    static const char text[] = "SELECT 0, mark, 0 FROM store UNION ALL SELECT DISTINCT 1, classid::bigint # "
-                               "(hashtext(current_schema())::bigint & 4294967295), objid::bigint FROM pg_locks WHERE "
-                               "locktype = 'advisory' AND objsubid = 2 AND database = "
-                               "(SELECT oid FROM pg_database WHERE datname = current_database()) ORDER BY 1, 3, 2";
-    PGresult         *result;
-    char             *tell = NULL;
-    if (pg->conn == NULL || pq.PQstatus(pg->conn) != CONNECTION_OK)
-        TRY(pg_connect(pg, err));
-    bool is_new = !is_told(pg, told);
-    if (is_new && pg->told == NULL && (pg->told = malloc(sizeof *pg->told)) == NULL)
-        return error_no_memory(err);
-    if (is_new)
-        TRY(write_wants(told, (uint32_t)out->own & 0xffff, &tell, err));
-    const struct pg_query queries[] = {{.text = tell}, {.text = text}};
-    enum status           status = pg_send(pg, queries + !is_new, 1 + is_new, &result, err);
-    free(tell);
-    TRY(status);
-    if (is_new) {
-        *pg->told = *told;
-        pg->told_by = pg->links;
-    }
-    out->mark = pq.PQntuples(result) > 0 ? strtoll(pq.PQgetvalue(result, 0, 1), NULL, 10) : 0;
-    read_locks(result, out);
-    pq.PQclear(result);
-    out->is_own_mark = out->mark >> PG_MARK_BITS == out->own;
-    return STATUS_OK;
-}
-
-/* Who looks again soon does not wait long for an answer: another connection may have one. */
-static enum status pg_peers(void *handle, const void *writer, const struct db_wants *told, struct driver_peers *out,
-                            struct error *err)
-{
-    struct pg *pg = handle;
-    *out = (struct driver_peers){.own = ((const struct pg *)writer)->replica};
-    pg->answer_ms = PG_LOOK_MS;
-    enum status status = look_around(pg, told, out, err);
-    pg->answer_ms = PG_ANSWER_MS;
-    return status;
-}
-
-/* ---- what is PostgreSQL's own affair ---- */
 
 static void pg_journal_watch(void *handle, int64_t *bytes)
 {
@@ -713,6 +759,7 @@ const struct driver driver_postgres = {
     .bind = pg_bind,
     .run = pg_run,
     .settle = pg_settle_all,
+    .ahead = pg_ahead,
     .step = pg_step,
     .reset = pg_reset,
     .column = pg_column,

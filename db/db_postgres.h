@@ -1,5 +1,6 @@
 /* What the files of the PostgreSQL driver share, and nothing else includes: the connection (db_postgres_link.c), the schema
- * (db_postgres_schema.c), the sums of rows (db_postgres_sum.c), statements and transactions (db_postgres.c). */
+ * (db_postgres_schema.c), the sums of rows (db_postgres_sum.c), the servers (db_postgres_peers.c), statements and transactions
+ * (db_postgres.c). */
 #ifndef GNOMON_DB_DB_POSTGRES_H
 #define GNOMON_DB_DB_POSTGRES_H
 
@@ -35,7 +36,24 @@ extern struct pg_library pq;
 #define PG_KIND(what) "hashtext(current_schema()) # " what
 #define PG_LIFE_KIND  PG_KIND("1196314958")
 
-enum { PG_WAITING_MAX = 4, PG_TEXT_BYTES = 160, PG_MARK_BITS = 40, PG_ANSWER_MS = 120000, PG_LOOK_MS = 3000 };
+enum {
+    PG_WAITING_MAX = 16,
+    PG_AHEAD_MAX = 10,
+    PG_TEXT_BYTES = 160,
+    PG_MARK_BITS = 40,
+    PG_ANSWER_MS = 120000,
+    PG_LOOK_MS = 3000
+};
+
+/* One statement of a pipeline. */
+struct pg_query {
+    const char        *name, *text; /* prepared; or a text without parameters */
+    bool               gives_text;  /* which a text always does */
+    int                len;
+    const char *const *values;
+    const int         *lengths, *formats; /* NULL: texts */
+    PGresult         **out;               /* where its result goes, whoever waits for it; NULL: nowhere */
+};
 
 /* A connection.  The beginning of a transaction, its savepoints, and statements that nobody waits for are sent with the next
  * one, so that they take no trip of their own; the end of a transaction that only read is sent, and its answer is read with
@@ -47,30 +65,27 @@ struct pg {
     enum driver_mode     mode;
     bool                 is_hasty;
     int                  answer_ms; /* how long an answer may take, before the connection is given up */
-    const char          *waiting[PG_WAITING_MAX];
+    struct pg_query      waiting[PG_WAITING_MAX];
     int                  waiting_len;
-    int                  unread;    /* statements in the pipeline */
-    bool                 is_ending; /* which is closed: it ends a transaction that only read */
-    unsigned             links;     /* how many connections there were: a statement belongs to one */
-    unsigned             own_link;  /* that which has the statements of every transaction */
-    unsigned             prepared;  /* statements, for their names */
-    int64_t              changes;
-    struct total        *total;        /* of a writer that is guarded, see driver.h */
-    char                *damaged;      /* or NULL */
+    int                  unread; /* statements in the pipeline */
+    struct {
+        int        at;
+        PGresult **out;
+    } outs[PG_WAITING_MAX]; /* of those, the ones whose result goes somewhere */
+    int              outs_len;
+    unsigned         writes;    /* goes on with whatever may change what is read */
+    bool             is_ending; /* which is closed: it ends a transaction that only read */
+    unsigned         links;     /* how many connections there were: a statement belongs to one */
+    unsigned         own_link;  /* that which has the statements of every transaction */
+    unsigned         prepared;  /* statements, for their names */
+    int64_t          changes;
+    struct total    *total;            /* of a writer that is guarded, see driver.h */
+    char            *damaged;          /* or NULL */
     int64_t          replica, version; /* of a writer: which of the servers that there ever were; and the schema's */
     bool             others_wrote;
     struct db_wants *told;         /* to the others, by locks of this session; NULL: nothing */
     unsigned         told_by;      /* the connection that they are of */
     int64_t          mark, marked; /* what the next commit leaves in the table store, and what the last one left */
-};
-
-/* One statement of a pipeline. */
-struct pg_query {
-    const char        *name, *text; /* prepared; or a text without parameters */
-    bool               gives_text;  /* which a text always does */
-    int                len;
-    const char *const *values;
-    const int         *lengths, *formats; /* NULL: texts */
 };
 
 /* Connects; a writer takes the store, which no other process may have.  Errors: BUSY "locked", BUSY "busy" (it is not
@@ -100,6 +115,8 @@ MUST_CHECK enum status pg_ask(struct pg *pg, const char *text, int64_t *out, str
 MUST_CHECK enum status pg_register(struct pg *pg, struct error *err);
 
 /* Members of the record. */
+MUST_CHECK enum status pg_peers(void *handle, const void *writer, const struct db_wants *told, struct driver_peers *out,
+                                struct error *err);
 MUST_CHECK enum status pg_guard(void *handle, struct total *total, char *damaged, struct error *err);
 MUST_CHECK enum status pg_scan(void *handle, struct scan *scan, struct error *err);
 MUST_CHECK enum status pg_gather(void *handle, struct total *total, struct error *err);

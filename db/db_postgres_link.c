@@ -74,8 +74,9 @@ void pg_disconnect(struct pg *pg)
     if (pg->conn != NULL)
         pq.PQfinish(pg->conn);
     pg->conn = NULL;
-    pg->waiting_len = pg->unread = 0;
+    pg->waiting_len = pg->unread = pg->outs_len = 0;
     pg->is_ending = false;
+    pg->writes++;
 }
 
 /* ---- notices ---- */
@@ -163,6 +164,15 @@ static void note(struct pg *pg, const PGresult *result, enum status *status, str
     *status = fail(state != NULL ? state : "", text != NULL ? text : "no answer", err);
 }
 
+/* Where the result of this one goes: nowhere, but for the last. */
+static PGresult **place_of(struct pg *pg, int at, int len, PGresult **last)
+{
+    for (int i = 0; i < pg->outs_len; i++)
+        if (pg->outs[i].at == at)
+            return pg->outs[i].out;
+    return at == len - 1 ? last : NULL;
+}
+
 /* Of each query one result and a NULL, and then that of the synchronisation. */
 static enum status read_pipeline(struct pg *pg, PGresult **out, struct error *err)
 {
@@ -172,18 +182,22 @@ static enum status read_pipeline(struct pg *pg, PGresult **out, struct error *er
     pg->unread = 0;
     pg->is_ending = false;
     for (int i = 0; i < len && is_good; i++) {
-        PGresult *result = next_result(pg, &is_good);
+        PGresult  *result = next_result(pg, &is_good);
+        PGresult **place = place_of(pg, i, len, out);
         if (result == NULL)
             is_good = false;
         else
             note(pg, result, &status, err);
-        if (is_good && i == len - 1 && status == STATUS_OK)
-            *out = result;
-        else
+        if (is_good && place != NULL && status == STATUS_OK) {
+            pq.PQclear(*place);
+            *place = result;
+        } else {
             pq.PQclear(result);
+        }
         if (is_good)
             pq.PQclear(next_result(pg, &is_good));
     }
+    pg->outs_len = 0;
     PGresult *sync = is_good ? next_result(pg, &is_good) : NULL;
     is_good = is_good && pq.PQresultStatus(sync) == PGRES_PIPELINE_SYNC && pq.PQstatus(pg->conn) == CONNECTION_OK;
     pq.PQclear(sync);
@@ -202,15 +216,24 @@ static bool send_one(PGconn *conn, const struct pg_query *query)
                                : pq.PQsendQueryParams(conn, query->text, 0, NULL, NULL, NULL, NULL, 0) != 0;
 }
 
+static bool put_all(struct pg *pg, const struct pg_query *queries, int len)
+{
+    bool is_put = true;
+    for (int i = 0; i < len; i++, pg->unread++) {
+        is_put = is_put && send_one(pg->conn, &queries[i]);
+        if (queries[i].out != NULL && pg->outs_len < PG_WAITING_MAX) {
+            pg->outs[pg->outs_len].at = pg->unread;
+            pg->outs[pg->outs_len++].out = queries[i].out;
+        }
+    }
+    return is_put;
+}
+
 /* Into libpq's memory, which has copies; it is sent when that is much, or flushed. */
 static bool put(struct pg *pg, const struct pg_query *queries, int len)
 {
-    bool is_put = pq.PQenterPipelineMode(pg->conn) != 0;
-    for (int i = 0; i < pg->waiting_len; i++)
-        is_put = is_put && send_one(pg->conn, &(struct pg_query){.text = pg->waiting[i]});
-    for (int i = 0; i < len; i++)
-        is_put = is_put && send_one(pg->conn, &queries[i]);
-    pg->unread += pg->waiting_len + len;
+    bool is_put =
+        pq.PQenterPipelineMode(pg->conn) != 0 && put_all(pg, pg->waiting, pg->waiting_len) && put_all(pg, queries, len);
     pg->waiting_len = 0;
     return is_put;
 }

@@ -85,6 +85,11 @@ struct driver {
      * with a later one, with settle, when the savepoint is kept, or with the commit. */
     enum status (*run)(void *statement, struct error *err);
     enum status (*settle)(void *handle, struct error *err);
+    /* Of a driver that waits for each answer; NULL: there is nothing to gain.  What is bound to this statement, which reads, will be
+     * asked for soon with the same values, before anything is written: its rows come with what is waited for first, in a
+     * transaction or with its beginning.  Whoever asks sees what he would have seen without; a failure is that of what comes
+     * with it.  What was bound is forgotten. */
+    void (*ahead)(void *statement);
     void (*reset)(void *statement);
     /* Columns from 0, read as the value's letter says.  False: a text is there but cannot be had, for lack of memory. */
     bool (*column)(void *statement, int column, struct db_value *value);

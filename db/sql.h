@@ -419,6 +419,8 @@
       "FROM chain WHERE id = 1")                                                                                       \
     X(CHAIN_LINES, "iii", line,                                                                                        \
       "SELECT " COLUMNS(ROW_LINE) " FROM event WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3")                    \
+    X(CHAIN_NEW, "", line,                                                                                             \
+      "SELECT " COLUMNS(ROW_LINE) " FROM event WHERE seq > (SELECT seq FROM chain WHERE id = 1) ORDER BY seq")         \
     X(CHAIN_BIND, "ib", none, "UPDATE event SET bound = $2 WHERE seq = $1")                                            \
     X(CHAIN_SET, "ibib", none, "UPDATE chain SET seq = $1, head = $2, at_ms = $3, total = $4 WHERE id = 1")            \
     X(CHAIN_GAP, "i", gap, "SELECT " COLUMNS(ROW_GAP) " FROM log_gap WHERE first = $1")                                \

@@ -94,11 +94,26 @@ static enum status transact(struct db_conn *conn, void *arg, struct error *err)
     return has_key ? keep_reply(conn, work->caller, now, err) : STATUS_OK;
 }
 
+static void ahead(struct db_conn *conn, void *arg)
+{
+    struct app_work *work = arg;
+    if (work->ahead != NULL)
+        work->ahead(conn, work->arg);
+}
+
+enum status app_transact_ahead(struct app *app, struct caller *caller, db_ahead_fn *ahead_fn, db_fn fn, void *arg,
+                               struct error *err)
+{
+    struct app_work       work = {.app = app, .caller = caller, .ahead = ahead_fn, .fn = fn, .arg = arg};
+    struct db_transaction one = {
+        .ahead = ahead, .fn = transact, .arg = &work, .err = err, .is_large = caller->writes_much};
+    db_transact_all(app->db, &one, 1);
+    return one.status;
+}
+
 enum status app_transact(struct app *app, struct caller *caller, db_fn fn, void *arg, struct error *err)
 {
-    struct app_work work = {.app = app, .caller = caller, .fn = fn, .arg = arg};
-    return caller->writes_much ? db_transact_large(app->db, transact, &work, err)
-                               : db_transact(app->db, transact, &work, err);
+    return app_transact_ahead(app, caller, NULL, fn, arg, err);
 }
 
 void app_transact_all(struct app *app, struct app_work *all, size_t len)
@@ -107,7 +122,7 @@ void app_transact_all(struct app *app, struct app_work *all, size_t len)
     assert(len <= DB_TOGETHER_MAX);
     for (size_t i = 0; i < len; i++) {
         all[i].app = app;
-        transactions[i] = (struct db_transaction){.fn = transact, .arg = &all[i], .err = all[i].err};
+        transactions[i] = (struct db_transaction){.ahead = ahead, .fn = transact, .arg = &all[i], .err = all[i].err};
     }
     db_transact_all(app->db, transactions, len);
     for (size_t i = 0; i < len; i++)

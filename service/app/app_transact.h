@@ -7,11 +7,14 @@
 /* One transaction of a use case: looks the idempotency key up, runs fn, records the reply.
  * When caller->idempotency.replayed is set on return, fn did not run. */
 MUST_CHECK enum status app_transact(struct app *app, struct caller *caller, db_fn fn, void *arg, struct error *err);
+MUST_CHECK enum status app_transact_ahead(struct app *app, struct caller *caller, db_ahead_fn *ahead, db_fn fn,
+                                          void *arg, struct error *err);
 
 /* Several of these, as db_transact_all does them. */
 struct app_work {
     struct app    *app; /* set here */
     struct caller *caller;
+    db_ahead_fn   *ahead; /* or NULL */
     db_fn          fn;
     void          *arg;
     struct error  *err;

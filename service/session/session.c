@@ -601,10 +601,20 @@ static enum status heed_baseline(struct db_conn *conn, struct live *live, int64_
     return status;
 }
 
+/* What catching up reads where nothing has to begin anew. */
+static void ahead(struct db_conn *conn, const struct live *live)
+{
+    db_ahead(conn, SQL_CORRECTION_LAST, BIND(TEXT(live->study), INT(INT64_MAX)));
+    db_ahead(conn, SQL_STUDY_GET, BIND(TEXT(live->study)));
+    if (live->session != NULL)
+        db_ahead(conn, SQL_EVENT_REPLAY, BIND(TEXT(live->study), INT(live->seq), INT(INT64_MAX), INT(INT64_MAX)));
+}
+
 static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
 {
     struct catch_up *work = arg;
     struct live     *live = work->live;
+    ahead(conn, live);
     TRY(heed_corrections(conn, live, INT64_MAX, err));
     TRY(heed_baseline(conn, live, INT64_MAX, err));
     atomic_fetch_add(live->session == NULL ? &work->app->counters.session_misses : &work->app->counters.session_hits,

@@ -26,12 +26,17 @@ enum status task_read(struct task *task, db_fn fn, struct error *err)
     return db_read(task->app->db, fn, task, err);
 }
 
-enum status task_write(struct task *task, db_fn fn, struct error *err)
+enum status task_write_ahead(struct task *task, db_ahead_fn *ahead, db_fn fn, struct error *err)
 {
     TRY(caller_sees(task->caller, "study", task->id, err));
-    TRY(app_transact(task->app, task->caller, fn, task, err));
+    TRY(app_transact_ahead(task->app, task->caller, ahead, fn, task, err));
     study_cache_forget(task->app, task->id);
     return STATUS_OK;
+}
+
+enum status task_write(struct task *task, db_fn fn, struct error *err)
+{
+    return task_write_ahead(task, NULL, fn, err);
 }
 
 enum status task_open(struct db_conn *conn, struct task *task, struct error *err)

@@ -21,6 +21,7 @@ struct task task_of(struct app *app, struct caller *caller, const char *study);
 MUST_CHECK enum status task_read(struct task *task, db_fn fn, struct error *err);
 /* The same for what changes what is shown of the study: see app_transact. */
 MUST_CHECK enum status task_write(struct task *task, db_fn fn, struct error *err);
+MUST_CHECK enum status task_write_ahead(struct task *task, db_ahead_fn *ahead, db_fn fn, struct error *err);
 
 /* Within a transaction, all of these.  NOT_FOUND "study_not_found"; CONFLICT as caller_same_space. */
 MUST_CHECK enum status task_open(struct db_conn *conn, struct task *task, struct error *err);

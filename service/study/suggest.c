@@ -382,7 +382,7 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan *plan = arg;
     plan->task.now_ms = plan->task.app->now_ms();
-    plan->steady_ms = steady_ms(plan->task.app);
+    plan_ahead(conn, plan, false);
     if (plan->request->fixed == NULL)
         plan->task.caller->space_of[0] = '\0';
     TRY(task_open(conn, &plan->task, err));
@@ -409,6 +409,11 @@ static bool is_overtaken(const struct plan *plan)
     return plan->fresh_len > 0 && (!is_whole || plan->fresh[0].number != plan->task.study.trials_total + 1);
 }
 
+static void write_ahead(struct db_conn *conn, void *arg)
+{
+    plan_ahead(conn, arg, true);
+}
+
 static enum status write(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan *plan = arg;
@@ -416,7 +421,7 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     plan->expired = 0;
     plan->added = 0;
     plan->task.now_ms = plan->task.app->now_ms();
-    plan->steady_ms = steady_ms(plan->task.app); // leases begin when trials are given, not when they were asked for
+    plan_ahead(conn, plan, true); // leases begin when trials are given, not when they were asked for
     TRY(task_open(conn, &plan->task, err));
     TRY(trial_may_be_given(&plan->task.study, err));
     int64_t before = plan->task.study.revision;
@@ -483,7 +488,7 @@ static void count_given(const struct plan *plan)
 
 static enum status give(struct plan *plan, struct error *err)
 {
-    TRY(app_transact(plan->task.app, plan->task.caller, write, plan, err));
+    TRY(app_transact_ahead(plan->task.app, plan->task.caller, write_ahead, write, plan, err));
     count_given(plan);
     return STATUS_OK;
 }
@@ -591,8 +596,8 @@ static void suggest_together(struct plan *const *plans, size_t len, struct live 
         plan->status = propose_for_member(plan, &taken, plan->err);
         last = plan->fresh_len > 0 ? plan : last;
         if (plan->status == STATUS_OK)
-            works[works_len++] =
-                (struct app_work){.caller = plan->task.caller, .fn = write, .arg = plan, .err = plan->err};
+            works[works_len++] = (struct app_work){
+                .caller = plan->task.caller, .ahead = write_ahead, .fn = write, .arg = plan, .err = plan->err};
     }
     app_transact_all(plans[0]->task.app, works, works_len);
     for (size_t i = 0; i < works_len; i++) {

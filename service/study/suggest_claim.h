@@ -15,6 +15,7 @@ struct plan {
     struct suggest_reply         *out;
     struct trial_page            *queued;    /* what part became */
     int64_t                       steady_ms; /* what leases count on, as the task's now_ms is what events do */
+    int64_t                       seen_ms;   /* as of when they are looked at; see plan_ahead */
     int64_t                       waiting;   /* queued, or their leases are over */
     uint64_t                      expired;   /* of these, those that were given */
     int64_t                       unfit;     /* one of them that has other values than the request fixes; 0: none */
@@ -48,6 +49,9 @@ int64_t plan_missing(const struct plan *plan);
 /* Each adds to plan->out, within a transaction.  CONFLICT "fixed_conflict". */
 MUST_CHECK enum status plan_take_own(struct db_conn *conn, struct plan *plan, struct error *err);
 MUST_CHECK enum status plan_take_waiting(struct db_conn *conn, struct plan *plan, struct error *err);
+/* What suggest begins with reading, as leases are then: what has just been looked at is looked at as of the same moment, so that
+ * what was read ahead is what is asked for. */
+void plan_ahead(struct db_conn *conn, struct plan *plan, bool is_writing);
 /* plan->waiting and plan->unfit. */
 MUST_CHECK enum status plan_count_waiting(struct db_conn *conn, struct plan *plan, struct error *err);
 

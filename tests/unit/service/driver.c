@@ -228,6 +228,91 @@ static void check_putting_off(struct store *store)
     store->driver->finalize(statement);
 }
 
+/* A ledger's line of this round: whether it is there, which is said ahead, or asked.  A driver without reading ahead only asks. */
+static void say(struct store *store, void *statement, int64_t round)
+{
+    struct db_value value = INT(round);
+    if (store->driver->ahead == NULL)
+        return;
+    MUST(store->driver->bind(statement, 1, &value, &store->err));
+    store->driver->ahead(statement);
+}
+
+static bool has(struct store *store, void *statement, int64_t round)
+{
+    struct db_value value = INT(round), found = {.letter = 'i'};
+    bool            row = false;
+    MUST(store->driver->bind(statement, 1, &value, &store->err));
+    MUST(store->driver->step(statement, &row, &store->err));
+    CU_ASSERT_FATAL(row && store->driver->column(statement, 0, &found));
+    store->driver->reset(statement);
+    return found.is.i > 0;
+}
+
+/* What is read ahead is what would have been read, whatever came between, and in whichever transaction. */
+static void check_reading_ahead(struct store *store)
+{
+    enum { MANY = 40 };
+    static const char text[] = "SELECT count(*) AS count FROM federation_ledger WHERE round = $1";
+    void             *of[2], *more[MANY];
+    for (int i = 0; i < 2; i++)
+        MUST(store->driver->prepare(i ? store->reader : store->writer, STATEMENT("i", "i", text), &of[i], &store->err));
+    begin(store);
+    say(store, of[0], 1);
+    MUST(add(store, store->writer, 1, 0.5)); // which it does not know
+    CU_ASSERT(has(store, of[0], 1));
+    say(store, of[0], 1);
+    CU_ASSERT(!has(store, of[0], 2)); // another question
+    CU_ASSERT(has(store, of[0], 1));
+    savepoint(store, SAVEPOINT_SET);
+    say(store, of[0], 2);
+    savepoint(store, SAVEPOINT_KEEP);
+    savepoint(store, SAVEPOINT_SET);
+    MUST(add(store, store->writer, 2, 0.5));
+    say(store, of[0], 2);
+    CU_ASSERT_EQUAL(count(store, store->writer), 2); // it comes with this
+    savepoint(store, SAVEPOINT_UNDO);
+    CU_ASSERT(!has(store, of[0], 2));
+    say(store, of[0], 3);
+    CU_ASSERT_EQUAL(count(store, store->writer), 1);
+    commit(store);
+    begin(store);
+    MUST(add(store, store->writer, 3, 0.5));
+    commit(store);
+    begin(store);
+    CU_ASSERT(has(store, of[0], 3)); // nobody asked before
+    MUST(store->driver->roll_back(store->writer, &store->err));
+    say(store, of[0], 4);
+    begin(store);
+    CU_ASSERT(!has(store, of[0], 4));
+    say(store, of[0], 3);
+    MUST(store->driver->roll_back(store->writer, &store->err));
+    MUST(store->driver->begin(store->reader, DRIVER_READ_ONLY, &store->err));
+    say(store, of[1], 5);
+    begin(store);
+    MUST(add(store, store->writer, 5, 0.5));
+    commit(store);
+    bool is_there = has(store, of[1], 5); // what there was when it began, or was asked first
+    CU_ASSERT_EQUAL(has(store, of[1], 5), is_there);
+    MUST(store->driver->commit(store->reader, &store->err));
+    say(store, of[1], 5); // in no transaction
+    MUST(store->driver->begin(store->reader, DRIVER_READ_ONLY, &store->err));
+    CU_ASSERT(has(store, of[1], 5));
+    for (int i = 0; i < MANY; i++) {
+        MUST(store->driver->prepare(store->reader, STATEMENT("i", "i", text), &more[i], &store->err));
+        say(store, more[i], i);
+    }
+    for (int i = 0; i < MANY; i++)
+        CU_ASSERT_EQUAL(has(store, more[i], i), i == 1 || i == 3 || i == 5);
+    for (int i = 0; i < MANY; i++) {
+        say(store, more[i], i);
+        store->driver->finalize(more[i]); // on its way or not
+    }
+    MUST(store->driver->commit(store->reader, &store->err));
+    for (int i = 0; i < 2; i++)
+        store->driver->finalize(of[i]);
+}
+
 static void check_reading(struct store *store)
 {
     begin(store);
@@ -518,17 +603,18 @@ static void on_postgres(void (*check)(struct store *store))
     database_end(store.place);
 }
 
-#define CHECKS(X)                                   \
-    X(undoing, "what is undone is gone")            \
-    X(putting_off, "what is put off fails in time") \
-    X(reading, "a reader sees one state")           \
-    X(numbers, "numbers come back")                 \
-    X(texts_and_bytes, "texts and bytes come back") \
-    X(changes, "changes are counted")               \
-    X(logs, "logs are append-only")                 \
-    X(sequence, "what is undone leaves no gap")     \
-    X(every_statement, "every statement prepares")  \
-    X(sums, "rows are what was written")            \
+#define CHECKS(X)                                           \
+    X(undoing, "what is undone is gone")                    \
+    X(putting_off, "what is put off fails in time")         \
+    X(reading_ahead, "what is read ahead is what is there") \
+    X(reading, "a reader sees one state")                   \
+    X(numbers, "numbers come back")                         \
+    X(texts_and_bytes, "texts and bytes come back")         \
+    X(changes, "changes are counted")                       \
+    X(logs, "logs are append-only")                         \
+    X(sequence, "what is undone leaves no gap")             \
+    X(every_statement, "every statement prepares")          \
+    X(sums, "rows are what was written")                    \
     X(opening_again, "what was committed is there again")
 
 #define X(name, text)                      \
