@@ -63,15 +63,15 @@ const char *reply_title(int http)
 }
 
 /* "?name" is a parameter of the query.  What a request without a body is wrong with is one too, or in its path. */
-static void add_culprit(const struct call *call, const struct error *problem, json_t *list)
+static void add_culprit(const struct call *call, const struct error *problem, json_t **list)
 {
     const struct form *form = call->route == NULL ? NULL : call->route->form;
     bool is_query = problem->path[0] == '?', has_body = call->route == NULL || call->route->body != BODY_NONE;
     if (!has_body && form != NULL && form->query != NULL && problem->path[0] == '/')
         is_query = codec_member(form->query, problem->path + 1) != NULL;
     if (problem->path[0] != '\0' && (is_query || has_body))
-        (void)json_array_append_new(list, json_pack("{s:s, s:s}", is_query ? "parameter" : "pointer",
-                                                    problem->path + is_query, "detail", problem->text));
+        codec_append(list, json_pack("{s:s, s:s}", is_query ? "parameter" : "pointer", problem->path + is_query,
+                                     "detail", problem->text));
 }
 
 void reply_plain(const struct problem_kind *problem, const char *detail, const char *request_id, char *text,
@@ -83,15 +83,15 @@ void reply_plain(const struct problem_kind *problem, const char *detail, const c
                    problem->code, reply_title(problem->http), problem->http, problem->code, detail, request_id);
 }
 
-/* The list of culprits; empty when none has a pointer.  A failure to compose it shows as fewer items. */
+/* The list of culprits; empty when none has a pointer; NULL: no memory. */
 static json_t *problems_json(const struct call *call, const struct error *error)
 {
     const struct problems *problems = &call->problems;
     json_t                *list = json_array();
     for (size_t i = 0; i < problems->len; i++)
-        add_culprit(call, &problems->items[i], list);
+        add_culprit(call, &problems->items[i], &list);
     if (problems->len == 0)
-        add_culprit(call, error, list);
+        add_culprit(call, error, &list);
     return list;
 }
 
@@ -107,13 +107,13 @@ static int retry_after_seconds(const struct error *error, int http)
 }
 
 /* Who is to ask again is told so in the body too. */
-static void add_next(json_t *json, const struct error *error, int seconds)
+static void add_next(json_t **json, const struct error *error, int seconds)
 {
     const char *next = error->next != NULL ? error->next : seconds > 0 ? "wait" : NULL;
     if (next == NULL)
         return;
-    (void)json_object_set_new(json, "next", json_string(next));
-    (void)json_object_set_new(json, "next_seconds", seconds > 0 ? json_integer(seconds) : json_null());
+    codec_put(json, "next", json_string(next));
+    codec_put(json, "next_seconds", seconds > 0 ? json_integer(seconds) : json_null());
 }
 
 void reply_problem(struct call *call, const struct error *error)
@@ -125,13 +125,13 @@ void reply_problem(struct call *call, const struct error *error)
     json_t *json = json_pack("{s:o, s:s, s:i, s:s, s:s, s:s}", "type", json_sprintf("/problems/%s", problem->code),
                              "title", reply_title(http), "status", http, "code", problem->code, "detail", error->text,
                              "request_id", call->trace.id);
-    if (json_array_size(list) > 0)
-        (void)json_object_set(json, "errors", list);
+    if (list == NULL || json_array_size(list) > 0)
+        codec_put(&json, "errors", json_incref(list));
     if (error->reason[0] != '\0')
-        (void)json_object_set_new(json, "reason", json_string(error->reason));
+        codec_put(&json, "reason", json_string(error->reason));
     if (error->lease_ends_ms != 0)
-        (void)json_object_set_new(json, "next_lease_expires_at", codec_time_json(error->lease_ends_ms));
-    add_next(json, error, retry_after_seconds(error, http));
+        codec_put(&json, "next_lease_expires_at", codec_time_json(error->lease_ends_ms));
+    add_next(&json, error, retry_after_seconds(error, http));
     *reply = (struct reply){.http = http,
                             .type = "application/problem+json",
                             .close = reply->close,

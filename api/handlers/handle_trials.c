@@ -595,11 +595,13 @@ static json_t *render_predictions(struct call *call, const void *result)
     const struct shown_predictions *shown = result;
     const struct predict_reply     *reply = &shown->reply;
     json_t                         *list = json_array();
-    for (size_t i = 0; i < shown->len; i++)
-        codec_append(&list,
-                     json_pack("{s:o, s:o, s:o, s:o*}", "mean", codec_number(reply->mean[i]), "stddev",
-                               codec_number(reply->sd[i]), "stddev_observed", codec_number(reply->sd_observed[i]),
-                               "feasible", reply->feasible == NULL ? NULL : codec_number(reply->feasible[i])));
+    for (size_t i = 0; i < shown->len; i++) {
+        json_t *item = json_pack("{s:o, s:o, s:o}", "mean", codec_number(reply->mean[i]), "stddev",
+                                 codec_number(reply->sd[i]), "stddev_observed", codec_number(reply->sd_observed[i]));
+        if (reply->feasible != NULL)
+            codec_put(&item, "feasible", codec_number(reply->feasible[i]));
+        codec_append(&list, item);
+    }
     return show_of_quantity(&shown->study.spec, reply->metric, shown->quantity,
                             json_pack("{s:o, s:I, s:I, s:o}", "predictions", list, "revision",
                                       (json_int_t)reply->revision, "observations", (json_int_t)reply->observations,

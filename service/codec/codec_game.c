@@ -482,31 +482,44 @@ static json_t *beliefs_json(const struct game_spec *spec, const struct game_mind
             continue;
         const struct game_mind *other = mind->others[b];
         bool                    is_special = other->id > GAME_LEVEL_MAX;
-        codec_append(&list, json_pack("{s:s, s:i, s:s*, s:o*}", "agent", spec->names[b], "level", (int)other->level,
-                                      "level0", thinker == NULL ? NULL : strategy_names[thinker->level0[b]], "beliefs",
-                                      is_special ? beliefs_json(spec, other, b, NULL) : NULL));
+        json_t                 *item = json_pack("{s:s, s:i}", "agent", spec->names[b], "level", (int)other->level);
+        if (thinker != NULL)
+            codec_put(&item, "level0", json_string(strategy_names[thinker->level0[b]]));
+        if (is_special)
+            codec_put(&item, "beliefs", beliefs_json(spec, other, b, NULL));
+        codec_append(&list, item);
     }
     return list;
+}
+
+static void put_given(json_t **object, const char *name, double value)
+{
+    if (!isnan(value))
+        codec_put(object, name, codec_number(value));
 }
 
 static json_t *agent_json(const struct game_spec *spec, size_t a, bool with_reasoning)
 {
     const struct game_agent *agent = &spec->agents[a];
+    json_t *json = json_pack("{s:s, s:s, s:o}", "name", spec->names[a], "goal", goal_names[spec->goals[a]], "actions",
+                             set_json(&spec->sets[a]));
     if (!with_reasoning)
-        return json_pack("{s:s, s:s, s:o}", "name", spec->names[a], "goal", goal_names[spec->goals[a]], "actions",
-                         set_json(&spec->sets[a]));
-    return json_pack("{s:s, s:s, s:o, s:o*, s:o*, s:i, s:b, s:s, s:o}", "name", spec->names[a], "goal",
-                     goal_names[spec->goals[a]], "actions", set_json(&spec->sets[a]), "length_scale",
-                     isnan(agent->length_scale) ? NULL : codec_number(agent->length_scale), "mean",
-                     isnan(agent->mean) ? NULL : codec_number(games_sign(spec, a) * agent->mean), "level",
-                     (int)agent->mind->level, "lite", agent->is_lite, "level0", strategy_names[agent->level0[a]],
-                     "beliefs", beliefs_json(spec, agent->mind, a, agent));
+        return json;
+    put_given(&json, "length_scale", agent->length_scale);
+    put_given(&json, "mean", games_sign(spec, a) * agent->mean);
+    codec_put(&json, "level", json_integer((json_int_t)agent->mind->level));
+    codec_put(&json, "lite", json_boolean(agent->is_lite));
+    codec_put(&json, "level0", json_string(strategy_names[agent->level0[a]]));
+    codec_put(&json, "beliefs", beliefs_json(spec, agent->mind, a, agent));
+    return json;
 }
 
 static json_t *model_json(const struct game_options *options)
 {
-    return json_pack("{s:o*, s:o*}", "variance", isnan(options->variance) ? NULL : codec_number(options->variance),
-                     "noise", isnan(options->noise) ? NULL : codec_number(options->noise));
+    json_t *json = json_object();
+    put_given(&json, "variance", options->variance);
+    put_given(&json, "noise", options->noise);
+    return json;
 }
 
 static json_t *strategy_json(const struct game_options *options)

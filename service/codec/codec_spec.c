@@ -415,9 +415,11 @@ static json_t *write_space(const struct writing *out, const struct member *membe
         return codec_image_space_json(spec);
     if (spec->space.kind == SPACE_GRAPH)
         return codec_graph_json(spec);
-    return json_pack("{s:s, s:I, s:I, s:b, s:s*}", "type", "candidates", "rows", (json_int_t)spec->space.rows_len,
-                     "columns", (json_int_t)spec->space.columns, "private", spec->is_private, "curator_key",
-                     spec->curator_key);
+    json_t *json = json_pack("{s:s, s:I, s:I, s:b}", "type", "candidates", "rows", (json_int_t)spec->space.rows_len,
+                             "columns", (json_int_t)spec->space.columns, "private", spec->is_private);
+    if (spec->curator_key != NULL)
+        codec_put(&json, "curator_key", json_string(spec->curator_key));
+    return json;
 }
 
 static json_t *option_json(const struct option *option, double value)
@@ -434,9 +436,11 @@ static json_t *option_json(const struct option *option, double value)
 static json_t *write_algorithm(const struct writing *out, const struct member *member)
 {
     const struct spec   *spec = out->from;
-    json_t              *object = json_pack("{s:s, s:s*}", "name", spec->policy->name, "federation", spec->federation);
+    json_t              *object = json_pack("{s:s}", "name", spec->policy->name);
     const struct option *options = spec->policy->options;
     (void)member;
+    if (spec->federation != NULL)
+        codec_put(&object, "federation", json_string(spec->federation));
     for (size_t i = 0; options[i].name != NULL; i++)
         codec_put(&object, options[i].name, option_json(&options[i], spec->options[i]));
     if (spec->seat > 0)

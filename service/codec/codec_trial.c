@@ -530,10 +530,12 @@ static json_t *lease_json(const struct trial *trial, struct lease_clock clock)
     int64_t left_ms = trial->lease_ms - clock.now_ms;
     if (trial->lease_ms == 0)
         return json_null();
-    return json_pack("{s:I, s:o, s:o*, s:o}", "id", (json_int_t)trial->lease, "expires_at",
-                     codec_time_json(trial->lease_ms + clock.shift_ms), "expires_in_seconds",
-                     clock.now_ms == 0 ? NULL : seconds_json(left_ms < 0 ? 0 : left_ms), "heartbeat_seconds",
-                     seconds_json(clock.lease_ms / 3));
+    json_t *json = json_pack("{s:I, s:o}", "id", (json_int_t)trial->lease, "expires_at",
+                             codec_time_json(trial->lease_ms + clock.shift_ms));
+    if (clock.now_ms != 0)
+        codec_put(&json, "expires_in_seconds", seconds_json(left_ms < 0 ? 0 : left_ms));
+    codec_put(&json, "heartbeat_seconds", seconds_json(clock.lease_ms / 3));
+    return json;
 }
 
 /* Values (at 0) or standard deviations (at 1) by metric, or values by site; null when there is none. */
@@ -589,11 +591,13 @@ json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, str
     json_t *place = trial->point == NULL ? json_null()
                     : is_graph           ? codec_graph_point_json(spec, trial->point)
                                          : codec_point_json(spec, trial->point);
-    json_t *object =
-        json_pack("{s:I, s:s, s:o, s:o*, s:o, s:s, s:o}", "number", (json_int_t)trial->number, "state",
-                  trial_state_names[trial->state], "point", is_graph ? json_null() : place, "sites",
-                  is_graph ? place : NULL, "candidate", trial->row < 0 ? json_null() : json_integer(trial->row),
-                  "worker", trial->worker, "lease", lease_json(trial, clock));
+    json_t *object = json_pack("{s:I, s:s, s:o}", "number", (json_int_t)trial->number, "state",
+                               trial_state_names[trial->state], "point", is_graph ? json_null() : place);
+    if (is_graph)
+        codec_put(&object, "sites", place);
+    codec_put(&object, "candidate", trial->row < 0 ? json_null() : json_integer(trial->row));
+    codec_put(&object, "worker", json_string(trial->worker));
+    codec_put(&object, "lease", lease_json(trial, clock));
     if (codec_is_outside(spec, trial->point))
         codec_put(&object, "outside", json_string(outside_names[0]));
     put_members(&object, spec, trial);
