@@ -328,13 +328,22 @@ enum status codec_parse(const char *bytes, size_t length, json_t **out, struct e
                      parse_reason(json_error_code(&error)));
 }
 
+json_t *codec_copy(const json_t *object)
+{
+    const char *key;
+    json_t     *value, *out = json_object();
+    json_object_foreach ((json_t *)(uintptr_t)object, key, value)
+        codec_put(&out, key, json_incref(value));
+    return out;
+}
+
 json_t *codec_merged(const json_t *target, const json_t *patch)
 {
     const char *key;
     json_t     *value;
     if (!json_is_object(patch))
         return json_incref((json_t *)(uintptr_t)patch);
-    json_t *out = json_is_object(target) ? json_copy((json_t *)(uintptr_t)target) : json_object();
+    json_t *out = codec_copy(target);
     json_object_foreach ((json_t *)(uintptr_t)patch, key, value) {
         if (json_is_null(value))
             json_object_del(out, key);

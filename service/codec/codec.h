@@ -27,6 +27,9 @@ json_t *codec_text(const char *text); /* NULL: null */
 void codec_put(json_t **object, const char *name, json_t *value);
 /* The same at the end of a list. */
 void codec_append(json_t **list, json_t *item);
+/* An object with the same members, none for what is no object; NULL when not all of them found room, of which json_copy() says
+ * nothing. */
+json_t *codec_copy(const json_t *object);
 
 /* target (NULL: an empty one) after a merge patch, RFC 7396: null takes away, objects are merged member by member, all
  * else is replaced.  A new reference; NULL when out of memory. */

@@ -387,7 +387,7 @@ enum status codec_observation(const struct spec *spec, const json_t *json, const
 enum status codec_correction(const struct spec *spec, const json_t *json, int64_t trial, struct arena *arena,
                              struct observation *out, struct error *err)
 {
-    json_t *whole = json_copy((json_t *)(uintptr_t)json);
+    json_t *whole = codec_copy(json);
     codec_put(&whole, "trial", json_integer(trial));
     if (whole != NULL)
         (void)json_object_del(whole, "reason");
