@@ -246,8 +246,10 @@ test('what cannot be read gets one answer, and that is a problem', async () => {
 test('a length that arrives late is refused like one that comes at once', async () => {
     const pieces = (sockets) => sockets.map((at) => new Promise((done) => {
         let answer = '';
-        const socket = net.connect(server.port, '127.0.0.1', () => socket.write(line(`POST /v1/suggest HTTP/1.1\nHost: x\nContent-Len`)));
-        setTimeout(() => socket.write(line(`gth: ${at % 2 ? '+2' : '2'}\n\n{}`)), 100 + at * 5);
+        const socket = net.connect(server.port, '127.0.0.1', () => {
+            socket.write(line(`POST /v1/suggest HTTP/1.1\nHost: x\nContent-Len`));
+            setTimeout(() => socket.write(line(`gth: ${at % 2 ? '+2' : '2'}\n\n{}`)), 100 + at * 5);
+        });
         const finish = () => { socket.destroy(); done(answer.match(/HTTP\/1.1 \d+/g)); };
         let timer = setTimeout(finish, answered.patience);
         socket.on('data', (chunk) => {
