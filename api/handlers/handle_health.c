@@ -99,7 +99,7 @@ static json_t *choices_json(const struct option *option)
 static json_t *description_json(const struct option *option)
 {
     json_t *text = json_string(option->help);
-    for (size_t i = 0; option->choice_help != NULL && option->choices[i] != NULL; i++) {
+    for (size_t i = 0; text != NULL && option->choice_help != NULL && option->choices[i] != NULL; i++) {
         json_t *before = text;
         text = json_sprintf("%s; %s: %s", json_string_value(before), option->choices[i], option->choice_help(i));
         json_decref(before);
