@@ -391,10 +391,12 @@ enum status handle_trial_heartbeat(struct call *call, struct error *err)
 struct trial_abandon_input {
     int64_t     lease;
     const char *reason;
+    bool        requeue;
 };
 static const struct member trial_abandon_body[] = {
     LEASE(trial_abandon_input),
     {AT(trial_abandon_input, reason), .read = codec_read_text, .max = 1000},
+    {AT(trial_abandon_input, requeue), .read = codec_read_bool},
     {.name = NULL},
 };
 const struct form form_trial_abandon = {.body = trial_abandon_body, .bytes = sizeof(struct trial_abandon_input)};
@@ -402,8 +404,8 @@ const struct form form_trial_abandon = {.body = trial_abandon_body, .bytes = siz
 enum status handle_trial_abandon(struct call *call, struct error *err)
 {
     const struct trial_abandon_input *input = call->input;
-    struct abandon_request            request = {.held.lease = input->lease, .reason = input->reason};
-    struct shown_trial               *shown;
+    struct abandon_request request = {.held.lease = input->lease, .reason = input->reason, .requeues = input->requeue};
+    struct shown_trial    *shown;
     TRY(begin_trial(call, &shown, &request.held.number, err));
     return trial_abandon(call->app, &call->caller, call->params[0], &request, &shown->trial, err);
 }

@@ -35,7 +35,6 @@ struct work_slot {
     char       last[WORK_LINE_BYTES]; /* what it printed last that is no step */
     char       reason[256];           /* of the end */
     json_t    *point, *result;        /* result: the observation, while it is being told */
-    bool       is_abandoned;          /* and is to be queued again */
 };
 
 struct work {

@@ -135,7 +135,6 @@ static enum status take_trial(struct work *work, struct work_slot *slot, const j
     slot->step = 0;
     slot->last[0] = slot->reason[0] = '\0';
     slot->end = WORK_BY_ITSELF;
-    slot->is_abandoned = false;
     if (slot->number < 1 || !json_is_object(slot->point))
         return client_bad_reply(err);
     int length =
@@ -400,24 +399,19 @@ static enum status tell(struct work *work, struct work_slot *slot, struct error 
     return status == STATUS_OK || is_lost(err) ? STATUS_OK : status;
 }
 
-/* Abandoned first, then queued again unless the study is over. */
+/* Waits again for whoever asks next, unless the study is over. */
 static enum status give_back(struct work *work, struct work_slot *slot, struct error *err)
 {
     char rest[64], key[WORK_KEY_BYTES];
-    snprintf(rest, sizeof rest, "/trials/%lld/%s", (long long)slot->number, slot->is_abandoned ? "retry" : "abandon");
-    snprintf(key, sizeof key, "work-%s-%lld-%lld-%s", work->nonce, (long long)slot->number, (long long)slot->lease,
-             slot->is_abandoned ? "again" : "back");
-    json_t     *body = slot->is_abandoned ? json_object()
-                                          : json_pack("{s:I, s:s}", "lease", (json_int_t)slot->lease, "reason",
-                                                  slot->end == WORK_OVER ? "the study ended" : "interrupted");
+    bool is_over = slot->end == WORK_OVER;
+    snprintf(rest, sizeof rest, "/trials/%lld/abandon", (long long)slot->number);
+    snprintf(key, sizeof key, "work-%s-%lld-%lld-back", work->nonce, (long long)slot->number, (long long)slot->lease);
+    json_t     *body = json_pack("{s:I, s:s, s:b}", "lease", (json_int_t)slot->lease, "reason",
+                             is_over ? "the study ended" : "interrupted", "requeue", slot->end == WORK_GIVEN_BACK);
     enum status status =
         work_call(work, &(struct work_request){.method = "POST", .rest = rest, .key = key}, body, NULL, err);
     if (work_is_away(status))
         return STATUS_OK;
-    if (status == STATUS_OK && !slot->is_abandoned && slot->end == WORK_GIVEN_BACK) {
-        slot->is_abandoned = true;
-        return STATUS_OK;
-    }
     work->has_news = true;
     work_say(work, slot, ends[slot->end].what);
     clear(slot);

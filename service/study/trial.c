@@ -23,6 +23,7 @@ struct work {
     struct task                 task;
     struct held_trial           held;
     const char                 *reason, *patch;
+    bool                        requeues;
     const struct queue_request *request;
     int64_t                     limit;
     const char                 *cursor;
@@ -151,33 +152,19 @@ enum status trial_heartbeat(struct app *app, struct caller *caller, const char *
     return app_transact(app, caller, heartbeat, &work, err);
 }
 
-static enum status abandon(struct db_conn *conn, void *arg, struct error *err)
+/* Of a trial of this request, in whatever state it is found. */
+static enum status give_up(struct db_conn *conn, struct work *work, struct error *err)
 {
-    struct work       *work = arg;
     struct trial      *trial = work->trial;
     struct observation given_up = observation_none();
     given_up.reason = work->reason;
-    TRY(task_open(conn, &work->task, err));
-    TRY(rows_trial_get(conn, &work->task, work->held.number, trial, err));
-    TRY(rows_check_lease(trial, work->held.lease, trial->state == TRIAL_RUNNING || work->held.lease > 0, err));
-    if (trial->state != TRIAL_RUNNING && trial->state != TRIAL_QUEUED)
-        return rows_refuse(trial, "trial_finished", err);
     const struct trial_end end = {.item = &given_up, .state = TRIAL_ABANDONED, .kind = "trial.abandoned"};
     TRY(task_finish_trial(conn, &work->task, trial, &end, err));
     trial->state = TRIAL_ABANDONED;
     trial->reason = work->reason;
     trial->finished_ms = work->task.now_ms;
     trial->lease_ms = 0;
-    TRY(task_complete_if_spent(conn, &work->task, err));
-    return task_save(conn, &work->task, err);
-}
-
-enum status trial_abandon(struct app *app, struct caller *caller, const char *id, const struct abandon_request *request,
-                          struct trial *out, struct error *err)
-{
-    struct work work = {
-        .task = task_of(app, caller, id), .held = request->held, .trial = out, .reason = request->reason};
-    return task_write(&work.task, abandon, err);
+    return STATUS_OK;
 }
 
 /* A space with nothing left completes its study; what is asked again was not all. */
@@ -219,12 +206,9 @@ static enum status check_retry(struct db_conn *conn, struct work *work, struct e
     return STATUS_OK;
 }
 
-static enum status retry(struct db_conn *conn, void *arg, struct error *err)
+static enum status queue_again(struct db_conn *conn, struct work *work, struct error *err)
 {
-    struct work  *work = arg;
     struct trial *trial = work->trial;
-    TRY(task_open(conn, &work->task, err));
-    TRY(rows_trial_get(conn, &work->task, work->held.number, trial, err));
     TRY(check_retry(conn, work, err));
     TRY(reopen_for_retry(conn, work, err));
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_RETRY, BIND(TEXT(work->task.id), INT(trial->number))));
@@ -234,7 +218,15 @@ static enum status retry(struct db_conn *conn, void *arg, struct error *err)
     trial->reason = NULL;
     trial->started_ms = trial->finished_ms = 0;
     trial->said.duration_seconds = NAN;
-    TRY(task_log(conn, &work->task, "trial.retried", trial->number, NULL, err));
+    return task_log(conn, &work->task, "trial.retried", trial->number, NULL, err);
+}
+
+static enum status retry(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    TRY(task_open(conn, &work->task, err));
+    TRY(rows_trial_get(conn, &work->task, work->held.number, work->trial, err));
+    TRY(queue_again(conn, work, err));
     return task_save(conn, &work->task, err);
 }
 
@@ -243,6 +235,47 @@ enum status trial_retry(struct app *app, struct caller *caller, const char *id, 
 {
     struct work work = {.task = task_of(app, caller, id), .held.number = number, .trial = out};
     return task_write(&work.task, retry, err);
+}
+
+/* Where retry is refused, the trial stays abandoned: whoever gives it back has no use for the refusal. */
+static enum status give_back(struct db_conn *conn, struct work *work, struct error *err)
+{
+    struct error refused = {0};
+    TRY(give_up(conn, work, err));
+    enum status status = queue_again(conn, work, &refused);
+    if (status == STATUS_OK || status == STATUS_CONFLICT || status == STATUS_INVALID)
+        return STATUS_OK;
+    *err = refused;
+    return status;
+}
+
+static enum status abandon(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work  *work = arg;
+    struct trial *trial = work->trial;
+    bool          again = work->requeues;
+    TRY(task_open(conn, &work->task, err));
+    TRY(rows_trial_get(conn, &work->task, work->held.number, trial, err));
+    TRY(rows_check_lease(trial, work->held.lease, trial->state == TRIAL_RUNNING || (work->held.lease > 0 && !again),
+                         err));
+    if (again && (trial->state == TRIAL_QUEUED || trial->state == TRIAL_ABANDONED))
+        return STATUS_OK; // it was given back, or nobody waits for it
+    if (trial->state != TRIAL_RUNNING && trial->state != TRIAL_QUEUED)
+        return rows_refuse(trial, "trial_finished", err);
+    TRY(again ? give_back(conn, work, err) : give_up(conn, work, err));
+    TRY(task_complete_if_spent(conn, &work->task, err));
+    return task_save(conn, &work->task, err);
+}
+
+enum status trial_abandon(struct app *app, struct caller *caller, const char *id, const struct abandon_request *request,
+                          struct trial *out, struct error *err)
+{
+    struct work work = {.task = task_of(app, caller, id),
+                        .held = request->held,
+                        .trial = out,
+                        .reason = request->reason,
+                        .requeues = request->requeues};
+    return task_write(&work.task, abandon, err);
 }
 
 static enum status edit(struct db_conn *conn, void *arg, struct error *err)

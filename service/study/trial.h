@@ -51,8 +51,10 @@ MUST_CHECK enum status trial_heartbeat(struct app *app, struct caller *caller, c
                                        struct held_trial held, struct trial *out, struct error *err);
 struct abandon_request {
     struct held_trial held;
-    const char       *reason; /* or NULL */
+    const char       *reason;   /* or NULL */
+    bool              requeues; /* it waits again for whoever asks next, unless retry would be refused */
 };
+/* With requeues, what waits already or was abandoned stays as it is: a repeat changes nothing. */
 MUST_CHECK enum status trial_abandon(struct app *app, struct caller *caller, const char *study,
                                      const struct abandon_request *request, struct trial *out, struct error *err);
 /* A failed or abandoned trial waits again, under its number, for whoever asks next; a study that was completed because

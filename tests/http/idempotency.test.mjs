@@ -32,7 +32,9 @@ test('every kind of POST answers a repeat as it answered first, and does it once
     await once('/trials', { points: [{ x: 0.5 }] });
     await once('/trials/1/heartbeat', {});
     await once('/trials/2/abandon', { reason: 'r' });
-    await once('/observe', { trial: 1, value: 2.5 });
+    await once('/trials/1/abandon', { lease: 1, requeue: true });
+    await once('/suggest', { worker: 'another' });
+    await once('/observe', { trial: 1, lease: 2, value: 2.5 });
     await once('/observe', { point: { x: 1.25 }, value: 1.5 });
     await once('/import', { observations: [{ point: { x: 1.5 }, value: 0.5 }] });
     await once('/pause', {});

@@ -47,6 +47,63 @@ test('a heartbeat of a completed study stops its worker; a lost lease sends it f
     assert.deepEqual(told(await api.post(`${path}/trials/1/heartbeat`, { lease: lease.id + 1 })), ['stop', null]);
 });
 
+test('a trial is given back in one step, once, and only by who holds it', async () => {
+    const { id } = await api.study({ budget: { trials: 3 } }), path = `/v1/studies/${id}`;
+    const back = (number, lease) => api.post(`${path}/trials/${number}/abandon`, { lease, reason: 'pre-empted', requeue: true });
+    const { trials: [mine] } = await api.post(`${path}/suggest`, { worker: 'a' });
+    await api.post(`${path}/pause`, {});
+    const given = await back(1, mine.lease.id);
+    assert.deepEqual([given.state, given.worker, given.lease, given.reason, given.finished_at, given.point], ['queued', '', null, null, null, mine.point]);
+    const before = await api.get(path);
+    assert.deepEqual(await back(1, mine.lease.id), given, 'a repeat');
+    assert.deepEqual(await api.post(`${path}/trials/1/abandon`, { requeue: true }), given, 'it waits already');
+    assert.deepEqual(await api.get(path), before);
+    await api.refused(id, [409, 'lease_lost'], 'POST', `${path}/trials/1/abandon`, { json: { lease: mine.lease.id + 1, requeue: true } });
+    await api.refused(id, [409, 'lease_lost'], 'POST', `${path}/observe`, { json: { trial: 1, lease: mine.lease.id, state: 'failed' } });
+    await api.post(`${path}/resume`, {});
+    const { trials: [again] } = await api.post(`${path}/suggest`, { worker: 'a' });
+    assert.deepEqual([again.number, again.point, again.lease.id], [1, mine.point, mine.lease.id + 1]);
+    for (const json of [{ lease: mine.lease.id, requeue: true }, { requeue: true }]) await api.refused(id, [409, 'lease_lost'], 'POST', `${path}/trials/1/abandon`, { json });
+    const other = await api.study();
+    for (const [token, status] of [[await tokenFor(api, 'curator', other.id), 404], [await tokenFor(api, 'read'), 403]])
+        assert.equal((await api.request('POST', `${path}/trials/1/abandon`, { json: { lease: again.lease.id, requeue: true }, token })).status, status);
+    await api.post(`${path}/observe`, { trial: 1, lease: again.lease.id, value: 1 });
+    await api.refused(id, [409, 'trial_finished'], 'POST', `${path}/trials/1/abandon`, { json: { lease: again.lease.id, requeue: true } });
+    const { events } = await api.get(`/v1/events?study=${id}`);
+    assert.deepEqual(events.filter(({ trial }) => trial === 1).map(({ kind }) => kind), ['trial.suggested', 'trial.abandoned', 'trial.retried', 'trial.started', 'trial.observed']);
+    assert.equal(events.find(({ kind }) => kind === 'trial.abandoned').detail, 'pre-empted');
+});
+
+test('what cannot wait again stays abandoned', async () => {
+    const over = await api.study(), curved = await api.study({ stopping: { rule: 'median', epochs: 5 } });
+    for (const { id } of [over, curved]) await api.post(`/v1/studies/${id}/suggest`, {});
+    await api.post(`/v1/studies/${over.id}/complete`, {});
+    await api.post(`/v1/studies/${curved.id}/trials/1/report`, { step: 1, value: 0.5 });
+    for (const { id } of [over, curved])
+        for (let i = 0; i < 2; i++) {
+            const trial = await api.post(`/v1/studies/${id}/trials/1/abandon`, { lease: 1, reason: 'no', requeue: true });
+            assert.deepEqual([trial.state, trial.reason, trial.lease], ['abandoned', 'no', null]);
+        }
+    await api.refused(over.id, [409, 'trial_finished'], 'POST', `/v1/studies/${over.id}/trials/1/abandon`, { json: { lease: 1 } });
+});
+
+test('after trials were given back the log alone gives the same suggestions, as after two requests', async () => {
+    const points = [];
+    for (const how of ['at once', 'restarted', 'by two']) {
+        const { id } = await api.study({ algorithm: { name: 'gp' }, seed: 41 }), path = `/v1/studies/${id}`;
+        for (let i = 0; i < 10; i++) {
+            const { trials: [trial] } = await api.post(`${path}/suggest`, { worker: 'a' });
+            if (i % 4 !== 2) await api.post(`${path}/observe`, { trial: trial.number, value: (trial.point.x - 1.25) ** 2 });
+            else if (how !== 'by two') await api.post(`${path}/trials/${trial.number}/abandon`, { lease: trial.lease.id, requeue: true });
+            else for (const [verb, json] of [['abandon', { lease: trial.lease.id }], ['retry', {}]]) await api.post(`${path}/trials/${trial.number}/${verb}`, json);
+        }
+        if (how === 'restarted') await server.restart();
+        points.push((await api.post(`${path}/suggest`, { count: 3, worker: 'b' })).trials.map(({ point }) => point));
+    }
+    assert.deepEqual(points[1], points[0]);
+    assert.deepEqual(points[2], points[0]);
+});
+
 test('a lease is told as durations, which need no clock', async () => {
     const { id } = await api.study({ lease_seconds: 30 }), path = `/v1/studies/${id}`;
     const { trials: [{ lease, created_at }] } = await api.post(`${path}/suggest`, { worker: 'a' });

@@ -434,13 +434,9 @@ class Slot:
 
 
 def give_back(study: Study, number: int, lease: int, reason: str) -> None:
-    """Abandons a trial and queues it again, unless it has been measured in part or the study is over."""
-    transport, path = study.client.transport, f"{study.path}/trials/{number}"
-    transport.call("POST", path + "/abandon", {"lease": lease, "reason": words(reason)}, patience=5.0)
-    try:
-        transport.call("POST", path + "/retry", patience=5.0)
-    except Conflict:
-        pass
+    """Abandons a trial, which waits again at once, unless it has been measured in part or the study is over."""
+    study.client.transport.call("POST", f"{study.path}/trials/{number}/abandon",
+                                {"lease": lease, "reason": words(reason), "requeue": True}, patience=5.0)
 
 
 class Trial(Mapping[str, Param]):

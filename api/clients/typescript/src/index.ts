@@ -365,10 +365,7 @@ export class Trial<S extends Space = Space> {
     }
     /* Another worker shall have it. */
     giveBack(reason = 'given back'): Promise<void> {
-        return this.#end('abandoned', async () => {
-            await this.#post('abandon', { lease: this.lease, reason }, 5);
-            await this.#post('retry', undefined, 5).catch(() => undefined); // refused when the study is over
-        });
+        return this.#end('abandoned', () => this.#post('abandon', { lease: this.lease, reason, requeue: true }, 5));
     }
 
     /* The metric after a step; true when the rest is not worth it, and the trial has ended. */
