@@ -3,12 +3,17 @@
 
 import { clock } from './dom.js';
 
-const KEY = `gnomon token ${location.pathname}`;
+const KEY = `gnomon token ${location.pathname}`, KEPT = `gnomon kept ${location.pathname} `;
 
 export const token = {
     get: () => sessionStorage.getItem(KEY),
     set: (secret) => sessionStorage.setItem(KEY, secret),
-    clear: () => sessionStorage.removeItem(KEY),
+    clear: () => Object.keys(sessionStorage).filter((key) => key === KEY || key.startsWith(KEPT)).forEach((key) => sessionStorage.removeItem(key)),
+};
+/* What was chosen on a page, as JSON, for as long as this tab is signed in; null: nothing. */
+export const kept = {
+    get: (name) => JSON.parse(sessionStorage.getItem(KEPT + name) ?? 'null'),
+    set: (name, value) => (value === null ? sessionStorage.removeItem(KEPT + name) : sessionStorage.setItem(KEPT + name, JSON.stringify(value))),
 };
 
 export class Refused extends Error {

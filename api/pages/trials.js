@@ -1,20 +1,18 @@
 // Every trial of a study: a table that the server sorts, filters and pages, and one trial beside it.
 import * as api from './api.js';
 import { may, remember } from './app.js';
-import { h, age, ask, badge, button, choice, clip, count, duration, field, fill, interval, named, number, renew, say, seconds, table as tableOf, word } from './dom.js';
+import { h, age, ask, badge, button, choice, clip, count, duration, field, fill, named, number, renew, say, table as tableOf, word } from './dom.js';
+import { columns, took } from './columns.js';
 import { change } from './plots.js';
-import { pointTable, objectivesOf, Z } from './study.js';
+import { pointTable } from './study.js';
 
 const states = ['queued', 'running', 'completed', 'failed', 'infeasible', 'abandoned', 'stopped', 'retracted'];
 const PAGE = 50;
 
-const short = (v) => (v === null || v === undefined ? '–' : typeof v === 'number' ? number(v, 3) : named(String(v), 24));
-export const took = (trial) => trial.duration_seconds ?? (trial.started_at && trial.finished_at ? seconds(trial.started_at, trial.finished_at) : null);
-
 export function trials(view, of, again) {
     const path = `v1/studies/${encodeURIComponent(view.id)}`;
-    const start = of(), objectives = objectivesOf(start), metrics = start.metrics;
-    const parameters = (start.space.parameters ?? []).slice(0, 8);
+    const start = of(), metrics = start.metrics;
+    const parameters = start.space.parameters ?? [], columned = columns(start, () => paint());
     const asked = { order: view.words.get('order') ?? '-number', state: view.words.get('state') ?? '', label: view.words.get('label') ?? '', worker: view.words.get('worker') ?? '' };
     let cursors = [null], page = { trials: [], next_cursor: null }, chosen = null;
     const body = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Trials' });
@@ -27,7 +25,7 @@ export function trials(view, of, again) {
     const asks = api.ordered();
     const section = h('section', { class: 'c12', id: 'trials' }, h('h2', {}, 'Trials'), said,
         h('div', { class: 'filters' }, field('State', state), field('Label', label), field('Worker', worker), h('div', { class: 'push' },
-            may('admin', 'write') && start.space.type === 'parameters' ? button('Enqueue a point…', () => enqueue({})) : null, back, next)), body);
+            may('admin', 'write') && start.space.type === 'parameters' ? button('Enqueue a point…', () => enqueue({})) : null, columned.toggle, back, next)), columned.panel, body);
 
     async function turn(to) {
         Object.assign(asked, to);
@@ -40,33 +38,30 @@ export function trials(view, of, again) {
         const isNew = asks(), found = await api.get(`${path}/trials${api.query({ ...asked, view: 'basic', limit: PAGE, cursor: to.at(-1) })}`);
         if (!isNew()) return;
         [page, cursors] = [found, to];
+        columned.see(page.trials);
         paint();
     }
-    const head = (text, key) => {
-        if (!key) return h('th', { scope: 'col', class: text[0] === '#' ? 'n' : null }, named(text.replace(/^#/, ''), 24));
+    const head = ({ name, order: key, isNumber }) => {
+        const style = isNumber ? 'n' : null;
+        if (!key) return h('th', { scope: 'col', class: style }, named(name, 24));
         const is = asked.order.replace('-', '') === key, isDown = asked.order[0] === '-';
-        const own = h('th', { scope: 'col', class: 'n', 'aria-sort': is ? (isDown ? 'descending' : 'ascending') : null },
-            button([named(text.replace(/^#/, ''), 24), is ? (isDown ? '\u00a0↓' : '\u00a0↑') : ''], async () => { await turn({ order: is && isDown ? key : `-${key}` }); body.querySelector(`[data-key="${key}"]`)?.focus(); }, { class: 'plain', 'data-key': key }));
-        return own;
+        return h('th', { scope: 'col', class: style, 'aria-sort': is ? (isDown ? 'descending' : 'ascending') : null },
+            button([named(name, 24), is ? (isDown ? '\u00a0↓' : '\u00a0↑') : ''], async () => { await turn({ order: is && isDown ? key : `-${key}` }); body.querySelector(`[data-key="${key}"]`)?.focus(); }, { class: 'plain', 'data-key': key }));
     };
-    const point = (t) => (parameters.length > 0 ? parameters.map((p) => h('td', { class: p.type === 'categorical' ? null : 'n' }, short(t.point?.[p.name])))
-        : start.space.type === 'candidates' ? [h('td', { class: 'n' }, t.candidate === null ? '–' : String(t.candidate))] : start.space.type === 'graph' ? [h('td', {}, t.sites ? clip(t.sites.join(' → '), 60) : '–')] : []);
     function paint() {
         const rows = page.trials, best = of().best?.trial;
         const kept = document.activeElement?.closest?.('tr')?.dataset?.trial;
-        const values = (t) => (objectives.length === 1 && metrics.length === 1 ? [h('td', { class: 'n' }, number(t.value, 6))] : metrics.map((m) => h('td', { class: 'n' }, number(Array.isArray(t.values) ? t.value : t.values?.[m.name] ?? null, 5))));
-        const heads = [head('trial', 'number'), 'state', ...(metrics.length === 1 ? [head(metrics[0].name, 'value')] : metrics.map((m, i) => (i === 0 ? head(m.name, 'value') : head(`#${m.name}`)))),
-            ...(parameters.length > 0 ? parameters.map((p) => head(p.type === 'categorical' ? p.name : `#${p.name}`)) : start.space.type === 'candidates' ? ['#row'] : start.space.type === 'graph' ? ['way'] : []), h('th', { scope: 'col', class: 'n wide' }, 'forecast, 95 %'), h('th', { scope: 'col', class: 'n wide' }, 'took'), h('th', { scope: 'col', class: 'wide' }, 'worker'), head('ended', 'finished')];
+        const shown = columned.of();
         const row = (t) => h('tr', { class: `goes ${t.number === best ? 'isbest' : ''} ${chosen === t.number ? 'chosen' : ''}`, 'data-trial': t.number, onclick: (event) => { if (!event.target.closest('button')) open(t.number); } },
-            h('td', { class: 'n' }, button(String(t.number), () => open(t.number), { class: 'plain', 'aria-label': `Open trial ${t.number}` })), h('td', {}, word(t.state)), values(t), point(t),
-            h('td', { class: 'n wide' }, t.model?.mean === null || !t.model ? '–' : interval(t.model.mean, Z * (t.model.stddev_observed ?? t.model.stddev))), h('td', { class: 'n wide' }, duration(took(t))), h('td', { class: 'wide' }, named(t.worker || '–', 20)), h('td', { class: 'n' }, age(t.finished_at)));
+            h('td', { class: 'n' }, button(String(t.number), () => open(t.number), { class: 'plain', 'aria-label': `Open trial ${t.number}` })),
+            shown.map((column) => h('td', { class: column.isNumber ? 'n' : null }, column.cell(t))));
         if (rows.length === 0) body.replaceChildren(h('p', { class: 'blank' }, of().trials.total === 0 ? 'No trial yet.' : 'No trial is like that.'));
-        else renew(body, tableOf(heads, rows.map(row), 'Trials'));
+        else renew(body, tableOf([{ name: 'trial', order: 'number', isNumber: true }, ...shown].map(head), rows.map(row), 'Trials'));
         if (kept && !body.contains(document.activeElement)) body.querySelector(`tr[data-trial="${kept}"] button`)?.focus();
         back.disabled = cursors.length < 2;
         next.disabled = page.next_cursor === null;
         const from = (cursors.length - 1) * PAGE;
-        said.textContent = rows.length === 0 ? '' : `${asked.state || asked.label || asked.worker ? 'Chosen trials' : `Of ${count(of().trials.total, 'trial')}`}: ${from + 1} to ${from + rows.length}. The forecast is what the model said before the run. A row opens the trial.`;
+        said.textContent = rows.length === 0 ? '' : `${asked.state || asked.label || asked.worker ? 'Chosen trials' : `Of ${count(of().trials.total, 'trial')}`}: ${from + 1} to ${from + rows.length}. ${columned.of().some((column) => column.id === 'forecast') ? 'The forecast is what the model said before the run. ' : ''}A row opens the trial.`;
     }
     /* Those that were chosen on a plot: asked for one by one, as there are few on a page. */
     async function only(numbers) {

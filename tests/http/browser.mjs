@@ -267,6 +267,45 @@ function tests() {
         await context.close();
     });
 
+    test('the table of trials has the columns that were chosen, by keys too, until this tab is signed out', async () => {
+        await api.request('PATCH', `/v1/studies/${studies.study}/trials/3`, { json: { labels: { commit: '5cc5643' } } });
+        const { page, seen, context } = await open(), heads = () => page.locator('#trials thead th').allInnerTexts();
+        await go(page, addresses.study);
+        const atFirst = await heads();
+        assert.deepEqual(atFirst.map((text) => text.replace(/\s*[↑↓]/, '')), ['trial', 'state', 'loss', 'lr', 'layers', 'optimizer', 'forecast, 95 %', 'took', 'worker', 'ended']);
+        const toggle = page.getByRole('button', { name: 'Columns (9 of 13)' });
+        await toggle.focus();
+        await page.keyboard.press('Enter');
+        const box = (name) => page.getByRole('checkbox', { name, exact: true });
+        await box('lr').focus();
+        await page.keyboard.press('Space');
+        assert.deepEqual(await heads(), atFirst.filter((name) => name !== 'lr'));
+        assert.equal(await box('lr').evaluate((e) => e === document.activeElement), true, 'the focus stays');
+        await box('commit').check();
+        assert.match(await page.locator('#trials tr[data-trial="3"]').innerText(), /5cc5643/);
+        await page.getByRole('button', { name: 'Hide all: The run' }).click();
+        const chosen = ['trial', 'loss', 'layers', 'optimizer', 'commit'], bare = async () => (await heads()).map((text) => text.replace(/\s*[↑↓]/, ''));
+        assert.deepEqual(await bare(), chosen);
+        assert.deepEqual(await violations(page), [], 'the choice');
+        await page.reload();
+        await page.locator('#trials thead').waitFor();
+        assert.deepEqual(await bare(), chosen, 'after a reload');
+        await go(page, addresses.curves);
+        assert.ok((await heads()).includes('worker'), 'another study has its own');
+        await go(page, addresses.study);
+        await page.getByRole('button', { name: /^Columns/ }).click();
+        await page.getByRole('button', { name: 'As at first' }).click();
+        assert.deepEqual(await heads(), atFirst);
+        await box('optimizer').uncheck();
+        assert.equal(await page.evaluate(() => Object.keys(sessionStorage).length), 2);
+        await page.getByRole('button', { name: 'Signed in with scope admin' }).click();
+        await page.getByRole('button', { name: 'Sign out' }).click();
+        await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+        assert.equal(await page.evaluate(() => Object.keys(sessionStorage).length), 0);
+        quiet(seen, 'columns');
+        await context.close();
+    });
+
     test('what others do is seen without a reload', async () => {
         const { page, seen, context } = await open();
         await go(page, `#/studies/${studies.empty}`);
