@@ -1,7 +1,7 @@
 // Every plot, on one library: d3 5.16, as SVG, whose text can be read aloud and searched, and whose colours are classes.
 // The server has decimated what is large: no plot has more than some 2,000 marks.
 import './d3.min.js';
-import { h, s, clip, count, duration, flat, interval, number, percent, quantile, word, button, table } from './dom.js';
+import { h, s, clip, count, duration, flat, interval, number, percent, quantile, word, button, table, clock as wall } from './dom.js';
 
 const d3 = self.d3;
 const Z = 1.96; // standard deviations that hold 95 %
@@ -441,16 +441,28 @@ function clock([from, to]) {
     return (at) => `${span > 864e5 ? `${at.getMonth() + 1}/${at.getDate()} ` : ''}${two(at.getHours())}:${two(at.getMinutes())}${span < 600e3 ? `:${two(at.getSeconds())}` : ''}`;
 }
 
-export function workers(place, { data, chosen }) {
-    const bars = rowsOf(data.bars).map((r) => ({ ...r, from: Date.parse(r.started_at), to: Date.parse(r.ended_at) }));
-    const names = [...new Set(bars.map((r) => r.worker))].slice(0, 40);
-    const frame = canvas(place, 60 + names.length * 24, `${count(names.length, 'worker')} in the last 24 hours of work`, { left: Math.min(130, 20 + 7 * Math.max(...names.map((n) => Math.min(n.length, 14)))), top: 8 });
-    const x = d3.scaleTime([d3.min(bars, (r) => r.from), d3.max(bars, (r) => r.to)], [0, frame.w]), y = d3.scaleBand(names, [0, names.length * 24]).padding(0.3);
+/* leases: {trial: when that lease ends}, of trials that run.  A lease that goes on is drawn as far as there is room: a sixth
+ * of what was worked at most. */
+export function workers(place, { data, leases, chosen }) {
+    const now = wall.now(), bars = rowsOf(data.bars).map((r) => ({ ...r, from: Date.parse(r.started_at), to: r.state === 'running' ? Math.max(now, Date.parse(r.ended_at)) : Date.parse(r.ended_at), until: r.state === 'running' && r.count === 1 ? leases.get(r.trial) ?? null : null }));
+    const names = [...new Set(bars.map((r) => r.worker))].slice(0, 40), seen = bars.filter((r) => names.includes(r.worker));
+    const frame = canvas(place, 60 + names.length * 24, `${count(names.length, 'worker')} in the last 24 hours of work`, { left: Math.min(130, 20 + 7 * Math.max(...names.map((n) => Math.min(n.length, 14)))), top: 8, right: 28 });
+    const first = d3.min(bars, (r) => r.from), worked = d3.max(bars, (r) => r.to), last = Math.max(worked, Math.min(worked + (worked - first) / 6, d3.max(bars, (r) => r.until ?? 0)));
+    const x = d3.scaleTime([first, last], [0, frame.w]), y = d3.scaleBand(names, [0, names.length * 24]).padding(0.3);
     frame.root.append('g').attr('class', 'axis').attr('transform', `translate(0,${names.length * 24})`).call(d3.axisBottom(x).ticks(ticksFor(frame.w, 110)).tickSizeOuter(0).tickFormat(clock(x.domain())));
     for (const name of names) frame.root.append('text').attr('class', 'name').attr('x', -8).attr('y', y(name) + y.bandwidth() / 2 + 4).attr('text-anchor', 'end').text(flat(name, 14));
-    frame.root.append('g').selectAll('rect').data(bars.filter((r) => y(r.worker) !== undefined)).join('rect').attr('class', (r) => `bar-run dot goes ${r.state ?? ''}`).attr('x', (r) => x(r.from)).attr('y', (r) => y(r.worker)).attr('height', y.bandwidth()).attr('width', (r) => Math.max(1.5, x(r.to) - x(r.from) - 0.6)).on('click', (r) => chosen(r.trial))
-        .append('title').text((r) => `${flat(r.worker, 40)}, trial ${r.trial}${r.count > 1 ? ` and ${r.count - 1} more` : ''}: ${word(r.state ?? 'several states')}, ${duration((r.to - r.from) / 1000)}`);
-    return { heads: ['worker', '#trial', 'state', '#took'], rows: bars.map((r) => [flat(r.worker, 40), r.trial, word(r.state ?? '–'), duration((r.to - r.from) / 1000)]) };
+    const time = (at) => new Date(at).toLocaleTimeString(), isLate = (r) => r.until !== null && r.until < now;
+    const what = (r) => (r.state === 'lost' ? `its lease ended, another worker took it over at ${time(r.to)}` : r.until === null ? word(r.state ?? 'several states') : isLate(r) ? `late, its lease ended at ${time(r.until)}` : `running, leased until ${time(r.until)}`);
+    const title = (r) => `${flat(r.worker, 40)}, trial ${r.trial}${r.count > 1 ? ` and ${r.count - 1} more` : ''}: ${what(r)}, ${duration((r.to - r.from) / 1000)}`;
+    const box = (rows, style, from, to) => frame.root.append('g').selectAll('rect').data(rows).join('rect').attr('class', style).attr('x', (r) => x(from(r))).attr('y', (r) => y(r.worker)).attr('height', y.bandwidth()).attr('width', (r) => Math.max(1.5, x(to(r)) - x(from(r)) - 0.6)).on('click', (r) => chosen(r.trial)).append('title').text(title);
+    box(seen.filter((r) => r.until > now), 'leased', (r) => r.to, (r) => Math.min(r.until, last));
+    box(seen, (r) => `bar-run dot goes ${r.state ?? ''}`, (r) => r.from, (r) => r.to);
+    /* Strokes across, so that shape says what colour says: of a lost lease all along, of a late one from its end on. */
+    const over = seen.filter((r) => r.state === 'lost' || isLate(r)), end = (r) => (r.state === 'lost' ? r.from : Math.max(r.from, r.until));
+    box(over.filter((r) => r.state !== 'lost'), 'bar-run lost goes', end, (r) => r.to);
+    for (const r of over)
+        for (let at = x(end(r)); at < x(r.to) - 1; at += 6) frame.root.append('line').attr('class', 'across').attr('x1', at).attr('x2', Math.min(at + 5, x(r.to))).attr('y1', y(r.worker) + y.bandwidth()).attr('y2', y(r.worker));
+    return { heads: ['worker', '#trial', 'state', '#took'], rows: bars.map((r) => [flat(r.worker, 40), r.trial, what(r), duration((r.to - r.from) / 1000)]) };
 }
 
 export function weights(place, { found }) {

@@ -1,7 +1,7 @@
 // A study: a sentence first, then numbers, then plots, then every trial.
 import * as api from './api.js';
 import { may, remember, show } from './app.js';
-import { h, age, ask, badge, button, clip, copier, count, duration, field, fill, interval, link, list, named, number, percent, save, say, word } from './dom.js';
+import { h, age, ask, badge, button, clip, clock, copier, count, duration, field, fill, interval, link, list, named, number, percent, save, say, word } from './dom.js';
 import * as plots from './plots.js';
 import { trials } from './trials.js';
 import { candidates } from './private.js';
@@ -218,7 +218,7 @@ function parameterParts(view, state, path, of, open, table) {
     const volume = more(plots.figure('c6', 'Hypervolume', '', draws('front', (host) => plots.lines(host, { x: 'trial', y: `hypervolume, ${clip(objectives.map((m) => m.name).join(' × '), 40)}`, right: 24, series: [{ name: '', isStep: true, points: grown() }] }))));
     const grown = () => { const points = plots.rowsOf(got.front.hypervolume).filter((r) => r.value !== null).map((r) => [r.trial, r.value]); return [...points, [of().trials.total, points.at(-1)[1]]]; };
     const right = more(plots.figure('c6', 'Is the model right?', '', draws('residuals', (host) => plots.residuals(host, { found: got.residuals, chosen: open }))));
-    const work = more(plots.figure('c6', 'Workers', 'Who had which trial when.', draws('workers', (host) => plots.workers(host, { data: got.workers, chosen: open }))));
+    const work = more(plots.figure('c6', 'Workers', 'Who had which trial when.', draws('workers', (host) => plots.workers(host, { data: got.workers.plot, leases: got.workers.leases, chosen: open }))));
     const earlier = more(plots.figure('c6', 'Earlier studies', 'How much each counted when a trial was chosen.', draws('transfer', (host) => plots.weights(host, { found: got.transfer }))));
     const set = (key, value, section, is = value !== null) => { got[key] = value; section.show(is); };
 
@@ -271,6 +271,20 @@ function parameterParts(view, state, path, of, open, table) {
         fill(best, reply?.trial ? bestSection(study, reply) : [h('h2', {}, 'Best parameters'), h('p', { class: 'note' }, objectives.length > 1 ? 'With several objectives there is a front instead: see below.' : 'They stand here when the first value has come.'),
             study.trials.total === 0 ? h('pre', { tabindex: 0 }, `curl -sS -X POST -H "Authorization: Bearer $TOKEN" \\\n  ${new URL('.', location.href.split('#')[0]).href}v1/studies/${study.id}/suggest`) : null]);
     }
+    /* A heartbeat is no event, so that leases are asked for again when the next of them would end. */
+    let due = null;
+    view.ends.push(() => clearTimeout(due));
+    async function drawWorkers(found) {
+        const held = of().trials.running > 0 ? (await quiet(api.get(`${path}/trials?state=running&view=basic&limit=200`)))?.trials ?? [] : [];
+        const leases = new Map(held.filter((t) => t.lease).map((t) => [t.number, Date.parse(t.lease.expires_at)])), now = clock.now(), bars = plots.rowsOf(found?.bars);
+        const good = [...leases.values()].filter((until) => until >= now).sort((a, b) => a - b), late = [...leases].filter(([, until]) => until < now).map(([n]) => `trial ${n}`), lost = bars.filter((r) => r.state === 'lost');
+        set('workers', found && { plot: found, leases }, work, bars.length > 0);
+        work.setFinding('Who had which trial when. ', good.length > 0 ? `${count(good.length, 'trial is', 'trials are')} leased, drawn hollow: the next lease ends at ${new Date(good[0]).toLocaleTimeString()}, unless its worker renews it. ` : '',
+            late.length > 0 ? `Late, and free for the next worker that asks: ${list(late.slice(0, 5))}${late.length > 5 ? ` and ${late.length - 5} more` : ''}. ` : '',
+            lost.length > 0 ? `Struck through: ${count(lost.length, 'lease was', 'leases were')} lost to another worker, ${lost.length > 1 ? 'last' : 'that'} of trial ${lost.reduce((a, b) => (Date.parse(b.ended_at) > Date.parse(a.ended_at) ? b : a)).trial}.` : '');
+        clearTimeout(due);
+        if (good.length > 0) due = setTimeout(() => quiet(api.get(`${path}/plot/workers`)).then(drawWorkers).catch(() => {}), Math.min(3600e3, Math.max(1000, good[0] - now + 1000)));
+    }
     /* Each is drawn when it comes; the axes of all parameters and the model's plots wait for what matters. */
     async function rest(is, data) {
         const study = of(), n = study.trials, part = (isWanted, name, then) => (isWanted ? quiet(api.get(`${path}/${name}`)) : Promise.resolve(null)).then(then);
@@ -291,7 +305,7 @@ function parameterParts(view, state, path, of, open, table) {
                 set('curves', found, runs, (found?.curves?.trial.length ?? 0) > 0);
                 if (found) runs.setFinding(`${n.stopped > 0 ? `${count(n.stopped, 'run')} stopped early (open squares). ` : ''}Orange is the best run${found.shown < found.of ? `; ${found.shown} of ${found.of} are drawn, the grey band holds 90 % of the others` : ''}.`);
             }),
-            part(is.workers, 'plot/workers', (found) => set('workers', found, work, (found?.bars?.trial.length ?? 0) > 0)),
+            part(is.workers, 'plot/workers', drawWorkers),
             part(is.right, 'residuals', (found) => {
                 set('residuals', found, right);
                 if (!found) return;

@@ -20,6 +20,7 @@ enum {
     FRONT_MAX = 1000,
     VOLUMES_MAX = 200,
     BARS_MAX = 900,
+    LOST_MAX = 200, /* leases; of workers */
     LATENTS_MAX = 3000
 };
 
@@ -440,8 +441,9 @@ enum status plot_pareto(struct db_conn *conn, struct plot_work *work, struct err
 struct bar {
     const char *worker;
     double      start, end, trial;
-    const char *state;
+    const char *state; /* of the trial, or bar_lost */
 };
+static const char bar_lost[] = "lost";
 
 static int compare_bars(const void *a, const void *b)
 {
@@ -450,28 +452,108 @@ static int compare_bars(const void *a, const void *b)
     return workers != 0 ? workers : (left->start > right->start) - (left->start < right->start);
 }
 
-/* Of the last 24 hours in which anything happened. */
-static size_t read_bars(const struct plot_work *work, struct bar *bars, double *span)
+static double ended(const struct plot_work *work, size_t i)
 {
     const struct plot_data *data = &work->data;
-    double                  now = (double)work->task.now_ms, last = 0, first = HUGE_VAL;
+    return data->state[i] == TRIAL_RUNNING ? (double)work->task.now_ms : data->finished_ms[i];
+}
+
+/* When the last 24 hours in which anything happened began. */
+static double since_when(const struct plot_work *work)
+{
+    double last = 0;
+    for (size_t i = 0; i < work->data.n; i++)
+        if (!isnan(work->data.started_ms[i]))
+            last = fmax(last, ended(work, i));
+    return last - 86400e3;
+}
+
+static size_t read_bars(const struct plot_work *work, double since, struct bar *bars)
+{
+    const struct plot_data *data = &work->data;
     size_t                  len = 0;
-    for (size_t i = 0; i < data->n; i++)
-        if (!isnan(data->started_ms[i]))
-            last = fmax(last, data->state[i] == TRIAL_RUNNING ? now : data->finished_ms[i]);
     for (size_t i = 0; i < data->n; i++) {
-        double end = data->state[i] == TRIAL_RUNNING ? now : data->finished_ms[i];
-        if (isnan(data->started_ms[i]) || isnan(end) || data->worker[i][0] == '\0' || end < last - 86400e3)
+        double end = ended(work, i);
+        if (isnan(data->started_ms[i]) || isnan(end) || data->worker[i][0] == '\0' || end < since)
             continue;
-        first = fmin(first, data->started_ms[i]);
         bars[len++] = (struct bar){.worker = data->worker[i],
                                    .start = data->started_ms[i],
                                    .end = fmax(end, data->started_ms[i]),
                                    .trial = data->number[i],
                                    .state = trial_state_names[data->state[i]]};
     }
-    *span = len > 0 ? last - first : 0;
     return len;
+}
+
+static double span_of(const struct bar *bars, size_t len)
+{
+    double first = HUGE_VAL, last = 0;
+    for (size_t i = 0; i < len; i++) {
+        first = fmin(first, bars[i].start);
+        last = fmax(last, bars[i].end);
+    }
+    return len > 0 ? last - first : 0;
+}
+
+/* What the log said of each trial so far: when its lease began, and, when that is over, when and whose it was. */
+struct held {
+    double      start, expired;
+    const char *worker;
+};
+
+/* A line of the log; a bar when another worker took the trial. */
+static enum status follow(struct plot_work *work, const struct row_event *row, struct held *held, struct bar *lost,
+                          struct error *err)
+{
+    bool is_over = strcmp(row->kind, "trial.handed_over") == 0, is_back = strcmp(row->kind, "trial.started") == 0;
+    *lost = (struct bar){0};
+    if (strcmp(row->kind, "trial.expired") == 0) {
+        held->expired = (double)row->at_ms;
+        held->worker = row->detail == NULL ? "" : arena_strndup(work->arena, row->detail, strlen(row->detail));
+        return held->worker == NULL ? error_no_memory(err) : STATUS_OK;
+    }
+    if (!is_over && !is_back && strcmp(row->kind, "trial.suggested") != 0)
+        return STATUS_OK;
+    if (is_over && held->expired > 0 && held->worker[0] != '\0')
+        *lost = (struct bar){.worker = held->worker,
+                             .start = held->start,
+                             .end = held->expired,
+                             .trial = (double)row->trial,
+                             .state = bar_lost};
+    if (is_over || held->expired == 0)
+        held->start = (double)row->at_ms; // who came back goes on
+    held->expired = 0;
+    return STATUS_OK;
+}
+
+/* Leases that were lost to another worker: the newest LOST_MAX.  The log is read only where a trial had a second one. */
+static enum status read_lost(struct db_conn *conn, struct plot_work *work, double since, struct bar *bars, size_t *len,
+                             struct error *err)
+{
+    const struct plot_data *data = &work->data;
+    struct held            *held = ARENA_NEW(work->arena, struct held, data->n + 1);
+    struct bar              lost;
+    size_t                  count = 0, again = 0;
+    for (size_t i = 0; i < data->n; i++)
+        again += data->lease[i] > 1;
+    if (held == NULL)
+        return error_no_memory(err);
+    if (again == 0)
+        return STATUS_OK;
+    memset(held, 0, data->n * sizeof *held);
+    struct db_rows rows = db_query(conn, NULL, err, SQL_EVENT_OF_STUDY,
+                                   BIND(TEXT(work->task.id), INT(0), TEXT("trial"), INT(0), INT(INT64_MAX), TEXT("")));
+    while (db_next(&rows)) {
+        const struct row_event *row = row_event(&rows);
+        double                  place = (double)row->trial - data->number[0];
+        if (!(place >= 0 && place < (double)data->n))
+            continue;
+        rows.status = follow(work, row, &held[(size_t)place], &lost, err);
+        if (rows.status == STATUS_OK && lost.worker != NULL && lost.end >= since)
+            bars[count++ % LOST_MAX] = lost;
+    }
+    *len = count < LOST_MAX ? count : LOST_MAX;
+    return db_done(&rows);
 }
 
 /* Joins those of a worker between which it paused for less than gap. */
@@ -481,6 +563,7 @@ static size_t join_bars(const struct bar *bars, size_t len, double gap, struct b
     for (size_t i = 0; i < len; i++) {
         struct bar *last = kept > 0 ? &out[kept - 1] : NULL;
         if (last != NULL && strcmp(last->worker, bars[i].worker) == 0 && bars[i].start - last->end < gap &&
+            (bars[i].state == bar_lost) == (last->state == bar_lost) &&
             (bars[i].end - bars[i].start < gap || last->end - last->start < gap)) {
             last->end = fmax(last->end, bars[i].end);
             last->state = strcmp(last->state, bars[i].state) == 0 ? last->state : "";
@@ -523,16 +606,20 @@ static enum status put_bars(struct plot_work *work, const struct bar *bars, size
 
 enum status plot_workers(struct db_conn *conn, struct plot_work *work, struct error *err)
 {
-    double span;
+    size_t lost = 0;
     TRY(plot_read(conn, work, err));
-    struct bar *bars = ARENA_NEW(work->arena, struct bar, work->data.n + 1);
-    struct bar *joined = ARENA_NEW(work->arena, struct bar, work->data.n + 1);
-    double     *counts = ARENA_NEW(work->arena, double, work->data.n + 1);
+    struct bar *bars = ARENA_NEW(work->arena, struct bar, work->data.n + LOST_MAX + 1);
+    struct bar *joined = ARENA_NEW(work->arena, struct bar, work->data.n + LOST_MAX + 1);
+    double     *counts = ARENA_NEW(work->arena, double, work->data.n + LOST_MAX + 1);
     if (bars == NULL || joined == NULL || counts == NULL)
         return error_no_memory(err);
-    size_t len = read_bars(work, bars, &span);
+    double since = since_when(work);
+    size_t len = read_bars(work, since, bars);
+    TRY(read_lost(conn, work, since, bars + len, &lost, err));
+    len += lost;
     qsort(bars, len, sizeof *bars, compare_bars);
-    double gap = 2 * span / (double)points_of(work->request, PLOT_POINTS_MAX, PLOT_POINTS_MAX);
+    double span = span_of(bars, len),
+           gap = 2 * span / (double)points_of(work->request, PLOT_POINTS_MAX, PLOT_POINTS_MAX);
     size_t kept = join_bars(bars, len, gap, joined, counts);
     for (; kept > BARS_MAX && gap <= span; gap *= 2)
         kept = join_bars(bars, len, gap, joined, counts);

@@ -82,7 +82,8 @@ static enum status start(struct db_conn *conn, struct plan *plan, struct trial *
     bool        is_expired = trial->state == TRIAL_RUNNING, is_taken = is_expired && !is_back;
     plan->expired += is_expired;
     if (is_expired)
-        TRY(task_log(conn, &plan->task, "trial.expired", trial->number, NULL, err));
+        TRY(task_log(conn, &plan->task, "trial.expired", trial->number, trial->holder[0] == '\0' ? NULL : trial->holder,
+                     err));
     else
         task_count(&plan->task, TRIAL_QUEUED, TRIAL_RUNNING);
     trial->state = TRIAL_RUNNING;

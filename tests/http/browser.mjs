@@ -12,7 +12,7 @@ import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { chromium } from 'playwright-core';
-import { begin, gnomon, mixed, tokenFor } from './harness.mjs';
+import { begin, gnomon, mixed, sleep, tokenFor } from './harness.mjs';
 
 const pictures = process.argv.includes('--pictures') ? process.argv[process.argv.indexOf('--pictures') + 1] : null;
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -303,6 +303,27 @@ function tests() {
         await page.getByRole('heading', { name: 'Sign in' }).waitFor();
         assert.equal(await page.evaluate(() => Object.keys(sessionStorage).length), 0);
         quiet(seen, 'columns');
+        await context.close();
+    });
+
+    test('leases are drawn: how long one goes on, and one that was lost', async () => {
+        const { id } = await api.study({ name: 'leased' }), brief = await api.study({ name: 'lost', lease_seconds: 1 });
+        const ask = async (study, worker) => (await api.post(`/v1/studies/${study}/suggest`, { worker })).trials[0];
+        await ask(id, 'steady');
+        const { number } = await ask(brief.id, 'slow');
+        for (let trial; (trial = await ask(brief.id, 'quick')).number !== number; await sleep(200)) await api.post(`/v1/studies/${brief.id}/observe`, { trial: trial.number, value: 1 });
+        const { page, seen, context } = await open(), work = page.locator('section:has(h2:text-is("Workers"))');
+        await go(page, `#/studies/${id}`);
+        await work.locator('rect.leased').waitFor();
+        assert.match(await work.innerText(), /1 trial is leased, drawn hollow: the next lease ends at \d/);
+        await go(page, `#/studies/${brief.id}`);
+        await work.locator('rect.lost >> nth=0').waitFor();
+        assert.match(await work.innerText(), /1 lease was lost to another worker, that of trial 1/);
+        assert.match(await work.locator('rect.lost title').first().textContent(), /slow.*another worker took it over/);
+        await work.getByText('As a table').click();
+        assert.match(await work.innerText(), /slow\S*\s+1\s+its lease ended/);
+        assert.deepEqual(await violations(page), [], 'leases');
+        quiet(seen, 'leases');
         await context.close();
     });
 

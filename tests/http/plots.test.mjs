@@ -178,6 +178,33 @@ test('curves: all in one call; a plot of the best, of the stopped, and of what t
     assert.equal(history.marks.trial.length + sum(history.others.count), 60);
 });
 
+test('a lease that another worker took over is a bar of who lost it; one that came back in time, or late, is none', async () => {
+    const { id } = await api.study({ space, lease_seconds: 1 }), path = `/v1/studies/${id}`;
+    const ask = async (worker) => (await api.post(`${path}/suggest`, { worker })).trials[0];
+    const takes = async (worker, number) => { // whatever else it is given is given up
+        for (;;) {
+            const trial = await ask(worker);
+            if (trial.number === number) return trial;
+            await api.post(`${path}/trials/${trial.number}/abandon`, { lease: trial.lease.id });
+            await sleep(200);
+        }
+    };
+    const first = await ask('slow');
+    const second = await takes('quick', first.number);
+    assert.equal(second.lease.id, 2);
+    const third = await takes('\u202eother <b>', first.number);
+    await api.post(`${path}/observe`, { trial: first.number, lease: third.lease.id, value: 1 });
+    const late = await ask('late');
+    const events = async () => (await api.get(`/v1/events?study=${id}&kind=trial.expired&limit=1000`)).events;
+    for (; (await events()).every(({ trial }) => trial !== late.number); await ask('late')) await sleep(200);
+    const { bars, of } = await api.get(`${path}/plot/workers`), lost = rows(bars).filter(({ state }) => state === 'lost');
+    assert.deepEqual(lost.map(({ worker, trial, count }) => [worker, trial, count]).sort(), [['quick', 1, 1], ['slow', 1, 1]]);
+    const of_ = (worker) => lost.find((bar) => bar.worker === worker);
+    assert.ok(of_('slow').started_at < of_('slow').ended_at && of_('slow').ended_at <= of_('quick').started_at && of_('quick').started_at < of_('quick').ended_at);
+    assert.equal(sum(bars.count), of + 2);
+    assert.deepEqual((await events()).map(({ trial, detail }) => [trial, detail]), [[1, 'slow'], [1, 'quick'], [late.number, 'late']]);
+});
+
 test('the forecast that was made before a trial stands beside its value', async () => {
     const { id } = await api.study({ space, algorithm: { name: 'gp' } });
     for (let i = 0; i < 16; i++) {
