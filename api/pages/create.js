@@ -8,6 +8,8 @@ const fresh = (kind, n) => ({ double: { name: `x${n}`, type: 'double', min: 0, m
 const kinds = [['double', 'number'], ['int', 'whole number'], ['discrete', 'one of these numbers'], ['categorical', 'one of these words']];
 const goals = [['maximize', 'more is better'], ['minimize', 'less is better'], ['constrain', 'within bounds'],
     ['track', 'only recorded']];
+const rules = [['', 'every run goes to its end'], ['none', 'none: steps are kept, nothing is stopped'], ['median', 'worse than the median of the others'], ['asha', 'not among the best at each stage (ASHA)']];
+const isObjective = (m) => m.goal === 'maximize' || m.goal === 'minimize';
 const scales = [['linear', 'even'], ['log', 'fine near the least (log)'], ['reverse_log', 'fine near the most']];
 
 /* Can it be asked about, as far as one sees from here? */
@@ -36,8 +38,10 @@ export async function create(view) {
     const codeTrouble = h('p', { class: 'hint', role: 'status' });
     let preview = [], timer = null, made = 1;
 
+    /* What is shown is what is sent, and what the form left empty is neither. */
+    const isNothing = (value) => value !== null && typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length === 0;
     const changed = () => {
-        code.value = JSON.stringify(spec, null, 2);
+        code.value = JSON.stringify(spec, (name, value) => (isNothing(value) ? undefined : value), 2);
         codeTrouble.textContent = '';
         later();
     };
@@ -80,7 +84,7 @@ export async function create(view) {
             spec.space.parameters[i] = { ...fresh(type.value, i + 1), name: p.name, ...(p.unit ? { unit: p.unit } : {}) };
             draw();
         };
-        const type = choice(kinds, p.type, { onchange: turn });
+        const type = choice(kinds, p.type, { onchange: turn, 'data-pointer': `${at}/type` });
         return h('fieldset', { class: 'card' }, h('legend', {}, `Parameter ${i + 1}`), h('div', { class: 'filters' },
             field('Name', bind(`${at}/name`, p, 'name', h('input', { value: p.name, size: 14 }))), field('Kind', type),
             isList ? field(p.type === 'discrete' ? 'Numbers, with commas' : 'Words, with commas',
@@ -92,28 +96,63 @@ export async function create(view) {
     }
     function metric(m, i) {
         return h('div', { class: 'filters' }, field('Measured', bind(`/metrics/${i}/name`, m, 'name', h('input', { value: m.name, size: 18 }))),
-            field('Goal', bind(`/metrics/${i}/goal`, m, 'goal', choice(goals, m.goal, { onchange: () => { draw(); form.querySelector(`[data-pointer="/metrics/${i}/goal"]`).focus(); } }))),
+            field('Goal', bind(`/metrics/${i}/goal`, m, 'goal', choice(goals, m.goal, { onchange: () => draw() }))),
+            isObjective(m) && (spec.metrics.filter(isObjective).length > 1 || m.threshold !== undefined) ? field('Worst of any use', amount(`/metrics/${i}/threshold`, m, 'threshold', { placeholder: 'none' })) : null,
             m.goal === 'constrain' ? [field('At least', amount(`/metrics/${i}/min`, m, 'min')), field('At most', amount(`/metrics/${i}/max`, m, 'max'))] : null,
             spec.metrics.length > 1 ? button('Remove', () => { spec.metrics.splice(i, 1); draw(); }, { 'aria-label': `Remove metric ${i + 1}` }) : null);
     }
+    const whole = { min: 1, step: 1 };
+    /* Of what the service can do besides: folded, but for what is said already. */
+    function stops() {
+        const at = spec.stopping ?? {}, turn = () => { if (rule.value === '') delete spec.stopping; else spec.stopping = { rule: rule.value, epochs: at.epochs ?? 50 }; draw(); };
+        const rule = choice([...rules, ...(at.rule === 'bos' ? [['bos', 'by the algorithm']] : [])], at.rule ?? '', { onchange: turn, 'data-pointer': '/stopping/rule' });
+        const last = (name, key, placeholder, attributes = whole) => field(name, amount(`/stopping/${key}`, at, key, { ...attributes, placeholder }));
+        return [h('h3', {}, 'Runs that are not worth the rest'), spec.algorithm.name === 'bo-bos' ? h('p', { class: 'note' }, 'The algorithm stops them, by what it expects of their curves.')
+            : spec.metrics.length > 1 && !at.rule ? h('p', { class: 'note' }, 'They can be stopped where one metric is measured.')
+                : [h('div', { class: 'filters' }, field('Stopped early', rule), at.rule ? last('Steps of a whole run', 'epochs') : null,
+                    at.rule === 'median' ? [last('Never before step', 'warm_up', '0', { min: 0, step: 1 }), last('Nor before so many trials', 'min_trials', '5')] : null,
+                    at.rule === 'asha' ? [last('First stage at step', 'min_epochs', '1'), last('Of each stage go on one in', 'reduction', '3')] : null),
+                h('p', { class: 'note' }, at.rule ? 'Workers report the metric after each step, and are told whether to go on.' : 'Runs that have steps, epochs say, can be ended when they fall behind.')]];
+    }
+    const more = h('details', { class: 'more' });
+    function drawMore() {
+        const when = spec.stop_when ??= {}, one = spec.metrics.filter(isObjective).length === 1, labels = () => Object.entries(spec.labels ?? {}).map(([k, v]) => `${k}: ${v}`).join(', ');
+        const pairs = (text) => Object.fromEntries(words(text).map((w) => w.split(/:(.*)/s)).filter(([k]) => k.trim() !== '').map(([k, v]) => [k.trim(), (v ?? '').trim()]));
+        fill(more, h('summary', {}, 'More: when to stop, workers, labels'),
+            h('h3', {}, 'When it is over, besides when its trials are spent'), h('div', { class: 'filters' },
+                field('Time, in seconds', amount('/budget/seconds', spec.budget, 'seconds', { ...whole, placeholder: 'no limit' })),
+                one ? [field('A value better than', amount('/stop_when/better_than', when, 'better_than', { placeholder: 'any' })), field('No better one in so many', amount('/stop_when/no_improvement', when, 'no_improvement', { ...whole, placeholder: 'any number' }))] : null,
+                field('So many failures in a row', amount('/stop_when/failures_in_a_row', when, 'failures_in_a_row', { ...whole, placeholder: 'any number' }))),
+            stops(),
+            h('h3', {}, 'Workers'), h('div', { class: 'filters' }, field('At once', amount('/parallelism', spec, 'parallelism', { ...whole, placeholder: 'any number' })),
+                field('A trial is leased for, in seconds', amount('/lease_seconds', spec, 'lease_seconds', { ...whole, placeholder: '3600' }))),
+            h('p', { class: 'note' }, 'A worker that says nothing for the time of its lease has lost its trial: the next that asks gets it.'),
+            h('h3', {}, 'What is said of it'), field('Labels, with commas', bind('/labels', spec, 'labels', h('input', { value: labels(), placeholder: 'team: vision, ticket: 41', size: 40 }), pairs)),
+            field('Notes', bind('/notes', spec, 'notes', h('textarea', { maxlength: 10000, value: spec.notes ?? '' }))));
+    }
     function draw() {
-        const fits = meta.algorithms.filter((a) => a.spaces.includes('parameters'));
+        const fits = meta.algorithms.filter((a) => a.spaces.includes('parameters')), held = document.activeElement?.dataset?.pointer;
         const add = (list, item) => {
             list.push(item);
             draw();
         };
+        spec.budget ??= {};
+        spec.algorithm ??= { name: 'gp' };
+        const algorithm = choice(fits.map((a) => [a.name, a.name]), spec.algorithm.name, { 'data-pointer': '/algorithm/name', onchange: () => { spec.algorithm = { name: algorithm.value, ...(algorithm.value === 'bo-bos' ? { epochs: 50 } : {}) }; if (algorithm.value === 'bo-bos' || spec.stopping?.rule === 'bos') delete spec.stopping; draw(); } });
+        drawMore();
         fill(form, field('Name', bind('/name', spec, 'name', h('input', { value: spec.name ?? '', required: true, maxlength: 200, size: 40 }))),
             h('h2', {}, 'What is measured'), spec.metrics.map(metric),
             h('div', { class: 'row' }, button('Another metric', () => add(spec.metrics, { name: `metric ${spec.metrics.length + 1}`, goal: 'track' }))),
+            spec.metrics.filter(isObjective).length > 1 ? h('p', { class: 'note' }, 'Of several objectives, a front is looked for that is better than what is the worst of any use in each.') : null,
             h('h2', {}, 'What is varied'), h('p', { class: 'note' }, 'The axis shows how a parameter is spread; the dots are where the first five trials would lie.'),
             (spec.space?.parameters ?? []).map(parameter),
             h('div', { class: 'row' }, kinds.map(([kind, text]) => button(`Add ${text}`, () => add(spec.space.parameters, fresh(kind, ++made))))),
             h('h2', {}, 'How'), h('div', { class: 'filters' },
-                field('Trials', amount('/budget/trials', spec.budget ??= {}, 'trials', { min: 1, step: 1, placeholder: 'no limit' })),
-                field('Algorithm', bind('/algorithm/name', spec.algorithm ??= { name: 'gp' }, 'name',
-                    choice(fits.map((a) => [a.name, a.name]), spec.algorithm?.name ?? 'gp'))),
-                field('Seed', amount('/seed', spec, 'seed', { min: 0, step: 1, placeholder: 'drawn' }))),
+                field('Trials', amount('/budget/trials', spec.budget, 'trials', { ...whole, placeholder: 'no limit' })),
+                field('Algorithm', algorithm), spec.algorithm.name === 'bo-bos' ? field('Epochs of a whole run', amount('/algorithm/epochs', spec.algorithm, 'epochs', whole)) : null,
+                field('Seed', amount('/seed', spec, 'seed', { min: 0, step: 1, placeholder: 'drawn' }))), more,
             trouble, h('div', { class: 'row' }, h('button', { type: 'submit', class: 'main' }, 'Create the study')));
+        if (held) form.querySelector(`[data-pointer="${held}"]`)?.focus();
         changed();
     }
     code.addEventListener('input', () => {
@@ -131,10 +170,8 @@ export async function create(view) {
         event.preventDefault();
         trouble.replaceChildren();
         for (const input of form.querySelectorAll('[aria-invalid]')) input.removeAttribute('aria-invalid');
-        const body = JSON.parse(code.value);
-        if (body.budget && Object.keys(body.budget).length === 0) delete body.budget;
         try {
-            const study = await api.post('v1/studies', body);
+            const study = await api.post('v1/studies', JSON.parse(code.value));
             say('The study is made');
             location.hash = `#/studies/${study.id}/try`;
         } catch (error) {
@@ -145,6 +182,7 @@ export async function create(view) {
             const isAt = (e, input) => e.pointer === input.dataset.pointer || e.pointer?.startsWith(`${input.dataset.pointer}/`);
             const culprit = errors.map((e) => inputs.find((input) => isAt(e, input))).find((x) => x);
             for (const input of inputs) if (errors.some((e) => e.pointer === input.dataset.pointer)) input.setAttribute('aria-invalid', 'true');
+            if (more.contains(culprit)) more.open = true;
             culprit?.focus();
         }
     });
@@ -153,7 +191,7 @@ export async function create(view) {
     const curl = () => 'curl -sS -H "Authorization: Bearer $TOKEN" -H \'Content-Type: application/json\' ' +
         `${base}v1/studies -d @- <<'END'\n${code.value}\nEND`;
     view.main.append(h('h1', {}, 'New study'), h('p', { class: 'sentence' }, 'Say what is varied and what is measured. Nothing is made before the button is pressed.'),
-        h('div', { class: 'grid' }, h('div', { class: 'c8' }, form), h('div', { class: 'c4' }, h('h2', {}, 'The JSON that is sent'),
+        h('div', { class: 'grid' }, h('div', { class: 'c8' }, form), h('div', { class: 'c4 beside' }, h('h2', {}, 'The JSON that is sent'),
             h('p', { class: 'note' }, 'Both sides can be edited. Whatever the form does not show can be said here.'), code, codeTrouble,
             h('div', { class: 'row' }, copier('Copy as JSON', () => code.value), copier('Copy as curl', curl)))));
 }

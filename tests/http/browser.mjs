@@ -306,6 +306,52 @@ function tests() {
         await context.close();
     });
 
+    test('the form has what the service takes, and what it shows as JSON is what it sends', async () => {
+        const { page, seen, context } = await open(), json = async () => JSON.parse(await page.getByLabel('The JSON that is sent').inputValue());
+        const bodies = [];
+        page.on('request', (request) => { if (request.method() === 'POST' && request.url() === `${home}v1/studies`) bodies.push(JSON.parse(request.postData())); });
+        await go(page, '#/new');
+        const untouched = { name: undefined, metrics: [{ name: 'value', goal: 'maximize' }], space: { type: 'parameters', parameters: [{ name: 'x1', type: 'double', min: 0, max: 1 }] }, algorithm: { name: 'gp' }, budget: { trials: 50 } };
+        assert.deepEqual({ ...await json(), name: undefined }, untouched);
+        await page.getByText('More: when to stop, workers, labels').click();
+        await page.getByLabel('Stopped early').focus();
+        await page.getByLabel('Stopped early').selectOption('median');
+        assert.equal(await page.getByLabel('Stopped early').evaluate((e) => e === document.activeElement), true, 'the focus stays');
+        await page.getByLabel('Never before step').fill('3');
+        assert.deepEqual((await json()).stopping, { rule: 'median', epochs: 50, warm_up: 3 });
+        await page.getByLabel('Stopped early').selectOption('');
+        await page.getByLabel('A value better than').fill('0.97');
+        assert.deepEqual((await json()).stop_when, { better_than: 0.97 });
+        await page.getByLabel('A value better than').fill('');
+        assert.equal((await json()).stop_when, undefined);
+        await page.getByLabel('At once').fill('4');
+        await page.getByLabel('A trial is leased for, in seconds').fill('600');
+        await page.getByLabel('So many failures in a row').fill('5');
+        await page.getByLabel('Labels, with commas').fill('team: vision, url: a:b');
+        await page.getByLabel('Name', { exact: true }).first().fill('two aims');
+        await page.getByRole('button', { name: 'Another metric' }).click();
+        await page.getByLabel('Goal').last().selectOption('minimize');
+        for (const [i, worst] of ['0.9', '20'].entries()) await page.getByLabel('Worst of any use').nth(i).fill(worst);
+        assert.deepEqual(await violations(page), [], 'the form, unfolded');
+        const shown = await json();
+        await page.getByRole('button', { name: 'Create the study' }).click();
+        await page.getByRole('button', { name: 'What next?' }).waitFor();
+        assert.deepEqual(bodies, [shown]);
+        const made = await api.get(`/v1/studies/${/studies\/(std_\w+)/.exec(page.url())[1]}`);
+        assert.deepEqual([made.metrics.map((m) => m.threshold), made.parallelism, made.lease_seconds, made.stop_when.failures_in_a_row, made.labels], [[0.9, 20], 4, 600, 5, { team: 'vision', url: 'a:b' }]);
+        await go(page, '#/new');
+        await page.getByText('More: when to stop, workers, labels').click();
+        await page.getByLabel('Name', { exact: true }).first().fill('refused');
+        await page.getByLabel('A trial is leased for, in seconds').fill('0.5');
+        await page.getByText('More: when to stop, workers, labels').click();
+        await page.getByRole('button', { name: 'Create the study' }).click();
+        await page.locator('[data-pointer="/lease_seconds"][aria-invalid]').waitFor();
+        assert.equal(await page.locator('[data-pointer="/lease_seconds"]').evaluate((e) => e === document.activeElement), true, 'what was refused is unfolded');
+        seen.console.splice(0, seen.console.length, ...seen.console.filter((line) => !line.includes('422')));
+        quiet(seen, 'the form');
+        await context.close();
+    });
+
     test('leases are drawn: how long one goes on, and one that was lost', async () => {
         const { id } = await api.study({ name: 'leased' }), brief = await api.study({ name: 'lost', lease_seconds: 1 });
         const ask = async (study, worker) => (await api.post(`/v1/studies/${study}/suggest`, { worker })).trials[0];
