@@ -4,7 +4,7 @@ import './d3.min.js';
 import { h, s, clip, count, duration, flat, interval, number, percent, quantile, word, button, table, clock as wall } from './dom.js';
 
 const d3 = self.d3;
-const Z = 1.96; // standard deviations that hold 95 %
+export const Z = 1.96; // standard deviations that hold 95 %
 
 // ---- the frame of a plot ----
 
@@ -567,7 +567,8 @@ export function answers(place, { sides, text }) {
 }
 
 /* Sites by what is expected there, sized by how sure that is, and the way that was gone. */
-export function map(place, { sites, paths, planned, metric }) {
+/* missed: ways that were planned and not walked, from where each was left. */
+export function map(place, { sites, paths, planned, missed, metric }) {
     const width = Math.max(place.clientWidth, 260), ex = d3.extent(sites, (p) => p.x), ey = d3.extent(sites, (p) => p.y);
     const span = Math.max(ex[1] - ex[0], ey[1] - ey[0], 1e-9), tall = Math.max(180, Math.min(520, ((width - 90) * (ey[1] - ey[0])) / (ex[1] - ex[0] || span)));
     const frame = canvas(place, tall + 62, `Mean of ${metric} over ${sites.length} sites`, {});
@@ -578,9 +579,28 @@ export function map(place, { sites, paths, planned, metric }) {
     frame.root.append('g').selectAll('circle').data(sites).join('circle').attr('class', (p) => (p.mean === undefined ? 'dot faint' : `site l${Math.min(9, Math.floor((10 * (p.mean - low)) / (high - low || 1)))}`)).attr('cx', (p) => x(p.x)).attr('cy', (p) => y(p.y)).attr('r', (p) => (p.mean === undefined ? r * 0.4 : r * (1 - 0.7 * (p.sd / most)))).append('title').text((p) => `site ${flat(p.id)}${p.mean === undefined ? '' : `: ${interval(p.mean, Z * p.sd)}`}`);
     const line = d3.line().x((p) => x(p.x)).y((p) => y(p.y));
     if (paths.length > 1) frame.root.append('path').attr('class', 'step').attr('d', line(paths));
+    for (const way of missed) frame.root.append('path').attr('class', 'missed').attr('d', line(way)).append('title').text('planned, not walked');
     if (planned?.length > 1) frame.root.append('path').attr('class', 'step').attr('stroke-dasharray', '4 4').attr('d', line(planned));
     if (paths.length > 0) frame.root.append('circle').attr('class', 'dot isbest').attr('r', 5).attr('cx', x(paths.at(-1).x)).attr('cy', y(paths.at(-1).y)).append('title').text('where it is now');
     return { heads: ['site', '#mean, 95 %'], rows: sites.map((p) => [flat(p.id), p.mean === undefined ? '–' : interval(p.mean, Z * p.sd)]) };
+}
+
+/* Each macro-action of a walk: what its plan expected of the sites on the way, on average, and what came.
+ * legs: [{trial, state, planned, walked, mean, sd, value, horizon}]; value null: nothing was measured. */
+export function legs(place, { legs: all, metric, chosen }) {
+    const some = all.slice(-200), told = some.filter((l) => l.mean !== null), came = some.filter((l) => l.value !== null);
+    const frame = canvas(place, 260, `What was planned of ${count(all.length, 'macro-action')}, and what came: last ${number(came.at(-1)?.value)}`);
+    const heights = [...told.flatMap((l) => [l.mean - Z * l.sd, l.mean + Z * l.sd]), ...came.map((l) => l.value)];
+    const x = d3.scaleLinear([some[0].trial - 0.5, some.at(-1).trial + 0.5], [0, frame.w]), y = d3.scaleLinear(heights.length > 0 ? d3.extent(heights) : [0, 1], [frame.h, 0]).nice();
+    xAxis(frame, x, 'trial', x.ticks(ticksFor(frame.w)).filter((v) => Number.isInteger(v)).map((v) => ({ at: v, text: number(v) })));
+    yAxis(frame, y, `mean of ${clip(metric, 24)} on the way`);
+    frame.root.append('g').selectAll('line').data(told).join('line').attr('class', 'band').attr('stroke-width', Math.max(1.5, Math.min(6, (frame.w / (some.length + 1)) * 0.6))).attr('x1', (l) => x(l.trial)).attr('x2', (l) => x(l.trial)).attr('y1', (l) => y(l.mean - Z * l.sd)).attr('y2', (l) => y(l.mean + Z * l.sd));
+    const symbol = d3.symbol().size(34), shape = (l) => (l.walked.length < l.planned.length ? symbol.type(d3.symbolSquare)() : symbol.type(d3.symbolCircle)());
+    frame.root.append('g').selectAll('path').data(came).join('path').attr('class', (l) => `dot goes ${l.walked.length < l.planned.length ? 'stopped' : l.state}`).attr('d', shape).attr('transform', (l) => `translate(${x(l.trial)},${y(l.value)})`).on('click', (l) => chosen(l.trial))
+        .append('title').text((l) => `trial ${l.trial}: ${number(l.value)} on average over ${l.walked.length} of ${count(l.planned.length, 'site')}${l.mean === null ? '' : `; planned for ${interval(l.mean, Z * l.sd)}`}`);
+    return { heads: ['#trial', 'planned', 'walked', '#expected, 95 %', '#came', '#looked ahead'],
+        rows: some.map((l) => [l.trial, l.planned.join(' → '), l.walked.length === l.planned.length ? 'all of it' : l.walked.length === 0 ? (l.state === 'running' || l.state === 'queued' ? 'not yet' : `none: ${word(l.state)}`) : l.walked.join(' → '),
+            l.mean === null ? '–' : interval(l.mean, Z * l.sd), number(l.value), l.horizon === null ? '–' : count(l.horizon, 'action')]) };
 }
 
 // ---- images ----

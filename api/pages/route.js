@@ -1,7 +1,7 @@
 // A study over a graph, as a map: what is expected where, and the way that was gone.  Of images: the best change of one, and
 // in which latent size each was searched for.
 import * as api from './api.js';
-import { h, count, number, clip, percent } from './dom.js';
+import { count, clip, h, number, percent } from './dom.js';
 import { historyPart } from './study.js';
 import * as plots from './plots.js';
 
@@ -19,24 +19,37 @@ function siteMap(space) {
 
 export function route(view, path, of, open) {
     const space = of().space, places = siteMap(space), past = historyPart(path, of, open), metric = of().metrics[0];
-    let shown = null;
+    let shown = null, legs = [];
     const field = plots.figure('c12', 'Where', '', (host) => (shown === null ? null : plots.map(host, shown)));
+    const beside = plots.figure('c4', 'Planned and walked', '', (host) => (legs.length === 0 ? null : plots.legs(host, { legs, metric: metric.name, chosen: open })));
     async function draw() {
         const study = of(), data = await past.read();
-        const trials = await api.all(`${path}/trials?state=completed&state=running&view=basic`, 'trials');
-        const gone = [space.start, ...trials.filter((t) => t.state === 'completed').flatMap((t) => t.sites ?? [])], next = trials.filter((t) => t.state === 'running').flatMap((t) => t.sites ?? []);
+        const trials = (await api.all(`${path}/trials${study.trials.total > 500 ? '?view=basic' : ''}`, 'trials')).filter((t) => t.sites);
+        /* With fewer values than sites a macro-action was cut short: the agent stands at the last that was measured. */
+        legs = trials.map((t) => ({ trial: t.number, state: t.state, planned: t.sites, walked: t.state === 'completed' ? t.sites.slice(0, t.values?.length ?? 0) : [], mean: t.model?.mean ?? null, sd: t.model?.stddev_observed ?? t.model?.stddev ?? 0,
+            value: t.state === 'completed' && t.values?.length > 0 ? t.values.reduce((sum, v) => sum + v, 0) / t.values.length : null, horizon: t.model?.diagnostics?.plan?.horizon ?? null }));
+        const gone = [space.start], next = [], missed = [], isOpen = (l) => l.state === 'running' || l.state === 'queued';
+        const at = (list) => list.map((id) => places.get(id)).filter((p) => p);
+        for (const leg of legs) {
+            gone.push(...leg.walked);
+            if (isOpen(leg)) next.push(...leg.planned);
+            else if (leg.walked.length < leg.planned.length) missed.push(at([gone.at(-1), ...leg.planned.slice(leg.walked.length)]));
+        }
         const ids = [...places.keys()].slice(0, 1000);
         const known = study.trials.completed > 0 && ids.length > 0 ? (await api.post(`${path}/predict`, { sites: ids })).predictions : [];
         const sites = ids.map((id, i) => ({ ...places.get(id), mean: known[i]?.mean, sd: known[i]?.stddev ?? 0 }));
-        const at = (list) => list.map((id) => places.get(id)).filter((p) => p);
-        shown = { sites, paths: at(gone), planned: next.length > 0 ? at([gone.at(-1), ...next]) : null, metric: clip(metric.name, 40) };
+        shown = { sites, paths: at(gone), planned: next.length > 0 ? at([gone.at(-1), ...next]) : null, missed, metric: clip(metric.name, 40) };
         field.hidden = sites.length === 0;
-        field.setFinding(`The model’s mean of ${clip(metric.name, 40)}, light to strong; a small site is one of which little is known. The orange line is the way, ${count(gone.length - 1, 'site')} long${next.length > 0 ? '; dashed is what is planned next' : ''}. ${study.best ? `Best: ${number(study.best.value)}.` : ''}`);
+        field.setFinding(`The model’s mean of ${clip(metric.name, 40)}, light to strong; a small site is one of which little is known. The orange line is the way, ${count(gone.length - 1, 'site')} long${next.length > 0 ? '; dashed is what is planned next' : ''}${missed.length > 0 ? '; dotted is what was planned and not walked' : ''}. ${study.best ? `Best: ${number(study.best.value)}.` : ''}`);
         if (sites.length > 0) field.paint();
+        const ended = legs.filter((l) => !isOpen(l)), told = legs.filter((l) => l.mean !== null && l.value !== null && l.walked.length === l.planned.length), inside = told.filter((l) => Math.abs(l.value - l.mean) <= plots.Z * l.sd).length;
+        beside.hidden = legs.length === 0;
+        beside.setFinding('A trial is a macro-action: some sites on the way, measured one after the other. ', ended.length === 0 ? '' : missed.length === 0 ? `All ${ended.length} were walked as they were planned. ` : `${missed.length} of ${ended.length} ended before their last site (squares). `,
+            told.length > 0 ? `Grey: what the plan expected on average on the way; of those that were walked whole, ${inside} of ${told.length} came inside its 95 %. ` : '', 'What a plan saw beyond its next macro-action depends on values that are to come, and is not kept.');
+        if (legs.length > 0) beside.paint();
         return { data };
     }
-    const note = h('section', { class: 'c4' }, h('h2', {}, 'The walk'), h('p', { class: 'note' }, 'A trial is a macro-action: some sites on the way, measured one after the other.'));
-    return { sections: [past.section, note, field], draw };
+    return { sections: [past.section, beside, field], draw };
 }
 
 export function images(view, path, of, open) {

@@ -352,6 +352,30 @@ function tests() {
         await context.close();
     });
 
+    test('of a walk, what was planned stands beside what was walked', async () => {
+        const { metrics, space, algorithm } = await api.get(`/v1/studies/${studies.walk}`), { id } = await api.study({ metrics, space, algorithm, budget: { trials: 4 } });
+        for (const n of [3, 1, 0, 3]) { // how many of its sites are measured
+            const { trials: [trial] } = await api.post(`/v1/studies/${id}/suggest`), values = trial.sites.slice(0, n).map((site) => 17 + site / 30);
+            await api.post(`/v1/studies/${id}/observe`, { trial: trial.number, ...(n > 0 ? { values } : { state: 'infeasible' }) });
+        }
+        const { trials } = await api.get(`/v1/studies/${id}/trials`), { page, seen, context } = await open(), part = page.locator('section:has(h2:text-is("Planned and walked"))');
+        await go(page, `#/studies/${id}`);
+        await part.locator('svg .dot').first().waitFor();
+        assert.match(await part.innerText(), /2 of 4 ended before their last site/);
+        assert.equal(await part.locator('svg .dot.stopped').count(), 1);
+        await part.getByText('As a table').click();
+        const rows = await part.locator('tbody tr').allInnerTexts(), way = (trial, n) => trial.sites.slice(0, n).join(' → ');
+        const cells = rows.map((row) => row.split('\t').slice(0, 3));
+        assert.deepEqual(cells, trials.map((trial, i) => [String(trial.number), way(trial), ['all of it', way(trial, 1), 'none: infeasible', 'all of it'][i]]));
+        assert.equal(await page.locator('svg path.missed').count(), 2);
+        assert.match(await page.locator('section:has(h2:text-is("Where"))').innerText(), /the way, 7 sites long; dotted is what was planned and not walked/);
+        assert.deepEqual(await violations(page), [], 'a walk');
+        await go(page, addresses.walk);
+        assert.match(await part.innerText(), /All 10 were walked as they were planned/);
+        quiet(seen, 'a walk');
+        await context.close();
+    });
+
     test('leases are drawn: how long one goes on, and one that was lost', async () => {
         const { id } = await api.study({ name: 'leased' }), brief = await api.study({ name: 'lost', lease_seconds: 1 });
         const ask = async (study, worker) => (await api.post(`/v1/studies/${study}/suggest`, { worker })).trials[0];
