@@ -465,6 +465,7 @@ function tests() {
         assert.match(await page.textContent('.sentence'), /4 members of 4 have held 6 rounds of 6/);
         await page.locator('svg path.kline').nth(1).waitFor();
         assert.equal(await page.getByRole('region', { name: 'Rounds' }).locator('tbody tr').count(), 6);
+        assert.match(await page.textContent('main'), /How many were, in a round or in all, is told to nobody/);
         await go(page, addresses.game);
         assert.match(await page.textContent('.sentence'), /After 40 rounds row has 0\.\d+ and column has 0\.\d+/);
         await page.locator('svg path.kline').nth(3).waitFor(); // payoffs and regrets of two
