@@ -269,6 +269,25 @@ test('a target is for any space of one objective; an infeasible trial does not r
     await refuse('unknown_member', '/stop_when/equals', { stop_when: { better_than: 1, equals: 2 } });
 });
 
+test('without latent sizes an image has those of 28 x 28 as shares of its own, and a study that is asked for by name is the same', async () => {
+    const of = async (members, algorithm) => (await api.study({ metrics: score, algorithm, space: { type: 'image', bound: 0.25, ...members } })).space.latent_sizes;
+    assert.deepEqual(await of({ height: 28, width: 28 }), [6, 8, 10, 12, 14, 16, 18]);
+    assert.deepEqual(await of({ height: 5, width: 4, channels: 2 }), [1, [2, 1], 2, [3, 2]]);
+    assert.deepEqual(await of({ height: 1, width: 1 }), [1]);
+    assert.deepEqual(await of({ height: 1, width: 196608 }), [[1, 1024]]);
+    const large = await of({ height: 256, width: 256, channels: 3 });
+    assert.ok(large.length === 7 && large.at(-1) === 18 && large.every((size, i) => i === 0 || size > large[i - 1]), String(large));
+    const found = await api.study({ metrics: score, space: { ...space, latent_sizes: undefined }, algorithm: quick });
+    for (let i = 0; i < 6; i++) await step(found.id);
+    const put = (latent_sizes, status) => api.expect(status, 'PUT', '/v1/studies/by-name/without', { json: { metrics: score, space: { ...space, latent_sizes }, algorithm: quick } });
+    const made = await put(undefined, 201);
+    assert.equal((await put(undefined, 200)).id, made.id);
+    assert.equal((await put(made.space.latent_sizes, 200)).id, made.id);
+    await put([2], [409, 'study_differs']);
+    const { errors } = await api.expect([422, 'bad_size'], 'POST', '/v1/studies', { json: { name: 's', metrics: score, space: { type: 'image', bound: 1, height: 2, width: 2, channels: 2000 } } });
+    assert.equal(errors[0].pointer, '/space/latent_sizes/0');
+});
+
 test('spaces that are no images are refused', async () => {
     const rows = [
         ['bad_size', '/space/width', { height: 100000, width: 10000, latent_sizes: [6] }],
