@@ -273,7 +273,6 @@ function parameterParts(view, state, path, of, open, table) {
     }
     /* A heartbeat is no event, so that leases are asked for again when the next of them would end. */
     let due = null;
-    view.ends.push(() => clearTimeout(due));
     async function drawWorkers(found) {
         const held = of().trials.running > 0 ? (await quiet(api.get(`${path}/trials?state=running&view=basic&limit=200`)))?.trials ?? [] : [];
         const leases = new Map(held.filter((t) => t.lease).map((t) => [t.number, Date.parse(t.lease.expires_at)])), now = clock.now(), bars = plots.rowsOf(found?.bars);
@@ -283,7 +282,7 @@ function parameterParts(view, state, path, of, open, table) {
             late.length > 0 ? `Late, and free for the next worker that asks: ${list(late.slice(0, 5))}${late.length > 5 ? ` and ${late.length - 5} more` : ''}. ` : '',
             lost.length > 0 ? `Struck through: ${count(lost.length, 'lease was', 'leases were')} lost to another worker, ${lost.length > 1 ? 'last' : 'that'} of trial ${lost.reduce((a, b) => (Date.parse(b.ended_at) > Date.parse(a.ended_at) ? b : a)).trial}.` : '');
         clearTimeout(due);
-        if (good.length > 0) due = setTimeout(() => quiet(api.get(`${path}/plot/workers`)).then(drawWorkers).catch(() => {}), Math.min(3600e3, Math.max(1000, good[0] - now + 1000)));
+        if (good.length > 0) due = setTimeout(() => { if (!view.isOver()) quiet(api.get(`${path}/plot/workers`)).then(drawWorkers).catch(() => {}); }, Math.min(3600e3, Math.max(1000, good[0] - now + 1000)));
     }
     /* Each is drawn when it comes; the axes of all parameters and the model's plots wait for what matters. */
     async function rest(is, data) {
