@@ -273,12 +273,14 @@ struct dump {
 static int append(const char *bytes, size_t length, void *arg)
 {
     struct dump *dump = arg;
+    size_t       room = 2 * (dump->length + length) + 128;
     if (!dump->failed && length >= dump->room - dump->length) {
-        size_t room = 2 * (dump->length + length) + 128;
-        char  *bigger = realloc(dump->text, room);
+        char *bigger = realloc(dump->text, room);
         dump->failed = bigger == NULL;
-        dump->text = bigger == NULL ? dump->text : bigger;
-        dump->room = bigger == NULL ? dump->room : room;
+        if (bigger != NULL) {
+            dump->text = bigger;
+            dump->room = room;
+        }
     }
     if (dump->failed)
         return -1;

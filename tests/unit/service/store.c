@@ -290,8 +290,8 @@ static void test_queue_lease_and_late_results(void)
     CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "third").trials[0].number, 1);
     CU_ASSERT_EQUAL(world_observe(world, study.id, 1, 0.8125), STATUS_OK); // late, but first
     CU_ASSERT_EQUAL(world_observe(world, study.id, 1, 0.9375), STATUS_CONFLICT);
-    CU_ASSERT_EQUAL(trial_abandon(world->app, &world->caller, study.id, &(struct abandon_request){{2, 0}, "gone"},
-                                  &trial, &world->err),
+    CU_ASSERT_EQUAL(trial_abandon(world->app, &world->caller, study.id,
+                                  &(struct abandon_request){.held.number = 2, .reason = "gone"}, &trial, &world->err),
                     STATUS_OK);
     CU_ASSERT_EQUAL(world_observe(world, study.id, 2, 0.5625), STATUS_OK); // given up, yet it came
     CU_ASSERT_EQUAL(trial_abandon(world->app, &world->caller, study.id, &(struct abandon_request){.held = {2, 0}},
