@@ -542,7 +542,7 @@ static bool enqueue(struct db *db, struct job *jobs, size_t len)
 
 void db_transact_all(struct db *db, struct db_transaction *all, size_t len)
 {
-    struct job jobs[DB_TOGETHER_MAX] = {{NULL}};
+    struct job jobs[DB_TOGETHER_MAX] = {{.of = NULL}};
     assert(len <= DB_TOGETHER_MAX);
     for (size_t i = 0; i < len; i++) {
         jobs[i].of = &all[i];
