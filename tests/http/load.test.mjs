@@ -123,7 +123,7 @@ test('who leaves frees the slot, and nothing is stored', async () => {
 test('a deadline: what is there is given, else 503; the rest of the study is as without it', async () => {
     const begun = Date.now();
     await api.post('/v1/suggest', { ...heavy, count: 1 });
-    const ms = String(Math.max(2000, 3 * (Date.now() - begun))); // a hundred take some 25 times as long as one
+    const ms = String(Math.max(2000, 5 * (Date.now() - begun))); // a hundred take some 25 times as long as one: the load may change fivefold meanwhile
     const quick = await begin(after, ['--compute-slots', '1', '--compute-ms', ms]);
     const { suggestions } = await quick.api.post('/v1/suggest', heavy);
     assert.ok(suggestions.length > 0 && suggestions.length < 100, `${suggestions.length}`);
