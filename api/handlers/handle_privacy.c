@@ -2,6 +2,7 @@
  * The words claim nothing beyond what release.h proves; without a guarantee no epsilon is shown. */
 #include "api/handlers/handlers.h"
 #include "service/base/text.h"
+#include "service/base/written.h"
 #include "service/candidates/candidates.h"
 #include "service/codec/codec.h"
 #include "service/codec/manifest.h"
@@ -75,13 +76,14 @@ static void print_neighbours(const struct release_manifest *release, FILE *strea
 
 static json_t *neighbours_json(const struct release_manifest *release)
 {
-    char  *text = NULL;
-    size_t length = 0;
-    FILE  *stream = release->differentially_private ? open_memstream(&text, &length) : NULL;
-    if (stream == NULL)
+    struct written to;
+    if (!release->differentially_private)
         return json_null();
-    print_neighbours(release, stream);
-    json_t *json = fclose(stream) == 0 ? json_string(text) : json_null();
+    if (written_open(&to) == NULL)
+        return NULL;
+    print_neighbours(release, to.stream);
+    char   *text = written_close(&to);
+    json_t *json = json_string(text); // of NULL: none
     free(text);
     return json;
 }

@@ -2,6 +2,7 @@
 #include "service/cli/run_text.h"
 
 #include "service/base/text.h"
+#include "service/base/written.h"
 #include "service/codec/codec.h"
 
 #include <ctype.h>
@@ -57,9 +58,9 @@ static const char *find_place(const struct run_text_program *program, const char
 
 static char *fill_word(const struct run_text_program *program, const char *word)
 {
-    char  *text = NULL;
-    size_t bytes, length;
-    FILE  *out = open_memstream(&text, &bytes);
+    struct written to;
+    size_t         length;
+    FILE          *out = written_open(&to);
     if (out == NULL)
         return NULL;
     for (const char *open; (open = find_place(program, word, &length)) != NULL; word = open + length + 2) {
@@ -70,7 +71,7 @@ static char *fill_word(const struct run_text_program *program, const char *word)
         free(name);
     }
     fputs(word, out);
-    return fclose(out) == 0 ? text : NULL;
+    return written_close(&to);
 }
 
 static char *join(const char *before, const char *name, const char *value)

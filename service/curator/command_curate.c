@@ -11,6 +11,7 @@
 #include "service/cli/command.h"
 #include "service/base/csv.h"
 #include "service/base/file.h"
+#include "service/base/written.h"
 #include "service/codec/codec.h"
 #include "service/curator/journal.h"
 #include "service/curator/outcomes.h"
@@ -119,15 +120,13 @@ static enum status print_row(const struct csv_table *table, size_t row, FILE *st
 
 static enum status row_json(const struct csv_table *table, size_t row, char **out, struct error *err)
 {
-    size_t length = 0;
+    struct written to;
     *out = NULL;
-    FILE *stream = open_memstream(out, &length);
-    if (stream == NULL)
+    if (written_open(&to) == NULL)
         return error_no_memory(err);
-    enum status status = print_row(table, row, stream, err);
-    if (fclose(stream) != 0 && status == STATUS_OK)
-        status = error_no_memory(err);
-    return status;
+    enum status status = print_row(table, row, to.stream, err);
+    *out = written_close(&to);
+    return *out == NULL && status == STATUS_OK ? error_no_memory(err) : status;
 }
 
 static bool has_row(const struct curator *c, size_t candidate)

@@ -9,6 +9,7 @@
 #include "service/codec/codec_space.h"
 #include "service/codec/codec_trial.h"
 #include "service/base/csv.h"
+#include "service/base/written.h"
 #include "service/store/rows.h"
 #include "service/store/spec_cache.h"
 #include "service/study/trial_csv.h"
@@ -592,18 +593,16 @@ static enum status read_export(struct db_conn *conn, void *arg, struct error *er
 
 static char *write_export(const struct export *work, size_t *length)
 {
-    char *text = NULL;
-    FILE *out = open_memstream(&text, length);
+    struct written to;
+    FILE          *out = written_open(&to);
     if (out == NULL)
         return NULL;
     write_header(out, &work->task.study.spec);
     for (size_t i = 0; i < work->len; i++)
         write_trial(out, &work->task.study.spec, &work->trials[i]);
-    bool failed = ferror(out) != 0;
-    if (fclose(out) == 0 && !failed)
-        return text;
-    free(text);
-    return NULL;
+    char *text = written_close(&to);
+    *length = to.length;
+    return text;
 }
 
 enum status export_csv(struct app *app, struct caller *caller, const char *study, const char **text, size_t *length,

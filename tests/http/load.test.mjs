@@ -21,7 +21,7 @@ function at(k) {
     return Object.fromEntries(axes.map((axis, i) => [axis.name, (k * Math.sqrt(2 + 3 * i)) % 1]));
 }
 
-const { api, server } = await begin(after, ['--compute-slots', '1', '--compute-ms', '600000', '--connections-per-address', '0']);
+const { api, server } = await begin(after, ['--compute-slots', '1', '--compute-ms', '90000', '--connections-per-address', '0']);
 
 // Asks and does not wait: the promise of the reply, and whether there is one.
 function ask(client, path, json) {
