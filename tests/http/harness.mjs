@@ -40,7 +40,7 @@ export function readReply(response, done, fail) {
 }
 
 // Nothing came back on a connection that an earlier request had used.
-export const isStale = (request, error) => request.reusedSocket && error.code === 'ECONNRESET';
+export const isStale = (request, error) => request.reusedSocket && ['ECONNRESET', 'EPIPE'].includes(error.code);
 
 export class Client {
     constructor(server, token, options = {}) {
