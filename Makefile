@@ -173,7 +173,7 @@ HTTP = *.test.mjs
 POSTGRES_UNITS = driver postgres store cases races federation members spec_cache steady
 REPLICA_SECONDS = 12
 POSTGRES_HTTP = studies trials lists idempotency events
-postgres: postgres-units postgres-http postgres-replicas postgres-shared
+postgres: postgres-units postgres-http postgres-replicas postgres-shared postgres-standby
 postgres-units: $(BUILD)/tests/service
 	$(STEP) $@ tests/check/postgres $< $(ALL) $(POSTGRES_UNITS)
 postgres-http: $(BUILD)/gnomon $(MODULES)
@@ -186,6 +186,8 @@ postgres-replicas: $(BUILD)/gnomon
 # What they promise together.
 postgres-shared: $(BUILD)/gnomon
 	$(STEP) $@ tests/check/postgres tests/fault/shared
+postgres-standby: $(BUILD)/gnomon
+	$(STEP) $@ tests/check/postgres tests/fault/standby
 generators: $(BUILD)/gnomon $(MODULES)
 	$(STEP) generators npm --prefix tests/http run --silent generators
 browser: $(BUILD)/gnomon $(MODULES)
@@ -242,7 +244,7 @@ GOLDENS = $(addprefix golden-,$(notdir $(wildcard tests/golden/*.py)))
 golden: $(GOLDENS)
 $(GOLDENS): golden-%: $(BUILD)/gnomon $(GOLDEN)
 	$(STEP) $@ $(PYTHON) tests/golden/$*
-FAULTS = $(filter-out fault-nemesis fault-shared,$(addprefix fault-,$(notdir $(call scripts,tests/fault/*))))
+FAULTS = $(filter-out fault-nemesis fault-shared fault-standby,$(addprefix fault-,$(notdir $(call scripts,tests/fault/*))))
 fault: $(FAULTS)
 $(FAULTS): fault-%: $(BUILD)/gnomon $(FAILING)
 	$(STEP) $@ tests/fault/$*
@@ -358,6 +360,6 @@ clean:
 -include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d $(BUILD)/*/*/*/*.d)
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all always run test test-steps check units check-engine check-contract check-service check-api check-fuzz http browser postgres postgres-units postgres-http postgres-replicas postgres-shared openapi generators \
+.PHONY: all always run test test-steps check units check-engine check-contract check-service check-api check-fuzz http browser postgres postgres-units postgres-http postgres-replicas postgres-shared postgres-standby openapi generators \
   e2e $(E2E) golden $(GOLDENS) fault $(FAULTS) asan tsan tsan-http sanitizer-reports api-requests fuzz-api fuzz fuzz-each \
   coverage bench nightly release sbom lint lint-quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format wheel typescript deb install clean help

@@ -118,6 +118,31 @@ void conn_close(struct db_conn *conn)
     conn->handle = NULL;
 }
 
+void conn_roll_back(struct db_conn *conn)
+{
+    struct error why;
+    if (conn->driver->roll_back(conn->handle, &why) != STATUS_OK)
+        fprintf(stderr, "gnomon: cannot roll back: %s\n", why.text);
+    conn->total = (struct total){{0}};
+}
+
+enum status conn_read(struct db_conn *conn, db_fn fn, void *arg, struct error *err)
+{
+    conn_roll_back(conn); // what could not be rolled back when it failed
+    enum status status = conn->driver->begin(conn->handle, DRIVER_READ_ONLY, err);
+    if (status == STATUS_OK)
+        status = fn(conn, arg, err);
+    if (status == STATUS_OK)
+        status = conn->driver->commit(conn->handle, err);
+    conn_roll_back(conn);
+    return status;
+}
+
+bool db_has_met_damage(const struct db_conn *conn)
+{
+    return conn->damaged[0] != '\0';
+}
+
 static double seconds(void)
 {
     struct timespec now;

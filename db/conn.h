@@ -21,6 +21,10 @@ struct db_conn {
 MUST_CHECK enum status conn_open(struct db_conn *conn, const struct driver *driver, const char *place,
                                  enum driver_mode mode, const char *synchronous, struct error *err);
 void                   conn_close(struct db_conn *conn);
+/* Ends the transaction, if there is one: the connection can begin another. */
+void conn_roll_back(struct db_conn *conn);
+/* One that reads. */
+MUST_CHECK enum status conn_read(struct db_conn *conn, db_fn fn, void *arg, struct error *err);
 /* From now on what takes longer to find a row ends, where the driver can see to that. */
 void                   conn_watch(struct db_conn *conn, int64_t step_ms);
 MUST_CHECK enum status conn_execute(struct db_conn *conn, const char *text, struct error *err);

@@ -10,6 +10,8 @@
 #include "db/folder.h"
 #include "db/moment.h"
 #include "db/others.h"
+#include "db/pool.h"
+#include "db/standby.h"
 #include "db/telling.h"
 
 #include <assert.h>
@@ -25,7 +27,6 @@
 enum {
     BATCH_MAX = 512,
     QUEUE_MAX = 4096,
-    READERS_MAX = 64,
     IDLE_SECONDS = 1,
     QUIET_SECONDS = 60,
     SCRUB_MS = 50,
@@ -49,11 +50,10 @@ struct db {
     int              claim; /* of the folder; -1: none */
     struct db_schema schema;
     struct db_conn   writer;
-    struct db_conn   readers[READERS_MAX];
-    bool             reader_busy[READERS_MAX];
-    size_t           readers_len;
+    struct pool      readers;
+    struct standby  *standby; /* NULL: there is none */
     pthread_mutex_t  mutex;
-    pthread_cond_t   work, reader_free;
+    pthread_cond_t   work;
     struct job      *first, *last;
     size_t           queued;
     bool             stopping;
@@ -85,15 +85,6 @@ struct db {
     void (*on_wants)(void *arg, const struct db_wants *all, struct db_wants *own);
     void *on_others_arg;
 };
-
-/* Ends the transaction, if there is one: the connection can begin another. */
-static void roll_back(struct db_conn *conn)
-{
-    struct error why;
-    if (conn->driver->roll_back(conn->handle, &why) != STATUS_OK)
-        fprintf(stderr, "gnomon: cannot roll back: %s\n", why.text);
-    conn->total = (struct total){{0}};
-}
 
 /* ---- damaged rows ---- */
 
@@ -211,7 +202,7 @@ static enum status commit(struct db *db, struct error *err)
 static enum status run_batch(struct db *db, struct job *jobs, struct error *err)
 {
     struct db_conn *conn = &db->writer;
-    roll_back(conn); // what could not be rolled back when it failed
+    conn_roll_back(conn); // what could not be rolled back when it failed
     conn->next = jobs->of;
     db_ends(conn);
     TRY(begin(db, err));
@@ -225,7 +216,7 @@ static enum status run_batch(struct db *db, struct job *jobs, struct error *err)
         if (job->of->status != STATUS_OK && job->of->err != NULL)
             *job->of->err = own;
         if (jobs->next == NULL && job->of->status != STATUS_OK)
-            return roll_back(conn), STATUS_OK;
+            return conn_roll_back(conn), STATUS_OK;
         if (is_lost || !conn->driver->in_transaction(conn->handle)) { // or the database gave it up by itself
             *err = own;
             return job->of->status == STATUS_OK ? STATUS_INTERNAL : job->of->status;
@@ -238,12 +229,12 @@ static enum status run_batch(struct db *db, struct job *jobs, struct error *err)
     jobs->of->status = status; // what was put off until the commit, of the only job
     if (jobs->of->err != NULL)
         *jobs->of->err = *err;
-    return roll_back(conn), STATUS_OK;
+    return conn_roll_back(conn), STATUS_OK;
 }
 
 static void fail_all(struct db_conn *conn, struct job *jobs, enum status status, const struct error *why)
 {
-    roll_back(conn);
+    conn_roll_back(conn);
     for (struct job *job = jobs; job != NULL; job = job->next) {
         job->of->status = status;
         if (job->of->err != NULL)
@@ -332,7 +323,7 @@ static void renew(struct db *db)
         return;
     db->is_to_renew = db->is_to_tidy = false;
     pthread_mutex_unlock(&db->mutex);
-    roll_back(&db->writer);
+    conn_roll_back(&db->writer);
     bool is_good = db->driver->renew(db->writer.handle, RENEW_BYTES, &err) == STATUS_OK;
     telling_say(db->log, &db->renewal_told, "renewal", is_good ? NULL : &err);
     db->renewed_at = moment_seconds();
@@ -368,9 +359,9 @@ static void trim(struct db *db)
     bool         more = db->driver->trim != NULL;
     while (more && db->first == NULL && !db->stopping) {
         pthread_mutex_unlock(&db->mutex);
-        roll_back(&db->writer);
+        conn_roll_back(&db->writer);
         bool is_good = trim_once(db, &more, &err) == STATUS_OK;
-        roll_back(&db->writer);
+        conn_roll_back(&db->writer);
         more = more && is_good;
         telling_say(db->log, &db->trim_told, "trim", is_good ? NULL : &err);
         pthread_mutex_lock(&db->mutex);
@@ -397,9 +388,9 @@ static void keep_up(struct db *db)
     if (fn == NULL)
         return;
     pthread_mutex_unlock(&db->mutex);
-    roll_back(&db->writer);
+    conn_roll_back(&db->writer);
     bool is_good = upkeep_once(db, fn, arg, was_busy, &more, &err) == STATUS_OK;
-    roll_back(&db->writer);
+    conn_roll_back(&db->writer);
     telling_say(db->log, &db->upkeep_told, "upkeep", is_good ? NULL : &err);
     double now = moment_seconds();
     pthread_mutex_lock(&db->mutex);
@@ -424,9 +415,9 @@ static void try_to_write(struct db *db)
     if (db->stats.refused[0] == '\0')
         return;
     pthread_mutex_unlock(&db->mutex);
-    roll_back(&db->writer);
+    conn_roll_back(&db->writer);
     enum status status = write_once(db, &err);
-    roll_back(&db->writer);
+    conn_roll_back(&db->writer);
     pthread_mutex_lock(&db->mutex);
     show_life(db);
     note_commit(db, status, &err);
@@ -584,42 +575,29 @@ void db_tidy(struct db *db)
 
 /* ---- readers ---- */
 
-static struct db_conn *reader_take(struct db *db)
-{
-    pthread_mutex_lock(&db->mutex);
-    for (;;) {
-        for (size_t i = 0; i < db->readers_len; i++) {
-            if (db->reader_busy[i])
-                continue;
-            db->reader_busy[i] = true;
-            pthread_mutex_unlock(&db->mutex);
-            return &db->readers[i];
-        }
-        pthread_cond_wait(&db->reader_free, &db->mutex);
-    }
-}
-
-static void reader_give(struct db *db, struct db_conn *conn)
-{
-    pthread_mutex_lock(&db->mutex);
-    db->reader_busy[conn - db->readers] = false;
-    pthread_cond_signal(&db->reader_free);
-    pthread_mutex_unlock(&db->mutex);
-}
-
 enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err)
 {
-    struct db_conn *conn = reader_take(db);
-    roll_back(conn); // as in run_batch
-    enum status status = conn->driver->begin(conn->handle, DRIVER_READ_ONLY, err);
-    if (status == STATUS_OK)
-        status = fn(conn, arg, err);
-    if (status == STATUS_OK)
-        status = conn->driver->commit(conn->handle, err);
-    roll_back(conn);
+    struct db_conn *conn = pool_take(&db->readers);
+    enum status     status = conn_read(conn, fn, arg, err);
     note_met(db, conn);
-    reader_give(db, conn);
+    pool_give(&db->readers, conn);
     return note_damage(db, status, err);
+}
+
+enum status db_browse(struct db *db, db_fn fn, void *arg, struct error *err)
+{
+    enum status status;
+    return standby_read(db->standby, fn, arg, &status, err) ? status : db_read(db, fn, arg, err);
+}
+
+static enum status ask_position(void *arg, struct driver_position *out, struct error *err)
+{
+    struct db      *db = arg;
+    struct db_conn *conn = pool_take(&db->readers);
+    conn_roll_back(conn);
+    enum status status = db->driver->position(conn->handle, out, err);
+    pool_give(&db->readers, conn);
+    return status;
 }
 
 /* ---- opening ---- */
@@ -665,35 +643,32 @@ static enum status open_all(struct db *db, const struct db_options *options, str
     TRY(db->driver->quick(db->writer.handle, place, err));
     TRY(seal(db, err));
     TRY(compare_witness(db, err));
-    for (size_t i = 0; i < options->readers && i < READERS_MAX; i++) {
-        TRY(conn_open(&db->readers[i], db->driver, place, DRIVER_READ_ONLY, options->synchronous, err));
-        db->readers_len = i + 1;
-        TRY(db->driver->guard(db->readers[i].handle, NULL, db->readers[i].damaged, err));
-        conn_watch(&db->readers[i], options->step_ms);
+    for (size_t i = 0; i < options->readers && i < POOL_MAX; i++) {
+        struct db_conn *conn = &db->readers.conns[i];
+        TRY(conn_open(conn, db->driver, place, DRIVER_READ_ONLY, options->synchronous, err));
+        db->readers.len = i + 1;
+        TRY(db->driver->guard(conn->handle, NULL, conn->damaged, err));
+        conn_watch(conn, options->step_ms);
     }
     const struct others_call call = {.fn = tell_others, .share = db->on_wants != NULL ? share : NULL, .arg = db};
     if (options->on_others != NULL && db->driver->peers != NULL)
         TRY(others_start(db->driver, place, db->writer.handle, &call, &db->others, err));
+    const struct standby_call aside = {.position = ask_position, .arg = db, .log = db->log};
+    if (options->database_read != NULL && db->driver->position != NULL)
+        TRY(standby_start(db->driver, options->database_read, &aside, &db->standby, err));
     if (pthread_create(&db->thread, NULL, writer_main, db) != 0)
         return error_no_memory(err);
     return STATUS_OK;
 }
 
-static void close_readers(struct db *db)
-{
-    for (size_t i = 0; i < db->readers_len; i++)
-        conn_close(&db->readers[i]);
-    db->readers_len = 0;
-}
-
 static void release(struct db *db)
 {
     others_free(db->others);
-    close_readers(db);
+    standby_free(db->standby);
+    pool_fini(&db->readers);
     conn_close(&db->writer);
     folder_release(db->claim);
     pthread_cond_destroy(&db->work);
-    pthread_cond_destroy(&db->reader_free);
     pthread_mutex_destroy(&db->mutex);
     pthread_mutex_destroy(&db->damaged.mutex);
     free(db->folder);
@@ -719,7 +694,7 @@ enum status db_open(const struct db_options *options, struct db **out, struct er
     pthread_mutex_init(&db->mutex, NULL);
     pthread_mutex_init(&db->damaged.mutex, NULL);
     moment_cond_init(&db->work);
-    moment_cond_init(&db->reader_free);
+    pool_init(&db->readers);
     enum status status = db->folder == NULL ? error_no_memory(err) : open_all(db, options, err);
     if (status != STATUS_OK) {
         release(db);
@@ -734,12 +709,13 @@ void db_close(struct db *db)
     if (db == NULL)
         return;
     others_halt(db->others);
+    standby_halt(db->standby);
     pthread_mutex_lock(&db->mutex);
     db->stopping = true;
     pthread_cond_signal(&db->work);
     pthread_mutex_unlock(&db->mutex);
     pthread_join(db->thread, NULL);
-    close_readers(db); // nobody holds the journal back
+    pool_close(&db->readers); // nobody holds the journal back
     pthread_mutex_lock(&db->mutex);
     checkpoint(db, true);
     pthread_mutex_unlock(&db->mutex);
@@ -776,6 +752,7 @@ void db_stats(struct db *db, struct db_stats *stats)
     *stats = db->stats;
     stats->stuck_seconds = db->alive_at > 0 ? moment_seconds() - db->alive_at : 0;
     pthread_mutex_unlock(&db->mutex);
+    standby_stats(db->standby, &stats->standby);
 }
 
 const struct others *db_others(const struct db *db)

@@ -35,11 +35,12 @@ struct db_wants {
 };
 
 struct db_options {
-    const char *folder;      /* holds gnomon.db, its lock, journal and witness; created with mode 0700 */
-    const char *database;    /* where PostgreSQL is, instead of gnomon.db; NULL: SQLite */
-    const char *synchronous; /* "FULL"; "OFF" only for measurements */
-    size_t      readers;     /* how many may read at once */
-    int64_t     step_ms;     /* how long a statement of theirs may look for its next row; 0: as long as it takes */
+    const char *folder;        /* holds gnomon.db, its lock, journal and witness; created with mode 0700 */
+    const char *database;      /* where PostgreSQL is, instead of gnomon.db; NULL: SQLite */
+    const char *database_read; /* where a standby of it is; NULL: there is none */
+    const char *synchronous;   /* "FULL"; "OFF" only for measurements */
+    size_t      readers;       /* how many may read at once */
+    int64_t     step_ms;       /* how long a statement of theirs may look for its next row; 0: as long as it takes */
     /* NULL: there are none.  Other servers of the database have written: what is remembered of it may be wrong; called before
      * what this one writes next, and soon.  is_gone: one of them is at its end, and this one is the oldest that is left. */
     bool (*on_others)(void *arg, bool is_gone);
@@ -65,7 +66,7 @@ MUST_CHECK enum status db_make_folder(const char *folder, struct error *err);
 /* Locks the folder, looks at the schema, opens, migrates, reads every pragma back, starts the writer.
  * Errors: BUSY "locked" (another process has it), those of db_inspect, CONFLICT "backup_exists" (a copy that would be
  * overwritten is in the way of a migration), CONFLICT "store_exists" (a database is named, and the folder has a store of its
- * own), FULL, INTERNAL. */
+ * own), CONFLICT "standby_of_another" (what is to be read from is no copy of the database), FULL, INTERNAL. */
 MUST_CHECK enum status db_open(const struct db_options *options, struct db **out, struct error *err);
 /* As it was found when the store was opened: since then it is the needed one. */
 const struct db_schema *db_schema(const struct db *db);
@@ -150,6 +151,13 @@ void db_on_commit(struct db *db, void (*fn)(void *arg), void *arg);
 /* Runs fn on a read-only connection inside one read transaction (a consistent snapshot).  BUSY "deadline_exceeded" of a
  * statement that found nothing for too long. */
 MUST_CHECK enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err);
+/* The same of what is only looked through: pages, lists, exports.  Where there is a standby it is read there, if that shows all
+ * that was acknowledged before, by whichever server, or does within WAIT_MS (standby.c); else, and when that fails, from the database
+ * itself.  So fn may run again: it begins by forgetting what it found.  It may see a commit a moment before db_read does. */
+MUST_CHECK enum status db_browse(struct db *db, db_fn fn, void *arg, struct error *err);
+
+/* Whether this transaction has come upon a row that is not what was written: nothing of it is to be remembered. */
+bool db_has_met_damage(const struct db_conn *conn);
 
 /* What a parameter is bound to.  NaN is NULL, as the NULL text is. */
 struct db_blob {
@@ -244,6 +252,11 @@ void db_ends(struct db_conn *conn);
 
 enum { DB_TIMES = 10 };
 extern const int64_t db_times_us[DB_TIMES];
+struct db_standby {
+    bool     is_there, is_used; /* is_used: what is asked for next is read from it */
+    uint64_t reads, refusals;   /* refusals: what was read from the database instead */
+    double   seconds;           /* it shows what there was so long ago; NaN: there is none */
+};
 struct db_stats {
     uint64_t synced[DB_TIMES + 1],
         synced_us; /* what COMMIT took, its fsync included; not cumulative, the last is beyond all */
@@ -253,8 +266,9 @@ struct db_stats {
     uint64_t checkpoint_failures;
     bool     is_failing; /* the last checkpoint failed: what is acknowledged is safe, but the log grows */
     bool     is_damaged; /* something in the store could not be read as what it was written */
-    char   refused[40]; /* why the last commit failed; "": it did not.  While nobody writes it is tried once a second */
-    double stuck_seconds; /* since the writer's last sign of life; 0: it has nothing to do */
+    char refused[40]; /* why the last commit failed; "": it did not.  While nobody writes it is tried once a second */
+    struct db_standby standby;
+    double            stuck_seconds; /* since the writer's last sign of life; 0: it has nothing to do */
 };
 void db_stats(struct db *db, struct db_stats *stats);
 

@@ -51,7 +51,7 @@ static enum status pg_open(const char *place, enum driver_mode mode, const char 
         return error_no_memory(err);
     pg->driver = &driver_postgres;
     pg->mode = mode;
-    pg->answer_ms = PG_ANSWER_MS;
+    pg->answer_ms = mode == DRIVER_STANDBY ? PG_STANDBY_MS : PG_ANSWER_MS;
     pg->is_hasty = strcmp(synchronous, "OFF") == 0;
     pg->place = strdup(place);
     enum status status = pg->place == NULL ? error_no_memory(err) : pg_connect(pg, err);
@@ -149,7 +149,10 @@ static enum status pg_roll_back(void *handle, struct error *err);
 static enum status pg_begin(void *handle, enum driver_mode mode, struct error *err)
 {
     struct pg *pg = handle;
-    if (pg->conn == NULL || pq.PQstatus(pg->conn) != CONNECTION_OK)
+    bool       is_lost = pg->conn == NULL || pq.PQstatus(pg->conn) != CONNECTION_OK;
+    if (is_lost && pg->mode == DRIVER_STANDBY) // another one may not have come as far
+        return pg_lost(err);
+    if (is_lost)
         TRY(pg_connect(pg, err));
     if (mode == DRIVER_READ_ONLY) {
         put_off(pg, begin_read);
@@ -235,8 +238,11 @@ static enum status pg_commit(void *handle, struct error *err)
     }
     if (pg->conn == NULL)
         return pg_lost(err);
-    if (pg->mode == DRIVER_READ_ONLY)
+    if (pg->mode != DRIVER_READ_WRITE) {
+        if (pg->unread > 0) // a reader that came to write is to hear of it
+            TRY(pg_settle(pg, err));
         return pg_end(pg, err);
+    }
     int64_t mark = ++pg->mark;
     snprintf(texts[0], sizeof texts[0], "%lld", (long long)mark);
     snprintf(texts[1], sizeof texts[1], "%lld", (long long)pg->replica);
@@ -410,7 +416,7 @@ static enum status prepare(struct pg_statement *statement, struct error *err)
  * with it: the transaction, as it was before that, begins again on a new one. */
 static enum status begin_again(struct pg *pg, const struct pg *before, enum status status, struct error *err)
 {
-    if (pg->conn != NULL || !is_only_begun(before))
+    if (pg->conn != NULL || !is_only_begun(before) || pg->mode == DRIVER_STANDBY)
         return status;
     TRY(pg_connect(pg, err));
     pg->waiting_len = 0;
@@ -781,4 +787,5 @@ const struct driver driver_postgres = {
     .damaged = pg_damaged,
     .others_wrote = pg_others_wrote,
     .peers = pg_peers,
+    .position = pg_position,
 };

@@ -42,7 +42,9 @@ enum {
     PG_TEXT_BYTES = 160,
     PG_MARK_BITS = 40,
     PG_ANSWER_MS = 120000,
-    PG_LOOK_MS = 3000
+    PG_STANDBY_MS = 10000,
+    PG_LOOK_MS = 3000,
+    PG_POSITION_MS = 1000
 };
 
 /* One statement of a pipeline. */
@@ -73,11 +75,12 @@ struct pg {
         PGresult **out;
     } outs[PG_WAITING_MAX]; /* of those, the ones whose result goes somewhere */
     int              outs_len;
-    unsigned         writes;    /* goes on with whatever may change what is read */
-    bool             is_ending; /* which is closed: it ends a transaction that only read */
-    unsigned         links;     /* how many connections there were: a statement belongs to one */
-    unsigned         own_link;  /* that which has the statements of every transaction */
-    unsigned         prepared;  /* statements, for their names */
+    unsigned         writes;     /* goes on with whatever may change what is read */
+    bool             is_ending;  /* which is closed: it ends a transaction that only read */
+    unsigned         links;      /* how many connections there were: a statement belongs to one */
+    unsigned         own_link;   /* that which has the statements of every transaction */
+    unsigned         where_link; /* that which has the statement of pg_position */
+    unsigned         prepared;   /* statements, for their names */
     int64_t          changes;
     struct total    *total;            /* of a writer that is guarded, see driver.h */
     char            *damaged;          /* or NULL */
@@ -117,6 +120,7 @@ MUST_CHECK enum status pg_register(struct pg *pg, struct error *err);
 /* Members of the record. */
 MUST_CHECK enum status pg_peers(void *handle, const void *writer, const struct db_wants *told, struct driver_peers *out,
                                 struct error *err);
+MUST_CHECK enum status pg_position(void *handle, struct driver_position *out, struct error *err);
 MUST_CHECK enum status pg_guard(void *handle, struct total *total, char *damaged, struct error *err);
 MUST_CHECK enum status pg_scan(void *handle, struct scan *scan, struct error *err);
 MUST_CHECK enum status pg_gather(void *handle, struct total *total, struct error *err);

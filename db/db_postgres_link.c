@@ -388,7 +388,8 @@ enum status pg_connect(struct pg *pg, struct error *err)
     // What comes before the address it may say otherwise.
     static const char *const names[] = {"connect_timeout", "tcp_user_timeout", "application_name",
                                         "dbname",          "client_encoding",  NULL};
-    const char *const        values[] = {"5", "10000", "gnomon", pg->place, "UTF8", NULL};
+    const char *const        patience_s = pg->mode == DRIVER_STANDBY ? "2" : "5";
+    const char *const        values[] = {patience_s, "10000", "gnomon", pg->place, "UTF8", NULL};
     static pthread_once_t    once = PTHREAD_ONCE_INIT;
     if (pthread_once(&once, load) != 0 || !is_loaded)
         return error_set(err, STATUS_INTERNAL, "no_libpq", "",

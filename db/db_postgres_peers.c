@@ -1,4 +1,4 @@
-/* The PostgreSQL driver: the servers that have the store, and what they want. */
+/* The PostgreSQL driver: the servers that have the store, and what they want; how far the database and its standbys are. */
 #include "db/db_postgres.h"
 
 #include <stdio.h>
@@ -99,4 +99,52 @@ enum status pg_peers(void *handle, const void *writer, const struct db_wants *to
     enum status status = look_around(pg, told, out, err);
     pg->answer_ms = PG_ANSWER_MS;
     return status;
+}
+
+/* ---- standbys ---- */
+
+/* One that went over to the timeline of a new primary says so when it reads from that, or has begun anew; until then it may be
+ * one that has what the new primary never had.  Whoever may not see what it reads from learns it later. */
+static const char read_position[] =
+    "PREPARE read_position AS SELECT (SELECT system_identifier FROM pg_control_system()) || '.' || "
+    "(SELECT oid FROM pg_database WHERE datname = current_database()) || '.' || "
+    "(SELECT oid FROM pg_namespace WHERE nspname = current_schema()), pg_is_in_recovery()::int, "
+    "CASE WHEN pg_is_in_recovery() THEN greatest((SELECT timeline_id FROM pg_control_checkpoint()), "
+    "(SELECT received_tli FROM pg_stat_wal_receiver)) "
+    "ELSE ('x' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8))::bit(32)::int END, "
+    "(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END - "
+    "'0/0'::pg_lsn)::bigint";
+
+static enum status ask_position(struct pg *pg, PGresult **result, struct error *err)
+{
+    if (pg->conn == NULL || pq.PQstatus(pg->conn) != CONNECTION_OK)
+        TRY(pg_connect(pg, err));
+    if (pg->where_link != pg->links)
+        TRY(pg_send_text(pg, read_position, err));
+    pg->where_link = pg->links;
+    return pg_send(pg, &(struct pg_query){.name = "read_position", .gives_text = true}, 1, result, err);
+}
+
+/* A connection that was lost while nobody looked is found here. */
+enum status pg_position(void *handle, struct driver_position *out, struct error *err)
+{
+    struct pg *pg = handle;
+    PGresult  *result = NULL;
+    int        answer_ms = pg->answer_ms;
+    bool       is_old = pg->conn != NULL;
+    pg->answer_ms = PG_POSITION_MS;
+    enum status status = ask_position(pg, &result, err);
+    if (status != STATUS_OK && is_old && pg->conn == NULL)
+        status = ask_position(pg, &result, err);
+    pg->answer_ms = answer_ms;
+    TRY(status);
+    bool is_there = pq.PQntuples(result) > 0;
+    *out = (struct driver_position){.is_standby = is_there && pq.PQgetvalue(result, 0, 1)[0] == '1'};
+    if (is_there) {
+        snprintf(out->of, sizeof out->of, "%s", pq.PQgetvalue(result, 0, 0));
+        out->timeline = strtoll(pq.PQgetvalue(result, 0, 2), NULL, 10);
+        out->at = strtoll(pq.PQgetvalue(result, 0, 3), NULL, 10);
+    }
+    pq.PQclear(result);
+    return STATUS_OK;
 }

@@ -24,7 +24,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum driver_mode { DRIVER_READ_WRITE, DRIVER_READ_ONLY };
+/* Of a standby: read-only, and given up sooner, since what it does not answer another one does. */
+enum driver_mode { DRIVER_READ_WRITE, DRIVER_READ_ONLY, DRIVER_STANDBY };
 enum driver_savepoint { SAVEPOINT_SET, SAVEPOINT_KEEP, SAVEPOINT_UNDO };
 
 /* What makes the schema: texts[0] of nothing version 1, texts[1] of that version 2, ... */
@@ -47,6 +48,14 @@ struct driver_peers {
     int             len;
     bool            is_own_mark;
     struct db_wants wants;
+};
+
+/* How far a database has come in what it writes; or a standby of it, in what it shows.  Positions of one timeline can be compared. */
+enum { DRIVER_OF_BYTES = 64 };
+struct driver_position {
+    char    of[DRIVER_OF_BYTES]; /* which database it is, and its standbys */
+    int64_t timeline, at;
+    bool    is_standby;
 };
 
 struct driver {
@@ -143,6 +152,10 @@ struct driver {
     /* From the writer's handle only what never changes is read.  told: what this server wants from now on; NULL: that stays. */
     enum status (*peers)(void *handle, const void *writer, const struct db_wants *told, struct driver_peers *out,
                          struct error *err);
+    /* Of a database that can have standbys; NULL: it cannot.  Outside a transaction, at once or not at all.  What was acknowledged
+     * before it is asked for is at this position or before it; a transaction that begins at a standby after that has told this
+     * position sees all that. */
+    enum status (*position)(void *handle, struct driver_position *out, struct error *err);
     /* Says which rows are not what was written; owner NULL: of all, not of one study, federation or game. */
     enum status (*damaged)(void *handle, const char *owner, driver_say *say, void *arg, struct error *err);
 };

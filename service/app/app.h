@@ -33,7 +33,7 @@ struct app_options {
     size_t      compute_slots;
     int64_t     compute_ms;                    /* how long a request may wait for a slot and compute; 0: no limit */
     int64_t (*now_ms)(void), (*boot_ms)(void); /* NULL: the system's clocks, see struct app */
-    const char *database;                      /* of PostgreSQL; NULL: a file in the folder */
+    const char *database, *database_read; /* of PostgreSQL; NULL: a file in the folder.  A standby of it, or NULL */
     int64_t     stuck_ms, journal_bytes, disk_free_bytes; /* when it is not ready any more: watch.h */
 };
 

@@ -79,6 +79,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     struct arena        *arena = work->caller->arena;
     int64_t              limit = page_limit(work->asked->limit);
     struct page_place    after;
+    *out = (struct project_page){0};
     TRY(page_after_place(work->asked->cursor, &after, err));
     out->projects = ARENA_NEW(arena, struct project, (size_t)limit);
     if (out->projects == NULL)
@@ -98,8 +99,7 @@ enum status project_list(struct app *app, struct caller *caller, const struct pa
                          struct error *err)
 {
     struct work work = {.app = app, .caller = caller, .asked = page, .page = out};
-    *out = (struct project_page){0};
-    return db_read(app->db, list, &work, err);
+    return db_browse(app->db, list, &work, err);
 }
 
 /* ---- change ---- */

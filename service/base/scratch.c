@@ -36,6 +36,20 @@ enum status scratch_open(const char *folder, struct scratch *out, struct error *
     return error_no_memory(err);
 }
 
+enum status scratch_again(struct scratch *scratch, struct error *err)
+{
+    char                 old[SHA256_HEX_BYTES];
+    struct sha256_state *digest = sha256_start();
+    if (digest == NULL)
+        return error_no_memory(err);
+    if (scratch->digest != NULL)
+        scratch_digest(scratch, old);
+    scratch->digest = digest;
+    scratch->bytes = 0;
+    scratch->held = 0;
+    return ftruncate(scratch->file, 0) == 0 && lseek(scratch->file, 0, SEEK_SET) == 0 ? STATUS_OK : failed(err);
+}
+
 static enum status flush(struct scratch *scratch, struct error *err)
 {
     for (size_t done = 0; done < scratch->held;) {

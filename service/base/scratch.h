@@ -18,6 +18,8 @@ struct scratch {
 
 /* Errors: FULL "disk_full", INTERNAL "store_io", NO_MEMORY. */
 MUST_CHECK enum status scratch_open(const char *folder, struct scratch *out, struct error *err);
+/* Nothing is written: it begins again. */
+MUST_CHECK enum status scratch_again(struct scratch *scratch, struct error *err);
 MUST_CHECK enum status scratch_write(struct scratch *scratch, const void *bytes, size_t length, struct error *err);
 void                   scratch_digest(struct scratch *scratch, char out[SHA256_HEX_BYTES]); /* once */
 /* Everything is written; the descriptor belongs to the caller. */

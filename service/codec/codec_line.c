@@ -80,6 +80,13 @@ void line_put(struct line *line, const char *text)
     put_bytes(line, text, strlen(text));
 }
 
+enum status line_again(struct line *line, struct scratch *out, int64_t *lines, struct error *err)
+{
+    line->length = 0;
+    *lines = 0;
+    return scratch_again(out, err);
+}
+
 enum status line_end(struct line *line, struct scratch *out, int64_t *lines, struct error *err)
 {
     line_put(line, "}\n");

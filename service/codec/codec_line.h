@@ -35,6 +35,8 @@ void line_put(struct line *line, const char *text);
 void line_put_text(struct line *line, const char *text); /* as JSON: in quotes, or null for NULL */
 void line_put_number(struct line *line, double value);
 void line_put_row(struct line *line, const struct line_column *columns, const void *row); /* the inner object */
+/* Nothing of the file was written: all begins again. */
+MUST_CHECK enum status line_again(struct line *line, struct scratch *out, int64_t *lines, struct error *err);
 /* Closes the outer object, writes the line, counts it, and begins the next. */
 MUST_CHECK enum status line_end(struct line *line, struct scratch *out, int64_t *lines, struct error *err);
 

@@ -110,6 +110,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     struct federation_page *out = work->page;
     struct arena           *arena = work->caller->arena;
     struct page_place       after;
+    *out = (struct federation_page){0};
     TRY(page_after_place(work->filter->cursor, &after, err));
     out->federations = ARENA_NEW(arena, struct federation, (size_t)work->limit);
     if (out->federations == NULL)
@@ -132,8 +133,7 @@ enum status federation_list(struct app *app, struct caller *caller, const struct
 {
     struct work work = {
         .app = app, .caller = caller, .filter = filter, .page = out, .limit = page_limit(filter->limit)};
-    *out = (struct federation_page){0};
-    return db_read(app->db, list, &work, err);
+    return db_browse(app->db, list, &work, err);
 }
 
 /* ---- change ---- */

@@ -411,6 +411,8 @@ static enum status list_rounds(struct db_conn *conn, void *arg, struct error *er
     struct work                  *work = arg;
     struct federation_round_page *out = work->page;
     struct arena                 *arena = work->caller->arena;
+    out->len = 0;
+    out->next_cursor = NULL;
     out->rounds = ARENA_NEW(arena, struct federation_round, (size_t)work->limit);
     if (out->rounds == NULL)
         return error_no_memory(err);
@@ -438,5 +440,5 @@ enum status federation_rounds(struct app *app, struct caller *caller, const char
     *out = (struct federation_round_page){0};
     TRY(page_after(page->cursor, &work.after, err));
     TRY(federation_find(app, caller, id, &out->federation, err));
-    return db_read(app->db, list_rounds, &work, err);
+    return db_browse(app->db, list_rounds, &work, err);
 }

@@ -45,6 +45,7 @@ static enum status put_all(struct db_conn *conn, void *arg, struct error *err)
     struct work   *work = arg;
     struct db_rows rows;
     char           digest[SHA256_HEX_BYTES];
+    TRY(line_again(&work->line, work->out, &work->lines, err));
     TRY(db_find(conn, work->caller->arena, &rows, err, SQL_GAME_GET, BIND(TEXT(work->id))));
     const struct row_game *game = row_game(&rows);
     if (game == NULL)
@@ -65,7 +66,7 @@ enum status games_export(struct app *app, struct caller *caller, const char *id,
         return error_no_memory(err);
     TRY(caller_sees(caller, "game", id, err));
     TRY(scratch_open(app->options.folder, scratch, err));
-    enum status status = db_read(app->db, put_all, &work, err);
+    enum status status = db_browse(app->db, put_all, &work, err);
     *bytes = scratch->bytes;
     if (status == STATUS_OK)
         status = scratch_finish(scratch, file, err);

@@ -82,6 +82,7 @@ static enum status open_store(struct app *app, struct error *err)
     char                    boot[sizeof app->steady.boot];
     const struct db_options db = {.folder = app->options.folder,
                                   .database = app->options.database,
+                                  .database_read = app->options.database_read,
                                   .synchronous = app->options.synchronous,
                                   .readers = READERS + app->options.compute_slots,
                                   .step_ms = STEP_MS,

@@ -46,8 +46,8 @@ enum {
 };
 
 struct serve_options {
-    const char *listen, *health_listen, *data, *database, *synchronous, *trusted_proxy, *access_log, *log_format,
-        *cors_origin, *head_file, *first_token;
+    const char *listen, *health_listen, *data, *database, *database_read, *synchronous, *trusted_proxy, *access_log,
+        *log_format, *cors_origin, *head_file, *first_token;
     int64_t workers, compute_slots, compute_ms, drain_ms, drain_delay_ms, connections, connections_per_address,
         body_bytes, sessions_bytes, session_bytes, memory_bytes, stuck_ms, journal_bytes, disk_free_bytes, head_seconds,
         keep_events_seconds;
@@ -72,6 +72,8 @@ static const struct options_row options_table[] = {
      .help = "allow plain HTTP on an address that other machines reach; put a TLS proxy in front of it"},
     COMMAND_DATA_ROW(struct serve_options),
     COMMAND_DATABASE_ROW(struct serve_options),
+    {OPTION("database-read", "URL", database_read), .environment = "GNOMON_DATABASE_READ",
+     .help = "postgresql://... of a hot standby of the database: lists, pages of history and exports are read there"},
     {OPTION("first-token-file", "FILE", first_token), .environment = "GNOMON_FIRST_TOKEN_FILE",
      .help = "what gnomon token draw printed: an administrator's token of a store that never had any"},
     {OPTION("unconfined", NULL, unconfined), .environment = "GNOMON_UNCONFINED", .kind = OPTIONS_SWITCH,
@@ -235,6 +237,16 @@ static enum status read_network(const struct serve_options *options, struct netw
     return check_place(&out->health, options->insecure_http, err);
 }
 
+/* What is acknowledged before it is on the disk does not go to a standby before either. */
+static enum status check_databases(const struct serve_options *options, struct error *err)
+{
+    bool is_hasty = strcmp(options->synchronous, "OFF") == 0;
+    if (options->database_read == NULL || (options->database != NULL && !is_hasty))
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "usage", "", "--database-read is for a server with --database%s",
+                     is_hasty ? ", and not with --synchronous OFF" : "");
+}
+
 static size_t compute_slots(const struct serve_options *options)
 {
     double processors = cpus_count("");
@@ -361,6 +373,7 @@ static enum status serve(const struct serve_options *options, struct arena_pool 
     if (strcmp(options->log_format, "json") == 0)
         log_as_json();
     TRY(read_network(options, &network, err));
+    TRY(check_databases(options, err));
     sem_init(&stop, 0, 0);
     process_on_stop(request_stop, SA_RESTART);
     limit_process(options);
@@ -371,6 +384,7 @@ static enum status serve(const struct serve_options *options, struct arena_pool 
         confine_files(options->data, (const char *const[]){options->head_file, NULL});
     enum status status = app_open(&(struct app_options){.folder = options->data,
                                                         .database = options->database,
+                                                        .database_read = options->database_read,
                                                         .synchronous = options->synchronous,
                                                         .sessions_bytes = (size_t)options->sessions_bytes,
                                                         .session_bytes = (size_t)options->session_bytes,

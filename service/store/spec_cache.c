@@ -168,7 +168,8 @@ enum status spec_cache_get(struct app *app, struct db_conn *conn, struct arena *
     struct entry *entry = find(app->specs, study);
     if (entry == NULL) {
         TRY(read_entry(app, conn, study, arena->limit_bytes - arena->taken_bytes, &entry, err));
-        keep(app, entry);
+        if (!db_has_met_damage(conn)) // of a standby it is not what others go on with
+            keep(app, entry);
     }
     if (!arena_hold(arena, entry->bytes, leave, entry)) {
         leave(entry);

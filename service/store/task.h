@@ -19,6 +19,8 @@ struct task task_of(struct app *app, struct caller *caller, const char *study);
 
 /* fn's arg is the task.  NOT_FOUND "study_not_found" when the caller may not see the study. */
 MUST_CHECK enum status task_read(struct task *task, db_fn fn, struct error *err);
+/* The same of what is only looked through: see db_browse. */
+MUST_CHECK enum status task_browse(struct task *task, db_fn fn, struct error *err);
 /* The same for what changes what is shown of the study: see app_transact. */
 MUST_CHECK enum status task_write(struct task *task, db_fn fn, struct error *err);
 MUST_CHECK enum status task_write_ahead(struct task *task, db_ahead_fn *ahead, db_fn fn, struct error *err);

@@ -16,6 +16,7 @@ struct listing {
     const char                *project;          /* "": all */
     int64_t                    after, times_cut; /* of the cursor */
     int64_t                    limit;
+    bool                       is_ahead; /* the cursor is beyond what is seen of the log */
     struct event_page         *out;
 };
 
@@ -62,7 +63,7 @@ static enum status check_cut(struct db_conn *conn, const struct listing *listing
 }
 
 /* *last: the number of the last line; that of a cursor is no larger, but in an older copy of the store. */
-static enum status find_last(struct db_conn *conn, const struct listing *listing, int64_t *last, struct error *err)
+static enum status find_last(struct db_conn *conn, struct listing *listing, int64_t *last, struct error *err)
 {
     const char    *study = listing->filter->study;
     struct db_rows rows;
@@ -73,7 +74,8 @@ static enum status find_last(struct db_conn *conn, const struct listing *listing
     *last = row_count(&rows)->count;
     if (*last == 0 && study != NULL)
         return caller_no_such("study", err);
-    return listing->after <= *last
+    listing->is_ahead = listing->after > *last;
+    return !listing->is_ahead
                ? STATUS_OK
                : error_set(err, STATUS_NOT_FOUND, "events_gone", "/cursor",
                            "the log ends before this cursor: the store is an older copy of the one that gave it");
@@ -104,6 +106,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     int64_t            last = 0;
     size_t             room = 0;
     void              *events = NULL;
+    *out = (struct event_page){0};
     TRY(find_last(conn, listing, &last, err));
     TRY(check_cut(conn, listing, err));
     struct db_rows rows = begin(conn, listing, err);
@@ -128,9 +131,12 @@ enum status event_list(struct app *app, struct caller *caller, const struct even
                        struct event_page *out, struct error *err)
 {
     struct listing listing = {.arena = caller->arena, .filter = filter, .project = caller_project(caller), .out = out};
-    *out = (struct event_page){0};
     TRY(caller_sees(caller, "study", filter->study == NULL ? "" : filter->study, err));
     listing.limit = filter->limit == 0 ? ALL_MAX : page_limit(filter->limit);
     TRY(read_cursor(filter->cursor, &listing, err));
-    return db_read(app->db, list, &listing, err);
+    enum status status = db_browse(app->db, list, &listing, err);
+    // A standby may have shown a commit that the database does not yet: whoever has the lock of those who write sees it.
+    if (status == STATUS_NOT_FOUND && listing.is_ahead && app->options.database != NULL)
+        status = db_transact(app->db, list, &listing, err);
+    return status;
 }

@@ -195,6 +195,7 @@ static enum status put_events(struct db_conn *conn, struct work *work, struct er
 static enum status put_all(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work *work = arg;
+    TRY(line_again(&work->line, work->out, &work->lines, err));
     TRY(task_open(conn, &work->task, err));
     if (work->task.caller->resource[0] != '\0' && work->task.study.spec.federation != NULL)
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "",
@@ -215,7 +216,7 @@ enum status study_export(struct app *app, struct caller *caller, const char *stu
         return error_no_memory(err);
     struct work work = {.task = task_of(app, caller, study), .out = scratch};
     TRY(scratch_open(app->options.folder, scratch, err));
-    enum status status = task_read(&work.task, put_all, err);
+    enum status status = task_browse(&work.task, put_all, err);
     out->bytes = scratch->bytes;
     if (status == STATUS_OK)
         status = scratch_finish(scratch, &out->file, err);

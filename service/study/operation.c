@@ -423,6 +423,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     bool                           is_all = filter->study == NULL && caller->scope == SCOPE_ADMIN;
     struct page_place              after;
     char                           names[64];
+    *out = (struct operation_page){0};
     if (filter->study != NULL)
         TRY(task_open(conn, &listing->task, err));
     TRY(page_after_place(filter->cursor, &after, err));
@@ -452,10 +453,9 @@ enum status operation_list(struct app *app, struct caller *caller, const struct 
                            struct operation_page *out, struct error *err)
 {
     struct listing listing = {.task = task_of(app, caller, filter->study), .filter = filter, .out = out};
-    *out = (struct operation_page){0};
     if (filter->study != NULL)
         TRY(home_check(app, caller, "study", filter->study, err));
-    TRY(db_read(app->db, list, &listing, err));
+    TRY(db_browse(app->db, list, &listing, err));
     for (struct operation_item *item = out->operations; item < out->operations + out->len; item++)
         if (item->state == OPERATION_RUNNING)
             find_progress(app->operations, item->id, &item->progress);

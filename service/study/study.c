@@ -219,6 +219,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     struct arena              *arena = work->caller->arena;
     struct page_place          after;
     char                       names[128];
+    *out = (struct study_page){0};
     TRY(page_after_place(filter->cursor, &after, err));
     if (after.created_ms == 0 && !filter->is_up)
         after.created_ms = INT64_MAX;
@@ -251,9 +252,8 @@ enum status study_list(struct app *app, struct caller *caller, const struct stud
 {
     struct study_filter bounded = *filter;
     bounded.limit = page_limit(filter->limit);
-    *out = (struct study_page){0};
     struct list work = {.app = app, .caller = caller, .filter = &bounded, .out = out};
-    return db_read(app->db, list, &work, err);
+    return db_browse(app->db, list, &work, err);
 }
 
 /* ---- change ---- */

@@ -107,6 +107,8 @@ static enum status put_trials(struct db_conn *conn, struct work *work, struct er
 static enum status put_all(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work *work = arg;
+    work->rows = 0;
+    TRY(scratch_again(work->out, err));
     TRY(task_open(conn, &work->task, err));
     const struct spec *spec = &work->task.study.spec;
     size_t             total = (size_t)work->task.study.trials_total;
@@ -126,7 +128,7 @@ enum status study_document_write(struct app *app, struct caller *caller, const c
     if (scratch == NULL)
         return error_no_memory(err);
     TRY(scratch_open(app->options.folder, scratch, err));
-    enum status status = task_read(&work.task, put_all, err);
+    enum status status = task_browse(&work.task, put_all, err);
     out->bytes = scratch->bytes;
     scratch_digest(scratch, how->sha256);
     if (status == STATUS_OK)

@@ -96,6 +96,7 @@ static enum status history(struct db_conn *conn, void *arg, struct error *err)
     struct work         *work = arg;
     struct history_page *out = work->history;
     struct past          past = {.best = NAN};
+    *out = (struct history_page){0};
     TRY(task_open(conn, &work->task, err));
     TRY(read_past(work->cursor, &past, err));
     double sign = spec_sign(&work->task.study.spec);
@@ -123,8 +124,7 @@ enum status trial_history(struct app *app, struct caller *caller, const char *id
 {
     struct work work = {
         .task = task_of(app, caller, id), .limit = page_limit(page->limit), .cursor = page->cursor, .history = out};
-    *out = (struct history_page){0};
-    return task_read(&work.task, history, err);
+    return task_browse(&work.task, history, err);
 }
 
 /* ---- changing one trial ---- */

@@ -22,7 +22,7 @@ struct place {
 struct work {
     struct task                task;
     const struct trial_filter *filter;
-    struct place               after;
+    struct place               from, after; /* from: where the page begins */
     int64_t                    limit;
     size_t                     tail_from; /* where in the page those begin that have no place in the order */
     struct trial_page         *out;
@@ -199,6 +199,9 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work       *work = arg;
     struct trial_page *out = work->out;
+    *out = (struct trial_page){0};
+    work->tail_from = SIZE_MAX;
+    work->after = work->from;
     TRY(task_open(conn, &work->task, err));
     if (work->limit > (int64_t)trial_points_max(&work->task.study.spec.space))
         work->limit = (int64_t)trial_points_max(&work->task.study.spec.space);
@@ -212,12 +215,8 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
 enum status trial_list(struct app *app, struct caller *caller, const char *id, const struct trial_filter *filter,
                        struct trial_page *out, struct error *err)
 {
-    struct work work = {.task = task_of(app, caller, id),
-                        .filter = filter,
-                        .limit = page_limit(filter->limit),
-                        .tail_from = SIZE_MAX,
-                        .out = out};
-    *out = (struct trial_page){0};
-    TRY(read_place(filter, &work.after, err));
-    return task_read(&work.task, list, err);
+    struct work work = {
+        .task = task_of(app, caller, id), .filter = filter, .limit = page_limit(filter->limit), .out = out};
+    TRY(read_place(filter, &work.from, err));
+    return task_browse(&work.task, list, err);
 }

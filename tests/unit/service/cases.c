@@ -109,6 +109,23 @@ static void test_a_reader_that_failed_reads_again(void)
     world_end(world);
 }
 
+static enum status write_beside(struct db_conn *conn, void *arg, struct error *err)
+{
+    ++*(int *)arg;
+    return db_exec(conn, NULL, err, SQL_WITNESS_ADVANCE, BIND(INT(1)));
+}
+
+/* Whatever reads, also where a standby would be asked first, does not come to write. */
+static void test_a_reader_does_not_write(void)
+{
+    struct world *world = world_new();
+    int           times = 0;
+    CU_ASSERT_EQUAL(db_browse(world->app->db, write_beside, &times, &world->err), STATUS_INTERNAL);
+    CU_ASSERT_EQUAL(times, 1);
+    CU_ASSERT_EQUAL(db_read(world->app->db, write_beside, &times, &world->err), STATUS_INTERNAL);
+    world_end(world);
+}
+
 static void test_the_folder_may_lie_behind_a_link(void)
 {
     struct world *world = world_new();
@@ -652,6 +669,7 @@ CU_TestInfo suite_cases[] = {
     {"no impossible point is stored", test_no_impossible_point_is_stored},
     {"half a job is never committed", test_half_a_job_is_never_committed},
     {"a reader that failed reads again", test_a_reader_that_failed_reads_again},
+    {"a reader does not write", test_a_reader_does_not_write},
     {"the folder may lie behind a link", test_the_folder_may_lie_behind_a_link},
     {"a key is forgotten after a day", test_a_key_is_forgotten_after_a_day},
     {"a refusal is not replayed", test_a_refusal_is_not_replayed},
