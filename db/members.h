@@ -73,6 +73,10 @@
 #define STUDY_TALLY(X)                                                                                                 \
     X(since_best, i) X(failures, i) X(failures_in_a_row, i) X(counted_from, i) X(cost, d)                                 \
     X(used_ms, i) X(since_ms, i) X(ends_ms, i) X(ends_at_ms, i)
+/* Who made it here, which an export does not tell: the token's id, and its name as it was. */
+#define STUDY_OWNED(X)                                                                                                 \
+    X(created_by, S, TEXT, created_by, .nullable = true)                                                               \
+    X(owner, S, TEXT, owner, .nullable = true)
 #define STUDY_KEPT(X)                                                                                                  \
     X(created_ms, i, TIME, created_at)                                                                                 \
     X(updated_ms, i, TIME, updated_at)

@@ -17,7 +17,7 @@
     N(stopped, i) N(best_trial, i) N(best_value, D) STUDY_KEPT(N) N(imported, i)          \
     N(space_revision, i) N(retracted, i)
 /* With what an export does not have. */
-#define ROW_STUDY(F, N) ROW_STUDY_TOLD(F, N) N(project, s)
+#define ROW_STUDY(F, N) ROW_STUDY_TOLD(F, N) N(project, s) STUDY_OWNED(N)
 #define ROW_SPEC(F, N) F(spec, s)
 /* What a trial's end brings, and trying it again takes away. */
 #define TRIAL_RESULT(N) N(value, D) N(stddev, D) N(reason, S)
@@ -155,12 +155,13 @@
     "number = of_trial AND " SQL_ANY_STATE " AND " SQL_ANY_WORKER " AND " SQL_ANY_EXTERNAL " AND changed_ms >= $5 "    \
     "AND " SQL_LABELS " AND " place " ORDER BY " order " LIMIT $7"
 /* A page of studies: $1 states, $2 name, $3 part of the name, $4 to $7 labels, $8 the one that may be seen, $9 changed
- * since; the place: $10 time, $11 id; $12 how many; $13 the project. */
+ * since; the place: $10 time, $11 id; $12 how many; $13 the project; $14 owner, $15 part of its name, for whoever may see all. */
 #define SQL_STUDIES(place, order)                                                                                      \
     "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE project = $13 AND state <> 'importing' AND ($1 = '' OR replace($1, state, '') <> $1) AND ($2 = '' OR "        \
     "name = $2) AND ($3 = '' OR replace(lower(name), lower($3), '') <> lower(name)) AND " SQL_LABELLED("$4") " AND "   \
     SQL_LABELLED("$5") " AND " SQL_LABELLED("$6") " AND " SQL_LABELLED("$7") " AND ($8 = '' OR id = $8) AND "          \
-    "updated_ms >= $9 AND " place " ORDER BY " order " LIMIT $12"
+    "updated_ms >= $9 AND ($14 || $15 = '' OR ($8 = '' AND ($14 = '' OR owner = $14) AND ($15 = '' OR "                \
+    "replace(lower(owner), lower($15), '') <> lower(owner)))) AND " place " ORDER BY " order " LIMIT $12"
 #define SQL_OPERATION_COLUMNS                                                                                          \
     "id, study, state, trials, revision, code, detail, created_ms, finished_ms, retry_after_seconds"
 /* A page of operations: $2 states; the place: $3 time, $4 id; $5 how many. */
@@ -196,19 +197,19 @@
 /* name, parameters, row, text */
 #define SQL_LIST(X)                                                                                                    \
     X(STUDY_SPEC_ADD, "ss", none, "INSERT INTO study_spec(study, spec) VALUES ($1, $2)")                               \
-    X(STUDY_ADD, "sssis" STUDY_SAID(SQL_LETTER), none,                                                                  \
+    X(STUDY_ADD, "sssis" STUDY_OWNED(SQL_LETTER) STUDY_SAID(SQL_LETTER), none,                                                                  \
       "INSERT INTO study(id, state, rules, created_ms, updated_ms, revision, version, total, queued, running, "       \
-      "completed, failed, infeasible, abandoned, stopped, best_trial, project" STUDY_SAID(SQL_NEXT)                    \
-      ") VALUES ($1, $2, $3, $4, $4, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, $5" STUDY_SAID(SQL_VALUE)                            \
+      "completed, failed, infeasible, abandoned, stopped, best_trial, project" STUDY_OWNED(SQL_NEXT) STUDY_SAID(SQL_NEXT) \
+      ") VALUES ($1, $2, $3, $4, $4, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, $5" STUDY_OWNED(SQL_VALUE) STUDY_SAID(SQL_VALUE)                            \
       ")")                                                                                                             \
     X(STUDY_PUT, ROW_STUDY(SQL_LETTER, SQL_LETTER), none,                                                              \
       "INSERT INTO study(" COLUMNS(ROW_STUDY) ") VALUES (" ROW_STUDY(SQL_FIRST_VALUE, SQL_VALUE) ")")                  \
     X(STUDY_GET, "s", study, "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE id = $1 AND state <> 'importing' AND row_see(study study)")          \
     X(STUDY_SPEC, "s", spec, "SELECT " COLUMNS(ROW_SPEC) " FROM study_spec WHERE study = $1 AND row_see(study_spec study_spec)")                          \
-    X(STUDIES_CREATED, "ssssssssiisis", study, SQL_STUDIES("(created_ms, id) > ($10, $11)", "created_ms, id"))          \
-    X(STUDIES_CREATED_DOWN, "ssssssssiisis", study, SQL_STUDIES("(created_ms, id) < ($10, $11)", "created_ms DESC, id DESC"))\
-    X(STUDIES_UPDATED, "ssssssssiisis", study, SQL_STUDIES("(updated_ms, id) > ($10, $11)", "updated_ms, id"))          \
-    X(STUDIES_UPDATED_DOWN, "ssssssssiisis", study, SQL_STUDIES("(updated_ms, id) < ($10, $11)", "updated_ms DESC, id DESC"))\
+    X(STUDIES_CREATED, "ssssssssiisisss", study, SQL_STUDIES("(created_ms, id) > ($10, $11)", "created_ms, id"))          \
+    X(STUDIES_CREATED_DOWN, "ssssssssiisisss", study, SQL_STUDIES("(created_ms, id) < ($10, $11)", "created_ms DESC, id DESC"))\
+    X(STUDIES_UPDATED, "ssssssssiisisss", study, SQL_STUDIES("(updated_ms, id) > ($10, $11)", "updated_ms, id"))          \
+    X(STUDIES_UPDATED_DOWN, "ssssssssiisisss", study, SQL_STUDIES("(updated_ms, id) < ($10, $11)", "updated_ms DESC, id DESC"))\
     X(STUDY_EDIT, "ssi" STUDY_SAID(SQL_LETTER), none,                                                                  \
       "UPDATE study SET rules = $2, version = version + 1, updated_ms = $3" STUDY_SAID(SQL_SET)                       \
       " WHERE id = $1")                                                                                                \

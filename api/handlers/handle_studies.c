@@ -117,7 +117,7 @@ struct studies_get_input {
     int64_t       states, limit, updated_since_ms;
     int           is_basic;
     bool          sparkline;
-    const char   *name, *name_contains, *order, *cursor;
+    const char   *name, *name_contains, *owner, *owner_contains, *order, *cursor;
     const json_t *label;
 };
 static const char *const   study_orders[] = {"created", "-created", "updated", "-updated", NULL};
@@ -125,6 +125,8 @@ static const struct member studies_get_query[] = {
     {AS(studies_get_input, states, "state"), .is_many = true, .read = codec_read_set, .names = study_state_names},
     {AT(studies_get_input, name), .read = codec_read_text, .min = 1, .max = 200},
     {AT(studies_get_input, name_contains), .read = codec_read_text, .min = 1, .max = 200},
+    {AT(studies_get_input, owner), .read = codec_read_text, .min = 1, .max = 200},
+    {AT(studies_get_input, owner_contains), .read = codec_read_text, .min = 1, .max = 200},
     {AT(studies_get_input, label), .is_many = true, .read = codec_read_kept},
     {AS(studies_get_input, updated_since_ms, "updated_since"), .read = codec_read_time},
     {AT(studies_get_input, order), .read = codec_read_name, .names = study_orders},
@@ -154,6 +156,8 @@ enum status handle_studies_get(struct call *call, struct error *err)
     struct study_filter             filter = {.states = input->states,
                                               .name = input->name,
                                               .name_part = input->name_contains,
+                                              .owner = input->owner,
+                                              .owner_part = input->owner_contains,
                                               .updated_since_ms = input->updated_since_ms,
                                               .order = (enum study_order)order.order,
                                               .is_up = !order.is_down,
@@ -173,10 +177,15 @@ static void show_view(struct call *call, const struct study_view *view)
     reply_text(call, "application/json", view->json, view->json_bytes);
 }
 
+static bool is_bound(const struct call *call)
+{
+    return call->caller.resource[0] != '\0';
+}
+
 bool handle_study_get_cached(struct call *call)
 {
     struct study_view view;
-    if (!study_cache_get(call->app, call->params[0], &call->arena, &view))
+    if (!study_cache_get(call->app, call->params[0], is_bound(call), &call->arena, &view))
         return false;
     show_view(call, &view);
     return true;
@@ -192,6 +201,7 @@ enum status handle_study_get(struct call *call, struct error *err)
     view.json = json == NULL ? NULL : json_text(json, &call->arena, &view.json_bytes);
     view.version = study.version;
     view.revision = study.revision;
+    view.is_bound = is_bound(call);
     json_decref(json);
     if (view.json == NULL)
         return error_no_memory(err);

@@ -20,7 +20,7 @@ struct slot {
 struct study_cache {
     pthread_rwlock_t lock;
     uint64_t         generation;
-    struct slot      slots[SLOTS];
+    struct slot      slots[2][SLOTS]; /* for any token of the project, and for one that is bound */
 };
 
 struct study_cache *study_cache_new(void)
@@ -35,30 +35,33 @@ void study_cache_free(struct study_cache *cache)
 {
     if (cache == NULL)
         return;
-    for (size_t i = 0; i < SLOTS; i++)
-        free(cache->slots[i].json);
+    for (struct slot *slot = cache->slots[0]; slot < cache->slots[2]; slot++)
+        free(slot->json);
     pthread_rwlock_destroy(&cache->lock);
     free(cache);
 }
 
-static struct slot *slot_of(struct study_cache *cache, const char *id)
+static struct slot *slot_of(struct study_cache *cache, const char *id, bool is_bound)
 {
-    return &cache->slots[text_hash(id) % SLOTS];
+    return &cache->slots[is_bound][text_hash(id) % SLOTS];
 }
 
-bool study_cache_get(struct app *app, const char *id, struct arena *arena, struct study_view *out)
+bool study_cache_get(struct app *app, const char *id, bool is_bound, struct arena *arena, struct study_view *out)
 {
     if (db_is_damaged(app->db, id) || !db_is_fresh(app->db)) // it does not say so of itself
         return false;
     struct study_cache *cache = app->studies;
     pthread_rwlock_rdlock(&cache->lock);
-    const struct slot *slot = slot_of(cache, id);
+    const struct slot *slot = slot_of(cache, id, is_bound);
     char              *copy = NULL;
     if (slot->json != NULL && strcmp(slot->id, id) == 0)
         copy = arena_strndup(arena, slot->json, slot->json_bytes);
     if (copy != NULL)
-        *out = (struct study_view){
-            .json = copy, .json_bytes = slot->json_bytes, .version = slot->version, .revision = slot->revision};
+        *out = (struct study_view){.json = copy,
+                                   .json_bytes = slot->json_bytes,
+                                   .version = slot->version,
+                                   .revision = slot->revision,
+                                   .is_bound = is_bound};
     pthread_rwlock_unlock(&cache->lock);
     return copy != NULL;
 }
@@ -75,13 +78,13 @@ void study_cache_put(struct app *app, const char *id, const struct study_view *v
 {
     struct study_cache *cache = app->studies;
     char               *json =
-        view->json_bytes <= JSON_MAX && strlen(id) < sizeof cache->slots->id ? malloc(view->json_bytes + 1) : NULL;
+        view->json_bytes <= JSON_MAX && strlen(id) < sizeof cache->slots[0]->id ? malloc(view->json_bytes + 1) : NULL;
     if (json == NULL)
         return;
     memcpy(json, view->json, view->json_bytes);
     json[view->json_bytes] = '\0';
     pthread_rwlock_wrlock(&cache->lock);
-    struct slot *slot = slot_of(cache, id);
+    struct slot *slot = slot_of(cache, id, view->is_bound);
     if (cache->generation == generation) {
         free(slot->json);
         *slot = (struct slot){
@@ -98,7 +101,7 @@ void study_cache_clear(struct app *app)
     struct study_cache *cache = app->studies;
     pthread_rwlock_wrlock(&cache->lock);
     cache->generation++;
-    for (struct slot *slot = cache->slots; slot < cache->slots + SLOTS; slot++) {
+    for (struct slot *slot = cache->slots[0]; slot < cache->slots[2]; slot++) {
         free(slot->json);
         *slot = (struct slot){0};
     }
@@ -110,10 +113,12 @@ void study_cache_forget(struct app *app, const char *id)
     struct study_cache *cache = app->studies;
     pthread_rwlock_wrlock(&cache->lock);
     cache->generation++;
-    struct slot *slot = slot_of(cache, id);
-    if (strcmp(slot->id, id) == 0) {
-        free(slot->json);
-        *slot = (struct slot){0};
+    for (int is_bound = 0; is_bound <= 1; is_bound++) {
+        struct slot *slot = slot_of(cache, id, is_bound);
+        if (strcmp(slot->id, id) == 0) {
+            free(slot->json);
+            *slot = (struct slot){0};
+        }
     }
     pthread_rwlock_unlock(&cache->lock);
 }

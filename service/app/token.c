@@ -20,6 +20,7 @@
 #include <string.h>
 
 enum { SLOTS = 1024, KNOWN_BITS = 1 << 23, ID_CHARACTERS = 8, SECRET_BYTES = 32 };
+static const char local[] = "local"; /* id and name of who has the machine, and no token */
 
 /* ---- the cache ---- */
 
@@ -683,6 +684,18 @@ enum status token_note_uses(struct app *app, struct db_conn *conn, bool at_once,
     return STATUS_OK;
 }
 
+enum status token_name(struct db_conn *conn, const struct caller *caller, const char **out, struct error *err)
+{
+    struct db_rows rows;
+    *out = local;
+    if (strcmp(caller->token_id, local) == 0)
+        return STATUS_OK;
+    TRY(db_find(conn, caller->arena, &rows, err, SQL_TOKEN_GET, BIND(TEXT(caller->token_id))));
+    const struct row_token *row = row_token(&rows);
+    *out = row == NULL ? NULL : row->name;
+    return STATUS_OK;
+}
+
 static enum status find(struct db_conn *conn, void *arg, struct error *err)
 {
     struct token_work *work = arg;
@@ -698,8 +711,8 @@ static enum status find(struct db_conn *conn, void *arg, struct error *err)
 enum status token_find(struct app *app, struct caller *caller, struct token *out, struct error *err)
 {
     struct token_work work = {.app = app, .caller = caller, .out = out};
-    if (strcmp(caller->token_id, "local") == 0) {
-        *out = (struct token){.id = "local", .name = "local", .scope = SCOPE_ADMIN};
+    if (strcmp(caller->token_id, local) == 0) {
+        *out = (struct token){.id = "local", .name = local, .scope = SCOPE_ADMIN};
         return STATUS_OK;
     }
     return db_read(app->db, find, &work, err);

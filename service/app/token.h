@@ -48,5 +48,8 @@ MUST_CHECK enum status token_check(struct app *app, const char *secret, bool cac
                                    struct error *err);
 MUST_CHECK enum status token_find(struct app *app, struct caller *caller, struct token *out,
                                   struct error *err); /* whoami */
+/* Within a transaction: what the caller's token is called; NULL: it is not there. */
+MUST_CHECK enum status token_name(struct db_conn *conn, const struct caller *caller, const char **out,
+                                  struct error *err);
 
 #endif

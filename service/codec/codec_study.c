@@ -85,6 +85,7 @@ const struct member codec_study_members[] = {
     {AT(study, sparkline), .optional = true, .write = codec_write_json},
     {.name = "spent", .read = codec_read_inside, .members = spent_members},
     {AS(study, tally.ends_at_ms, "ends_at"), .nullable = true, .write = codec_write_time},
+    STUDY_OWNED(SHOWN)
     STUDY_KEPT(SHOWN)
     {.name = NULL},
 };

@@ -53,6 +53,7 @@ struct study {
     double           best_value;
     const char      *sparkline; /* JSON, or NULL: none, or it was not asked for */
     STUDY_SAID(DECLARE)         /* labels: a JSON object as text */
+    STUDY_OWNED(DECLARE)        /* NULL: not known, or not for the caller */
     STUDY_KEPT(DECLARE)
 };
 

@@ -38,7 +38,7 @@ enum status rows_study(const struct row_study *from, struct arena *arena, struct
                           .best_trial = from->best_trial,
                           .best_value = from->best_value,
                           .imported = from->imported,
-                          STUDY_SAID(TAKE) STUDY_KEPT(TAKE)};
+                          STUDY_SAID(TAKE) STUDY_OWNED(TAKE) STUDY_KEPT(TAKE)};
     snprintf(out->id, sizeof out->id, "%s", from->id);
     return codec_rules_parse(from->rules, arena, &out->rules, err);
 }

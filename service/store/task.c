@@ -45,9 +45,16 @@ enum status task_write(struct task *task, db_fn fn, struct error *err)
     return task_write_ahead(task, NULL, fn, err);
 }
 
+void task_hide_owner(const struct caller *caller, struct study *study)
+{
+    if (caller->resource[0] != '\0')
+        study->created_by = study->owner = NULL;
+}
+
 enum status task_open(struct db_conn *conn, struct task *task, struct error *err)
 {
     TRY(spec_cache_study(task->app, conn, task->id, task->caller->arena, &task->study, err));
+    task_hide_owner(task->caller, &task->study);
     TRY(caller_same_space(task->caller, task->id, task->study.space_revision, err));
     if (task->caller->metrics == 0)
         task->caller->metrics = spec_metrics_all(&task->study.spec);

@@ -27,6 +27,8 @@ MUST_CHECK enum status task_write_ahead(struct task *task, db_ahead_fn *ahead, d
 
 /* Within a transaction, all of these.  NOT_FOUND "study_not_found"; CONFLICT as caller_same_space. */
 MUST_CHECK enum status task_open(struct db_conn *conn, struct task *task, struct error *err);
+/* What tokens are called is for the project: who sees one thing of it is not told whose that is. */
+void task_hide_owner(const struct caller *caller, struct study *study);
 /* The next revision of the study, and its line in the log.  trial 0: none.  detail may be NULL. */
 MUST_CHECK enum status task_log(struct db_conn *conn, struct task *task, const char *kind, int64_t trial,
                                 const char *detail, struct error *err);

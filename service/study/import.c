@@ -4,6 +4,7 @@
 #include "service/app/quota.h"
 #include "service/app/event_log.h"
 #include "service/app/steady.h"
+#include "service/app/token.h"
 #include "service/base/digest.h"
 #include "service/base/log.h"
 #include "service/base/random.h"
@@ -352,12 +353,14 @@ static void keep_time(struct work *work)
 static const struct line_column study_columns[] = {ROW_STUDY(LINE_COLUMN, LINE_COLUMN) LINE_END};
 #undef LINE_ROW
 
-/* Lists pass over it, and nobody knows its id. */
+/* Lists pass over it, and nobody knows its id.  Whoever made it elsewhere, here it is who brings it. */
 static enum status put_hidden(struct work *work, struct error *err)
 {
     struct row_study hidden = work->study;
     hidden.state = STUDY_HIDDEN_STATE;
     hidden.project = caller_project(work->caller);
+    hidden.created_by = work->caller->token_id;
+    TRY(token_name(work->conn, work->caller, &hidden.owner, err));
     return put_row(work, SQL_STUDY_PUT, study_columns, &hidden, false, err);
 }
 

@@ -5,6 +5,7 @@
 #include "service/app/app_transact.h"
 #include "service/app/event_log.h"
 #include "service/app/study_cache.h"
+#include "service/app/token.h"
 #include "service/base/etag.h"
 #include "service/base/log.h"
 #include "service/base/text.h"
@@ -46,13 +47,16 @@ static enum status queue_baseline(struct db_conn *conn, struct task *task, struc
 enum status study_create_in(struct db_conn *conn, struct study_creation *work, struct error *err)
 {
     const struct study_new *new = work->new;
-    const struct study *study = &work->task.study, *from = study;
+    struct study       *study = &work->task.study;
+    const struct study *from = study;
     const char         *spec_text = new->spec_text;
+    study->created_by = work->task.caller->token_id;
+    TRY(token_name(conn, work->task.caller, &study->owner, err));
     if (new->spec.federation != NULL)
         TRY(federation_host(conn, &work->task, new, &spec_text, err));
     TRY(db_exec(conn, NULL, err, SQL_STUDY_ADD,
                 BIND(TEXT(study->id), TEXT(study_state_names[study->state]), TEXT(new->rules_text),
-                     INT(study->created_ms), TEXT(study->project), STUDY_SAID(SAVE))));
+                     INT(study->created_ms), TEXT(study->project), STUDY_OWNED(SAVE) STUDY_SAID(SAVE))));
     TRY(db_exec(conn, NULL, err, SQL_STUDY_SPEC_ADD, BIND(TEXT(study->id), TEXT(spec_text))));
     TRY(event_log(conn,
                   EVENT(.at_ms = study->created_ms, .kind = "study.created", .study = study->id,
@@ -231,7 +235,8 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
         BIND(TEXT(names_of(filter->states, names)), TEXT(or_empty(filter->name)), TEXT(or_empty(filter->name_part)),
              TEXT(or_empty(labels[0])), TEXT(or_empty(labels[1])), TEXT(or_empty(labels[2])), TEXT(or_empty(labels[3])),
              TEXT(work->caller->resource), INT(filter->updated_since_ms), INT(after.created_ms), TEXT(after.id),
-             INT(filter->limit + 1), TEXT(caller_project(work->caller))));
+             INT(filter->limit + 1), TEXT(caller_project(work->caller)), TEXT(or_empty(filter->owner)),
+             TEXT(or_empty(filter->owner_part))));
     while (db_next(&rows) && (int64_t)out->len < filter->limit)
         rows.status = rows_study(row_study(&rows), arena, &out->studies[out->len++], err);
     if (rows.has_row) {
@@ -240,8 +245,10 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
                                       last->id, &out->next_cursor, err);
     }
     TRY(db_done(&rows));
-    for (struct study *study = out->studies; study < out->studies + out->len; study++)
+    for (struct study *study = out->studies; study < out->studies + out->len; study++) {
+        task_hide_owner(work->caller, study);
         TRY(spec_cache_get(work->app, conn, arena, study, err));
+    }
     for (struct study *study = out->studies; filter->with_sparkline && study < out->studies + out->len; study++)
         TRY(sparkline_get(conn, study->id, arena, &study->sparkline, err));
     return STATUS_OK;

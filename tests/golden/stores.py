@@ -195,6 +195,17 @@ def best_so_far(store):
     return drawn
 
 
+def makers(store):
+    """Of each study who was the first here to make or import it, as the log says: later imports are of results."""
+    names = dict(store.execute("SELECT id, name FROM token"))
+    made = {}
+    for study, actor in store.execute("SELECT study, actor FROM event WHERE kind IN ('study.created', 'study.imported') AND"
+                                      " study IN (SELECT id FROM study) ORDER BY seq"):
+        if not actor.startswith("elsewhere:"):
+            made.setdefault(study, (actor, names[actor]))
+    return made
+
+
 def check_rows(verdict, name, old, new):
     """Every row of the old store is in the new one, in every column that still is there."""
     lost = []
@@ -205,6 +216,9 @@ def check_rows(verdict, name, old, new):
     verdict.check(f"{name}: every row is kept", not lost, ", ".join(lost))
     drawn = {study: json.loads(points) for study, points in new.execute("SELECT study, points FROM sparkline")}
     verdict.check(f"{name}: the best so far of each study is drawn", drawn == best_so_far(new) and len(drawn) > 10)
+    if "owner" not in columns_of(old, "study"):
+        made = {study: (by, owner) for study, by, owner in new.execute("SELECT id, created_by, owner FROM study")}
+        verdict.check(f"{name}: studies are whose token made or imported them", made == makers(old) and len(made) > 10)
     if "budget" not in columns_of(old, "study"):
         return
     kept = {study: json.loads(text) for study, text in new.execute("SELECT id, rules FROM study")}

@@ -1,7 +1,7 @@
 // Studies from creation to deletion: defaults, lists, edits, states, budget, export and import.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { begin, Client, metrics, mixed, openCandidates, matrix, plain, sleep, tokenFor } from './harness.mjs';
+import { begin, Client, clientsOf, metrics, mixed, openCandidates, matrix, plain, sha256, sleep, tokenFor } from './harness.mjs';
 
 const { server, api } = await begin(after);
 
@@ -75,6 +75,62 @@ test('lists are filtered and paged, newest first', async () => {
         const reply = await api.request('GET', `/v1/studies?${bad}`);
         assert.ok([400, 422].includes(reply.status), `${bad}: ${reply.status}`);
     }
+});
+
+test('a study is whose token made it, by a name that the project sees and nobody else', async () => {
+    const as = clientsOf(server, after);
+    const person = async (name, scope = 'write', more = {}) => {
+        const token = await api.post('/v1/tokens', { name, scope, ...more }, 201);
+        return { ...token, api: as(token.token) };
+    };
+    const clara = await person('Clara'), other = await person('clara 2'), reader = await person('r', 'read');
+    const of = ({ created_by, owner }) => [created_by, owner], hers = [clara.id, 'Clara'], his = [other.id, 'clara 2'], nobody = [null, null];
+    const one = await clara.api.study({ name: 'owned' }), path = `/v1/studies/${one.id}`;
+    const named = await other.api.expect(201, 'PUT', '/v1/studies/by-name/owned%20too', { json: { metrics, space: plain } });
+    assert.deepEqual([of(one), of(named)], [hers, his]);
+    assert.deepEqual(of(await clara.api.expect(200, 'PUT', '/v1/studies/by-name/owned%20too', { json: { metrics, space: plain } })), his, 'who finds it did not make it');
+    assert.deepEqual(of(await other.api.post(`${path}/clone`, { name: 'clone' }, 201)), his);
+    const text = (await clara.api.request('GET', `${path}/export`)).text;
+    assert.doesNotMatch(text, /Clara|owner/, 'an export does not tell');
+    const { json: { study: imported } } = await other.api.request('PUT', `/v1/imports/${sha256(text)}`, { body: text, type: 'application/x-ndjson' });
+    assert.deepEqual(of(await api.get(`/v1/studies/${imported}`)), his);
+
+    // Who sees one study is not told, whichever of the two is asked first, and whatever the other was told.
+    const guest = await person('guest', 'read', { resource: one.id }), hand = await person('hand', 'write', { resource: one.id });
+    for (let round = 0; round < 3; round++) {
+        for (const [token, expected] of [[reader, hers], [guest, nobody], [reader, hers], [hand, nobody], [guest, nobody], [api, hers]]) {
+            const client = token.api ?? token;
+            assert.deepEqual(of(await client.get(path)), expected);
+            assert.deepEqual(of((await client.get('/v1/studies?name=owned')).studies.find(({ id }) => id === one.id)), expected);
+            assert.equal((await client.get(path)).notes, round === 0 ? '' : `${round}`, 'and both see each change');
+        }
+        const edited = await hand.api.expect(200, 'PATCH', path, { json: { notes: `${round + 1}` }, headers: { 'If-Match': '*' } });
+        assert.deepEqual(of(edited), nobody);
+    }
+    for (const query of ['owner=Clara', 'owner_contains=c', 'owner=hand']) assert.deepEqual((await guest.api.get(`/v1/studies?${query}`)).studies, [], query);
+
+    const find = async (query, client = reader.api) => (await client.get(`/v1/studies?${query}`)).studies.map(({ name }) => name).sort();
+    const theirs = ['clone', 'owned', 'owned too'], all = ['clone', 'owned', 'owned', 'owned too'];
+    await api.expect(204, 'DELETE', `/v1/tokens/${clara.id}`);
+    await other.api.post(`/v1/tokens/${other.id}/rotate`, {}, 200);
+    for (const client of [reader.api, api]) {
+        assert.deepEqual(await find('owner=Clara', client), ['owned'], 'also when the token is revoked');
+        assert.deepEqual(await find('owner=clara', client), []);
+        assert.deepEqual(await find('owner=clara%202', client), theirs);
+        assert.deepEqual(await find('owner_contains=CLARA', client), all);
+        assert.deepEqual(await find('owner_contains=lara%202&name_contains=too', client), ['owned too']);
+        assert.deepEqual(await find('owner_contains=%25', client), []);
+    }
+    const first = await reader.api.get('/v1/studies?owner_contains=clara&limit=3');
+    assert.deepEqual([...first.studies.map(({ name }) => name), ...await find(`owner_contains=clara&limit=3&cursor=${first.next_cursor}`)].sort(), all);
+    await api.expect([422, 'bad_cursor'], 'GET', `/v1/studies?owner_contains=clar&cursor=${first.next_cursor}`, { token: reader.token });
+    for (const bad of ['owner=', 'owner_contains=', 'owner=a&owner=b', `owner=${'x'.repeat(201)}`]) {
+        const reply = await reader.api.request('GET', `/v1/studies?${bad}`);
+        assert.ok([400, 422].includes(reply.status), `${bad}: ${reply.status}`);
+    }
+    const others = await api.request('GET', path);
+    await api.expect(422, 'PATCH', path, { json: { owner: 'me' }, headers: { 'If-Match': '*' } });
+    assert.equal((await api.request('GET', path)).headers.etag, others.headers.etag);
 });
 
 test('an edit needs the version that was read', async () => {

@@ -304,6 +304,8 @@ static void test_study(void)
                           .trials = {[TRIAL_RUNNING] = 2, [TRIAL_FAILED] = 1},
                           .best_trial = 2,
                           .best_value = 0.75,
+                          .created_by = "tok_a",
+                          .owner = "Ana",
                           .created_ms = 1772357400125,
                           .updated_ms = 1772357401000};
     read_spec(open_rows, &arena, &study.spec);
@@ -321,6 +323,7 @@ static void test_study(void)
                "\"imported\":0},\"best\":{"
                "\"trial\":2,"
                "\"value\":0.75},\"spent\":{\"trials\":2,\"cost\":null},\"ends_at\":null,"
+               "\"created_by\":\"tok_a\",\"owner\":\"Ana\","
                "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"updated_at\":\"2026-03-01T09:30:01.000Z\"}");
     arena_fini(&arena);
 }

@@ -513,7 +513,7 @@ static void *read_and_keep(void *arg)
         struct caller caller = {.token_id = "tok_reader", .scope = SCOPE_READ, .arena = &arena};
         uint64_t      generation = study_cache_generation(watch->app);
         if (study_find(watch->app, &caller, watch->study, &study, &err) == STATUS_OK) {
-            const struct study_view view = {study.name, strlen(study.name), study.version, study.revision};
+            const struct study_view view = {study.name, strlen(study.name), study.version, study.revision, false};
             study_cache_put(watch->app, watch->study, &view, generation);
         }
         bool was_revoked = watch->is_revoked;
@@ -543,7 +543,7 @@ static void test_caches_never_show_the_past(void)
         struct study_view       view;
         CU_ASSERT_EQUAL(study_patch(world->app, &world->caller, study.id, &edit, &out, &world->err), STATUS_OK);
         sleep_ms(1);
-        if (study_cache_get(world->app, study.id, &world->arena, &view))
+        if (study_cache_get(world->app, study.id, false, &world->arena, &view))
             CU_ASSERT_EQUAL(view.version, version + 1);
     }
     CU_ASSERT_EQUAL(token_revoke(world->app, &world->caller, token.id, &world->err), STATUS_OK);

@@ -372,6 +372,67 @@ static void test_a_reader_has_its_time(void)
     place_end(&place);
 }
 
+/* ---- 006: who made what there is ---- */
+
+#define TOKEN(id, name)                                                                                          \
+    "INSERT INTO token(id, hash, name, scope, agent, created_ms, expires_ms, revoked_ms) VALUES('" id "', x'', " \
+    "'" name "', 'write', '', 1, 0, 2);"
+#define STUDY(id)                                                                                                  \
+    "INSERT INTO study(id, name, state, labels, notes, revision, version, total, queued, running, completed, "     \
+    "failed, infeasible, abandoned, stopped, best_trial, created_ms, updated_ms) VALUES('" id "', 's', 'active', " \
+    "'{}', '', 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1);"
+#define EVENT_OF(study, kind, actor)                                                                                 \
+    "INSERT INTO event(at_ms, kind, study, revision, trial, actor) VALUES(1, '" kind "', '" study "', 0, 0, '" actor \
+    "');"
+
+static const char makers[] = TOKEN("tok_a", "Ana") TOKEN("tok_b", "Ben") STUDY("made") STUDY("imported") STUDY("cloned")
+    STUDY("local") STUDY("silent") STUDY("lost")                                          //
+    EVENT_OF("made", "study.created", "tok_a") EVENT_OF("made", "study.updated", "tok_b") //
+    EVENT_OF("made", "study.imported", "tok_b")                                           // of results
+    EVENT_OF("imported", "study.created", "elsewhere:tok_a") EVENT_OF("imported", "study.imported", "elsewhere:tok_a")
+        EVENT_OF("imported", "study.imported", "tok_b") EVENT_OF("imported", "study.imported", "tok_a") //
+    EVENT_OF("cloned", "study.created", "tok_b") EVENT_OF("cloned", "study.cloned", "tok_b")            //
+    EVENT_OF("local", "study.created", "local") EVENT_OF("lost", "study.created", "tok_c");
+
+static const struct {
+    const char *study, *by, *owner;
+} made_by[] = {
+    {"made", "tok_a", "Ana"},    {"imported", "tok_b", "Ben"}, {"cloned", "tok_b", "Ben"},
+    {"local", "local", "local"}, {"silent", NULL, NULL},       {"lost", "tok_c", NULL},
+};
+
+static void check_text(sqlite3_stmt *row, int column, const char *expected)
+{
+    const char *found = (const char *)sqlite3_column_text(row, column);
+    CU_ASSERT_EQUAL(found == NULL, expected == NULL);
+    if (found != NULL && expected != NULL)
+        CU_ASSERT_STRING_EQUAL(found, expected);
+}
+
+/* A name is not made up: not from an import of results, not from what was elsewhere, not of a token that is not there. */
+static void test_the_log_says_who_made_studies(void)
+{
+    sqlite3      *store = NULL;
+    sqlite3_stmt *row = NULL;
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open(":memory:", &store), SQLITE_OK);
+    for (int i = 0; i < 6; i++) {
+        if (i == 5)
+            CU_ASSERT_EQUAL_FATAL(sqlite3_exec(store, makers, NULL, NULL, NULL), SQLITE_OK);
+        CU_ASSERT_EQUAL_FATAL(sqlite3_exec(store, db_migrations.texts[i], NULL, NULL, NULL), SQLITE_OK);
+    }
+    CU_ASSERT_EQUAL_FATAL(sqlite3_prepare_v2(store, "SELECT created_by, owner FROM study WHERE id = ?", -1, &row, NULL),
+                          SQLITE_OK);
+    for (size_t i = 0; i < sizeof made_by / sizeof *made_by; i++) {
+        sqlite3_bind_text(row, 1, made_by[i].study, -1, SQLITE_STATIC);
+        CU_ASSERT_EQUAL_FATAL(sqlite3_step(row), SQLITE_ROW);
+        check_text(row, 0, made_by[i].by);
+        check_text(row, 1, made_by[i].owner);
+        sqlite3_reset(row);
+    }
+    sqlite3_finalize(row);
+    sqlite3_close(store);
+}
+
 CU_TestInfo suite_schema[] = {
     {"what differs is named, and the store left as it is", test_what_differs_is_named_and_left},
     {"an empty file is a beginning", test_an_empty_file_is_a_beginning},
@@ -383,5 +444,6 @@ CU_TestInfo suite_schema[] = {
     {"what fails changes nothing", test_what_fails_changes_nothing},
     {"a copy is not overwritten", test_a_copy_is_not_overwritten},
     {"a reader has its time", test_a_reader_has_its_time},
+    {"the log says who made studies", test_the_log_says_who_made_studies},
     CU_TEST_INFO_NULL,
 };
