@@ -1,6 +1,6 @@
 // All studies, and several of them in one plot.
 import * as api from './api.js';
-import { remember, may, address } from './app.js';
+import { remember, may, me, address } from './app.js';
 import { h, s, age, badge, button, choice, count, field, link, named, number, percent, renew, say, table, copier } from './dom.js';
 
 const better = (metric) => (metric.goal === 'minimize' ? -1 : 1);
@@ -56,11 +56,14 @@ export async function studies(view) {
     const search = h('input', { type: 'search', value: view.words.get('name') ?? '', placeholder: 'part of a name', oninput: () => later() });
     const state = choice([['', 'any'], ['active', 'running'], ['paused', 'paused'], ['awaiting_candidates', 'awaits rows'], ['completed', 'completed']], view.words.get('state') ?? '', { onchange: () => again() });
     const label = h('input', { value: view.words.get('label') ?? '', placeholder: 'key:value', oninput: () => later() });
+    const people = h('datalist', { id: 'owners' }), isTold = me().resource === null; // a guest is not told whose it is
+    const owner = h('input', { type: 'search', list: 'owners', value: view.words.get('owner') ?? '', placeholder: 'anyone', oninput: () => later() });
     const order = choice([['-created', 'newest'], ['-updated', 'last changed'], ['created', 'oldest']], view.words.get('order') ?? '-created', { onchange: () => again() });
     const compare = h('button', { type: 'button', disabled: true, onclick: () => { location.hash = `#/compare?ids=${[...chosen].join(',')}`; } }, 'Compare');
     const body = h('div', { class: 'scroll stack', role: 'region', 'aria-label': 'Studies', tabindex: 0 });
     const trouble = h('p', { class: 'note', role: 'status' });
     const more = button('More', () => again(true), { hidden: true });
+    const seen = new Set();
     let timer, cursor = null, items = [];
     const asks = api.ordered();
     const later = () => { clearTimeout(timer); timer = setTimeout(() => again(), 250); };
@@ -74,12 +77,13 @@ export async function studies(view) {
         h('td', {}, link(`#/studies/${study.id}`, named(study.name)), ' ', Object.entries(study.labels).slice(0, 4).map(([key, value]) => [h('span', { class: 'chip' }, h('bdi', {}, `${key}: ${value}`.slice(0, 40))), ' '])),
         h('td', { class: 'tight' }, badge(study.state, null), study.trials.running > 0 ? h('span', { class: 'note' }, ` ${study.trials.running} out`) : null),
         h('td', { class: 'n' }, best(study)), h('td', { class: 'wide' }, spark(study)),
-        h('td', { class: 'tight' }, progress(study)), h('td', { class: 'n wide' }, remaining(study)), h('td', { class: 'n' }, age(study.updated_at)), h('td', { class: 'n wide' }, age(study.created_at)));
+        h('td', { class: 'tight' }, progress(study)), h('td', { class: 'n wide' }, remaining(study)), h('td', { class: 'n' }, age(study.updated_at)), h('td', { class: 'n wide' }, age(study.created_at)),
+        isTold ? h('td', { class: 'wide' }, named(study.owner ?? '–', 24)) : null);
 
     const again = async (isMore = false) => {
         const isNew = asks();
-        const asked = { name_contains: search.value, state: state.value, order: order.value, label: /^[^:]+:/.test(label.value) ? label.value : '' };
-        remember({ name: search.value, state: state.value, label: label.value, order: order.value === '-created' ? '' : order.value });
+        const asked = { name_contains: search.value, owner_contains: owner.value, state: state.value, order: order.value, label: /^[^:]+:/.test(label.value) ? label.value : '' };
+        remember({ name: search.value, owner: owner.value, state: state.value, label: label.value, order: order.value === '-created' ? '' : order.value });
         try {
             const page = await api.get(`v1/studies${api.query({ view: 'basic', sparkline: 'true', limit: isMore ? 50 : Math.max(50, Math.min(items.length, 1000)), ...asked, cursor: isMore ? cursor : null })}`);
             if (view.isOver() || !isNew()) return;
@@ -95,12 +99,15 @@ export async function studies(view) {
         }
     };
     const draw = (isFiltered) => {
+        for (const name of new Set([me().name, ...items.map((study) => study.owner)]))
+            if (name !== null && !seen.has(name)) { seen.add(name); people.append(h('option', { value: name })); }
         if (items.length === 0) {
-            body.replaceChildren(isFiltered ? h('p', { class: 'blank' }, 'No study is like that. ', button('Show all', () => { search.value = ''; state.value = ''; label.value = ''; again(); })) : nothing());
+            body.replaceChildren(isFiltered ? h('p', { class: 'blank' }, 'No study is like that. ', button('Show all', () => { search.value = ''; owner.value = ''; state.value = ''; label.value = ''; again(); })) : nothing());
             return;
         }
         const kept = document.activeElement?.closest?.('tr')?.querySelector('a')?.getAttribute('href');
-        renew(body, table([h('th', { scope: 'col', class: 'wide' }, h('span', { class: 'away' }, 'compare')), 'name', 'state', '#best', h('th', { scope: 'col', class: 'wide' }, 'best so far'), 'trials', h('th', { scope: 'col', class: 'n wide' }, 'left'), '#changed', h('th', { scope: 'col', class: 'n wide' }, 'made')],
+        renew(body, table([h('th', { scope: 'col', class: 'wide' }, h('span', { class: 'away' }, 'compare')), 'name', 'state', '#best', h('th', { scope: 'col', class: 'wide' }, 'best so far'), 'trials', h('th', { scope: 'col', class: 'n wide' }, 'left'), '#changed', h('th', { scope: 'col', class: 'n wide' }, 'made'),
+            ...(isTold ? [h('th', { scope: 'col', class: 'wide' }, 'owner')] : [])],
             items.map(row), 'Studies'));
         if (kept && !body.contains(document.activeElement)) body.querySelector(`a[href="${CSS.escape(kept).replace(/\\/g, '')}"]`)?.focus();
     };
@@ -108,7 +115,7 @@ export async function studies(view) {
     view.main.append(h('div', { class: 'title' }, h('h1', {}, 'Studies'),
         h('div', { class: 'actions' }, compare, may('admin', 'write') ? h('a', { class: 'button main', href: '#/new' }, 'New study') : null)),
     h('form', { class: 'filters', role: 'search', onsubmit: (event) => { event.preventDefault(); again(); } },
-        field('Search', search), field('State', state), field('Label', label), field('Order', order)), trouble, body, h('div', { class: 'row' }, more));
+        field('Search', search), isTold ? [field('Owner', owner), people] : null, field('State', state), field('Label', label), field('Order', order)), trouble, body, h('div', { class: 'row' }, more));
     view.follow(may('admin') ? 'v1/events' : null, () => again());
 }
 
@@ -134,7 +141,7 @@ export async function compare(view) {
     grid.append(...figures);
     const facts = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'What they are' });
     view.main.append(grid, h('h2', {}, 'What they are'), facts);
-    const rows = [['state', (t) => badge(t.state, t.reason)], ['best', (t) => (t.best ? number(t.best.value, 6) : '–')], ['trials', (t) => String(t.trials.total)], ['failed', (t) => String(t.trials.failed)],
+    const rows = [['state', (t) => badge(t.state, t.reason)], ['best', (t) => (t.best ? number(t.best.value, 6) : '–')], ['trials', (t) => String(t.trials.total)], ['failed', (t) => String(t.trials.failed)], ['owner', (t) => named(t.owner ?? '–', 40)],
         ['algorithm', (t) => t.algorithm.name], ['seed', (t) => String(t.seed)], ['parameters', (t) => (t.space.parameters ? named(t.space.parameters.map((p) => p.name).join(', '), 200) : t.space.type)]];
     const draw = () => facts.replaceChildren(table(['what', ...all.map((each) => h('th', { scope: 'col' }, link(`#/studies/${each.id}`, named(each.study.name, 40))))],
             rows.map(([name, of]) => h('tr', {}, h('th', { scope: 'row' }, name), all.map((each) => h('td', {}, of(each.study))))), 'Comparison'));

@@ -40,7 +40,7 @@ function facts(study) {
         n.queued > 0 ? fact('queued', String(n.queued)) : null, n.stopped > 0 ? fact('stopped early', String(n.stopped)) : null, n.failed > 0 ? fact('failed', String(n.failed)) : null,
         study.spent.cost !== null ? fact('cost', `${number(study.spent.cost)} of ${number(study.budget?.cost)}`) : null,
         study.ends_at ? fact('ends', new Date(study.ends_at).toLocaleString()) : null,
-        fact('algorithm', study.algorithm.name), fact('made', age(study.created_at)), fact('last change', age(study.updated_at)));
+        fact('algorithm', study.algorithm.name), fact('made', age(study.created_at), study.owner === null ? null : [' by ', named(study.owner, 40)]), fact('last change', age(study.updated_at)));
 }
 
 // ---- what can be done to a study ----

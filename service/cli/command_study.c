@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH_BYTES = NAMED_ESCAPED_BYTES + 256 };
+enum { PATH_BYTES = 2 * NAMED_ESCAPED_BYTES + 256 };
 
 struct study_options {
     struct command_server at;
-    const char           *sort, *state, *worker, *failed, *infeasible;
+    const char           *sort, *state, *owner, *worker, *failed, *infeasible;
     int64_t               limit, count;
     bool                  json, yes;
 };
@@ -32,6 +32,7 @@ static const struct options_row options_table[] = {
     {OPTION("limit", "N", limit), .kind = OPTIONS_INT, .fallback = "100", .min = 1, .max = 1000,
      .help = "list, trials: how many at most"},
     {OPTION("state", "STATE", state), .help = "list, trials: only those in this state"},
+    {OPTION("owner", "NAME", owner), .help = "list: only those that a token of this name made"},
     {OPTION("worker", "NAME", worker), .help = "ask: who asks; a worker that asks again gets its running trials again"},
     {OPTION("count", "N", count), .kind = OPTIONS_INT, .fallback = "1", .min = 1, .max = 1000,
      .help = "ask: how many trials"},
@@ -134,20 +135,22 @@ static const json_t *value_of(const json_t *trial, const json_t *metrics, size_t
 
 static enum status list(struct asked *a, struct error *err)
 {
-    char          path[PATH_BYTES], state[NAMED_ESCAPED_BYTES] = "", done[48];
+    char          path[PATH_BYTES], state[NAMED_ESCAPED_BYTES] = "", owner[NAMED_ESCAPED_BYTES] = "", done[48];
     struct table *table;
     size_t        i;
     const json_t *study;
     if (a->options->state != NULL)
         TRY(named_escape(a->options->state, state, err));
-    snprintf(path, sizeof path, "/v1/studies?view=basic&limit=%lld%s%s", (long long)a->options->limit,
-             state[0] != '\0' ? "&state=" : "", state);
+    if (a->options->owner != NULL)
+        TRY(named_escape(a->options->owner, owner, err));
+    snprintf(path, sizeof path, "/v1/studies?view=basic&limit=%lld%s%s%s%s", (long long)a->options->limit,
+             state[0] != '\0' ? "&state=" : "", state, owner[0] != '\0' ? "&owner=" : "", owner);
     TRY(ask(a, "GET", path, NULL, err));
     if (a->reply == NULL)
         return STATUS_OK;
-    TRY(table_new(5, &table, err));
-    for (i = 0; i < 5; i++)
-        table_add(table, (const char *const[]){"name", "id", "state", "trials", "best"}[i]);
+    TRY(table_new(6, &table, err));
+    for (i = 0; i < 6; i++)
+        table_add(table, (const char *const[]){"name", "id", "state", "trials", "best", "owner"}[i]);
     json_array_foreach (json_object_get(a->reply, "studies"), i, study) {
         const json_t *budget = json_object_get(json_object_get(study, "budget"), "trials");
         long long     trials =
@@ -159,6 +162,7 @@ static enum status list(struct asked *a, struct error *err)
         table_add(table, text_of(study, "state"));
         table_add(table, done);
         table_add_value(table, json_object_get(json_object_get(study, "best"), "value"));
+        table_add(table, text_of(study, "owner"));
     }
     enum status status = table_print(table, stdout, err);
     table_free(table);

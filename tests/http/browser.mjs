@@ -208,6 +208,10 @@ function tests() {
         await page.waitForFunction(() => document.querySelector('.sentence')?.textContent.includes('0.5 (trial 2)'));
         assert.equal((await api.get(`/v1/studies/${id}/trials/2`)).value, 0.5);
         await go(page, '#/studies');
+        const { owner } = await api.get(`/v1/studies/${id}`);
+        await page.getByLabel('Owner').fill('nobody at all');
+        await page.getByRole('button', { name: 'Show all' }).click();
+        await page.getByRole('row', { name: 'a cake' }).getByRole('cell', { name: owner, exact: true }).waitFor();
         for (const name of ['Compare a cake', 'Compare resnet']) await page.getByLabel(name).check();
         await page.getByRole('button', { name: 'Compare (2)' }).click();
         await page.waitForSelector('h1:text("2 studies side by side")');
@@ -524,6 +528,7 @@ function tests() {
         await go(page, `#/sign-in?share=${reader}&to=/studies/${studies.study}`);
         assert.equal(await page.textContent('h1'), 'resnet');
         assert.equal(await page.getByRole('button', { name: /Pause|More trials|Share|Enqueue/ }).count(), 0);
+        assert.doesNotMatch(await page.locator('.facts').innerText(), / by /, 'nor is told who made it');
         quiet(seen, 'a reader');
         await context.close();
     });
