@@ -69,7 +69,7 @@ test('no token, point, value or name is in the log', async () => {
     await logged('GET', `/v1/studies/${id}/trials/${secret}`);
     await logged('GET', `/v1/studies?name=secret-name&token=${api.token}`);
     await logged('GET', `/${api.token}/secret-name`);
-    for (const word of [api.token.split('_').at(-1), '38512345', '91827.5', 'secret']) assert.ok(!server.log.includes(word), `${word} in ${server.log}`);
+    for (const word of [api.token.slice('gno_12345678_'.length), '38512345', '91827.5', 'secret']) assert.ok(!server.log.includes(word), `${word} in ${server.log}`);
 });
 
 test('health is not logged while it is good', async () => {
