@@ -11,12 +11,18 @@
 #include <string.h>
 #include <time.h>
 
+enum { PROMISES = 1024, PROMISE_MS = 10000 };
 enum { TICK_MS = 1000, FAILURE_SLOTS = 256, FAILURE_WINDOW_MS = 60000, TRIM_BYTES = 16 << 20 };
 
 struct failures {
     struct address key;
     int64_t        since_ms;
     unsigned       count;
+};
+
+struct promise {
+    struct address key;
+    int64_t        until_ms;
 };
 
 struct conns {
@@ -27,6 +33,8 @@ struct conns {
     struct conn          head; /* of a ring */
     struct conns_options options;
     struct failures      failures[FAILURE_SLOTS];
+    struct promise       promises[PROMISES]; /* the oldest first */
+    size_t               promises_len;
 };
 
 static void reap(struct conns *conns, int64_t now_ms)
@@ -119,19 +127,55 @@ void conns_stop(struct conns *conns)
     free(conns);
 }
 
+/* The lock is held here and below. */
+static void forget_promise(struct conns *conns, size_t i)
+{
+    struct promise *promise = &conns->promises[i];
+    memmove(promise, promise + 1, (--conns->promises_len - i) * sizeof *promise);
+}
+
+static size_t find_promise(const struct conns *conns, const struct address *key)
+{
+    size_t i = 0;
+    while (i < conns->promises_len && !address_equal(&conns->promises[i].key, key))
+        i++;
+    return i;
+}
+
+static size_t count_promises(struct conns *conns, const struct address *key)
+{
+    size_t count = 0;
+    while (conns->promises_len > 0 && conns->promises[0].until_ms <= conns->options.now_ms())
+        forget_promise(conns, 0);
+    for (size_t i = 0; i < conns->promises_len; i++)
+        count += address_equal(&conns->promises[i].key, key);
+    return count;
+}
+
+static void make_promise(struct conns *conns, const struct address *key)
+{
+    if (conns->promises_len == PROMISES)
+        forget_promise(conns, 0);
+    conns->promises[conns->promises_len++] =
+        (struct promise){.key = *key, .until_ms = conns->options.now_ms() + PROMISE_MS};
+}
+
 bool conns_may_accept(struct conns *conns, const struct sockaddr *from)
 {
     struct address address = address_of(from), key = address_key(&address);
-    size_t         count = 0;
     if (conns->options.limit_each == 0 || address_is_none(&key))
         return true;
     pthread_mutex_lock(&conns->lock);
+    size_t count = count_promises(conns, &key);
     for (struct conn *conn = conns->head.next; conn != &conns->head; conn = conn->next) {
         struct address other = address_key(&conn->address);
         count += address_equal(&other, &key);
     }
+    bool may = count < conns->options.limit_each;
+    if (may)
+        make_promise(conns, &key);
     pthread_mutex_unlock(&conns->lock);
-    return count < conns->options.limit_each;
+    return may;
 }
 
 struct conn *conns_add(struct conns *conns, int fd, const struct sockaddr *from, int64_t deadline_ms)
@@ -142,7 +186,11 @@ struct conn *conns_add(struct conns *conns, int fd, const struct sockaddr *from,
     conn->fd = fd;
     conn->address = address_of(from);
     atomic_init(&conn->deadline_ms, deadline_ms);
+    struct address key = address_key(&conn->address);
     pthread_mutex_lock(&conns->lock);
+    size_t kept = find_promise(conns, &key);
+    if (kept < conns->promises_len)
+        forget_promise(conns, kept);
     conn->next = conns->head.next;
     conn->before = &conns->head;
     conn->next->before = conns->head.next = conn;

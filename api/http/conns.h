@@ -41,7 +41,8 @@ struct conns_options {
 MUST_CHECK enum status conns_start(const struct conns_options *options, struct conns **out, struct error *err);
 void                   conns_stop(struct conns *conns);
 
-/* False when the address has its share already. */
+/* False when the address has its share already.  True is a promise, and counts as a connection until conns_add keeps it, or for
+ * some seconds when the library does not: another thread adds it, and many are let in before. */
 bool conns_may_accept(struct conns *conns, const struct sockaddr *from);
 
 /* NULL when out of memory: the connection is then to be cut by the caller. */

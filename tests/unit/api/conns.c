@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,6 +40,29 @@ static bool may(struct conns *conns, const char *text)
 {
     struct sockaddr_storage from = address(text);
     return conns_may_accept(conns, (struct sockaddr *)&from);
+}
+
+/* The connections are added by other threads, when these come to it; or never. */
+static void test_promises_count(void)
+{
+    struct conns           *conns = start(2);
+    struct sockaddr_storage from = address("192.0.2.17");
+    CU_ASSERT_TRUE(may(conns, "192.0.2.17"));
+    CU_ASSERT_TRUE(may(conns, "192.0.2.17"));
+    CU_ASSERT_FALSE(may(conns, "192.0.2.17"));
+    struct conn *first = conns_add(conns, -1, (struct sockaddr *)&from, 0);
+    CU_ASSERT_FALSE(may(conns, "192.0.2.17")); /* one is there, one was promised */
+    conns_remove(conns, first);
+    CU_ASSERT_TRUE(may(conns, "192.0.2.17"));
+    CU_ASSERT_FALSE(may(conns, "192.0.2.17"));
+    atomic_fetch_add(&clock_ms, 60000);
+    CU_ASSERT_TRUE(may(conns, "192.0.2.17")); /* neither came */
+    for (int i = 0; i < 3000; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "10.1.%d.%d", i >> 8, i & 255);
+        CU_ASSERT_TRUE(may(conns, text));
+    }
+    conns_stop(conns);
 }
 
 static void test_limit(void)
@@ -130,6 +154,7 @@ static void test_blocking(void)
 
 CU_TestInfo suite_conns[] = {
     {"limit by address", test_limit},
+    {"what was let in counts before it is there", test_promises_count},
     {"reaper", test_reaper},
     {"blocked addresses", test_blocking},
     CU_TEST_INFO_NULL,
