@@ -88,6 +88,7 @@ struct event {
     enum event_kind kind;
     uint64_t        trial; /* number within the study, from 1 */
     const double   *point; /* [space_point_len] natural units, every kind of event; NULL on candidates */
+    bool   is_given;       /* EVENT_SUGGESTED: a point that came with its result, unasked: no query of the algorithm */
     bool   is_outside;     /* EVENT_OBSERVED: the point is not of the space, but space_reaches it.  Nothing else is told
                                    of the trial.  The model learns from it; it is never the best.  takes_outside */
     bool   is_forecast;    /* EVENT_OBSERVED: nobody saw the value.  It is what a trial that was stopped would probably

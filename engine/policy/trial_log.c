@@ -55,7 +55,7 @@ static enum status insert(struct trial_log *log, size_t at, const struct event *
     double *point = log->points + at * width;
     memmove(log->trials + at + 1, log->trials + at, after * sizeof *log->trials);
     memmove(point + width, point, after * width * sizeof *point);
-    log->trials[at] = (struct log_trial){.number = event->trial, .state = LOG_PENDING};
+    log->trials[at] = (struct log_trial){.number = event->trial, .state = LOG_PENDING, .is_given = event->is_given};
     memcpy(point, event->point, width * sizeof *point);
     log->len++;
     log->count[LOG_PENDING]++;

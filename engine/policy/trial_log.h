@@ -19,6 +19,7 @@ enum log_state {
 struct log_trial {
     uint64_t       number;
     enum log_state state;
+    bool           is_given;  /* its point came with its result, unasked */
     double         value, sd; /* LOG_OBSERVED, LOG_CONTEXT, LOG_FORECAST */
     uint64_t       finished;  /* which event of the log made it a row, the last time; 0: none */
 };

@@ -3,8 +3,10 @@
  *   zeta(x) = nu sum_i w_i [mean_i(x) + sqrt(tau) sd_i(x)] + (1 - nu) [mean(x) + sqrt(beta) sd(x)]      (7.1)
  *   w by follow-the-regularised-leader from the estimated function gaps   Lemma 7.1, (7.4)
  *   nu_1 = 1, nu_t = nu_(t-1) min(r, (sum_i w_i gap_i)^-epsilon)          end of 7.5.2
- * A round is one value after the initial ones.  When several came since the last proposal, their gaps are taken from
- * the posterior of all of them.  The Thompson form maximises, with probability nu, the weighted sum of one draw of each
+ * A round is the value of one query after the initial values: a point that came with its result, unasked, is none,
+ * or who brings many values would never hear of the earlier studies.  When several came since the last proposal, their
+ * gaps are taken from the posterior of all of them.  Of what was brought before the first proposal the gaps are summed
+ * once, without a step of nu.  The Thompson form maximises, with probability nu, the weighted sum of one draw of each
  * earlier study, and else a draw of the study itself, each a sum of random Fourier features (D.5 of the paper).
  * Source: Dai, thesis, ch. 7 and appendix D; Dai et al., robust meta-Bayesian optimisation, appendix D.5. */
 #include "engine/base/numbers.h"
@@ -31,7 +33,7 @@ static const struct option options[] = {
     [ETA] = {.name = "eta", .kind = OPTION_REAL, .min = 0, .max = 1e6, .fallback = 1,
              .help = "learning rate of the weights (eta N^1.5 of the thesis)"},
     [DECAY] = {.name = "decay", .kind = OPTION_REAL, .min = 0.01, .max = 0.999, .fallback = 0.7,
-               .help = "r: nu shrinks at least by this factor with every value"},
+               .help = "r: nu shrinks at least by this factor with every value of a trial that was asked for"},
     [POWER] = {.name = "power", .kind = OPTION_REAL, .min = 0, .max = 10, .fallback = 0.7,
                .help = "epsilon: nu shrinks by the factor (mean gap)^-epsilon where that is less than r"},
     [WIDTH] = {.name = "width", .kind = OPTION_CHOICE, .max = 2, .choices = width_names,
@@ -96,32 +98,33 @@ static void set_weights(struct transfer_view *view)
     transfer_weights_follow(view->sums, view->len, fixed ? 0.0 : view->problem->options[ETA], view->weights);
 }
 
-/* The rounds since the last note. */
+/* The rounds since the last note, which says how many values counted then, the initial ones among them. */
 static enum status play(struct transfer_view *view, double width, struct error *err)
 {
-    double initial = view->problem->options[TRANSFER_INITIAL];
-    double seen = view->seen < 0.0 ? initial : view->seen, rounds = (double)view->observations - seen;
+    double initial = view->problem->options[TRANSFER_INITIAL], counted = initial + (double)view->rounds;
+    double seen = view->seen < 0.0 ? initial : view->seen, rounds = counted - seen;
+    double times = view->seen < 0.0 && view->has_given ? fmax(rounds, 1.0) : rounds;
     if (view->len == 0) {
         view->nu = 0.0;
         return STATUS_OK;
     }
-    if (rounds >= 1.0) {
+    if (times >= 1.0) {
         TRY(estimate_gaps(view, width, err));
         for (size_t i = 0; i < view->len; i++)
-            view->sums[i] += rounds * view->gaps[i];
+            view->sums[i] += times * view->gaps[i];
     }
     set_weights(view);
     if (rounds >= 1.0)
         view->nu *= pow(transfer_weights_decay(view->weights, view->gaps, view->len, view->problem->options[DECAY],
                                                view->problem->options[POWER]),
                         rounds);
-    view->seen = fmax(seen, (double)view->observations);
+    view->seen = fmax(seen, counted);
     return STATUS_OK;
 }
 
 static enum status weigh(struct transfer_view *view, struct error *err)
 {
-    double t = fmax((double)view->observations - view->problem->options[TRANSFER_INITIAL] + 1.0, 1.0), own, earlier;
+    double t = (double)view->rounds + 1.0, own, earlier;
     choose_widths(view->problem, t, &own, &earlier);
     TRY(play(view, own, err));
     for (size_t i = 0; i < view->len; i++) {

@@ -41,6 +41,8 @@ struct transfer_view {
     uint64_t              trial;
     size_t                len, observations;         /* earlier studies; values of the study itself */
     size_t                tried;                     /* trials that have a value, or may come to one */
+    size_t                rounds;                    /* values of queries, after the initial ones */
+    bool                  has_given;                 /* there are values beyond the initial ones that are of no query */
     struct transfer_task *task;                      /* [len] */
     struct transfer_task *target;                    /* n > 0, or there are no observations */
     const double         *y, *point_mean, *point_sd; /* [target->n] of the study's observations; [len][target->n] of

@@ -47,6 +47,19 @@ static struct transfer_task *task_at(struct asking *a, size_t i)
 
 /* ---- weighing ---- */
 
+/* The first values are the initial ones, whoever chose their points; after them one counts if the study asked for it. */
+static void count_rounds(const struct session *s, struct transfer_view *view)
+{
+    double initial = s->problem->options[TRANSFER_INITIAL], seen = 0.0;
+    for (size_t i = 0; i < s->log.len; i++) {
+        const struct log_trial *trial = &s->log.trials[i];
+        if (trial->state != LOG_OBSERVED || seen++ < initial)
+            continue;
+        view->rounds += !trial->is_given;
+        view->has_given = view->has_given || trial->is_given;
+    }
+}
+
 static enum status init_view(struct asking *a, struct error *err)
 {
     struct session *s = a->s;
@@ -77,6 +90,7 @@ static enum status init_view(struct asking *a, struct error *err)
                                      .widths = arrays + 8 * k,
                                      .bests = arrays + 9 * k,
                                      .scratch = scratch};
+    count_rounds(s, &a->view);
     for (size_t i = 0; i < len; i++) {
         a->view.sums[i] = s->sums[i];
         a->view.gaps[i] = NAN;

@@ -458,6 +458,7 @@ static enum status tell_row(struct db_conn *conn, struct live *live, const struc
          .point = point,
          .row = (size_t)row->row,
          .sd = isnan(row->stddev) ? 0 : row->stddev,
+         .is_given = strcmp(kind, "trial.added") == 0,
     };
     if (strcmp(kind, "federation.received") == 0)
         return received_tell(conn, live, row->detail, err);

@@ -67,6 +67,19 @@ test('weights over time: the study that does not fit loses them, nu shrinks', as
     assert.deepEqual([rest.suggestions, rest.next_cursor], [suggestions.slice(4), null]);
 });
 
+test('nu counts what was asked for, not what was brought', async () => {
+    const { id } = await learner([near, far]);
+    await api.post(`/v1/studies/${id}/observe`, { observations: Array.from({ length: 30 }, (_, i) => ({ a: (i * 0.618) % 1, b: (i * 0.414) % 1 }))
+        .map((point) => ({ point, value: hill(0.7)(point) })) });
+    for (let i = 0; i < 4; i++) await step(id, hill(0.7));
+    const { suggestions } = await api.get(`/v1/studies/${id}/transfer`);
+    assert.deepEqual(suggestions.map((s) => [s.trial, s.observations]), [[31, 0], [32, 1], [33, 2], [34, 3]]);
+    assert.equal(suggestions[0].nu, 1);
+    suggestions.slice(1).forEach((s, i) => assert.ok(s.nu <= 0.7 * suggestions[i].nu + 1e-12 && s.nu > 0.01, `${s.nu}`));
+    assert.ok(suggestions[0].weights[0] > 0.5, JSON.stringify(suggestions[0])); // what was brought speaks for the one that fits
+    assert.equal((await api.get(`/v1/studies/${id}/verify`)).is_same, true);
+});
+
 test('a restart and a deleted earlier study change nothing', async () => {
     const source = await earlier(hill(0.4)), ids = [];
     for (let i = 0; i < 2; i++) ids.push((await learner([source, far])).id);

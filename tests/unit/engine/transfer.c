@@ -268,6 +268,58 @@ static void test_many_rounds(void)
     policy->close(session);
 }
 
+/* A study of rm-gp-ucb with two initial values that was told so many points with their results, and asks after each value
+ * of its own; nu of every proposal. */
+static void course_of_nu(size_t given, size_t asked, double *nu, double *weights)
+{
+    const struct policy         *policy = policy_find("rm-gp-ucb");
+    static struct transfer_state state;
+    static struct proposal       proposal;
+    struct space                 space = {.kind = SPACE_PARAMETERS, .params = &line, .params_len = 1};
+    double                       options[OPTIONS_MAX], point, x;
+    CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
+    set_options(policy, options);
+    options[policy_option(policy, "initial")] = 2;
+    options[policy_option(policy, "power")] = 0;
+    options[policy_option(policy, "repeat")] = 1;
+    struct problem problem = {
+        .space = &space, .options = options, .seed = 3, .memory_bytes = 1 << 24, .earlier = two, .earlier_len = 2};
+    struct session *session = open_session(policy, &problem);
+    for (size_t i = 0; i < given; i++) {
+        x = (double)(7 * i % 21);
+        struct event event = {.kind = EVENT_SUGGESTED, .trial = i + 1, .point = &x, .is_given = true};
+        CU_ASSERT_EQUAL(policy->tell(session, &event, NULL), STATUS_OK);
+        tell_value(policy, session, i + 1, &x, far_values[i % 4]);
+    }
+    for (size_t t = 0; t < asked; t++) {
+        proposal = (struct proposal){.point = &point};
+        CU_ASSERT_EQUAL(policy->ask(session, &(struct ask){.trial = given + t + 1}, &proposal, NULL), STATUS_OK);
+        bool has_state = policy->read_transfer(proposal.note, proposal.note_bytes, &state);
+        nu[t] = has_state ? state.nu : (double)NAN;
+        weights[t] = has_state ? state.weights[0] : (double)NAN;
+        tell(policy, session, given + t + 1, &point, &proposal);
+        tell_value(policy, session, given + t + 1, &point, sin(point));
+    }
+    policy->close(session);
+}
+
+/* Queries count, what was brought does not, but towards the initial values; and it has a say in the weights at once. */
+static void test_queries_count(void)
+{
+    double nu[4], weights[4];
+    course_of_nu(500, 4, nu, weights);
+    for (size_t t = 0; t < 4; t++)
+        CHECK_NEAR(nu[t], pow(.7, (double)t), 1e-12);
+    CU_ASSERT(fabs(weights[0] - .5) > .01);
+    course_of_nu(1, 4, nu, weights); /* one more initial value */
+    CU_ASSERT(isnan(nu[0]) && nu[1] == 1);
+    CHECK_NEAR(nu[2], .7, 1e-12);
+    CHECK_NEAR(nu[3], .49, 1e-12);
+    course_of_nu(0, 4, nu, weights);
+    CU_ASSERT(isnan(nu[0]) && isnan(nu[1]) && nu[2] == 1 && weights[2] == .5);
+    CHECK_NEAR(nu[3], .7, 1e-12);
+}
+
 /* ---- notes ---- */
 
 enum { WIDE = 300, STUDIES = 20 };
@@ -536,6 +588,7 @@ CU_TestInfo suite_transfer[] = {
     {"transfer: hostile pairs of notes", test_hostile_pairs},
     {"four rounds against NumPy", test_rounds},
     {"several values are several rounds", test_many_rounds},
+    {"queries count, not what was brought", test_queries_count},
     {"fits go into several notes", test_notes_share_fits},
     {"hostile notes", test_hostile_notes},
     {"a row that is not there", test_no_such_row},
