@@ -64,7 +64,7 @@
     X(duplicate_name, 422, false, "A name, a number or an id is there twice.", "Give each one once; the pointer names the second.") \
     X(earlier_matrix_differs, 409, false, "The candidates are not those of the earlier study, so their numbers mean other rows.", "Upload the same matrix, or leave the earlier study out.") \
     X(earlier_metrics_differ, 422, false, "An earlier study has not the same single metric with the same goal.", "Leave it out, or name the metric alike.") \
-    X(earlier_parameter_missing, 422, false, "An earlier study lacks a parameter of the new one.", "Give its value there in earlier_defaults.") \
+    X(earlier_parameter_missing, 422, false, "An earlier study knows no parameter of the new one.", "Leave it out; where what they share depends on what it lacks, give that in earlier_defaults.") \
     X(earlier_space_differs, 422, false, "An earlier study has a space that cannot be compared with this one.", "Leave it out.") \
     X(earlier_study_empty, 409, false, "An earlier study has no value at a point of the new space.", "Leave it out, or widen the ranges.") \
     X(empty_categorical, 422, false, "A categorical parameter has no values.", "Give at least one value.") \

@@ -2,6 +2,7 @@
 #include "api/handlers/handlers.h"
 #include "api/core/route.h"
 #include "api/handlers/show.h"
+#include "service/codec/codec_transfer.h"
 #include "service/study/explain.h"
 #include "service/study/verify.h"
 
@@ -34,9 +35,10 @@ static json_t *earlier_json(const struct explanation *shown)
 {
     json_t *list = json_array();
     for (size_t i = 0; shown->transfer != NULL && i < shown->transfer->len && i < shown->earlier.len; i++)
-        codec_append(&list, json_pack("{s:s, s:o, s:o}", "name", shown->earlier.studies[i].name, "weight",
-                                      codec_number(shown->transfer->weights[i]), "gap",
-                                      codec_number(shown->transfer->gaps[i])));
+        codec_append(&list,
+                     json_pack("{s:s, s:o, s:o, s:o}", "name", shown->earlier.studies[i].name, "weight",
+                               codec_number(shown->transfer->weights[i]), "gap", codec_number(shown->transfer->gaps[i]),
+                               "parameters", codec_transfer_names(&shown->study.spec, &shown->earlier.studies[i])));
     return list;
 }
 

@@ -1,6 +1,7 @@
 /* What a study has learnt about the earlier studies that it was given. */
 #include "api/handlers/handlers.h"
 #include "api/handlers/show.h"
+#include "service/codec/codec_transfer.h"
 #include "service/session/transfer_snapshot.h"
 
 static json_t *numbers_json(const double *values, size_t len)
@@ -11,15 +12,16 @@ static json_t *numbers_json(const double *values, size_t len)
     return list;
 }
 
-static json_t *sources_json(const struct transfer_sources *sources)
+static json_t *sources_json(const struct spec *spec, const struct transfer_sources *sources)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < sources->len; i++) {
         const struct transfer_source *source = &sources->sources[i];
-        codec_append(&list, json_pack("{s:s?, s:s, s:I, s:I, s:o}", "study", source->study, "name",
+        codec_append(&list, json_pack("{s:s?, s:s, s:I, s:I, s:o, s:o}", "study", source->study, "name",
                                       sources->studies[i].name, "observations", (json_int_t)sources->studies[i].n,
                                       "skipped", (json_int_t)source->skipped, "revision",
-                                      source->study == NULL ? json_null() : json_integer(source->revision)));
+                                      source->study == NULL ? json_null() : json_integer(source->revision),
+                                      "parameters", codec_transfer_names(spec, &sources->studies[i])));
     }
     return list;
 }
@@ -36,8 +38,8 @@ static json_t *render_transfer(struct call *call, const void *result)
                                       numbers_json(item->weights, page->sources.len), "gaps",
                                       numbers_json(item->gaps, page->sources.len)));
     }
-    return json_pack("{s:o, s:o, s:s?}", "studies", sources_json(&page->sources), "suggestions", list, "next_cursor",
-                     page->next_cursor);
+    return json_pack("{s:o, s:o, s:s?}", "studies", sources_json(&page->spec, &page->sources), "suggestions", list,
+                     "next_cursor", page->next_cursor);
 }
 
 enum status handle_study_transfer_get(struct call *call, struct error *err)

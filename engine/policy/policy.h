@@ -49,7 +49,8 @@ enum { METRICS_MAX = 8, OBJECTIVES_MAX = 4 };
 /* What is known of an earlier study, for the algorithms that learn from some: a snapshot, which never changes. */
 struct earlier_study {
     const char   *name;
-    const double *points; /* [n][params_len] of the problem's space, natural units; NULL on candidates */
+    const double *points; /* [n][params_len] of the problem's space, natural units; what the study does not know
+                             (space_lacks) is NaN in all of them; NULL on candidates */
     const size_t *rows;   /* [n] candidates */
     const double *values; /* [n] finite, larger is better */
     size_t        n;      /* > 0 */

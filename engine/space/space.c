@@ -105,6 +105,14 @@ bool space_nearly_has(const struct space *space, const double *point, double sla
     return space_broken(space, point, slack) == NULL;
 }
 
+bool space_nearly_has_rest(const struct space *space, const double *point, const bool *lacks, double slack)
+{
+    for (size_t i = 0; i < space->params_len; i++)
+        if (!lacks[i] && space_is_active(space, point, i) ? !param_has(&space->params[i], point[i]) : !isnan(point[i]))
+            return false;
+    return space_broken_rest(space, point, slack) == NULL;
+}
+
 bool space_reaches(const struct space *space, const double *point)
 {
     bool good = space->kind == SPACE_PARAMETERS;

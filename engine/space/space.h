@@ -119,9 +119,18 @@ bool space_nearly_has(const struct space *space, const double *point, double sla
  * in the space, and constraints do not matter. */
 bool space_reaches(const struct space *space, const double *point);
 
+/* Of points [n][params_len] whose owner knows only some of the parameters: lacks [params_len] is true for one that exists
+ * in some of them and has no value there, and for what depends on such a one.  False: there is none. */
+bool space_lacks(const struct space *space, const double *points, size_t n, bool *lacks);
+
+/* space_nearly_has of what such a point does have: what it lacks has no value, and no constraint on that matters. */
+bool space_nearly_has_rest(const struct space *space, const double *point, const bool *lacks, double slack);
+
 /* The constraint that the point breaks by more than slack times the rounding error of its sum; NULL: none.
  * slack 0 is what space_has asks for; points that users report have 8. */
 const struct constraint *space_broken(const struct space *space, const double *point, double slack);
+/* The same of the constraints whose parameters all have values. */
+const struct constraint *space_broken_rest(const struct space *space, const double *point, double slack);
 
 /* Natural units -> unit cube, u[dims].  space_decode(space_encode(x)) is x for categoricals, discrete numbers and for
  * ints of up to 2^50 values (logarithmic: up to 2^40), and within 4 ulp of the larger bound for doubles on a linear

@@ -22,6 +22,23 @@ bool space_is_active(const struct space *space, const double *point, size_t para
     return true;
 }
 
+bool space_lacks(const struct space *space, const double *points, size_t n, bool *lacks)
+{
+    bool any = false;
+    for (size_t i = 0; i < space->params_len; i++) {
+        const struct param *p = &space->params[i];
+        lacks[i] = false;
+        for (size_t c = 0; c < p->when_len; c++)
+            lacks[i] = lacks[i] || lacks[p->when[c].parent];
+        for (size_t k = 0; k < n && !lacks[i]; k++) {
+            const double *point = points + k * space->params_len;
+            lacks[i] = isnan(point[i]) && space_is_active(space, point, i);
+        }
+        any = any || lacks[i];
+    }
+    return any;
+}
+
 /* --- checks --- */
 
 static enum status check_condition(const struct space *space, size_t i, const struct condition *condition,

@@ -99,15 +99,26 @@ static double value_at(const struct constraint *c, const double *point, size_t w
     return value;
 }
 
-const struct constraint *space_broken(const struct space *space, const double *point, double slack)
+/* A sum without one of its values is NaN, and no other is. */
+static const struct constraint *find_broken(const struct space *space, const double *point, double slack, bool is_rest)
 {
     for (size_t k = 0; k < space->constraints_len; k++) {
         const struct constraint *c = &space->constraints[k];
         double                   size, sum = value_at(c, point, c->len, &size), room = slack * DBL_EPSILON * size;
-        if (!(sum >= c->min - room && sum <= c->max + room))
+        if (!(sum >= c->min - room && sum <= c->max + room) && !(is_rest && isnan(sum)))
             return c;
     }
     return NULL;
+}
+
+const struct constraint *space_broken(const struct space *space, const double *point, double slack)
+{
+    return find_broken(space, point, slack, false);
+}
+
+const struct constraint *space_broken_rest(const struct space *space, const double *point, double slack)
+{
+    return find_broken(space, point, slack, true);
 }
 
 /* --- ways into the region --- */

@@ -154,6 +154,19 @@ static void put_given(const struct session *s, const struct transfer_task *task,
         theta[groups + 1] = log(values[TRANSFER_NOISE]) - 2.0 * log(unit);
 }
 
+/* The coordinates of parameters that an earlier study does not know. */
+static enum status find_lacks(struct session *s, const struct earlier_study *study, struct transfer_task *task,
+                              struct error *err)
+{
+    bool lacks[SPACE_PARAMS_MAX];
+    if (study->points == NULL || !space_lacks(s->problem->space, study->points, study->n, lacks))
+        return STATUS_OK;
+    task->lacks = ARENA_NEW(&s->tasks, bool, s->dims);
+    for (size_t j = 0; j < s->dims && task->lacks != NULL; j++)
+        task->lacks[j] = lacks[s->group_of[j]];
+    return task->lacks == NULL ? error_no_memory(err) : STATUS_OK;
+}
+
 static enum status task_init(struct session *s, size_t i, struct error *err)
 {
     const struct earlier_study *study = &s->problem->earlier[i];
@@ -175,7 +188,7 @@ static enum status task_init(struct session *s, size_t i, struct error *err)
     }
     gp_fit_default(&s->model.fit, task->theta);
     task->has_theta = is_given(s->problem);
-    return STATUS_OK;
+    return find_lacks(s, study, task, err);
 }
 
 static enum status tasks_init(struct session *s, struct error *err)

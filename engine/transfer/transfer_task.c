@@ -39,7 +39,7 @@ enum status transfer_task_ready(struct transfer_task *task, const struct transfe
         return error_no_memory(err);
     gp_fit_expand(&model->fit, task->theta, length_scales, &kernel, &noise);
     for (size_t j = 0; j < dims; j++)
-        length_scales[j] *= model->unit;
+        length_scales[j] *= task->lacks != NULL && task->lacks[j] ? HUGE_VAL : model->unit;
     TRY(gp_init(&task->gp, arena, &kernel, noise, room, err));
     enum status status = gp_set_points_raised(&task->gp, task->X, task->noise, task->n, err);
     if (status == STATUS_OK)

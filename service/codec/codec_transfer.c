@@ -108,6 +108,25 @@ static enum status study_room(struct reading *in, const struct spec *spec, size_
     return STATUS_OK;
 }
 
+/* What one point of a study lacks, all of them lack. */
+static enum status check_same_names(struct reading *in, const char *where, const struct spec *spec,
+                                    const double *points, size_t n)
+{
+    const struct space *space = &spec->space;
+    bool                lacks[SPACE_PARAMS_MAX];
+    char                item[CODEC_PATH_MAX], path[CODEC_PATH_MAX];
+    (void)space_lacks(space, points, n, lacks);
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = 0; i < space->params_len; i++)
+            if (lacks[i] && !isnan(points[j * space->params_len + i])) {
+                codec_read_path_item(item, where, j);
+                codec_read_path(path, item, "point");
+                return error_set(in->err, STATUS_INVALID, "bad_combination", path,
+                                 "has %.60s, which other points of this earlier study lack", space->params[i].name);
+            }
+    return STATUS_OK;
+}
+
 static enum status read_observations(struct reading *in, const json_t *list, const char *where, const struct spec *spec,
                                      struct earlier_study *out)
 {
@@ -119,7 +138,7 @@ static enum status read_observations(struct reading *in, const json_t *list, con
         struct observation item;
         struct arena_mark  mark = arena_mark(in->arena);
         codec_read_path_item(path, where, j);
-        TRY(codec_observation(spec, json_array_get(list, j), path, in->arena, &item, in->err));
+        TRY(codec_observation_rest(spec, json_array_get(list, j), path, in->arena, &item, in->err));
         if (item.trial > 0 || item.outcome != OUTCOME_VALUE)
             return error_set(in->err, STATUS_INVALID, "bad_combination", path,
                              "needs a point or candidate, and a value");
@@ -130,7 +149,7 @@ static enum status read_observations(struct reading *in, const json_t *list, con
         room.values[j] = spec_sign(spec) * item.value;
         arena_release(in->arena, mark);
     }
-    return STATUS_OK;
+    return room.rows != NULL ? STATUS_OK : check_same_names(in, where, spec, room.points, n);
 }
 
 struct given_form {
@@ -256,15 +275,25 @@ static bool has_default(const struct spec *spec, size_t i)
     return spec->earlier.defaults != NULL && !isnan(spec->earlier.defaults[i]);
 }
 
+/* The parameters that source knows, or that have a default, with what they depend on; how many of them are its own. */
 enum status codec_transfer_check_names(const struct spec *spec, const struct spec *source, const char *where,
                                        struct error *err)
 {
-    for (size_t i = 0; i < spec->space.params_len; i++)
-        if (!has_default(spec, i) && find_param(&source->space, spec->space.params[i].name) == source->space.params_len)
-            return error_set(err, STATUS_INVALID, "earlier_parameter_missing", where,
-                             "it has no parameter %.60s: say its value there in earlier_defaults",
-                             spec->space.params[i].name);
-    return STATUS_OK;
+    const struct space *space = &spec->space;
+    bool                is_known[SPACE_PARAMS_MAX];
+    size_t              shared = 0;
+    for (size_t i = 0; i < space->params_len; i++) {
+        const struct param *param = &space->params[i];
+        bool                is_own = find_param(&source->space, param->name) < source->space.params_len;
+        is_known[i] = is_own || has_default(spec, i);
+        for (size_t c = 0; c < param->when_len; c++)
+            is_known[i] = is_known[i] && is_known[param->when[c].parent];
+        shared += is_own && is_known[i];
+    }
+    return shared > 0 ? STATUS_OK
+                      : error_set(err, STATUS_INVALID, "earlier_parameter_missing", where,
+                                  "it has no parameter of the new space, or none that does not depend on one that it "
+                                  "lacks: say their values there in earlier_defaults");
 }
 
 /* By way of JSON, where a value is what the client wrote, whatever the kind of parameter. */
@@ -274,7 +303,7 @@ static bool align_value(const struct spec *spec, size_t i, const struct spec *so
     struct error ignored;
     if (k == source->space.params_len || isnan(point[k])) {
         *out = spec->earlier.defaults == NULL ? (double)NAN : spec->earlier.defaults[i];
-        return !isnan(*out);
+        return !isnan(*out) || k == source->space.params_len;
     }
     json_auto_t *value = codec_space_value_json(source, k, point[k]);
     return value != NULL && codec_space_value(spec, i, value, "", out, &ignored) == STATUS_OK;
@@ -288,5 +317,19 @@ bool codec_transfer_align(const struct spec *spec, const struct spec *source, co
         if (is_active && !align_value(spec, i, source, point, &out[i]))
             return false;
     }
-    return space_broken(&spec->space, out, CODEC_ROUNDING_SLACK) == NULL;
+    return space_broken_rest(&spec->space, out, CODEC_ROUNDING_SLACK) == NULL;
+}
+
+json_t *codec_transfer_names(const struct spec *spec, const struct earlier_study *study)
+{
+    size_t  len = spec->space.params_len;
+    json_t *list = study->points == NULL ? json_null() : json_array();
+    for (size_t i = 0; i < len && study->points != NULL; i++) {
+        size_t j = 0;
+        while (j < study->n && isnan(study->points[j * len + i]))
+            j++;
+        if (j < study->n)
+            codec_append(&list, json_string(spec->space.params[i].name));
+    }
+    return list;
 }

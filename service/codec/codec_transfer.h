@@ -21,12 +21,15 @@ int codec_transfer_write(const struct spec *spec, json_t *algorithm);
 int codec_transfer_write_whole(const struct spec *spec, const struct earlier_study *studies, size_t len,
                                json_t *algorithm);
 
-/* INVALID "earlier_parameter_missing" at where: a parameter that source lacks and that has no default. */
+/* INVALID "earlier_parameter_missing" at where: the spaces share no parameter. */
 MUST_CHECK enum status codec_transfer_check_names(const struct spec *spec, const struct spec *source, const char *where,
                                                   struct error *err);
 
 /* A point of source's space in spec's, parameter by parameter of the same name; what does not exist there has the
- * default.  false when it does not lie in spec's space. */
+ * default, or NaN when source does not know it at all (space_lacks).  false when it does not lie in spec's space. */
 bool codec_transfer_align(const struct spec *spec, const struct spec *source, const double *point, double *out);
+
+/* The names of the parameters that the study's points have; null on candidates. */
+json_t *codec_transfer_names(const struct spec *spec, const struct earlier_study *study);
 
 #endif

@@ -48,7 +48,7 @@ static enum status check_given(bool is_given, bool is_active, bool partial, cons
 
 static enum status check_constraints(const struct spec *spec, const double *point, const char *where, struct error *err)
 {
-    const struct constraint *broken = space_broken(&spec->space, point, CODEC_ROUNDING_SLACK);
+    const struct constraint *broken = space_broken_rest(&spec->space, point, CODEC_ROUNDING_SLACK);
     if (broken == NULL)
         return STATUS_OK;
     return error_set(err, STATUS_INVALID, "constraint_violated", where, "breaks constraint %zu of the space",
@@ -80,7 +80,7 @@ bool codec_is_outside(const struct spec *spec, const double *point)
 enum status codec_point(const struct spec *spec, const json_t *json, enum point_form form, const char *where,
                         double *point, struct error *err)
 {
-    bool partial = form == POINT_PART;
+    bool partial = form == POINT_PART || form == POINT_REST;
     if (spec->space.kind == SPACE_IMAGE)
         return codec_image_point(spec, json, where, point, err);
     if (spec->space.kind == SPACE_GRAPH && !partial)
@@ -104,7 +104,9 @@ enum status codec_point(const struct spec *spec, const json_t *json, enum point_
     }
     if (found < json_object_size(json))
         return refuse_unknown_parameter(spec, json, where, err);
-    return partial || form == POINT_ANYWHERE ? STATUS_OK : check_constraints(spec, point, where, err);
+    if (form == POINT_REST && found == 0)
+        return error_set(err, STATUS_INVALID, "missing_member", where, "at least one parameter is required");
+    return form == POINT_PART || form == POINT_ANYWHERE ? STATUS_OK : check_constraints(spec, point, where, err);
 }
 
 enum status codec_fixed(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,
@@ -344,8 +346,8 @@ static enum status check_row(const struct spec *spec, int64_t row, const char *w
     return STATUS_OK;
 }
 
-static enum status read_point(struct reading *in, const struct observation_form *form, const char *where,
-                              const double **out)
+static enum status read_point(struct reading *in, const struct observation_form *form, enum point_form kind,
+                              const char *where, const double **out)
 {
     const json_t *json = form->sites != NULL ? form->sites : form->point;
     char          path[CODEC_PATH_MAX];
@@ -358,30 +360,44 @@ static enum status read_point(struct reading *in, const struct observation_form 
     if (point == NULL)
         return error_no_memory(in->err);
     *out = point;
-    return codec_point(in->spec, json, form->outside != NULL ? POINT_ANYWHERE : POINT_WHOLE, path, point, in->err);
+    return codec_point(in->spec, json, form->outside != NULL ? POINT_ANYWHERE : kind, path, point, in->err);
+}
+
+static enum status read_observation(struct reading *in, const json_t *json, enum point_form kind, const char *where,
+                                    struct observation *out)
+{
+    const struct spec      *spec = in->spec;
+    struct observation_form form = {.own = observation_none(), .state = -1};
+    TRY(codec_read_object(in, codec_observation_members, json, where, &form));
+    form.is_long = has_outcome(spec, &form);
+    TRY(check_combination(&form, where, in->err));
+    TRY(check_graph(spec, &form, where, in->err));
+    TRY(check_metrics(spec, &form, where, in->err));
+    TRY(check_row(spec, form.own.row, where, in->err));
+    TRY(check_outside(spec, &form, where, in->err));
+    TRY(read_point(in, &form, kind, where, &form.own.point));
+    if (form.said != NULL)
+        TRY(codec_said_take(json, where, in->arena, &form.own.said, in->err));
+    *out = form.own;
+    out->outcome = form.state < 0 ? OUTCOME_VALUE : outcomes[form.state];
+    if (form.values != NULL)
+        return spec->space.kind == SPACE_GRAPH ? read_site_values(in, &form, where, out)
+                                               : read_values(in, &form, where, out);
+    return STATUS_OK;
 }
 
 enum status codec_observation(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,
                               struct observation *out, struct error *err)
 {
-    struct reading          in = {.spec = spec, .arena = arena, .err = err};
-    struct observation_form form = {.own = observation_none(), .state = -1};
-    TRY(codec_read_object(&in, codec_observation_members, json, where, &form));
-    form.is_long = has_outcome(spec, &form);
-    TRY(check_combination(&form, where, err));
-    TRY(check_graph(spec, &form, where, err));
-    TRY(check_metrics(spec, &form, where, err));
-    TRY(check_row(spec, form.own.row, where, err));
-    TRY(check_outside(spec, &form, where, err));
-    TRY(read_point(&in, &form, where, &form.own.point));
-    if (form.said != NULL)
-        TRY(codec_said_take(json, where, arena, &form.own.said, err));
-    *out = form.own;
-    out->outcome = form.state < 0 ? OUTCOME_VALUE : outcomes[form.state];
-    if (form.values != NULL)
-        return spec->space.kind == SPACE_GRAPH ? read_site_values(&in, &form, where, out)
-                                               : read_values(&in, &form, where, out);
-    return STATUS_OK;
+    struct reading in = {.spec = spec, .arena = arena, .err = err};
+    return read_observation(&in, json, POINT_WHOLE, where, out);
+}
+
+enum status codec_observation_rest(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,
+                                   struct observation *out, struct error *err)
+{
+    struct reading in = {.spec = spec, .arena = arena, .err = err};
+    return read_observation(&in, json, POINT_REST, where, out);
 }
 
 enum status codec_correction(const struct spec *spec, const json_t *json, int64_t trial, struct arena *arena,

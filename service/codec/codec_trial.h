@@ -17,6 +17,7 @@ enum point_form {
     POINT_WHOLE,
     POINT_PART,
     POINT_WITH_DEFAULTS,
+    POINT_REST,    /* a part, at least one value, within the constraints that it can be held against */
     POINT_ANYWHERE /* numbers that the model reaches (space_reaches), and constraints do not matter */
 };
 MUST_CHECK enum status codec_point(const struct spec *spec, const json_t *json, enum point_form form, const char *where,
@@ -33,6 +34,10 @@ extern const struct member codec_observation_members[];
 /* One observation as documented; item->... is filled, strings in the arena.  where: "" or "/observations/3". */
 MUST_CHECK enum status codec_observation(const struct spec *spec, const json_t *json, const char *where,
                                          struct arena *arena, struct observation *out, struct error *err);
+
+/* The same of a study that may know only some of the parameters: its points are POINT_REST. */
+MUST_CHECK enum status codec_observation_rest(const struct spec *spec, const json_t *json, const char *where,
+                                              struct arena *arena, struct observation *out, struct error *err);
 
 /* The same of a body that says the result alone, and why, of this trial. */
 MUST_CHECK enum status codec_correction(const struct spec *spec, const json_t *json, int64_t trial, struct arena *arena,

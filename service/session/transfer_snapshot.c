@@ -379,6 +379,7 @@ static enum status history(struct db_conn *conn, void *arg, struct error *err)
         return error_set(err, STATUS_CONFLICT, "no_earlier_studies", "", "the algorithm %s learns from no other study",
                          spec->policy->name);
     TRY(read_all(conn, work->task.id, spec, work->task.caller->arena, &work->out->sources, err));
+    work->out->spec = *spec;
     return read_items(conn, work, err);
 }
 

@@ -53,6 +53,7 @@ struct transfer_item {
     double *weights, *gaps; /* [sources.len]; gaps NaN: not estimated */
 };
 struct transfer_page {
+    struct spec             spec; /* of the study */
     struct transfer_sources sources;
     struct transfer_item   *items;
     size_t                  len;

@@ -288,6 +288,19 @@ static void say_model(const struct explanation *out, struct text *text)
         say(text, ", when the best was %.6g (trial %lld)", out->best_value, (long long)out->best_trial);
 }
 
+static void say_earlier(const struct explanation *out, struct text *text)
+{
+    const struct transfer_sources *earlier = &out->earlier;
+    bool                           lacks[SPACE_PARAMS_MAX];
+    size_t                         count = 0;
+    for (size_t i = 0; i < earlier->len; i++)
+        count += earlier->studies[i].points != NULL &&
+                 space_lacks(&out->study.spec.space, earlier->studies[i].points, earlier->studies[i].n, lacks);
+    say(text, "; earlier studies had %.0f %% of the say", 100 * out->transfer->nu);
+    if (count > 0)
+        say(text, ", %zu of %zu by the parameters that they share with this one", count, earlier->len);
+}
+
 static void say_all(const struct explanation *out, struct text *text)
 {
     say_stage(out, text);
@@ -300,7 +313,7 @@ static void say_all(const struct explanation *out, struct text *text)
         say(text, "; %lld pending %s counted", (long long)out->pending_count,
             out->pending_count == 1 ? "trial" : "trials");
     if (out->transfer != NULL)
-        say(text, "; earlier studies had %.0f %% of the say", 100 * out->transfer->nu);
+        say_earlier(out, text);
     if (out->broadcasts > 0)
         say(text, "; %lld rounds of the federation had come in", (long long)out->broadcasts);
     if (out->fixed != NULL)

@@ -254,10 +254,13 @@ static enum status check_earlier_points(const struct import_reader *reader, cons
 {
     const struct space *space = &reader->spec.space;
     const double       *points = row->points.bytes, *values = row->data.bytes;
-    bool                on_rows = space->kind == SPACE_CANDIDATES;
+    bool                on_rows = space->kind == SPACE_CANDIDATES, lacks[SPACE_PARAMS_MAX];
+    if (!on_rows)
+        (void)space_lacks(space, points, len, lacks);
     for (size_t i = 0; i < len; i++) {
-        bool is_there = on_rows ? points[i] >= 0 && points[i] < (double)space->rows_len && points[i] == rint(points[i])
-                                : space_nearly_has(space, points + i * space->params_len, CODEC_ROUNDING_SLACK);
+        bool is_there = on_rows
+                            ? points[i] >= 0 && points[i] < (double)space->rows_len && points[i] == rint(points[i])
+                            : space_nearly_has_rest(space, points + i * space->params_len, lacks, CODEC_ROUNDING_SLACK);
         if (!isfinite(values[i]) || !is_there)
             return import_bad(err, "/points", "a point does not lie in the space, or a value is not finite");
     }

@@ -695,7 +695,41 @@ static void test_beyond(void)
     }
 }
 
+/* Of m points those that know a and c, a alone, ...; b exists where a is 1, d where b is 0. */
+static void test_lacks(void)
+{
+    static const double    one[] = {1}, zero[] = {0}, sum[] = {1, 2};
+    const struct condition with_a = {.parent = 0, .values = one, .values_len = 1},
+                           with_b = {.parent = 1, .values = zero, .values_len = 1};
+    const struct param      params[] = {{.name = "a", .kind = PARAM_INT, .max = 1},
+                                        {.name = "b", .kind = PARAM_INT, .max = 1, .when = &with_a, .when_len = 1},
+                                        {.name = "c", .max = 2.25},
+                                        {.name = "d", .max = 1, .when = &with_b, .when_len = 1}};
+    const size_t            terms[] = {0, 2};
+    const struct constraint limit = {.params = terms, .coefficients = sum, .len = 2, .min = -INFINITY, .max = 3.5};
+    struct space            space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = 4};
+    bool                    lacks[4];
+    space.constraints = &limit;
+    space.constraints_len = 1;
+    CU_ASSERT_FATAL(space_init(&space, NULL) == STATUS_OK);
+    const double whole[] = {0, NAN, 1.5, NAN, 1, 0, 1.125, .5, 1, 1, .25, NAN};
+    CU_ASSERT(!space_lacks(&space, whole, 3, lacks) && !lacks[0] && !lacks[1] && !lacks[2] && !lacks[3]);
+    for (size_t k = 0; k < 3; k++)
+        CU_ASSERT(space_nearly_has_rest(&space, whole + 4 * k, lacks, 0));
+    CU_ASSERT(!space_nearly_has_rest(&space, (double[]){1, 0, 1.5, .5}, lacks, 0)); /* the constraint */
+    CU_ASSERT(!space_nearly_has_rest(&space, (double[]){1, 0, NAN, .5}, lacks, 0));
+    const double no_b[] = {0, NAN, 1.5, NAN, 1, NAN, 1.125, NAN}; /* the first point says nothing of b */
+    CU_ASSERT(space_lacks(&space, no_b, 2, lacks) && !lacks[0] && lacks[1] && !lacks[2] && lacks[3]);
+    CU_ASSERT(space_nearly_has_rest(&space, no_b, lacks, 0) && space_nearly_has_rest(&space, no_b + 4, lacks, 0));
+    CU_ASSERT(!space_nearly_has_rest(&space, whole + 4, lacks, 0) && !space_has(&space, no_b + 4));
+    const double only_c[] = {NAN, NAN, 2.25, NAN}; /* whatever a is, the constraint is not its */
+    CU_ASSERT(space_lacks(&space, only_c, 1, lacks) && lacks[0] && lacks[1] && !lacks[2] && lacks[3]);
+    CU_ASSERT(space_nearly_has_rest(&space, only_c, lacks, 0));
+    CU_ASSERT(!space_nearly_has_rest(&space, (double[]){NAN, NAN, 2.5, NAN}, lacks, 0));
+}
+
 CU_TestInfo suite_space_forms[] = {
+    {"points of which some parameters are unknown", test_lacks},
     {"beyond the range", test_beyond},
     {"reverse log", test_reverse_log},
     {"discrete", test_discrete},

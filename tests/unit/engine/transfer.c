@@ -320,6 +320,57 @@ static void test_queries_count(void)
     CHECK_NEAR(nu[3], .7, 1e-12);
 }
 
+/* The first proposal by an earlier study of the line alone, in a space of so many parameters, the line's at place `own`. */
+static void first_of_part(const char *name, const struct param *params, size_t len, size_t own, struct proposal *out)
+{
+    static double        points[5 * 3];
+    struct earlier_study part = {"part", points, NULL, near_values, 5};
+    const struct policy *policy = policy_find(name);
+    struct space         space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = len};
+    double               options[OPTIONS_MAX];
+    CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
+    set_options(policy, options);
+    options[policy_option(policy, "length_scale")] = .15;
+    options[policy_option(policy, "signal_variance")] = 1.3;
+    options[policy_option(policy, "noise_variance")] = .02;
+    for (size_t k = 0; k < 5; k++)
+        for (size_t i = 0; i < len; i++)
+            points[k * len + i] = i == own ? near_points[k] : (double)NAN;
+    struct problem problem = {
+        .space = &space, .options = options, .seed = 3, .memory_bytes = 1 << 24, .earlier = &part, .earlier_len = 1};
+    struct session *session = open_session(policy, &problem);
+    CU_ASSERT_EQUAL(policy->ask(session, &(struct ask){.trial = 1}, out, NULL), STATUS_OK);
+    CU_ASSERT(out->fallback == NULL && space_has(&space, out->point));
+    policy->close(session);
+}
+
+/* What an earlier study knows does not depend on the parameters that it lacks: as in the space without them, wherever the
+ * point lies along those. */
+static void test_part(void)
+{
+    static const char *const algorithms[] = {"transfer", "rm-gp-ucb", "rm-gp-ts", "rgpe", "taf"};
+    static struct proposal   alone, in_three;
+    static const double      one[] = {1};
+    const struct condition   with_kind = {.parent = 0, .values = one, .values_len = 1};
+    const struct param       three[] = {
+              {.name = "kind", .kind = PARAM_CATEGORICAL, .max = 2, .choices = 3},
+              line,
+              {.name = "depends", .min = 2.5, .max = 7.25, .when = &with_kind, .when_len = 1},
+    };
+    for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++) {
+        double a, b[3];
+        alone = (struct proposal){.point = &a};
+        in_three = (struct proposal){.point = b};
+        first_of_part(algorithms[i], &line, 1, 0, &alone);
+        first_of_part(algorithms[i], three, 3, 1, &in_three);
+        if (strcmp(algorithms[i], "rm-gp-ts") == 0) /* a draw */
+            continue;
+        CU_ASSERT_EQUAL(a, b[1]);
+        CHECK_NEAR(in_three.mean, alone.mean, 1e-12);
+        CHECK_NEAR(in_three.sd, alone.sd, 1e-12);
+    }
+}
+
 /* ---- notes ---- */
 
 enum { WIDE = 300, STUDIES = 20 };
@@ -589,6 +640,7 @@ CU_TestInfo suite_transfer[] = {
     {"four rounds against NumPy", test_rounds},
     {"several values are several rounds", test_many_rounds},
     {"queries count, not what was brought", test_queries_count},
+    {"an earlier study of some of the parameters", test_part},
     {"fits go into several notes", test_notes_share_fits},
     {"hostile notes", test_hostile_notes},
     {"a row that is not there", test_no_such_row},
