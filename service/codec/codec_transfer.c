@@ -12,12 +12,13 @@
 enum { NAME_MAX_CHARACTERS = 200 };
 
 struct transfer_form {
-    const json_t *studies, *observations, *defaults;
+    const json_t *meta, *studies, *observations, *defaults;
 };
 static const struct {
     const char *name;
     size_t      offset;
 } transfer_members[] = {
+    {"meta", offsetof(struct transfer_form, meta)},
     {"earlier_studies", offsetof(struct transfer_form, studies)},
     {"earlier_observations", offsetof(struct transfer_form, observations)},
     {"earlier_defaults", offsetof(struct transfer_form, defaults)},
@@ -34,12 +35,26 @@ bool codec_transfer_is_member(const char *key)
 
 /* ---- reading ---- */
 
-static enum status check_list(struct reading *in, const json_t *list, const char *where, size_t max)
+static enum status check_list(struct reading *in, const json_t *list, const char *where, size_t min, size_t max)
 {
     if (!json_is_array(list))
         return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an array");
-    if (json_array_size(list) < 1 || json_array_size(list) > max)
-        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have 1 to %zu items", max);
+    if (json_array_size(list) < min || json_array_size(list) > max)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have %zu to %zu items", min, max);
+    return STATUS_OK;
+}
+
+/* The matrix comes after the study, so that nobody knows yet which earlier studies are about the same rows. */
+static enum status read_meta(struct reading *in, const json_t *json, struct spec *spec)
+{
+    static const char *const   names[] = {"auto", NULL};
+    static const struct member member = {.names = names};
+    int                        which = -1;
+    TRY(codec_read_choice(in, &member, json, "/algorithm/meta", &which));
+    if (spec->space.kind != SPACE_PARAMETERS)
+        return error_set(in->err, STATUS_INVALID, "wrong_space", "/algorithm/meta",
+                         "earlier studies of candidates are not picked: name those with the same matrix");
+    spec->earlier.is_auto = true;
     return STATUS_OK;
 }
 
@@ -47,8 +62,8 @@ static enum status read_ids(struct reading *in, const json_t *list, struct spec_
 {
     static const struct member id = {.min = 1, .max = 64};
     const char                *where = "/algorithm/earlier_studies";
-    TRY(check_list(in, list, where, EARLIER_STUDIES_MAX));
-    const char **ids = ARENA_NEW(in->arena, const char *, json_array_size(list));
+    TRY(check_list(in, list, where, earlier->is_auto ? 0 : 1, EARLIER_STUDIES_MAX)); // none may have been there to pick
+    const char **ids = ARENA_NEW(in->arena, const char *, json_array_size(list) + 1);
     if (ids == NULL)
         return error_no_memory(in->err);
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -165,7 +180,7 @@ static const struct member given_members[] = {
 static enum status read_given(struct reading *in, const json_t *list, struct spec *spec)
 {
     const char *where = "/algorithm/earlier_observations";
-    TRY(check_list(in, list, where, EARLIER_STUDIES_MAX));
+    TRY(check_list(in, list, where, 1, EARLIER_STUDIES_MAX));
     struct earlier_study *given = ARENA_NEW(in->arena, struct earlier_study, json_array_size(list));
     if (given == NULL)
         return error_no_memory(in->err);
@@ -175,7 +190,7 @@ static enum status read_given(struct reading *in, const json_t *list, struct spe
         codec_read_path_item(item, where, i);
         TRY(codec_read_object(in, given_members, json_array_get(list, i), item, &form));
         codec_read_path(path, item, "observations");
-        TRY(check_list(in, form.observations, path, EARLIER_VALUES_MAX));
+        TRY(check_list(in, form.observations, path, 1, EARLIER_VALUES_MAX));
         TRY(read_observations(in, form.observations, path, spec, &given[i]));
         given[i].name = form.name;
     }
@@ -196,6 +211,8 @@ enum status codec_transfer_read(struct reading *in, const json_t *algorithm, str
         if (value != NULL && !json_is_null(value))
             memcpy((char *)&form + transfer_members[i].offset, &value, sizeof value);
     }
+    if (form.meta != NULL)
+        TRY(read_meta(in, form.meta, spec));
     if (form.defaults != NULL)
         TRY(read_defaults(in, form.defaults, spec));
     if (form.studies != NULL)
@@ -224,10 +241,12 @@ static json_t *defaults_json(const struct spec *spec)
 int codec_transfer_write(const struct spec *spec, json_t *algorithm)
 {
     int     failed = 0;
-    json_t *ids = spec->earlier.ids_len > 0 ? json_array() : NULL;
+    json_t *ids = spec->earlier.ids != NULL ? json_array() : NULL;
+    if (spec->earlier.is_auto)
+        failed |= json_object_set_new(algorithm, "meta", json_string("auto"));
     for (size_t i = 0; i < spec->earlier.ids_len; i++)
         failed |= json_array_append_new(ids, json_string(spec->earlier.ids[i]));
-    if (spec->earlier.ids_len > 0)
+    if (spec->earlier.ids != NULL)
         failed |= json_object_set_new(algorithm, "earlier_studies", ids);
     if (spec->earlier.defaults != NULL)
         failed |= json_object_set_new(algorithm, "earlier_defaults", defaults_json(spec));
@@ -255,6 +274,7 @@ int codec_transfer_write_whole(const struct spec *spec, const struct earlier_stu
         failed |=
             json_array_append_new(list, json_pack("{s:s, s:o}", "name", studies[i].name, "observations", observations));
     }
+    (void)json_object_del(algorithm, "meta");
     (void)json_object_del(algorithm, "earlier_studies");
     failed |= json_object_set_new(algorithm, "earlier_observations", list);
     return failed == 0 ? 0 : -1;
@@ -275,25 +295,31 @@ static bool has_default(const struct spec *spec, size_t i)
     return spec->earlier.defaults != NULL && !isnan(spec->earlier.defaults[i]);
 }
 
-/* The parameters that source knows, or that have a default, with what they depend on; how many of them are its own. */
-enum status codec_transfer_check_names(const struct spec *spec, const struct spec *source, const char *where,
-                                       struct error *err)
+size_t codec_transfer_shared(const struct spec *spec, const struct spec *source)
 {
     const struct space *space = &spec->space;
     bool                is_known[SPACE_PARAMS_MAX];
     size_t              shared = 0;
     for (size_t i = 0; i < space->params_len; i++) {
         const struct param *param = &space->params[i];
-        bool                is_own = find_param(&source->space, param->name) < source->space.params_len;
-        is_known[i] = is_own || has_default(spec, i);
+        bool                is_there = find_param(&source->space, param->name) < source->space.params_len;
+        is_known[i] = is_there || has_default(spec, i);
         for (size_t c = 0; c < param->when_len; c++)
             is_known[i] = is_known[i] && is_known[param->when[c].parent];
-        shared += is_own && is_known[i];
+        shared += is_there && is_known[i];
     }
-    return shared > 0 ? STATUS_OK
-                      : error_set(err, STATUS_INVALID, "earlier_parameter_missing", where,
-                                  "it has no parameter of the new space, or none that does not depend on one that it "
-                                  "lacks: say their values there in earlier_defaults");
+    return shared;
+}
+
+enum status codec_transfer_check_names(const struct spec *spec, const struct spec *source, const char *where,
+                                       struct error *err)
+{
+    if (codec_transfer_shared(spec, source) > 0)
+        return STATUS_OK;
+    return error_set(
+        err, STATUS_INVALID, "earlier_parameter_missing", where,
+        "it has no parameter of the new space, or none that does not depend on one that it lacks: say their "
+        "values there in earlier_defaults");
 }
 
 /* By way of JSON, where a value is what the client wrote, whatever the kind of parameter. */

@@ -1,5 +1,6 @@
 /* What an algorithm is to learn from <-> JSON, and the points of one space in another.
  *   "earlier_studies": ["std_..", ..]            studies of the store
+ *   "meta": "auto"                               some are picked, and stand in earlier_studies from then on
  *   "earlier_observations": [{"name", "observations": [{"point" or "candidate", "value"}, ..]}, ..]
  *   "earlier_defaults": {"momentum": 0.9, ..}    values of parameters that an earlier study does not have */
 #ifndef GNOMON_SERVICE_CODEC_CODEC_TRANSFER_H
@@ -20,6 +21,10 @@ int codec_transfer_write(const struct spec *spec, json_t *algorithm);
  * studies [len] of the problem, their values signed.  0, or -1. */
 int codec_transfer_write_whole(const struct spec *spec, const struct earlier_study *studies, size_t len,
                                json_t *algorithm);
+
+/* How many parameters of spec's space are in source's by name; not those that depend on one that source neither has nor is
+ * given a default for. */
+size_t codec_transfer_shared(const struct spec *spec, const struct spec *source);
 
 /* INVALID "earlier_parameter_missing" at where: the spaces share no parameter. */
 MUST_CHECK enum status codec_transfer_check_names(const struct spec *spec, const struct spec *source, const char *where,

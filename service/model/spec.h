@@ -37,7 +37,8 @@ static inline bool bound_is_there(const struct bound *bound)
 /* What an algorithm is to learn from, as the client wrote it.  service/session/transfer_snapshot.h makes the problem's
  * earlier studies of it; those are stored beside the specification, whose text has the names and the defaults only. */
 struct spec_earlier {
-    const char *const          *ids; /* [ids_len] studies of the store */
+    bool                        is_auto; /* they are picked where ids is NULL, when the study is made */
+    const char *const          *ids;     /* [ids_len] studies of the store; NULL: none were named */
     size_t                      ids_len;
     const struct earlier_study *given; /* [given_len] that came with the request; values signed */
     size_t                      given_len;

@@ -19,8 +19,9 @@ struct collect {
     struct app             *app;
     struct caller          *caller;
     const struct spec      *spec;
-    struct earlier_study   *studies;
+    struct earlier_study   *studies; /* [room] */
     struct transfer_source *sources;
+    size_t                  room, len;
     char                    where[64];
 };
 
@@ -154,10 +155,12 @@ static enum status to_study(struct arena *arena, bool on_rows, const struct gath
     return out->rows == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
-static enum status copy_study(struct db_conn *conn, struct collect *work, size_t i, struct error *err)
+/* Behind those that are copied already; least: how many values it must have here. */
+static enum status copy_study(struct db_conn *conn, struct collect *work, const char *id, size_t least,
+                              struct error *err)
 {
     struct arena   *arena = work->caller->arena;
-    const char     *id = work->spec->earlier.ids[i];
+    size_t          i = work->len;
     struct study    source;
     struct trial   *trials;
     struct gathered g = {0};
@@ -171,7 +174,7 @@ static enum status copy_study(struct db_conn *conn, struct collect *work, size_t
     TRY(rows_trials(db_query(conn, arena, err, SQL_TRIAL_FEASIBLE, BIND(TEXT(id))), &trials, &len, err));
     TRY(gather(work, &source.spec, trials, len, &g, err));
     TRY(thin(work, &g, err));
-    if (g.len == 0)
+    if (g.len < least)
         return error_set(err, STATUS_CONFLICT, "earlier_study_empty", work->where,
                          "it has no value at a point of the new space (%zu elsewhere)", len);
     bool on_rows = source.spec.space.kind == SPACE_CANDIDATES;
@@ -183,14 +186,14 @@ static enum status copy_study(struct db_conn *conn, struct collect *work, size_t
 }
 
 /* A refusal of the store about an earlier study says which. */
-static enum status collect(struct db_conn *conn, void *arg, struct error *err)
+static enum status collect_named(struct db_conn *conn, struct collect *work, struct error *err)
 {
-    struct collect *work = arg;
-    for (size_t i = 0; i < work->spec->earlier.ids_len; i++) {
-        snprintf(work->where, sizeof work->where, "/algorithm/earlier_studies/%zu", i);
-        enum status status = home_check_in(conn, work->caller, "study", work->spec->earlier.ids[i], err);
+    const struct spec_earlier *named = &work->spec->earlier;
+    for (; work->len < named->ids_len; work->len++) {
+        snprintf(work->where, sizeof work->where, "/algorithm/earlier_studies/%zu", work->len);
+        enum status status = home_check_in(conn, work->caller, "study", named->ids[work->len], err);
         if (status == STATUS_OK)
-            status = copy_study(conn, work, i, err);
+            status = copy_study(conn, work, named->ids[work->len], 1, err);
         if (status != STATUS_OK && err != NULL)
             snprintf(err->path, sizeof err->path, "%s", work->where);
         if (status != STATUS_OK)
@@ -199,30 +202,146 @@ static enum status collect(struct db_conn *conn, void *arg, struct error *err)
     return STATUS_OK;
 }
 
+/* ---- those that fit best ---- */
+
+struct fitting {
+    char    id[sizeof((struct study *)NULL)->id];
+    double  share; /* of the parameters of both spaces: those in common */
+    int64_t values;
+};
+
+/* The studies of the project that changed last, [*len] of [TRANSFER_LOOKS]. */
+static enum status list_recent(struct db_conn *conn, const struct caller *caller, struct fitting *out, size_t *len,
+                               struct error *err)
+{
+    struct db_rows          rows = db_query(conn, caller->arena, err, SQL_STUDIES_UPDATED_DOWN,
+                                            BIND(TEXT(""), TEXT(""), TEXT(""), TEXT(""), TEXT(""), TEXT(""), TEXT(""),
+                                                 TEXT(caller->resource), INT(0), INT(INT64_MAX), TEXT(""), INT(TRANSFER_LOOKS),
+                                                 TEXT(caller_project(caller)), TEXT(""), TEXT("")));
+    const struct arena_mark mark = arena_mark(caller->arena);
+    while (db_next(&rows) && *len < TRANSFER_LOOKS) {
+        snprintf(out[*len].id, sizeof out[*len].id, "%s", row_study(&rows)->id);
+        ++*len;
+        arena_release(caller->arena, mark);
+    }
+    return db_done(&rows);
+}
+
+static bool is_fitting(const struct collect *work, const struct study *study)
+{
+    struct error ignored;
+    return study->rules.is_shareable && study->spec.federation == NULL &&
+           study->trials[TRIAL_COMPLETED] >= TRANSFER_VALUES_MIN &&
+           check_metrics(work, &study->spec, &ignored) == STATUS_OK &&
+           check_space(work, &study->spec, &ignored) == STATUS_OK;
+}
+
+static bool fits_better(const struct fitting *a, const struct fitting *b)
+{
+    return a->share > b->share || (a->share == b->share && a->values > b->values);
+}
+
+/* Behind those that are as good. */
+static void keep_best(struct fitting *best, size_t *len, const struct fitting *one)
+{
+    size_t at = *len < TRANSFER_TRIES ? (*len)++ : TRANSFER_TRIES;
+    for (; at > 0 && fits_better(one, &best[at - 1]); at--)
+        if (at < TRANSFER_TRIES)
+            best[at] = best[at - 1];
+    if (at < TRANSFER_TRIES)
+        best[at] = *one;
+}
+
+static enum status find_best(struct db_conn *conn, const struct collect *work, struct fitting *best, size_t *len,
+                             struct error *err)
+{
+    struct arena   *arena = work->caller->arena;
+    struct fitting *recent = ARENA_NEW(arena, struct fitting, TRANSFER_LOOKS);
+    size_t          count = 0;
+    if (recent == NULL)
+        return error_no_memory(err);
+    TRY(list_recent(conn, work->caller, recent, &count, err));
+    for (struct fitting *one = recent; one < recent + count; one++) {
+        struct arena_mark mark = arena_mark(arena);
+        struct study      study;
+        TRY(spec_cache_study(work->app, conn, one->id, arena, &study, err));
+        if (is_fitting(work, &study)) {
+            size_t shared = codec_transfer_shared(work->spec, &study.spec);
+            size_t all = work->spec->space.params_len + study.spec.space.params_len - shared;
+            one->share = (double)shared / (double)all;
+            one->values = study.trials[TRIAL_COMPLETED];
+            one->values = one->values < EARLIER_VALUES_MAX ? one->values : EARLIER_VALUES_MAX;
+            keep_best(best, len, one);
+        }
+        arena_release(arena, mark);
+    }
+    return STATUS_OK;
+}
+
+/* One whose values lie elsewhere is passed over. */
+static enum status collect_picked(struct db_conn *conn, struct collect *work, struct error *err)
+{
+    struct fitting best[TRANSFER_TRIES];
+    size_t         len = 0;
+    snprintf(work->where, sizeof work->where, "/algorithm/meta");
+    TRY(find_best(conn, work, best, &len, err));
+    for (size_t k = 0; k < len && work->len < work->room; k++) {
+        struct arena     *arena = work->caller->arena;
+        struct arena_mark mark = arena_mark(arena);
+        struct error      why;
+        const char       *id = arena_strndup(arena, best[k].id, strlen(best[k].id));
+        enum status status = id == NULL ? error_no_memory(&why) : copy_study(conn, work, id, TRANSFER_VALUES_MIN, &why);
+        if (status != STATUS_OK)
+            arena_release(arena, mark);
+        if (status != STATUS_OK && strcmp(why.code, "earlier_study_empty") != 0) {
+            if (err != NULL)
+                *err = why;
+            return status;
+        }
+        work->len += status == STATUS_OK;
+    }
+    return STATUS_OK;
+}
+
+static bool picks(const struct spec *spec)
+{
+    return spec->earlier.is_auto && spec->earlier.ids == NULL;
+}
+
+static enum status collect(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct collect *work = arg;
+    work->len = 0; // a transaction may run twice
+    return picks(work->spec) ? collect_picked(conn, work, err) : collect_named(conn, work, err);
+}
+
 enum status transfer_collect(struct app *app, struct caller *caller, const struct spec *new,
                              struct transfer_sources *out, struct error *err)
 {
-    size_t ids = new->earlier.ids_len, len = ids + new->earlier.given_len;
+    size_t given = new->earlier.given_len, room = new->earlier.ids_len;
     *out = (struct transfer_sources){0};
     if (new->policy->read_transfer == NULL)
         return STATUS_OK;
-    if (len == 0)
+    if (room + given == 0 && !new->earlier.is_auto)
         return error_set(err, STATUS_INVALID, "missing_member", "/algorithm/earlier_studies",
                          "%s needs earlier_studies or earlier_observations", new->policy->name);
+    if (picks(new))
+        room = EARLIER_STUDIES_MAX - given < TRANSFER_PICKS ? EARLIER_STUDIES_MAX - given : TRANSFER_PICKS;
     struct collect work = {.app = app,
                            .caller = caller,
                            .spec = new,
-                           .studies = ARENA_NEW(caller->arena, struct earlier_study, len),
-                           .sources = ARENA_NEW(caller->arena, struct transfer_source, len)};
+                           .room = room,
+                           .studies = ARENA_NEW(caller->arena, struct earlier_study, room + given + 1),
+                           .sources = ARENA_NEW(caller->arena, struct transfer_source, room + given + 1)};
     if (work.studies == NULL || work.sources == NULL)
         return error_no_memory(err);
-    if (ids > 0)
+    if (room > 0)
         TRY(db_read(app->db, collect, &work, err));
-    for (size_t i = 0; i < new->earlier.given_len; i++) {
-        work.studies[ids + i] = new->earlier.given[i];
-        work.sources[ids + i] = (struct transfer_source){.matrix = ""};
+    for (size_t i = 0; i < given; i++) {
+        work.studies[work.len + i] = new->earlier.given[i];
+        work.sources[work.len + i] = (struct transfer_source){.matrix = ""};
     }
-    *out = (struct transfer_sources){.studies = work.studies, .sources = work.sources, .len = len};
+    *out = (struct transfer_sources){.studies = work.studies, .sources = work.sources, .len = work.len + given};
     return STATUS_OK;
 }
 

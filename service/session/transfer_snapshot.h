@@ -9,6 +9,8 @@
 #include "service/model/study.h"
 #include "service/store/task.h"
 
+enum { TRANSFER_PICKS = 5, TRANSFER_LOOKS = 200, TRANSFER_TRIES = 20, TRANSFER_VALUES_MIN = 5 };
+
 /* The snapshot of one earlier study. */
 struct transfer_source {
     const char *study;    /* id, or NULL: its data came with the request */
@@ -24,6 +26,10 @@ struct transfer_sources {
 
 /* Reads what new learns from; empty when its algorithm learns from nothing.  Of more than EARLIER_VALUES_MAX values every
  * k-th by rank is taken, the best first.
+ * Where new leaves it to the service (is_auto, and no ids): up to TRANSFER_PICKS of the project's studies, of the
+ * TRANSFER_LOOKS that changed last those with the largest share of parameters in common, and among these with the most
+ * values, the last changed first.  Only what could have been named, with TRANSFER_VALUES_MIN values in the new space, and no
+ * agent of a federation, whose observations are its own.  There may be none.
  * Errors, with the pointer of the culprit: INVALID "missing_member" (there is none), "earlier_metrics_differ",
  * "earlier_space_differs", "earlier_parameter_missing"; NOT_FOUND "study_not_found" (also one that the token may not see);
  * FORBIDDEN "not_shareable"; CONFLICT "earlier_study_empty". */

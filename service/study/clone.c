@@ -209,9 +209,9 @@ enum status study_clone(struct app *app, struct caller *caller, const char *id, 
     TRY(study_prepare(app, caller, &work.new, &work.creation, err));
     work.creation.out = out;
     work.creation.earlier = same;
-    work.fresh = work.creation.task.study;
     if (request->has_algorithm)
-        TRY(transfer_collect(app, caller, &work.new.spec, &work.creation.earlier, err));
+        TRY(study_learn(&work.creation, err));
+    work.fresh = work.creation.task.study;
     caller->import_source = id;
     caller->writes_much = request->with_results;
     enum status status = app_transact(app, caller, clone, &work, err);

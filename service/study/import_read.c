@@ -715,7 +715,8 @@ static enum status check_order(const struct import_reader *reader, enum import_k
     bool is_behind = kind == IMPORT_EVENT || kind == IMPORT_END;
     if (is_behind && (int64_t)reader->trials_len != reader->trials_said)
         return import_bad(err, "", "there are not as many trials as the header says");
-    if ((is_behind || kind == IMPORT_TRIAL) && reader->spec.policy->read_transfer != NULL && reader->earlier == 0)
+    if ((is_behind || kind == IMPORT_TRIAL) && reader->spec.policy->read_transfer != NULL && reader->earlier == 0 &&
+        !reader->spec.earlier.is_auto)
         return import_bad(err, "", "the algorithm learns from earlier studies, and there is none");
     return STATUS_OK;
 }

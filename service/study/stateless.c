@@ -163,6 +163,9 @@ enum status trial_suggest_stateless(struct app *app, struct caller *caller, cons
     *out = (struct trial_page){.trials = ARENA_NEW(caller->arena, struct trial, (size_t)request->count)};
     if (out->trials == NULL)
         return error_no_memory(err);
+    if (request->spec.earlier.is_auto && request->spec.earlier.ids == NULL)
+        return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/meta",
+                         "nothing is stored here, so what was picked would not stay: name the earlier studies");
     struct transfer_sources earlier;
     TRY(transfer_collect(app, caller, &request->spec, &earlier, err));
     TRY(transfer_check_rows(&request->spec, &earlier, err));

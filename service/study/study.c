@@ -98,12 +98,36 @@ enum status study_prepare(struct app *app, struct caller *caller, const struct s
     return STATUS_OK;
 }
 
+enum status study_learn(struct study_creation *work, struct error *err)
+{
+    struct caller          *caller = work->task.caller;
+    struct transfer_sources earlier;
+    TRY(transfer_collect(work->task.app, caller, &work->new->spec, &earlier, err));
+    work->earlier = earlier;
+    if (!work->new->spec.earlier.is_auto || work->new->spec.earlier.ids != NULL)
+        return STATUS_OK;
+    size_t            len = earlier.len - work->new->spec.earlier.given_len;
+    struct study_new *picked = ARENA_NEW(caller->arena, struct study_new, 1);
+    const char      **ids = ARENA_NEW(caller->arena, const char *, len + 1);
+    if (picked == NULL || ids == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < len; i++)
+        ids[i] = earlier.sources[i].study;
+    *picked = *work->new;
+    picked->spec.earlier.ids = ids;
+    picked->spec.earlier.ids_len = len;
+    picked->spec_text = codec_spec_text(&picked->spec, caller->arena);
+    work->new = picked;
+    work->task.study.spec = picked->spec;
+    return picked->spec_text == NULL ? error_no_memory(err) : STATUS_OK;
+}
+
 enum status study_create(struct app *app, struct caller *caller, const struct study_new *new, struct study *out,
                          struct error *err)
 {
     struct study_creation work;
     TRY(study_prepare(app, caller, new, &work, err));
-    TRY(transfer_collect(app, caller, &new->spec, &work.earlier, err));
+    TRY(study_learn(&work, err));
     work.out = out;
     return app_transact(app, caller, create, &work, err);
 }
@@ -165,7 +189,7 @@ enum status study_ensure(struct app *app, struct caller *caller, const struct st
     if (status != STATUS_NOT_FOUND)
         return status;
     TRY(study_prepare(app, caller, wanted->new, &work.create, err));
-    TRY(transfer_collect(app, caller, &wanted->new->spec, &work.create.earlier, err));
+    TRY(study_learn(&work.create, err));
     work.create.out = &out->study;
     return app_transact(app, caller, ensure, &work, err);
 }

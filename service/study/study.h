@@ -21,6 +21,9 @@ struct study_creation {
 };
 MUST_CHECK enum status study_prepare(struct app *app, struct caller *caller, const struct study_new *new,
                                      struct study_creation *out, struct error *err);
+/* Behind it, before the transaction: what the new study learns from.  Where it is to be picked, new and the task's study
+ * are from here on a copy that names what was picked. */
+MUST_CHECK enum status study_learn(struct study_creation *creation, struct error *err);
 MUST_CHECK enum status study_create_in(struct db_conn *conn, struct study_creation *creation, struct error *err);
 
 /* The study of this name; if there is none, as study_create, and two callers at once get one study.

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, test } from 'node:test';
-import { begin, npy, tokenFor } from './harness.mjs';
+import { begin, clientsOf, npy, tokenFor } from './harness.mjs';
 
 const { api, server } = await begin(after);
 
@@ -227,6 +227,112 @@ test('more values than are kept: every k-th by rank, the best first', async () =
     const values = study.algorithm.earlier_observations[0].observations.map((o) => o.value);
     assert.equal(values[0], Math.max(...points.map((p) => p.a)));
     assert.ok(values.at(-1) < 0.01 && values.every((v, i) => i === 0 || v <= values[i - 1]));
+});
+
+// ---- picked ----
+
+const pickers = clientsOf(server, after), operator = pickers(server.commandToken('operator'));
+
+const changed = async (own, id) => (await own.get(`/v1/studies/${id}`)).updated_at;
+
+// Edits the study as often as it takes until it changed last.
+async function until(own, id, after) {
+    while (await changed(own, id) <= after) {
+        const { headers } = await own.request('GET', `/v1/studies/${id}`);
+        await own.expect(200, 'PATCH', `/v1/studies/${id}`, { json: { notes: after }, headers: { 'if-match': headers.etag } });
+    }
+}
+
+// A project of its own, with an empty list of studies, and what makes studies in it.
+async function project(name) {
+    const { id } = await operator.post('/v1/projects', { name }, 201);
+    const own = pickers(server.commandToken('admin', '--project', id));
+    const make = (members) => own.post('/v1/studies', { name: 'x', metrics, space: square, seed: 5, ...members }, 201);
+    const filled = async (count, members = {}, point = (i) => ({ a: (i * 0.618) % 1, b: (i * 0.414) % 1 })) => {
+        const { id: study } = await make({ algorithm: { name: 'random' }, ...members });
+        await own.post(`/v1/studies/${study}/observe`, { observations: Array.from({ length: count }, (_, i) => ({ point: point(i), value: i })) });
+        return study;
+    };
+    return { api: own, id, make, filled, picked: async (members = {}) =>
+        (await make({ algorithm: { name: 'transfer', meta: 'auto' }, ...members })).algorithm.earlier_studies };
+}
+
+test('auto picks what fits, the largest share of parameters first, then the most values', async () => {
+    const { api: own, make, filled, picked } = await project('picks');
+    assert.deepEqual(await picked(), []);
+    const part = await filled(30, { space: space(double('a', 0, 1), double('x', 0, 1), double('y', 0, 1)) }, (i) => ({ a: i / 30, x: 0, y: 0 }));
+    const few = await filled(6), more = await filled(9), same = await filled(9);
+    await until(own, same, await changed(own, more)); // of two that fit alike
+    await filled(20, { shareable: false });
+    await filled(20, { metrics: [{ name: 'score', goal: 'minimize' }] });
+    const limited = await make({ metrics: [...metrics, { name: 'c', goal: 'constrain', max: 3 }], algorithm: { name: 'random' } });
+    await own.post(`/v1/studies/${limited.id}/observe`, { observations: Array.from({ length: 20 }, (_, i) => ({ point: { a: i / 20, b: 0 }, values: { score: i, c: 1 } })) });
+    await filled(4);
+    await filled(20, { space: space(double('A', 0, 1), double('B', 0, 1)) }, (i) => ({ A: i / 20, B: 0 }));
+    await filled(20, { space: space({ name: 'a', type: 'categorical', values: ['0', '1'] }) }, () => ({ a: '0' }));
+    await filled(20, { space: space(double('a', 5, 6), double('b', 0, 1)) }, () => ({ a: 5.5, b: 0 }));
+    assert.deepEqual(await picked(), [same, more, few, part]);
+    assert.deepEqual(await picked({ algorithm: { name: 'rgpe', meta: 'auto', earlier_studies: [few] } }), [few]); // named: nothing is picked
+    const six = await filled(12), seven = await filled(5);
+    const study = await make({ algorithm: { name: 'rm-gp-ucb', meta: 'auto' } });
+    assert.deepEqual([study.algorithm.meta, study.algorithm.earlier_studies], ['auto', [six, same, more, few, seven]]);
+    await filled(50); // what comes later does not matter
+    assert.deepEqual((await own.get(`/v1/studies/${study.id}`)).algorithm.earlier_studies, study.algorithm.earlier_studies);
+    const { studies } = await own.get(`/v1/studies/${study.id}/transfer`);
+    assert.deepEqual(studies.map((s) => [s.study, s.observations, s.parameters]), [[six, 12], [same, 9], [more, 9], [few, 6], [seven, 5]]
+        .map((each) => [...each, ['a', 'b']]));
+    const { events } = await own.get(`/v1/events?study=${seven}&limit=1000`);
+    assert.ok(events.some((event) => event.kind === 'study.shared' && event.detail === study.id));
+    const [trial] = (await own.post(`/v1/studies/${study.id}/suggest`, {})).trials;
+    assert.equal(trial.model.fallback, null);
+    assert.equal((await own.get(`/v1/studies/${study.id}/verify`)).is_same, true);
+});
+
+test('auto picks nothing of another project, nothing private, and no agent of a federation', async () => {
+    const theirs = await project('theirs'), ours = await project('ours');
+    await theirs.filled(20);
+    assert.deepEqual(await ours.picked(), []);
+    const study = (await ours.api.get('/v1/studies')).studies[0];
+    assert.deepEqual((await ours.api.get(`/v1/studies/${study.id}/transfer`)).studies, []);
+    for (let i = 0; i < 7; i++) { // and without any it goes on
+        const [trial] = (await ours.api.post(`/v1/studies/${study.id}/suggest`, {})).trials;
+        assert.equal(trial.model.fallback, null);
+        await ours.api.post(`/v1/studies/${study.id}/observe`, { trial: trial.number, value: hill(0.5)(trial.point) });
+    }
+    const { id } = await ours.api.post('/v1/federations', { name: 'f', metrics, space: square, seats: 3, rounds: 2, algorithm: { name: 'fts', features: 10 } }, 201);
+    const agent = await ours.make({ algorithm: { name: 'fts', federation: id } });
+    await ours.api.post(`/v1/studies/${agent.id}/observe`, { observations: Array.from({ length: 9 }, (_, i) => ({ point: { a: i / 9, b: 0 }, value: i })) });
+    assert.deepEqual(await ours.picked({ name: 'next' }), [study.id]); // its own values count by now
+    const key = '9tEmOuZH3Zgy3NwQ14tRqtyJFQI5PRK7oZTIegNX72E';
+    await ours.make({ space: { type: 'candidates', rows: 40, columns: 2, private: true, curator_key: key }, algorithm: { name: 'po-gp-ucb' } });
+    assert.equal((await theirs.picked()).length, 1);
+});
+
+test('auto: a study by name, a clone, an export, an import; and what is refused', async () => {
+    const { api: own, make, filled } = await project('auto'), first = await filled(8);
+    const wanted = { metrics, space: square, seed: 5, algorithm: { name: 'taf', meta: 'auto' } };
+    const made = await own.expect(201, 'PUT', '/v1/studies/by-name/auto', { json: wanted });
+    assert.deepEqual(made.algorithm.earlier_studies, [first]);
+    await filled(20);
+    assert.equal((await own.expect(200, 'PUT', '/v1/studies/by-name/auto', { json: wanted })).id, made.id);
+    const copy = await own.post(`/v1/studies/${made.id}/clone`, { name: 'copy' }, 201);
+    assert.deepEqual(copy.algorithm.earlier_studies, [first]);
+    const other = await own.post(`/v1/studies/${made.id}/clone`, { name: 'other', algorithm: { name: 'transfer', meta: 'auto' } }, 201);
+    assert.equal(other.algorithm.earlier_studies.length, 2);
+    const { study } = await own.get(`/v1/studies/${made.id}/export?format=json`);
+    assert.deepEqual([study.algorithm.meta, study.algorithm.earlier_observations.length], [undefined, 1]);
+    const lone = await (await project('lone')).make({ algorithm: { name: 'taf', meta: 'auto' } });
+    assert.deepEqual(lone.algorithm.earlier_studies, []);
+    const refused = async (pointer, code, members) => at(await create(members, [422, code]), pointer);
+    await refused('/algorithm/meta', 'unknown_value', { algorithm: { name: 'transfer', meta: 'all' } });
+    await refused('/algorithm/meta', 'wrong_type', { algorithm: { name: 'transfer', meta: true } });
+    await refused('/algorithm/meta', 'unknown_member', { algorithm: { name: 'gp', meta: 'auto' } });
+    await refused('/algorithm/meta', 'wrong_space', { algorithm: { name: 'taf', meta: 'auto' }, space: { type: 'candidates', rows: 40, columns: 2, private: false } });
+    await refused('/algorithm/earlier_studies', 'out_of_range', { algorithm: { name: 'taf', earlier_studies: [] } });
+    at(await api.expect([422, 'not_supported'], 'POST', '/v1/suggest', { json: { metrics, space: square, seed: 3, algorithm: { name: 'taf', meta: 'auto' } } }), '/algorithm/meta');
+    const empty = await make({ algorithm: { name: 'taf', meta: 'auto', earlier_studies: [] } }); // as an export of one without says
+    const text = (await own.request('GET', `/v1/studies/${empty.id}/export`)).text;
+    await own.expect(201, 'PUT', `/v1/imports/${createHash('sha256').update(text).digest('hex')}`, { body: text, type: 'application/x-ndjson' });
 });
 
 // ---- candidates ----

@@ -80,7 +80,8 @@ class Client:
               metric: str = "value", metrics: Optional[Metrics] = None, trials: Optional[int] = None,
               algorithm: Union[str, Mapping[str, Any], None] = None,
               stopping: Union[str, Mapping[str, Any], None] = None,
-              learn_from: Sequence[Union[str, "Study"]] = (), constraints: Sequence[Mapping[str, Any]] = (),
+              learn_from: Union[str, Sequence[Union[str, "Study"]]] = (),
+              constraints: Sequence[Mapping[str, Any]] = (),
               lease: Optional[float] = None, target: Optional[float] = None, seed: Optional[int] = None,
               labels: Optional[Mapping[str, str]] = None, notes: str = "", **more: Any) -> "Study":
         """The study of this name, made if there is none; `more` is what else the contract takes.  SpaceDiffers when it
@@ -92,8 +93,9 @@ class Client:
             raise ValueError(f"a study's name stands in its address: no slash, and more than dots: {name!r}")
         chosen: Dict[str, Any] = dict(algorithm or {}) if not isinstance(algorithm, str) else {"name": algorithm}
         if learn_from:
-            chosen = {"name": "rgpe", "earlier_studies": [one if isinstance(one, str) else one.id for one in learn_from],
-                      **chosen}
+            earlier: Dict[str, Any] = {"meta": "auto"} if learn_from == "auto" else {
+                "earlier_studies": [one if isinstance(one, str) else one.id for one in learn_from]}
+            chosen = {"name": "rgpe", **earlier, **chosen}
         spec: Dict[str, Any] = {
             "metrics": metric_list(metrics) if metrics is not None else [{"name": metric, "goal": goal}],
             "algorithm": chosen,

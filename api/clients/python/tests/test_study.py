@@ -101,6 +101,9 @@ class Studies(Case):
             earlier.tell({"x": float(x), "y": 1.0}, branin(x, 1.0))
         later = service().study(self.id() + " later", {"x": (-5.0, 10.0), "y": (0.0, 15.0)}, learn_from=[earlier])
         self.assertEqual(later["algorithm"]["name"], "rgpe")
+        later = service().study(self.id() + " auto", {"x": (-5.0, 10.0), "y": (0.0, 15.0)}, learn_from="auto")
+        self.assertEqual(later["algorithm"]["meta"], "auto")
+        self.assertGreater(len(later["algorithm"]["earlier_studies"]), 0)
 
     def test_values(self):
         study = self.study(metrics={"loss": "minimize", "memory": {"max": 9}, "seconds": "track"}, algorithm="gp")
