@@ -20,7 +20,7 @@ struct slot {
 struct study_cache {
     pthread_rwlock_t lock;
     uint64_t         generation;
-    struct slot      slots[2][SLOTS]; /* for any token of the project, and for one that is bound */
+    struct slot      slots[2 * SLOTS]; /* for any token of the project; behind them for one that is bound */
 };
 
 struct study_cache *study_cache_new(void)
@@ -35,7 +35,7 @@ void study_cache_free(struct study_cache *cache)
 {
     if (cache == NULL)
         return;
-    for (struct slot *slot = cache->slots[0]; slot < cache->slots[2]; slot++)
+    for (struct slot *slot = cache->slots; slot < cache->slots + 2 * SLOTS; slot++)
         free(slot->json);
     pthread_rwlock_destroy(&cache->lock);
     free(cache);
@@ -43,7 +43,7 @@ void study_cache_free(struct study_cache *cache)
 
 static struct slot *slot_of(struct study_cache *cache, const char *id, bool is_bound)
 {
-    return &cache->slots[is_bound][text_hash(id) % SLOTS];
+    return &cache->slots[(is_bound ? SLOTS : 0) + text_hash(id) % SLOTS];
 }
 
 bool study_cache_get(struct app *app, const char *id, bool is_bound, struct arena *arena, struct study_view *out)
@@ -78,7 +78,7 @@ void study_cache_put(struct app *app, const char *id, const struct study_view *v
 {
     struct study_cache *cache = app->studies;
     char               *json =
-        view->json_bytes <= JSON_MAX && strlen(id) < sizeof cache->slots[0]->id ? malloc(view->json_bytes + 1) : NULL;
+        view->json_bytes <= JSON_MAX && strlen(id) < sizeof cache->slots[0].id ? malloc(view->json_bytes + 1) : NULL;
     if (json == NULL)
         return;
     memcpy(json, view->json, view->json_bytes);
@@ -101,7 +101,7 @@ void study_cache_clear(struct app *app)
     struct study_cache *cache = app->studies;
     pthread_rwlock_wrlock(&cache->lock);
     cache->generation++;
-    for (struct slot *slot = cache->slots[0]; slot < cache->slots[2]; slot++) {
+    for (struct slot *slot = cache->slots; slot < cache->slots + 2 * SLOTS; slot++) {
         free(slot->json);
         *slot = (struct slot){0};
     }
