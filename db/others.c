@@ -2,13 +2,13 @@
 #include "db/others.h"
 
 #include "db/moment.h"
+#include "db/ticker.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOK_MS = 100, FRESH_MS = 500 };
+enum { FRESH_MS = 500 };
 
 struct others {
     const struct driver *driver;
@@ -20,10 +20,7 @@ struct others {
     atomic_int           servers;
     atomic_bool          is_oldest;
     _Atomic double       known_at; /* what was written before that is known, and what it made wrong was forgotten */
-    pthread_mutex_t      lock;
-    pthread_cond_t       changed;
-    bool                 is_stopping; /* under the lock */
-    pthread_t            thread;
+    struct ticker        ticker;
 };
 
 static bool has(const struct driver_peers *peers, int64_t id)
@@ -53,8 +50,9 @@ static void count(struct others *others, const struct driver_peers *now)
 /* While the database does not answer nobody writes; when it does again, everything may have happened.  Who is not the oldest
  * keeps in mind that one is gone: a server whose connection was cut is not seen by others, nor by itself, until it has another
  * one, and then each may have taken somebody else for the oldest. */
-static void look(struct others *others)
+static void look(void *arg)
 {
+    struct others      *others = arg;
     struct driver_peers now;
     struct error        err;
     double              asked_at = moment_seconds();
@@ -74,29 +72,9 @@ static void look(struct others *others)
         others->has_lost = !others->call.fn(others->call.arg, true);
 }
 
-static bool is_stopping(struct others *others)
-{
-    const struct timespec until = moment_after_ms(LOOK_MS);
-    pthread_mutex_lock(&others->lock);
-    while (!others->is_stopping && pthread_cond_timedwait(&others->changed, &others->lock, &until) == 0)
-        continue;
-    bool stops = others->is_stopping;
-    pthread_mutex_unlock(&others->lock);
-    return stops;
-}
-
-static void *run(void *arg)
-{
-    while (!is_stopping(arg))
-        look(arg);
-    return NULL;
-}
-
 static void release(struct others *others)
 {
     others->driver->close(others->handle);
-    pthread_cond_destroy(&others->changed);
-    pthread_mutex_destroy(&others->lock);
     free(others);
 }
 
@@ -108,15 +86,13 @@ enum status others_start(const struct driver *driver, const char *place, void *w
     if (others == NULL)
         return error_no_memory(err);
     *others = (struct others){.driver = driver, .writer = writer, .call = *call, .servers = 1};
-    pthread_mutex_init(&others->lock, NULL);
-    moment_cond_init(&others->changed);
     enum status status = driver->open(place, DRIVER_READ_ONLY, "FULL", &others->handle, err);
     if (status == STATUS_OK)
         status = driver->peers(others->handle, writer, NULL, &seen, err);
     if (status == STATUS_OK)
         count(others, &seen);
-    if (status == STATUS_OK && pthread_create(&others->thread, NULL, run, others) != 0)
-        status = error_no_memory(err);
+    if (status == STATUS_OK)
+        status = ticker_start(&others->ticker, look, others, err);
     if (status != STATUS_OK) {
         release(others);
         return status;
@@ -127,13 +103,8 @@ enum status others_start(const struct driver *driver, const char *place, void *w
 
 void others_halt(struct others *others)
 {
-    if (others == NULL || others->is_stopping)
-        return;
-    pthread_mutex_lock(&others->lock);
-    others->is_stopping = true;
-    pthread_cond_signal(&others->changed);
-    pthread_mutex_unlock(&others->lock);
-    pthread_join(others->thread, NULL);
+    if (others != NULL)
+        ticker_halt(&others->ticker);
 }
 
 void others_free(struct others *others)

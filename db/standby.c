@@ -7,12 +7,13 @@
 #include "db/moment.h"
 #include "db/pool.h"
 #include "db/telling.h"
+#include "db/ticker.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONNS = 8, LOOK_MS = 100, LATE_MS = 250, WAIT_MS = 100, PAUSE_US = 250, PAUSE_MAX_US = 8000 };
+enum { CONNS = 8, LATE_MS = 250, WAIT_MS = 100, PAUSE_US = 250, PAUSE_MAX_US = 8000 };
 
 struct standby {
     const struct driver *driver;
@@ -22,13 +23,12 @@ struct standby {
     int64_t              aim; /* where the primary was at aim_at, which the standby had not replayed; of the thread */
     double               aim_at;
     pthread_mutex_t      lock;
-    pthread_cond_t       changed;
     struct pool          pool;
-    bool                 is_usable, is_stopping; /* under the lock, as what follows */
-    double               level_at;               /* it shows what was committed then */
+    bool                 is_usable; /* under the lock, as what follows */
+    double               level_at;  /* it shows what was committed then */
     uint64_t             reads, refusals;
     struct telling       told;
-    pthread_t            thread;
+    struct ticker        ticker;
 };
 
 /* ---- whether it follows ---- */
@@ -95,23 +95,10 @@ static enum status look(struct standby *standby, struct error *err)
     return status;
 }
 
-static bool is_stopping(struct standby *standby)
-{
-    const struct timespec until = moment_after_ms(LOOK_MS);
-    pthread_mutex_lock(&standby->lock);
-    while (!standby->is_stopping && pthread_cond_timedwait(&standby->changed, &standby->lock, &until) == 0)
-        continue;
-    bool stops = standby->is_stopping;
-    pthread_mutex_unlock(&standby->lock);
-    return stops;
-}
-
-static void *run(void *arg)
+static void look_again(void *arg)
 {
     struct error why;
-    while (!is_stopping(arg))
-        (void)look(arg, &why); // which it has told
-    return NULL;
+    (void)look(arg, &why); // which it has told
 }
 
 /* ---- its connections ---- */
@@ -204,7 +191,6 @@ static void release(struct standby *standby)
     pool_fini(&standby->pool);
     if (standby->handle != NULL)
         standby->driver->close(standby->handle);
-    pthread_cond_destroy(&standby->changed);
     pthread_mutex_destroy(&standby->lock);
     free(standby->place);
     free(standby);
@@ -218,14 +204,13 @@ enum status standby_start(const struct driver *driver, const char *place, const 
         return error_no_memory(err);
     *standby = (struct standby){.driver = driver, .call = *call, .place = strdup(place), .level_at = moment_seconds()};
     pthread_mutex_init(&standby->lock, NULL);
-    moment_cond_init(&standby->changed);
     pool_init(&standby->pool);
     standby->pool.len = CONNS;
     enum status status = standby->place == NULL ? error_no_memory(err) : look(standby, err);
     bool        may = status != STATUS_CONFLICT && status != STATUS_NO_MEMORY;
-    if (may && pthread_create(&standby->thread, NULL, run, standby) != 0)
-        status = error_no_memory(err), may = false;
-    if (!may) {
+    if (may)
+        status = ticker_start(&standby->ticker, look_again, standby, err);
+    if (!may || status != STATUS_OK) {
         release(standby);
         return status;
     }
@@ -235,13 +220,8 @@ enum status standby_start(const struct driver *driver, const char *place, const 
 
 void standby_halt(struct standby *standby)
 {
-    if (standby == NULL || standby->is_stopping)
-        return;
-    pthread_mutex_lock(&standby->lock);
-    standby->is_stopping = true;
-    pthread_cond_signal(&standby->changed);
-    pthread_mutex_unlock(&standby->lock);
-    pthread_join(standby->thread, NULL);
+    if (standby != NULL)
+        ticker_halt(&standby->ticker);
 }
 
 void standby_free(struct standby *standby)

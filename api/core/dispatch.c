@@ -161,7 +161,7 @@ static bool may_call(const struct call *call)
 {
     const struct caller *caller = &call->caller;
     unsigned             flags = call->route->flags;
-    bool                 is_bound = caller->resource[0] != '\0', is_operator = caller->scope == SCOPE_OPERATOR;
+    bool                 is_bound = caller_is_bound(caller), is_operator = caller->scope == SCOPE_OPERATOR;
     bool                 is_foreign = !is_operator && !caller_has(caller, CALLER_DEFAULT_PROJECT);
     return (call->route->scopes & 1u << caller->scope) && !(is_bound && flags & ROUTE_GLOBAL) &&
            !(is_foreign && flags & ROUTE_SERVER);

@@ -184,10 +184,10 @@ enum status handle_events_get(struct call *call, struct error *err)
     TRY(keep(call, &input->study, err));
     TRY(keep(call, &input->kind, err));
     TRY(keep(call, &input->cursor, err));
-    if (input->study == NULL && resource[0] != '\0' && strncmp(resource, "fed_", 4) != 0)
+    if (input->study == NULL && caller_is_bound(&call->caller) && strncmp(resource, "fed_", 4) != 0)
         input->study = resource; // of a game too: its id stands where a study's does
     bool is_of_all = call->caller.scope == SCOPE_ADMIN || call->caller.scope == SCOPE_OPERATOR;
-    if (input->study == NULL && (!is_of_all || resource[0] != '\0'))
+    if (input->study == NULL && (!is_of_all || caller_is_bound(&call->caller)))
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "only an admin sees the events of all studies");
     input->until_ms = call->app->monotonic_ms() + 1000 * input->wait;
     return call->wants_events ? begin_stream(call, err) : poll(call, err);

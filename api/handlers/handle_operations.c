@@ -239,7 +239,7 @@ static json_t *render_operations(struct call *call, const void *result)
 enum status handle_operations_get(struct call *call, struct error *err)
 {
     const struct operations_get_input *input = call->input;
-    const char                        *bound = call->caller.resource[0] == '\0' ? NULL : call->caller.resource;
+    const char                        *bound = caller_is_bound(&call->caller) ? call->caller.resource : NULL;
     const struct operation_filter      filter = {.study = input->study == NULL ? bound : input->study,
                                                  .states = input->states,
                                                  .cursor = input->cursor,

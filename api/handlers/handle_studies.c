@@ -177,15 +177,10 @@ static void show_view(struct call *call, const struct study_view *view)
     reply_text(call, "application/json", view->json, view->json_bytes);
 }
 
-static bool is_bound(const struct call *call)
-{
-    return call->caller.resource[0] != '\0';
-}
-
 bool handle_study_get_cached(struct call *call)
 {
     struct study_view view;
-    if (!study_cache_get(call->app, call->params[0], is_bound(call), &call->arena, &view))
+    if (!study_cache_get(call->app, call->params[0], caller_is_bound(&call->caller), &call->arena, &view))
         return false;
     show_view(call, &view);
     return true;
@@ -201,7 +196,7 @@ enum status handle_study_get(struct call *call, struct error *err)
     view.json = json == NULL ? NULL : json_text(json, &call->arena, &view.json_bytes);
     view.version = study.version;
     view.revision = study.revision;
-    view.is_bound = is_bound(call);
+    view.is_bound = caller_is_bound(&call->caller);
     json_decref(json);
     if (view.json == NULL)
         return error_no_memory(err);

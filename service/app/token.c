@@ -473,7 +473,7 @@ static bool may_make(const struct caller *caller, enum scope scope)
 enum status token_create(struct app *app, struct caller *caller, const struct token_new *new, struct token *out,
                          struct error *err)
 {
-    if (caller->resource[0] != '\0')
+    if (caller_is_bound(caller))
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token is bound to %s", caller->resource);
     if (!may_make(caller, new->scope))
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "/scope", "this token makes none that may do that");

@@ -24,9 +24,14 @@ enum status caller_no_such(const char *thing, struct error *err)
     return error_set(err, STATUS_NOT_FOUND, code, "", "there is no such %s", thing);
 }
 
+bool caller_is_bound(const struct caller *caller)
+{
+    return caller->resource[0] != '\0';
+}
+
 enum status caller_sees(const struct caller *caller, const char *thing, const char *id, struct error *err)
 {
-    bool is_visible = caller->resource[0] == '\0' || strcmp(caller->resource, id) == 0;
+    bool is_visible = !caller_is_bound(caller) || strcmp(caller->resource, id) == 0;
     return is_visible ? STATUS_OK : caller_no_such(thing, err);
 }
 

@@ -101,6 +101,8 @@ enum status caller_no_such(const char *thing, struct error *err);
 /* The same unless the caller may see it: one whose token is bound to another has nothing there. */
 MUST_CHECK enum status caller_sees(const struct caller *caller, const char *thing, const char *id, struct error *err);
 
+/* Whether its token is for one study, federation or game alone. */
+bool caller_is_bound(const struct caller *caller);
 /* Whether what is in that project is there for the caller. */
 bool caller_has(const struct caller *caller, const char *project);
 /* Where it makes and lists things. */

@@ -47,7 +47,7 @@ enum status task_write(struct task *task, db_fn fn, struct error *err)
 
 void task_hide_owner(const struct caller *caller, struct study *study)
 {
-    if (caller->resource[0] != '\0')
+    if (caller_is_bound(caller))
         study->created_by = study->owner = NULL;
 }
 

@@ -197,7 +197,7 @@ static enum status put_all(struct db_conn *conn, void *arg, struct error *err)
     struct work *work = arg;
     TRY(line_again(&work->line, work->out, &work->lines, err));
     TRY(task_open(conn, &work->task, err));
-    if (work->task.caller->resource[0] != '\0' && work->task.study.spec.federation != NULL)
+    if (caller_is_bound(work->task.caller) && work->task.study.spec.federation != NULL)
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "",
                          "what the study was sent by its federation is not for a token of the study alone");
     TRY(put_header(conn, work, err));

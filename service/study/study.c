@@ -76,7 +76,7 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
 enum status study_prepare(struct app *app, struct caller *caller, const struct study_new *new,
                           struct study_creation *work, struct error *err)
 {
-    if (caller->resource[0] != '\0')
+    if (caller_is_bound(caller))
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token is bound to one study");
     *work = (struct study_creation){.task = task_of(app, caller, ""), .new = new};
     const struct study_new *from = new;
