@@ -18,11 +18,19 @@ enum {
     MAX_LISTENERS = 3,
     AT_ONCE = 64,  /* taken from one socket before the others are looked at */
     RETRY_MS = 20, /* how often to look again where there is no room */
+    LOST_MS = 10000,
     REPORT_EACH_MS = 60000
+};
+
+/* What one listener's connections came to: the library's threads begin with one a moment after it was handed to them, and
+ * with some never, for want of memory. */
+struct handed {
+    int64_t count, last_ms;
 };
 
 struct acceptor {
     struct listener *listeners;
+    struct handed    handed[MAX_LISTENERS];
     size_t           len;
     int              wake;
     bool             is_running;
@@ -39,23 +47,39 @@ static void report(struct acceptor *acceptor, int reason)
     log_event(LOG_WARNING, "accept", "text=\"%s\"", strerror(reason));
 }
 
-static bool has_room(struct listener *listener)
+/* Those are counted, too, with which no thread has begun; not those of long ago, which are lost.  begun is read first: it is
+ * written last. */
+static bool has_room(struct acceptor *acceptor, size_t i)
 {
-    return atomic_load(&listener->open) < listener->limit;
+    struct listener *listener = &acceptor->listeners[i];
+    struct handed   *handed = &acceptor->handed[i];
+    int64_t          begun = atomic_load(&listener->begun);
+    bool             is_old = listener->shared->app->monotonic_ms() - handed->last_ms > LOST_MS;
+    if (handed->count < begun || is_old)
+        handed->count = begun;
+    return atomic_load(&listener->open) + handed->count - begun < listener->limit;
+}
+
+static void note_handed(struct acceptor *acceptor, size_t i)
+{
+    acceptor->handed[i].count++;
+    acceptor->handed[i].last_ms = acceptor->listeners[i].shared->app->monotonic_ms();
 }
 
 /* False: there is something to accept, and no descriptor or memory for it. */
-static bool accept_some(struct acceptor *acceptor, struct listener *listener)
+static bool accept_some(struct acceptor *acceptor, size_t place)
 {
-    for (int i = 0; i < AT_ONCE && has_room(listener); i++) {
+    struct listener *listener = &acceptor->listeners[place];
+    for (int i = 0; i < AT_ONCE && has_room(acceptor, place); i++) {
         struct sockaddr_storage from;
         struct sockaddr        *address = (struct sockaddr *)&from;
         socklen_t               length = sizeof from;
         memset(&from, 0, sizeof from);
         int fd = accept4(listener->fd, address, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0)
-            (void)MHD_add_connection(listener->daemon, fd, address, length); /* refused: it closes fd */
-        else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        if (fd >= 0) {
+            if (MHD_add_connection(listener->daemon, fd, address, length) == MHD_YES) /* refused: it closes fd */
+                note_handed(acceptor, place);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             report(acceptor, errno);
             return false;
         } else if (errno != ECONNABORTED && errno != EINTR)
@@ -74,9 +98,9 @@ static void *run(void *cls)
         for (size_t i = 0; i < acceptor->len; i++) {
             struct listener *listener = &acceptor->listeners[i];
             bool             is_open = listener->daemon != NULL && !atomic_load(&listener->is_closed);
-            bool             has = has_room(listener);
+            bool             has = is_open && has_room(acceptor, i);
             is_full = is_full || (is_open && !has);
-            waits[i] = (struct pollfd){.fd = is_open && has && !is_short ? listener->fd : -1, .events = POLLIN};
+            waits[i] = (struct pollfd){.fd = has && !is_short ? listener->fd : -1, .events = POLLIN};
         }
         waits[acceptor->len] = (struct pollfd){.fd = acceptor->wake, .events = POLLIN};
         is_short = false;
@@ -84,7 +108,7 @@ static void *run(void *cls)
         if (ready > 0 && waits[acceptor->len].revents != 0)
             return NULL;
         for (size_t i = 0; ready > 0 && i < acceptor->len; i++)
-            if (waits[i].revents != 0 && !accept_some(acceptor, &acceptor->listeners[i]))
+            if (waits[i].revents != 0 && !accept_some(acceptor, i))
                 is_short = true;
     }
 }

@@ -44,7 +44,8 @@ struct listener {
     struct MHD_Daemon *daemon; /* NULL: not there, and nothing below counts */
     int                fd;     /* listens; is_closed: no more */
     atomic_bool        is_closed;
-    _Atomic int64_t    open; /* connections that the library's threads have */
+    _Atomic int64_t    open;  /* connections that the library's threads have */
+    _Atomic int64_t    begun; /* counts each once, after open */
     int64_t            limit;
 };
 

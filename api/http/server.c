@@ -89,6 +89,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
         return;
     }
     atomic_fetch_add(&listener->open, 1);
+    atomic_fetch_add(&listener->begun, 1);
     int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     const union MHD_ConnectionInfo *from = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     *context = conns_add(shared->conns, fd, from == NULL ? NULL : from->client_addr,

@@ -316,6 +316,18 @@ test('one address cannot take all connections', async () => {
     assert.ok(held.filter((c) => c.closed && c.ms < 5500).length >= 100, 'more than the limit of one address were let in');
 });
 
+test('no more connections than the limit are answered, however many come at once', async () => {
+    const { server: small } = await begin(after, ['--connections', '24', '--connections-per-address', '0']);
+    let answered = 0;
+    const held = Array.from({ length: 200 }, () => net.connect(small.port, '127.0.0.1')
+        .on('data', () => { answered++; }).on('error', () => {}));
+    for (const socket of held) socket.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+    while (answered < 24) await sleep(20);
+    await sleep(500); // those too many come at once with the others
+    for (const socket of held) socket.destroy();
+    assert.equal(answered, 24);
+});
+
 test('after all this the service is as good as new', async () => {
     const { id } = await api.study();
     await api.post(`/v1/studies/${id}/suggest`, {});
