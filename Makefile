@@ -184,7 +184,7 @@ NEMESIS = env POSTGRES_OPTIONS='-c fsync=on' NEMESIS_SECONDS=$(1) $(2) tests/che
 postgres-replicas: $(BUILD)/gnomon
 	$(STEP) $@ $(call NEMESIS,$(REPLICA_SECONDS),SEED=2385)
 # What they promise together.
-postgres-shared: $(BUILD)/gnomon
+postgres-shared: $(BUILD)/gnomon $(FAILING)
 	$(STEP) $@ tests/check/postgres tests/fault/shared
 postgres-standby: $(BUILD)/gnomon
 	$(STEP) $@ tests/check/postgres tests/fault/standby

@@ -29,3 +29,10 @@ bool db_is_oldest(struct db *db)
 {
     return others_is_oldest(db_others(db));
 }
+
+bool db_clock_ms(struct db *db, int64_t *ms)
+{
+    const struct others *others = db_others(db);
+    *ms = others == NULL ? 0 : others_clock_ms(others);
+    return others != NULL;
+}

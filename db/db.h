@@ -77,6 +77,8 @@ bool db_is_fresh(struct db *db);
 /* How many have the store now, this one included. */
 int  db_servers(struct db *db);
 bool db_is_oldest(struct db *db); /* whether this one has had it for longer than all others */
+/* The clock that all of them have, the database's, in milliseconds since 1970.  False: there is none, a file has one server. */
+bool db_clock_ms(struct db *db, int64_t *ms);
 /* An older copy is in the place of the store, or one of another store, or the file is gone that says how far the store had
  * come (db/witness.h).  It stays so until a transaction advances the counter (SQL_WITNESS_ADVANCE) beyond db_witnessed, and
  * the store is opened again. */

@@ -61,7 +61,8 @@ static void read_locks(const PGresult *result, struct driver_peers *out)
 
 static enum status look_around(struct pg *pg, const struct db_wants *told, struct driver_peers *out, struct error *err)
 {
-    static const char text[] = "SELECT 0, mark, 0 FROM store UNION ALL SELECT DISTINCT 1, classid::bigint # "
+    static const char text[] = "SELECT 0, mark, (1000 * extract(epoch FROM clock_timestamp()))::bigint FROM "
+                               "store UNION ALL SELECT DISTINCT 1, classid::bigint # "
                                "(hashtext(current_schema())::bigint & 4294967295), objid::bigint FROM pg_locks WHERE "
                                "locktype = 'advisory' AND objsubid = 2 AND database = "
                                "(SELECT oid FROM pg_database WHERE datname = current_database()) ORDER BY 1, 3, 2";
@@ -82,7 +83,9 @@ static enum status look_around(struct pg *pg, const struct db_wants *told, struc
         *pg->told = *told;
         pg->told_by = pg->links;
     }
-    out->mark = pq.PQntuples(result) > 0 ? strtoll(pq.PQgetvalue(result, 0, 1), NULL, 10) : 0;
+    bool is_there = pq.PQntuples(result) > 0;
+    out->mark = is_there ? strtoll(pq.PQgetvalue(result, 0, 1), NULL, 10) : 0;
+    out->clock_ms = is_there ? strtoll(pq.PQgetvalue(result, 0, 2), NULL, 10) : 0;
     read_locks(result, out);
     pq.PQclear(result);
     out->is_own_mark = out->mark >> PG_MARK_BITS == out->own;

@@ -41,10 +41,11 @@ struct driver_look {
 };
 typedef void driver_say(void *arg, const char *finding);
 
-/* The servers that write to the store now, the oldest first, what the last commit of any of them left, and what they want. */
+/* The servers that write to the store now, the oldest first, what the last commit of any of them left, and what they want; the
+ * clock of the database, in milliseconds since 1970. */
 enum { DRIVER_PEERS_MAX = 64 };
 struct driver_peers {
-    int64_t         ids[DRIVER_PEERS_MAX], own, mark;
+    int64_t         ids[DRIVER_PEERS_MAX], own, mark, clock_ms;
     int             len;
     bool            is_own_mark;
     struct db_wants wants;

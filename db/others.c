@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRESH_MS = 500 };
+enum { FRESH_MS = 500, QUICK_MS = 400 };
 
 struct others {
     const struct driver *driver;
@@ -20,6 +20,7 @@ struct others {
     atomic_int           servers;
     atomic_bool          is_oldest;
     _Atomic double       known_at; /* what was written before that is known, and what it made wrong was forgotten */
+    _Atomic double       ahead;    /* the database's clock of moment_seconds() */
     struct ticker        ticker;
 };
 
@@ -47,6 +48,14 @@ static void count(struct others *others, const struct driver_peers *now)
     atomic_store(&others->is_oldest, now->len > 0 && now->ids[0] == now->own);
 }
 
+/* Its clock was read at some time between the question and the answer, so a slow one says little. */
+static void note_clock(struct others *others, int64_t clock_ms, double asked_at)
+{
+    double took = moment_seconds() - asked_at;
+    if (clock_ms != 0 && (took < 1e-3 * QUICK_MS || atomic_load(&others->ahead) == 0))
+        atomic_store(&others->ahead, 1e-3 * (double)clock_ms - (asked_at + 0.5 * took));
+}
+
 /* While the database does not answer nobody writes; when it does again, everything may have happened.  Who is not the oldest
  * keeps in mind that one is gone: a server whose connection was cut is not seen by others, nor by itself, until it has another
  * one, and then each may have taken somebody else for the oldest. */
@@ -60,6 +69,7 @@ static void look(void *arg)
         others->seen.mark = 0;
         return;
     }
+    note_clock(others, now.clock_ms, asked_at);
     struct driver_peers before = others->seen;
     if (others->call.share != NULL)
         others->call.share(others->call.arg, &now.wants, &others->told);
@@ -87,10 +97,13 @@ enum status others_start(const struct driver *driver, const char *place, void *w
         return error_no_memory(err);
     *others = (struct others){.driver = driver, .writer = writer, .call = *call, .servers = 1};
     enum status status = driver->open(place, DRIVER_READ_ONLY, "FULL", &others->handle, err);
+    double      asked_at = moment_seconds();
     if (status == STATUS_OK)
         status = driver->peers(others->handle, writer, NULL, &seen, err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
         count(others, &seen);
+        note_clock(others, seen.clock_ms, asked_at);
+    }
     if (status == STATUS_OK)
         status = ticker_start(&others->ticker, look, others, err);
     if (status != STATUS_OK) {
@@ -127,4 +140,9 @@ int others_servers(const struct others *others)
 bool others_is_oldest(const struct others *others)
 {
     return others == NULL || atomic_load(&others->is_oldest);
+}
+
+int64_t others_clock_ms(const struct others *others)
+{
+    return (int64_t)(1e3 * (atomic_load(&others->ahead) + moment_seconds()));
 }

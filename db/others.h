@@ -21,6 +21,7 @@ void                   others_free(struct others *others);            /* NULL: n
 bool                   others_is_fresh(const struct others *others);  /* NULL: it is */
 int                    others_servers(const struct others *others);   /* this one included; NULL: 1 */
 bool                   others_is_oldest(const struct others *others); /* NULL: it is */
+int64_t                others_clock_ms(const struct others *others);  /* what the database's clock says now, not NULL */
 const struct others   *db_others(const struct db *db);                /* NULL: there can be none */
 
 #endif

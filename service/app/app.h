@@ -24,6 +24,7 @@ struct homes;         /* service/app/home.h */
 struct watch;         /* service/app/watch.h */
 struct slots;         /* limits how many computations run at once: service/app/slots.h */
 
+struct app;
 enum { PRICE_FACTORS = 512, PRICE_PARTS_MAX = 16 };
 struct app_options {
     const char *folder;
@@ -33,6 +34,7 @@ struct app_options {
     size_t      compute_slots;
     int64_t     compute_ms;                    /* how long a request may wait for a slot and compute; 0: no limit */
     int64_t (*now_ms)(void), (*boot_ms)(void); /* NULL: the system's clocks, see struct app */
+    int64_t (*shared_ms)(struct app *app);     /* NULL: the database's, unless now_ms is given */
     const char *database, *database_read; /* of PostgreSQL; NULL: a file in the folder.  A standby of it, or NULL */
     int64_t     stuck_ms, journal_bytes, disk_free_bytes; /* when it is not ready any more: watch.h */
 };
@@ -55,10 +57,9 @@ struct app_census {
 };
 
 struct steady { /* service/app/steady.h */
-    int64_t         offset_ms;
-    _Atomic int64_t shift_ms;
+    _Atomic int64_t offset_ms, shift_ms;
     char            boot[40];
-    int64_t         noted_ms, noted_wall_ms; /* of the writer */
+    int64_t         noted_ms, noted_wall_ms, apart_since_ms; /* of the writer */
 };
 
 struct app {
@@ -79,9 +80,10 @@ struct app {
     _Atomic double        price_logs[PRICE_FACTORS], price_parts[PRICE_PARTS_MAX];
     struct app_counters   counters;
     struct app_census     census;
-    int64_t (*now_ms)(void);       /* wall clock, milliseconds since 1970 */
-    int64_t (*monotonic_ms)(void); /* CLOCK_MONOTONIC */
-    int64_t (*boot_ms)(void);      /* CLOCK_BOOTTIME; under steady_ms, which leases and deadlines count on */
+    int64_t (*now_ms)(void);               /* wall clock, milliseconds since 1970 */
+    int64_t (*monotonic_ms)(void);         /* CLOCK_MONOTONIC */
+    int64_t (*boot_ms)(void);              /* CLOCK_BOOTTIME; under steady_ms, which leases and deadlines count on */
+    int64_t (*shared_ms)(struct app *app); /* what all servers of the store have, since 1970; NULL: there is one */
     struct steady steady;
 };
 

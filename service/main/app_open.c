@@ -37,6 +37,13 @@ static int64_t boot_ms(void)
     return clock_ms(CLOCK_BOOTTIME);
 }
 
+static int64_t database_ms(struct app *app)
+{
+    int64_t ms;
+    (void)db_clock_ms(app->db, &ms);
+    return ms;
+}
+
 static void log_store(const char *what, const struct error *why)
 {
     if (why == NULL)
@@ -96,6 +103,9 @@ static enum status open_store(struct app *app, struct error *err)
         log_event(LOG_INFO, "store_migrated", "from=%d to=%d backup=%s", schema->found, schema->needed, schema->backup);
     if (db_is_rolled_back(app->db))
         log_event(LOG_ERROR, "store_rolled_back", "refused=tokens,rounds,releases until=acknowledged");
+    int64_t ms;
+    if (app->shared_ms == NULL && app->options.now_ms == NULL && db_clock_ms(app->db, &ms))
+        app->shared_ms = database_ms;
     steady_read_boot(boot, sizeof boot);
     TRY(steady_start(app, boot, err));
     TRY(token_cache_load(app, err));
@@ -115,6 +125,7 @@ enum status app_open(const struct app_options *options, struct app **out, struct
         return error_no_memory(err);
     app->options = *options;
     app->now_ms = options->now_ms != NULL ? options->now_ms : now_ms;
+    app->shared_ms = options->shared_ms;
     app->monotonic_ms = monotonic_ms;
     app->boot_ms = options->boot_ms != NULL ? options->boot_ms : boot_ms;
     app->sessions = session_cache_new();

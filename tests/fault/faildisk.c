@@ -1,5 +1,6 @@
-/* Preloaded into the server by the tests `disk_fails`, `calls`, `ready`, `migration`, `backup` and `clock`: makes calls on the store's files fail, ends
- * the process at one of them, and sets the wall clock.  FAIL_FILE names a file that the test maps too (struct plan).  The
+/* Preloaded into the server by the tests `disk_fails`, `calls`, `ready`, `migration`, `backup`, `clock` and
+ * `shared`: makes calls on the store's files fail, ends the process at one of them, and sets the wall clock.  FAIL_FILE names a
+ * file that the test maps too (struct plan); FAIL_BOOT one with the id of another boot, so that it is on another machine.  The
  * calls are told apart by the name of the open file, so nothing has to be remembered. */
 #define _GNU_SOURCE /* RTLD_NEXT, off64_t */
 #include "tests/fault/plan.h"
@@ -201,6 +202,12 @@ int rename(const char *from, const char *to)
     return fails(CALL_NAME, file_at(to), NULL, NULL) ? -1 : REAL("rename", int, const char *, const char *)(from, to);
 }
 
+static const char *place_of(const char *path)
+{
+    const char *boot = getenv("FAIL_BOOT");
+    return boot != NULL && strcmp(path, "/proc/sys/kernel/random/boot_id") == 0 ? boot : path;
+}
+
 /* flags say whether there is a mode. */
 static mode_t mode_of(int flags, va_list list)
 {
@@ -223,8 +230,9 @@ int open(const char *path, int flags, ...)
     va_start(list, flags);
     mode_t mode = mode_of(flags, list);
     va_end(list);
-    return fails(CALL_OPEN, file_at(path), NULL, NULL) ? -1
-                                                       : REAL("open", int, const char *, int, ...)(path, flags, mode);
+    if (fails(CALL_OPEN, file_at(path), NULL, NULL))
+        return -1;
+    return REAL("open", int, const char *, int, ...)(place_of(path), flags, mode);
 }
 
 void *mmap64(void *at, size_t length, int protection, int flags, int fd, off64_t offset)
