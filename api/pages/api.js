@@ -27,9 +27,15 @@ export class Refused extends Error {
 }
 export class Unreachable extends Error {}
 
-let began = Date.now();
+let page = 0, began = Date.now();
 /* A page begins to be read: what happens from here on is followed. */
-export const beginPage = () => { began = Date.now(); };
+export const beginPage = () => { page++; began = Date.now(); };
+/* What a page asked that was left meanwhile is answered to nobody: it would go on asking, with the token of whoever came next. */
+async function whileItIsRead(answer) {
+    const asked = page;
+    try { return await answer; } finally { if (asked !== page) await new Promise(() => {}); }
+}
+
 function setClock(reply) {
     const at = Date.parse(reply.headers.get('Date'));
     if (at > 0) clock.ahead = at + 500 - Date.now();
@@ -74,7 +80,8 @@ async function json(reply) {
     await released;
     return body;
 }
-export const get = async (path, options) => json(await send('GET', path, undefined, options));
+export const get = (path, options) => whileItIsRead(send('GET', path, undefined, options).then(json));
+export const text = (path) => whileItIsRead(send('GET', path, undefined, { accept: 'text/plain' }).then((reply) => reply.text()));
 export const post = async (path, body = {}, options) => json(await send('POST', path, body, options));
 export const patch = async (path, body, options) => json(await send('PATCH', path, body, options));
 export const remove = async (path) => json(await send('DELETE', path));

@@ -39,6 +39,13 @@ export function remember(values) {
     history.replaceState(null, '', `#${path}${words.size ? `?${words}` : ''}`);
 }
 
+function leavePage() {
+    shown++;
+    leave();
+    leave = () => {};
+    api.beginPage();
+}
+
 function showLive(text) {
     live.textContent = text;
     live.classList.toggle('on', text === 'live' || text.startsWith('asks'));
@@ -76,7 +83,10 @@ async function begin() {
     if (path === '/sign-in') {
         const once = words.get('once'), given = words.get('share'), to = words.get('to');
         history.replaceState(null, '', `#${to && to.startsWith('/') ? to : '/studies'}`);
-        if (once || given) who = null; // this tab may have been another's
+        if (once || given) { // this tab may have been another's
+            leavePage();
+            who = null;
+        }
         try {
             if (once) await exchange(once);
             else if (given) {
@@ -92,9 +102,7 @@ async function begin() {
 }
 
 function signIn(why) {
-    leave();
-    leave = () => {};
-    shown++;
+    leavePage();
     who = null;
     showLive('');
     frame('');
@@ -144,10 +152,9 @@ export async function show() {
     const { path, words } = address();
     if (path === '/sign-in') return begin();
     if (!api.token.get()) return signIn();
-    const own = ++shown, ends = [];
-    leave();
+    leavePage();
+    const own = shown, ends = [];
     leave = () => ends.forEach((end) => end());
-    api.beginPage();
     const page = pages.map(([is, file, name]) => ({ found: path.match(is), file, name })).find((at) => at.found);
     const read = page && import(page.file); // while it is asked who this is
     read?.catch(() => {});

@@ -44,8 +44,8 @@ export async function operation(view) {
             h('details', { open: !isReady || health.querySelector('details')?.open }, h('summary', {}, `${count(checks.length, 'check')}, ${checks.filter((c) => c.ok).length} well`), region('Checks', table(['check', 'is', 'since', 'what'], checks.map((c) => h('tr', {}, h('th', { scope: 'row' }, word(c.name)), h('td', {}, c.ok ? 'well' : h('b', {}, 'not well')), h('td', {}, age(c.since)), h('td', {}, c.detail ?? ''))), 'Checks'))));
     }
     async function drawUse() {
-        const text = isAdmin ? await quiet(api.blob('metrics', 'text/plain')) : null;
-        const m = readMetrics(text ? await text.text() : ''), one = (name) => m.get(name)?.[0]?.[1], sum = (name, of = () => true) => (m.get(name) ?? []).filter(([labels]) => of(labels)).reduce((total, [, v]) => total + v, 0);
+        const text = isAdmin ? await quiet(api.text('metrics')) : null;
+        const m = readMetrics(text ?? ''), one = (name) => m.get(name)?.[0]?.[1], sum = (name, of = () => true) => (m.get(name) ?? []).filter(([labels]) => of(labels)).reduce((total, [, v]) => total + v, 0);
         const who = await quiet(api.get('v1/projects?limit=100'));
         fill(use, h('h2', {}, 'Use'), text ? h('dl', { class: 'facts' }, fact('studies', number(sum('gnomon_studies'))), fact('trials', number(sum('gnomon_trials'))), fact('running', number(sum('gnomon_trials', (l) => l.state === 'running'))), fact('store', bytes(one('gnomon_db_bytes'))), fact('memory', bytes(one('gnomon_memory_bytes'))), fact('of at most', bytes(one('gnomon_memory_limit_bytes'))),
             fact('requests waiting', number((one('gnomon_requests_queued') ?? 0) + (one('gnomon_compute_waiting') ?? 0))), fact('computed', duration(sum('gnomon_compute_seconds_total'))), sum('gnomon_compute_wait_seconds_count') > 0 ? fact('mean wait to compute', sum('gnomon_compute_wait_seconds_sum') < 1e-3 * sum('gnomon_compute_wait_seconds_count') ? '< 1 ms' : duration(sum('gnomon_compute_wait_seconds_sum') / sum('gnomon_compute_wait_seconds_count'))) : null,

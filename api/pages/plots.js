@@ -13,11 +13,12 @@ export const Z = 1.96; // standard deviations that hold 95 %
 export function figure(size, title, finding, draw, controls) {
     const place = h('div', { class: 'plot' });
     const rows = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': `${title} as a table` });
-    const details = h('details', { hidden: true }, h('summary', {}, 'As a table'), rows);
+    const details = h('details', { hidden: true }, h('summary', { onclick: () => fill(true) }, 'As a table'), rows);
     const text = h('p', { class: 'note' }, finding);
     let width = 0, last = null, isWaited = false;
     const paint = () => {
-        if (isWaited) return;
+        if (isWaited || !place.isConnected) return; // it has a width when it is in the page
+        width = Math.round(place.clientWidth);
         place.replaceChildren();
         if (!d3) {
             place.append(h('p', { class: 'note' }, 'This program was built without its plots.'));
@@ -31,16 +32,16 @@ export function figure(size, title, finding, draw, controls) {
         details.hidden = last === null;
         fill();
     };
-    const fill = () => {
-        if (!details.open || last === null) return;
+    const fill = (isOpen = details.open) => {
+        if (!isOpen || last === null) return;
         rows.replaceChildren(table(last.heads, last.rows.slice(0, 200).map((row) => h('tr', {}, row.map((cell, i) => h('td', { class: last.heads[i][0] === '#' ? 'n' : null }, cell instanceof Node ? cell : String(cell))))), title),
             last.rows.length > 200 ? h('p', { class: 'note' }, `200 of ${last.rows.length}; the export has all.`) : '');
     };
-    details.addEventListener('toggle', fill);
+    details.addEventListener('toggle', () => fill()); // by who searches in the page
     const section = h('section', { class: size }, h('h2', {}, title), text, controls ?? null, place, details);
     new ResizeObserver(() => {
         const now = Math.round(place.clientWidth);
-        if (now > 0 && Math.abs(now - width) > 4) { width = now; paint(); }
+        if (now > 0 && Math.abs(now - width) > 4) paint();
     }).observe(place);
     section.paint = paint;
     /* Its place, until there is something to draw; then that, or nothing at all. */

@@ -259,8 +259,10 @@ function parameterParts(view, state, path, of, open, table) {
                 section.hidden = !will;
                 if (will) section.wait();
             }
-            if (is.best) fill(best, h('h2', {}, 'Best parameters'), h('p', { class: 'note waits' }, 'Reading…'));
-            else drawBest(null);
+            if (is.best) {
+                best.setAttribute('aria-busy', 'true');
+                fill(best, h('h2', {}, 'Best parameters'), h('p', { class: 'note waits' }, 'Reading…'));
+            } else drawBest(null);
         }
         isFirst = false;
         const data = await past.read();
@@ -268,6 +270,7 @@ function parameterParts(view, state, path, of, open, table) {
     }
     function drawBest(reply) {
         const study = of();
+        best.removeAttribute('aria-busy');
         fill(best, reply?.trial ? bestSection(study, reply) : [h('h2', {}, 'Best parameters'), h('p', { class: 'note' }, objectives.length > 1 ? 'With several objectives there is a front instead: see below.' : 'They stand here when the first value has come.'),
             study.trials.total === 0 ? h('pre', { tabindex: 0 }, `curl -sS -X POST -H "Authorization: Bearer $TOKEN" \\\n  ${new URL('.', location.href.split('#')[0]).href}v1/studies/${study.id}/suggest`) : null]);
     }
