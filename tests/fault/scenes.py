@@ -13,6 +13,7 @@ FEATURES, EPSILON = 25, 7.25  # of a federation: numbers in a message, budget
 
 class Caller(threading.Thread):
     """cluster: .servers, .up (an event: there may be one), .over; each client says in work() what it does until that."""
+    TEMPORARY = {503: ("busy", "deadline_exceeded", "planning"), 429: ("too_many_waiting",)}
     patience_s = None  # for an answer, before another server is asked: with more, so that a slow machine gives one, too
 
     def __init__(self, cluster, number, seed):
@@ -35,17 +36,17 @@ class Caller(threading.Thread):
         self.calls += 1
         if status in (429, 503):
             verdict.check("retry-after" in client.fields, f"{method} {path}: {status} without Retry-After: {reply}")
-            verdict.check(status == 429 or reply["code"] in ("busy", "deadline_exceeded", "planning"), f"{path}: {reply}")
+            verdict.check(reply["code"] in self.TEMPORARY[status], f"{path}: {status} {reply}")
         return status, reply
 
     def ask(self, method, path, body=None, headers=""):
-        """The first (status, reply) that is not 503."""
+        """The first (status, reply) that is not a temporary refusal."""
         while True:
             at = self.random.randrange(len(self.cluster.servers))
             try:
                 status, reply = self.ask_one(at, method, path, body, headers)
                 self.in_vain = 0
-                if status != 503:
+                if status not in self.TEMPORARY:
                     return status, reply
                 self.busy += 1
                 time.sleep(0.01)
