@@ -58,7 +58,7 @@ help:
 #: make wheel      the Python client: build/wheel/gnomon_client-*.whl
 #: make typescript the TypeScript client: build/typescript/gnomon-client-*.tgz
 #:
-#: Parts of make test:  units  http  browser  postgres  openapi  generators  e2e  golden  fault  release  reproduce-quick  asan-short  tsan-short  lint-quick  lint-slow
+#: Parts of make test:  units  http  browser  postgres  openapi  deployment  generators  e2e  golden  fault  release  reproduce-quick  asan-short  tsan-short  lint-quick  lint-slow
 #: One of them alone:   check-engine  check-contract  check-service  check-api  e2e-NAME  fault-NAME
 #: One suite alone:     build/tests/engine SUITE  (service, api; --all SUITE: not its short form)
 #: Beyond make test:    asan  tsan  fuzz  fuzz-api  coverage  bench  reproduce  nightly (all of these and more, for hours)
@@ -152,7 +152,7 @@ test:
 	  STEPS_ENDED="$(HERE)/log/ended"; export STEPS STEPS_ENDED; trap : INT TERM; \
 	  $(MAKE) --no-print-directory -j$(JOBS) -k test-steps ALL=--all; sh tests/check/tally $$? $(LOGS)
 LOGS = $(BUILD)/log $(BUILD)/asan/log $(BUILD)/tsan/log
-test-steps: lint-quick units http openapi generators browser postgres e2e golden fault release reproduce-quick asan-short lint-slow tsan-short
+test-steps: lint-quick units http openapi deployment generators browser postgres e2e golden fault release reproduce-quick asan-short lint-slow tsan-short
 
 # The inner loop: all unit tests, the slowest in their short form (ALL=--all: as a whole), and the fuzzers' corpus.
 check:
@@ -194,6 +194,13 @@ browser: $(BUILD)/gnomon $(MODULES)
 	$(STEP) browser npm --prefix tests/http run --silent browser
 openapi: $(MODULES)
 	$(STEP) openapi npm --prefix tests/http run --silent openapi
+# What hands the service to others' machines: the files of deploy/, and the image; at night the image compiles, too.
+deployment: deploy container
+deploy: $(MODULES)
+	$(STEP) deploy npm --prefix tests/http run --silent deploy
+container nightly-container: export STEP_SECONDS = 3600
+container: $(BUILD)/gnomon
+	$(STEP) $@ tests/check/container $<
 $(MODULES): tests/http/package-lock.json
 	$(STEP) npm-ci sh -c 'npm --prefix tests/http ci --silent --no-audit --no-fund && touch $@'
 E2E = $(addprefix e2e-,$(notdir $(call scripts,tests/e2e/*)))
@@ -209,7 +216,7 @@ MANY_ROUNDS   ?= 100
 NIGHT_NEMESIS ?= 600
 DAMAGE_FLIPS  ?= 1000
 NIGHT_SECONDS ?= 14400
-NIGHTLY = audit reproducible crash power calls statements many damage postgres replicas asan tsan fuzz api
+NIGHTLY = audit reproducible crash power calls statements many damage postgres replicas container asan tsan fuzz api
 nightly:
 	@sh tests/check/setup test
 	+@$(MAKE) --no-print-directory -k $(addprefix nightly-,$(NIGHTLY)) FUZZ_API_SECONDS=3600 FUZZ_SECONDS=600; \
@@ -240,6 +247,8 @@ nightly-postgres: $(BUILD)/gnomon $(MODULES)
 	  *.test.mjs'
 nightly-replicas: $(BUILD)/gnomon
 	$(STEP) $@ $(call NEMESIS,$(NIGHT_NEMESIS),CLIENTS=64 STOP_SECONDS=20)
+nightly-container: $(BUILD)/gnomon
+	$(STEP) $@ tests/check/container $< full
 GOLDENS = $(addprefix golden-,$(notdir $(wildcard tests/golden/*.py)))
 golden: $(GOLDENS)
 $(GOLDENS): golden-%: $(BUILD)/gnomon $(GOLDEN)
@@ -361,5 +370,5 @@ clean:
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PHONY: all always run test test-steps check units check-engine check-contract check-service check-api check-fuzz http browser postgres postgres-units postgres-http postgres-replicas postgres-shared postgres-standby openapi generators \
-  e2e $(E2E) golden $(GOLDENS) fault $(FAULTS) asan tsan tsan-http sanitizer-reports api-requests fuzz-api fuzz fuzz-each \
+  deployment deploy container e2e $(E2E) golden $(GOLDENS) fault $(FAULTS) asan tsan tsan-http sanitizer-reports api-requests fuzz-api fuzz fuzz-each \
   coverage bench nightly release sbom lint lint-quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format wheel typescript deb install clean help
