@@ -107,7 +107,7 @@ export function scaleOf(parameter) {
     let values = scale === 'log' ? d3.scaleLog([low, high], [0, 1]).ticks(4) : d3.ticks(low, high, 4);
     if (scale === 'log') {
         const tens = values.filter((v) => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9);
-        values = tens.length >= 2 ? tens : values.filter((v) => '125'.includes(v.toExponential()[0]));
+        values = tens.length >= 3 ? tens : values.filter((v) => '125'.includes(v.toExponential()[0]));
         while (values.length > 5) values = values.filter((_, i) => i % 2 === 0);
     }
     if (scale === 'reverse_log') values = [low, ...d3.ticks(low, high, 5).slice(-3), high];
@@ -436,25 +436,28 @@ export function front(place, { data, objectives, chosen }) {
 }
 
 /* The time of day, to what tells the marks apart; seconds from the first where all lies within two minutes. */
-function clock([from, to]) {
+function clock([from, to], most) {
     const span = to - from, two = (n) => String(n).padStart(2, '0');
-    if (span < 120e3) return (at) => `${number((at - from) / 1000, span < 3000 ? 2 : 3)} s`;
-    return (at) => `${span > 864e5 ? `${at.getMonth() + 1}/${at.getDate()} ` : ''}${two(at.getHours())}:${two(at.getMinutes())}${span < 600e3 ? `:${two(at.getSeconds())}` : ''}`;
+    if (span < 120e3) return { values: d3.ticks(0, span / 1000, most).map((s) => new Date(+from + 1000 * s)), text: (at) => `${number((at - from) / 1000, 3)} s` };
+    return { values: null, text: (at) => `${span > 864e5 ? `${at.getMonth() + 1}/${at.getDate()} ` : ''}${two(at.getHours())}:${two(at.getMinutes())}${span < 600e3 ? `:${two(at.getSeconds())}` : ''}` };
 }
 
 /* leases: {trial: when that lease ends}, of trials that run.  A lease that goes on is drawn as far as there is room: a sixth
  * of what was worked at most. */
-export function workers(place, { data, leases, chosen }) {
+export function workers(place, { data, leases, each, chosen }) {
     const now = wall.now(), bars = rowsOf(data.bars).map((r) => ({ ...r, from: Date.parse(r.started_at), to: r.state === 'running' ? Math.max(now, Date.parse(r.ended_at)) : Date.parse(r.ended_at), until: r.state === 'running' && r.count === 1 ? leases.get(r.trial) ?? null : null }));
     const names = [...new Set(bars.map((r) => r.worker))].slice(0, 40), seen = bars.filter((r) => names.includes(r.worker));
     const frame = canvas(place, 60 + names.length * 24, `${count(names.length, 'worker')} in the last 24 hours of work`, { left: Math.min(130, 20 + 7 * Math.max(...names.map((n) => Math.min(n.length, 14)))), top: 8, right: 28 });
     const first = d3.min(bars, (r) => r.from), worked = d3.max(bars, (r) => r.to), last = Math.max(worked, Math.min(worked + (worked - first) / 6, d3.max(bars, (r) => r.until ?? 0)));
-    const x = d3.scaleTime([first, last], [0, frame.w]), y = d3.scaleBand(names, [0, names.length * 24]).padding(0.3);
-    frame.root.append('g').attr('class', 'axis').attr('transform', `translate(0,${names.length * 24})`).call(d3.axisBottom(x).ticks(ticksFor(frame.w, 110)).tickSizeOuter(0).tickFormat(clock(x.domain())));
+    const x = d3.scaleTime([first, last], [0, frame.w]), most = ticksFor(frame.w, 110), ticks = clock(x.domain(), most), y = d3.scaleBand(names, [0, names.length * 24]).padding(0.3);
+    frame.root.append('g').attr('class', 'axis').attr('transform', `translate(0,${names.length * 24})`).call(d3.axisBottom(x).ticks(most).tickValues(ticks.values).tickSizeOuter(0).tickFormat(ticks.text));
     for (const name of names) frame.root.append('text').attr('class', 'name').attr('x', -8).attr('y', y(name) + y.bandwidth() / 2 + 4).attr('text-anchor', 'end').text(flat(name, 14));
     const time = (at) => new Date(at).toLocaleTimeString(), isLate = (r) => r.until !== null && r.until < now;
     const what = (r) => (r.state === 'lost' ? `its lease ended, another worker took it over at ${time(r.to)}` : r.until === null ? word(r.state ?? 'several states') : isLate(r) ? `late, its lease ended at ${time(r.until)}` : `running, leased until ${time(r.until)}`);
-    const title = (r) => `${flat(r.worker, 40)}, trial ${r.trial}${r.count > 1 ? ` and ${r.count - 1} more` : ''}: ${what(r)}, ${duration((r.to - r.from) / 1000)}`;
+    /* A lease ends so long after its worker was last heard of (one that is older than an edit of that length says it wrongly, until the next
+     * heartbeat); of earlier heartbeats nothing is kept. */
+    const heard = (r) => (r.until !== null && r.until - each > r.from + 1000 ? Math.min(r.until - each, now) : null);
+    const title = (r) => `${flat(r.worker, 40)}, trial ${r.trial}${r.count > 1 ? ` and ${r.count - 1} more` : ''}: ${what(r)}, ${duration((r.to - r.from) / 1000)}${heard(r) === null ? '' : `, last heard of at ${time(heard(r))}`}`;
     const box = (rows, style, from, to) => frame.root.append('g').selectAll('rect').data(rows).join('rect').attr('class', style).attr('x', (r) => x(from(r))).attr('y', (r) => y(r.worker)).attr('height', y.bandwidth()).attr('width', (r) => Math.max(1.5, x(to(r)) - x(from(r)) - 0.6)).on('click', (r) => chosen(r.trial)).append('title').text(title);
     box(seen.filter((r) => r.until > now), 'leased', (r) => r.to, (r) => Math.min(r.until, last));
     box(seen, (r) => `bar-run dot goes ${r.state ?? ''}`, (r) => r.from, (r) => r.to);
@@ -463,11 +466,12 @@ export function workers(place, { data, leases, chosen }) {
     box(over.filter((r) => r.state !== 'lost'), 'bar-run lost goes', end, (r) => r.to);
     for (const r of over)
         for (let at = x(end(r)); at < x(r.to) - 1; at += 6) frame.root.append('line').attr('class', 'across').attr('x1', at).attr('x2', Math.min(at + 5, x(r.to))).attr('y1', y(r.worker) + y.bandwidth()).attr('y2', y(r.worker));
-    return { heads: ['worker', '#trial', 'state', '#took'], rows: bars.map((r) => [flat(r.worker, 40), r.trial, what(r), duration((r.to - r.from) / 1000)]) };
+    for (const r of seen.filter((one) => heard(one) !== null)) frame.root.append('path').attr('class', 'heard').attr('d', `M${x(heard(r)) - 4} ${y(r.worker) - 1}h8l-4 6z`);
+    return { heads: ['worker', '#trial', 'state', '#took', '#last heard of'], rows: bars.map((r) => [flat(r.worker, 40), r.trial, what(r), duration((r.to - r.from) / 1000), heard(r) === null ? '–' : time(heard(r))]) };
 }
 
 export function weights(place, { found }) {
-    const frame = canvas(place, 240, `Weights of ${count(found.studies.length, 'earlier study', 'earlier studies')}`, { right: 120 });
+    const frame = canvas(place, 240, `Weights of ${count(found.studies.length, 'earlier study', 'earlier studies')}`, { right: place.clientWidth < 500 ? 120 : 190 });
     const rows = found.suggestions, n = found.studies.length;
     const x = d3.scaleLinear(d3.extent(rows, (r) => r.trial), [0, frame.w]), y = d3.scaleLinear([0, 1], [frame.h, 0]);
     xAxis(frame, x, 'trial');
@@ -476,7 +480,7 @@ export function weights(place, { found }) {
     d3.range(Math.min(n, 9)).forEach((k) => {
         const upper = rows.map((r, i) => base[i] + (r.weights?.[k] ?? 0)), lower = base;
         frame.root.append('path').attr('class', `l${9 - k}`).attr('d', d3.area().x((r) => x(r.trial)).y0((_, i) => y(lower[i])).y1((_, i) => y(upper[i]))(rows)).append('title').text(flat(found.studies[k].name));
-        frame.root.append('text').attr('class', 'halo').attr('x', frame.w + 6).attr('y', y((lower.at(-1) + upper.at(-1)) / 2) + 4).text(upper.at(-1) - lower.at(-1) > 0.05 ? flat(found.studies[k].name, 16) : '');
+        frame.root.append('text').attr('class', 'halo').attr('x', frame.w + 6).attr('y', y((lower.at(-1) + upper.at(-1)) / 2) + 4).text(upper.at(-1) - lower.at(-1) > 0.05 ? flat(found.studies[k].name, place.clientWidth < 500 ? 16 : 28) : '');
         base = upper;
     });
     return { heads: ['#trial', ...found.studies.slice(0, 9).map((t) => `#${clip(t.name, 20)}`)], rows: rows.map((r) => [r.trial, ...found.studies.slice(0, 9).map((_, k) => number(r.weights?.[k], 2))]) };
@@ -497,7 +501,7 @@ export function lines(place, { x: name, y: unit, series, height = 260, limit = n
     const dashes = ['', '6 3', '2 3', '9 3 2 3'], labels = [];
     series.slice(0, 4).forEach((each, i) => {
         if (each.points.length === 0) return;
-        frame.root.append('path').attr('class', `kline k${i}`).attr('stroke-dasharray', dashes[i]).attr('d', d3.line().x((p) => x(p[0])).y((p) => y(p[1])).curve(each.isStep ? d3.curveStepAfter : d3.curveLinear)(each.points));
+        frame.root.append('path').attr('class', `kline k${i}`).attr('stroke-dasharray', dashes[i]).attr('d', d3.line().x((p) => x(p[0])).y((p) => y(p[1])).curve(each.isRound ? d3.curveStep : each.isStep ? d3.curveStepAfter : d3.curveLinear)(each.points));
         if (each.name) labels.push({ i, name: each.name, y: y(each.points.at(-1)[1]) });
     });
     if (limit !== null) labels.push({ i: 2, name: `${limitName} ${number(limit)}`, y: y(limit) });

@@ -39,7 +39,7 @@ const forecast = () => h('p', { class: 'note' }, 'What is and is not protected, 
 export function candidates(view, path, of, open, historyPart) {
     const isPrivate = of().space.private !== false;
     const past = historyPart(path, of, open);
-    const best = h('section', { class: 'c4' }), spent = h('section', { class: 'c6' }), words = h('section', { class: 'c6' }), seen = h('section', { class: 'c12' });
+    const best = h('section', { class: 'c4' }), spent = h('section'), seen = h('section'), left = h('div', { class: 'c6 below' }, spent, seen), words = h('section', { class: 'c6' });
     async function draw() {
         const study = of(), data = await past.read();
         const reply = study.best !== null ? await api.get(`${path}/best`) : null;
@@ -54,6 +54,6 @@ export function candidates(view, path, of, open, historyPart) {
             : `${study.space.rows?.toLocaleString('en') ?? '–'} rows are awaited. `, matrix?.manifest?.sha256 ? h('code', {}, `SHA-256 ${matrix.manifest.sha256}`) : '', ' ', link('openapi.yaml', 'How it is sent'), '.'));
         return { data };
     }
-    return { sections: [past.section, best, spent, words, seen], draw };
+    return { sections: [past.section, best, left, words], draw };
 }
 export { gauge, plots };

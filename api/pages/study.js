@@ -218,7 +218,7 @@ function parameterParts(view, state, path, of, open, table) {
     const volume = more(plots.figure('c6', 'Hypervolume', '', draws('front', (host) => plots.lines(host, { x: 'trial', y: `hypervolume, ${clip(objectives.map((m) => m.name).join(' × '), 40)}`, right: 24, series: [{ name: '', isStep: true, points: grown() }] }))));
     const grown = () => { const points = plots.rowsOf(got.front.hypervolume).filter((r) => r.value !== null).map((r) => [r.trial, r.value]); return [...points, [of().trials.total, points.at(-1)[1]]]; };
     const right = more(plots.figure('c6', 'Is the model right?', '', draws('residuals', (host) => plots.residuals(host, { found: got.residuals, chosen: open }))));
-    const work = more(plots.figure('c6', 'Workers', 'Who had which trial when.', draws('workers', (host) => plots.workers(host, { data: got.workers.plot, leases: got.workers.leases, chosen: open }))));
+    const work = more(plots.figure('c6', 'Workers', 'Who had which trial when.', draws('workers', (host) => plots.workers(host, { data: got.workers.plot, leases: got.workers.leases, each: got.workers.each, chosen: open }))));
     const earlier = more(plots.figure('c6', 'Earlier studies', 'How much each counted when a trial was chosen.', draws('transfer', (host) => plots.weights(host, { found: got.transfer }))));
     const set = (key, value, section, is = value !== null) => { got[key] = value; section.show(is); };
 
@@ -278,10 +278,10 @@ function parameterParts(view, state, path, of, open, table) {
     let due = null;
     async function drawWorkers(found) {
         const held = of().trials.running > 0 ? (await quiet(api.get(`${path}/trials?state=running&view=basic&limit=200`)))?.trials ?? [] : [];
-        const leases = new Map(held.filter((t) => t.lease).map((t) => [t.number, Date.parse(t.lease.expires_at)])), now = clock.now(), bars = plots.rowsOf(found?.bars);
+        const leases = new Map(held.filter((t) => t.lease).map((t) => [t.number, Date.parse(t.lease.expires_at)])), each = 1000 * of().lease_seconds, now = clock.now(), bars = plots.rowsOf(found?.bars);
         const good = [...leases.values()].filter((until) => until >= now).sort((a, b) => a - b), late = [...leases].filter(([, until]) => until < now).map(([n]) => `trial ${n}`), lost = bars.filter((r) => r.state === 'lost');
-        set('workers', found && { plot: found, leases }, work, bars.length > 0);
-        work.setFinding('Who had which trial when. ', good.length > 0 ? `${count(good.length, 'trial is', 'trials are')} leased, drawn hollow: the next lease ends at ${new Date(good[0]).toLocaleTimeString()}, unless its worker renews it. ` : '',
+        set('workers', found && { plot: found, leases, each }, work, bars.length > 0);
+        work.setFinding('Who had which trial when. ', good.length > 0 ? `${count(good.length, 'trial is', 'trials are')} leased, drawn hollow: the next lease ends at ${new Date(good[0]).toLocaleTimeString()}, unless its worker renews it; a notch is where its worker was last heard of. ` : '',
             late.length > 0 ? `Late, and free for the next worker that asks: ${list(late.slice(0, 5))}${late.length > 5 ? ` and ${late.length - 5} more` : ''}. ` : '',
             lost.length > 0 ? `Struck through: ${count(lost.length, 'lease was', 'leases were')} lost to another worker, ${lost.length > 1 ? 'last' : 'that'} of trial ${lost.reduce((a, b) => (Date.parse(b.ended_at) > Date.parse(a.ended_at) ? b : a)).trial}.` : '');
         clearTimeout(due);

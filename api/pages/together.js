@@ -7,6 +7,7 @@ import { gauge } from './private.js';
 
 const fact = (name, ...value) => h('div', {}, h('dt', {}, name), h('dd', {}, value));
 const region = (label, ...inside) => h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label }, inside);
+const goes = (to) => ({ class: 'goes', onclick: (event) => { if (!event.target.closest('a')) location.hash = to; } });
 const empty = (what, where, how) => h('div', { class: 'blank' }, h('h2', {}, `No ${what} yet`), h('p', { class: 'note' }, how), h('p', { class: 'note' }, 'How to begin: ', h('code', {}, where)));
 
 // ---- federations ----
@@ -17,7 +18,7 @@ export async function federations(view) {
     const draw = async () => {
         const items = await api.all('v1/federations', 'federations');
         fill(body, items.length === 0 ? empty('federation', 'gnomon agent --help', 'Members of a federation tune the same model each on data of their own, and show one another random features of what they learnt, with noise; never an observation.')
-            : region('Federations', table(['name', 'state', 'rounds', 'members', '#changed'], items.map((f) => h('tr', { class: 'goes' }, h('td', {}, link(`#/federations/${f.id}`, named(f.name))), h('td', {}, badge(f.state, f.reason)), h('td', { class: 'tight' }, `${f.rounds_closed} of ${f.rounds}`), h('td', { class: 'tight' }, `${f.registered} of ${f.seats}`), h('td', { class: 'n' }, age(f.updated_at)))), 'Federations')));
+            : region('Federations', table(['name', 'state', 'rounds', 'members', '#changed'], items.map((f) => h('tr', goes(`#/federations/${f.id}`), h('td', {}, link(`#/federations/${f.id}`, named(f.name))), h('td', {}, badge(f.state, f.reason)), h('td', { class: 'tight' }, `${f.rounds_closed} of ${f.rounds}`), h('td', { class: 'tight' }, `${f.registered} of ${f.seats}`), h('td', { class: 'n' }, age(f.updated_at)))), 'Federations')));
     };
     await draw();
     view.main.append(h('div', { class: 'title' }, h('h1', {}, 'Federations')), body);
@@ -27,9 +28,9 @@ export async function federations(view) {
 export async function federation(view) {
     const path = `v1/federations/${encodeURIComponent(view.id)}`, head = h('div'), said = h('p', { class: 'sentence' }), facts = h('div'), grid = h('div', { class: 'grid' });
     let now = null, rounds = [], privacy = null;
-    const taking = plots.figure('c6', 'Who took part', 'Messages received in each round, against the seats there are.', (host) => (rounds.length < 2 ? null : plots.lines(host, { x: 'round', y: 'messages', limit: now.seats, limitName: 'seats', isCount: true, series: [{ name: 'received', isStep: true, points: rounds.map((r) => [r.round, r.messages]) }] })));
-    const spending = plots.figure('c6', 'Privacy spent', 'What each broadcast added to ε, one upon the other, against the budget.', (host) => (rounds.filter((r) => r.epsilon_total !== null).length < 2 ? null : plots.lines(host, { x: 'round', y: 'ε in all', limit: now.privacy?.epsilon ?? null, limitName: 'budget', series: [{ name: 'spent', isStep: true, points: rounds.filter((r) => r.epsilon_total !== null).map((r) => [r.round, r.epsilon_total]) }] })));
-    const budget = h('section', { class: 'c6' }), log = h('section', { class: 'c12' });
+    const taking = plots.figure('c6', 'Who took part', 'Messages received in each round, against the seats there are.', (host) => (rounds.length < 2 ? null : plots.lines(host, { x: 'round', y: 'messages', limit: now.seats, limitName: 'seats', isCount: true, series: [{ name: 'received', isRound: true, points: rounds.map((r) => [r.round, r.messages]) }] })));
+    const spending = plots.figure('c6', 'Privacy spent', 'What each broadcast added to ε, one upon the other, against the budget.', (host) => (rounds.filter((r) => r.epsilon_total !== null).length < 2 ? null : plots.lines(host, { x: 'round', y: 'ε in all', limit: now.privacy?.epsilon ?? null, limitName: 'budget', series: [{ name: 'spent', isRound: true, points: rounds.filter((r) => r.epsilon_total !== null).map((r) => [r.round, r.epsilon_total]) }] })));
+    const budget = h('section', { class: 'c6' }), limits = h('section', { class: 'c6' }), log = h('section', { class: 'c12' });
     const draw = async () => {
         [now, rounds, privacy] = await Promise.all([api.get(path), api.all(`${path}/rounds`, 'rounds'), api.get(`${path}/privacy?limit=1`)]);
         const longest = now.privacy?.clip ? now.privacy.clip / Math.sqrt(now.algorithm.regions ?? 1) : null;
@@ -39,8 +40,9 @@ export async function federation(view) {
         const left = now.rounds - now.rounds_closed;
         fill(said, `${count(now.registered, 'member')} of ${now.seats} have held ${count(now.rounds_closed, 'round')} of ${now.rounds}. `, now.round !== null ? `Round ${now.round} has ${now.received} of ${now.seats} messages${now.deadline_at ? `, and closes at ${new Date(now.deadline_at).toLocaleTimeString()}` : ''}. ` : '', left > 0 && now.state === 'active' ? `${count(left, 'round is', 'rounds are')} left.` : '');
         fill(facts, h('dl', { class: 'facts' }, fact('algorithm', now.algorithm.name), fact('least members of a round', String(now.minimum_agents)), fact('a round lasts', `${number(now.round_seconds)} s`), fact('parameters', String(now.space.parameters?.length ?? '–')), longest !== null ? fact('longest a vector counts', number(longest)) : null, now.privacy?.sampling_rate ? fact('chance to be drawn', percent(now.privacy.sampling_rate)) : null, fact('last change', age(now.updated_at))));
-        fill(budget, h('h2', {}, 'What is promised'), privacy.differentially_private && most && spent !== null ? gauge(spent, most) : null, h('p', {}, privacy.statement), privacy.neighbours ? h('p', { class: 'note' }, privacy.neighbours) : null, h('p', { class: 'note' }, privacy.trust), longest !== null ? h('p', { class: 'note' }, `A member’s vector that is longer than ${number(longest)} is shortened to that (clipped) before the noise is added. How many were, in a round or in all, is told to nobody: it depends on what members observed, and the promise holds for the noisy sum alone. A member knows the length of its own.`) : null,
-            privacy.limits.length > 0 ? h('ul', { class: 'note' }, privacy.limits.map((l) => h('li', {}, l))) : null);
+        fill(budget, h('h2', {}, 'What is promised'), privacy.differentially_private && most && spent !== null ? gauge(spent, most) : null, h('p', {}, privacy.statement), privacy.neighbours ? h('p', { class: 'note' }, privacy.neighbours) : null, h('p', { class: 'note' }, privacy.trust), longest !== null ? h('p', { class: 'note' }, `A member’s vector that is longer than ${number(longest)} is shortened to that (clipped) before the noise is added. How many were, in a round or in all, is told to nobody: it depends on what members observed, and the promise holds for the noisy sum alone. A member knows the length of its own.`) : null);
+        fill(limits, h('h2', {}, 'What is not protected'), h('ul', { class: 'note' }, privacy.limits.map((l) => h('li', {}, l))));
+        limits.hidden = privacy.limits.length === 0;
         fill(log, h('h2', {}, 'Rounds'), rounds.length === 0 ? h('p', { class: 'note' }, 'No round is closed yet.') : region('Rounds', table(['#round', '#messages', 'noise', '#ε added', '#ε in all', '#closed'], [...rounds].reverse().slice(0, 200).map((r) => h('tr', {}, h('td', { class: 'n' }, String(r.round)), h('td', { class: 'n' }, `${r.messages} of ${now.seats}`), h('td', {}, word(r.mechanism)), h('td', { class: 'n' }, number(r.epsilon, 3)), h('td', { class: 'n' }, number(r.epsilon_total, 3)), h('td', { class: 'n' }, age(r.closed_at)))), 'Rounds')));
         taking.hidden = rounds.length < 2;
         spending.hidden = rounds.filter((r) => r.epsilon_total !== null).length < 2;
@@ -49,7 +51,7 @@ export async function federation(view) {
         return g;
     };
     await draw();
-    grid.append(taking, spending, budget, log);
+    grid.append(taking, spending, budget, limits, log);
     view.main.append(head, said, facts, grid);
     view.follow(null, draw);
 }
@@ -62,7 +64,7 @@ export async function games(view) {
     const draw = async () => {
         const items = await api.all('v1/games', 'games');
         fill(body, items.length === 0 ? empty('game', 'POST /v1/games', 'Agents who choose again and again, and learn what the others do: against one another, or together.')
-            : region('Games', table(['name', 'state', 'rounds', 'players', '#changed'], items.map((g) => h('tr', { class: 'goes' }, h('td', {}, link(`#/games/${g.id}`, named(g.name))), h('td', {}, badge(g.state, g.reason)), h('td', { class: 'tight' }, g.budget?.rounds ? `${g.rounds_closed} of ${g.budget.rounds}` : String(g.rounds_closed)), h('td', {}, named(list((g.agents ?? []).map((a) => a.name ?? a)), 60)), h('td', { class: 'n' }, age(g.updated_at)))), 'Games')));
+            : region('Games', table(['name', 'state', 'rounds', 'players', '#changed'], items.map((g) => h('tr', goes(`#/games/${g.id}`), h('td', {}, link(`#/games/${g.id}`, named(g.name))), h('td', {}, badge(g.state, g.reason)), h('td', { class: 'tight' }, g.budget?.rounds ? `${g.rounds_closed} of ${g.budget.rounds}` : String(g.rounds_closed)), h('td', {}, named(list((g.agents ?? []).map((a) => a.name ?? a)), 60)), h('td', { class: 'n' }, age(g.updated_at)))), 'Games')));
     };
     await draw();
     view.main.append(h('div', { class: 'title' }, h('h1', {}, 'Games')), body);

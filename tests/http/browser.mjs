@@ -437,13 +437,16 @@ function tests() {
     test('leases are drawn: how long one goes on, and one that was lost', async () => {
         const { id } = await api.study({ name: 'leased' }), brief = await api.study({ name: 'lost', lease_seconds: 1 });
         const ask = async (study, worker) => (await api.post(`/v1/studies/${study}/suggest`, { worker })).trials[0];
-        await ask(id, 'steady');
+        const steady = await ask(id, 'steady'), from = Date.parse(steady.started_at);
+        for (let until = 0; until - 3600e3 < from + 2000; await sleep(200)) until = Date.parse((await api.post(`/v1/studies/${id}/trials/${steady.number}/heartbeat`, { lease: steady.lease.id })).lease.expires_at);
         const { number } = await ask(brief.id, 'slow');
         for (let trial; (trial = await ask(brief.id, 'quick')).number !== number; await sleep(200)) await api.post(`/v1/studies/${brief.id}/observe`, { trial: trial.number, value: 1 });
         const { page, seen, context } = await open(), work = page.locator('section:has(h2:text-is("Workers"))');
         await go(page, `#/studies/${id}`);
         await work.locator('rect.leased').waitFor();
         await shows(work, /1 trial is leased, drawn hollow: the next lease ends at \d/);
+        await counts(work.locator('path.heard'), 1);
+        await says(work.locator('rect.bar-run title').first(), /steady.*last heard of at \d/);
         await go(page, `#/studies/${brief.id}`);
         await work.locator('rect.lost >> nth=0').waitFor();
         await shows(work, /1 lease was lost to another worker, that of trial 1/);
@@ -519,6 +522,10 @@ function tests() {
 
     test('a federation and a game show their rounds', async () => {
         const { page, seen, context } = await open();
+        await go(page, '#/federations');
+        await page.getByRole('cell', { name: '6 of 6' }).click(); // a row goes where its name goes
+        await page.getByRole('heading', { name: 'Privacy spent' }).waitFor();
+        await go(page, '#/games');
         await go(page, addresses.federation);
         await says(page.locator('.sentence'), /4 members of 4 have held 6 rounds of 6/);
         await page.locator('svg path.kline').nth(1).waitFor();
