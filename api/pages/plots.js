@@ -442,6 +442,10 @@ function clock([from, to], most) {
     return { values: null, text: (at) => `${span > 864e5 ? `${at.getMonth() + 1}/${at.getDate()} ` : ''}${two(at.getHours())}:${two(at.getMinutes())}${span < 600e3 ? `:${two(at.getSeconds())}` : ''}` };
 }
 
+/* When the worker of a trial was last heard of, if it was since it began: a lease ends so long after each heartbeat, of which nothing else is
+ * kept.  After an edit of that length it is wrong until the next heartbeat. */
+export const heardOf = (began, until, each) => (until !== null && until - each > began + 1000 ? until - each : null);
+
 /* leases: {trial: when that lease ends}, of trials that run.  A lease that goes on is drawn as far as there is room: a sixth
  * of what was worked at most. */
 export function workers(place, { data, leases, each, chosen }) {
@@ -454,9 +458,7 @@ export function workers(place, { data, leases, each, chosen }) {
     for (const name of names) frame.root.append('text').attr('class', 'name').attr('x', -8).attr('y', y(name) + y.bandwidth() / 2 + 4).attr('text-anchor', 'end').text(flat(name, 14));
     const time = (at) => new Date(at).toLocaleTimeString(), isLate = (r) => r.until !== null && r.until < now;
     const what = (r) => (r.state === 'lost' ? `its lease ended, another worker took it over at ${time(r.to)}` : r.until === null ? word(r.state ?? 'several states') : isLate(r) ? `late, its lease ended at ${time(r.until)}` : `running, leased until ${time(r.until)}`);
-    /* A lease ends so long after its worker was last heard of (one that is older than an edit of that length says it wrongly, until the next
-     * heartbeat); of earlier heartbeats nothing is kept. */
-    const heard = (r) => (r.until !== null && r.until - each > r.from + 1000 ? Math.min(r.until - each, now) : null);
+    const heard = (r) => { const at = heardOf(r.from, r.until, each); return at === null ? null : Math.min(at, now); };
     const title = (r) => `${flat(r.worker, 40)}, trial ${r.trial}${r.count > 1 ? ` and ${r.count - 1} more` : ''}: ${what(r)}, ${duration((r.to - r.from) / 1000)}${heard(r) === null ? '' : `, last heard of at ${time(heard(r))}`}`;
     const box = (rows, style, from, to) => frame.root.append('g').selectAll('rect').data(rows).join('rect').attr('class', style).attr('x', (r) => x(from(r))).attr('y', (r) => y(r.worker)).attr('height', y.bandwidth()).attr('width', (r) => Math.max(1.5, x(to(r)) - x(from(r)) - 0.6)).on('click', (r) => chosen(r.trial)).append('title').text(title);
     box(seen.filter((r) => r.until > now), 'leased', (r) => r.to, (r) => Math.min(r.until, last));

@@ -279,9 +279,10 @@ function parameterParts(view, state, path, of, open, table) {
     async function drawWorkers(found) {
         const held = of().trials.running > 0 ? (await quiet(api.get(`${path}/trials?state=running&view=basic&limit=200`)))?.trials ?? [] : [];
         const leases = new Map(held.filter((t) => t.lease).map((t) => [t.number, Date.parse(t.lease.expires_at)])), each = 1000 * of().lease_seconds, now = clock.now(), bars = plots.rowsOf(found?.bars);
-        const good = [...leases.values()].filter((until) => until >= now).sort((a, b) => a - b), late = [...leases].filter(([, until]) => until < now).map(([n]) => `trial ${n}`), lost = bars.filter((r) => r.state === 'lost');
+        const good = [...leases.values()].filter((until) => until >= now).sort((a, b) => a - b), late = [...leases].filter(([, until]) => until < now).map(([n]) => `trial ${n}`), lost = bars.filter((r) => r.state === 'lost'),
+            isHeard = bars.some((r) => r.state === 'running' && r.count === 1 && plots.heardOf(Date.parse(r.started_at), leases.get(r.trial) ?? null, each) !== null);
         set('workers', found && { plot: found, leases, each }, work, bars.length > 0);
-        work.setFinding('Who had which trial when. ', good.length > 0 ? `${count(good.length, 'trial is', 'trials are')} leased, drawn hollow: the next lease ends at ${new Date(good[0]).toLocaleTimeString()}, unless its worker renews it; a notch is where its worker was last heard of. ` : '',
+        work.setFinding('Who had which trial when. ', good.length > 0 ? `${count(good.length, 'trial is', 'trials are')} leased, drawn hollow: the next lease ends at ${new Date(good[0]).toLocaleTimeString()}, unless its worker renews it. ` : '', isHeard ? 'A notch is where a worker was last heard of. ' : '',
             late.length > 0 ? `Late, and free for the next worker that asks: ${list(late.slice(0, 5))}${late.length > 5 ? ` and ${late.length - 5} more` : ''}. ` : '',
             lost.length > 0 ? `Struck through: ${count(lost.length, 'lease was', 'leases were')} lost to another worker, ${lost.length > 1 ? 'last' : 'that'} of trial ${lost.reduce((a, b) => (Date.parse(b.ended_at) > Date.parse(a.ended_at) ? b : a)).trial}.` : '');
         clearTimeout(due);

@@ -446,6 +446,7 @@ function tests() {
         await work.locator('rect.leased').waitFor();
         await shows(work, /1 trial is leased, drawn hollow: the next lease ends at \d/);
         await counts(work.locator('path.heard'), 1);
+        await shows(work, /A notch is where a worker was last heard of/);
         await says(work.locator('rect.bar-run title').first(), /steady.*last heard of at \d/);
         await go(page, `#/studies/${brief.id}`);
         await work.locator('rect.lost >> nth=0').waitFor();
