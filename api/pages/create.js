@@ -8,7 +8,7 @@ const fresh = (kind, n) => ({ double: { name: `x${n}`, type: 'double', min: 0, m
 const kinds = [['double', 'number'], ['int', 'whole number'], ['discrete', 'one of these numbers'], ['categorical', 'one of these words']];
 const goals = [['maximize', 'more is better'], ['minimize', 'less is better'], ['constrain', 'within bounds'],
     ['track', 'only recorded']];
-const rules = [['', 'every run goes to its end'], ['none', 'none: steps are kept, nothing is stopped'], ['median', 'worse than the median of the others'], ['asha', 'not among the best at each stage (ASHA)']];
+const rules = [['', 'every run goes to its end'], ['none', 'none: steps are kept, nothing is stopped'], ['median', 'worse than the median of the others'], ['percentile', 'worse than a percentile of the others'], ['patience', 'no better for some steps'], ['asha', 'not among the best at each stage (ASHA)'], ['hyperband', 'the same, some trials from later stages on (Hyperband)']];
 const isObjective = (m) => m.goal === 'maximize' || m.goal === 'minimize';
 const scales = [['linear', 'even'], ['log', 'fine near the least (log)'], ['reverse_log', 'fine near the most']];
 
@@ -104,14 +104,17 @@ export async function create(view) {
     const whole = { min: 1, step: 1 };
     /* Of what the service can do besides: folded, but for what is said already. */
     function stops() {
-        const at = spec.stopping ?? {}, turn = () => { if (rule.value === '') delete spec.stopping; else spec.stopping = { rule: rule.value, epochs: at.epochs ?? 50 }; draw(); };
+        const at = spec.stopping ?? {}, turn = () => { if (rule.value === '') delete spec.stopping; else spec.stopping = { rule: rule.value, epochs: at.epochs ?? 50, ...(rule.value === 'patience' ? { patience: 10 } : {}) }; draw(); };
         const rule = choice([...rules, ...(at.rule === 'bos' ? [['bos', 'by the algorithm']] : [])], at.rule ?? '', { onchange: turn, 'data-pointer': '/stopping/rule' });
         const last = (name, key, placeholder, attributes = whole) => field(name, amount(`/stopping/${key}`, at, key, { ...attributes, placeholder }));
         return [h('h3', {}, 'Runs that are not worth the rest'), spec.algorithm.name === 'bo-bos' ? h('p', { class: 'note' }, 'The algorithm stops them, by what it expects of their curves.')
             : spec.metrics.length > 1 && !at.rule ? h('p', { class: 'note' }, 'They can be stopped where one metric is measured.')
                 : [h('div', { class: 'filters' }, field('Stopped early', rule), at.rule ? last('Steps of a whole run', 'epochs') : null,
-                    at.rule === 'median' ? [last('Never before step', 'warm_up', '0', { min: 0, step: 1 }), last('Nor before so many trials', 'min_trials', '5')] : null,
-                    at.rule === 'asha' ? [last('First stage at step', 'min_epochs', '1'), last('Of each stage go on one in', 'reduction', '3')] : null),
+                    at.rule === 'percentile' ? last('Worse than so many of a hundred', 'percentile', '25', { min: 1, max: 99, step: 1 }) : null,
+                    at.rule === 'patience' ? last('No better for steps', 'patience') : null,
+                    at.rule === 'median' || at.rule === 'percentile' ? [last('Never before step', 'warm_up', '0', { min: 0, step: 1 }), last('Nor before so many trials', 'min_trials', '5')] : null,
+                    at.rule === 'asha' || at.rule === 'hyperband' ? [last('First stage at step', 'min_epochs', '1'), last('Of each stage go on one in', 'reduction', '3')] : null,
+                    at.rule && at.rule !== 'none' && at.rule !== 'bos' ? field('Some run on, to see what is stopped for', bind('/stopping/guard', at, 'guard', choice([['', 'no'], ['yes', 'yes']], at.guard ? 'yes' : ''), (v) => v === 'yes' || undefined)) : null),
                 h('p', { class: 'note' }, at.rule ? 'Workers report the metric after each step, and are told whether to go on.' : 'Runs that have steps, epochs say, can be ended when they fall behind.')]];
     }
     const more = h('details', { class: 'more' });

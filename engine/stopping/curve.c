@@ -90,6 +90,8 @@ static enum status measure(struct curves *curves, const struct event *event, str
     curve->steps[n] = (double)event->step;
     curve->values[n] = event->value;
     curve->sums[n] = event->value + (n > 0 ? curve->sums[n - 1] : 0.0);
+    if (event->note_bytes == 1 && *(const unsigned char *)event->note == CURVE_NOTE_SPARED)
+        curve->spared = curve->spared > 0.0 ? curve->spared : (double)event->step;
     return STATUS_OK;
 }
 
@@ -107,8 +109,10 @@ enum status curves_tell(struct curves *curves, const struct event *event, struct
         curve->state = states[event->kind];
     if (curve != NULL && event->kind == EVENT_OBSERVED)
         curve->final = event->value;
-    if (curve != NULL && event->kind == EVENT_HANDED_OVER)
+    if (curve != NULL && event->kind == EVENT_HANDED_OVER) {
         curve->len = 0;
+        curve->spared = 0.0;
+    }
     return STATUS_OK;
 }
 

@@ -7,10 +7,24 @@
 #include <math.h>
 #include <stdlib.h>
 
-static double median_of(double *values, size_t n)
+/* What the judges look at; none of it is changed but out and scratch. */
+struct judging {
+    const struct stop_rule   *rule;
+    const struct curves      *curves;
+    const struct curve       *own; /* before the measurement; NULL: it is the first */
+    const struct measurement *measurement;
+    struct verdict           *out;
+    struct arena             *scratch;
+    struct error             *err;
+};
+
+/* Between neighbours, so that half of an even number of values lies in the middle of two.  Sorts. */
+static double percentile_of(double *values, size_t n, double percent)
 {
     qsort(values, n, sizeof *values, numbers_order);
-    return n % 2 == 1 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
+    double place = 0.01 * percent * (double)(n - 1), share = place - floor(place);
+    size_t low = (size_t)place, high = low + 1 < n ? low + 1 : low;
+    return (1.0 - share) * values[low] + share * values[high];
 }
 
 static double best_of(const struct curve *curve, double value)
@@ -20,80 +34,205 @@ static double best_of(const struct curve *curve, double value)
     return value;
 }
 
-static enum status judge_median(const struct stop_rule *rule, const struct curves *curves,
-                                const struct measurement *measurement, struct verdict *out, struct arena *scratch,
-                                struct error *err)
+/* --- median, percentile --- */
+
+static enum status judge_by_means(const struct judging *at, double percent, const char *below, const char *above)
 {
-    size_t  n = 0, step = measurement->step;
-    double *means = ARENA_NEW(scratch, double, curves->len + 1);
+    const struct stop_rule *rule = at->rule;
+    size_t                  n = 0, step = at->measurement->step;
+    double                 *means = ARENA_NEW(at->scratch, double, at->curves->len + 1);
     if (means == NULL)
-        return error_no_memory(err);
-    out->next_step = step < rule->warm_up ? rule->warm_up : step + 1;
-    out->reason = "warm_up";
+        return error_no_memory(at->err);
+    at->out->next_step = step < rule->warm_up ? rule->warm_up : step + 1;
+    at->out->reason = "warm_up";
     if (step < rule->warm_up)
         return STATUS_OK;
-    for (size_t i = 0; i < curves->len; i++) {
-        const struct curve *curve = &curves->items[i];
+    for (size_t i = 0; i < at->curves->len; i++) {
+        const struct curve *curve = &at->curves->items[i];
         size_t              known = curve->state == CURVE_COMPLETED ? curve_upto(curve, (double)step) : 0;
         if (known > 0)
             means[n++] = curve->sums[known - 1] / (double)known;
     }
-    out->reason = "few_trials";
+    at->out->reason = "few_trials";
     if (n < rule->min_trials)
         return STATUS_OK;
-    double best = best_of(curves_find(curves, measurement->trial), measurement->value);
-    out->stop = best < median_of(means, n);
-    out->reason = out->stop ? "below_median" : "above_median";
+    at->out->stop = best_of(at->own, at->measurement->value) < percentile_of(means, n, percent);
+    at->out->reason = at->out->stop ? below : above;
     return STATUS_OK;
 }
 
-/* Whether a value is among the best of those that have reached the rung, itself included. */
-static bool is_in_top(const struct stop_rule *rule, const struct curves *curves, const struct measurement *measurement,
-                      size_t rung)
+static enum status judge_median(const struct judging *at)
+{
+    return judge_by_means(at, 50.0, "below_median", "above_median");
+}
+
+static enum status judge_percentile(const struct judging *at)
+{
+    return judge_by_means(at, (double)at->rule->percentile, "below_percentile", "above_percentile");
+}
+
+/* --- patience --- */
+
+static enum status judge_patience(const struct judging *at)
+{
+    size_t step = at->measurement->step, since = step;
+    double best = at->measurement->value, completed = -HUGE_VAL;
+    for (size_t i = at->own == NULL ? 0 : at->own->len; i-- > 0;)
+        if (at->own->values[i] >= best) {
+            best = at->own->values[i];
+            since = (size_t)at->own->steps[i];
+        }
+    for (size_t i = 0; i < at->curves->len; i++)
+        if (at->curves->items[i].state == CURVE_COMPLETED)
+            completed = fmax(completed, at->curves->items[i].final);
+    bool is_idle = step - since >= at->rule->patience;
+    at->out->stop = is_idle && best < completed;
+    at->out->reason = at->out->stop ? "no_improvement" : is_idle ? "above_best" : "improving";
+    at->out->next_step = is_idle ? step + 1 : since + at->rule->patience;
+    return STATUS_OK;
+}
+
+/* --- asha, hyperband --- */
+
+static size_t count_rungs(const struct stop_rule *rule)
+{
+    size_t n = 0;
+    for (size_t rung = rule->min_epochs; rung < rule->epochs; rung *= rule->reduction)
+        n++;
+    return n;
+}
+
+/* How many of the first rungs a trial of that number passes by.  Bracket k has reduction^(rungs - k) / (rungs - k + 1)
+ * parts of the trials; multiples of the golden section scatter its members evenly. */
+static size_t bracket_of(const struct stop_rule *rule, uint64_t trial)
+{
+    if (rule->kind != STOP_RULE_HYPERBAND)
+        return 0;
+    size_t rungs = count_rungs(rule), k = rungs;
+    double total = 0.0, part = 1.0, at = (double)(uint32_t)(trial * UINT64_C(2654435769)) / 4294967296.0;
+    for (size_t left = 0; left <= rungs; left++, part *= (double)rule->reduction)
+        total += part / (double)(left + 1);
+    part = 1.0;
+    for (at = at * total - 1.0; at > 0.0 && k > 0; k--) {
+        part *= (double)rule->reduction;
+        at -= part / (double)(rungs - k + 2);
+    }
+    return k;
+}
+
+/* Whether a value is among the best of those of the bracket that have reached the rung, itself included. */
+static bool is_in_top(const struct judging *at, size_t rung, size_t bracket)
 {
     size_t reached = 1, better = 0;
-    for (size_t i = 0; i < curves->len; i++) {
-        const struct curve *curve = &curves->items[i];
+    for (size_t i = 0; i < at->curves->len; i++) {
+        const struct curve *curve = &at->curves->items[i];
         size_t              before = curve_upto(curve, (double)rung - 1.0);
-        if (curve->trial == measurement->trial || before == curve->len)
+        if (curve->trial == at->measurement->trial || before == curve->len ||
+            bracket_of(at->rule, curve->trial) != bracket)
             continue;
         reached++;
-        better += curve->values[before] > measurement->value;
+        better += curve->values[before] > at->measurement->value;
     }
-    size_t top = reached / rule->reduction;
+    size_t top = reached / at->rule->reduction;
     return better < (top > 0 ? top : 1);
 }
 
-static void judge_asha(const struct stop_rule *rule, const struct curves *curves, const struct measurement *measurement,
-                       struct verdict *out)
+static enum status judge_rungs(const struct judging *at)
 {
-    const struct curve *curve = curves_find(curves, measurement->trial);
-    size_t              last = curve == NULL || curve->len == 0 ? 0 : (size_t)curve->steps[curve->len - 1], rung;
-    out->reason = "between_rungs";
-    for (rung = rule->min_epochs; rung < rule->epochs && rung <= measurement->step; rung *= rule->reduction) {
+    const struct stop_rule *rule = at->rule;
+    size_t last = at->own == NULL ? 0 : (size_t)at->own->steps[at->own->len - 1], rung = rule->min_epochs;
+    size_t bracket = bracket_of(rule, at->measurement->trial);
+    at->out->reason = "between_rungs";
+    for (size_t k = 0; k < bracket; k++)
+        rung *= rule->reduction;
+    for (; rung < rule->epochs && rung <= at->measurement->step; rung *= rule->reduction) {
         if (rung <= last)
             continue;
-        out->stop = out->stop || !is_in_top(rule, curves, measurement, rung);
-        out->reason = out->stop ? "below_top" : "in_top";
+        at->out->stop = at->out->stop || !is_in_top(at, rung, bracket);
+        at->out->reason = at->out->stop ? "below_top" : "in_top";
     }
-    out->next_step = rung < rule->epochs ? rung : 0;
+    at->out->next_step = rung < rule->epochs ? rung : 0;
+    return STATUS_OK;
+}
+
+/* --- the guard --- */
+
+struct account {
+    double epochs, spared; /* all that were run, and those after a trial was spared */
+    size_t audits, better, lived;
+};
+
+/* A spared trial that runs still is charged with all that it will take. */
+static void charge(const struct judging *at, struct account *account, double *finals)
+{
+    account->epochs = (double)at->measurement->step;
+    for (size_t i = 0; i < at->curves->len; i++) {
+        const struct curve *curve = &at->curves->items[i];
+        if (curve->len == 0)
+            continue;
+        double last = curve->state == CURVE_RUNNING ? (double)at->rule->epochs : curve->steps[curve->len - 1];
+        account->spared += curve->spared > 0.0 ? last - curve->spared : 0.0;
+        account->epochs += curve->spared > 0.0 ? last : curve->steps[curve->len - 1];
+        if (curve->state != CURVE_COMPLETED)
+            continue;
+        account->audits += curve->spared > 0.0;
+        if (curve->spared == 0.0)
+            finals[account->lived++] = curve->final;
+    }
+}
+
+/* Called with what would be stopped. */
+static enum status guard(const struct judging *at)
+{
+    struct account account = {0};
+    double        *finals = ARENA_NEW(at->scratch, double, at->curves->len + 1);
+    if (finals == NULL)
+        return error_no_memory(at->err);
+    charge(at, &account, finals);
+    double middle = account.lived > 0 ? percentile_of(finals, account.lived, 50.0) : -HUGE_VAL;
+    for (size_t i = 0; i < at->curves->len; i++) {
+        const struct curve *curve = &at->curves->items[i];
+        account.better += curve->state == CURVE_COMPLETED && curve->spared > 0.0 && curve->final > middle;
+    }
+    double share = 2.0 * (double)(account.better + 1) / (double)(account.audits + 2);
+    if (account.spared >= fmax(share, GUARD_SHARE) * account.epochs)
+        return STATUS_OK;
+    at->out->stop = false;
+    at->out->reason = "guarded";
+    at->out->next_step = 0;
+    at->out->note[0] = CURVE_NOTE_SPARED;
+    at->out->note_bytes = 1;
+    return STATUS_OK;
+}
+
+static enum status judge(const struct judging *at)
+{
+    static enum status (*const judges[])(const struct judging *) = {
+        [STOP_RULE_MEDIAN] = judge_median,         [STOP_RULE_ASHA] = judge_rungs,
+        [STOP_RULE_PERCENTILE] = judge_percentile, [STOP_RULE_PATIENCE] = judge_patience,
+        [STOP_RULE_HYPERBAND] = judge_rungs,
+    };
+    if (judges[at->rule->kind] == NULL)
+        return STATUS_OK;
+    at->out->reason = "guarded";
+    if (at->rule->guard && at->own != NULL && at->own->spared > 0.0)
+        return STATUS_OK;
+    TRY(judges[at->rule->kind](at));
+    return at->rule->guard && at->out->stop ? guard(at) : STATUS_OK;
 }
 
 enum status stop_rule_judge(const struct stop_rule *rule, const struct curves *curves,
                             const struct measurement *measurement, struct verdict *out, struct arena *scratch,
                             struct error *err)
 {
-    enum status status = STATUS_OK;
+    const struct judging at = {rule, curves, curves_find(curves, measurement->trial), measurement, out, scratch, err};
     out->stop = false;
     out->note_bytes = out->next_step = 0;
     out->reason = measurement->step >= rule->epochs ? "last_epoch" : "no_rule";
     if (measurement->step >= rule->epochs)
         return STATUS_OK;
     struct arena_mark mark = arena_mark(scratch);
-    if (rule->kind == STOP_RULE_MEDIAN)
-        status = judge_median(rule, curves, measurement, out, scratch, err);
-    else if (rule->kind == STOP_RULE_ASHA)
-        judge_asha(rule, curves, measurement, out);
+    enum status       status = judge(&at);
     arena_release(scratch, mark);
     out->next_step = out->stop || out->next_step >= rule->epochs ? 0 : out->next_step;
     return status;

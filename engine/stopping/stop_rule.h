@@ -1,28 +1,53 @@
 /* Rules that stop a running trial by comparing its curve with those of the others, whatever chooses the points.
- *   median  stop when the best value up to this step is worse than the median, over the completed trials, of their
- *           running means up to this step                                  Golovin et al. 2017, section 3.2.1
- *   asha    at the rungs min_epochs reduction^k below the budget, stop unless the value is among the best
- *           1/reduction of those that reached the rung so far (always one)   Li et al. 2020, by stopping
+ *   median      stop when the best value up to this step is worse than the median, over the completed trials, of their
+ *               running means up to this step                                  Golovin et al. 2017, section 3.2.1
+ *   percentile  the same with another percentile
+ *   patience    stop when the value has not become better for so many steps, and a completed trial came to a better one
+ *   asha        at the rungs min_epochs reduction^k below the budget, stop unless the value is among the best
+ *               1/reduction of those that reached the rung so far (always one)   Li et al. 2020, by stopping
+ *   hyperband   asha with brackets: each trial begins at another of the rungs, or has none, and is compared with those of
+ *               its bracket; how many are in each is as in Li et al. 2018
+ *
+ * The guard.  Some of the trials that a rule would stop are spared: they run to the end, so that it is seen what
+ * was stopped for.  With a of them completed, of which w ended better than the median of the completed trials that the
+ * rule had let live, spared trials get the share 2 (w + 1) / (a + 2) of all epochs, at least GUARD_SHARE: a rule that
+ * tells nothing of the end has w = a / 2, and stops nothing any more.
+ *
  * Knows nothing of policies; values are larger-is-better.  Ties do not stop. */
 #ifndef GNOMON_ENGINE_STOP_RULE_H
 #define GNOMON_ENGINE_STOP_RULE_H
 
 #include "engine/stopping/curve.h"
 
+#define GUARD_SHARE 0.2 /* of the epochs, whatever was seen */
+
 /* OFF: nothing is measured.  NONE: measured, never stopped.  OWN: the policy judges. */
-enum stop_rule_kind { STOP_RULE_OFF, STOP_RULE_NONE, STOP_RULE_MEDIAN, STOP_RULE_ASHA, STOP_RULE_OWN };
+enum stop_rule_kind {
+    STOP_RULE_OFF,
+    STOP_RULE_NONE,
+    STOP_RULE_MEDIAN,
+    STOP_RULE_ASHA,
+    STOP_RULE_OWN,
+    STOP_RULE_PERCENTILE,
+    STOP_RULE_PATIENCE,
+    STOP_RULE_HYPERBAND
+};
 
 struct stop_rule {
     enum stop_rule_kind kind;
     size_t              epochs;     /* the budget: the last step */
-    size_t              warm_up;    /* median: steps that never stop */
-    size_t              min_trials; /* median: completed trials with a curve, before which it never stops; at least 1 */
-    size_t              min_epochs; /* asha: the first rung, at least 1 */
-    size_t              reduction;  /* asha: at least 2 */
+    size_t              warm_up;    /* median, percentile: steps that never stop */
+    size_t              min_trials; /* these two: completed trials with a curve, before which it never stops; from 1 */
+    size_t              percentile; /* what is worse than that of the others is stopped; below 100 */
+    size_t              patience;   /* at least 1 */
+    size_t              min_epochs; /* asha, hyperband: the first rung, at least 1 */
+    size_t              reduction;  /* these two: at least 2 */
+    bool                guard;
 };
 
-/* Judges by NONE, MEDIAN or ASHA a measurement that the curves do not have yet; out->note_bytes is 0.
- * Errors: NO_MEMORY (scratch: a number per curve).  O(curves log steps). */
+/* Judges by any kind but OFF and OWN a measurement that the curves do not have yet.  out has a note when the guard spares
+ * the trial (CURVE_NOTE_SPARED); from then on it is not judged.  Errors: NO_MEMORY (scratch: a number per curve).
+ * O(curves log curves). */
 MUST_CHECK enum status stop_rule_judge(const struct stop_rule *rule, const struct curves *curves,
                                        const struct measurement *measurement, struct verdict *out,
                                        struct arena *scratch, struct error *err);

@@ -8,11 +8,12 @@
 
 enum { EPOCHS_MAX = 1000000, TRIALS_MAX = 10000 };
 
-static const char *const rule_names[] = {"none", "median", "asha", "bos", NULL};
+static const char *const rule_names[] = {"none", "median", "asha", "bos", "percentile", "patience", "hyperband", NULL};
 
 struct stopping_form {
     const json_t *rule;
-    int64_t       epochs, warm_up, min_trials, min_epochs, reduction;
+    int64_t       epochs, warm_up, min_trials, min_epochs, reduction, percentile, patience;
+    bool          guard;
 };
 #define INTEGER(member, low, high)                                                                                   \
     {                                                                                                                \
@@ -23,24 +24,43 @@ struct stopping_form {
     {                                                                                                             \
         .name = "rule", .required = true, .read = codec_read_kept, .offset = offsetof(struct stopping_form, rule) \
     }
+#define GUARD                                                                                     \
+    {                                                                                             \
+        .name = "guard", .read = codec_read_bool, .offset = offsetof(struct stopping_form, guard) \
+    }
 static const struct member plain_members[] = {RULE, INTEGER(epochs, 1, EPOCHS_MAX), {.name = NULL}};
 static const struct member median_members[] = {RULE,
                                                INTEGER(epochs, 2, EPOCHS_MAX),
                                                INTEGER(warm_up, 0, EPOCHS_MAX),
                                                INTEGER(min_trials, 1, TRIALS_MAX),
+                                               GUARD,
                                                {.name = NULL}};
-static const struct member asha_members[] = {RULE,
-                                             INTEGER(epochs, 2, EPOCHS_MAX),
-                                             INTEGER(min_epochs, 1, EPOCHS_MAX),
-                                             INTEGER(reduction, 2, 100),
-                                             {.name = NULL}};
+static const struct member percentile_members[] = {RULE,
+                                                   INTEGER(epochs, 2, EPOCHS_MAX),
+                                                   INTEGER(percentile, 1, 99),
+                                                   INTEGER(warm_up, 0, EPOCHS_MAX),
+                                                   INTEGER(min_trials, 1, TRIALS_MAX),
+                                                   GUARD,
+                                                   {.name = NULL}};
+static const struct member patience_members[] = {
+    RULE, INTEGER(epochs, 2, EPOCHS_MAX), INTEGER(patience, 1, EPOCHS_MAX), GUARD, {.name = NULL}};
+static const struct member rungs_members[] = {RULE,
+                                              INTEGER(epochs, 2, EPOCHS_MAX),
+                                              INTEGER(min_epochs, 1, EPOCHS_MAX),
+                                              INTEGER(reduction, 2, 100),
+                                              GUARD,
+                                              {.name = NULL}};
 static const struct {
     enum stop_rule_kind  kind;
     const struct member *members;
 } rules[] = {{STOP_RULE_NONE, plain_members},
              {STOP_RULE_MEDIAN, median_members},
-             {STOP_RULE_ASHA, asha_members},
-             {STOP_RULE_OWN, plain_members}};
+             {STOP_RULE_ASHA, rungs_members},
+             {STOP_RULE_OWN, plain_members},
+             {STOP_RULE_PERCENTILE, percentile_members},
+             {STOP_RULE_PATIENCE, patience_members},
+             {STOP_RULE_HYPERBAND, rungs_members}};
+enum { RULES = sizeof rules / sizeof *rules };
 
 /* 0: the algorithm has no budget of its own. */
 static int64_t budget_of(const struct spec *spec)
@@ -70,10 +90,14 @@ static enum status check_rule(struct reading *in, const struct stopping_form *fo
         return error_set(in->err, STATUS_INVALID, "not_supported", "/stopping", "stopping takes one metric");
     if (kind == STOP_RULE_OWN && spec->policy->judge == NULL)
         return error_set(in->err, STATUS_INVALID, "not_supported", "/stopping/rule", "bos needs the algorithm bo-bos");
-    if (kind == STOP_RULE_MEDIAN && form->warm_up >= form->epochs)
+    if (form->warm_up >= form->epochs)
         return error_set(in->err, STATUS_INVALID, "bad_combination", "/stopping/warm_up", "must be below epochs");
-    if (kind == STOP_RULE_ASHA && form->min_epochs >= form->epochs)
+    if ((kind == STOP_RULE_ASHA || kind == STOP_RULE_HYPERBAND) && form->min_epochs >= form->epochs)
         return error_set(in->err, STATUS_INVALID, "bad_combination", "/stopping/min_epochs", "must be below epochs");
+    if (kind == STOP_RULE_PATIENCE && form->patience == 0)
+        return error_set(in->err, STATUS_INVALID, "missing_member", "/stopping/patience", "is required");
+    if (form->patience >= form->epochs)
+        return error_set(in->err, STATUS_INVALID, "bad_combination", "/stopping/patience", "must be below epochs");
     return STATUS_OK;
 }
 
@@ -90,7 +114,7 @@ static enum status read_rule(struct reading *in, const json_t *json, int *rule)
 
 enum status codec_stopping(struct reading *in, const json_t *json, struct spec *spec)
 {
-    struct stopping_form form = {.min_trials = 5, .min_epochs = 1, .reduction = 3};
+    struct stopping_form form = {.min_trials = 5, .min_epochs = 1, .reduction = 3, .percentile = 25};
     int                  rule = 0;
     bool                 is_given = json != NULL && !json_is_null(json);
     if (!is_given && spec->policy->judge == NULL)
@@ -107,27 +131,42 @@ enum status codec_stopping(struct reading *in, const json_t *json, struct spec *
                                         .warm_up = (size_t)form.warm_up,
                                         .min_trials = (size_t)form.min_trials,
                                         .min_epochs = (size_t)form.min_epochs,
-                                        .reduction = (size_t)form.reduction};
+                                        .reduction = (size_t)form.reduction,
+                                        .percentile = (size_t)form.percentile,
+                                        .patience = (size_t)form.patience,
+                                        .guard = form.guard};
     return STATUS_OK;
+}
+
+static json_t *write_rule(const struct stopping_form *form, size_t rule)
+{
+    json_t *json = json_pack("{s:s}", "rule", rule_names[rule]);
+    for (const struct member *member = rules[rule].members; member->name != NULL; member++) {
+        const char *at = (const char *)form + member->offset;
+        int64_t     integer = 0;
+        if (member->read == codec_read_bool && form->guard)
+            json_object_set_new(json, member->name, json_true());
+        if (member->read != codec_read_integer)
+            continue;
+        memcpy(&integer, at, sizeof integer);
+        json_object_set_new(json, member->name, json_integer((json_int_t)integer));
+    }
+    return json;
 }
 
 json_t *codec_stopping_json(const struct spec *spec)
 {
-    const struct stop_rule *stopping = &spec->stopping;
-    json_int_t              epochs = (json_int_t)stopping->epochs;
-    switch (stopping->kind) {
-    case STOP_RULE_OFF:
-        break;
-    case STOP_RULE_NONE:
-        return json_pack("{s:s, s:I}", "rule", "none", "epochs", epochs);
-    case STOP_RULE_MEDIAN:
-        return json_pack("{s:s, s:I, s:I, s:I}", "rule", "median", "epochs", epochs, "warm_up",
-                         (json_int_t)stopping->warm_up, "min_trials", (json_int_t)stopping->min_trials);
-    case STOP_RULE_ASHA:
-        return json_pack("{s:s, s:I, s:I, s:I}", "rule", "asha", "epochs", epochs, "min_epochs",
-                         (json_int_t)stopping->min_epochs, "reduction", (json_int_t)stopping->reduction);
-    case STOP_RULE_OWN:
-        return json_pack("{s:s, s:I}", "rule", "bos", "epochs", epochs);
-    }
+    const struct stop_rule    *stopping = &spec->stopping;
+    const struct stopping_form form = {.epochs = (int64_t)stopping->epochs,
+                                       .warm_up = (int64_t)stopping->warm_up,
+                                       .min_trials = (int64_t)stopping->min_trials,
+                                       .min_epochs = (int64_t)stopping->min_epochs,
+                                       .reduction = (int64_t)stopping->reduction,
+                                       .percentile = (int64_t)stopping->percentile,
+                                       .patience = (int64_t)stopping->patience,
+                                       .guard = stopping->guard};
+    for (size_t rule = 0; rule < RULES; rule++)
+        if (rules[rule].kind == stopping->kind)
+            return write_rule(&form, rule);
     return json_null();
 }

@@ -1,6 +1,7 @@
 /* Early stopping on real learning curves: the best final accuracy that each way of searching has after a part of the
  * epochs that GP-UCB spends on 40 whole evaluations.
  *   stopping_curves [REPETITIONS[:FIRST]] [FILE COLUMNS]
+ *   stopping_curves REPETITIONS[:FIRST] FILE COLUMNS maximize|minimize METHOD ...
  * FILE is a table with columns e0 or e1 .. of accuracies in [0, 1]; COLUMNS the numbers of the columns of its
  * parameters, such as 1,2 (from 0).  Without it: tests/data/learning_curves.
  * A proposal stands for the nearest configuration of the table that was not tried yet, and the algorithm is told that
@@ -9,6 +10,9 @@
  * gp-ucb runs all trials to the end; bo-bos stops by itself; gp-ucb with the median rule and with successive halving
  * (ASHA) stops by those.  All but gp-ucb end when 65 % of its epochs are spent.  best is over trials that ran to the
  * end; stopped says what share was not.
+ * The second form is a race of those METHODs (ALGORITHM or ALGORITHM+RULE, with ! behind a rule that has its guard) by the
+ * best value seen at any epoch, over whatever range: the regret against the table's best after 5, 10 and 25 whole
+ * trainings' epochs, in thousandths, its difference to the first METHOD's by seed, and the standard error of that.
  * Exit code 1 when bo-bos has not reached gp-ucb's best within its standard error. */
 #include "engine/stopping/stop_rule.h"
 #include "engine/registry.h"
@@ -19,7 +23,8 @@
 #include <string.h>
 
 enum { TRIALS = 40, PARAMS_MAX = 8, CONFIGS_MAX = 1000, EPOCHS_MAX = 200, REPETITIONS_MAX = 100, OPTIONS_MAX = 32 };
-static const double PART = 0.65;
+enum { CHECKS = 3, ENTRANTS_MAX = 16 };
+static const double PART = 0.65, CHECKED[CHECKS] = {5, 10, 25}; /* whole trainings */
 
 struct table {
     const char  *name;
@@ -32,16 +37,18 @@ struct table {
 static const struct method {
     const char         *name, *policy;
     enum stop_rule_kind rule;
+    bool                guard;
 } methods[] = {
-    {"gp-ucb", "gp", STOP_RULE_NONE},
-    {"bo-bos", "bo-bos", STOP_RULE_OWN},
-    {"gp-ucb+median", "gp", STOP_RULE_MEDIAN},
-    {"gp-ucb+asha", "gp", STOP_RULE_ASHA},
+    {"gp-ucb", "gp", STOP_RULE_NONE, false},
+    {"bo-bos", "bo-bos", STOP_RULE_OWN, false},
+    {"gp-ucb+median", "gp", STOP_RULE_MEDIAN, false},
+    {"gp-ucb+asha", "gp", STOP_RULE_ASHA, false},
 };
 enum { METHODS = sizeof methods / sizeof *methods };
 
 struct result {
     double best, epochs, trials, stopped;
+    double regrets[CHECKS];
 };
 
 static void must(enum status status, const struct error *err)
@@ -126,6 +133,9 @@ struct search {
     struct curves        curves;
     struct stop_rule     rule;
     bool                 used[CONFIGS_MAX];
+    bool                 is_race;
+    double               spent, seen; /* epochs of all trials; the best value at any of them */
+    double               regrets[CHECKS];
     double               u[CONFIGS_MAX][PARAMS_MAX];
 };
 
@@ -183,6 +193,22 @@ static void judge(struct search *search, const struct measurement *measurement, 
         must(stop_rule_judge(&search->rule, &search->curves, measurement, verdict, &search->arena, &err), &err);
 }
 
+/* A race is looked at whenever so many epochs were spent. */
+static void look(struct search *search, double value)
+{
+    double top = -HUGE_VAL;
+    search->spent++;
+    search->seen = fmax(search->seen, value);
+    for (size_t c = 0; search->is_race && c < CHECKS; c++) {
+        if (search->spent != CHECKED[c] * (double)search->table->epochs)
+            continue;
+        for (size_t i = 0; i < search->table->configs; i++)
+            for (size_t n = 0; n < search->table->epochs; n++)
+                top = fmax(top, search->table->values[i][n]);
+        search->regrets[c] = top - search->seen;
+    }
+}
+
 /* Returns how many epochs were run. */
 static size_t evaluate(struct search *search, uint64_t trial, size_t config, struct verdict *verdict)
 {
@@ -190,6 +216,7 @@ static size_t evaluate(struct search *search, uint64_t trial, size_t config, str
     for (size_t n = 1; n <= search->table->epochs; n++) {
         const struct measurement measurement = {.trial = trial, .step = n, .value = values[n - 1]};
         judge(search, &measurement, verdict);
+        look(search, values[n - 1]);
         struct event event = {.kind = EVENT_MEASURED,
                               .trial = trial,
                               .point = point,
@@ -212,16 +239,26 @@ static void begin(struct search *search, const struct table *table, const struct
 {
     const struct policy *policy = policy_find(method->policy);
     struct error         err;
+    bool                 is_race = search->is_race;
     memset(search, 0, sizeof *search);
+    search->is_race = is_race;
     search->table = table;
     search->method = method;
     for (size_t i = 0; policy->options[i].name != NULL; i++)
         search->options[i] = policy->options[i].fallback;
-    set_option(search, "acquisition", 1); /* ucb */
+    search->seen = -HUGE_VAL;
+    if (!search->is_race)
+        set_option(search, "acquisition", 1); /* ucb */
     set_option(search, "initial", 6);
     set_option(search, "epochs", (double)table->epochs);
-    search->rule = (struct stop_rule){
-        .kind = method->rule, .epochs = table->epochs, .min_trials = 5, .min_epochs = 1, .reduction = 3};
+    search->rule = (struct stop_rule){.kind = method->rule,
+                                      .epochs = table->epochs,
+                                      .min_trials = 5,
+                                      .min_epochs = 1,
+                                      .reduction = 3,
+                                      .percentile = 25,
+                                      .patience = (table->epochs + 4) / 5,
+                                      .guard = method->guard};
     search->space = (struct space){.kind = SPACE_PARAMETERS, .params = table->params, .params_len = table->params_len};
     must(space_init(&search->space, &err), &err);
     for (size_t i = 0; i < table->configs; i++)
@@ -233,7 +270,7 @@ static void begin(struct search *search, const struct table *table, const struct
     must(policy->open(policy, problem, &search->session, &err), &err);
 }
 
-static struct result run(const struct table *table, const struct method *method, uint64_t seed)
+static struct result run(const struct table *table, const struct method *method, uint64_t seed, bool is_race)
 {
     static struct search   search;
     static struct proposal proposal;
@@ -241,8 +278,10 @@ static struct result run(const struct table *table, const struct method *method,
     struct problem         problem;
     struct result          out = {0};
     double                 whole = (double)(TRIALS * table->epochs);
+    search.is_race = is_race;
     begin(&search, table, method, seed, &problem);
     double limit = method->rule == STOP_RULE_NONE ? whole : PART * whole;
+    limit = is_race ? CHECKED[CHECKS - 1] * (double)table->epochs : limit;
     for (uint64_t trial = 1; out.epochs < limit && trial <= table->configs; trial++) {
         size_t       config = choose(&search, trial, &proposal);
         struct event event = {.kind = EVENT_SUGGESTED,
@@ -258,6 +297,7 @@ static struct result run(const struct table *table, const struct method *method,
         if (!verdict.stop && out.epochs <= limit)
             out.best = fmax(out.best, table->values[config][table->epochs - 1]);
     }
+    memcpy(out.regrets, search.regrets, sizeof out.regrets);
     policy_find(method->policy)->close(search.session);
     arena_fini(&search.arena);
     return out;
@@ -286,7 +326,7 @@ static bool compare(const struct table *table, size_t repetitions, uint64_t firs
     for (size_t m = 0; m < METHODS; m++) {
         double best[REPETITIONS_MAX], epochs = 0.0, trials = 0.0, stopped = 0.0;
         for (size_t r = 0; r < repetitions; r++) {
-            struct result result = run(table, &methods[m], first + r);
+            struct result result = run(table, &methods[m], first + r, false);
             best[r] = result.best;
             epochs += result.epochs / (double)repetitions;
             trials += result.trials / (double)repetitions;
@@ -307,6 +347,76 @@ static bool compare(const struct table *table, size_t repetitions, uint64_t firs
     return ok;
 }
 
+/* --- races --- */
+
+static bool read_method(char *text, struct method *method)
+{
+    static const struct {
+        const char         *name;
+        enum stop_rule_kind kind;
+    } rules[] = {{"none", STOP_RULE_NONE},
+                 {"median", STOP_RULE_MEDIAN},
+                 {"percentile", STOP_RULE_PERCENTILE},
+                 {"patience", STOP_RULE_PATIENCE},
+                 {"asha", STOP_RULE_ASHA},
+                 {"hyperband", STOP_RULE_HYPERBAND},
+                 {"bos", STOP_RULE_OWN}};
+    char  *plus = strchr(text, '+'), *mark = plus == NULL ? NULL : strchr(plus, '!');
+    size_t i = 0;
+    *method = (struct method){.name = strdup(text), .policy = text, .guard = mark != NULL};
+    if (plus != NULL)
+        *plus = '\0';
+    if (mark != NULL)
+        *mark = '\0';
+    while (plus != NULL && i < sizeof rules / sizeof *rules && strcmp(rules[i].name, plus + 1) != 0)
+        i++;
+    method->rule = i < sizeof rules / sizeof *rules ? rules[i].kind : STOP_RULE_OFF;
+    return method->name != NULL && policy_find(text) != NULL && method->rule != STOP_RULE_OFF;
+}
+
+static void flip(struct table *table)
+{
+    for (size_t i = 0; i < table->configs; i++)
+        for (size_t n = 0; n < table->epochs; n++)
+            table->values[i][n] = -table->values[i][n];
+}
+
+static void race(const struct table *table, const struct method *method, size_t repetitions, uint64_t first,
+                 double first_regrets[CHECKS][REPETITIONS_MAX], bool is_first)
+{
+    double regrets[CHECKS][REPETITIONS_MAX], gaps[CHECKS][REPETITIONS_MAX], trials = 0.0, stopped = 0.0;
+    for (size_t r = 0; r < repetitions; r++) {
+        struct result result = run(table, method, first + r, true);
+        trials += result.trials / (double)repetitions;
+        stopped += result.stopped / (double)repetitions;
+        for (size_t c = 0; c < CHECKS; c++) {
+            regrets[c][r] = 1000.0 * result.regrets[c];
+            first_regrets[c][r] = is_first ? regrets[c][r] : first_regrets[c][r];
+            gaps[c][r] = regrets[c][r] - first_regrets[c][r];
+        }
+    }
+    printf("%s,%s", table->name, method->name);
+    for (size_t c = 0; c < CHECKS; c++) {
+        struct summary gap = summarise(gaps[c], repetitions);
+        printf(",%.1f,%.1f,%.1f", summarise(regrets[c], repetitions).mean, gap.mean, gap.se);
+    }
+    printf(",%.0f,%.0f\n", trials, stopped);
+    fflush(stdout);
+}
+
+static int run_race(struct table *table, char **names, size_t len, size_t repetitions, uint64_t first)
+{
+    static double first_regrets[CHECKS][REPETITIONS_MAX];
+    struct method entrants[ENTRANTS_MAX];
+    for (size_t i = 0; i < len; i++)
+        if (i >= ENTRANTS_MAX || !read_method(names[i], &entrants[i]))
+            return 2;
+    puts("table,method,at 5,gap,error,at 10,gap,error,at 25,gap,error,trials,stopped");
+    for (size_t i = 0; i < len; i++)
+        race(table, &entrants[i], repetitions, first, first_regrets, i == 0);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static struct table table;
@@ -316,6 +426,12 @@ int main(int argc, char **argv)
     bool                ok = true;
     if (repetitions < 2 || repetitions > REPETITIONS_MAX || argc == 3)
         return 2;
+    if (argc > 5) {
+        read_table(&table, argv[2], argv[3]);
+        if (strcmp(argv[4], "minimize") == 0)
+            flip(&table);
+        return run_race(&table, argv + 5, (size_t)argc - 5, repetitions, first);
+    }
     puts("table,method,best,standard error,epochs,trials,stopped,verdict");
     if (argc > 3) {
         read_table(&table, argv[2], argv[3]);

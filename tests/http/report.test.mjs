@@ -109,6 +109,44 @@ test('asha: at each rung the best third goes on, with any algorithm', async () =
     }
 });
 
+test('percentile, patience, hyperband', async () => {
+    const level = (value) => () => value;
+    const percentile = await api.study({ metrics: accuracy, stopping: { rule: 'percentile', epochs: 4, min_trials: 2 } });
+    assert.deepEqual(percentile.stopping, { rule: 'percentile', epochs: 4, percentile: 25, warm_up: 0, min_trials: 2 });
+    const all = await runs(percentile.id, 4, [level(0.5), level(0.9), level(0.61), level(0.59)]); // above 0.6, then 0.555
+    assert.deepEqual(all.map((answers) => answers.at(-1).reason), ['last_epoch', 'last_epoch', 'last_epoch', 'last_epoch']);
+    assert.equal((await runs(percentile.id, 4, [level(0.4)]))[0].at(-1).reason, 'below_percentile');
+
+    const patience = await api.study({ metrics: accuracy, stopping: { rule: 'patience', epochs: 9, patience: 3 } });
+    assert.deepEqual(patience.stopping, { rule: 'patience', epochs: 9, patience: 3 });
+    const idle = await runs(patience.id, 9, [level(0.5), level(0.4)]);
+    assert.deepEqual(idle.map((answers) => answers.length), [9, 4]);
+    assert.equal(idle[1].at(-1).reason, 'no_improvement');
+
+    const { id, stopping } = await api.study({ metrics: accuracy, stopping: { rule: 'hyperband', epochs: 9 } });
+    assert.deepEqual(stopping, { rule: 'hyperband', epochs: 9, min_epochs: 1, reduction: 3 });
+    const brackets = await runs(id, 9, Array.from({ length: 9 }, (_, i) => level(0.9 - 0.1 * i)));
+    assert.deepEqual([...new Set(brackets.map((answers) => answers.length))].sort(), [1, 3, 9]);
+});
+
+test('the guard: what a rule would stop runs to the end until it is seen to end worse', async () => {
+    const { id, stopping } = await api.study({ metrics: accuracy, stopping: { rule: 'asha', epochs: 9, reduction: 9, guard: true } });
+    assert.deepEqual(stopping, { rule: 'asha', epochs: 9, min_epochs: 1, reduction: 9, guard: true });
+    const level = (value) => () => value;
+    const all = await runs(id, 9, [level(0.5), level(0.4), level(0.4), level(0.4)]);
+    assert.deepEqual(all.map((answers) => answers.length), [9, 9, 9, 1]);
+    assert.deepEqual(all[1].map((a) => a.reason), [...Array(8).fill('guarded'), 'last_epoch']);
+    assert.deepEqual([all[1][0].next_check_step, all[3][0].reason], [null, 'below_top']);
+    const { decisions, same } = (await api.get(`/v1/studies/${id}/verify`));
+    assert.equal(decisions, 28, JSON.stringify({ decisions, same }));
+    await server.restart();
+    const again = await runs(id, 9, [level(0.4)]);
+    assert.deepEqual(again.map((answers) => answers.length), [1], 'what was spared is known after a restart');
+    const late = await api.study({ metrics: accuracy, stopping: { rule: 'asha', epochs: 9, reduction: 9, guard: true } });
+    const slow = (n) => (n < 9 ? 0.4 : 0.9);
+    assert.deepEqual((await runs(late.id, 9, [level(0.5), slow, slow, slow, slow, slow])).map((answers) => answers.length), Array(6).fill(9));
+});
+
 test('no rule: the curve is kept and nothing is stopped', async () => {
     const { id } = await api.study({ stopping: { rule: 'none', epochs: 3 } });
     const [answers] = await runs(id, 3, [(n) => 1e300 * n]);
@@ -190,7 +228,12 @@ test('specifications that make no sense are refused', async () => {
     await refuse('/stopping/epochs', 'missing_member', { stopping: { rule: 'median' } });
     await refuse('/stopping/epochs', 'out_of_range', { stopping: { rule: 'median', epochs: 1 } });
     await refuse('/stopping/rule', 'missing_member', { stopping: {} });
-    await refuse('/stopping/rule', 'unknown_value', { stopping: { rule: 'hyperband', epochs: 9 } });
+    await refuse('/stopping/rule', 'unknown_value', { stopping: { rule: 'halving', epochs: 9 } });
+    await refuse('/stopping/min_epochs', 'bad_combination', { stopping: { rule: 'hyperband', epochs: 9, min_epochs: 9 } });
+    await refuse('/stopping/percentile', 'out_of_range', { stopping: { rule: 'percentile', epochs: 9, percentile: 100 } });
+    await refuse('/stopping/patience', 'missing_member', { stopping: { rule: 'patience', epochs: 9 } });
+    await refuse('/stopping/patience', 'bad_combination', { stopping: { rule: 'patience', epochs: 9, patience: 9 } });
+    await refuse('/stopping/guard', 'unknown_member', { stopping: { rule: 'none', epochs: 9, guard: true } });
     await refuse('/stopping/rule', 'not_supported', { stopping: { rule: 'bos', epochs: 9 } });
     await refuse('/stopping', 'wrong_type', { stopping: 'median' });
     await refuse('/stopping/reduction', 'unknown_member', { stopping: { ...median, reduction: 3 } });

@@ -186,6 +186,115 @@ static void test_asha(void)
     arena_fini(&arena);
 }
 
+/* Running means up to step 2: 0.2, 0.4, 0.6, 0.8; a fifth of the way from the worst to the best is 0.32. */
+static void test_percentile(void)
+{
+    const struct stop_rule rule = {.kind = STOP_RULE_PERCENTILE, .epochs = 4, .min_trials = 1, .percentile = 20};
+    begin();
+    for (uint64_t trial = 1; trial <= 4; trial++)
+        tell_curve(trial, (const double[]){0.2 * (double)trial, 0.2 * (double)trial}, 2, EVENT_OBSERVED);
+    CU_ASSERT(judge(&rule, 9, 2, 0.31).stop && !judge(&rule, 9, 2, 0.33).stop);
+    CU_ASSERT(strcmp(judge(&rule, 9, 2, 0.31).reason, "below_percentile") == 0);
+    CU_ASSERT(strcmp(judge(&rule, 9, 2, 0.33).reason, "above_percentile") == 0);
+    arena_fini(&arena);
+}
+
+static void test_patience(void)
+{
+    const struct stop_rule rule = {.kind = STOP_RULE_PATIENCE, .epochs = 20, .patience = 3};
+    begin();
+    tell_curve(9, (const double[]){0.1, 0.3, 0.2}, 3, EVENT_MEASURED);
+    CU_ASSERT(strcmp(judge(&rule, 9, 4, 0.3).reason, "improving") == 0 && judge(&rule, 9, 4, 0.3).next_step == 5);
+    struct verdict verdict = judge(&rule, 9, 5, 0.3); /* the same is not better; nothing is completed */
+    CU_ASSERT(!verdict.stop && strcmp(verdict.reason, "above_best") == 0 && verdict.next_step == 6);
+    tell_curve(1, (const double[]){0.3}, 1, EVENT_OBSERVED);
+    CU_ASSERT(!judge(&rule, 9, 5, 0.2).stop); /* as good as the best completed one */
+    tell_curve(2, (const double[]){0.4}, 1, EVENT_OBSERVED);
+    CU_ASSERT(judge(&rule, 9, 5, 0.2).stop && strcmp(judge(&rule, 9, 5, 0.2).reason, "no_improvement") == 0);
+    verdict = judge(&rule, 9, 5, 0.31);
+    CU_ASSERT(!verdict.stop && strcmp(verdict.reason, "improving") == 0 && verdict.next_step == 8);
+    CU_ASSERT(!judge(&rule, 8, 5, 0.2).stop); /* its first measurement */
+    arena_fini(&arena);
+}
+
+/* Rungs 1 and 3 of 9 epochs: of 5.5 parts of the trials 3 are compared from the first on, 1.5 from the second on, 1 never. */
+static void test_hyperband(void)
+{
+    const struct stop_rule rule = {.kind = STOP_RULE_HYPERBAND, .epochs = 9, .min_epochs = 1, .reduction = 3};
+    size_t                 counts[3] = {0};
+    begin();
+    for (uint64_t trial = 1; trial <= 5500; trial++) {
+        struct verdict verdict = judge(&rule, trial, 1, 0.5);
+        bool           is_first = strcmp(verdict.reason, "in_top") == 0;
+        CU_ASSERT(!verdict.stop && verdict.next_step == (is_first || verdict.next_step > 0 ? 3 : 0));
+        counts[is_first ? 0 : verdict.next_step == 3 ? 1 : 2]++;
+    }
+    CHECK_NEAR((double)counts[0], 3000, 5);
+    CHECK_NEAR((double)counts[1], 1500, 5);
+    CHECK_NEAR((double)counts[2], 1000, 5);
+    for (uint64_t trial = 1; trial <= 100; trial++) { /* only the first bracket's were ever seen at the second rung */
+        if (strcmp(judge(&rule, trial, 1, 0.5).reason, "in_top") == 0)
+            tell_curve(trial, (const double[]){0.5, 0.6, 0.7}, 3, EVENT_OBSERVED);
+    }
+    for (uint64_t trial = 101; trial <= 200; trial++) {
+        struct verdict first = judge(&rule, trial, 1, 0.5), second = judge(&rule, trial, 3, 0.1);
+        CU_ASSERT(second.stop == (strcmp(first.reason, "in_top") == 0));
+    }
+    arena_fini(&arena);
+}
+
+/* As it is reported: with the verdict's note.  Whether the trial was stopped. */
+static bool report(const struct stop_rule *rule, uint64_t trial, const double *values, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        const struct measurement measurement = {trial, i + 1, values[i]};
+        static struct verdict    verdict;
+        CU_ASSERT_FATAL(stop_rule_judge(rule, &curves, &measurement, &verdict, &arena, NULL) == STATUS_OK);
+        struct event event = {.kind = EVENT_MEASURED,
+                              .trial = trial,
+                              .step = i + 1,
+                              .value = values[i],
+                              .note = verdict.note,
+                              .note_bytes = verdict.note_bytes};
+        CU_ASSERT_FATAL(curves_tell(&curves, &event, NULL) == STATUS_OK);
+        if (verdict.stop)
+            tell(EVENT_STOPPED, trial, 0, values[i]);
+        if (verdict.stop)
+            return true;
+    }
+    tell(EVENT_OBSERVED, trial, 0, values[len - 1]);
+    return false;
+}
+
+/* The first trial is the best at the only rung.  Two that are worse there run to the end all the same: 8 of 19 epochs
+ * are less than the share of 2/3 after one.  Where both end worse, the share is 1/2, and 16 epochs of 28 are more: the
+ * next one is stopped.  Where they end better, nothing is stopped. */
+static void test_guard(void)
+{
+    static const double    first[9] = {0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5}, worse[9] = {0.4};
+    static const double    late[9] = {0.4, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4, 0.9};
+    const struct stop_rule rule = {.kind = STOP_RULE_ASHA, .epochs = 9, .min_epochs = 1, .reduction = 9, .guard = true};
+    for (size_t is_late = 0; is_late < 2; is_late++) {
+        const double *others = is_late ? late : worse;
+        begin();
+        CU_ASSERT(!report(&rule, 1, first, 9) && curves_find(&curves, 1)->spared == 0.0);
+        const struct measurement measurement = {2, 1, 0.4};
+        static struct verdict    verdict;
+        CU_ASSERT(stop_rule_judge(&rule, &curves, &measurement, &verdict, &arena, NULL) == STATUS_OK);
+        CU_ASSERT(!verdict.stop && strcmp(verdict.reason, "guarded") == 0 && verdict.next_step == 0);
+        CU_ASSERT(verdict.note_bytes == 1 && verdict.note[0] == CURVE_NOTE_SPARED);
+        for (uint64_t trial = 2; trial <= 3; trial++)
+            CU_ASSERT(!report(&rule, trial, others, 9) && curves_find(&curves, trial)->spared == 1.0);
+        for (uint64_t trial = 4; trial <= 8; trial++)
+            CU_ASSERT(report(&rule, trial, others, 9) == !is_late);
+        tell(EVENT_HANDED_OVER, 2, 0, 0);
+        CU_ASSERT(curves_find(&curves, 2) == NULL);
+        tell(EVENT_MEASURED, 2, 1, 0.4);
+        CU_ASSERT(curves_find(&curves, 2)->spared == 0.0); /* begun anew, it is judged anew */
+        arena_fini(&arena);
+    }
+}
+
 static void test_memory(void)
 {
     const struct stop_rule   rule = {.kind = STOP_RULE_MEDIAN, .epochs = 4, .min_trials = 1};
@@ -204,5 +313,7 @@ CU_TestInfo suite_stop_rule[] = {
     {"curves", test_curves},     {"memory of curves", test_curves_memory},
     {"none", test_none},         {"median", test_median},
     {"asha", test_asha},         {"memory", test_memory},
-    {"forecast", test_forecast}, CU_TEST_INFO_NULL,
+    {"forecast", test_forecast}, {"percentile", test_percentile},
+    {"patience", test_patience}, {"hyperband", test_hyperband},
+    {"guard", test_guard},       CU_TEST_INFO_NULL,
 };

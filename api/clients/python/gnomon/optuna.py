@@ -151,8 +151,8 @@ def observed(trial: Any, names: Sequence[str], limits: int) -> Optional[Dict[str
 
 
 class GnomonPruner(BasePruner):
-    """Stops trials by a rule of the service: `median` or `asha`.  What Optuna's trials report goes into a study there, named
-    as Optuna's is, in which a point is the number of a trial."""
+    """Stops trials by a rule of the service: `median`, `asha`, others.  What Optuna's trials report goes into a study
+    there, named as Optuna's is, in which a point is the number of a trial."""
 
     def __init__(self, url: Optional[str] = None, token: Optional[str] = None, *, epochs: int, rule: str = "median",
                  client: Optional[Client] = None, **options: Any) -> None:
