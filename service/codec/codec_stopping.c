@@ -141,17 +141,21 @@ enum status codec_stopping(struct reading *in, const json_t *json, struct spec *
 static json_t *write_rule(const struct stopping_form *form, size_t rule)
 {
     json_t *json = json_pack("{s:s}", "rule", rule_names[rule]);
+    bool    is_whole = json != NULL;
     for (const struct member *member = rules[rule].members; member->name != NULL; member++) {
         const char *at = (const char *)form + member->offset;
         int64_t     integer = 0;
         if (member->read == codec_read_bool && form->guard)
-            json_object_set_new(json, member->name, json_true());
+            is_whole &= json_object_set_new(json, member->name, json_true()) == 0;
         if (member->read != codec_read_integer)
             continue;
         memcpy(&integer, at, sizeof integer);
-        json_object_set_new(json, member->name, json_integer((json_int_t)integer));
+        is_whole &= json_object_set_new(json, member->name, json_integer((json_int_t)integer)) == 0;
     }
-    return json;
+    if (is_whole)
+        return json;
+    json_decref(json);
+    return NULL;
 }
 
 json_t *codec_stopping_json(const struct spec *spec)
