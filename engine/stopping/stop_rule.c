@@ -15,7 +15,6 @@ struct judging {
     const struct measurement *measurement;
     struct verdict           *out;
     struct arena             *scratch;
-    struct error             *err;
 };
 
 /* Between neighbours, so that half of an even number of values lies in the middle of two.  Sorts. */
@@ -36,13 +35,14 @@ static double best_of(const struct curve *curve, double value)
 
 /* --- median, percentile --- */
 
-static enum status judge_by_means(const struct judging *at, double percent, const char *below, const char *above)
+static enum status judge_by_means(const struct judging *at, double percent, const char *below, const char *above,
+                                  struct error *err)
 {
     const struct stop_rule *rule = at->rule;
     size_t                  n = 0, step = at->measurement->step;
     double                 *means = ARENA_NEW(at->scratch, double, at->curves->len + 1);
     if (means == NULL)
-        return error_no_memory(at->err);
+        return error_no_memory(err);
     at->out->next_step = step < rule->warm_up ? rule->warm_up : step + 1;
     at->out->reason = "warm_up";
     if (step < rule->warm_up)
@@ -61,20 +61,21 @@ static enum status judge_by_means(const struct judging *at, double percent, cons
     return STATUS_OK;
 }
 
-static enum status judge_median(const struct judging *at)
+static enum status judge_median(const struct judging *at, struct error *err)
 {
-    return judge_by_means(at, 50.0, "below_median", "above_median");
+    return judge_by_means(at, 50.0, "below_median", "above_median", err);
 }
 
-static enum status judge_percentile(const struct judging *at)
+static enum status judge_percentile(const struct judging *at, struct error *err)
 {
-    return judge_by_means(at, (double)at->rule->percentile, "below_percentile", "above_percentile");
+    return judge_by_means(at, (double)at->rule->percentile, "below_percentile", "above_percentile", err);
 }
 
 /* --- patience --- */
 
-static enum status judge_patience(const struct judging *at)
+static enum status judge_patience(const struct judging *at, struct error *err)
 {
+    (void)err;
     size_t step = at->measurement->step, since = step;
     double best = at->measurement->value, completed = -HUGE_VAL;
     for (size_t i = at->own == NULL ? 0 : at->own->len; i-- > 0;)
@@ -137,8 +138,9 @@ static bool is_in_top(const struct judging *at, size_t rung, size_t bracket)
     return better < (top > 0 ? top : 1);
 }
 
-static enum status judge_rungs(const struct judging *at)
+static enum status judge_rungs(const struct judging *at, struct error *err)
 {
+    (void)err;
     const struct stop_rule *rule = at->rule;
     size_t last = at->own == NULL ? 0 : (size_t)at->own->steps[at->own->len - 1], rung = rule->min_epochs;
     size_t bracket = bracket_of(rule, at->measurement->trial);
@@ -182,12 +184,12 @@ static void charge(const struct judging *at, struct account *account, double *fi
 }
 
 /* Called with what would be stopped. */
-static enum status guard(const struct judging *at)
+static enum status guard(const struct judging *at, struct error *err)
 {
     struct account account = {0};
     double        *finals = ARENA_NEW(at->scratch, double, at->curves->len + 1);
     if (finals == NULL)
-        return error_no_memory(at->err);
+        return error_no_memory(err);
     charge(at, &account, finals);
     double middle = account.lived > 0 ? percentile_of(finals, account.lived, 50.0) : -HUGE_VAL;
     for (size_t i = 0; i < at->curves->len; i++) {
@@ -205,9 +207,9 @@ static enum status guard(const struct judging *at)
     return STATUS_OK;
 }
 
-static enum status judge(const struct judging *at)
+static enum status judge(const struct judging *at, struct error *err)
 {
-    static enum status (*const judges[])(const struct judging *) = {
+    static enum status (*const judges[])(const struct judging *, struct error *) = {
         [STOP_RULE_MEDIAN] = judge_median,         [STOP_RULE_ASHA] = judge_rungs,
         [STOP_RULE_PERCENTILE] = judge_percentile, [STOP_RULE_PATIENCE] = judge_patience,
         [STOP_RULE_HYPERBAND] = judge_rungs,
@@ -217,22 +219,22 @@ static enum status judge(const struct judging *at)
     at->out->reason = "guarded";
     if (at->rule->guard && at->own != NULL && at->own->spared > 0.0)
         return STATUS_OK;
-    TRY(judges[at->rule->kind](at));
-    return at->rule->guard && at->out->stop ? guard(at) : STATUS_OK;
+    TRY(judges[at->rule->kind](at, err));
+    return at->rule->guard && at->out->stop ? guard(at, err) : STATUS_OK;
 }
 
 enum status stop_rule_judge(const struct stop_rule *rule, const struct curves *curves,
                             const struct measurement *measurement, struct verdict *out, struct arena *scratch,
                             struct error *err)
 {
-    const struct judging at = {rule, curves, curves_find(curves, measurement->trial), measurement, out, scratch, err};
+    const struct judging at = {rule, curves, curves_find(curves, measurement->trial), measurement, out, scratch};
     out->stop = false;
     out->note_bytes = out->next_step = 0;
     out->reason = measurement->step >= rule->epochs ? "last_epoch" : "no_rule";
     if (measurement->step >= rule->epochs)
         return STATUS_OK;
     struct arena_mark mark = arena_mark(scratch);
-    enum status       status = judge(&at);
+    enum status       status = judge(&at, err);
     arena_release(scratch, mark);
     out->next_step = out->stop || out->next_step >= rule->epochs ? 0 : out->next_step;
     return status;
