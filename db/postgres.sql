@@ -89,6 +89,11 @@ CREATE TRIGGER trial_goes AFTER DELETE ON trial FOR EACH ROW EXECUTE FUNCTION co
 
 -- What a project has.
 CREATE OR REPLACE FUNCTION count_study() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+    IF TG_OP = 'UPDATE' THEN -- a study stays in its project
+        UPDATE project SET used_trials = used_trials + NEW.total - OLD.total,
+            used_extra = used_extra + NEW.extra_bytes - OLD.extra_bytes WHERE id = NEW.project;
+        RETURN NULL;
+    END IF;
     IF TG_OP <> 'INSERT' THEN
         UPDATE project SET used_studies = used_studies - 1, used_trials = used_trials - OLD.total,
             used_extra = used_extra - OLD.extra_bytes WHERE id = OLD.project;
@@ -199,31 +204,43 @@ CREATE OR REPLACE FUNCTION tell_row(owner text) RETURNS boolean LANGUAGE plpgsql
     AS $$BEGIN RAISE INFO '%', owner USING ERRCODE = 'GN006'; RETURN true; END$$;
 -- What a row's sum is made of, in words: record_send(ROW(...)) of its other columns.  Where the sum comes last these are the
 -- bytes of the whole row without it (its type, its length, 8 bytes) under another number of columns, had in half the time.
-CREATE OR REPLACE FUNCTION summed_bytes(name text, columns text[], row_name text) RETURNS text LANGUAGE sql STABLE AS $$
-    SELECT CASE WHEN (SELECT attname = 'sum' FROM pg_attribute WHERE attrelid = name::regclass AND attnum > 0 AND
-        NOT attisdropped ORDER BY attnum DESC LIMIT 1)
-    THEN format('int4send(%s) || substr(record_send(%2$s), 5, length(record_send(%2$s)) - 20)', cardinality(columns), row_name)
-    ELSE format('record_send(ROW(%s))', list_of(columns, row_name || '.')) END
+-- sent_row: what is sent of the row; sent_sum: what of these bytes is summed.
+DROP FUNCTION IF EXISTS summed_bytes(text, text[], text); -- of earlier versions
+CREATE OR REPLACE FUNCTION is_sum_last(name text) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT attname = 'sum' FROM pg_attribute WHERE attrelid = name::regclass AND attnum > 0 AND NOT attisdropped
+        ORDER BY attnum DESC LIMIT 1
+$$;
+CREATE OR REPLACE FUNCTION sent_row(name text, columns text[], row_name text) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT format(CASE WHEN is_sum_last(name) THEN 'record_send(%1$s)' ELSE 'record_send(ROW(%2$s))' END, row_name,
+        list_of(columns, row_name || '.'))
+$$;
+CREATE OR REPLACE FUNCTION sent_sum(name text, columns text[], bytes text) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN is_sum_last(name) THEN format('int4send(%s) || substr(%2$s, 5, length(%2$s) - 20)', cardinality(columns),
+        bytes) ELSE bytes END
 $$;
 DO $do$
 DECLARE t record;
 BEGIN
     FOR t IN SELECT * FROM summed() LOOP
         EXECUTE format($f$CREATE OR REPLACE FUNCTION row_sum(%1$I) RETURNS bigint LANGUAGE sql STABLE AS
-            $$SELECT sum_of(%2$s)$$$f$, t.name, summed_bytes(t.name, t.columns, '$1'));
+            $$SELECT sum_of(%2$s)$$$f$, t.name, sent_sum(t.name, t.columns, sent_row(t.name, t.columns, '$1')));
         EXECUTE format($f$CREATE OR REPLACE FUNCTION row_check(%1$I) RETURNS boolean LANGUAGE sql STABLE AS
             $$SELECT CASE WHEN $1.sum <> row_sum($1) THEN refuse_row($1.%2$I::text) ELSE true END$$$f$, t.name, t.owner);
         EXECUTE format($f$CREATE OR REPLACE FUNCTION row_see(%1$I) RETURNS boolean LANGUAGE sql STABLE AS
             $$SELECT CASE WHEN $1.sum <> row_sum($1) THEN tell_row($1.%2$I::text) ELSE true END$$$f$, t.name, t.owner);
-        EXECUTE format($f$CREATE OR REPLACE FUNCTION %1$I() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
-            IF is_guarded() THEN
-                IF TG_OP = 'UPDATE' AND OLD.sum <> sum_of(%2$s) THEN
-                    RAISE EXCEPTION '%%', OLD.%3$I USING ERRCODE = 'GN004';
+        EXECUTE format($f$CREATE OR REPLACE FUNCTION %1$I() RETURNS trigger LANGUAGE plpgsql AS $$
+            DECLARE old_bytes bytea; new_bytes bytea;
+            BEGIN
+                IF NOT is_guarded() THEN RETURN NEW; END IF;
+                IF TG_OP = 'UPDATE' THEN
+                    old_bytes := %2$s;
+                    IF OLD.sum <> sum_of(%3$s) THEN RAISE EXCEPTION '%%', OLD.%6$I USING ERRCODE = 'GN004'; END IF;
                 END IF;
-                NEW.sum := sum_of(%4$s);
-            END IF;
-            RETURN NEW; END$$$f$, 'sum_' || t.name, summed_bytes(t.name, t.columns, 'OLD'), t.owner,
-            summed_bytes(t.name, t.columns, 'NEW'));
+                new_bytes := %4$s;
+                NEW.sum := sum_of(%5$s);
+                RETURN NEW;
+            END$$$f$, 'sum_' || t.name, sent_row(t.name, t.columns, 'OLD'), sent_sum(t.name, t.columns, 'old_bytes'),
+            sent_row(t.name, t.columns, 'NEW'), sent_sum(t.name, t.columns, 'new_bytes'), t.owner);
         EXECUTE format('CREATE TRIGGER row_is_summed BEFORE INSERT OR UPDATE ON %I FOR EACH ROW EXECUTE FUNCTION %I()',
             t.name, 'sum_' || t.name);
     END LOOP;

@@ -119,11 +119,10 @@ static void test_migration(void)
                                  "'double precision'::regtype"),
                     1);
     CU_ASSERT_EQUAL(database_ask(world->database, "SELECT count(*) FROM damaged_rows(NULL)"), 0);
-    CU_ASSERT_EQUAL(
-        database_ask(world->database, // the same of both, where the sum is the last column and where not
-                     "SELECT count(*) FROM summed() WHERE (name = 'trial') = (summed_bytes(name, columns, '') "
-                     "LIKE 'record_send(ROW(%') AND name IN ('trial', 'witness')"),
-        2);
+    CU_ASSERT_EQUAL(database_ask(world->database, // the same of both, where the sum is the last column and where not
+                                 "SELECT count(*) FROM summed() WHERE (name = 'trial') = (sent_row(name, columns, '') "
+                                 "LIKE 'record_send(ROW(%') AND name IN ('trial', 'witness')"),
+                    2);
     CU_ASSERT_EQUAL(database_ask(world->database, "SELECT count(*) FROM witness w WHERE w.sum = row_sum(w) AND w.sum = "
                                                   "sum_of(record_send(ROW(w.id, w.store, w.counter)))"),
                     1);
