@@ -198,8 +198,8 @@ static enum status add_line(struct db_conn *conn, int64_t *last, struct error *e
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                BIND(INT(now.tv_sec * 1000 + now.tv_nsec / 1000000), TEXT("prj_default"), TEXT(NULL),
-                     TEXT("store.changed"), TEXT(NULL), INT(0), INT(0), TEXT("local"), TEXT(NULL), BLOB(NULL, 0))));
+                BIND(INT(now.tv_sec * 1000 + now.tv_nsec / 1000000), TEXT("prj_default"), TEXT("store.changed"),
+                     TEXT(NULL), INT(0), INT(0), TEXT("local"), TEXT(NULL), BLOB(NULL, 0))));
     TRY(db_find(conn, NULL, &rows, err, SQL_EVENT_LAST, BIND_NONE));
     *last = row_count(&rows)->count;
     return STATUS_OK;

@@ -389,8 +389,8 @@ static enum status end_log(struct db_conn *conn, struct error *err)
     TRY(db_exec(conn, NULL, err, SQL_CHAIN_SET,
                 BIND(INT(state.last.seq), BLOB(state.last.head, CHAIN_BYTES), INT(state.at_ms), BLOB("", 0))));
     TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                BIND(INT(now.tv_sec * 1000 + now.tv_nsec / 1000000), TEXT("prj_default"), TEXT(NULL),
-                     TEXT("store.moved"), TEXT(NULL), INT(0), INT(0), TEXT("local"), TEXT(NULL), BLOB(NULL, 0))));
+                BIND(INT(now.tv_sec * 1000 + now.tv_nsec / 1000000), TEXT("prj_default"), TEXT("store.moved"),
+                     TEXT(NULL), INT(0), INT(0), TEXT("local"), TEXT(NULL), BLOB(NULL, 0))));
     return chain_seal(conn, err);
 }
 

@@ -410,8 +410,10 @@
     X(OPERATION_END, "ssbissii", none,                                                                                 \
       "UPDATE operation SET state = $2, trials = $3, revision = $4, code = $5, detail = $6, finished_ms = $7, "        \
       "retry_after_seconds = $8 WHERE id = $1 AND state = 'running'")                                                  \
-    X(EVENT_ADD, "iSS" EVENT_MEMBERS(SQL_LETTER) "b", none,                                                                \
-      "INSERT INTO event(at_ms, project" EVENT_MEMBERS(SQL_NEXT) ", salt) VALUES ($1, coalesce($2, (" SQL_HOME("$3") "), "   \
+    X(EVENT_ADD, "is" EVENT_MEMBERS(SQL_LETTER) "b", none,                                                                 \
+      "INSERT INTO event(at_ms, project" EVENT_MEMBERS(SQL_NEXT) ", salt) VALUES ($1, $2" EVENT_MEMBERS(SQL_VALUE) ", $)") \
+    X(EVENT_ADD_OF, "is" EVENT_MEMBERS(SQL_LETTER) "b", none,                                                              \
+      "INSERT INTO event(at_ms, project" EVENT_MEMBERS(SQL_NEXT) ", salt) VALUES ($1, coalesce((" SQL_HOME("$2") "), "       \
       "'prj_default')" EVENT_MEMBERS(SQL_VALUE) ", $)")                                                                   \
     X(EVENT_WORDS, "s", words, "SELECT " COLUMNS(ROW_WORDS) " FROM event WHERE study = $1 AND detail IS NOT NULL")     \
     X(EVENT_BLANK, "ib", none, "UPDATE event SET erased = $2, salt = NULL, detail = NULL WHERE seq = $1")              \

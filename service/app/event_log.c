@@ -19,8 +19,8 @@ enum status event_log(struct db_conn *conn, struct event_row event, struct error
                                     : "");
     if (from->detail != NULL)
         TRY(random_bytes(salt, sizeof salt, err));
-    TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                BIND(INT(from->at_ms), TEXT(is_known ? from->project : NULL), TEXT(is_known ? NULL : thing),
+    TRY(db_exec(conn, NULL, err, is_known ? SQL_EVENT_ADD : SQL_EVENT_ADD_OF,
+                BIND(INT(from->at_ms), TEXT(is_known ? from->project : thing),
                      EVENT_MEMBERS(SAVE) BLOB(from->detail != NULL ? salt : NULL, sizeof salt))));
     if (from->trial == 0 || from->is_followed)
         return STATUS_OK;
