@@ -8,7 +8,8 @@
  *     (pg_xact_status would not do: a transaction's id is given again after a crash.)
  *  3. When the number in the table store is not the one that was left last, others have written.
  *  4. Rows lie in memory from the first step to reset.
- *  5. What was read ahead is taken when the values are those that are asked for, and nothing was written since it was said. */
+ *  5. What was read ahead is taken when the values are those that are asked for, and nothing was written since it was said.  A
+ *     single row of it is kept for who asks again, as long as nothing is written and the transaction lasts. */
 #include "db/db_postgres.h"
 
 #include <ctype.h>
@@ -307,7 +308,7 @@ struct ahead {
 struct pg_statement {
     struct pg    *pg;
     char          name[NAME_BYTES], *text;
-    bool          is_for_once, is_read;
+    bool          is_for_once, is_read, is_of_ahead; /* the result was read ahead */
     struct ahead  ahead;
     unsigned      link; /* the connection that it is prepared on */
     const char   *letters;
@@ -376,12 +377,18 @@ static enum status write_own(const char *text, char **out, struct error *err)
     return fclose(file) == 0 && is_good ? STATUS_OK : error_no_memory(err);
 }
 
+/* What was read ahead goes back there, unless there is something new, or the rows are many. */
 static void pg_reset(void *of)
 {
     struct pg_statement *statement = of;
-    if (statement->result != NULL)
+    bool is_kept = statement->is_of_ahead && !statement->ahead.is_said && pq.PQntuples(statement->result) <= 1;
+    if (is_kept)
+        statement->ahead.result = statement->result;
+    else if (statement->result != NULL)
         pq.PQclear(statement->result);
+    statement->ahead.is_said |= is_kept;
     statement->result = NULL;
+    statement->is_of_ahead = false;
     memset(statement->values, 0, sizeof statement->values);
 }
 
@@ -568,6 +575,7 @@ static enum status take_ahead(struct pg_statement *statement, struct error *err)
         TRY(pg_settle(statement->pg, err));
     if (is) {
         statement->result = ahead->result;
+        statement->is_of_ahead = true;
         ahead->result = NULL;
     }
     return STATUS_OK;

@@ -571,9 +571,10 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
 }
 
 struct catch_up {
-    struct app    *app;
-    struct caller *caller;
-    struct live   *live;
+    struct app          *app;
+    struct caller       *caller;
+    struct live         *live;
+    struct session_look *look; /* or NULL */
 };
 
 /* A session that was told what the log, up to the line last, says was wrong begins anew. */
@@ -616,6 +617,8 @@ static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
     struct catch_up *work = arg;
     struct live     *live = work->live;
     ahead(conn, live);
+    if (work->look != NULL)
+        work->look->ahead(conn, work->look->arg);
     TRY(heed_corrections(conn, live, INT64_MAX, err));
     TRY(heed_baseline(conn, live, INT64_MAX, err));
     atomic_fetch_add(live->session == NULL ? &work->app->counters.session_misses : &work->app->counters.session_hits,
@@ -634,20 +637,35 @@ static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
     return STATUS_OK;
 }
 
-enum status session_catch_up(struct app *app, struct caller *caller, const struct study *study, struct live *live,
-                             struct error *err)
+static enum status catch_up_and_look(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct catch_up    work = {.app = app, .caller = caller, .live = live};
+    struct session_look *look = ((struct catch_up *)arg)->look;
+    TRY(catch_up(conn, arg, err));
+    if (look != NULL)
+        look->status = look->fn(conn, look->arg, look->err);
+    return STATUS_OK;
+}
+
+enum status session_catch_up_and_look(struct app *app, struct caller *caller, const struct study *study,
+                                      struct live *live, struct session_look *look, struct error *err)
+{
+    struct catch_up    work = {.app = app, .caller = caller, .live = live, .look = look};
     struct price_model model = price_model_of(study);
     model.news = (double)(study->revision - live->seq);
     double price_ms = price_tell(app, &model);
     TRY(memory_hold(app, caller, price_bytes(app, &model), err));
     TRY(slots_enter(app, caller, price_ms, err));
-    enum status status = db_read(app->db, catch_up, &work, err);
+    enum status status = db_read(app->db, catch_up_and_look, &work, err);
     price_learn_part(app, PRICE_TELL, price_ms, slots_leave(app, caller, study->spec.policy->name));
     if (status != STATUS_OK)
         session_forget(live);
     return status;
+}
+
+enum status session_catch_up(struct app *app, struct caller *caller, const struct study *study, struct live *live,
+                             struct error *err)
+{
+    return session_catch_up_and_look(app, caller, study, live, NULL, err);
 }
 
 /* ---- as it was ---- */

@@ -40,6 +40,16 @@ struct price_model session_price(struct app *app, const struct study *study);
  * was a moment ago, for the price. */
 MUST_CHECK enum status session_catch_up(struct app *app, struct caller *caller, const struct study *study,
                                         struct live *live, struct error *err);
+/* The same, and then fn, whose status is its own, reads the store as the session was told it.  ahead: what fn begins with. */
+struct session_look {
+    db_ahead_fn  *ahead;
+    db_fn         fn;
+    void         *arg;
+    enum status   status;
+    struct error *err; /* of fn, or NULL */
+};
+MUST_CHECK enum status session_catch_up_and_look(struct app *app, struct caller *caller, const struct study *study,
+                                                 struct live *live, struct session_look *look, struct error *err);
 /* Forgets the model: it was told something that the log does not say. */
 void session_forget(struct live *live);
 /* Of a study that is gone; who still uses its model finds out when it writes. */

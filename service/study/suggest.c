@@ -544,10 +544,21 @@ static enum status ask_alone(struct plan *plan, struct error *err)
 
 /* ---- together ---- */
 
+static enum status look_again(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct plan *plan = arg;
+    plan->out->len = 0;
+    return look(conn, plan, err);
+}
+
+static void look_ahead(struct db_conn *conn, void *arg)
+{
+    plan_ahead(conn, arg, false);
+}
+
+/* Of a plan that has looked again. */
 static enum status propose_for_member(struct plan *plan, struct taken *taken, struct error *err)
 {
-    plan->out->len = 0;
-    TRY(db_read(plan->task.app->db, look, plan, err));
     int64_t count = wanted(plan, taken), waiting = plan->waiting - taken->waiting;
     int64_t claims = plan_missing(plan) < waiting ? plan_missing(plan) : waiting;
     TRY(count > 0 ? propose(plan, count, err) : STATUS_OK);
@@ -568,16 +579,20 @@ static bool are_logged(struct plan *const *plans, size_t len)
     return last == NULL || is_logged(last, last->status);
 }
 
-/* Who is the first that could; those before it have their status: one may have left, or have no time any more, which is
- * nothing to the others. */
+/* Who is the first that could, and has looked with it; those before it have their status: one may have left, or have no time
+ * any more, which is nothing to the others. */
 static size_t catch_up(struct plan *const *plans, size_t len, struct live *live)
 {
     size_t i = 0;
     for (; i < len; i++) {
-        struct task *task = &plans[i]->task;
-        plans[i]->status = session_catch_up(task->app, task->caller, &task->study, live, plans[i]->err);
-        if (plans[i]->status == STATUS_OK)
-            break;
+        struct task        *task = &plans[i]->task;
+        struct session_look also = {.ahead = look_ahead, .fn = look_again, .arg = plans[i], .err = plans[i]->err};
+        const struct study  before = task->study; // which the look reads anew
+        plans[i]->status = session_catch_up_and_look(task->app, task->caller, &before, live, &also, plans[i]->err);
+        if (plans[i]->status != STATUS_OK)
+            continue;
+        plans[i]->status = also.status;
+        break;
     }
     return i;
 }
@@ -589,11 +604,15 @@ static void suggest_together(struct plan *const *plans, size_t len, struct live 
     const struct plan *last = NULL;
     struct app_work    works[GROUP_MAX];
     size_t             works_len = 0;
-    for (size_t i = catch_up(plans, len, live); i < len; i++) {
+    size_t             first = catch_up(plans, len, live);
+    for (size_t i = first; i < len; i++) {
         struct plan *plan = plans[i];
         plan->live = live;
         plan->earlier = last;
-        plan->status = propose_for_member(plan, &taken, plan->err);
+        if (i > first)
+            plan->status = db_read(plan->task.app->db, look_again, plan, plan->err);
+        if (plan->status == STATUS_OK)
+            plan->status = propose_for_member(plan, &taken, plan->err);
         last = plan->fresh_len > 0 ? plan : last;
         if (plan->status == STATUS_OK)
             works[works_len++] = (struct app_work){
