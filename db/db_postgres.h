@@ -70,6 +70,7 @@ struct pg {
     struct pg_query      waiting[PG_WAITING_MAX];
     int                  waiting_len;
     int                  unread; /* statements in the pipeline */
+    size_t               unread_bytes;
     struct {
         int        at;
         PGresult **out;

@@ -14,7 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DIGEST_HEX = 2 * ROW_DIGEST_BYTES, VERSION_LEAST = 150000, UNREAD_MAX = 500 };
+enum { DIGEST_HEX = 2 * ROW_DIGEST_BYTES, VERSION_LEAST = 150000 };
+enum { UNREAD_MAX = 5000, UNREAD_BYTES = 8 << 20 }; // what lies in memory when PostgreSQL is slower
 
 /* ---- the library ---- */
 
@@ -75,6 +76,7 @@ void pg_disconnect(struct pg *pg)
         pq.PQfinish(pg->conn);
     pg->conn = NULL;
     pg->waiting_len = pg->unread = pg->outs_len = 0;
+    pg->unread_bytes = 0;
     pg->is_ending = false;
     pg->writes++;
 }
@@ -180,6 +182,7 @@ static enum status read_pipeline(struct pg *pg, PGresult **out, struct error *er
     bool        is_good = true;
     int         len = pg->unread;
     pg->unread = 0;
+    pg->unread_bytes = 0;
     pg->is_ending = false;
     for (int i = 0; i < len && is_good; i++) {
         PGresult  *result = next_result(pg, &is_good);
@@ -264,8 +267,10 @@ enum status pg_put_off(struct pg *pg, const struct pg_query *query, struct error
     if (pg->conn == NULL)
         return pg_lost(err);
     TRY(read_end(pg, err));
+    for (int i = 0; i < query->len; i++)
+        pg->unread_bytes += query->values[i] != NULL ? (size_t)query->lengths[i] : 0;
     if (put(pg, query, 1))
-        return pg->unread < UNREAD_MAX ? STATUS_OK : pg_settle(pg, err);
+        return pg->unread < UNREAD_MAX && pg->unread_bytes < UNREAD_BYTES ? STATUS_OK : pg_settle(pg, err);
     pg_disconnect(pg);
     return pg_lost(err);
 }
