@@ -23,7 +23,7 @@
 #include <string.h>
 
 enum { TRIALS = 40, PARAMS_MAX = 8, CONFIGS_MAX = 1000, EPOCHS_MAX = 200, REPETITIONS_MAX = 100, OPTIONS_MAX = 32 };
-enum { CHECKS = 3, ENTRANTS_MAX = 16 };
+enum { CHECKS = 3, ENTRANTS_MAX = 16, NAME_BYTES = 64 };
 static const double PART = 0.65, CHECKED[CHECKS] = {5, 10, 25}; /* whole trainings */
 
 struct table {
@@ -349,7 +349,8 @@ static bool compare(const struct table *table, size_t repetitions, uint64_t firs
 
 /* --- races --- */
 
-static bool read_method(char *text, struct method *method)
+/* name: a copy of the text, which is cut into its parts. */
+static bool read_method(char *text, char name[NAME_BYTES], struct method *method)
 {
     static const struct {
         const char         *name;
@@ -363,7 +364,8 @@ static bool read_method(char *text, struct method *method)
                  {"bos", STOP_RULE_OWN}};
     char  *plus = strchr(text, '+'), *mark = plus == NULL ? NULL : strchr(plus, '!');
     size_t i = 0;
-    *method = (struct method){.name = strdup(text), .policy = text, .guard = mark != NULL};
+    snprintf(name, NAME_BYTES, "%s", text);
+    *method = (struct method){.name = name, .policy = text, .guard = mark != NULL};
     if (plus != NULL)
         *plus = '\0';
     if (mark != NULL)
@@ -371,7 +373,7 @@ static bool read_method(char *text, struct method *method)
     while (plus != NULL && i < sizeof rules / sizeof *rules && strcmp(rules[i].name, plus + 1) != 0)
         i++;
     method->rule = i < sizeof rules / sizeof *rules ? rules[i].kind : STOP_RULE_OFF;
-    return method->name != NULL && policy_find(text) != NULL && method->rule != STOP_RULE_OFF;
+    return policy_find(text) != NULL && method->rule != STOP_RULE_OFF;
 }
 
 static void flip(struct table *table)
@@ -408,8 +410,9 @@ static int run_race(struct table *table, char **names, size_t len, size_t repeti
 {
     static double first_regrets[CHECKS][REPETITIONS_MAX];
     struct method entrants[ENTRANTS_MAX];
+    char          texts[ENTRANTS_MAX][NAME_BYTES];
     for (size_t i = 0; i < len; i++)
-        if (i >= ENTRANTS_MAX || !read_method(names[i], &entrants[i]))
+        if (i >= ENTRANTS_MAX || !read_method(names[i], texts[i], &entrants[i]))
             return 2;
     puts("table,method,at 5,gap,error,at 10,gap,error,at 25,gap,error,trials,stopped");
     for (size_t i = 0; i < len; i++)
