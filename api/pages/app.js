@@ -158,6 +158,8 @@ export async function show() {
     const page = pages.map(([is, file, name]) => ({ found: path.match(is), file, name })).find((at) => at.found);
     const read = page && import(page.file); // while it is asked who this is
     read?.catch(() => {});
+    main.setAttribute('aria-busy', 'true');
+    if (!main.querySelector(':scope > :not(noscript)') || main.querySelector('form input[type=password]')) main.replaceChildren(h('p', { class: 'wait' }, 'Reading…'));
     try {
         who ??= await api.get('v1/whoami');
         frame(path);
@@ -166,8 +168,6 @@ export async function show() {
             return location.replace(`#/${kind}/${who.resource}`);
         }
         if (!page) throw Object.assign(new Error('There is no such page.'), { status: 404 });
-        main.setAttribute('aria-busy', 'true');
-        if (main.childElementCount === 0 || main.querySelector('form input[type=password]')) main.replaceChildren(h('p', { class: 'wait' }, 'Reading…'));
         const draw = (await read)[page.name];
         const view = { main: h('div'), words, id: page.found[1] && decodeURIComponent(page.found[1]), isOver: () => own !== shown,
             follow: (events, again) => { if (own === shown) ends.push(api.follow(events, again, showLive)); } }; // not when somebody has gone on meanwhile

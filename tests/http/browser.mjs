@@ -459,6 +459,24 @@ function tests() {
         await context.close();
     });
 
+    test('a page that waits for its first answers says so, and the page before it recedes', async () => {
+        const { page, seen, context } = await open(), first = await keep(page, /v1\/whoami/);
+        await page.goto(home);
+        await first.kept;
+        await says(page.locator('main'), /^Reading…$/);
+        await first.letGo();
+        await page.waitForSelector('main:not([aria-busy]) h1:text("Studies")');
+        const next = await keep(page, /v1\/games/);
+        await page.evaluate(() => { location.hash = '#/games'; });
+        await next.kept;
+        await same(() => page.locator('main > div').evaluate((e) => getComputedStyle(e).opacity), '0.5');
+        await next.letGo();
+        await page.waitForSelector('main:not([aria-busy]) h1:text("Games")');
+        await same(() => page.locator('main > div').evaluate((e) => getComputedStyle(e).opacity), '1');
+        quiet(seen, 'waiting');
+        await context.close();
+    });
+
     test('what others do is seen without a reload', async () => {
         const { page, seen, context } = await open();
         await go(page, `#/studies/${studies.empty}`);
