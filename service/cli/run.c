@@ -76,6 +76,13 @@ enum status run_start(struct run *run, const struct run_options *options, struct
     return status;
 }
 
+/* A line is a string, and what a progress bar writes over itself (CR) is a line. */
+static void make_lines(char *bytes, size_t length)
+{
+    for (char *c = bytes; c < bytes + length; c++)
+        *c = *c == '\0' ? ' ' : *c == '\r' ? '\n' : *c;
+}
+
 /* A line that is longer than the buffer comes in pieces. */
 const char *run_line(struct run *run)
 {
@@ -86,6 +93,7 @@ const char *run_line(struct run *run)
     while (end == NULL && run->length < RUN_LINE_BYTES - 1 && got > 0) {
         got = read(run->output, run->buffer + run->length, RUN_LINE_BYTES - 1 - run->length);
         if (got > 0) {
+            make_lines(run->buffer + run->length, (size_t)got);
             end = memchr(run->buffer + run->length, '\n', (size_t)got);
             run->length += (size_t)got;
         }
@@ -93,9 +101,6 @@ const char *run_line(struct run *run)
     bool is_full = run->length == RUN_LINE_BYTES - 1;
     if (end == NULL && !is_full && (!run->is_over || run->length == 0))
         return NULL;
-    for (char *c = run->buffer; c < (end != NULL ? end : run->buffer + run->length); c++)
-        if (*c == '\0')
-            *c = ' '; // a line is a string
     run->taken = end != NULL ? (size_t)(end - run->buffer) + 1 : run->length;
     *(end != NULL ? end : run->buffer + run->length) = '\0';
     return run->buffer;

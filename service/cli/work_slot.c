@@ -315,7 +315,9 @@ static json_t *values_of(const struct work *work, struct work_slot *slot)
         return json_pack("{s:f}", only, slot->step_value);
     }
     bool is_read = run_text_result(text != NULL ? text : slot->last, metrics, &values, &is_finite);
-    if (!is_read)
+    if (!is_read && text == NULL && slot->last[0] == '\0')
+        snprintf(slot->reason, sizeof slot->reason, "no value: it printed nothing");
+    else if (!is_read)
         snprintf(slot->reason, sizeof slot->reason, "no value in %.60s: %.150s", where,
                  text != NULL ? text : slot->last);
     else if (!is_finite)
@@ -335,10 +337,13 @@ static json_t *result_of(struct work *work, struct work_slot *slot)
         snprintf(slot->reason, sizeof slot->reason, "took longer than %lld s",
                  (long long)work->options->timeout_seconds);
     } else if (slot->run.code != 0) {
-        int length = snprintf(slot->reason, sizeof slot->reason,
-                              slot->run.code > 128 ? "ended by signal %d: " : "exit code %d: ",
-                              slot->run.code > 128 ? slot->run.code - 128 : slot->run.code);
-        run_last_error(&slot->run, slot->reason + length, sizeof slot->reason - (size_t)length);
+        int length =
+            snprintf(slot->reason, sizeof slot->reason, slot->run.code > 128 ? "ended by signal %d" : "exit code %d",
+                     slot->run.code > 128 ? slot->run.code - 128 : slot->run.code);
+        char said[sizeof slot->reason - sizeof "ended by signal 127: "];
+        run_last_error(&slot->run, said, sizeof said);
+        if (said[0] != '\0')
+            snprintf(slot->reason + length, sizeof slot->reason - (size_t)length, ": %s", said);
     } else {
         values = values_of(work, slot);
     }

@@ -251,7 +251,10 @@ enum status codec_read_choice(struct reading *in, const struct member *member, c
         memcpy(out, &i, sizeof i);
         return STATUS_OK;
     }
-    return error_set(in->err, STATUS_INVALID, "unknown_value", where, "is not one of the documented values");
+    char list[sizeof in->err->text] = "";
+    for (size_t i = 0, length = 0; member->names[i] != NULL && length < sizeof list; i++)
+        length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i > 0 ? ", " : "", member->names[i]);
+    return error_set(in->err, STATUS_INVALID, "unknown_value", where, "must be one of %s", list);
 }
 
 enum status codec_read_name(struct reading *in, const struct member *member, const json_t *json, const char *where,

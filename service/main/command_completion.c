@@ -142,7 +142,9 @@ static void print_fish_command(const struct command *command)
     puts("'");
     verbs_of(command, words);
     if (words[0] != '\0')
-        printf("complete -c gnomon -n '__fish_seen_subcommand_from %s' -a '%s'\n", command->name, words);
+        printf("complete -c gnomon -n '__fish_seen_subcommand_from %s; and not __fish_seen_subcommand_from %s' -f -a "
+               "'%s'\n",
+               command->name, words, words);
     for (const struct options_row *row = command->options; row->flag != NULL; row++) {
         choices_of(row, words);
         printf("complete -c gnomon -n '__fish_seen_subcommand_from %s' -l %s%s", command->name, row->flag,

@@ -108,6 +108,8 @@ test('studies that are wrong are not made', async () => {
     for (const [json, code] of rows) {
         const problem = await api.expect([422, code], 'POST', '/v1/studies', { json });
         assert.ok(problem.errors?.[0].pointer !== undefined, JSON.stringify(problem));
+        if (json.space?.parameters?.[0]?.type === 'float')
+            assert.match(problem.detail, /must be one of double, int, /, 'it says which there are');
     }
     assert.equal(await count(), before);
 });
