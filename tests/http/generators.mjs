@@ -57,3 +57,16 @@ test('the TypeScript client compiles, runs its studies, and is a package with no
         .map((name) => `package/${name}`).sort());
     assert.deepEqual(Object.keys(JSON.parse(readFileSync(path.join(client, 'package.json'), 'utf8'))).filter((name) => /ependencies/.test(name)), []);
 });
+
+test('the example in the page of the TypeScript client compiles and runs', async () => {
+    const example = readFileSync(path.join(client, 'README.md'), 'utf8').match(/```ts\n(.*?)```/s)[1].replace("'gnomon-client'", "'./index.js'")
+        .replace("'http://127.0.0.1:8080'", 'process.argv[2]!').replace('trials: 100', 'trials: 6').replace('epoch <= 30', 'epoch <= 3');
+    const file = path.join(folder, 'example.ts');
+    writeFileSync(file, 'declare const process: { argv: string[] };\nconst token = process.argv[3]!;\n' +
+        `const train = async (point: { lr: number; layers: number }) => point.lr * point.layers;\n${example}`);
+    const out = path.join(folder, 'exemplary');
+    await promisify(execFile)('sh', [path.join(client, 'build'), out, file], { encoding: 'utf8' })
+        .catch((failure) => assert.fail(`${failure.stdout}\n${failure.stderr}`));
+    const { stdout } = await node(path.join(out, 'test.js'), `http://127.0.0.1:${server.port}`, api.token);
+    assert.match(stdout, /optimizer: '(adam|sgd)'/);
+});
