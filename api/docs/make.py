@@ -101,7 +101,8 @@ def inline(text, file):
 def table(lines, file):
     rows = [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))] for line in lines]
     body = "".join("<tr>" + "".join(f"<td>{inline(cell, file)}</td>" for cell in row) + "</tr>" for row in rows[2:])
-    return ('<div class="wide"><table><thead><tr>' + "".join(f"<th>{inline(cell, file)}</th>" for cell in rows[0]) +
+    kind = "wide pairs" if len(rows[0]) == 2 else "wide"
+    return (f'<div class="{kind}"><table><thead><tr>' + "".join(f"<th>{inline(cell, file)}</th>" for cell in rows[0]) +
             f"</tr></thead><tbody>{body}</tbody></table></div>")
 
 
@@ -299,7 +300,7 @@ class Reference:
         page.put("<p>Every refusal is <code>application/problem+json</code> with one of these codes. They are stable: a program "
                  "may test for them.</p>")
         rows = re.findall(r"^\| `(\w+)` \| (\d+) \| (yes|no) \| (.*?) \| (.*?) \|$", self.schemas["ProblemCode"]["description"], re.M)
-        page.put('<div class="wide"><table><thead><tr><th>Code</th><th>Status</th><th>Cause</th><th>Cure</th></tr></thead><tbody>')
+        page.put('<div class="wide pairs"><table><thead><tr><th>Code</th><th>Status</th><th>Cause</th><th>Cure</th></tr></thead><tbody>')
         for code, status, again, cause, cure in rows:
             page.ids.add(code)
             page.put(f'<tr id="{code}"><td><code>{code}</code></td><td>{status}</td><td>{inline(cause, "openapi.yaml")}</td>'

@@ -588,6 +588,15 @@ function tests() {
         }
     });
 
+    test('the documentation on a phone hides nothing at its right side, but in examples', async () => {
+        const { page, context } = await open({ width: 390, token: null });
+        for (const name of ['', '/problems', '/operation', '/command-line']) {
+            await page.goto(`${home}docs${name}`);
+            await same(() => page.evaluate(() => [...document.querySelectorAll('nav a, .pairs td')].filter((e) => e.getBoundingClientRect().right > innerWidth).map((e) => e.textContent)), [], name);
+        }
+        await context.close();
+    });
+
     test('what users wrote is text', async () => {
         const { page, seen, context } = await open();
         for (const name of ['studies', 'compare', 'hostile']) {
