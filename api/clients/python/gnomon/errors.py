@@ -7,6 +7,20 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple, Type
 SHOWN = 5  # of the errors of one refusal, in its text
 
 
+def text_of(failure: Optional[BaseException]) -> str:
+    """What it says; nothing where that raises, too."""
+    try:
+        return str(failure)
+    except Exception:
+        return ""
+
+
+def said(failure: Optional[BaseException]) -> str:
+    """Its name, and what it says: the reason of a trial that failed by it."""
+    text = text_of(failure)
+    return f"{type(failure).__name__}: {text}" if text else type(failure).__name__
+
+
 class GnomonError(Exception):
     """A refusal.  `code` is stable (GET /problems/CODE says what to do), `errors` has a pointer for each bad place."""
 

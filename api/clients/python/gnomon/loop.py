@@ -19,7 +19,7 @@ from types import FrameType
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Protocol, Sequence, Tuple,
                     Type)
 
-from .errors import Finished, GnomonError, LeaseLost, Paused
+from .errors import Finished, GnomonError, LeaseLost, Paused, said
 from .study import Slot
 from .transport import log
 
@@ -228,7 +228,7 @@ def portable(failure: Optional[BaseException]) -> Optional[BaseException]:
         pickle.loads(pickle.dumps(failure))
         return failure
     except Exception:
-        return RuntimeError(f"{type(failure).__name__}: {failure}")
+        return RuntimeError(said(failure))
 
 
 def child(pipe: "multiprocessing.connection.Connection", name: str, study: "Study",

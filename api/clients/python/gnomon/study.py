@@ -15,7 +15,8 @@ from types import TracebackType
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type,
                     Union)
 
-from .errors import Conflict, Finished, GnomonError, LeaseLost, NotFound, Paused, Pruned, SpaceDiffers, Unavailable
+from .errors import (Conflict, Finished, GnomonError, LeaseLost, NotFound, Paused, Pruned, SpaceDiffers, Unavailable, said,
+                     text_of)
 from .lease import HEART
 from .space import Metrics, Param, Space, is_number, metric_list, parameter, plain
 from .transport import Transport, log
@@ -589,9 +590,9 @@ class Trial(Mapping[str, Param]):
             elif issubclass(kind, LeaseLost):
                 self._end("lost")
             elif issubclass(kind, Pruned):
-                self.fail(str(failure) or "pruned")
+                self.fail(text_of(failure) or "pruned")
             elif issubclass(kind, Exception) and not issubclass(kind, GnomonError):
-                self.fail(f"{kind.__name__}: {failure}")
+                self.fail(said(failure))
             else:
                 try:
                     self.give_back("interrupted" if kind is KeyboardInterrupt else kind.__name__)

@@ -26,6 +26,15 @@ def value(trial):
     return branin(**trial)
 
 
+class Speechless(Exception):
+    def __str__(self):
+        raise ValueError("no words")
+
+
+class Mute(Speechless, gnomon.Pruned):
+    pass
+
+
 class Loops(Case):
     def test_every_backend(self):
         for backend, workers in (("threads", 1), ("threads", 4), ("processes", 3)):
@@ -134,6 +143,23 @@ class Loops(Case):
         outcomes = []
         study.optimize(f, callbacks=[lambda s, outcome: outcomes.append(outcome.state)])
         self.assertEqual(outcomes, ["completed"] + ["stopped"] * 7)
+
+    def test_failures_that_say_nothing(self):
+        """An exception without a text, and one whose text raises another: the trial has failed by it, and on."""
+        for backend, workers in (("threads", 1), ("threads", 3), ("processes", 2)):
+            study = service().study(f"{self.id()} {backend} {workers}", SPACE, algorithm="random")
+
+            def f(trial):
+                if trial.number in (2, 4):
+                    raise Speechless() if trial.number == 2 else KeyError()
+                return value(trial)
+
+            study.optimize(f, trials=6, workers=workers, backend=backend)
+            reasons = {t.number: t.reason for t in study.trials() if t.state == "failed"}
+            self.assertEqual(reasons, {2: "Speechless", 4: "KeyError"})
+        with self.study().ask() as trial:
+            raise Mute()
+        self.assertEqual((trial.state, trial.reason), ("failed", "pruned"))
 
     def test_progress(self):
         self.study(trials=2).optimize(value, progress=True)
