@@ -24,7 +24,6 @@ struct homes;         /* service/app/home.h */
 struct watch;         /* service/app/watch.h */
 struct slots;         /* limits how many computations run at once: service/app/slots.h */
 
-struct app;
 enum { PRICE_FACTORS = 512, PRICE_PARTS_MAX = 16 };
 struct app_options {
     const char *folder;
@@ -34,7 +33,6 @@ struct app_options {
     size_t      compute_slots;
     int64_t     compute_ms;                    /* how long a request may wait for a slot and compute; 0: no limit */
     int64_t (*now_ms)(void), (*boot_ms)(void); /* NULL: the system's clocks, see struct app */
-    int64_t (*shared_ms)(struct app *app);     /* NULL: the database's, unless now_ms is given */
     const char *database, *database_read; /* of PostgreSQL; NULL: a file in the folder.  A standby of it, or NULL */
     int64_t     stuck_ms, journal_bytes, disk_free_bytes; /* when it is not ready any more: watch.h */
 };

@@ -104,7 +104,7 @@ static enum status open_store(struct app *app, struct error *err)
     if (db_is_rolled_back(app->db))
         log_event(LOG_ERROR, "store_rolled_back", "refused=tokens,rounds,releases until=acknowledged");
     int64_t ms;
-    if (app->shared_ms == NULL && app->options.now_ms == NULL && db_clock_ms(app->db, &ms))
+    if (app->options.now_ms == NULL && db_clock_ms(app->db, &ms)) // who brings a clock of his own goes by that
         app->shared_ms = database_ms;
     steady_read_boot(boot, sizeof boot);
     TRY(steady_start(app, boot, err));
@@ -125,7 +125,6 @@ enum status app_open(const struct app_options *options, struct app **out, struct
         return error_no_memory(err);
     app->options = *options;
     app->now_ms = options->now_ms != NULL ? options->now_ms : now_ms;
-    app->shared_ms = options->shared_ms;
     app->monotonic_ms = monotonic_ms;
     app->boot_ms = options->boot_ms != NULL ? options->boot_ms : boot_ms;
     app->sessions = session_cache_new();
