@@ -366,6 +366,14 @@ enum status pg_register(struct pg *pg, struct error *err)
     return show_life(pg, err);
 }
 
+/* Every statement has its index, whose order it asks for, and is planned when nothing is known of its tables yet, or of a time
+ * when they were small: so there is nothing to win by reading a table or many rows of an index to sort them.  jit and helpers
+ * cost more than any of these statements. */
+#define SESSION                                                                                                    \
+    "SET client_min_messages = error; SET default_transaction_isolation = 'read committed'; SET enable_seqscan = " \
+    "off; "                                                                                                        \
+    "SET enable_bitmapscan = off; SET jit = off; SET max_parallel_workers_per_gather = 0"
+
 static enum status configure(struct pg *pg, struct error *err)
 {
     int64_t has_schema, is_utf8;
@@ -377,7 +385,7 @@ static enum status configure(struct pg *pg, struct error *err)
         return error_set(err, STATUS_INVALID, "database", "",
                          has_schema == 0 ? "the schema of the search_path is not there"
                                          : "the database is not in UTF8");
-    TRY(pg_send_text(pg, "SET client_min_messages = error; SET default_transaction_isolation = 'read committed'", err));
+    TRY(pg_send_text(pg, SESSION, err));
     if (pg->total != NULL)
         TRY(pg_send_text(pg, PG_GUARD, err));
     if (pg->is_hasty)

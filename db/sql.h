@@ -353,8 +353,8 @@
     X(TRIAL_HISTORY, "sii", history,                                                                                   \
       "SELECT e.seq, e.trial, e.at_ms, t.value, t.feasible FROM event e JOIN trial t ON t.study = e.study AND "        \
       "t.number = e.trial WHERE e.study = $1 AND e.seq > $2 AND e.kind IN ('trial.observed', 'trial.failed', "         \
-      "'trial.infeasible', 'trial.abandoned', 'trial.stopped') AND e.revision = t.ended AND t.state = 'completed' "    \
-      "ORDER BY e.seq LIMIT $3")                                                                                       \
+      "'trial.infeasible', 'trial.abandoned', 'trial.stopped') AND e.revision = t.ended AND coalesce(t.state, '') = "  \
+      "'completed' ORDER BY e.seq LIMIT $3")                                                                                       \
     X(TRIAL_CORRECT, "sisbii" TRIAL_RESULT(SQL_LETTER), none,                                                          \
       "UPDATE trial SET state = $3, outcome = $4, feasible = $5, corrected_ms = $6" TRIAL_RESULT(SQL_SET)              \
       " WHERE study = $1 AND number = $2")                                                                             \
