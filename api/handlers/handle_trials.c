@@ -104,23 +104,56 @@ static const struct member observed_members[] = {
 };
 const struct shown shown_observed = {.members = observed_members};
 
+static enum status observe_with(struct call *call, const struct spec *spec, struct error *err)
+{
+    struct observation one;
+    TRY(codec_observation(spec, call->json, "", &call->arena, &one, err));
+    return show_observe(call, &one, 1, &(struct origin){.where = ""},
+                        CALL_RESULT(call, struct observe_reply, 200, show_reply), err);
+}
+
+/* Read with the specification that is in memory, which saves a look at the store; what fails with it is asked again if it was
+ * not that of the study. */
+static enum status observe_one(struct call *call, struct error *err)
+{
+    const struct problems before = call->problems;
+    struct caller        *caller = &call->caller;
+    struct study          study;
+    struct task           known = task_of(call->app, caller, call->params[0]);
+    if (!task_recall(&known)) {
+        TRY(study_find(call->app, caller, call->params[0], &study, err));
+        return observe_with(call, &study.spec, err);
+    }
+    int64_t     space_revision = caller->space_revision;
+    size_t      metrics = caller->metrics;
+    enum status status = observe_with(call, &known.study.spec, err);
+    if (status == STATUS_OK)
+        return STATUS_OK;
+    const struct error    why = *err;
+    const struct problems found = call->problems;
+    caller->space_of[0] = '\0';
+    call->problems = before;
+    TRY(study_find(call->app, caller, call->params[0], &study, err));
+    if (caller->space_revision != space_revision || caller->metrics != metrics)
+        return observe_with(call, &study.spec, err);
+    call->problems = found;
+    *err = why;
+    return status;
+}
+
 enum status handle_observe_post(struct call *call, struct error *err)
 {
     const struct observe_post_input *input = call->input;
-    bool                             in_batch = input->observations != NULL;
-    struct observation              *items, one;
+    struct observation              *items;
     struct study                     study;
-    if (in_batch && input->any != NULL)
+    if (input->observations == NULL)
+        return observe_one(call, err);
+    if (input->any != NULL)
         return error_set(err, STATUS_INVALID, "unknown_member", "/observations", "must be the only member");
-    if (in_batch)
-        TRY(show_check_list(input->observations, "/observations", OBSERVATIONS_MAX, err));
+    TRY(show_check_list(input->observations, "/observations", OBSERVATIONS_MAX, err));
     TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
-    if (in_batch)
-        TRY(show_read_observations(call, &study.spec, &SHOW_OBSERVATIONS(input->observations), &items, err));
-    else
-        TRY(codec_observation(&study.spec, call->json, "", &call->arena, &one, err));
-    return show_observe(call, in_batch ? items : &one, in_batch ? json_array_size(input->observations) : 1,
-                        &(struct origin){.where = in_batch ? "/observations" : ""},
+    TRY(show_read_observations(call, &study.spec, &SHOW_OBSERVATIONS(input->observations), &items, err));
+    return show_observe(call, items, json_array_size(input->observations), &(struct origin){.where = "/observations"},
                         CALL_RESULT(call, struct observe_reply, 200, show_reply), err);
 }
 

@@ -190,6 +190,17 @@ struct price_model session_price(struct app *app, const struct study *study)
     return model;
 }
 
+bool session_is_there(struct app *app, const char *study)
+{
+    struct session_cache *cache = app->sessions;
+    bool                  is_there = false;
+    pthread_mutex_lock(&cache->mutex);
+    for (const struct entry *entry = *bucket_of(cache, study); entry != NULL && !is_there; entry = entry->next)
+        is_there = entry->known_seq > 0 && strcmp(entry->live.study, study) == 0;
+    pthread_mutex_unlock(&cache->mutex);
+    return is_there;
+}
+
 /* cache->mutex is held.  The last user of the entry frees it. */
 static void entry_unlink(struct session_cache *cache, struct entry *gone)
 {

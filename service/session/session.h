@@ -36,6 +36,8 @@ struct session_member *session_members(struct app *app, struct live *live, size_
 void                   session_leave(struct app *app, struct live *live, struct session_member *served);
 /* The price of its model, as far as can be known without the lock. */
 struct price_model session_price(struct app *app, const struct study *study);
+/* Whether there is one that was told the log, up to where it was when its last user left. */
+bool session_is_there(struct app *app, const char *study);
 /* Opens what is missing and tells the session every event of the log that it does not know yet, in a slot.  study: as it
  * was a moment ago, for the price. */
 MUST_CHECK enum status session_catch_up(struct app *app, struct caller *caller, const struct study *study,

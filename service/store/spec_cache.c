@@ -17,7 +17,7 @@ enum { BUCKETS = 1024, SHARE = 4, SMALL_BYTES = 8 * 1024 };
 
 struct entry {
     char          study[24];
-    int64_t       version;
+    int64_t       version, space_revision;
     struct arena  arena;
     struct spec   spec;
     size_t        bytes;
@@ -147,6 +147,7 @@ static enum status read_entry(struct app *app, struct db_conn *conn, const struc
         return error_no_memory(err);
     snprintf(entry->study, sizeof entry->study, "%s", study->id);
     entry->version = study->version;
+    entry->space_revision = study->space_revision;
     arena_init(&entry->arena, limit_bytes);
     atomic_init(&entry->users, 1);
     enum status status = arena_reserve(&entry->arena, SMALL_BYTES) // most of them need no more
@@ -185,6 +186,24 @@ enum status spec_cache_study(struct app *app, struct db_conn *conn, const char *
 {
     TRY(rows_study_get(conn, id, arena, out, err));
     return spec_cache_get(app, conn, arena, out, err);
+}
+
+bool spec_cache_recall(struct app *app, const char *id, struct arena *arena, struct spec_known *out)
+{
+    struct spec_cache *cache = app->specs;
+    pthread_mutex_lock(&cache->mutex);
+    struct entry *entry = *link_of(cache, id);
+    if (entry != NULL)
+        atomic_fetch_add(&entry->users, 1);
+    pthread_mutex_unlock(&cache->mutex);
+    if (entry == NULL)
+        return false;
+    if (!arena_hold(arena, entry->bytes, leave, entry)) {
+        leave(entry);
+        return false;
+    }
+    *out = (struct spec_known){.spec = entry->spec, .space_revision = entry->space_revision};
+    return true;
 }
 
 void spec_cache_drop(struct app *app, const char *study)

@@ -17,6 +17,13 @@ MUST_CHECK enum status spec_cache_get(struct app *app, struct db_conn *conn, str
 /* As rows_study_get, with its specification. */
 MUST_CHECK enum status spec_cache_study(struct app *app, struct db_conn *conn, const char *id, struct arena *arena,
                                         struct study *out, struct error *err);
+/* The one that was read last, without a look at the store: it may be another by now, or its study gone.  Without what it is
+ * compared with (spec->baseline).  False: there is none. */
+struct spec_known {
+    struct spec spec;
+    int64_t     space_revision;
+};
+bool spec_cache_recall(struct app *app, const char *study, struct arena *arena, struct spec_known *out);
 /* Of a study that is gone. */
 void spec_cache_drop(struct app *app, const char *study);
 

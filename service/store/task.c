@@ -61,6 +61,19 @@ enum status task_open(struct db_conn *conn, struct task *task, struct error *err
     return STATUS_OK;
 }
 
+bool task_recall(struct task *task)
+{
+    struct spec_known known;
+    struct error      why;
+    if (caller_sees(task->caller, "study", task->id, &why) != STATUS_OK ||
+        !spec_cache_recall(task->app, task->id, task->caller->arena, &known) ||
+        caller_same_space(task->caller, task->id, known.space_revision, &why) != STATUS_OK)
+        return false;
+    task->study.spec = known.spec;
+    task->caller->metrics = spec_metrics_all(&known.spec);
+    return true;
+}
+
 static enum status add_line(struct db_conn *conn, struct task *task, struct event_row line, struct error *err)
 {
     line.at_ms = task->now_ms;

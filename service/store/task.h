@@ -25,6 +25,10 @@ MUST_CHECK enum status task_browse(struct task *task, db_fn fn, struct error *er
 MUST_CHECK enum status task_write(struct task *task, db_fn fn, struct error *err);
 MUST_CHECK enum status task_write_ahead(struct task *task, db_ahead_fn *ahead, db_fn fn, struct error *err);
 
+/* task->study.spec without a look at the store, as it was read last (spec_cache_recall).  What is written with it is refused if
+ * it is another by now, as by any who read it then (caller_same_space); what cannot be read with it, or is refused, is to be
+ * asked again by what the store says.  False: nothing is known. */
+bool task_recall(struct task *task);
 /* Within a transaction, all of these.  NOT_FOUND "study_not_found"; CONFLICT as caller_same_space. */
 MUST_CHECK enum status task_open(struct db_conn *conn, struct task *task, struct error *err);
 /* What tokens are called is for the project: who sees one thing of it is not told whose that is. */

@@ -4,20 +4,14 @@
  * the policy is asked, the session's lock is held from the look at the log to the commit, so the trial number that keys
  * a proposal's randomness is the one it gets. */
 #include "service/app/app_transact.h"
-#include "service/app/price.h"
-#include "service/app/slots.h"
 #include "service/app/study_cache.h"
-#include "service/codec/codec_trial.h"
 #include "service/study/federation_host.h"
 #include "service/store/rows.h"
-#include "service/store/spec_cache.h"
 #include "service/session/session.h"
 #include "service/app/steady.h"
-#include "service/store/asked.h"
-#include "service/study/suggest_claim.h"
+#include "service/study/suggest_ask.h"
 #include "service/study/visits.h"
 #include "service/study/worth.h"
-#include "service/base/clock.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -51,217 +45,6 @@ static enum status check_space(const struct plan *plan, struct error *err)
                      "the study's space is that of revision %lld", (long long)study->space_revision);
 }
 
-/* ---- asking the policy ---- */
-
-static bool is_late(void *arg)
-{
-    struct plan *plan = arg;
-    struct error why;
-    plan->is_cut = plan->is_cut || slots_go_on(plan->task.app, plan->task.caller, &why) != STATUS_OK;
-    plan->is_late =
-        plan->is_late || plan->is_cut || (plan->deadline_ms > 0 && plan->task.app->monotonic_ms() >= plan->deadline_ms);
-    return plan->is_late;
-}
-
-static void notify(void *arg, const struct plan_state *state)
-{
-    const struct suggest_watch *watch = ((struct plan *)arg)->request->watch;
-    if (watch != NULL)
-        watch->notify(watch->arg, state);
-}
-
-/* What a proposal is a function of besides the log; after it was made, since it may have been late. */
-static void keep_asked(struct plan *plan, const struct ask *ask)
-{
-    struct asked *asked = (struct asked *)(plan->asked + plan->fresh_len * plan->asked_len);
-    *asked = (struct asked){
-        .remaining = (double)ask->remaining, .deadline_ms = ask->deadline_ms, .is_late = plan->is_late ? 1 : 0};
-    if (ask->fixed != NULL)
-        memcpy(asked->fixed, ask->fixed, (plan->asked_len - ASKED_FIXED) * sizeof *ask->fixed);
-}
-
-static enum status keep_proposal(struct plan *plan, const struct proposal *proposal, double milliseconds,
-                                 const struct diagnostics *diagnostics, struct error *err)
-{
-    const struct spec *spec = &plan->live->spec;
-    bool               on_rows = spec->space.kind == SPACE_CANDIDATES;
-    unsigned char     *note = arena_alloc(plan->task.caller->arena, proposal->note_bytes + 1, 1);
-    if (note == NULL)
-        return error_no_memory(err);
-    memcpy(note, proposal->note, proposal->note_bytes);
-    plan->notes[plan->fresh_len] = note;
-    plan->note_bytes[plan->fresh_len] = proposal->note_bytes;
-    struct trial *trial = &plan->fresh[plan->fresh_len++];
-    *trial = trial_none();
-    trial->number = plan->live->told + 1;
-    trial->state = plan->part == NULL ? TRIAL_RUNNING : TRIAL_QUEUED;
-    trial->point = on_rows ? NULL : proposal->point;
-    trial->row = on_rows ? (int64_t)proposal->row : -1;
-    trial->worker = plan->request->worker;
-    trial->model.algorithm = spec->policy->name;
-    trial->model.fallback = proposal->fallback;
-    trial->model.revision = plan->live->revision;
-    trial->model.observations = (int64_t)proposal->observations;
-    trial->model.mean = spec_sign(spec) * proposal->mean;
-    trial->model.stddev = proposal->sd;
-    trial->model.stddev_observed = proposal->sd_observed;
-    trial->model.compute_ms = round(1e3 * milliseconds) / 1e3;
-    const struct event event = {.kind = EVENT_SUGGESTED,
-                                .trial = (uint64_t)trial->number,
-                                .point = trial->point,
-                                .row = proposal->row,
-                                .note = note,
-                                .note_bytes = proposal->note_bytes};
-    plan->live->told = trial->number;
-    plan->live->asked_at = plan->live->observations;
-    TRY(codec_diagnostics(spec, spec->first, diagnostics, plan->task.caller->arena, &trial->model.diagnostics, err));
-    return spec->policy->tell(plan->live->session, &event, err);
-}
-
-static double now_ms(void)
-{
-    return 1e-3 * (double)clock_us(CLOCK_MONOTONIC);
-}
-
-/* What the proposal of this number, from 0, is to have; NULL: nothing. */
-static const double *fixed_of(const struct plan *plan, size_t i)
-{
-    return plan->part == NULL ? plan->request->fixed : plan->part->points + i * plan->part->params_len;
-}
-
-/* As a policy is told: what the budget allows after the proposals made so far; 0: there is none. */
-static uint64_t remaining(const struct plan *plan)
-{
-    int64_t left = task_allowance(&plan->task);
-    int64_t made = (int64_t)plan->fresh_len;
-    return left == INT64_MAX ? 0 : left > made ? (uint64_t)(left - made) : 1; // a queue may be longer than the budget
-}
-
-/* As a policy is told: 0 without a deadline. */
-static double time_left(const struct plan *plan)
-{
-    return plan->deadline_ms > 0 ? fmax((double)(plan->deadline_ms - plan->task.app->monotonic_ms()), 1) : 0;
-}
-
-static enum status ask_one(struct plan *plan, struct proposal *proposal, struct error *err)
-{
-    const struct spec *spec = &plan->live->spec;
-    double            *point = ARENA_NEW(plan->task.caller->arena, double, 2 * (space_point_len(&spec->space) + 1));
-    if (point == NULL)
-        return error_no_memory(err);
-    struct diagnostics diagnostics = {.length_scales = point + space_point_len(&spec->space) + 1,
-                                      .gain = plan->fresh_len == 0 && plan->part == NULL ? &plan->gain : NULL};
-    *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN, .sd_observed = NAN};
-    const struct ask ask = {.trial = (uint64_t)plan->live->told + 1,
-                            .fixed = fixed_of(plan, plan->fresh_len),
-                            .late = is_late,
-                            .remaining = remaining(plan),
-                            .notify = notify,
-                            .late_arg = plan,
-                            .deadline_ms = time_left(plan),
-                            .diagnostics = &diagnostics,
-                            .clock_ms = now_ms};
-    double           start = now_ms();
-    TRY(spec->policy->ask(plan->live->session, &ask, proposal, err));
-    if (proposal->fallback != NULL)
-        atomic_fetch_add(&plan->task.app->counters.fallbacks, 1);
-    keep_asked(plan, &ask);
-    return keep_proposal(plan, proposal, now_ms() - start, &diagnostics, err);
-}
-
-/* What is modelled now: some of what was counted a moment ago may have ended. */
-static struct price_model model_of(const struct plan *plan)
-{
-    struct price_model model = price_model_of(&plan->task.study);
-    model.spec = &plan->live->spec;
-    model.values = (double)plan->live->observations;
-    model.pending += (double)plan->fresh_len;
-    model.has_fit = price_has_fit(model.values, plan->live->asked_at);
-    return model;
-}
-
-/* So many proposals. */
-static enum status announce(const struct plan *plan, int64_t count, struct error *err)
-{
-    struct app              *app = plan->task.app;
-    const struct price_model model = session_price(app, &plan->task.study);
-    bool                     asks_worth = plan->part == NULL && rules_ask_worth(&plan->task.study.rules);
-    double                   gain_ms = asks_worth ? price_gain(app, &model) : 0;
-    return slots_announce(plan->task.caller, gain_ms + price_tell(app, &model) + price_batch(app, &model, count), err);
-}
-
-/* In a slot, which is given back after each proposal. */
-static enum status ask_in_turn(struct plan *plan, struct proposal *proposal, struct error *err)
-{
-    struct app              *app = plan->task.app;
-    const struct price_model model = model_of(plan);
-    TRY(slots_enter(app, plan->task.caller, price_ask(app, &model), err));
-    enum status status = ask_one(plan, proposal, err);
-    double      took_ms = slots_leave(app, plan->task.caller, plan->live->spec.policy->name);
-    if (!plan->is_cut)
-        price_learn(app, &model, took_ms);
-    return status;
-}
-
-static enum status compare_gain(struct db_conn *conn, void *arg, struct error *err)
-{
-    struct plan *plan = arg;
-    return worth_is_over(conn, &plan->task, &plan->gain, &plan->is_not_worth, err);
-}
-
-/* Once for all proposals of a request: they wait for no result. */
-static enum status ask_gain(struct plan *plan, struct error *err)
-{
-    const struct policy *policy = plan->live->spec.policy;
-    struct app          *app = plan->task.app;
-    const struct ask     ask = {
-            .trial = (uint64_t)plan->live->told + 1, .late = is_late, .late_arg = plan, .deadline_ms = time_left(plan)};
-    const struct price_model model = model_of(plan);
-    double                   price_ms = price_gain(app, &model);
-    TRY(slots_enter(app, plan->task.caller, price_ms, err));
-    enum status status = policy->gain(plan->live->session, &ask, &plan->gain, err);
-    double      took_ms = slots_leave(app, plan->task.caller, policy->name);
-    if (!plan->is_cut)
-        price_learn_part(app, PRICE_GAIN, price_ms, took_ms);
-    return status == STATUS_OK ? db_read(app->db, compare_gain, plan, err) : status;
-}
-
-static enum status make_room(struct plan *plan, int64_t count, struct proposal **proposal, struct error *err)
-{
-    struct arena *arena = plan->task.caller->arena;
-    plan->fresh = ARENA_NEW(arena, struct trial, (size_t)count);
-    plan->notes = ARENA_NEW(arena, const void *, (size_t)count);
-    plan->note_bytes = ARENA_NEW(arena, size_t, (size_t)count);
-    plan->asked_len = ASKED_FIXED + (fixed_of(plan, 0) == NULL ? 0 : plan->live->spec.space.params_len);
-    plan->asked = arena_alloc(arena, (size_t)count, plan->asked_len * sizeof *plan->asked);
-    *proposal = ARENA_NEW(arena, struct proposal, 1);
-    bool has_room = plan->fresh != NULL && plan->notes != NULL && plan->note_bytes != NULL && plan->asked != NULL &&
-                    *proposal != NULL;
-    return has_room ? STATUS_OK : error_no_memory(err);
-}
-
-/* Fills plan->fresh.  A space with nothing left ends the list, and so does the end of the time for all of them; that is
- * an error only if the list is then empty.  What was being made when the time ended is not a proposal. */
-static enum status propose(struct plan *plan, int64_t count, struct error *err)
-{
-    struct proposal *proposal;
-    TRY(make_room(plan, count, &proposal, err));
-    enum status status = STATUS_OK;
-    size_t      whole = 0;
-    while (status == STATUS_OK && !plan->is_cut && (int64_t)plan->fresh_len < count) {
-        status = ask_in_turn(plan, proposal, err);
-        whole += status == STATUS_OK && !plan->is_cut;
-    }
-    if (plan->is_cut)
-        status = app_go_on(plan->task.app, plan->task.caller, err);
-    bool is_short = status == STATUS_BUSY && strcmp(err->code, "deadline_exceeded") == 0 && whole > 0;
-    if (status == STATUS_CONFLICT && strcmp(err->code, "search_space_exhausted") == 0)
-        plan->exhausted = "search_space_exhausted";
-    if (is_short)
-        plan->fresh_len = whole;
-    return is_short || plan->exhausted != NULL ? STATUS_OK : status;
-}
-
 /* ---- writing ---- */
 
 static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, struct error *err)
@@ -274,7 +57,7 @@ static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, 
     trial->lease = is_given;
     const struct new_trial new = {.trial = trial,
                                   .kind = is_given ? "trial.suggested" : "trial.queued",
-                                  .fixed = fixed_of(plan, i),
+                                  .fixed = plan_fixed(plan, i),
                                   .note = plan->notes[i],
                                   .note_bytes = plan->note_bytes[i],
                                   .asked = plan->asked + i * plan->asked_len,
@@ -388,6 +171,8 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
     TRY(task_open(conn, &plan->task, err));
     TRY(check_space(plan, err));
     plan->out->study = plan->task.study;
+    plan->out->revision = plan->task.study.revision;
+    plan->out->steady_ms = plan->steady_ms;
     TRY(trial_may_be_given(&plan->task.study, err));
     if ((size_t)plan->request->count > trial_points_max(&plan->task.study.spec.space))
         return error_set(err, STATUS_INVALID, "out_of_range", "/count",
@@ -505,9 +290,9 @@ static enum status suggest_locked(struct plan *plan, struct error *err)
         TRY(federation_host_sync(app, plan->task.caller, &plan->task.study, plan->live, err));
     plan->seen = plan->task.study.revision;
     if (count > 0 && rules_ask_worth(&plan->task.study.rules))
-        TRY(ask_gain(plan, err));
+        TRY(plan_ask_gain(plan, err));
     if (count > 0 && !plan->is_not_worth)
-        TRY(propose(plan, count, err));
+        TRY(plan_propose(plan, count, err));
     return give(plan, err);
 }
 
@@ -544,24 +329,46 @@ static enum status ask_alone(struct plan *plan, struct error *err)
 
 /* ---- together ---- */
 
-static enum status look_again(struct db_conn *conn, void *arg, struct error *err)
+static enum status look_again(struct db_conn *conn, struct plan *plan, struct error *err)
 {
-    struct plan *plan = arg;
     plan->out->len = 0;
     return look(conn, plan, err);
 }
 
+/* Those who want a proposal of one session. */
+struct group {
+    struct plan *const *plans;
+    size_t              len;
+};
+
+static enum status look_together(struct db_conn *conn, void *arg, struct error *err)
+{
+    const struct group *group = arg;
+    (void)err; // each has its own
+    for (size_t i = 0; i < group->len; i++)
+        group->plans[i]->status = look_again(conn, group->plans[i], group->plans[i]->err);
+    return STATUS_OK;
+}
+
 static void look_ahead(struct db_conn *conn, void *arg)
 {
-    plan_ahead(conn, arg, false);
+    plan_ahead(conn, ((const struct group *)arg)->plans[0], false);
+}
+
+/* Whether what a look has found is all that was asked for. */
+static bool is_done(const struct plan *plan)
+{
+    return plan->task.caller->idempotency.key == NULL && plan->request->watch == NULL && plan_missing(plan) == 0;
 }
 
 /* Of a plan that has looked again. */
 static enum status propose_for_member(struct plan *plan, struct taken *taken, struct error *err)
 {
+    if (rules_ask_worth(&plan->task.study.rules)) // which its first look was to find
+        return error_set(err, STATUS_BUSY, "busy", "", "the study has got another rule: ask again");
     int64_t count = wanted(plan, taken), waiting = plan->waiting - taken->waiting;
     int64_t claims = plan_missing(plan) < waiting ? plan_missing(plan) : waiting;
-    TRY(count > 0 ? propose(plan, count, err) : STATUS_OK);
+    TRY(count > 0 ? plan_propose(plan, count, err) : STATUS_OK);
     taken->waiting += claims > 0 ? claims : 0;
     taken->fresh += (int64_t)plan->fresh_len;
     return STATUS_OK;
@@ -579,20 +386,20 @@ static bool are_logged(struct plan *const *plans, size_t len)
     return last == NULL || is_logged(last, last->status);
 }
 
-/* Who is the first that could, and has looked with it; those before it have their status: one may have left, or have no time
- * any more, which is nothing to the others. */
+/* Who is the first that could, and all from there on have looked with it; those before it have their status: one may have left,
+ * or have no time any more, which is nothing to the others. */
 static size_t catch_up(struct plan *const *plans, size_t len, struct live *live)
 {
     size_t i = 0;
     for (; i < len; i++) {
         struct task        *task = &plans[i]->task;
-        struct session_look also = {.ahead = look_ahead, .fn = look_again, .arg = plans[i], .err = plans[i]->err};
+        struct group        group = {.plans = plans + i, .len = len - i};
+        struct session_look also = {.ahead = look_ahead, .fn = look_together, .arg = &group};
         const struct study  before = task->study; // which the look reads anew
-        plans[i]->status = session_catch_up_and_look(task->app, task->caller, &before, live, &also, plans[i]->err);
-        if (plans[i]->status != STATUS_OK)
-            continue;
-        plans[i]->status = also.status;
-        break;
+        enum status status = session_catch_up_and_look(task->app, task->caller, &before, live, &also, plans[i]->err);
+        if (status == STATUS_OK)
+            break;
+        plans[i]->status = status;
     }
     return i;
 }
@@ -609,12 +416,10 @@ static void suggest_together(struct plan *const *plans, size_t len, struct live 
         struct plan *plan = plans[i];
         plan->live = live;
         plan->earlier = last;
-        if (i > first)
-            plan->status = db_read(plan->task.app->db, look_again, plan, plan->err);
         if (plan->status == STATUS_OK)
             plan->status = propose_for_member(plan, &taken, plan->err);
         last = plan->fresh_len > 0 ? plan : last;
-        if (plan->status == STATUS_OK)
+        if (plan->status == STATUS_OK && !is_done(plan))
             works[works_len++] = (struct app_work){
                 .caller = plan->task.caller, .ahead = write_ahead, .fn = write, .arg = plan, .err = plan->err};
     }
@@ -647,13 +452,17 @@ static enum status ask_together(struct plan *plan, struct error *err)
     return plan->status;
 }
 
+static bool is_short(const struct spec *spec)
+{
+    return spec->policy->only_draws && spec->federation == NULL;
+}
+
 /* Who comes too late for what the group saw, asks again by itself. */
 static enum status ask_model(struct plan *plan, struct error *err)
 {
-    const struct spec *spec = &plan->task.study.spec;
-    bool is_short = spec->policy->only_draws && spec->federation == NULL && plan->request->watch == NULL &&
-                    !rules_ask_worth(&plan->task.study.rules);
-    if (!is_short)
+    const struct study *study = &plan->task.study; // of which a plan that joins at once knows the specification alone
+    bool is_shared = is_short(&study->spec) && plan->request->watch == NULL && !rules_ask_worth(&study->rules);
+    if (!plan->is_joining && !is_shared)
         return ask_alone(plan, err);
     enum status status = ask_together(plan, err);
     bool        is_late = status == STATUS_BUSY && strcmp(err->code, "busy") == 0 && !plan->is_over;
@@ -687,19 +496,30 @@ static enum status begin(struct plan *plan, struct error *err)
     TRY(app_replay(plan->task.app, plan->task.caller, err));
     if (plan->task.caller->idempotency.replayed)
         return STATUS_OK;
-    TRY(db_read(plan->task.app->db, look, plan, err));
-    out->revision = plan->task.study.revision;
-    out->steady_ms = plan->steady_ms;
-    return STATUS_OK;
+    return plan->is_joining ? STATUS_OK : db_read(plan->task.app->db, look, plan, err);
+}
+
+/* Whether the look of a group will do, as far as is known without one; most often nothing is queued, and no lease over. */
+static bool joins_at_once(struct plan *plan)
+{
+    const struct suggest_request *request = plan->request;
+    bool is_plain = request->watch == NULL && request->fixed == NULL && request->space_revision == NULL &&
+                    request->count == 1 && session_is_there(plan->task.app, plan->task.id);
+    if (!is_plain || !task_recall(&plan->task))
+        return false;
+    plan->task.caller->space_of[0] = '\0'; // nothing of the request was read with it
+    return is_short(&plan->task.study.spec);
 }
 
 /* Nothing was there, or it is gone: the policy is asked. */
 static enum status obtain(struct plan *plan, struct error *err)
 {
     set_deadlines(plan);
+    if (plan->is_joining)
+        return ask_model(plan, err);
     int64_t count = wanted(plan, &(struct taken){0});
     if (count > 0)
-        TRY(announce(plan, count, err));
+        TRY(plan_announce(plan, count, err));
     enum status status = count > 0 ? STATUS_BUSY : give(plan, err);
     return status == STATUS_BUSY && !plan->is_over ? ask_model(plan, err) : status;
 }
@@ -717,10 +537,9 @@ enum status trial_suggest(struct app *app, struct caller *caller, const char *id
                           struct suggest_reply *out, struct error *err)
 {
     struct plan plan = {.task = task_of(app, caller, id), .request = request, .out = out, .gain.expected = NAN};
-    bool        has_key = caller->idempotency.key != NULL || request->watch != NULL;
+    plan.is_joining = joins_at_once(&plan);
     enum status status = begin(&plan, err);
-    bool        is_done = caller->idempotency.replayed || (!has_key && plan_missing(&plan) == 0);
-    if (status == STATUS_OK && is_done)
+    if (status == STATUS_OK && (caller->idempotency.replayed || is_done(&plan)))
         return STATUS_OK;
     if (status == STATUS_OK)
         status = obtain(&plan, err);
@@ -759,17 +578,12 @@ static enum status write_queue(struct db_conn *conn, void *arg, struct error *er
 
 static enum status queue_locked(struct plan *plan, struct error *err)
 {
-    struct app      *app = plan->task.app;
-    struct proposal *proposal;
+    struct app *app = plan->task.app;
     TRY(db_read(app->db, look_at_queue, plan, err));
     TRY(session_catch_up(app, plan->task.caller, &plan->task.study, plan->live, err));
     if (plan->live->spec.federation != NULL)
         TRY(federation_host_sync(app, plan->task.caller, &plan->task.study, plan->live, err));
-    TRY(make_room(plan, (int64_t)plan->part->len, &proposal, err));
-    while (plan->fresh_len < plan->part->len && !plan->is_cut)
-        TRY(ask_in_turn(plan, proposal, err));
-    if (plan->is_cut)
-        TRY(app_go_on(app, plan->task.caller, err));
+    TRY(plan_propose_part(plan, err));
     return app_transact(app, plan->task.caller, write_queue, plan, err);
 }
 
@@ -783,7 +597,7 @@ enum status trial_queue_part(struct app *app, struct caller *caller, const char 
     if (caller->idempotency.replayed)
         return STATUS_OK;
     TRY(db_read(app->db, look_at_queue, &plan, err));
-    TRY(announce(&plan, (int64_t)part->len, err));
+    TRY(plan_announce(&plan, (int64_t)part->len, err));
     TRY(session_lock(app, caller, id, SESSION_ALONE, &plan.live, err));
     enum status status = queue_locked(&plan, err);
     if (plan.fresh_len > 0 && (status != STATUS_OK || caller->idempotency.replayed))

@@ -26,6 +26,7 @@ struct plan {
     double                       *asked; /* [fresh_len][asked_len] */
     size_t                        asked_len;
     size_t                        fresh_len;
+    bool                          is_joining;   /* it looks for the first time with its group */
     bool                          is_late;      /* the deadline passed while proposing */
     bool                          is_cut;       /* ... or all the time that there is, or nobody waits any more */
     int64_t                       deadline_ms;  /* on the monotonic clock; 0: none */
