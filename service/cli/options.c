@@ -2,6 +2,8 @@
  * the choices. */
 #include "service/cli/options.h"
 
+#include "service/codec/codec.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
@@ -12,6 +14,11 @@ static enum status usage(struct error *err, const struct options_row *row, const
 {
     return error_set(err, STATUS_INVALID, "usage", "", "--%s %s%s%s", row->flag, problem, value != NULL ? ": " : "",
                      value != NULL ? value : "");
+}
+
+bool options_is_path(const struct options_row *row)
+{
+    return row->value != NULL && (strcmp(row->value, "FILE") == 0 || strcmp(row->value, "DIR") == 0);
 }
 
 static bool is_choice(const char *choices, const char *value)
@@ -64,6 +71,8 @@ static enum status store(const struct options_row *row, const char *text, void *
         if (row->choices != NULL && !is_choice(row->choices, text))
             return error_set(err, STATUS_INVALID, "usage", "", "--%s takes one of %s, not %s", row->flag, row->choices,
                              text);
+        if (!options_is_path(row) && !codec_is_utf8(text, strlen(text)))
+            return usage(err, row, "takes text in UTF-8, not", text);
         *(const char **)(void *)member = text;
         return STATUS_OK;
     default:

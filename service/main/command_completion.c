@@ -34,11 +34,6 @@ static void choices_of(const struct options_row *row, char out[WORDS_BYTES])
     split(choices, strlen(choices), out);
 }
 
-static bool is_path(const struct options_row *row)
-{
-    return row->value != NULL && (strcmp(row->value, "FILE") == 0 || strcmp(row->value, "DIR") == 0);
-}
-
 /* ---- bash ---- */
 
 static void print_bash_values(const struct command *command)
@@ -50,7 +45,7 @@ static void print_bash_values(const struct command *command)
             printf("    %s:--%s) words='%s' ;;\n", command->name, row->flag, words);
         else if (row->kind != OPTIONS_SWITCH)
             printf("    %s:--%s) %s ;;\n", command->name, row->flag,
-                   is_path(row) ? "COMPREPLY=($(compgen -f -- \"$word\")); return" : "return");
+                   options_is_path(row) ? "COMPREPLY=($(compgen -f -- \"$word\")); return" : "return");
     }
 }
 
@@ -106,7 +101,7 @@ static void print_zsh_option(const struct options_row *row)
         if (words[0] != '\0')
             printf(":(%s)", words);
         else
-            fputs(is_path(row) ? ":_files" : ":", stdout);
+            fputs(options_is_path(row) ? ":_files" : ":", stdout);
     }
     putchar('\'');
 }
@@ -149,7 +144,7 @@ static void print_fish_command(const struct command *command)
         choices_of(row, words);
         printf("complete -c gnomon -n '__fish_seen_subcommand_from %s' -l %s%s", command->name, row->flag,
                row->kind == OPTIONS_SWITCH ? ""
-               : is_path(row)              ? " -r"
+               : options_is_path(row)      ? " -r"
                                            : " -x");
         if (words[0] != '\0')
             printf(" -a '%s'", words);

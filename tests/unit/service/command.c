@@ -55,7 +55,7 @@ static void write_text(const char *path, const char *text, size_t length)
 /* ---- config ---- */
 
 struct options {
-    const char *listen, *mode, *needed;
+    const char *listen, *mode, *needed, *file;
     int64_t     workers;
     double      rate;
     bool        loud;
@@ -77,6 +77,7 @@ static const struct options_row rows[] = {
      MEMBER(mode),
      .help = "h"},
     {.flag = "needed", .value = "N", .kind = OPTIONS_TEXT, MEMBER(needed), .is_required = true, .help = "h"},
+    {.flag = "file", .value = "FILE", MEMBER(file), .help = "h"},
     {.flag = "workers",
      .value = "N",
      .kind = OPTIONS_INT,
@@ -124,6 +125,8 @@ static void test_options(void)
     CU_ASSERT_TRUE(options.loud);
     CU_ASSERT_STRING_EQUAL(operands[0], "one");
     CU_ASSERT_STRING_EQUAL(operands[1], "two");
+    CU_ASSERT_EQUAL(read_line("--needed a --file /tmp/a\xff", &options, operands, &err), STATUS_OK);
+    CU_ASSERT_STRING_EQUAL(options.file, "/tmp/a\xff"); // a path is bytes
     CU_ASSERT_EQUAL(read_line("--needed a --loud=0", &options, operands, &err), STATUS_OK);
     CU_ASSERT_FALSE(options.loud);
     CU_ASSERT_EQUAL(options.workers, 17);
@@ -157,6 +160,8 @@ static void test_wrong_options(void)
         {"--needed a --rate 3,5", "takes a number"},
         {"--needed a --mode FUL", "--mode takes one of FULL|OFF, not FUL"},
         {"--needed a --mode FULL|OFF", "--mode takes one of"},
+        {"--needed a\xff", "--needed takes text in UTF-8, not: a\xff"},
+        {"--needed \xed\xa0\x80", "--needed takes text in UTF-8"},
         {"--needed a --lou", "there is no option --lou"},
         {"--needed a --loudly", "there is no option --loudly"},
         {"--needed", "--needed needs a value"},
