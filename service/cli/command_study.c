@@ -187,9 +187,12 @@ static enum status create(struct asked *a, struct error *err)
     const json_t *parameters = json_object_get(json_object_get(a->reply, "space"), "parameters");
     printf(a->http_status == 201 ? "created " : "there already: ");
     print_text(a->reply, "name");
-    printf(" (%s), %zu parameters, state %s\n", text_of(a->reply, "id"), json_array_size(parameters),
-           text_of(a->reply, "state"));
-    printf("next: gnomon work --study %s -- python3 train.py\n", text_of(a->reply, "id"));
+    printf(" (%s), ", text_of(a->reply, "id"));
+    if (parameters != NULL)
+        printf("%zu parameter%s, ", json_array_size(parameters), json_array_size(parameters) == 1 ? "" : "s");
+    printf("state %s\n", text_of(a->reply, "state"));
+    if (parameters != NULL)
+        printf("next: gnomon work --study %s -- python3 train.py\n", text_of(a->reply, "id"));
     return STATUS_OK;
 }
 
@@ -298,13 +301,25 @@ static enum status tell(struct asked *a, struct error *err)
     return STATUS_OK;
 }
 
+static bool has_reasons(const json_t *trials)
+{
+    size_t        i;
+    const json_t *trial;
+    json_array_foreach (trials, i, trial) {
+        if (text_of(trial, "reason")[0] != '\0')
+            return true;
+    }
+    return false;
+}
+
 static enum status print_trials(struct asked *a, const json_t *trials, struct error *err)
 {
     const json_t *metrics = json_object_get(a->study, "metrics"), *trial;
     const json_t *parameters = json_object_get(json_object_get(a->study, "space"), "parameters");
     size_t        values = json_array_size(metrics), points = json_array_size(parameters), i;
+    bool          with_reasons = has_reasons(trials);
     struct table *table;
-    TRY(table_new(4 + values + points, &table, err));
+    TRY(table_new(4 + values + points + with_reasons, &table, err));
     table_add(table, "trial");
     table_add(table, "state");
     for (i = 0; i < values; i++)
@@ -313,6 +328,8 @@ static enum status print_trials(struct asked *a, const json_t *trials, struct er
         table_add(table, text_of(json_array_get(parameters, i), "name"));
     table_add(table, "took");
     table_add(table, "worker");
+    if (with_reasons)
+        table_add(table, "reason");
     json_array_foreach (trials, i, trial) {
         table_add_value(table, json_object_get(trial, "number"));
         table_add(table, text_of(trial, "state"));
@@ -323,6 +340,8 @@ static enum status print_trials(struct asked *a, const json_t *trials, struct er
                                                    text_of(json_array_get(parameters, j), "name")));
         table_add_seconds(table, json_object_get(trial, "duration_seconds"));
         table_add(table, text_of(trial, "worker"));
+        if (with_reasons)
+            table_add(table, text_of(trial, "reason"));
     }
     enum status status = table_print(table, stdout, err);
     table_free(table);
@@ -471,6 +490,9 @@ static enum status run(struct command_call *call, struct error *err)
         count++;
     if (count < verb->min || count > verb->max)
         return error_set(err, STATUS_INVALID, "usage", "", "it is: gnomon study %s %s", verb->name, verb->operands);
+    for (size_t i = 0; verb->of_study && i < count; i++)
+        if (!codec_is_utf8(a.operands[i], strlen(a.operands[i])))
+            return error_set(err, STATUS_INVALID, "usage", "", "not in UTF-8: %.100s", a.operands[i]);
     if (verb->run != example)
         TRY(command_connect(&a.options->at, &call->client, err));
     a.client = call->client;

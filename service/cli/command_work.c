@@ -180,6 +180,16 @@ static void say_end(struct work *work)
     json_decref(study);
 }
 
+/* What a script should not take for a success: that nothing came of any run. */
+static enum status check_some(const struct work *work, struct error *err)
+{
+    if (work->failed == 0 || work->told > 0)
+        return STATUS_OK;
+    const char *id = json_string_value(json_object_get(work->study, "id"));
+    return error_set(err, STATUS_INVALID, "runs_fail", "", "no run gave a value, %lld failed; see %.200s/%.40s",
+                     (long long)work->failed, work->runs, id != NULL ? id : "");
+}
+
 static void clean_up(struct work *work)
 {
     for (int64_t i = 0; work->slots != NULL && i < work->options->parallel; i++) {
@@ -210,6 +220,8 @@ static enum status run(struct command_call *call, struct error *err)
         say_end(&work);
         *err = work.failure;
         status = work.failure.status != STATUS_OK ? work.failure.status : process_check_stopped(err);
+        if (status == STATUS_OK)
+            status = check_some(&work, err);
     }
     clean_up(&work);
     return status;

@@ -103,6 +103,7 @@ const char *run_line(struct run *run)
         return NULL;
     run->taken = end != NULL ? (size_t)(end - run->buffer) + 1 : run->length;
     *(end != NULL ? end : run->buffer + run->length) = '\0';
+    plain_strip(run->buffer);
     return run->buffer;
 }
 
@@ -143,7 +144,10 @@ static size_t read_end(const struct run *run, const char *name, char out[END_BYT
         got = pread(file, out, END_BYTES - 1, about.st_size > END_BYTES - 1 ? about.st_size - (END_BYTES - 1) : 0);
     if (file >= 0)
         close(file);
-    size_t length = got > 0 ? (size_t)got : 0;
+    out[got > 0 ? got : 0] = '\0';
+    make_lines(out, got > 0 ? (size_t)got : 0);
+    plain_strip(out);
+    size_t length = strlen(out);
     while (length > 0 && strchr(" \t\r\n", out[length - 1]) != NULL)
         length--;
     out[length] = '\0';

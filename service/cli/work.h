@@ -47,11 +47,11 @@ struct work {
     struct work_slot          *slots;
     int64_t                    requests; /* counted for the keys */
     int64_t                    ask_at_ms, ask_pause_ms, away_since_ms, away_until_ms, away_pause_ms;
-    int64_t                    begun, told, failures_in_a_row, stopped_at_ms;
-    bool                       is_over;   /* the study hands out no more */
-    bool                       is_ending; /* this program is: runs are ended and given back */
-    bool                       has_news;  /* a slot did something */
-    struct error               failure;   /* why, unless it was a signal; status OK: none */
+    int64_t                    begun, told, failed, stopped_at_ms; /* told: runs with a value, or stopped */
+    bool                       is_over;                            /* the study hands out no more */
+    bool                       is_ending;                          /* this program is: runs are ended and given back */
+    bool                       has_news;                           /* a slot did something */
+    struct error               failure;                            /* why, unless it was a signal; status OK: none */
 };
 
 /* The next step of one slot.  Errors: those after which there is nothing to go on with. */

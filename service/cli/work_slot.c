@@ -311,6 +311,7 @@ static json_t *values_of(const struct work *work, struct work_slot *slot)
             snprintf(slot->reason, sizeof slot->reason, "no value: %.200s", err.text);
             return NULL;
         }
+        plain_strip(text);
     } else if (slot->last[0] == '\0' && slot->step > 0 && only != NULL) {
         return json_pack("{s:f}", only, slot->step_value);
     }
@@ -366,17 +367,18 @@ static enum status come_to_an_end(struct work *work, struct work_slot *slot, str
         return error_no_memory(err);
     if (ends[slot->end].is_told || ends[slot->end].is_given_back)
         return STATUS_OK;
+    work->told += slot->end == WORK_STOPPED;
     work_say(work, slot, ends[slot->end].what);
     clear(slot);
     return STATUS_OK;
 }
 
-/* Five failures in a row before there was any value: it is the program, and not its points. */
+/* Five failures before there was any value: it is the program, and not its points. */
 static void count_failure(struct work *work, const struct work_slot *slot)
 {
     enum { FAILURES_MAX = 5, LINES = 10 };
-    work->failures_in_a_row++;
-    if (work->told > 0 || work->failures_in_a_row < FAILURES_MAX || work->is_ending)
+    work->failed++;
+    if (work->told > 0 || work->failed < FAILURES_MAX || work->is_ending)
         return;
     run_print_end(&slot->run, LINES, stderr);
     work->is_ending = true;
@@ -395,8 +397,6 @@ static enum status tell(struct work *work, struct work_slot *slot, struct error 
         return STATUS_OK;
     work->has_news = true;
     work_say(work, slot, status == STATUS_OK ? is_value ? NULL : "failed" : err->text);
-    if (is_value)
-        work->failures_in_a_row = 0;
     work->told += is_value;
     if (!is_value)
         count_failure(work, slot);
