@@ -1,9 +1,11 @@
 /* See address.h. */
 #include "service/cli/address.h"
 
+#include <netdb.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 struct block {
@@ -69,4 +71,20 @@ bool address_is_public(const struct sockaddr *address)
     if (IS_IN_ANY(with4, bytes))
         return !IS_IN_ANY(special4, bytes + 12);
     return is_in(&given6, bytes) && !IS_IN_ANY(special6, bytes);
+}
+
+bool address_may_be_public(const char *host)
+{
+    char             name[512];
+    struct addrinfo *found = NULL;
+    bool             is_six = host[0] == '[';
+    snprintf(name, sizeof name, "%s", host + is_six);
+    name[strcspn(name, "]")] = '\0';
+    if (getaddrinfo(name, NULL, &(struct addrinfo){.ai_socktype = SOCK_STREAM}, &found) != 0)
+        return true;
+    bool is_any = false;
+    for (const struct addrinfo *one = found; one != NULL; one = one->ai_next)
+        is_any = is_any || address_is_public(one->ai_addr);
+    freeaddrinfo(found);
+    return is_any;
 }

@@ -9,4 +9,7 @@
  * address of IPv6 that stands for one of IPv4 is what that one is.  Of another family: no. */
 bool address_is_public(const struct sockaddr *address);
 
+/* Asks for the addresses of a host, [::1] in brackets: false when it has some and none is public. */
+bool address_may_be_public(const char *host);
+
 #endif

@@ -1,5 +1,6 @@
 /* See client.h. */
 #include "service/cli/client.h"
+#include "service/cli/address.h"
 #include "service/cli/transport.h"
 #include "service/codec/codec.h"
 
@@ -26,12 +27,14 @@ static enum status open_remote(struct client *client, bool insecure_http, struct
     char host[HOST_BYTES];
     TRY(remote_open(client, host, err));
     client->is_local = client_is_loopback(host);
+    if (client->is_public && !address_may_be_public(host))
+        return transport_private_address(client, err);
     if (client->is_local || insecure_http || strncmp(client->address, "http://", 7) != 0)
         return STATUS_OK;
-    return error_set(err, STATUS_INVALID, "insecure_http", "",
-                     "http:// to %.100s would send the token and everything else readable for all in between: use "
-                     "https://, or say --insecure-http",
-                     host);
+    return error_set(
+        err, STATUS_INVALID, "insecure_http", "",
+        "http:// to %.100s would send %s readable for all in between: use https://, or say --insecure-http", host,
+        client->authorization[0] != '\0' ? "the token and everything else" : "everything");
 }
 
 static enum status copy_ca_file(struct client *client, const char *path, struct error *err)
@@ -39,7 +42,7 @@ static enum status copy_ca_file(struct client *client, const char *path, struct 
     if (path == NULL)
         return STATUS_OK;
     if (strlen(path) >= sizeof client->ca_file || access(path, R_OK) != 0)
-        return error_set(err, STATUS_INVALID, "file", "", "--cacert %.150s: %s", path, strerror(errno));
+        return error_set(err, STATUS_INVALID, "file", "", "%s %.150s: %s", client->ca_option, path, strerror(errno));
     snprintf(client->ca_file, sizeof client->ca_file, "%s", path);
     return STATUS_OK;
 }
@@ -50,9 +53,7 @@ static enum status copy_address(struct client *client, const struct client_optio
     bool        is_known = strncmp(server, "http://", 7) == 0 || strncmp(server, "https://", 8) == 0;
     if (!is_known || strlen(server) >= sizeof client->address)
         return error_set(err, STATUS_INVALID, "bad_address", "",
-                         "the server's address must be http://HOST:PORT or "
-                         "https://HOST:PORT, not %.100s",
-                         server);
+                         "%s takes http://HOST:PORT or https://HOST:PORT, not %.100s", client->option, server);
     snprintf(client->address, sizeof client->address, "%s", server);
     size_t length = strlen(client->address);
     if (client->address[length - 1] == '/')
@@ -76,6 +77,8 @@ enum status client_open(const struct client_options *options, struct client **ou
     if (client == NULL)
         return error_no_memory(err);
     client->is_public = options->is_public;
+    client->option = options->option != NULL ? options->option : "--server";
+    client->ca_option = options->ca_option != NULL ? options->ca_option : "--cacert";
     client->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
     if (options->token != NULL)
         snprintf(client->authorization, sizeof client->authorization, "Authorization: Bearer %s", options->token);
@@ -112,17 +115,27 @@ static enum status status_of(long http_status)
     return http_status >= 500 ? STATUS_INTERNAL : STATUS_INVALID;
 }
 
-static enum status refusal(const struct client_reply *reply, struct error *err)
+/* What is no problem of ours: of a proxy, or of a receiver, whose words are not read. */
+static enum status bare_refusal(const struct client *client, long http_status, struct error *err)
+{
+    return error_set(err, status_of(http_status), "refused", "", "%.100s: HTTP %ld%s",
+                     client->address[0] != '\0' ? client->address : "the server", http_status,
+                     http_status / 100 == 3 ? ", a redirect, which is not followed" : "");
+}
+
+static enum status refusal(const struct client *client, const struct client_reply *reply, struct error *err)
 {
     static const char *const nexts[] = {"evaluate", "wait", "stop"};
-    const char              *code = "refused", *detail = "no reason given", *pointer = "";
+    const char              *code = "refused", *detail = NULL, *pointer = "";
     json_t                  *problem = json_loadb(reply->bytes != NULL ? reply->bytes : "", reply->length, 0, NULL);
-    json_unpack(problem, "{s?s, s?s, s?[{s?s}]}", "code", &code, "detail", &detail, "errors", "pointer", &pointer);
+    json_unpack(problem, "{s?s, s?s, s?[{s?s, s?s}]}", "code", &code, "detail", &detail, "errors", "pointer", &pointer,
+                "parameter", &pointer);
     (void)json_unpack(problem, "{s:s}", "status", &detail); // of /readyz; a problem has a number there
     const char *next = json_string_value(json_object_get(problem, "next"));
     json_int_t  seconds = json_integer_value(json_object_get(problem, "next_seconds"));
-    enum status status =
-        error_set(err, status_of(reply->http_status), code, pointer, "%s (HTTP %ld)", detail, reply->http_status);
+    enum status status = detail == NULL ? bare_refusal(client, reply->http_status, err)
+                                        : error_set(err, status_of(reply->http_status), code, pointer, "%s (HTTP %ld)",
+                                                    detail, reply->http_status);
     for (size_t i = 0; err != NULL && next != NULL && i < sizeof nexts / sizeof nexts[0]; i++)
         if (strcmp(nexts[i], next) == 0)
             err->next = nexts[i];
@@ -139,7 +152,7 @@ enum status client_send(struct client *client, const struct client_request *requ
     enum status status =
         client->curl != NULL ? remote_send(client, request, reply, err) : local_send(client, request, reply, err);
     if (status == STATUS_OK && reply->http_status / 100 != 2)
-        status = refusal(reply, err);
+        status = refusal(client, reply, err);
     if (status == STATUS_OK)
         return STATUS_OK;
     free(reply->bytes);

@@ -14,16 +14,17 @@
 struct client;
 
 struct client_options {
-    const char *server;        /* "http://HOST:PORT" or "https://HOST:PORT" */
-    const char *socket_path;   /* a Unix socket instead; server is then ignored */
-    const char *token;         /* or NULL */
-    const char *ca_file;       /* PEM; NULL: the system's authorities */
-    bool        insecure_http; /* http:// to another machine is allowed */
-    bool        is_public;     /* to addresses of the internet only (address.h), and through no proxy */
-    long        timeout_ms;    /* of one request; 0: a minute */
+    const char *server;             /* "http://HOST:PORT" or "https://HOST:PORT" */
+    const char *socket_path;        /* a Unix socket instead; server is then ignored */
+    const char *token;              /* or NULL */
+    const char *ca_file;            /* PEM; NULL: the system's authorities */
+    bool        insecure_http;      /* http:// to another machine is allowed */
+    bool        is_public;          /* to addresses of the internet only (address.h), and through no proxy */
+    const char *option, *ca_option; /* what errors call server and ca_file; NULL: --server, --cacert */
+    long        timeout_ms;         /* of one request; 0: a minute */
 };
 /* Opens no connection yet.  Errors: INVALID "bad_address" (neither http:// nor https://), "insecure_http", "file" (no such
- * ca_file), INTERNAL "no_libcurl" (not with a socket_path), NO_MEMORY. */
+ * ca_file), "private_address" (is_public, and none of the host's is of the internet), INTERNAL "no_libcurl" (not with a socket_path), NO_MEMORY. */
 MUST_CHECK enum status client_open(const struct client_options *options, struct client **out, struct error *err);
 void                   client_close(struct client *client); /* NULL is allowed */
 

@@ -262,6 +262,8 @@ static enum status open_receiver(struct notify *notify, struct error *err)
     return client_open(&(struct client_options){.server = origin,
                                                 .ca_file = options->to_ca_file,
                                                 .insecure_http = options->at.insecure_http,
+                                                .option = "--to",
+                                                .ca_option = "--to-cacert",
                                                 .is_public = !options->allow_private,
                                                 .timeout_ms = ANSWER_MS},
                        &notify->receiver, err);

@@ -78,7 +78,8 @@ enum status remote_open(struct client *client, char host[HOST_BYTES], struct err
     lib.curl_free(name);
     lib.curl_url_cleanup(url);
     return is_read ? STATUS_OK
-                   : error_set(err, STATUS_INVALID, "bad_address", "", "not an address: %.100s", client->address);
+                   : error_set(err, STATUS_INVALID, "bad_address", "", "%s takes an address, not %.100s",
+                               client->option, client->address);
 }
 
 void remote_close(struct client *client)
@@ -189,13 +190,12 @@ enum status remote_send(struct client *client, const struct client_request *requ
         bool     is_unknown = result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CACERT_BADFILE;
         if (is_unknown)
             status = error_set(err, STATUS_INVALID, "bad_certificate", "",
-                               "%.100s: %s; --cacert FILE names the authority of a private network", client->address,
-                               lib.curl_easy_strerror(result));
+                               "%.100s: %s; %s FILE names the authority of a private network", client->address,
+                               lib.curl_easy_strerror(result), client->ca_option);
         else if (result == CURLE_WRITE_ERROR)
             status = error_set(err, STATUS_FULL, "file", "", "what the server sends cannot be kept");
         else if (result == CURLE_COULDNT_CONNECT && client->met_private)
-            status = error_set(err, STATUS_INVALID, "private_address", "",
-                               "%.100s has an address that is not of the internet", client->address);
+            status = transport_private_address(client, err);
         else if (result != CURLE_OK)
             status = error_set(err, STATUS_BUSY, "unreachable", "", "%.100s: %s", client->address,
                                lib.curl_easy_strerror(result));

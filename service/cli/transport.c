@@ -21,3 +21,10 @@ bool reply_take(struct client_reply *reply, const char *bytes, size_t length)
     reply->bytes[reply->length] = '\0';
     return true;
 }
+
+enum status transport_private_address(const struct client *client, struct error *err)
+{
+    return error_set(err, STATUS_INVALID, "private_address", "",
+                     "%s %.100s has an address that is not of the internet: --allow-private allows it", client->option,
+                     client->address);
+}
