@@ -216,16 +216,18 @@ MANY_ROUNDS   ?= 100
 NIGHT_NEMESIS ?= 600
 DAMAGE_FLIPS  ?= 1000
 NIGHT_SECONDS ?= 14400
-NIGHTLY = audit reproducible crash power calls statements many damage postgres replicas container asan tsan fuzz api
+NIGHTLY = audit guides reproducible crash power calls statements many damage postgres replicas container asan tsan fuzz api
 nightly:
 	@sh tests/check/setup test
 	+@$(MAKE) --no-print-directory -k $(addprefix nightly-,$(NIGHTLY)) FUZZ_API_SECONDS=3600 FUZZ_SECONDS=600; \
 	  sh tests/check/nightly $(BUILD)/log $(NIGHTLY)
 .PHONY: $(addprefix nightly-,$(NIGHTLY))
 $(addprefix nightly-,$(NIGHTLY)): export STEP_SECONDS = $(NIGHT_SECONDS)
-$(addprefix nightly-,audit reproducible crash power calls statements many damage): $(BUILD)/gnomon $(FAILING)
+$(addprefix nightly-,audit guides reproducible crash power calls statements many damage): $(BUILD)/gnomon $(FAILING)
 nightly-audit:
 	$(STEP) $@ tests/e2e/audit $(AUDIT_TRIALS)
+nightly-guides: $(MODULES)
+	$(STEP) $@ tests/check/guides
 nightly-reproducible:
 	$(STEP) $@ sh tests/check/reproducible 1 CC='$(CC)' CFLAGS='$(CFLAGS)'
 nightly-crash:
