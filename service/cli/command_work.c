@@ -60,9 +60,10 @@ static const struct options_row options_table[] = {
 
 static void say_study(const json_t *study)
 {
-    const json_t *metric = json_array_get(json_object_get(study, "metrics"), 0);
-    const json_t *trials = json_object_get(study, "trials"), *best = json_object_get(study, "best");
-    const json_t *budget = json_object_get(json_object_get(study, "budget"), "trials");
+    static const char *const others[] = {"stopped", "failed", "infeasible"};
+    const json_t            *metric = json_array_get(json_object_get(study, "metrics"), 0);
+    const json_t            *trials = json_object_get(study, "trials"), *best = json_object_get(study, "best");
+    const json_t            *budget = json_object_get(json_object_get(study, "budget"), "trials");
     plain_print(stdout, json_string_value(json_object_get(study, "name")));
     printf(" (%s)  %s ", json_string_value(json_object_get(study, "id")),
            json_string_value(json_object_get(metric, "goal")));
@@ -71,6 +72,9 @@ static void say_study(const json_t *study)
     if (budget != NULL && json_is_integer(budget))
         printf(" of %lld", (long long)json_integer_value(budget));
     printf(" trials done");
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (json_integer_value(json_object_get(trials, others[i])) > 0)
+            printf(", %lld %s", (long long)json_integer_value(json_object_get(trials, others[i])), others[i]);
     if (json_is_object(best))
         printf("  best %.6g (trial %lld)", json_number_value(json_object_get(best, "value")),
                (long long)json_integer_value(json_object_get(best, "trial")));

@@ -213,8 +213,8 @@ static bool report(struct work *work, struct work_slot *slot, struct error *err)
     const char *reason = json_string_value(json_object_get(reply, "reason"));
     slot->beat_at_ms = process_clock_ms() + slot->beat_every_ms;
     if (status == STATUS_OK && decision != NULL && strcmp(decision, "stop") == 0) {
-        snprintf(slot->reason, sizeof slot->reason, "step %lld: %.200s", (long long)slot->step,
-                 reason != NULL ? reason : "stopped");
+        snprintf(slot->reason, sizeof slot->reason, "%.180s at step %lld, value %.6g",
+                 reason != NULL ? reason : "by the study", (long long)slot->step, slot->step_value);
         end_run(work, slot, WORK_STOPPED);
     } else if (status == STATUS_OK && next != NULL && strcmp(next, "stop") == 0) {
         end_run(work, slot, WORK_OVER);
