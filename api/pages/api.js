@@ -55,7 +55,7 @@ async function send(method, path, body, { accept, signal, type, headers } = {}) 
                 ...(body !== undefined ? { 'Content-Type': type ?? 'application/json' } : {}),
                 ...(accept ? { Accept: accept } : {}), ...headers,
             },
-            body: body === undefined ? undefined : JSON.stringify(body),
+            body: body === undefined || type === 'text/csv' ? body : JSON.stringify(body),
         });
     } catch (error) {
         if (error.name === 'AbortError') throw error;

@@ -57,6 +57,8 @@ function actions(study, again) {
         write && study.state !== 'completed' ? act('complete', 'Complete…', 'No more trials are handed out. It can be opened again.') : null,
         write && study.state === 'completed' ? act('reopen', 'Open again…', 'Trials are handed out again, as far as the budget goes.') : null,
         may('admin') ? button('Share…', () => share(study)) : null,
+        write && study.space.type === 'parameters' ? button('Upload CSV…', () => upload(study, again)) : null,
+        button('Download CSV', async () => save(`${study.id}.csv`, await api.blob(`${path}/export?format=csv`))),
         button('Export', async () => save(`${study.id}.json`, await api.blob(`${path}/export`))));
 }
 
@@ -71,6 +73,22 @@ function budget(study, again) {
         const trials = input.value === '' ? null : Number(input.value);
         await api.edit(`v1/studies/${study.id}`, { budget: trials === null && !study.budget?.seconds && !study.budget?.cost ? null : { trials } });
         if (study.state === 'completed' && (trials === null || trials > study.spent.trials)) await api.post(`v1/studies/${study.id}/reopen`);
+        await again();
+    });
+}
+
+/* Results of earlier experiments, as a spreadsheet saves them.  All are taken, or none; the same file again adds nothing. */
+function upload(study, again) {
+    const input = h('input', { type: 'file', accept: '.csv,text/csv', required: true });
+    const columns = [...study.space.parameters.map(({ name }) => name), ...(study.metrics.length === 1 ? ['value'] : study.metrics.map(({ name }) => `value:${name}`))];
+    ask('Earlier results', [field('CSV file', input, `With commas, and these columns in its first line: ${columns.join(', ')}`)], 'Upload', async () => {
+        try {
+            const { imported, duplicates } = await api.post(`v1/studies/${study.id}/import`, await input.files[0].text(), { type: 'text/csv' });
+            say(`${imported} taken, ${duplicates} there already`);
+        } catch (error) {
+            if (!error.errors?.length) throw error;
+            throw new Error(error.errors.slice(0, 5).map(({ pointer, detail }) => `${pointer ?? ''} ${detail}`).join('; '));
+        }
         await again();
     });
 }

@@ -213,6 +213,26 @@ function tests() {
         await again.context.close();
     });
 
+    test('results of earlier experiments come in as CSV, and all go out', async () => {
+        const { id } = await api.study({ name: 'cakes', metrics: [{ name: 'taste', goal: 'maximize' }], space: { type: 'parameters', parameters: [{ name: 'sugar', type: 'double', min: 0, max: 90 }, { name: 'fat', type: 'categorical', values: ['butter', 'oil'] }] } });
+        const { page, seen, context } = await open();
+        await go(page, `#/studies/${id}`);
+        const upload = async (text) => {
+            await page.getByLabel('CSV file').setInputFiles({ name: 'cakes.csv', mimeType: 'text/csv', buffer: Buffer.from(text) });
+            await page.getByRole('button', { name: 'Upload', exact: true }).click();
+        };
+        await page.getByRole('button', { name: 'Upload CSV…' }).click();
+        await page.getByText('sugar, fat, value').waitFor();
+        await upload('\ufeffsugar,fat,value\r\n23.85,butter,7.5\r\n91,lard,3\r\n');
+        await says(page.locator('dialog [role=alert]'), /lines.3 column fat/);
+        await upload('\ufeffsugar,fat,value\r\n23.85,butter,7.5\r\n71,oil,3\r\n');
+        await page.getByText('2 taken, 0 there already').waitFor();
+        const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download CSV' }).click()]);
+        assert.match(readFileSync(await download.path(), 'utf8'), /23\.85,butter.*7\.5[^]*71(\.0)?,oil.*3/);
+        quiet(seen, 'a table', /422/); // the refusal
+        await context.close();
+    });
+
     test('a link that is pasted into an open tab signs that tab in, and one that was revoked says so', async () => {
         const share = (token) => `#/sign-in?share=${token}&to=/studies/${studies.study}`, reader = await tokenFor(api, 'read', studies.study);
         const { page, seen, context } = await open({ token: null });
