@@ -60,7 +60,7 @@ enum status gp_insight_residuals(const struct gp_model *model, const struct ask 
     *len = 0;
     for (size_t k = 0; k < model->n; k++) {
         const struct log_trial *trial = &model->log->trials[model->row[k]];
-        if (!log_trial_has_value(trial) || trial->state == LOG_FORECAST)
+        if (!log_trial_has_value(trial) || trial->state == LOG_FORECAST || gp_model_is_doubted(model, k))
             continue;
         double           z = (model->z[k] - mean[k]) / sd[k];
         double           slope = log(warp_slope(&model->warp, model->y[k]) / model->spread) - log(model->unit);
@@ -96,6 +96,9 @@ void gp_insight_diagnose(const struct gp_model *model, struct diagnostics *out)
     out->values.c = warp->c;
     out->values.warp_centre = warp->centre;
     out->values.warp_scale = warp->scale;
+    out->doubted_above = model->above;
+    for (size_t k = 0; k < model->n; k++)
+        out->doubted += gp_model_is_doubted(model, k);
     for (size_t i = 0, j = 0; i < model->space->params_len; j += param_width(&model->space->params[i++]))
         out->length_scales[i] = gp->kernel.length_scales[j];
 }

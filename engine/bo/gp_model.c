@@ -176,12 +176,22 @@ static double robust_spread(double *values, size_t len, double deviation)
     return distance > 1e-10 * deviation && distance < deviation ? distance : deviation;
 }
 
+bool gp_model_is_doubted(const struct gp_model *model, size_t k)
+{
+    return trial_of(model, k)->state == LOG_OBSERVED && trial_of(model, k)->value > model->above;
+}
+
+static bool is_counted(const struct gp_model *model, size_t k)
+{
+    return log_trial_has_value(trial_of(model, k)) && !gp_model_is_doubted(model, k);
+}
+
 /* Of the base's values. */
 static void find_limits(struct gp_model *model)
 {
     size_t len = 0;
     for (size_t k = 0; k < model->base; k++)
-        if (log_trial_has_value(trial_of(model, k)))
+        if (is_counted(model, k))
             model->z[len++] = trial_of(model, k)->value; /* not in use yet */
     model->limits = value_limits(model->z, len);
 }
@@ -198,12 +208,12 @@ static void find_units(struct gp_model *model, double *worst)
     double largest = 0.0, sum = 0.0, squares = 0.0, count = 0.0;
     size_t n = model->base, len = 0;
     for (size_t k = 0; k < model->n; k++)
-        if (log_trial_has_value(trial_of(model, k)))
+        if (is_counted(model, k))
             largest = fmax(largest, fabs(value_at(model, k)));
     model->unit = largest > 0.0 ? largest : 1.0;
     *worst = HUGE_VAL;
     for (size_t k = 0; k < model->n; k++) {
-        bool is_observed = log_trial_has_value(trial_of(model, k));
+        bool is_observed = is_counted(model, k);
         model->y[k] = is_observed ? value_at(model, k) / model->unit : NAN;
         *worst = is_observed ? fmin(*worst, model->y[k]) : *worst;
         n = k == n && count == 0.0 ? model->n : n;
@@ -230,7 +240,7 @@ static void standardise(struct gp_model *model)
         double y = isnan(model->y[k]) ? worst : model->y[k], sd = trial_of(model, k)->sd;
         model->y[k] = (y - model->centre) / model->spread;
         sd = sd / model->unit / model->spread;
-        model->noise[k] = fmin(sd * sd, NOISE_MAX);
+        model->noise[k] = gp_model_is_doubted(model, k) ? NOISE_MAX : fmin(sd * sd, NOISE_MAX);
     }
 }
 
@@ -238,6 +248,10 @@ enum status gp_model_rows(struct gp_model *model, size_t fitted, struct error *e
 {
     struct arena *scratch = model->scratch;
     size_t        dims = model->space->dims;
+    model->above = HUGE_VAL;
+    model->again = model->log->len;
+    if (model->doubts)
+        TRY(trial_log_doubts(model->log, scratch, &model->above, &model->again, err));
     TRY(select_rows(model, fitted, rows_max(model, model->cache->limit_bytes), err));
     model->X = arena_alloc(scratch, model->n, dims * sizeof(double));
     model->y = ARENA_NEW(scratch, double, model->n);

@@ -6,7 +6,8 @@
  * factor that was kept (gp_cache) and one that is made anew are the same bit by bit.
  * Observed values v become y = (v / unit - centre) / spread, mean 0 and standard deviation 1 on the base (more when a
  * few bad values make the deviation; 0 when all are equal), and then z by the warp of the fit.  Before that, a few values
- * that lie a million times as far off as the others are brought nearer (value_limits).  An infeasible trial counts as the
+ * that lie a million times as far off as the others are brought nearer (value_limits), and where values may be in doubt
+ * (trial_log_doubts) those that are count for nothing.  An infeasible trial counts as the
  * worst value seen.
  * Pending trials stand with values drawn from their joint posterior (Snoek, Larochelle & Adams 2012, one draw for each
  * proposal), and as if these were free of noise: a second measurement there is worth nothing until the first is in.
@@ -52,7 +53,10 @@ struct gp_model {
     struct arena           *scratch; /* everything of the model but gp lies here */
     size_t                  skipped; /* finished trials that are left out, from the first on; fitted counts the rest */
     size_t                  limit;   /* rows instead of MODEL_ROWS_MAX, if there shall be fewer; 0 */
+    bool                    doubts;  /* whether values may be in doubt (trial_log_doubts) */
     /* set by gp_model_rows */
+    double              above;         /* values above are in doubt, and count for nothing; INFINITY: none is */
+    size_t              again;         /* the place of a trial whose point is to be measured again; log->len: none */
     size_t              n, base;       /* observed and infeasible trials in use; those known to the fit */
     size_t             *row;           /* [n] places in the log */
     double             *X, *y, *noise; /* [n][dims], [n], [n] variances beyond the noise variance */
@@ -85,6 +89,9 @@ MUST_CHECK enum status gp_model_condition(struct gp_model *model, const struct g
 
 /* gp as it would be without the pending trials; a view of it. */
 struct gp gp_model_settled(const struct gp_model *model);
+
+/* Whether the value of row k is in doubt: the row then has so much noise that it says nothing. */
+bool gp_model_is_doubted(const struct gp_model *model, size_t k);
 
 /* The variance of all noise at row k, in units of z. */
 double gp_model_noise_at(const struct gp_model *model, size_t k);

@@ -16,7 +16,7 @@ enum { SAMPLES_MIN = 32, SAMPLES_WIDE = 64, SAMPLES_JOINT = 400, SAMPLES_MAX = 5
 enum { EVALUATIONS_MIN = 3, EVALUATIONS_MAX = 40, BOX_SHARE = 2 }; /* a box is smaller */
 static const double SAMPLES_DIMS = 1e6, SAMPLES_WORK = 1.2e8;      /* points times dims; points times squared rows */
 static const double EVALUATIONS_WORK = 1.2e7;                      /* evaluations times squared rows */
-static const struct trust_rule RULE = {.start = 0.5, .least = 0.02};
+static const struct trust_rule RULE = {.start = 0.5, .least = 0.02, .above = INFINITY};
 static const double            GAIN = 1e-5;
 
 size_t gp_schedule_milestone(size_t n)
@@ -58,7 +58,9 @@ enum status gp_schedule_box(const struct gp_study *study, const struct gp_model 
                             const double *theta, double *box, struct error *err)
 {
     struct trust_region region;
-    TRY(trust_region_find(model->log, RULE, model->scratch, &region, err));
+    struct trust_rule   rule = RULE;
+    rule.above = model->above;
+    TRY(trust_region_find(model->log, rule, model->scratch, &region, err));
     space_encode(model->space, trial_log_point(model->log, place), box);
     trust_region_box(&region, model->space, study->group_of, theta, box, box);
     return STATUS_OK;

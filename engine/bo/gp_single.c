@@ -45,7 +45,8 @@ enum status gp_single_model(const struct gp_single *single, const struct ask *as
                                .log = &study->log,
                                .cache = &memory->cache,
                                .scratch = &memory->scratch,
-                               .limit = gp_schedule_rows(ask, 1)};
+                               .limit = gp_schedule_rows(ask, 1),
+                               .doubts = single->doubts};
     choice->theta = ARENA_NEW(&memory->scratch, double, gp_single_theta_len(single));
     choice->is_due = ask == NULL ? fitted == 0 : gp_schedule_milestone(trial_log_finished(&study->log)) > fitted;
     if (choice->theta == NULL)

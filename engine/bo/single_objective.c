@@ -17,7 +17,9 @@ enum status single_objective_open(struct gp_study *study, const struct single_ob
                                   struct single_objective *own, struct error *err)
 {
     own->rule = *rule;
-    return gp_single_open(study, rule->kernel, "gpfit 3", &own->single, err);
+    TRY(gp_single_open(study, rule->kernel, "gpfit 3", &own->single, err));
+    own->single.doubts = study->used.count == SIZE_MAX; /* a point may be measured again */
+    return STATUS_OK;
 }
 
 /* Not where values are noisy: parallel workers would gather around the best trial. */
@@ -101,6 +103,19 @@ static enum status search_in_stages(struct search *search, const double *box, do
     }
 }
 
+/* The point of a trial whose value is in doubt, or the one that the stages find. */
+static enum status choose(struct search *search, const double *box, double *point, struct error *err)
+{
+    const struct gp_model  *model = search->target.model;
+    const struct trial_log *log = model->log;
+    TRY(search_in_stages(search, box, point, err));
+    if (model->again == log->len || search->ask->fixed != NULL)
+        return STATUS_OK;
+    memcpy(point, trial_log_point(log, model->again), log->params_len * sizeof *point);
+    space_encode(model->space, point, point + log->params_len);
+    return STATUS_OK;
+}
+
 /* Thompson has no acquisition value once the sample is gone: the posterior mean, as the model sees it, stands for it. */
 static enum status diagnose(struct gp_target *target, const double *u, struct diagnostics *out, struct error *err)
 {
@@ -130,7 +145,7 @@ enum status single_objective_ask(struct single_objective *own, const struct ask 
     TRY(gp_single_model(&own->single, ask, gp_study_pending(study, ask, &rng), &model, &chosen, err));
     TRY(gp_schedule_box(study, &model, model.anchors.place[0], chosen.theta, box, err));
     TRY(gp_target_init(&search.target, err));
-    TRY(search_in_stages(&search, box, point, err));
+    TRY(choose(&search, box, point, err));
     if (ask->diagnostics != NULL) {
         ask->diagnostics->fit_ms = chosen.fit_ms;
         TRY(diagnose(&search.target, point + len, ask->diagnostics, err));

@@ -29,7 +29,8 @@ static void update(struct trust_region *region, size_t params_len, const struct 
     if (is_outside)
         return;
     double len = (double)params_len, window = fmin(fmax(len, FAILURES_MIN), (double)tried);
-    bool   is_first = !isfinite(region->best), is_observed = trial->state == LOG_OBSERVED;
+    bool   is_first = !isfinite(region->best);
+    bool   is_observed = trial->state == LOG_OBSERVED && !(trial->value > region->rule.above);
     double least = region->best + (IMPROVEMENT * region->best - IMPROVEMENT * region->recent);
     double value = fmin(fmax(trial->value, limits->low), limits->high);
     bool   is_better = is_observed && (is_first || value > least);

@@ -14,6 +14,7 @@ enum { TRUST_SUCCESSES = 3, TRUST_INITIAL_MAX = 8 };
 struct trust_rule {
     double start; /* of a run */
     double least; /* a smaller box ends the run */
+    double above; /* values above are none; INFINITY */
 };
 struct trust_region {
     struct trust_rule rule;

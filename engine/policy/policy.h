@@ -153,6 +153,8 @@ struct diagnostics {
         double unit, centre, spread; /* unit 0: the model's values are not made like this, or not from all of them */
         double top, c, warp_centre, warp_scale; /* of the warp; warp_scale 0: there is none, z = y */
     } values;
+    size_t  doubted;       /* how many values count for nothing: .. */
+    double  doubted_above; /* .. those above this one */
     double  condition;     /* a lower bound of the covariance matrix's condition number */
     double  fit_ms;        /* NaN: the hyper-parameters are those of an earlier fit, or there is no clock */
     double *length_scales; /* [params_len] (candidates: [1], graph: [dims]) storage by the caller */

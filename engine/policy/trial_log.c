@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BEST_SHARE = 4, FEW_SHARE = 10 };
+enum { BEST_SHARE = 4, FEW_SHARE = 10, DOUBT_MIN = 6 }; /* so many values before any is in doubt */
+static const double DOUBT_TIMES = 10.0; /* how many times as far above the next as that is above the lower quartile */
 static const double LIMIT_TIMES = 10.0; /* how many times as far as the others a value beyond the gap counts */
 
 void trial_log_init(struct trial_log *log, struct arena *arena, size_t params_len)
@@ -137,19 +138,79 @@ struct value_limits value_limits(double *values, size_t len)
     return limits;
 }
 
+/* values [log->len] out; how many there are. */
+static size_t observed_values(const struct trial_log *log, double *values)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < log->len; i++)
+        if (log->trials[i].state == LOG_OBSERVED)
+            values[len++] = log->trials[i].value;
+    return len;
+}
+
 enum status trial_log_limits(const struct trial_log *log, struct arena *scratch, struct value_limits *out,
                              struct error *err)
 {
     struct arena_mark mark = arena_mark(scratch);
     double           *values = ARENA_NEW(scratch, double, log->len + 1);
-    size_t            len = 0;
     if (values == NULL)
         return error_no_memory(err);
-    for (size_t i = 0; i < log->len; i++)
-        if (log->trials[i].state == LOG_OBSERVED)
-            values[len++] = log->trials[i].value;
-    *out = value_limits(values, len);
+    *out = value_limits(values, observed_values(log, values));
     arena_release(scratch, mark);
+    return STATUS_OK;
+}
+
+/* The least of the sorted values that are not in doubt, seen from above; halves, as differences overflow. */
+static double doubt_above(const double *values, size_t len)
+{
+    double above = HUGE_VAL, quartile = 0.5 * values[(len - 1) / 4];
+    for (size_t i = len - 1; i > 0 && len - i <= 1 + len / FEW_SHARE; i--) {
+        double next = 0.5 * values[i - 1];
+        if (next > quartile && (0.5 * values[i] - next) / DOUBT_TIMES > next - quartile)
+            above = values[i - 1];
+    }
+    return above;
+}
+
+/* Whether another trial that is not over without a word has the point at place; *is_sure: its value is above, too. */
+static bool has_twin(const struct trial_log *log, size_t place, double above, bool *is_sure)
+{
+    bool found = false;
+    for (size_t i = 0; i < log->len; i++) {
+        const struct log_trial *other = &log->trials[i];
+        if (i == place || other->state == LOG_ABANDONED ||
+            memcmp(trial_log_point(log, i), trial_log_point(log, place), log->params_len * sizeof(double)) != 0)
+            continue;
+        found = true;
+        *is_sure |= other->state == LOG_OBSERVED && other->value > above;
+    }
+    return found;
+}
+
+enum status trial_log_doubts(const struct trial_log *log, struct arena *scratch, double *above, size_t *again,
+                             struct error *err)
+{
+    bool is_sure = false;
+    *above = HUGE_VAL;
+    *again = log->len;
+    struct arena_mark mark = arena_mark(scratch);
+    double           *values = ARENA_NEW(scratch, double, log->len + 1);
+    if (values == NULL)
+        return error_no_memory(err);
+    size_t len = observed_values(log, values);
+    if (len >= DOUBT_MIN) {
+        qsort(values, len, sizeof *values, numbers_order);
+        *above = doubt_above(values, len);
+    }
+    arena_release(scratch, mark);
+    for (size_t i = log->len; i-- > 0 && !is_sure && isfinite(*above);)
+        if (log->trials[i].state == LOG_OBSERVED && log->trials[i].value > *above &&
+            !has_twin(log, i, *above, &is_sure))
+            *again = i;
+    if (is_sure) {
+        *above = HUGE_VAL;
+        *again = log->len;
+    }
     return STATUS_OK;
 }
 

@@ -443,12 +443,19 @@ static json_t *plan_json(const struct diagnostics *d)
                      d->plan.stopped, "warning", is_short ? warning : NULL);
 }
 
-/* How the user's values become those that the process models: sign and origin lead to values signed as a policy's. */
+/* Sign and origin lead from the user's values to values signed as a policy's. */
+static void find_sign(const struct spec *spec, size_t metric, double *sign, double *origin)
+{
+    bool is_plain = spec_is_margin(spec, metric);
+    *origin = is_plain ? 0.0 : spec_value(spec, metric, 0.0) + 0.0;
+    *sign = is_plain ? 1.0 : spec_value(spec, metric, 1.0) - *origin;
+}
+
+/* How the user's values become those that the process models. */
 static json_t *output_json(const struct spec *spec, size_t metric, const struct diagnostics *d)
 {
-    bool   is_plain = spec_is_margin(spec, metric);
-    double origin = is_plain ? 0.0 : spec_value(spec, metric, 0.0) + 0.0,
-           sign = is_plain ? 1.0 : spec_value(spec, metric, 1.0) - origin;
+    double sign, origin;
+    find_sign(spec, metric, &sign, &origin);
     json_t *warp =
         d->values.warp_scale > 0
             ? json_pack("{s:o, s:o, s:o, s:o}", "top", codec_number(d->values.top), "c", codec_number(d->values.c),
@@ -459,6 +466,14 @@ static json_t *output_json(const struct spec *spec, size_t metric, const struct 
                            "unit", codec_number(d->values.unit), "centre", codec_number(d->values.centre), "spread",
                            codec_number(d->values.spread), "warp", warp)
                : (json_decref(warp), json_null());
+}
+
+static json_t *doubted_json(const struct spec *spec, size_t metric, const struct diagnostics *d)
+{
+    double sign, origin;
+    find_sign(spec, metric, &sign, &origin);
+    return json_pack("{s:I, s:o}", "count", (json_int_t)d->doubted, "beyond",
+                     codec_number((d->doubted_above - origin) / sign));
 }
 
 enum status codec_diagnostics(const struct spec *spec, size_t metric, const struct diagnostics *d, struct arena *arena,
@@ -477,6 +492,8 @@ enum status codec_diagnostics(const struct spec *spec, size_t metric, const stru
         codec_put(&json, "expected_gain",
                   json_pack("{s:o, s:o, s:I}", "value", codec_number(d->gain->expected), "trust",
                             codec_number(d->gain->trust), "finished", (json_int_t)d->gain->finished));
+    if (json != NULL && d->doubted > 0)
+        codec_put(&json, "doubted", doubted_json(spec, metric, d));
     if (json != NULL && d->plan.state.horizon > 0)
         codec_put(&json, "plan", plan_json(d));
     *text = codec_dump_in(json, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS), arena);

@@ -12,7 +12,7 @@
 #include <float.h>
 
 enum { TRIALS = 40, SEEDS_MAX = 50 };
-static const double SMALL = 1e-4;
+static const double SMALL = 1e-4, WRONG = -1e12;
 
 /* What happens to a trial: at u of the unit cube, with the regret r that was measured. */
 struct trouble {
@@ -22,20 +22,23 @@ struct trouble {
     double      penalty; /* .. have this value; NAN: fail */
     double      chance;  /* of failing anywhere */
     double      drift;   /* added by each trial, in shares of what random points have */
+    double      wrong;   /* the chance of -1e12 anywhere */
 };
 
 static const struct trouble troubles[] = {
-    {"clean", NAN, 0, 0, 0, 0},
-    {"first 1e12", 1e12, 0, 0, 0, 0},
-    {"first 1e20", 1e20, 0, 0, 0, 0},
-    {"first DBL_MAX", DBL_MAX, 0, 0, 0, 0},
-    {"first -1e12", -1e12, 0, 0, 0, 0},
-    {"penalty 1e6", NAN, 0.25, 1e6, 0, 0},
-    {"penalty 1e10", NAN, 0.25, 1e10, 0, 0},
-    {"penalty DBL_MAX", NAN, 0.25, DBL_MAX, 0, 0},
-    {"fails there", NAN, 0.25, NAN, 0, 0},
-    {"fails by chance", NAN, 0, 0, 0.2, 0},
-    {"drift", NAN, 0, 0, 0, 0.01},
+    {"clean", NAN, 0, 0, 0, 0, 0},
+    {"first 1e12", 1e12, 0, 0, 0, 0, 0},
+    {"first 1e20", 1e20, 0, 0, 0, 0, 0},
+    {"first DBL_MAX", DBL_MAX, 0, 0, 0, 0, 0},
+    {"first -1e12", -1e12, 0, 0, 0, 0, 0},
+    {"first -1e3", -1e3, 0, 0, 0, 0, 0},
+    {"one in 20 -1e12", NAN, 0, 0, 0, 0, 0.05},
+    {"penalty 1e6", NAN, 0.25, 1e6, 0, 0, 0},
+    {"penalty 1e10", NAN, 0.25, 1e10, 0, 0, 0},
+    {"penalty DBL_MAX", NAN, 0.25, DBL_MAX, 0, 0, 0},
+    {"fails there", NAN, 0.25, NAN, 0, 0, 0},
+    {"fails by chance", NAN, 0, 0, 0.2, 0, 0},
+    {"drift", NAN, 0, 0, 0, 0.01, 0},
 };
 enum { TROUBLES = sizeof troubles / sizeof troubles[0] };
 
@@ -64,7 +67,10 @@ static struct outcome run(const struct function *function, const char *name, con
         study_ask(&study, trial, point);
         double value = study_measure(&study, point, &now) + trouble->drift * scale * (double)trial;
         bool   is_hit = is_there(&study, trouble, point), fails = rng_uniform(&rng) < trouble->chance;
-        if (is_hit || (trial == 1 && !isnan(trouble->first)))
+        bool   is_wrong = trouble->wrong > 0 && rng_uniform(&rng) < trouble->wrong;
+        if (is_wrong)
+            value = WRONG;
+        else if (is_hit || (trial == 1 && !isnan(trouble->first)))
             value = is_hit ? trouble->penalty : trouble->first;
         else if (!fails)
             out.regret = fmin(out.regret, now);

@@ -198,10 +198,40 @@ static void test_outliers(void)
     CU_ASSERT(best_after(-1e12) > -1e-4);
     CU_ASSERT(best_after(-1e20) > -1e-4);
     CU_ASSERT(best_after(-DBL_MAX) > -1e-4);
+    CU_ASSERT(best_after(1e12) > -1e-4);
+    CU_ASSERT(best_after(DBL_MAX) > -1e-4);
+    CU_ASSERT(best_after(1e4) > -1e-4);
+}
+
+/* The first value of seven is far above the others: its point comes again, and what it has then decides. */
+static void test_doubt(void)
+{
+    for (int is_true = 0; is_true < 2; is_true++) {
+        struct study      *s = study_new(box2, 2, NULL);
+        double             scales[2], mean, sd, first[2];
+        struct diagnostics said = {.length_scales = scales};
+        for (int k = 0; k < 7; k++) {
+            study_ask(s, NULL);
+            study_tell(s, EVENT_SUGGESTED, s->trials, s->point, 0);
+            study_tell(s, EVENT_OBSERVED, s->trials, s->point, k == 0 || (k == 6 && is_true) ? 1e6 : branin(s->point));
+            if (k == 0)
+                memcpy(first, s->point, sizeof first);
+            CU_ASSERT_EQUAL(memcmp(first, s->point, sizeof first) == 0, k == 0 || k == 6);
+        }
+        struct prediction wanted = {.points = first, .m = 1, .mean = &mean, .sd = &sd, .diagnostics = &said};
+        CU_ASSERT_EQUAL(gp()->predict(s->session, &wanted, NULL), STATUS_OK);
+        CHECK_NEAR(mean, is_true ? 1e6 : branin(first), is_true ? 1e3 : 1.0);
+        CU_ASSERT_EQUAL(said.doubted, is_true ? 0 : 1);
+        study_ask(s, NULL);
+        CU_ASSERT(memcmp(first, s->point, sizeof first) != 0);
+        study_check_replay(s);
+        study_free(s);
+    }
 }
 
 CU_TestInfo suite_policy_gp_limits[] = {
     {"outliers", test_outliers},
+    {"a value in doubt", test_doubt},
     {"hostile values", test_hostile_values},
     {"duplicates", test_duplicates},
     {"fallbacks", test_fallbacks},
