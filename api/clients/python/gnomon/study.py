@@ -19,7 +19,7 @@ from .errors import (Conflict, Finished, GnomonError, LeaseLost, NotFound, Pause
                      text_of)
 from .lease import HEART
 from .space import Metrics, Param, Space, is_number, metric_list, parameter, plain
-from .transport import Transport, log
+from .transport import Transport, log, whole
 
 if TYPE_CHECKING:
     from .loop import Outcome
@@ -92,6 +92,7 @@ class Client:
             raise TypeError(f"a study's name is a text, not {name!r:.100}")
         if "/" in name or name in ("", ".", ".."):
             raise ValueError(f"a study's name stands in its address: no slash, and more than dots: {name!r}")
+        whole(name)
         chosen: Dict[str, Any] = dict(algorithm or {}) if not isinstance(algorithm, str) else {"name": algorithm}
         if learn_from:
             earlier: Dict[str, Any] = {"meta": "auto"} if learn_from == "auto" else {
@@ -659,5 +660,6 @@ def words(reason: str) -> str:
 
 def asked(query: Mapping[str, Any]) -> str:
     """?name=value&... ; None is left out, a list comes several times."""
+    whole(query)
     given = {name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items() if value is not None}
     return "?" + urllib.parse.urlencode(given, doseq=True) if given else ""

@@ -184,10 +184,27 @@ def is_no_tls(failure: BaseException) -> bool:
 
 def encoded(body: Any) -> bytes:
     """As JSON, with numbers and lists of numpy as Python's."""
+    whole(body)
     try:
         return json.dumps(body, allow_nan=False, default=listed).encode()
     except ValueError:
         raise ValueError(f"NaN and infinity cannot be sent: {not_finite(body) or body!r}") from None
+
+
+def whole(body: Any) -> None:
+    """ValueError for half a character (os.fsdecode makes them of bytes that are no text), which no request can have."""
+    if isinstance(body, str) and not body.isascii():
+        try:
+            body.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"{body!r:.100} is no text: it has half a character, a lone surrogate") from None
+    elif isinstance(body, Mapping):
+        for name, value in body.items():
+            whole(name)
+            whole(value)
+    elif isinstance(body, (list, tuple)):
+        for value in body:
+            whole(value)
 
 
 def listed(value: Any) -> Any:

@@ -150,6 +150,17 @@ class Trials(Case):
         self.assertEqual(repr(trial)[:15], "<gnomon trial 1")
         self.assertTrue(trial == trial and trial != study.ask() and len({trial}) == 1)
 
+    def test_half_a_character(self):
+        study = self.study()
+        for call in (lambda: service().study("a\udc80", {"x": (0.0, 1.0)}), lambda: service().study("a\udc80"),
+                     lambda: self.study({"x\udc80": (0.0, 1.0)}), lambda: self.study({"x": ["a", "\udc80"]}),
+                     lambda: study.edit(notes="\udc80"), lambda: study.ask(worker="\udc80"),
+                     lambda: list(study.trials(worker="\udc80")), lambda: list(service().studies(name_contains="\udc80"))):
+            with self.assertRaisesRegex(ValueError, "no text: .*lone surrogate"):
+                call()
+        study.edit(notes="\U0001d6fc and é")
+        self.assertEqual(study["notes"], "\U0001d6fc and é")
+
     def test_ends_once(self):
         study = self.study()
         trial = study.ask()
