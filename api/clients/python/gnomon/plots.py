@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping
 
+from .errors import Conflict
+
 if TYPE_CHECKING:
     from .study import Study
 
@@ -45,18 +47,31 @@ def slice_(study: "Study", ax: Any, query: Query) -> None:
     """The trials over one parameter, and the model through the best of them."""
     name = query["x"]
     plot = study._get("/plot/slice", **query)
-    ax.plot(*columns(plot["cells"], "x", "value"), "o", markersize=3)
-    model = study._get("/slice", **query)
-    grid, mean, deviation = columns({"x": model["grid"][0], "mean": model["mean"], "sd": model["stddev"]}, "x", "mean", "sd")
-    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in grid)
-    if numbers and grid:
+    model = modelled(study, query)
+    grid, mean, deviation = columns({"x": model["grid"][0], "mean": model["mean"], "sd": model["stddev"]}, "x", "mean", "sd") \
+        if model else ([], [], [])
+    place, value = columns(plot["cells"], "x", "value")
+    if all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in [*grid, *place]):
+        ax.plot(place, value, "o", markersize=3)
         ax.plot(grid, mean, label="model")
         ax.fill_between(grid, [m - 2 * s for m, s in zip(mean, deviation)], [m + 2 * s for m, s in zip(mean, deviation)],
                         alpha=0.2)
+        ax.set(xscale="log" if log_scale(study, name) else "linear")
     else:
+        ax.plot(list(map(str, place)), value, "o", markersize=3)
         ax.errorbar(list(map(str, grid)), mean, yerr=[2 * s for s in deviation], fmt="s", label="model")
-    ax.set(xlabel=name, ylabel=plot["metric"], xscale="log" if log_scale(study, name) else "linear")
+    ax.set(xlabel=name, ylabel=plot["metric"])
     ax.legend()
+
+
+def modelled(study: "Study", query: Query) -> Any:
+    """The model's forecast through the best trial; None where that has not this parameter."""
+    try:
+        return study._get("/slice", **query)
+    except Conflict as refused:
+        if refused.code != "outside_space":
+            raise
+        return None
 
 
 def contour(study: "Study", ax: Any, query: Query) -> None:

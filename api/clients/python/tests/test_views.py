@@ -48,6 +48,17 @@ class Views(Case):
             study.plot("pie")
         pyplot.close("all")
 
+    def test_slices_of_choices_and_conditions(self):
+        study = self.study({"k": ["a", "b"], "depth": {"is": (0.0, 1.0), "when": {"k": ["b"]}}}, algorithm="gp")
+        for n in range(6):
+            study.tell({"k": "a"}, float(n))
+            study.tell({"k": "b", "depth": n / 6}, 10.0 + n)
+        ax = study.plot_slice("k")
+        ax.figure.canvas.draw()
+        self.assertEqual([t.get_text() for t in ax.get_xticklabels()], ["a", "b"])
+        ax = study.plot_slice("depth")  # which the best trial has not
+        self.assertEqual([len(line.get_xdata()) for line in ax.lines], [6, 0])
+
     def test_front_and_curves(self):
         two = self.study(metrics={"a": "minimize", "b": "maximize"}, algorithm="gp")
         for x in range(5):
