@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BEST_SHARE = 4, FEW_SHARE = 10, DOUBT_MIN = 6 }; /* so many values before any is in doubt */
+enum { BEST_SHARE = 4, FEW_SHARE = 10, DOUBT_MIN = 6, DOUBT_MAX = 32 }; /* values before any is in doubt */
 static const double DOUBT_TIMES = 10.0; /* how many times as far above the next as that is above the lower quartile */
 static const double LIMIT_TIMES = 10.0; /* how many times as far as the others a value beyond the gap counts */
 
@@ -164,7 +164,7 @@ enum status trial_log_limits(const struct trial_log *log, struct arena *scratch,
 static double doubt_above(const double *values, size_t len)
 {
     double above = HUGE_VAL, quartile = 0.5 * values[(len - 1) / 4];
-    for (size_t i = len - 1; i > 0 && len - i <= 1 + len / FEW_SHARE; i--) {
+    for (size_t i = len - 1; i > 0 && len - i <= DOUBT_MAX && len - i <= 1 + len / FEW_SHARE; i--) {
         double next = 0.5 * values[i - 1];
         if (next > quartile && (0.5 * values[i] - next) / DOUBT_TIMES > next - quartile)
             above = values[i - 1];

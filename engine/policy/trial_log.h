@@ -74,10 +74,10 @@ struct value_limits value_limits(double *values, size_t len);
 MUST_CHECK enum status trial_log_limits(const struct trial_log *log, struct arena *scratch, struct value_limits *out,
                                         struct error *err);
 
-/* Values above *above are in doubt, INFINITY: none is.  A few (one, and a tenth of all) that lie more than ten times as far
- * above the next as that lies above the lower quartile may be a narrow optimum or an error, once there are six values; they are in doubt until two of them are of
- * the same point.  *again: the first of them whose point no other trial has, len: none.
- * Errors: NO_MEMORY.  O(len log len). */
+/* Values above *above are in doubt, INFINITY: none is.  Once there are six values, a few (one, and a tenth of all, at most 32)
+ * that lie more than ten times as far above the next as that lies above the lower quartile may be a narrow optimum or an error:
+ * they are in doubt until two of them are of the same point.  *again: the first of them whose point no other trial has, len:
+ * none.  Errors: NO_MEMORY.  O(len log len). */
 MUST_CHECK enum status trial_log_doubts(const struct trial_log *log, struct arena *scratch, double *above,
                                         size_t *again, struct error *err);
 
