@@ -2,7 +2,8 @@
 axes and what is asked of the service."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping
+import math
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Tuple
 
 from .errors import Conflict
 
@@ -27,12 +28,12 @@ def history(study: "Study", ax: Any, query: Query) -> None:
     plot = study._get("/plot/history", **query)
     number, mean, deviation = columns(plot["marks"], "trial", "mean", "stddev_observed")
     if number:
-        ax.fill_between(number, [m - 2 * s for m, s in zip(mean, deviation)], [m + 2 * s for m, s in zip(mean, deviation)],
-                        alpha=0.2, label="forecast")
+        ax.errorbar(number, mean, yerr=[2 * s for s in deviation], fmt="none", elinewidth=3, alpha=0.25, label="forecast")
     ax.plot(*columns(plot["marks"], "trial", "value"), "o", markersize=3, label="value")
     number, value = columns(plot.get("best", {"trial": [], "value": []}), "trial", "value")
     if number:
         ax.step([*number, plot["trials"]["total"]], [*value, value[-1]], where="post", label="best so far")
+    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set(xlabel="trial", ylabel=plot["metric"])
     ax.legend()
 
@@ -53,15 +54,16 @@ def slice_(study: "Study", ax: Any, query: Query) -> None:
     place, value = columns(plot["cells"], "x", "value")
     if all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in [*grid, *place]):
         ax.plot(place, value, "o", markersize=3)
-        ax.plot(grid, mean, label="model")
+        ax.plot(grid, mean, label="model" if grid else None)
         ax.fill_between(grid, [m - 2 * s for m, s in zip(mean, deviation)], [m + 2 * s for m, s in zip(mean, deviation)],
                         alpha=0.2)
         ax.set(xscale="log" if log_scale(study, name) else "linear")
     else:
         ax.plot(list(map(str, place)), value, "o", markersize=3)
-        ax.errorbar(list(map(str, grid)), mean, yerr=[2 * s for s in deviation], fmt="s", label="model")
+        ax.errorbar(list(map(str, grid)), mean, yerr=[2 * s for s in deviation], fmt="s", label="model" if grid else None)
     ax.set(xlabel=name, ylabel=plot["metric"])
-    ax.legend()
+    if grid:
+        ax.legend()
 
 
 def modelled(study: "Study", query: Query) -> Any:
@@ -75,47 +77,59 @@ def modelled(study: "Study", query: Query) -> Any:
 
 
 def contour(study: "Study", ax: Any, query: Query) -> None:
-    model = study._get("/slice", **query)
-    (x, y), mean = model["grid"], model["mean"]
-    plane = [[row[j] if row[j] is not None else float("nan") for row in mean] for j in range(len(y))]
+    """The model over two parameters through the best trial, and the trials."""
     names = [query["x"], query["y"]]
+    model = modelled(study, query)
+    place = columns(study._get("/plot/contour", **query)["cells"], "x", "y")
+    if model is not None:
+        (x, y), mean = model["grid"], model["mean"]
+        plane = [[row[j] if row[j] is not None else float("nan") for row in mean] for j in range(len(y))]
     if all(study.space.kinds[name].declared["type"] != "categorical" for name in names):
-        shades = ax.contourf(x, y, plane, levels=12)
-        ax.plot(*columns(study._get("/plot/contour", **query)["cells"], "x", "y"), "k.", markersize=3)
+        shades = ax.contourf(x, y, plane, levels=12) if model else None
+        ax.plot(*place, "k.", markersize=3)
         ax.set(**{f"{axis}scale": "log" for axis, name in zip("xy", names) if log_scale(study, name)})
-    else:
+    elif model is not None:
         shades = ax.imshow(plane, origin="lower", aspect="auto")
-        ax.set_xticks(range(len(x)), [f"{v:.3g}" if isinstance(v, float) else str(v) for v in x], rotation=90)
-        ax.set_yticks(range(len(y)), [f"{v:.3g}" if isinstance(v, float) else str(v) for v in y])
-    ax.figure.colorbar(shades, ax=ax, label=model["metric"])
+        for ticks, grid in ((ax.set_xticks, x), (ax.set_yticks, y)):
+            shown = range(0, len(grid), max(1, len(grid) // 6))
+            ticks(shown, [f"{grid[i]:.3g}" if isinstance(grid[i], float) else str(grid[i]) for i in shown])
+    else:
+        shades = None
+        ax.plot(*(list(map(str, column)) for column in place), "k.", markersize=3)
+    if shades is not None and model is not None:
+        ax.figure.colorbar(shades, ax=ax, label=model["metric"])
     ax.set(xlabel=names[0], ylabel=names[1])
 
 
+def axis_of(study: "Study", name: str, column: List[Any]) -> Tuple[List[Any], str, str]:
+    """Places from 0 to 1, and what the ends are called."""
+    known = [value for value in column if value is not None]
+    if not all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known):
+        order = sorted(set(map(str, known)))
+        return [None if v is None else order.index(str(v)) / max(1, len(order) - 1) for v in column], order[0], order[-1]
+    low, high = (min(known), max(known)) if known else (0.0, 1.0)
+    names = f"{low:.3g}", f"{high:.3g}"
+    if log_scale(study, name):
+        low, high, column = math.log(low), math.log(high), [v if v is None else math.log(v) for v in column]
+    return [None if v is None else (v - low) / ((high - low) or 1) for v in column], *names
+
+
 def parallel(study: "Study", ax: Any, query: Query) -> None:
-    """One line a trial over all parameters, coloured by its value; each axis from its lowest to its highest."""
+    """One line a trial over all parameters, the better the darker; each axis from its lowest to its highest."""
     plot = study._get("/plot/parallel", **query)
     values = plot["lines"]["value"]
     names = list(plot["parameters"])
-    places = []
-    for name in names:
-        column = plot["parameters"][name]
-        known = [value for value in column if value is not None]
-        if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known):
-            low, high = (min(known), max(known)) if known else (0.0, 1.0)
-            if log_scale(study, name):
-                import math
-                low, high, column = math.log(low), math.log(high), [v if v is None else math.log(v) for v in column]
-            places.append([None if v is None else (v - low) / ((high - low) or 1) for v in column])
-        else:
-            order = sorted(set(map(str, known)))
-            places.append([None if v is None else order.index(str(v)) / max(1, len(order) - 1) for v in column])
-    best, worst = (max(values), min(values)) if values else (1.0, 0.0)
-    for row, value in enumerate(values):
-        shade = (value - worst) / ((best - worst) or 1)
-        ax.plot(range(len(names)), [float("nan") if place[row] is None else place[row] for place in places],
-                color=(shade, 0.3, 1 - shade), alpha=0.5, linewidth=1)
-    ax.set_xticks(range(len(names)), names)
-    ax.set(yticks=[], title=f"{plot['metric']}: {worst:.4g} blue, {best:.4g} red")
+    axes = [axis_of(study, name, plot["parameters"][name]) for name in names]
+    goal = next(metric["goal"] for metric in study["metrics"] if metric["name"] == plot["metric"])
+    ranks = {row: rank for rank, row in enumerate(sorted(range(len(values)), key=values.__getitem__, reverse=goal != "maximize"))}
+    for row in sorted(ranks, key=ranks.__getitem__):  # the best are drawn last
+        shade = (ranks[row] + 1) / len(values)
+        ax.plot(range(len(names)), [float("nan") if place[row] is None else place[row] for place, _, _ in axes],
+                color=(0.9 - 0.85 * shade, 0.92 - 0.6 * shade, 0.95 - 0.35 * shade), linewidth=1 + shade)
+    ax.set_xticks(range(len(names)), [f"{low}\n{name}" for name, (_, low, _) in zip(names, axes)])
+    for place, (_, _, high) in enumerate(axes):
+        ax.text(place, 1.03, high, ha="center")
+    ax.set(yticks=[], ylim=(-0.03, 1.1), title=f"{plot['metric']}: the darker, the {'higher' if goal == 'maximize' else 'lower'}")
 
 
 def pareto(study: "Study", ax: Any, query: Query) -> None:
@@ -147,6 +161,6 @@ def plot(study: "Study", kind: str, ax: Any, query: Query) -> Any:
     except ImportError as missing:
         raise ImportError("plot() needs matplotlib") from missing
     if ax is None:
-        _, ax = matplotlib.pyplot.subplots()
+        _, ax = matplotlib.pyplot.subplots(layout="constrained")
     KINDS[kind](study.refresh(), ax, query)
     return ax

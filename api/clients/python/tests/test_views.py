@@ -43,7 +43,7 @@ class Views(Case):
             self.assertEqual((study.plot_slice(name).get_xscale(), study.plot_slice(name).get_xlabel()), (scale, name))
         self.assertEqual(study.plot_contour("x", "y").get_yscale(), "log")
         self.assertEqual([t.get_text() for t in study.plot_contour("x", "k").get_yticklabels()], ["a", "None"])
-        self.assertEqual([t.get_text() for t in study.plot_parallel().get_xticklabels()], ["x", "y", "k", "state"])
+        self.assertEqual([t.get_text().split("\n")[1] for t in study.plot_parallel().get_xticklabels()], ["x", "y", "k", "state"])
         with self.assertRaisesRegex(ValueError, "history, importances"):
             study.plot("pie")
         pyplot.close("all")
@@ -58,6 +58,23 @@ class Views(Case):
         self.assertEqual([t.get_text() for t in ax.get_xticklabels()], ["a", "b"])
         ax = study.plot_slice("depth")  # which the best trial has not
         self.assertEqual([len(line.get_xdata()) for line in ax.lines], [6, 0])
+        self.assertIsNone(ax.get_legend())
+
+    def test_contours_of_conditional_parameters(self):
+        space = {"k": ["a", "b"], "x": (0.0, 1.0), "depth": {"is": (0.0, 1.0), "when": {"k": ["b"]}}}
+        study = self.study(space, algorithm="gp")
+        for n in range(6):
+            study.tell({"k": "a", "x": n / 6}, float(n))
+            study.tell({"k": "b", "x": n / 6, "depth": n / 6}, 10.0 + n)
+        ax = study.plot_contour("depth", "x")  # the best trial has no depth: no model, only trials
+        self.assertEqual([len(line.get_xdata()) for line in ax.lines], [6])
+        self.assertEqual(len(study.plot_contour("depth", "k").images), 1)
+        ax = study.plot_contour("x", "k")
+        self.assertLessEqual(len(ax.get_xticks()), 8)
+        self.assertEqual([t.get_text() for t in ax.get_yticklabels()], ["a", "b"])
+        ax = study.plot_parallel()
+        self.assertEqual([t.get_text() for t in ax.get_xticklabels()], ["a\nk", "0\nx", "0\ndepth"])
+        self.assertEqual([t.get_text() for t in ax.texts], ["b", "0.833", "0.833"])
 
     def test_front_and_curves(self):
         two = self.study(metrics={"a": "minimize", "b": "maximize"}, algorithm="gp")
@@ -78,6 +95,7 @@ class Views(Case):
         empty.plot_history()
         empty.plot_parallel()
         self.assertEqual(empty.table(), [])
+        self.assertEqual(list(empty.dataframe())[:5], ["number", "state", "value", "x", "y"])
         self.assertIsNone(empty.best)
 
 
