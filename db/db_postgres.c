@@ -323,7 +323,8 @@ struct pg_statement {
 static const struct {
     const char *own, *theirs;
 } dialect[] = {
-    {" INDEXED BY trial_by_lease", ""},
+    // the rows are found by it
+    {"number IN (SELECT number FROM trial INDEXED BY trial_by_lease WHERE study = $1 AND ", "("},
     {" AS BLOB)", " AS BYTEA)"},
     {"lower(", "ascii_lower("},
     {"instr(", "strpos("},

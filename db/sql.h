@@ -2,7 +2,10 @@
  * A row is a list of columns: the text of a SELECT, the struct that db_next fills and the filling are made of the same
  * list; where the text is written by hand, it is compared with the list when the statement is prepared.
  * `none` stands for no rows.  The SQL is the common subset of SQLite and PostgreSQL, with $ for the parameter after the
- * last one.  A test prepares every statement and compares it with the lists. */
+ * last one.  A test prepares every statement and compares it with the lists.
+ * A join with study || '' goes by its key: PostgreSQL may take t.study = e.study for t.study = $1, and read all rows of the
+ * study for each line, while it knows nothing of the table.  Of WITHOUT ROWID tables SQLite reads a row before it looks at
+ * further columns of an index. */
 #ifndef GNOMON_DB_SQL_H
 #define GNOMON_DB_SQL_H
 
@@ -268,7 +271,7 @@
       "SELECT " COLUMNS(ROW_PLOT_POINT) " FROM measurement WHERE study = $1 AND trial >= $2 AND trial <= $3 ORDER BY " \
       "trial, lease, step")                                                                                            \
     X(CURVE_POINTS, "si", curve_point,                                                                                 \
-      "SELECT m.trial, t.state, m.step, m.value FROM measurement m JOIN trial t ON t.study = m.study AND t.number = "  \
+      "SELECT m.trial, t.state, m.step, m.value FROM measurement m JOIN trial t ON t.study = m.study || '' AND t.number = "  \
       "m.trial AND t.lease = m.lease WHERE m.study = $1 AND m.trial > $2 ORDER BY m.trial, m.lease, m.step")           \
     X(TALLY, "", tally, "SELECT " COLUMNS(ROW_TALLY) " FROM tally")                                                    \
     X(TRIAL_ADD, "sisbisisssiidddbisidbibii" TRIAL_RESULT(SQL_LETTER), none,                                                   \
@@ -326,7 +329,7 @@
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state = 'queued' ORDER BY number")                \
     X(TRIAL_OF_WORKER, "ssi", trial,                                                                                   \
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND number IN (SELECT number FROM trial INDEXED BY "  \
-      "trial_by_lease WHERE study = $1 AND state = 'running' AND worker = $2 AND lease_ms > $3) ORDER BY number")                                                                                 \
+      "trial_by_lease WHERE study = $1 AND state = 'running' AND coalesce(worker, '') = $2 AND lease_ms > $3) ORDER BY number") \
     X(TRIAL_WAITING, "si", trial_point,                                                                                \
       "SELECT " COLUMNS(ROW_TRIAL_POINT) " FROM trial WHERE study = $1 AND (state = 'queued' OR (state = "             \
       "'running' AND lease_ms <= $2))")                                                                                \
@@ -351,9 +354,9 @@
       "UPDATE trial SET state = $3, external_id = coalesce(external_id, $4), finished_ms = $5, lease_ms = 0, "         \
       "outcome = $6, feasible = $7, ended = $8" TRIAL_RESULT(SQL_SET) " WHERE study = $1 AND number = $2")             \
     X(TRIAL_HISTORY, "sii", history,                                                                                   \
-      "SELECT e.seq, e.trial, e.at_ms, t.value, t.feasible FROM event e JOIN trial t ON t.study = e.study AND "        \
+      "SELECT e.seq, e.trial, e.at_ms, t.value, t.feasible FROM event e JOIN trial t ON t.study = e.study || '' AND "        \
       "t.number = e.trial WHERE e.study = $1 AND e.seq > $2 AND e.kind IN ('trial.observed', 'trial.failed', "         \
-      "'trial.infeasible', 'trial.abandoned', 'trial.stopped') AND e.revision = t.ended AND coalesce(t.state, '') = "  \
+      "'trial.infeasible', 'trial.abandoned', 'trial.stopped') AND e.revision = t.ended AND t.state = "  \
       "'completed' ORDER BY e.seq LIMIT $3")                                                                                       \
     X(TRIAL_CORRECT, "sisbii" TRIAL_RESULT(SQL_LETTER), none,                                                          \
       "UPDATE trial SET state = $3, outcome = $4, feasible = $5, corrected_ms = $6" TRIAL_RESULT(SQL_SET)              \
@@ -463,8 +466,8 @@
       "SELECT e.seq, e.revision, e.kind, e.trial, t.point, coalesce(t.row, -1) AS row, " SQL_THEN("value") ", "        \
       SQL_THEN("stddev") ", CASE WHEN " SQL_BELIEVED("t.seen") " THEN t.note END AS note, " SQL_THEN("outcome")        \
       ", m.step, m.value AS measured, CASE WHEN " SQL_BELIEVED("m.revision - 1") " THEN m.note END AS measured_note, " \
-      "e.detail, " SQL_THEN("state") ", " SQL_THEN("ended") " FROM event e LEFT JOIN trial t ON t.study = e.study "    \
-      "AND t.number = e.trial LEFT JOIN measurement m ON m.study = e.study AND m.revision = e.revision LEFT JOIN "     \
+      "e.detail, " SQL_THEN("state") ", " SQL_THEN("ended") " FROM event e LEFT JOIN trial t ON t.study = e.study || '' "    \
+      "AND t.number = e.trial LEFT JOIN measurement m ON m.study = e.study || '' AND m.revision = e.revision LEFT JOIN "     \
       "correction c ON c.study = e.study AND c.trial = e.trial AND c.revision = (SELECT min(x.revision) FROM "         \
       "correction x WHERE x.study = e.study AND x.trial = e.trial AND x.revision > $4) WHERE e.study = $1 AND e.seq "  \
       "> $2 AND row_check(trial t) AND row_check(measurement m) AND row_check(correction c) AND e.revision <= $3 AND (t.number IS NOT NULL OR e.kind = 'federation.received') ORDER BY e.seq")         \
@@ -472,13 +475,13 @@
       "SELECT e.revision, e.trial, t.point, coalesce(t.row, -1) AS row, t.algorithm, t.fallback, t.seen, "             \
       "t.model_mean, t.model_stddev, t.note, t.asked, NULL AS step, NULL AS measured, NULL AS stop, NULL AS reason, "  \
       "NULL AS next_step, NULL AS measured_note, NULL AS measured_seen, t.diagnostics FROM event e JOIN trial t ON t.study = " \
-      "e.study AND t.number = e.trial WHERE e.study = $1 AND e.trial = $2 AND e.kind IN ('trial.suggested', "          \
+      "e.study || '' AND t.number = e.trial WHERE e.study = $1 AND e.trial = $2 AND e.kind IN ('trial.suggested', "          \
       "'trial.queued', 'trial.added')")                                                                                \
     X(EVENT_MADE, "sii", made,                                                                                         \
       "SELECT e.revision, e.trial, t.point, coalesce(t.row, -1) AS row, t.algorithm, t.fallback, t.seen, "             \
       "t.model_mean, t.model_stddev, t.note, t.asked, m.step, m.value AS measured, m.stop, m.reason, m.next_step, "    \
-      "m.note AS measured_note, m.seen AS measured_seen, t.diagnostics FROM event e JOIN trial t ON t.study = e.study AND t.number "  \
-      "= e.trial LEFT JOIN measurement m ON m.study = e.study AND m.revision = e.revision WHERE e.study = $1 AND "     \
+      "m.note AS measured_note, m.seen AS measured_seen, t.diagnostics FROM event e JOIN trial t ON t.study = e.study || '' AND t.number "  \
+      "= e.trial LEFT JOIN measurement m ON m.study = e.study || '' AND m.revision = e.revision WHERE e.study = $1 AND "     \
       "e.revision > $2 AND (e.kind = 'trial.suggested' OR m.step IS NOT NULL) ORDER BY e.seq LIMIT $3")                                                                                                \
     X(MEASUREMENT_ADD, "siiidiiisibi", none,                                                                            \
       "INSERT INTO measurement(study, trial, lease, step, value, revision, at_ms, stop, reason, next_step, note, "     \
