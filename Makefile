@@ -216,7 +216,7 @@ MANY_ROUNDS   ?= 100
 NIGHT_NEMESIS ?= 600
 DAMAGE_FLIPS  ?= 1000
 NIGHT_SECONDS ?= 14400
-NIGHTLY = audit guides reproducible crash power calls statements many damage postgres replicas container asan tsan fuzz api
+NIGHTLY = audit guides newcomer reproducible crash power calls statements many damage postgres replicas container asan tsan fuzz api
 nightly:
 	@sh tests/check/setup test
 	+@$(MAKE) --no-print-directory -k $(addprefix nightly-,$(NIGHTLY)) FUZZ_API_SECONDS=3600 FUZZ_SECONDS=600; \
@@ -228,6 +228,8 @@ nightly-audit:
 	$(STEP) $@ tests/e2e/audit $(AUDIT_TRIALS)
 nightly-guides: $(MODULES)
 	$(STEP) $@ tests/check/guides
+nightly-newcomer:
+	$(STEP) $@ tests/check/newcomer
 nightly-reproducible:
 	$(STEP) $@ sh tests/check/reproducible 1 CC='$(CC)' CFLAGS='$(CFLAGS)'
 nightly-crash:
