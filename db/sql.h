@@ -4,8 +4,8 @@
  * `none` stands for no rows.  The SQL is the common subset of SQLite and PostgreSQL, with $ for the parameter after the
  * last one.  A test prepares every statement and compares it with the lists.
  * A join with study || '' goes by its key: PostgreSQL may take t.study = e.study for t.study = $1, and read all rows of the
- * study for each line, while it knows nothing of the table.  Of WITHOUT ROWID tables SQLite reads a row before it looks at
- * further columns of an index. */
+ * study for each line, while it knows nothing of the table; coalesce(c, '') is a column whose own index is not to be taken.
+ * Of WITHOUT ROWID tables SQLite reads a row before it looks at further columns of an index. */
 #ifndef GNOMON_DB_SQL_H
 #define GNOMON_DB_SQL_H
 

@@ -503,12 +503,17 @@ static enum status begin(struct plan *plan, struct error *err)
 static bool joins_at_once(struct plan *plan)
 {
     const struct suggest_request *request = plan->request;
+    struct caller                *caller = plan->task.caller;
+    struct arena_mark             before = arena_mark(caller->arena);
     bool is_plain = request->watch == NULL && request->fixed == NULL && request->space_revision == NULL &&
                     request->count == 1 && session_is_there(plan->task.app, plan->task.id);
     if (!is_plain || !task_recall(&plan->task))
         return false;
-    plan->task.caller->space_of[0] = '\0'; // nothing of the request was read with it
-    return is_short(&plan->task.study.spec);
+    caller->space_of[0] = '\0'; // nothing of the request was read with it
+    bool is_joining = is_short(&plan->task.study.spec);
+    if (!is_joining)
+        arena_release(caller->arena, before); // the look has it again, and it counts
+    return is_joining;
 }
 
 /* Nothing was there, or it is gone: the policy is asked. */
