@@ -9,12 +9,12 @@
 #include <string.h>
 
 enum {
-    CHUNK = 256, /* points whose posterior is computed together */
-    LINE = 8     /* doubles; rows of L start on cache lines: BLAS may add in another order on other alignments, and the
-                    same rows must give the same numbers whatever the capacity */
+    LINE = 8 /* doubles; rows of L start on cache lines: BLAS may add in another order on other alignments, and the
+                same rows must give the same numbers whatever the capacity */
 };
 
-static const double EXACT_NOISE = 1e-6; /* of the signal's variance */
+static const double EXACT_NOISE = 1e-6;  /* of the signal's variance */
+static const double PIVOT_LEAST = 1e-14; /* of the signal's variance */
 
 /* Room for at least n observations. */
 static enum status reserve(struct gp *gp, size_t n, struct error *err)
@@ -88,16 +88,67 @@ enum status gp_append(struct gp *gp, const double *x, double noise, struct error
     memcpy(gp->X + n * dims, x, dims * sizeof *x);
     kernel_row(&gp->kernel, x, gp->X, n + 1, row);
     row[n] += gp->noise_variance + noise + gp->jitter;
-    TRY(mat_cholesky_append(gp->L, n, gp->capacity, row, 1e-14 * gp->kernel.variance, err));
+    TRY(mat_cholesky_append(gp->L, n, gp->capacity, row, PIVOT_LEAST * gp->kernel.variance, err));
     gp->noise[n] = noise;
     gp->alpha[n] = 0.0;
     gp->n = n + 1;
     return STATUS_OK;
 }
 
+/* Beyond noise_variance, of an observation without noise. */
+static double exact_noise(const struct gp *gp)
+{
+    return fmin(EXACT_NOISE * gp->kernel.variance - gp->noise_variance, 0.0);
+}
+
 enum status gp_append_exact(struct gp *gp, const double *x, struct error *err)
 {
-    return gp_append(gp, x, fmin(EXACT_NOISE * gp->kernel.variance - gp->noise_variance, 0.0), err);
+    return gp_append(gp, x, exact_noise(gp), err);
+}
+
+/* The corner C [m][m] of the factor, given what is left of the covariance in it. */
+static enum status factor_corner(const struct gp *gp, double *C, size_t m, double *spare, struct error *err)
+{
+    double jitter, least = HUGE_VAL;
+    TRY(mat_cholesky(C, m, m, spare, &jitter, err));
+    for (size_t i = 0; i < m; i++)
+        least = fmin(least, C[i * m + i] * C[i * m + i]);
+    if (jitter > 0.0 || !(least > PIVOT_LEAST * gp->kernel.variance))
+        return error_set(err, STATUS_NUMERIC, "not_positive_definite", "", "the least new pivot is %g", least);
+    return STATUS_OK;
+}
+
+/* [[L, 0], [V', chol(C)]] with V = L^-1 K(X, Z) and C = K(Z, Z) + noise - V' V. */
+enum status gp_append_many(struct gp *gp, struct points Z, bool exact, struct arena *scratch, struct error *err)
+{
+    struct arena_mark mark = arena_mark(scratch);
+    size_t            n = gp->n, m = Z.n, dims = gp->kernel.dims;
+    TRY(reserve(gp, n + m, err));
+    double *V = arena_alloc(scratch, n, m * sizeof *V), *C = arena_alloc(scratch, m, m * sizeof *C);
+    double *spare = ARENA_NEW(scratch, double, m), noise = exact ? exact_noise(gp) : 0.0;
+    if (V == NULL || C == NULL || spare == NULL) {
+        arena_release(scratch, mark);
+        return error_no_memory(err);
+    }
+    kernel_cross(&gp->kernel, gp->X, n, Z.at, m, V);
+    mat_solve_lower_many(gp->L, n, gp->capacity, V, m, m);
+    kernel_matrix(&gp->kernel, Z.at, m, C, m);
+    mat_subtract_gram(V, n, m, C);
+    for (size_t i = 0; i < m; i++)
+        C[i * m + i] += gp->noise_variance + noise + gp->jitter;
+    enum status status = factor_corner(gp, C, m, spare, err);
+    for (size_t i = 0; i < m && status == STATUS_OK; i++) {
+        double *row = gp->L + (n + i) * gp->capacity;
+        for (size_t k = 0; k < n; k++)
+            row[k] = V[k * m + i];
+        memcpy(row + n, C + i * m, (i + 1) * sizeof *row);
+        memcpy(gp->X + (n + i) * dims, Z.at + i * dims, dims * sizeof *gp->X);
+        gp->noise[n + i] = noise;
+        gp->alpha[n + i] = 0.0;
+    }
+    gp->n = status == STATUS_OK ? n + m : n;
+    arena_release(scratch, mark);
+    return status;
 }
 
 void gp_truncate(struct gp *gp, size_t n)
@@ -130,11 +181,11 @@ enum status gp_posterior(const struct gp *gp, struct points Z, double *mean, dou
                          struct error *err)
 {
     struct arena_mark mark = arena_mark(scratch);
-    double           *V = arena_alloc(scratch, gp->n, (Z.n < CHUNK ? Z.n : CHUNK) * sizeof *V);
+    double           *V = arena_alloc(scratch, gp->n, (Z.n < GP_CHUNK ? Z.n : GP_CHUNK) * sizeof *V);
     if (V == NULL)
         return error_no_memory(err);
-    for (size_t from = 0; from < Z.n; from += CHUNK) {
-        size_t  points = Z.n - from < CHUNK ? Z.n - from : CHUNK;
+    for (size_t from = 0; from < Z.n; from += GP_CHUNK) {
+        size_t  points = Z.n - from < GP_CHUNK ? Z.n - from : GP_CHUNK;
         double *out = var + from;
         project(gp, (struct points){Z.at + from * gp->kernel.dims, points}, V, mean + from);
         for (size_t k = 0; k < points; k++)
@@ -153,11 +204,11 @@ enum status gp_mean(const struct gp *gp, const double *Z, size_t m, double *mean
                     struct error *err)
 {
     struct arena_mark mark = arena_mark(scratch);
-    double           *K = arena_alloc(scratch, gp->n, (m < CHUNK ? m : CHUNK) * sizeof *K);
+    double           *K = arena_alloc(scratch, gp->n, (m < GP_CHUNK ? m : GP_CHUNK) * sizeof *K);
     if (K == NULL)
         return error_no_memory(err);
-    for (size_t from = 0; from < m; from += CHUNK) {
-        size_t points = m - from < CHUNK ? m - from : CHUNK;
+    for (size_t from = 0; from < m; from += GP_CHUNK) {
+        size_t points = m - from < GP_CHUNK ? m - from : GP_CHUNK;
         kernel_cross(&gp->kernel, gp->X, gp->n, Z + from * gp->kernel.dims, points, K);
         mat_vector(K, gp->n, points, true, gp->alpha, mean + from);
     }
@@ -172,18 +223,15 @@ void gp_gradient(const struct gp *gp, const double *z, double *work, struct gp_s
     double              *k = work, *slope = work + n, *beta = work + 2 * n;
     memset(out->dmean, 0, dims * sizeof *out->dmean);
     memset(out->dvar, 0, dims * sizeof *out->dvar);
-    kernel_distances(kernel, z, gp->X, n, slope);
-    for (size_t i = 0; i < n; i++) {
-        k[i] = beta[i] = kernel->variance * kernel_value(kernel->kind, slope[i]);
-        slope[i] = 2.0 * kernel->variance * kernel_slope(kernel->kind, slope[i]);
-    }
+    kernel_row_slope(kernel, z, gp->X, n, k, slope);
+    memcpy(beta, k, n * sizeof *beta);
     out->mean = mat_dot(k, gp->alpha, n);
     mat_solve_lower(gp->L, n, gp->capacity, beta);
     out->var = fmax(kernel->variance - mat_dot(beta, beta, n), 0.0);
     mat_solve_upper(gp->L, n, gp->capacity, beta);
     for (size_t i = 0; i < n; i++) {
         const double *x = gp->X + i * dims;
-        double        a = gp->alpha[i] * slope[i], b = -2.0 * beta[i] * slope[i];
+        double        a = 2.0 * gp->alpha[i] * slope[i], b = -4.0 * beta[i] * slope[i];
         for (size_t j = 0; j < dims; j++) {
             double half = kernel_half_slope(kernel->kind, z[j] - x[j]);
             out->dmean[j] += a * half;

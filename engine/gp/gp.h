@@ -9,6 +9,10 @@
 #include "engine/gp/kernel.h"
 #include "engine/base/status.h"
 
+#include <stdbool.h>
+
+enum { GP_CHUNK = 256 }; /* points whose posterior is computed together */
+
 struct gp {
     struct arena *arena;
     struct kernel kernel; /* length_scales is the gp's own copy */
@@ -41,6 +45,12 @@ MUST_CHECK enum status gp_append(struct gp *gp, const double *x, double noise, s
 
 /* As gp_append, of a value without noise (or nearly so: the factor stays regular); no observation has less. */
 MUST_CHECK enum status gp_append_exact(struct gp *gp, const double *x, struct error *err);
+
+/* As gp_append or, exact, gp_append_exact of each of the points, at most GP_CHUNK, in time of products of matrices and to
+ * within rounding.  Errors: NO_MEMORY (scratch: n m doubles), NUMERIC (one of them cannot be appended); the model is then
+ * unchanged.  O(n^2 m + n m^2 + m^3/3). */
+MUST_CHECK enum status gp_append_many(struct gp *gp, struct points Z, bool exact, struct arena *scratch,
+                                      struct error *err);
 
 /* Forgets the observations from number n on.  Exact: the first n rows of L do not depend on later ones.
  * alpha is what it was if those were appended without values. */

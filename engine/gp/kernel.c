@@ -4,6 +4,7 @@
  * instructions without being allowed to reorder sums.  A block of distances becomes one of covariances before it is
  * stored. */
 #include "engine/gp/kernel_formula.h"
+#include "engine/math/mat.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -50,7 +51,7 @@ struct tile {
     size_t                    dim, dims;      /* of its coordinates */
     double                    inverse[CHUNK]; /* of length-scales */
     double scale[CHUNK]; /* the same, or 1 when the kind has a part: its differences are in units of the coordinates */
-    double x[CHUNK][KERNEL_BLOCK]; /* 0 beyond points */
+    _Alignas(MAT_LINE) double x[CHUNK][KERNEL_BLOCK]; /* 0 beyond points */
 };
 
 static size_t smaller(size_t a, size_t b)
@@ -103,10 +104,10 @@ struct target {
 static void fill_row(const struct tile *tile, const struct kernel *kernel, const double *x, size_t i,
                      const struct target *target)
 {
-    double r2[KERNEL_BLOCK] = {0}, slope[KERNEL_BLOCK];
-    size_t points = target->lower ? smaller(tile->points, i - tile->from + 1) : tile->points;
-    size_t at = i * target->ld + tile->from;
-    bool   is_last = tile->dim + tile->dims == kernel->dims;
+    _Alignas(MAT_LINE) double r2[KERNEL_BLOCK] = {0}, slope[KERNEL_BLOCK];
+    size_t                    points = target->lower ? smaller(tile->points, i - tile->from + 1) : tile->points;
+    size_t                    at = i * target->ld + tile->from;
+    bool                      is_last = tile->dim + tile->dims == kernel->dims;
     if (tile->dim > 0)
         memcpy(r2, target->out + at, points * sizeof *r2);
     if (tile->kind->part == NULL)

@@ -15,7 +15,7 @@
  * there is no fused multiply-add in either, and no sum is reordered.  Not under ThreadSanitizer: the choice is made by
  * code that it instruments, before it is there; nor with clang, which here has no such clones. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
-#define KERNEL_WIDE __attribute__((target_clones("avx2", "default")))
+#define KERNEL_WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define KERNEL_WIDE
 #endif

@@ -74,6 +74,46 @@ static void test_append(void)
     arena_fini(&scratch);
 }
 
+/* Many at once are within rounding of one by one; where one of them cannot be appended, none is. */
+static void test_append_many(void)
+{
+    static struct data data;
+    struct arena       arena, scratch;
+    struct gp          each, many;
+    struct kernel      kernel = kernel_of(&kernel_matern52);
+    arena_init(&arena, 1 << 22);
+    for (int exact = 0; exact < 2; exact++) {
+        data_fill(&data);
+        arena_init(&scratch, 1 << 22);
+        CU_ASSERT_EQUAL_FATAL(gp_init(&each, &arena, &kernel, NOISE, N, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(gp_init(&many, &arena, &kernel, NOISE, 5, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(gp_set_points(&each, data.X, NULL, 5, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(gp_set_points(&many, data.X, NULL, 5, NULL), STATUS_OK);
+        for (size_t i = 5; i < N; i++)
+            CU_ASSERT_EQUAL_FATAL(exact ? gp_append_exact(&each, data.X + i * D, NULL)
+                                        : gp_append(&each, data.X + i * D, 0.0, NULL),
+                                  STATUS_OK);
+        struct points rest = {data.X + 5 * D, N - 5};
+        CU_ASSERT_EQUAL_FATAL(gp_append_many(&many, rest, exact, &scratch, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(many.n, N);
+        CU_ASSERT(memcmp(many.X, each.X, sizeof data.X) == 0);
+        CU_ASSERT(memcmp(many.noise, each.noise, N * sizeof *many.noise) == 0);
+        for (size_t i = 0; i < N; i++)
+            for (size_t k = 0; k <= i; k++)
+                CHECK_NEAR(many.L[i * many.capacity + k], each.L[i * each.capacity + k], 1e-10);
+        many.noise_variance = 0.0; // now one point twice is singular
+        memcpy(data.X + 9 * D, data.X + 7 * D, D * sizeof *data.X);
+        CU_ASSERT_EQUAL(gp_append_many(&many, rest, false, &scratch, NULL), STATUS_NUMERIC);
+        CU_ASSERT_EQUAL(many.n, N);
+        arena_fini(&scratch);
+        arena_init(&scratch, 64);
+        CU_ASSERT_EQUAL(gp_append_many(&many, rest, false, &scratch, NULL), STATUS_NO_MEMORY);
+        CU_ASSERT_EQUAL(many.n, N);
+        arena_fini(&scratch);
+    }
+    arena_fini(&arena);
+}
+
 /* mean = k' (K + N)^-1 y and var = k(z,z) - k' (K + N)^-1 k, with the inverse written out. */
 static void test_posterior(void)
 {
@@ -355,7 +395,8 @@ static void test_minimize(void)
 }
 
 CU_TestInfo suite_gp[] = {
-    {"append", test_append},         {"posterior", test_posterior}, {"gradient", test_gradient},
-    {"likelihood", test_likelihood}, {"prior", test_prior},         {"fit", test_fit},
-    {"failures", test_failures},     {"minimize", test_minimize},   CU_TEST_INFO_NULL,
+    {"append", test_append},     {"append many", test_append_many}, {"posterior", test_posterior},
+    {"gradient", test_gradient}, {"likelihood", test_likelihood},   {"prior", test_prior},
+    {"fit", test_fit},           {"failures", test_failures},       {"minimize", test_minimize},
+    CU_TEST_INFO_NULL,
 };

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { N = 37, LD = 41 };
+enum { N = 37, LD = 41, WIDE = 35 };
 
 /* A = G G' / N + shift I, G random: lower triangle of [N][LD]. */
 static void random_spd(double *A, double shift)
@@ -45,7 +45,7 @@ static void test_factor(void)
 
 static void test_solves(void)
 {
-    static double L[N * LD], B[N * 3], inverse[N * N];
+    static double L[N * LD], B[N * 3], wide[N * WIDE], inverse[N * N];
     double        spare[N], jitter, x[N], y[N];
     random_spd(L, 0.317);
     CU_ASSERT_EQUAL_FATAL(mat_cholesky(L, N, LD, spare, &jitter, NULL), STATUS_OK);
@@ -53,6 +53,8 @@ static void test_solves(void)
         x[i] = y[i] = 0.3 + sin(2.385 * (double)i);
         for (size_t k = 0; k < 3; k++)
             B[i * 3 + k] = x[i] * (1.7 + (double)k);
+        for (size_t k = 0; k < WIDE; k++)
+            wide[i * WIDE + k] = x[i] * (1.7 + (double)k);
     }
     mat_multiply_lower(L, N, LD, y);
     mat_solve_lower(L, N, LD, y);
@@ -60,8 +62,11 @@ static void test_solves(void)
         CHECK_NEAR(y[i], x[i], 1e-12);
     mat_solve_lower(L, N, LD, y);
     mat_solve_lower_many(L, N, LD, B, 3, 3);
-    for (size_t i = 0; i < N; i++)
+    mat_solve_lower_many(L, N, LD, wide, WIDE, WIDE);
+    for (size_t i = 0; i < N; i++) {
         CHECK_NEAR(B[i * 3 + 2], 3.7 * y[i], 1e-11);
+        CHECK_NEAR(wide[i * WIDE + WIDE - 1], (0.7 + WIDE) * y[i], 1e-9);
+    }
     mat_solve_upper(L, N, LD, y);
     CU_ASSERT_EQUAL_FATAL(mat_inverse_from_cholesky(L, N, LD, inverse, NULL), STATUS_OK);
     for (size_t i = 0; i < N; i++) {
