@@ -121,21 +121,36 @@ static size_t bracket_of(const struct stop_rule *rule, uint64_t trial)
     return k;
 }
 
-/* Whether a value is among the best of those of the bracket that have reached the rung, itself included. */
-static bool is_in_top(const struct judging *at, size_t rung, size_t bracket)
+/* Where a value stands among those of the bracket that have reached the rung. */
+struct standing {
+    size_t top;           /* how many of them, itself included, go on; at least one */
+    size_t better, equal; /* of the others; equal: those alone that went on from the rung */
+};
+
+static bool is_paused_at(const struct stop_rule *rule, const struct curve *curve, size_t rung)
 {
-    size_t reached = 1, better = 0;
-    for (size_t i = 0; i < at->curves->len; i++) {
-        const struct curve *curve = &at->curves->items[i];
+    double last = curve->len > 0 ? curve->steps[curve->len - 1] : 0.0;
+    size_t next = rung * rule->reduction;
+    return curve->state == CURVE_STOPPED && last >= (double)rung && (last < (double)next || next >= rule->epochs);
+}
+
+static struct standing stand(const struct stop_rule *rule, const struct curves *curves, uint64_t trial, double value,
+                             size_t rung, size_t bracket)
+{
+    struct standing standing = {0};
+    size_t          reached = 1;
+    for (size_t i = 0; i < curves->len; i++) {
+        const struct curve *curve = &curves->items[i];
         size_t              before = curve_upto(curve, (double)rung - 1.0);
-        if (curve->trial == at->measurement->trial || before == curve->len ||
-            bracket_of(at->rule, curve->trial) != bracket)
+        if (curve->trial == trial || before == curve->len || bracket_of(rule, curve->trial) != bracket)
             continue;
         reached++;
-        better += curve->values[before] > at->measurement->value;
+        standing.better += curve->values[before] > value;
+        standing.equal += curve->values[before] == value && !is_paused_at(rule, curve, rung);
     }
-    size_t top = reached / at->rule->reduction;
-    return better < (top > 0 ? top : 1);
+    standing.top = reached / rule->reduction;
+    standing.top = standing.top > 0 ? standing.top : 1;
+    return standing;
 }
 
 static enum status judge_rungs(const struct judging *at, struct error *err)
@@ -150,11 +165,49 @@ static enum status judge_rungs(const struct judging *at, struct error *err)
     for (; rung < rule->epochs && rung <= at->measurement->step; rung *= rule->reduction) {
         if (rung <= last)
             continue;
-        at->out->stop = at->out->stop || !is_in_top(at, rung, bracket);
+        const struct measurement *own = at->measurement;
+        struct standing           standing = stand(rule, at->curves, own->trial, own->value, rung, bracket);
+        at->out->stop = at->out->stop || standing.better >= standing.top;
         at->out->reason = at->out->stop ? "below_top" : "in_top";
     }
     at->out->next_step = rung < rule->epochs ? rung : 0;
     return STATUS_OK;
+}
+
+/* The best of those that are paused at the rung, by the value with which they reached it; NULL: it does not go on, so none
+ * of them does. */
+static const struct curve *find_resumable(const struct stop_rule *rule, const struct curves *curves, size_t rung,
+                                          size_t bracket)
+{
+    const struct curve *best = NULL;
+    double              value = 0.0;
+    for (size_t i = 0; i < curves->len; i++) {
+        const struct curve *curve = &curves->items[i];
+        if (!is_paused_at(rule, curve, rung) || bracket_of(rule, curve->trial) != bracket)
+            continue;
+        double reached = curve->values[curve_upto(curve, (double)rung - 1.0)];
+        if (best != NULL && reached <= value)
+            continue;
+        best = curve;
+        value = reached;
+    }
+    if (best == NULL)
+        return NULL;
+    struct standing standing = stand(rule, curves, best->trial, value, rung, bracket);
+    return standing.better + standing.equal < standing.top ? best : NULL;
+}
+
+const struct curve *stop_rule_resume(const struct stop_rule *rule, const struct curves *curves)
+{
+    bool                has_rungs = rule->kind == STOP_RULE_ASHA || rule->kind == STOP_RULE_HYPERBAND;
+    const struct curve *found = NULL;
+    size_t              rungs = has_rungs ? count_rungs(rule) : 0, rung = rule->min_epochs;
+    for (size_t k = 1; k < rungs; k++)
+        rung *= rule->reduction;
+    for (size_t k = rungs; k-- > 0 && found == NULL; rung /= rule->reduction)
+        for (size_t bracket = 0; bracket <= (rule->kind == STOP_RULE_HYPERBAND ? k : 0) && found == NULL; bracket++)
+            found = find_resumable(rule, curves, rung, bracket);
+    return found;
 }
 
 /* --- the guard --- */

@@ -13,6 +13,10 @@
  * rule had let live, spared trials get the share 2 (w + 1) / (a + 2) of all epochs, at least GUARD_SHARE: a rule that
  * tells nothing of the end has w = a / 2, and stops nothing any more.
  *
+ * Resuming.  Who keeps what a stopped trial had come to may go on with it later (Li et al. 2020, Algorithm 2): rungs
+ * fill up, and what was not among the best 1/reduction of a few may be among those of many.  Of equal values those that
+ * went on already are ahead, or all of them would go on.
+ *
  * Knows nothing of policies; values are larger-is-better.  Ties do not stop. */
 #ifndef GNOMON_ENGINE_STOP_RULE_H
 #define GNOMON_ENGINE_STOP_RULE_H
@@ -43,6 +47,7 @@ struct stop_rule {
     size_t              min_epochs; /* asha, hyperband: the first rung, at least 1 */
     size_t              reduction;  /* these two: at least 2 */
     bool                guard;
+    bool                resumes; /* asha, hyperband: whoever hands out trials asks stop_rule_resume first */
 };
 
 /* Judges by any kind but OFF and OWN a measurement that the curves do not have yet.  out has a note when the guard spares
@@ -51,5 +56,11 @@ struct stop_rule {
 MUST_CHECK enum status stop_rule_judge(const struct stop_rule *rule, const struct curves *curves,
                                        const struct measurement *measurement, struct verdict *out,
                                        struct arena *scratch, struct error *err);
+
+/* asha, hyperband: the stopped trial to go on with now, behind the last of its steps, or NULL: begin a new one, as with
+ * every other kind.  It is that of the highest rung; there, the best, then the one with the smallest number.  Once the
+ * curves are told that it runs again (EVENT_SUGGESTED), it is judged at the next rung.  Those with other ends count as
+ * having gone on.  Cost with r rungs: asha O(r curves log steps), hyperband r times that. */
+const struct curve *stop_rule_resume(const struct stop_rule *rule, const struct curves *curves);
 
 #endif

@@ -10,9 +10,13 @@
  * gp-ucb runs all trials to the end; bo-bos stops by itself; gp-ucb with the median rule and with successive halving
  * (ASHA) stops by those.  All but gp-ucb end when 65 % of its epochs are spent.  best is over trials that ran to the
  * end; stopped says what share was not.
- * The second form is a race of those METHODs (ALGORITHM or ALGORITHM+RULE, with ! behind a rule that has its guard) by the
- * best value seen at any epoch, over whatever range: the regret against the table's best after 5, 10 and 25 whole
- * trainings' epochs, in thousandths, its difference to the first METHOD's by seed, and the standard error of that.
+ * The second form is a race of those METHODs (ALGORITHM or ALGORITHM+RULE, with ! behind a rule that has its guard, or
+ * optuna-SAMPLER+PRUNER, which stopping_peer.py runs on the same table) by the best value seen at any epoch, over whatever
+ * range: the regret against the table's best after 5, 10 and 25 whole trainings' epochs, in thousandths, its difference to
+ * the first METHOD's by seed, and the standard error of that; then after how many epochs the mean regret is what the first
+ * METHOD's is after 25, as a share of its own (empty: never).  Behind the METHODs stand the differences of ours to each of
+ * Optuna's.  The rule resume is asha that goes on with stopped trials, as a study with "resume" does.
+ * A search that has tried the whole table, and has nothing to go on with, keeps its regret to the end.
  * Exit code 1 when bo-bos has not reached gp-ucb's best within its standard error. */
 #include "engine/stopping/stop_rule.h"
 #include "engine/registry.h"
@@ -23,8 +27,9 @@
 #include <string.h>
 
 enum { TRIALS = 40, PARAMS_MAX = 8, CONFIGS_MAX = 1000, EPOCHS_MAX = 200, REPETITIONS_MAX = 100, OPTIONS_MAX = 32 };
-enum { CHECKS = 3, ENTRANTS_MAX = 16, NAME_BYTES = 64 };
-static const double PART = 0.65, CHECKED[CHECKS] = {5, 10, 25}; /* whole trainings */
+enum { CHECKS = 3, ENTRANTS_MAX = 24, NAME_BYTES = 64, RACE = 25, STEPS_MAX = RACE * EPOCHS_MAX };
+static const double PART = 0.65;
+static const size_t CHECKED[CHECKS] = {5, 10, RACE}; /* whole trainings */
 
 struct table {
     const char  *name;
@@ -37,18 +42,17 @@ struct table {
 static const struct method {
     const char         *name, *policy;
     enum stop_rule_kind rule;
-    bool                guard;
+    bool                guard, resumes;
 } methods[] = {
-    {"gp-ucb", "gp", STOP_RULE_NONE, false},
-    {"bo-bos", "bo-bos", STOP_RULE_OWN, false},
-    {"gp-ucb+median", "gp", STOP_RULE_MEDIAN, false},
-    {"gp-ucb+asha", "gp", STOP_RULE_ASHA, false},
+    {"gp-ucb", "gp", STOP_RULE_NONE, false, false},
+    {"bo-bos", "bo-bos", STOP_RULE_OWN, false, false},
+    {"gp-ucb+median", "gp", STOP_RULE_MEDIAN, false, false},
+    {"gp-ucb+asha", "gp", STOP_RULE_ASHA, false, false},
 };
 enum { METHODS = sizeof methods / sizeof *methods };
 
 struct result {
     double best, epochs, trials, stopped;
-    double regrets[CHECKS];
 };
 
 static void must(enum status status, const struct error *err)
@@ -133,10 +137,11 @@ struct search {
     struct curves        curves;
     struct stop_rule     rule;
     bool                 used[CONFIGS_MAX];
-    bool                 is_race;
-    double               spent, seen; /* epochs of all trials; the best value at any of them */
-    double               regrets[CHECKS];
+    size_t               spent; /* epochs of all trials */
+    double               seen;  /* the best value at any of them */
+    double              *path;  /* [RACE epochs] of a race: seen after each; else NULL */
     double               u[CONFIGS_MAX][PARAMS_MAX];
+    size_t               configs[CONFIGS_MAX + 1]; /* of each trial */
 };
 
 static void set_option(struct search *search, const char *name, double value)
@@ -193,27 +198,48 @@ static void judge(struct search *search, const struct measurement *measurement, 
         must(stop_rule_judge(&search->rule, &search->curves, measurement, verdict, &search->arena, &err), &err);
 }
 
-/* A race is looked at whenever so many epochs were spent. */
 static void look(struct search *search, double value)
 {
-    double top = -HUGE_VAL;
-    search->spent++;
     search->seen = fmax(search->seen, value);
-    for (size_t c = 0; search->is_race && c < CHECKS; c++) {
-        if (search->spent != CHECKED[c] * (double)search->table->epochs)
-            continue;
-        for (size_t i = 0; i < search->table->configs; i++)
-            for (size_t n = 0; n < search->table->epochs; n++)
-                top = fmax(top, search->table->values[i][n]);
-        search->regrets[c] = top - search->seen;
-    }
+    if (search->path != NULL && search->spent < RACE * search->table->epochs)
+        search->path[search->spent] = search->seen;
+    search->spent++;
 }
 
-/* Returns how many epochs were run. */
-static size_t evaluate(struct search *search, uint64_t trial, size_t config, struct verdict *verdict)
+/* The trial to go on with, which then runs again; 0: none. */
+static uint64_t resume(struct search *search)
 {
-    const double *values = search->table->values[config], *point = search->table->points[config];
-    for (size_t n = 1; n <= search->table->epochs; n++) {
+    const struct curve *curve = search->method->resumes ? stop_rule_resume(&search->rule, &search->curves) : NULL;
+    if (curve == NULL)
+        return 0;
+    struct event event = {
+        .kind = EVENT_SUGGESTED, .trial = curve->trial, .point = search->table->points[search->configs[curve->trial]]};
+    tell(search, &event);
+    return event.trial;
+}
+
+static uint64_t start(struct search *search, uint64_t trial)
+{
+    static struct proposal proposal;
+    size_t                 config = choose(search, trial, &proposal);
+    struct event           event = {.kind = EVENT_SUGGESTED,
+                                    .trial = trial,
+                                    .point = search->table->points[config],
+                                    .note = proposal.note,
+                                    .note_bytes = proposal.note_bytes};
+    search->configs[trial] = config;
+    tell(search, &event);
+    return trial;
+}
+
+/* Returns how many epochs were run, from the one behind the last of the trial's curve. */
+static size_t evaluate(struct search *search, uint64_t trial, struct verdict *verdict)
+{
+    size_t              config = search->configs[trial];
+    const double       *values = search->table->values[config], *point = search->table->points[config];
+    const struct curve *curve = curves_find(&search->curves, trial);
+    size_t              from = curve == NULL ? 0 : (size_t)curve->steps[curve->len - 1];
+    for (size_t n = from + 1; n <= search->table->epochs; n++) {
         const struct measurement measurement = {.trial = trial, .step = n, .value = values[n - 1]};
         judge(search, &measurement, verdict);
         look(search, values[n - 1]);
@@ -229,9 +255,9 @@ static size_t evaluate(struct search *search, uint64_t trial, size_t config, str
         if (verdict->stop || n == search->table->epochs)
             tell(search, &event);
         if (verdict->stop)
-            return n;
+            return n - from;
     }
-    return search->table->epochs;
+    return search->table->epochs - from;
 }
 
 static void begin(struct search *search, const struct table *table, const struct method *method, uint64_t seed,
@@ -239,15 +265,15 @@ static void begin(struct search *search, const struct table *table, const struct
 {
     const struct policy *policy = policy_find(method->policy);
     struct error         err;
-    bool                 is_race = search->is_race;
+    double              *path = search->path;
     memset(search, 0, sizeof *search);
-    search->is_race = is_race;
+    search->path = path;
     search->table = table;
     search->method = method;
     for (size_t i = 0; policy->options[i].name != NULL; i++)
         search->options[i] = policy->options[i].fallback;
     search->seen = -HUGE_VAL;
-    if (!search->is_race)
+    if (search->path == NULL)
         set_option(search, "acquisition", 1); /* ucb */
     set_option(search, "initial", 6);
     set_option(search, "epochs", (double)table->epochs);
@@ -270,34 +296,34 @@ static void begin(struct search *search, const struct table *table, const struct
     must(policy->open(policy, problem, &search->session, &err), &err);
 }
 
-static struct result run(const struct table *table, const struct method *method, uint64_t seed, bool is_race)
+/* path as in struct search. */
+static struct result run(const struct table *table, const struct method *method, uint64_t seed, double *path)
 {
-    static struct search   search;
-    static struct proposal proposal;
-    static struct verdict  verdict;
-    struct problem         problem;
-    struct result          out = {0};
-    double                 whole = (double)(TRIALS * table->epochs);
-    search.is_race = is_race;
+    static struct search  search;
+    static struct verdict verdict;
+    struct problem        problem;
+    struct result         out = {0};
+    uint64_t              trials = 0;
+    double                whole = (double)(TRIALS * table->epochs);
+    search.path = path;
     begin(&search, table, method, seed, &problem);
     double limit = method->rule == STOP_RULE_NONE ? whole : PART * whole;
-    limit = is_race ? CHECKED[CHECKS - 1] * (double)table->epochs : limit;
-    for (uint64_t trial = 1; out.epochs < limit && trial <= table->configs; trial++) {
-        size_t       config = choose(&search, trial, &proposal);
-        struct event event = {.kind = EVENT_SUGGESTED,
-                              .trial = trial,
-                              .point = table->points[config],
-                              .note = proposal.note,
-                              .note_bytes = proposal.note_bytes};
-        tell(&search, &event);
-        size_t epochs = evaluate(&search, trial, config, &verdict);
-        out.epochs += (double)epochs;
-        out.trials++;
+    limit = path != NULL ? (double)(RACE * table->epochs) : limit;
+    while (out.epochs < limit) {
+        uint64_t trial = resume(&search);
+        out.stopped -= trial != 0;
+        if (trial == 0 && trials == table->configs)
+            break;
+        if (trial == 0)
+            trial = start(&search, ++trials);
+        out.epochs += (double)evaluate(&search, trial, &verdict);
         out.stopped += verdict.stop;
         if (!verdict.stop && out.epochs <= limit)
-            out.best = fmax(out.best, table->values[config][table->epochs - 1]);
+            out.best = fmax(out.best, table->values[search.configs[trial]][table->epochs - 1]);
     }
-    memcpy(out.regrets, search.regrets, sizeof out.regrets);
+    out.trials = (double)trials;
+    for (; path != NULL && search.spent < RACE * table->epochs; search.spent++)
+        path[search.spent] = search.seen;
     policy_find(method->policy)->close(search.session);
     arena_fini(&search.arena);
     return out;
@@ -326,7 +352,7 @@ static bool compare(const struct table *table, size_t repetitions, uint64_t firs
     for (size_t m = 0; m < METHODS; m++) {
         double best[REPETITIONS_MAX], epochs = 0.0, trials = 0.0, stopped = 0.0;
         for (size_t r = 0; r < repetitions; r++) {
-            struct result result = run(table, &methods[m], first + r, false);
+            struct result result = run(table, &methods[m], first + r, NULL);
             best[r] = result.best;
             epochs += result.epochs / (double)repetitions;
             trials += result.trials / (double)repetitions;
@@ -349,22 +375,32 @@ static bool compare(const struct table *table, size_t repetitions, uint64_t firs
 
 /* --- races --- */
 
+static bool is_peer(const struct method *method)
+{
+    return strncmp(method->name, "optuna-", 7) == 0;
+}
+
 /* name: a copy of the text, which is cut into its parts. */
 static bool read_method(char *text, char name[NAME_BYTES], struct method *method)
 {
     static const struct {
         const char         *name;
         enum stop_rule_kind kind;
-    } rules[] = {{"none", STOP_RULE_NONE},
-                 {"median", STOP_RULE_MEDIAN},
-                 {"percentile", STOP_RULE_PERCENTILE},
-                 {"patience", STOP_RULE_PATIENCE},
-                 {"asha", STOP_RULE_ASHA},
-                 {"hyperband", STOP_RULE_HYPERBAND},
-                 {"bos", STOP_RULE_OWN}};
+        bool                resumes;
+    } rules[] = {{"none", STOP_RULE_NONE, false},
+                 {"median", STOP_RULE_MEDIAN, false},
+                 {"percentile", STOP_RULE_PERCENTILE, false},
+                 {"patience", STOP_RULE_PATIENCE, false},
+                 {"asha", STOP_RULE_ASHA, false},
+                 {"resume", STOP_RULE_ASHA, true},
+                 {"hyperband", STOP_RULE_HYPERBAND, false},
+                 {"bos", STOP_RULE_OWN, false}};
     char  *plus = strchr(text, '+'), *mark = plus == NULL ? NULL : strchr(plus, '!');
     size_t i = 0;
     snprintf(name, NAME_BYTES, "%s", text);
+    *method = (struct method){.name = name};
+    if (is_peer(method))
+        return true;
     *method = (struct method){.name = name, .policy = text, .guard = mark != NULL};
     if (plus != NULL)
         *plus = '\0';
@@ -373,6 +409,7 @@ static bool read_method(char *text, char name[NAME_BYTES], struct method *method
     while (plus != NULL && i < sizeof rules / sizeof *rules && strcmp(rules[i].name, plus + 1) != 0)
         i++;
     method->rule = i < sizeof rules / sizeof *rules ? rules[i].kind : STOP_RULE_OFF;
+    method->resumes = i < sizeof rules / sizeof *rules && rules[i].resumes;
     return policy_find(text) != NULL && method->rule != STOP_RULE_OFF;
 }
 
@@ -383,40 +420,130 @@ static void flip(struct table *table)
             table->values[i][n] = -table->values[i][n];
 }
 
-static void race(const struct table *table, const struct method *method, size_t repetitions, uint64_t first,
-                 double first_regrets[CHECKS][REPETITIONS_MAX], bool is_first)
+struct race {
+    const struct table *table;
+    char              **words; /* FILE COLUMNS GOAL */
+    size_t              repetitions, len;
+    uint64_t            first;
+    struct method       entrants[ENTRANTS_MAX];
+    double              regrets[ENTRANTS_MAX][CHECKS][REPETITIONS_MAX]; /* in thousandths */
+    double              paths[REPETITIONS_MAX][STEPS_MAX]; /* of the entrant that runs, see struct search */
+    double              top, end;                          /* the table's best; the first's mean at the end */
+    size_t              reached;                           /* the epochs after which that is its mean */
+};
+
+/* Runs a peer on all seeds; it writes a line for each: epochs and the value seen, wherever that is better than before. */
+static void run_peer(struct race *race, const struct method *method)
 {
-    double regrets[CHECKS][REPETITIONS_MAX], gaps[CHECKS][REPETITIONS_MAX], trials = 0.0, stopped = 0.0;
-    for (size_t r = 0; r < repetitions; r++) {
-        struct result result = run(table, method, first + r, true);
-        trials += result.trials / (double)repetitions;
-        stopped += result.stopped / (double)repetitions;
-        for (size_t c = 0; c < CHECKS; c++) {
-            regrets[c][r] = 1000.0 * result.regrets[c];
-            first_regrets[c][r] = is_first ? regrets[c][r] : first_regrets[c][r];
-            gaps[c][r] = regrets[c][r] - first_regrets[c][r];
+    static char line[1 << 16];
+    snprintf(line, sizeof line, "/usr/bin/python3 -B tests/bench/stopping_peer.py '%s' %zu:%llu '%s' '%s' '%s'",
+             method->name + strlen("optuna-"), race->repetitions, (unsigned long long)race->first, race->words[0],
+             race->words[1], race->words[2]);
+    FILE *in = popen(line, "r");
+    for (size_t r = 0; r < race->repetitions; r++) {
+        double *path = race->paths[r];
+        if (in == NULL || fgets(line, sizeof line, in) == NULL) {
+            fprintf(stderr, "%s did not answer\n", method->name);
+            exit(2);
+        }
+        for (char *at = line, *rest; at[strspn(at, " \n")] != '\0'; at = rest) {
+            size_t from = (size_t)strtoul(at, &rest, 10) - 1;
+            double value = strtod(rest, &rest);
+            for (size_t n = from; n < RACE * race->table->epochs; n++)
+                path[n] = value;
         }
     }
-    printf("%s,%s", table->name, method->name);
-    for (size_t c = 0; c < CHECKS; c++) {
-        struct summary gap = summarise(gaps[c], repetitions);
-        printf(",%.1f,%.1f,%.1f", summarise(regrets[c], repetitions).mean, gap.mean, gap.se);
+    pclose(in);
+}
+
+static double mean_regret(const struct race *race, size_t epochs)
+{
+    double sum = 0.0;
+    for (size_t r = 0; r < race->repetitions; r++)
+        sum += race->top - race->paths[r][epochs - 1];
+    return sum / (double)race->repetitions;
+}
+
+/* After how many epochs the mean regret is the first's at the end; 0: never. */
+static size_t reach(const struct race *race)
+{
+    for (size_t n = 1; n <= RACE * race->table->epochs; n++)
+        if (mean_regret(race, n) <= race->end + 1e-12)
+            return n;
+    return 0;
+}
+
+static void print_gap(const struct race *race, size_t one, size_t other, size_t check)
+{
+    double gaps[REPETITIONS_MAX];
+    for (size_t r = 0; r < race->repetitions; r++)
+        gaps[r] = race->regrets[one][check][r] - race->regrets[other][check][r];
+    struct summary gap = summarise(gaps, race->repetitions);
+    printf(",%.2f,%.2f", gap.mean, gap.se);
+}
+
+static void enter(struct race *race, size_t i)
+{
+    const struct method *method = &race->entrants[i];
+    struct result        all = {0};
+    if (is_peer(method))
+        run_peer(race, method);
+    for (size_t r = 0; r < race->repetitions && !is_peer(method); r++) {
+        struct result result = run(race->table, method, race->first + r, race->paths[r]);
+        all.trials += result.trials / (double)race->repetitions;
+        all.stopped += result.stopped / (double)race->repetitions;
     }
-    printf(",%.0f,%.0f\n", trials, stopped);
+    printf("%s,%s", race->table->name, method->name);
+    for (size_t c = 0; c < CHECKS; c++) {
+        for (size_t r = 0; r < race->repetitions; r++)
+            race->regrets[i][c][r] = 1000.0 * (race->top - race->paths[r][CHECKED[c] * race->table->epochs - 1]);
+        printf(",%.2f", summarise(race->regrets[i][c], race->repetitions).mean);
+        print_gap(race, i, 0, c);
+    }
+    race->end = i == 0 ? mean_regret(race, RACE * race->table->epochs) : race->end;
+    size_t reached = reach(race);
+    race->reached = i == 0 ? reached : race->reached;
+    printf(reached == 0 ? "," : ",%.2f", (double)reached / (double)race->reached);
+    printf(is_peer(method) ? ",,\n" : ",%.0f,%.0f\n", all.trials, all.stopped);
     fflush(stdout);
 }
 
-static int run_race(struct table *table, char **names, size_t len, size_t repetitions, uint64_t first)
+static void compare_with_peers(const struct race *race)
 {
-    static double first_regrets[CHECKS][REPETITIONS_MAX];
-    struct method entrants[ENTRANTS_MAX];
-    char          texts[ENTRANTS_MAX][NAME_BYTES];
-    for (size_t i = 0; i < len; i++)
-        if (i >= ENTRANTS_MAX || !read_method(names[i], texts[i], &entrants[i]))
+    for (size_t i = 0; i < race->len; i++)
+        for (size_t k = 0; k < race->len; k++) {
+            if (is_peer(&race->entrants[i]) || !is_peer(&race->entrants[k]))
+                continue;
+            printf("%s,%s less %s", race->table->name, race->entrants[i].name, race->entrants[k].name);
+            for (size_t c = 0; c < CHECKS; c++) {
+                putchar(',');
+                print_gap(race, i, k, c);
+            }
+            puts(",,,");
+        }
+}
+
+/* words: FILE COLUMNS GOAL METHOD ... */
+static int run_race(struct table *table, char **words, size_t len, size_t repetitions, uint64_t first)
+{
+    static struct race race;
+    char               texts[ENTRANTS_MAX][NAME_BYTES];
+    race.table = table;
+    race.words = words;
+    race.repetitions = repetitions;
+    race.first = first;
+    race.len = len - 3;
+    race.top = -HUGE_VAL;
+    for (size_t i = 0; i < table->configs; i++)
+        for (size_t n = 0; n < table->epochs; n++)
+            race.top = fmax(race.top, table->values[i][n]);
+    for (size_t i = 0; i < race.len; i++)
+        if (i >= ENTRANTS_MAX || !read_method(words[3 + i], texts[i], &race.entrants[i]))
             return 2;
-    puts("table,method,at 5,gap,error,at 10,gap,error,at 25,gap,error,trials,stopped");
-    for (size_t i = 0; i < len; i++)
-        race(table, &entrants[i], repetitions, first, first_regrets, i == 0);
+    puts("table,method,at 5,gap,error,at 10,gap,error,at 25,gap,error,epochs,trials,stopped");
+    for (size_t i = 0; i < race.len; i++)
+        enter(&race, i);
+    compare_with_peers(&race);
     return 0;
 }
 
@@ -433,7 +560,7 @@ int main(int argc, char **argv)
         read_table(&table, argv[2], argv[3]);
         if (strcmp(argv[4], "minimize") == 0)
             flip(&table);
-        return run_race(&table, argv + 5, (size_t)argc - 5, repetitions, first);
+        return run_race(&table, argv + 2, (size_t)argc - 2, repetitions, first);
     }
     puts("table,method,best,standard error,epochs,trials,stopped,verdict");
     if (argc > 3) {

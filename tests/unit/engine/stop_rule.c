@@ -309,11 +309,132 @@ static void test_memory(void)
     arena_fini(&arena);
 }
 
+/* 0: none. */
+static uint64_t resume(const struct stop_rule *rule)
+{
+    const struct curve *curve = stop_rule_resume(rule, &curves);
+    return curve == NULL ? 0 : curve->trial;
+}
+
+/* Trials first .. last end at a step with values that begin with this one and fall by so much. */
+static void tell_ends(uint64_t first, uint64_t last, size_t step, double value, double fall, enum event_kind end)
+{
+    for (uint64_t trial = first; trial <= last; trial++, value -= fall) {
+        tell(EVENT_MEASURED, trial, step, value);
+        tell(end, trial, 0, value);
+    }
+}
+
+static void test_resume(void)
+{
+    const struct stop_rule rule = {.kind = STOP_RULE_ASHA, .epochs = 27, .min_epochs = 1, .reduction = 3};
+    const struct stop_rule median = {.kind = STOP_RULE_MEDIAN, .epochs = 27, .min_trials = 1};
+    begin();
+    CU_ASSERT(resume(&rule) == 0);
+    tell_ends(1, 1, 1, 0.9, 0.0, EVENT_OBSERVED);
+    tell_ends(2, 5, 1, 0.8, 0.1, EVENT_STOPPED);
+    CU_ASSERT(resume(&rule) == 0); /* one of five goes on, and did */
+    tell(EVENT_MEASURED, 6, 1, 0.1);
+    CU_ASSERT(resume(&rule) == 2 && resume(&median) == 0);
+    tell(EVENT_SUGGESTED, 2, 0, 0);
+    CU_ASSERT(resume(&rule) == 0 && curves_find(&curves, 2)->len == 1); /* two of six; it keeps its curve */
+    CU_ASSERT(judge(&rule, 2, 2, 0.1).next_step == 3 && !judge(&rule, 2, 3, 0.1).stop);
+    tell_ends(7, 9, 1, 0.2, 0.0, EVENT_STOPPED);
+    CU_ASSERT(resume(&rule) == 3);
+    tell(EVENT_FAILED, 3, 0, 0); /* that it failed makes no room */
+    CU_ASSERT(resume(&rule) == 0);
+    arena_fini(&arena);
+}
+
+/* The higher rung is first, though its trial is worse; a trial stands at its rung with the value it reached that with. */
+static void test_resume_rungs(void)
+{
+    const struct stop_rule rule = {.kind = STOP_RULE_ASHA, .epochs = 27, .min_epochs = 1, .reduction = 3};
+    begin();
+    tell_ends(1, 3, 1, 0.9, 0.1, EVENT_STOPPED);
+    CU_ASSERT(resume(&rule) == 1);
+    tell_ends(4, 6, 3, 0.2, 0.1, EVENT_STOPPED);
+    CU_ASSERT(resume(&rule) == 4);
+    tell(EVENT_MEASURED, 5, 5, 0.99);
+    CU_ASSERT(resume(&rule) == 4);
+    tell_ends(7, 7, 9, 0.05, 0.0, EVENT_STOPPED); /* the last rung: the next one is the end */
+    CU_ASSERT(resume(&rule) == 7);
+    tell(EVENT_OBSERVED, 7, 0, 0.9);
+    CU_ASSERT(resume(&rule) == 4);
+    arena_fini(&arena);
+}
+
+/* Who is paused at a rung does not go on for where it stood at a lower one, nor keeps others from it. */
+static void test_resume_highest(void)
+{
+    const struct stop_rule rule = {.kind = STOP_RULE_ASHA, .epochs = 27, .min_epochs = 1, .reduction = 3};
+    begin();
+    tell_curve(1, (const double[]){0.9, 0.9, 0.1}, 3, EVENT_STOPPED);
+    tell_curve(2, (const double[]){0.8, 0.8, 0.5}, 3, EVENT_OBSERVED);
+    tell_ends(3, 6, 1, 0.4, 0.1, EVENT_STOPPED);
+    CU_ASSERT(resume(&rule) == 0);
+    tell_ends(7, 9, 1, 0.05, 0.0, EVENT_STOPPED);
+    CU_ASSERT(resume(&rule) == 3);
+    arena_fini(&arena);
+}
+
+/* A hundred equal values: a third of them goes on, not all. */
+static void test_resume_ties(void)
+{
+    const struct stop_rule rule = {.kind = STOP_RULE_ASHA, .epochs = 3, .min_epochs = 1, .reduction = 3};
+    uint64_t               resumed = 0;
+    begin();
+    tell_ends(1, 100, 1, 0.5, 0.0, EVENT_STOPPED);
+    for (uint64_t trial = resume(&rule); trial != 0 && resumed < 100; trial = resume(&rule)) {
+        CU_ASSERT(trial == ++resumed);
+        tell(EVENT_SUGGESTED, trial, 0, 0);
+        if (trial % 2 == 0)
+            tell(EVENT_OBSERVED, trial, 0, 0.1);
+    }
+    CU_ASSERT(resumed == 33);
+    arena_fini(&arena);
+}
+
+/* Each bracket by itself: so many resumed as its own trials make room for, none below its first rung. */
+static void test_resume_hyperband(void)
+{
+    const struct stop_rule rule = {.kind = STOP_RULE_HYPERBAND, .epochs = 9, .min_epochs = 1, .reduction = 3};
+    size_t                 low = 0, high = 0, resumed[2] = {0};
+    begin();
+    for (uint64_t trial = 1; trial <= 60; trial++) {
+        size_t next = strcmp(judge(&rule, trial, 1, 0.5).reason, "between_rungs") == 0 ? 3 : 1;
+        bool   is_stopped = next == 1 || strcmp(judge(&rule, trial, 3, 0.5).reason, "between_rungs") != 0;
+        tell(EVENT_MEASURED, trial, next, 1.0 / (double)trial);
+        tell(is_stopped ? EVENT_STOPPED : EVENT_OBSERVED, trial, 0, 0.5);
+        low += next == 1;
+        high += next == 3 && is_stopped;
+    }
+    for (const struct curve *curve = stop_rule_resume(&rule, &curves); curve != NULL;
+         curve = stop_rule_resume(&rule, &curves)) {
+        resumed[curve->steps[0] == 3.0]++;
+        tell(EVENT_SUGGESTED, curve->trial, 0, 0);
+    }
+    CU_ASSERT(low > 2 && high > 2 && low + high < 60);
+    CU_ASSERT(resumed[0] == low / 3 && resumed[1] == high / 3);
+    arena_fini(&arena);
+}
+
 CU_TestInfo suite_stop_rule[] = {
-    {"curves", test_curves},     {"memory of curves", test_curves_memory},
-    {"none", test_none},         {"median", test_median},
-    {"asha", test_asha},         {"memory", test_memory},
-    {"forecast", test_forecast}, {"percentile", test_percentile},
-    {"patience", test_patience}, {"hyperband", test_hyperband},
-    {"guard", test_guard},       CU_TEST_INFO_NULL,
+    {"curves", test_curves},
+    {"memory of curves", test_curves_memory},
+    {"none", test_none},
+    {"median", test_median},
+    {"asha", test_asha},
+    {"memory", test_memory},
+    {"forecast", test_forecast},
+    {"percentile", test_percentile},
+    {"patience", test_patience},
+    {"hyperband", test_hyperband},
+    {"guard", test_guard},
+    {"resume", test_resume},
+    {"rungs", test_resume_rungs},
+    {"ties", test_resume_ties},
+    {"highest rung", test_resume_highest},
+    {"brackets", test_resume_hyperband},
+    CU_TEST_INFO_NULL,
 };
