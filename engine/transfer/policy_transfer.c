@@ -5,9 +5,9 @@
  * and one that says nothing gets the slope 0.  The values of earlier studies stand as the scores of their ranks, since the
  * few very bad ones of a search would otherwise be most of what is learnt.
  *
- * The first trial is the best that the earlier studies predict.  The second is the point that is tried without models:
- * beside the first it tells whether their advice is good or bad, which a second piece of it would not.  So is every trial
- * that is asked for before two have values.
+ * The first trial is the best that the earlier studies predict.  The second is one that no model chose, in the middle,
+ * where gp begins (a random one of candidates): beside the first it tells whether their advice is good or bad, which a
+ * second piece of it would not.  So is every trial that is asked for before two have values, at Sobol points.
  * From the GP_FROMth value on a trial is left to the algorithm gp, which knows nothing of earlier studies, with
  * probability 1 - nu:
  *   nu = KEPT^(n - GP_FROM) / (1 + evidence for no slopes / (ODDS evidence for slopes))
@@ -110,8 +110,12 @@ static double combine(const struct transfer_view *view, const struct transfer_pa
     return value;
 }
 
-static const struct transfer_rule rule = {
-    .acquisition = "log-ei", .wants_points = true, .by_rank = true, .weigh = weigh, .combine = combine};
+static const struct transfer_rule rule = {.acquisition = "log-ei",
+                                          .wants_points = true,
+                                          .by_rank = true,
+                                          .starts_as_gp = true,
+                                          .weigh = weigh,
+                                          .combine = combine};
 
 /* ---- the session: the models, and gp ---- */
 

@@ -68,6 +68,7 @@ struct transfer_rule {
     const char *acquisition;
     bool        wants_points; /* y, point_mean and point_sd */
     bool        by_rank;      /* values of an earlier study stand as the normal scores of their ranks */
+    bool        starts_as_gp; /* tried without models: gp's first points, behind the one that earlier studies have */
     /* Sets the outputs of the view.  A task with a factor under 1e-9 is left out. */
     enum status (*weigh)(struct transfer_view *view, struct error *err);
     /* The acquisition, in the units in which tasks are compared. */

@@ -637,7 +637,10 @@ static enum status plain(struct session *s, const struct ask *ask, const struct 
 {
     if (transfer_session_on_rows(s))
         return plain_row(s, ask->trial, &out->row, err);
-    sobol_point(s->problem->seed, ask->trial, view->params_len, s->v);
+    if (s->rule->starts_as_gp)
+        sobol_start(s->problem->seed, ask->trial - (s->problem->earlier_len > 0), view->params_len, s->v);
+    else
+        sobol_point(s->problem->seed, ask->trial, view->params_len, s->v);
     (void)space_prior_quantile(view, s->v, out->point);
     return used_points_find(&s->used, view, out->point) ? STATUS_OK : used_points_exhausted(err);
 }
