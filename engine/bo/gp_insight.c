@@ -1,36 +1,38 @@
 /* What a model says, in the units of the observations. */
 #include "engine/bo/gp_insight.h"
 
+#include "engine/bo/gp_local.h"
 #include "engine/gp/gp_loo.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { CHUNK = 256 };
-
 enum status gp_insight_predict(const struct gp_model *model, const struct prediction *wanted, struct error *err)
 {
     const double       *points = wanted->points;
-    double             *mean = wanted->mean, *sd = wanted->sd;
+    double             *mean = wanted->mean, *sd = wanted->sd, *observed = wanted->sd_observed;
     size_t              m = wanted->m;
     const struct space *space = model->space;
     struct arena_mark   mark = arena_mark(model->scratch);
-    double             *U = arena_alloc(model->scratch, CHUNK, space->dims * sizeof *U);
+    double             *U = arena_alloc(model->scratch, GP_CHUNK, space->dims * sizeof *U);
     if (U == NULL)
         return error_no_memory(err);
-    for (size_t from = 0; from < m; from += CHUNK) {
-        size_t count = m - from < CHUNK ? m - from : CHUNK;
+    for (size_t from = 0; from < m; from += GP_CHUNK) {
+        size_t count = m - from < GP_CHUNK ? m - from : GP_CHUNK;
         for (size_t i = 0; i < count; i++)
             space_encode(space, points + (from + i) * space->params_len, U + i * space->dims);
         if (sd == NULL)
             TRY(gp_mean(model->gp, U, count, mean + from, model->scratch, err));
         else
             TRY(gp_posterior(model->gp, (struct points){U, count}, mean + from, sd + from, model->scratch, err));
-    }
-    for (size_t i = 0; i < m; i++) {
-        double unused = 0.0, *scale = sd == NULL ? &unused : sd + i;
-        *scale = sqrt(*scale);
-        gp_model_units(model, mean + i, scale, wanted->sd_observed == NULL ? NULL : wanted->sd_observed + i);
+        for (size_t i = from; i < from + count; i++) {
+            double unused = 0.0, *scale = sd == NULL ? &unused : sd + i;
+            *scale = sqrt(*scale);
+            gp_model_units(model, mean + i, scale, observed == NULL ? NULL : observed + i);
+        }
+        if (sd != NULL && wanted->looks_near)
+            gp_local_replace(model, (struct points){U, count}, mean + from, sd + from,
+                             observed == NULL ? NULL : observed + from);
     }
     if (wanted->diagnostics != NULL)
         gp_insight_diagnose(model, wanted->diagnostics);

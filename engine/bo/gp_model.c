@@ -21,6 +21,8 @@ void gp_model_groups(const struct space *space, size_t *group_of)
 
 /* Rows since the fit beyond which all are factored again, at most a share of the limit; spare rows. */
 enum { APPENDED_MAX = 256, APPENDED_SHARE = 8, ROOM = 32 };
+/* So many points that wait for a value are appended one by one. */
+enum { TOGETHER = 32 };
 static const double SPREAD_OF_MEDIAN = 2.0; /* the least standard deviation is so many distances of the median */
 
 void gp_cache_drop(struct gp_cache *cache)
@@ -336,11 +338,22 @@ static size_t points_in(const struct gp_model *model, enum log_state state, doub
 }
 
 /* U [m][dims].  A point that makes the factor singular adds nothing and is left out. */
+static enum status append_each(struct gp_model *model, struct points U, bool is_exact, struct error *err)
+{
+    for (size_t i = 0; i < U.n; i++, U.at += model->space->dims)
+        if ((is_exact ? gp_append_exact(model->gp, U.at, err) : gp_append(model->gp, U.at, 0.0, err)) ==
+            STATUS_NO_MEMORY)
+            return STATUS_NO_MEMORY;
+    return STATUS_OK;
+}
+
 static enum status append_all(struct gp_model *model, const double *U, size_t m, bool is_exact, struct error *err)
 {
-    for (size_t i = 0; i < m; i++, U += model->space->dims)
-        if ((is_exact ? gp_append_exact(model->gp, U, err) : gp_append(model->gp, U, 0.0, err)) == STATUS_NO_MEMORY)
-            return STATUS_NO_MEMORY;
+    for (size_t from = 0; from < m; from += GP_CHUNK) {
+        struct points points = {U + from * model->space->dims, m - from < GP_CHUNK ? m - from : GP_CHUNK};
+        if (points.n <= TOGETHER || gp_append_many(model->gp, points, is_exact, model->scratch, err) != STATUS_OK)
+            TRY(append_each(model, points, is_exact, err));
+    }
     return STATUS_OK;
 }
 

@@ -18,6 +18,7 @@ static const double SAMPLES_DIMS = 1e6, SAMPLES_WORK = 1.2e8;      /* points tim
 static const double EVALUATIONS_WORK = 1.2e7;                      /* evaluations times squared rows */
 static const struct trust_rule RULE = {.start = 0.5, .least = 0.02, .above = INFINITY};
 static const double            GAIN = 1e-5;
+static const double CONTEXT_SIDE = 0.2; /* of the box in a context, where no trial says whether it is too small */
 
 size_t gp_schedule_milestone(size_t n)
 {
@@ -61,6 +62,7 @@ enum status gp_schedule_box(const struct gp_study *study, const struct gp_model 
     struct trust_rule   rule = RULE;
     rule.above = model->above;
     TRY(trust_region_find(model->log, rule, model->scratch, &region, err));
+    region.length = space_has_context(model->space) ? CONTEXT_SIDE : region.length;
     space_encode(model->space, trial_log_point(model->log, place), box);
     trust_region_box(&region, model->space, study->group_of, theta, box, box);
     return STATUS_OK;

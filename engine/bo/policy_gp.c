@@ -222,7 +222,7 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
     TRY(space_hold(session->study.problem->space, ask->fixed, kept, &view, err));
     enum status status = ask_point(session, ask, &view, out, err);
     arena_release(kept, mark);
-    return status;
+    return used_points_say_all(&session->study.used, status, err);
 }
 
 /* --- what is left to gain --- */
@@ -247,12 +247,13 @@ static enum status gain_of(struct session *session, const struct ask *ask, struc
     return status;
 }
 
-/* Where everything was tried, or nothing can be computed, it is not known: then the proposal says so. */
+/* Where everything was tried, or nothing can be computed, it is not known: then the proposal says so.  Nor is it where it
+ * depends on a context. */
 static enum status gain(struct session *session, const struct ask *ask, struct gain *out, struct error *err)
 {
     const struct gain unknown = {.expected = NAN, .trust = NAN, .finished = trial_log_finished(&session->study.log)};
     *out = unknown;
-    if (session->candidates != NULL || !may_say(session, ask))
+    if (session->candidates != NULL || space_has_context(session->study.problem->space) || !may_say(session, ask))
         return STATUS_OK;
     enum status status = gain_of(session, ask, out, err);
     if (status != STATUS_OK || ask_is_late(ask))
@@ -320,6 +321,8 @@ const struct policy policy_gp = {
     .several_metrics = SPACE_PARAMETERS,
     .uses_each_row_once = true,
     .takes_outside = true,
+    .takes_context = true,
+    .looks_near = true,
     .options = options,
     .check = check,
     .open = open_session,

@@ -2,6 +2,7 @@
 #include "engine/bo/several_acquisition.h"
 
 #include "engine/acquisition/pareto.h"
+#include "engine/bo/gp_context.h"
 #include "engine/math/rng.h"
 
 #include <math.h>
@@ -26,30 +27,52 @@ struct known {
     bool   *is_observed; /* [len] */
 };
 
+/* f [log.len], stride apart := posterior means at the rows of the model; in its context, where there are any. */
+static enum status fill_rows(const struct gp_model *model, const struct space *view, double *f, size_t stride,
+                             struct error *err)
+{
+    struct arena_mark mark = arena_mark(model->scratch);
+    double           *mean = ARENA_NEW(model->scratch, double, model->n);
+    if (mean == NULL)
+        return error_no_memory(err);
+    if (space_has_context(view))
+        TRY(gp_context_means(model, view, mean, err));
+    else
+        for (size_t k = 0; k < model->n; k++)
+            mean[k] = gp_model_mean_at(model, k);
+    for (size_t k = 0; k < model->n; k++)
+        f[model->row[k] * stride] = mean[k];
+    arena_release(model->scratch, mark);
+    return STATUS_OK;
+}
+
 /* f [log.len][parts] := posterior means at the rows of the models and at the pending points, observed objectives that a
  * model has no row of as they are, NaN elsewhere: where there is a limit to rows, each model has rows of its own, and the
  * front would lose what only some of them have. */
-static enum status fill_means(struct several *own, double *f, size_t parts, struct error *err)
+static enum status fill_means(struct several *own, const struct space *view, double *f, size_t parts, struct error *err)
 {
     const struct trial_log *log = &own->parts[0].log;
     struct arena           *scratch = &own->parts[0].memory.scratch;
-    size_t                  dims = own->study->problem->space->dims, waiting = 0;
-    double                 *u = ARENA_NEW(scratch, double, dims), var;
-    if (u == NULL)
+    size_t                  dims = view->dims, len = view->params_len, waiting = 0;
+    double                 *u = ARENA_NEW(scratch, double, dims), *point = ARENA_NEW(scratch, double, len), var;
+    bool                    has_context = space_has_context(view);
+    if (u == NULL || point == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < log->len * parts; i++)
         f[i] = NAN;
     for (size_t p = 0; p < parts; p++)
-        for (size_t k = 0; k < own->parts[p].model.n; k++)
-            f[own->parts[p].model.row[k] * parts + p] = gp_model_mean_at(&own->parts[p].model, k);
+        TRY(fill_rows(&own->parts[p].model, view, f + p, parts, err));
     for (size_t i = 0; i < log->len * parts; i++)
-        if (isnan(f[i]) && i % parts < own->objectives && log->trials[i / parts].state == LOG_OBSERVED)
+        if (!has_context && isnan(f[i]) && i % parts < own->objectives && log->trials[i / parts].state == LOG_OBSERVED)
             f[i] = several_standard(&own->parts[i % parts].model, own->parts[i % parts].log.trials[i / parts].value);
     for (size_t i = log->len; i-- > 0 && waiting < MODEL_PENDING_MAX;) {
         bool is_known = own->parts[own->len].log.trials[i].state == LOG_OBSERVED;
         if (is_known || (log->trials[i].state != LOG_PENDING && log->trials[i].state != LOG_FAILED))
             continue;
-        space_encode(own->study->problem->space, trial_log_point(log, i), u);
+        memcpy(point, trial_log_point(log, i), len * sizeof *point);
+        if (has_context)
+            gp_context_move(view, point);
+        space_encode(view, point, u);
         for (size_t p = 0; p < parts; p++)
             TRY(gp_posterior(own->parts[p].model.gp, (struct points){u, 1}, &f[i * parts + p], &var, scratch, err));
         waiting++;
@@ -57,13 +80,13 @@ static enum status fill_means(struct several *own, double *f, size_t parts, stru
     return STATUS_OK;
 }
 
-/* Feasible as observed, or as far as the means of a pending trial go.  Of an observed one the constraints' models need no
- * row: where there is a limit to rows, each model has rows of its own. */
+/* Feasible as observed, or as far as the means of a pending trial go, or in its context those of any.  Of an observed one
+ * the constraints' models need no row: where there is a limit to rows, each model has rows of its own. */
 static bool is_usable(const struct several *own, const struct acq_several *acq, const double *f, size_t place,
                       size_t parts)
 {
     enum log_state state = own->parts[0].log.trials[place].state;
-    bool           is_observed = state == LOG_OBSERVED;
+    bool           is_observed = state == LOG_OBSERVED && !space_has_context(own->study->problem->space);
     if (state == LOG_CONTEXT || state == LOG_FORECAST || (is_observed && !several_is_feasible(own, place)))
         return false;
     for (size_t p = 0; p < (is_observed ? own->objectives : parts); p++)
@@ -72,8 +95,8 @@ static bool is_usable(const struct several *own, const struct acq_several *acq, 
     return true;
 }
 
-static enum status find_known(struct several *own, const struct acq_several *acq, size_t parts, struct known *known,
-                              struct error *err)
+static enum status find_known(struct several *own, const struct space *view, const struct acq_several *acq,
+                              size_t parts, struct known *known, struct error *err)
 {
     const struct trial_log *log = &own->parts[0].log;
     struct arena           *scratch = &own->parts[0].memory.scratch;
@@ -83,7 +106,7 @@ static enum status find_known(struct several *own, const struct acq_several *acq
     known->is_observed = ARENA_NEW(scratch, bool, log->len);
     if (f == NULL || known->f == NULL || known->place == NULL || known->is_observed == NULL)
         return error_no_memory(err);
-    TRY(fill_means(own, f, parts, err));
+    TRY(fill_means(own, view, f, parts, err));
     for (size_t i = 0; i < log->len; i++) {
         if (!is_usable(own, acq, f + i * parts, i, parts))
             continue;
@@ -258,8 +281,8 @@ static void rank_by_violation(const struct several *own, const struct acq_severa
     }
 }
 
-enum status several_acquisition(struct several *own, const struct ask *ask, struct acq_several *acq,
-                                struct gp_anchors *anchors, struct error *err)
+enum status several_acquisition(struct several *own, const struct ask *ask, const struct space *view,
+                                struct acq_several *acq, struct gp_anchors *anchors, struct error *err)
 {
     struct known known = {0};
     size_t       parts = several_active(own), worst, observed = 0;
@@ -268,7 +291,7 @@ enum status several_acquisition(struct several *own, const struct ask *ask, stru
         (struct acq_several){.objectives = own->objectives, .first = own->objectives, .len = parts, .best = -HUGE_VAL};
     for (size_t p = own->objectives; p < parts; p++)
         acq->bound[p] = several_standard(&own->parts[p].model, 0.0);
-    TRY(find_known(own, acq, parts, &known, err));
+    TRY(find_known(own, view, acq, parts, &known, err));
     for (size_t i = 0; i < known.len; i++)
         observed += known.is_observed[i];
     if (observed == 0) {

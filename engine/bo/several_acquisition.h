@@ -5,9 +5,10 @@
 
 #include "engine/bo/several_models.h"
 
-/* acq out; anchors: the best observed places, or when nothing is feasible those that miss the bounds by least.
+/* view: the space with what the ask holds.  acq out; anchors: the best observed places, or when nothing is feasible those
+ * that miss the bounds by least.
  * Every part in use has its model.  Errors: NO_MEMORY. */
-MUST_CHECK enum status several_acquisition(struct several *own, const struct ask *ask, struct acq_several *acq,
-                                           struct gp_anchors *anchors, struct error *err);
+MUST_CHECK enum status several_acquisition(struct several *own, const struct ask *ask, const struct space *view,
+                                           struct acq_several *acq, struct gp_anchors *anchors, struct error *err);
 
 #endif

@@ -176,7 +176,7 @@ static enum status propose(struct several *own, const struct ask *ask, const str
     double               began = ask_clock_ms(ask);
     TRY(condition_all(own, ask, is_due, err));
     double fit_ms = is_due ? ask_clock_ms(ask) - began : NAN;
-    TRY(several_acquisition(own, ask, &target.acq, &target.anchors, err));
+    TRY(several_acquisition(own, ask, view, &target.acq, &target.anchors, err));
     TRY(choose_centre(&target, ask, err));
     double *point = ARENA_NEW(&first->memory.scratch, double, space->params_len + space->dims);
     if (point == NULL)
@@ -269,7 +269,7 @@ static enum status find_gain(struct several *own, const struct ask *ask, const s
         return error_no_memory(err);
     for (size_t p = 0; p < several_active(own); p++)
         TRY(several_condition(own, p, NULL, own->records[p].fitted == 0, NULL, err));
-    TRY(several_acquisition(own, ask, &target.acq, &target.anchors, err));
+    TRY(several_acquisition(own, ask, view, &target.acq, &target.anchors, err));
     if (target.acq.objectives != 1)
         return STATUS_OK;
     TRY(make_box(&target, first->theta, box, err));

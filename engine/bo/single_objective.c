@@ -2,6 +2,7 @@
 #include "engine/bo/single_objective.h"
 
 #include "engine/acquisition/acq_search.h"
+#include "engine/bo/gp_context.h"
 #include "engine/bo/gp_gain.h"
 #include "engine/bo/gp_schedule.h"
 #include "engine/bo/gp_insight.h"
@@ -18,7 +19,8 @@ enum status single_objective_open(struct gp_study *study, const struct single_ob
 {
     own->rule = *rule;
     TRY(gp_single_open(study, rule->kernel, "gpfit 3", &own->single, err));
-    own->single.doubts = study->used.count == SIZE_MAX; /* a point may be measured again */
+    /* a point may be measured again */
+    own->single.doubts = study->used.count == SIZE_MAX && !space_has_context(study->problem->space);
     return STATUS_OK;
 }
 
@@ -143,6 +145,8 @@ enum status single_objective_ask(struct single_objective *own, const struct ask 
         return error_no_memory(err);
     box = point + len + dims;
     TRY(gp_single_model(&own->single, ask, gp_study_pending(study, ask, &rng), &model, &chosen, err));
+    if (space_has_context(view))
+        TRY(gp_context_set(&model, view, err));
     TRY(gp_schedule_box(study, &model, model.anchors.place[0], chosen.theta, box, err));
     TRY(gp_target_init(&search.target, err));
     TRY(choose(&search, box, point, err));

@@ -53,6 +53,9 @@ int policy_option(const struct policy *policy, const char *name)
 enum status policy_check(const struct policy *policy, const struct problem *problem, struct error *err)
 {
     int repeat = policy_option(policy, "repeat");
+    if (space_has_context(problem->space) && !policy->takes_context)
+        return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/name",
+                         "%s has no parameters of context; gp has", policy->name);
     if (repeat >= 0 && problem->options[repeat] != 0 && problem->space->kind == SPACE_CANDIDATES)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/repeat",
                          "repeat is for parameter spaces; a row of candidates is suggested once");

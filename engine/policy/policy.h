@@ -202,11 +202,13 @@ const char *proposal_fallback(enum status status);
 
 /* Where the posterior is wanted, and its moments. */
 struct prediction {
-    const double       *points; /* [m][params_len], or */
-    const size_t       *rows;   /* [m] on candidates */
-    size_t              m;
-    double             *mean, *sd;   /* [m] out; sd NULL: not wanted, which is much cheaper */
-    double             *sd_observed; /* [m] out, of a value measured there: noise included; with sd, or both NULL */
+    const double *points; /* [m][params_len], or */
+    const size_t *rows;   /* [m] on candidates */
+    size_t        m;
+    double       *mean, *sd;   /* [m] out; sd NULL: not wanted, which is much cheaper.  Beyond the rows of its model
+                                   an algorithm may then know less of the mean, too */
+    double       *sd_observed; /* [m] out, of a value measured there: noise included; with sd, or both NULL */
+    bool          looks_near;  /* with sd: also at trials near a point that the model has left out (looks_near below) */
     struct diagnostics *diagnostics; /* out, but what is of a proposal alone; NULL: not wanted */
 };
 
@@ -238,7 +240,9 @@ struct policy {
     bool                 plans_ahead;        /* a proposal may take minutes */
     bool                 only_draws;         /* there is no model: a proposal takes next to no time */
     bool                 is_local;           /* the model is of the last part of the values */
-    bool                 takes_outside;      /* parameters: values from outside the space are welcome to it */
+    bool                 looks_near;    /* on parameters: predict does, where it is asked to; slower by ms a point */
+    bool                 takes_outside; /* parameters: values from outside the space are welcome to it */
+    bool                 takes_context; /* parameters: some may be a context, which each ask then holds */
     const struct option *options;
     const void *rule; /* what tells it from others with the same functions; for its own folder.  NULL: nothing */
     /* Beyond the option table: combinations.  NULL when there is nothing to check. */

@@ -10,6 +10,7 @@
 
 enum { REPEAT };
 enum { DRAWS = 32 }; /* before a walk to the next unused point */
+enum { BLOCK = 1024 };
 
 extern const struct policy policy_sobol; /* below */
 
@@ -20,7 +21,8 @@ struct session {
     struct used_points    used;  /* points */
     unsigned char        *taken; /* [rows_len] candidates */
     size_t                taken_len;
-    double               *unit; /* [params_len] scratch */
+    size_t               *taken_of; /* [rows_len / BLOCK + 1] of the rows of each block */
+    double               *unit;     /* [params_len] scratch */
 };
 
 static void close_session(struct session *s)
@@ -43,9 +45,11 @@ static enum status open_session(const struct policy *policy, const struct proble
         return error_no_memory(err);
     *s = (struct session){.arena = arena, .problem = problem, .is_sobol = policy == &policy_sobol};
     used_points_init(&s->used, &s->arena, space, problem->options[REPEAT] == 1);
-    s->taken = arena_zalloc(&s->arena, space->kind == SPACE_CANDIDATES ? space->rows_len : 0, 1);
+    size_t rows = space->kind == SPACE_CANDIDATES ? space->rows_len : 0;
+    s->taken = arena_zalloc(&s->arena, rows, 1);
+    s->taken_of = arena_zalloc(&s->arena, rows / BLOCK + 1, sizeof *s->taken_of);
     s->unit = ARENA_NEW(&s->arena, double, space->params_len + 1);
-    if (s->taken == NULL || s->unit == NULL) {
+    if (s->taken == NULL || s->taken_of == NULL || s->unit == NULL) {
         close_session(s);
         return error_no_memory(err);
     }
@@ -61,6 +65,7 @@ static enum status tell(struct session *s, const struct event *event, struct err
     if (event->row >= space->rows_len)
         return error_set(err, STATUS_INVALID, "no_such_row", "/candidate", "there is no row %zu", event->row);
     s->taken_len += s->taken[event->row] == 0;
+    s->taken_of[event->row / BLOCK] += s->taken[event->row] == 0;
     s->taken[event->row] = 1;
     return STATUS_OK;
 }
@@ -93,7 +98,25 @@ static enum status ask_point(struct session *s, const struct ask *ask, double *p
     draw_point(s, ask, &view, point);
     bool found = used_points_find(&s->used, &view, point);
     arena_release(&s->arena, mark);
-    return found ? STATUS_OK : used_points_exhausted(err);
+    return found ? STATUS_OK : used_points_say_all(&s->used, used_points_exhausted(err), err);
+}
+
+/* The free row after so many others from there on, past the last row from the first one on. */
+static size_t find_free(const struct session *s, size_t at, size_t skip)
+{
+    size_t n = s->problem->space->rows_len;
+    for (;;) {
+        size_t end = at + BLOCK < n ? at + BLOCK : n;
+        size_t unused = at % BLOCK == 0 ? end - at - s->taken_of[at / BLOCK] : SIZE_MAX;
+        if (skip >= unused) {
+            skip -= unused;
+            at = end % n;
+            continue;
+        }
+        if (!s->taken[at] && skip-- == 0)
+            return at;
+        at = (at + 1) % n;
+    }
 }
 
 /* Uniform: the k-th free row; sobol: the first free row from the stratum's on. */
@@ -110,9 +133,7 @@ static enum status ask_row(struct session *s, const struct ask *ask, size_t *row
     } else {
         skip = rng_below(&rng, n - s->taken_len);
     }
-    while (s->taken[at] || skip-- > 0)
-        at = (at + 1) % n;
-    *row = at;
+    *row = find_free(s, at, skip);
     return STATUS_OK;
 }
 
@@ -134,10 +155,10 @@ static const struct option options[] = {
 };
 
 /* What the two have in common. */
-#define IN_COMMON                                                                                                    \
-    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES, .several_metrics = SPACE_PARAMETERS | SPACE_CANDIDATES,           \
-    .uses_each_row_once = true, .only_draws = true, .takes_outside = true, .options = options, .open = open_session, \
-    .tell = tell, .ask = ask_next, .bytes = bytes, .close = close_session
+#define IN_COMMON                                                                                                     \
+    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES, .several_metrics = SPACE_PARAMETERS | SPACE_CANDIDATES,            \
+    .uses_each_row_once = true, .only_draws = true, .takes_outside = true, .takes_context = true, .options = options, \
+    .open = open_session, .tell = tell, .ask = ask_next, .bytes = bytes, .close = close_session
 
 const struct policy policy_random = {
     .name = "random",

@@ -51,6 +51,20 @@ static enum status image_check(const struct space *space, struct error *err)
     return latents_check(space, err);
 }
 
+/* A context is always there, and leaves something to choose. */
+static enum status context_check(const struct space *space, struct error *err)
+{
+    size_t contexts = 0;
+    for (size_t i = 0; i < space->params_len; i++) {
+        contexts += space->params[i].is_context;
+        if (space->params[i].is_context && space->params[i].when_len > 0)
+            return param_refuse(err, i, "context", "bad_combination", "a context exists in every point: no when");
+    }
+    return contexts < space->params_len ? STATUS_OK
+                                        : error_set(err, STATUS_INVALID, "bad_combination", "/space/parameters",
+                                                    "one at least is to be chosen, and no context");
+}
+
 enum status space_init(struct space *space, struct error *err)
 {
     space->dims = 0;
@@ -70,6 +84,7 @@ enum status space_init(struct space *space, struct error *err)
     if (space->dims > SPACE_DIMS_MAX)
         return error_set(err, STATUS_INVALID, "bad_size", "/space/parameters",
                          "numbers and categorical values together exceed %d", SPACE_DIMS_MAX);
+    TRY(context_check(space, err));
     TRY(space_check_conditions(space, err));
     return space_check_constraints(space, err);
 }
@@ -141,6 +156,14 @@ void space_decode(const struct space *space, const double *u, double *point)
         u += param_width(&space->params[i]);
     }
     space_settle(space, NULL, point);
+}
+
+bool space_has_context(const struct space *space)
+{
+    for (size_t i = 0; space->kind == SPACE_PARAMETERS && i < space->params_len; i++)
+        if (space->params[i].is_context)
+            return true;
+    return false;
 }
 
 void space_settle(const struct space *space, const double *fill, double *point)

@@ -105,6 +105,9 @@ static inline bool space_is_free(const struct space *space, size_t param)
     return space->held == NULL || isnan(space->held[param]);
 }
 
+/* Whether some parameter is a context. */
+bool space_has_context(const struct space *space);
+
 /* True if the parameter exists, given the values of those before it (NaN: not there). */
 bool space_is_active(const struct space *space, const double *point, size_t param);
 

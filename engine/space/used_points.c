@@ -3,6 +3,7 @@
 #include "engine/space/used_points.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const uint64_t EMPTY = UINT64_MAX;
@@ -68,7 +69,7 @@ bool used_points_has(const struct used_points *set, const double *point)
  * ones, the cycle is shorter than that. */
 bool used_points_find(const struct used_points *set, const struct space *view, double *point)
 {
-    size_t steps = set->used;
+    size_t steps = set->used < set->count ? set->used : 0;
     while (used_points_has(set, point)) {
         if (steps-- == 0)
             return false;
@@ -80,4 +81,11 @@ bool used_points_find(const struct used_points *set, const struct space *view, d
 enum status used_points_exhausted(struct error *err)
 {
     return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");
+}
+
+enum status used_points_say_all(const struct used_points *set, enum status status, struct error *err)
+{
+    if (status == STATUS_CONFLICT && err != NULL && set->used >= set->count)
+        snprintf(err->reason, sizeof err->reason, USED_POINTS_ALL);
+    return status;
 }

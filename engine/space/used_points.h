@@ -33,5 +33,8 @@ bool used_points_find(const struct used_points *set, const struct space *view, d
 
 /* CONFLICT "search_space_exhausted": what an ask answers then. */
 enum status used_points_exhausted(struct error *err);
+/* The reason that err then has where not the view alone, but all of the space is used. */
+#define USED_POINTS_ALL "search_space_exhausted"
+enum status used_points_say_all(const struct used_points *set, enum status status, struct error *err);
 
 #endif

@@ -1,8 +1,10 @@
-/* Many workers at once: median simple regret after equal numbers of evaluations, by how many trials are pending.
+/* Many workers at once: median simple regret after equal numbers of evaluations, by how many trials are pending, and
+ * beside it gp's whose trials come one by one.
  *   batch [SEEDS [FIRST_SEED [FUNCTION ...]]]     20 seeds from 1 on, the functions of `reported`
  * One CSV line per function, mode and algorithm: gp, gp by Thompson sampling (Kandasamy et al. 2018), and random search.  In
  * rounds all workers wait for the slowest; workers without rounds get a new point as soon as they have measured one,
  * after times that are exponentially distributed.  repeats: points equal to one that was pending, in all seeds.
+ * of_alone: the median over that of gp's trials one by one, where gp is among the algorithms.
  * p_ahead: the one-sided p value of Mann and Whitney's test that the algorithm's regrets are no smaller than gp's.
  * Exit code 1: Thompson sampling is ahead somewhere, at a level of 0.05 shared by all that was compared. */
 #include "engine/acquisition/acq.h"
@@ -19,10 +21,9 @@ static const struct mode {
     size_t      workers, evaluations;
     bool        waits;
 } modes[] = {
-    {"rounds of 4", 4, 40, true},
-    {"rounds of 16", 16, 80, true},
+    {"one by one", 1, 40, true},     {"rounds of 4", 4, 40, true},  {"one by one", 1, 80, true},
+    {"rounds of 16", 16, 80, true},  {"16 workers", 16, 80, false}, {"one by one", 1, 192, true},
     {"rounds of 64", 64, 192, true},
-    {"16 workers", 16, 80, false},
 };
 enum { MODES = sizeof modes / sizeof modes[0] };
 
@@ -190,18 +191,22 @@ static bool is_wanted(const char *name, bool otherwise, char *const *names)
     return !any && otherwise;
 }
 
-/* The algorithms that are wanted, side by side.  The p value with which Thompson sampling is ahead of gp; 1: not compared. */
-static double contest(const struct function *function, const struct mode *mode, size_t seeds, uint64_t first,
-                      char *const *names)
+/* The algorithms that are wanted, side by side; one by one gp alone.  *alone: the median of the last such mode.
+ * The p value with which Thompson sampling is ahead of gp; 1: not compared. */
+static double contest(const struct function *function, const struct mode *mode, const struct function_seeds *own,
+                      double *alone)
 {
     static struct result results[ALGORITHMS];
     double               thompson = 1;
-    for (size_t a = 0; a < ALGORITHMS; a++) {
-        if (!is_wanted(algorithms[a].name, true, names))
+    bool                 has_gp = is_wanted("gp", true, own->names);
+    for (size_t a = 0; a < (mode->workers == 1 ? 1 : ALGORITHMS); a++) {
+        if (!is_wanted(algorithms[a].name, true, own->names))
             continue;
-        measure(function, mode, &algorithms[a], seeds, first, &results[a]);
-        double ahead =
-            a > 0 && is_wanted("gp", true, names) ? mann_whitney(results[a].regret, results[0].regret, seeds) : NAN;
+        measure(function, mode, &algorithms[a], own->seeds, own->first, &results[a]);
+        double median = quantile(results[a].regret, own->seeds, 0.5);
+        double ahead = a > 0 && has_gp ? mann_whitney(results[a].regret, results[0].regret, own->seeds) : NAN;
+        *alone = mode->workers == 1 ? median : *alone;
+        printf(has_gp && *alone > 0 ? ",%.3g" : ",", median / *alone);
         printf(isnan(ahead) ? ",\n" : ",%.2g\n", ahead);
         fflush(stdout);
         if (algorithms[a].acquisition == ACQ_THOMPSON && !isnan(ahead))
@@ -216,11 +221,13 @@ int main(int argc, char **argv)
     if (!function_seeds_read(argc, argv, SEEDS_MAX, &own))
         return 64;
     mat_use_one_thread();
-    puts("function,mode,algorithm,seeds,evaluations,median,q25,q75,chosen,repeats,ms,p_ahead");
-    double best = 1;
+    puts("function,mode,algorithm,seeds,evaluations,median,q25,q75,chosen,repeats,ms,of_alone,p_ahead");
+    double best = 1, alone = NAN;
     size_t cases = 0;
     for (const struct function *f = functions; f < functions + FUNCTIONS; f++)
-        for (size_t m = 0; m < MODES && is_wanted(f->name, is_among(f->name, reported), own.names); m++, cases++)
-            best = fmin(best, contest(f, &modes[m], own.seeds, own.first, own.names));
+        for (size_t m = 0; m < MODES && is_wanted(f->name, is_among(f->name, reported), own.names); m++) {
+            cases += modes[m].workers > 1;
+            best = fmin(best, contest(f, &modes[m], &own, &alone));
+        }
     return best * (double)cases < 0.05;
 }

@@ -322,19 +322,26 @@ struct study {
     struct rng             rng; /* of the noise */
 };
 
+/* What is measured in this study: the shift, and the noise. */
+static inline void study_place(struct study *study, const struct function *function, uint64_t seed)
+{
+    bool   is_shifted = strncmp(function->name, "shifted_", 8) == 0;
+    double share = is_shifted ? SHIFT * (function->upper - function->lower) : 0;
+    *study = (struct study){.function = function, .rng = rng_at(seed, 0, RNG_TEST)};
+    for (size_t j = 0; j < function->d; j++)
+        study->shift[j] = is_shifted ? (2 * rng_uniform(&study->rng) - 1) * share : 0;
+}
+
 /* choice: a value of the option of this name instead of the default; NULL: none. */
 static inline void study_open(struct study *study, const struct function *function, const struct policy *policy,
                               uint64_t seed, const char *name, double choice)
 {
-    bool         is_shifted = strncmp(function->name, "shifted_", 8) == 0;
-    double       share = is_shifted ? SHIFT * (function->upper - function->lower) : 0;
     struct error err = {0};
-    *study = (struct study){.function = function, .policy = policy, .rng = rng_at(seed, 0, RNG_TEST)};
-    for (size_t j = 0; j < function->d; j++) {
-        study->shift[j] = is_shifted ? (2 * rng_uniform(&study->rng) - 1) * share : 0;
+    study_place(study, function, seed);
+    study->policy = policy;
+    for (size_t j = 0; j < function->d; j++)
         study->box[j] =
             (struct param){.name = "x", .kind = PARAM_DOUBLE, .min = function->lower, .max = function->upper};
-    }
     for (int i = 0; policy->options[i].name != NULL; i++)
         study->options[i] =
             name != NULL && strcmp(policy->options[i].name, name) == 0 ? choice : policy->options[i].fallback;
@@ -352,13 +359,13 @@ static inline void study_close(struct study *study)
     study->policy->close(study->session);
 }
 
-/* point [d] out, which the study knows to be pending from now on. */
-static inline void study_ask(struct study *study, uint64_t trial, double *point)
+/* point [d] out, which the study knows to be pending from now on.  fixed: of struct ask. */
+static inline void study_ask_with(struct study *study, uint64_t trial, const double *fixed, double *point)
 {
     static struct proposal proposal;
     struct error           err = {0};
     proposal.point = point;
-    must(study->policy->ask(study->session, &(struct ask){.trial = trial}, &proposal, &err), &err);
+    must(study->policy->ask(study->session, &(struct ask){.trial = trial, .fixed = fixed}, &proposal, &err), &err);
     if (proposal.fallback != NULL)
         fprintf(stderr, "%s, trial %d: fallback %s\n", study->function->name, (int)trial, proposal.fallback);
     struct event event = {.kind = EVENT_SUGGESTED,
@@ -377,6 +384,11 @@ static inline double study_measure(struct study *study, const double *point, dou
         moved[j] = point[j] - study->shift[j];
     *regret = study->function->value(moved, study->function->d) - study->function->optimum;
     return *regret + (study->function->noise + study->function->noise_slope * *regret) * rng_normal(&study->rng);
+}
+
+static inline void study_ask(struct study *study, uint64_t trial, double *point)
+{
+    study_ask_with(study, trial, NULL, point);
 }
 
 static inline void study_tell(struct study *study, uint64_t trial, const double *point, double value)

@@ -17,28 +17,31 @@ static const double SMALL = 1e-4, WRONG = -1e12;
 /* What happens to a trial: at u of the unit cube, with the regret r that was measured. */
 struct trouble {
     const char *name;
-    double      first;   /* what the first trial is told to have; NAN: what it has */
-    double      share;   /* of the last coordinate's range, from below: trials there .. */
-    double      penalty; /* .. have this value; NAN: fail */
-    double      chance;  /* of failing anywhere */
-    double      drift;   /* added by each trial, in shares of what random points have */
-    double      wrong;   /* the chance of -1e12 anywhere */
+    double      first;     /* what the first trial is told to have; NAN: what it has */
+    double      share;     /* of the last coordinate's range, from below: trials there .. */
+    double      penalty;   /* .. have this value; NAN: fail */
+    double      chance;    /* of failing anywhere */
+    double      drift;     /* added by each trial, in shares of what random points have */
+    double      wrong;     /* the chance of -1e12 anywhere */
+    bool        has_clock; /* the number of the trial is a context */
 };
 
 static const struct trouble troubles[] = {
-    {"clean", NAN, 0, 0, 0, 0, 0},
-    {"first 1e12", 1e12, 0, 0, 0, 0, 0},
-    {"first 1e20", 1e20, 0, 0, 0, 0, 0},
-    {"first DBL_MAX", DBL_MAX, 0, 0, 0, 0, 0},
-    {"first -1e12", -1e12, 0, 0, 0, 0, 0},
-    {"first -1e3", -1e3, 0, 0, 0, 0, 0},
-    {"one in 20 -1e12", NAN, 0, 0, 0, 0, 0.05},
-    {"penalty 1e6", NAN, 0.25, 1e6, 0, 0, 0},
-    {"penalty 1e10", NAN, 0.25, 1e10, 0, 0, 0},
-    {"penalty DBL_MAX", NAN, 0.25, DBL_MAX, 0, 0, 0},
-    {"fails there", NAN, 0.25, NAN, 0, 0, 0},
-    {"fails by chance", NAN, 0, 0, 0.2, 0, 0},
-    {"drift", NAN, 0, 0, 0, 0.01, 0},
+    {"clean", NAN, 0, 0, 0, 0, 0, false},
+    {"first 1e12", 1e12, 0, 0, 0, 0, 0, false},
+    {"first 1e20", 1e20, 0, 0, 0, 0, 0, false},
+    {"first DBL_MAX", DBL_MAX, 0, 0, 0, 0, 0, false},
+    {"first -1e12", -1e12, 0, 0, 0, 0, 0, false},
+    {"first -1e3", -1e3, 0, 0, 0, 0, 0, false},
+    {"one in 20 -1e12", NAN, 0, 0, 0, 0, 0.05, false},
+    {"penalty 1e6", NAN, 0.25, 1e6, 0, 0, 0, false},
+    {"penalty 1e10", NAN, 0.25, 1e10, 0, 0, 0, false},
+    {"penalty DBL_MAX", NAN, 0.25, DBL_MAX, 0, 0, 0, false},
+    {"fails there", NAN, 0.25, NAN, 0, 0, 0, false},
+    {"fails by chance", NAN, 0, 0, 0.2, 0, 0, false},
+    {"drift", NAN, 0, 0, 0, 0.01, 0, false},
+    {"drift with a clock", NAN, 0, 0, 0, 0.01, 0, true},
+    {"clock without drift", NAN, 0, 0, 0, 0, 0, true},
 };
 enum { TROUBLES = sizeof troubles / sizeof troubles[0] };
 
@@ -55,16 +58,35 @@ static bool is_there(const struct study *study, const struct trouble *trouble, c
     return u[study->space.dims - 1] < trouble->share;
 }
 
+/* The study once more, with one more parameter. */
+static void add_clock(struct study *study)
+{
+    size_t       d = study->function->d;
+    struct error err = {0};
+    study_close(study);
+    if (study->function->params != NULL)
+        memcpy(study->box, study->function->params, d * sizeof *study->box);
+    study->box[d] = (struct param){.name = "clock", .kind = PARAM_DOUBLE, .min = 1, .max = TRIALS, .is_context = true};
+    study->space = (struct space){.kind = SPACE_PARAMETERS, .params = study->box, .params_len = d + 1};
+    must(space_init(&study->space, &err), &err);
+    must(study->policy->open(study->policy, &study->problem, &study->session, &err), &err);
+}
+
 static struct outcome run(const struct function *function, const char *name, const struct trouble *trouble,
                           uint64_t seed, double scale)
 {
     struct study   study;
     struct outcome out = {.regret = INFINITY};
     struct rng     rng = rng_at(seed, 1, RNG_TEST);
-    double         point[DIMS_MAX], now;
+    double         point[DIMS_MAX], fixed[DIMS_MAX], now;
     study_open(&study, function, policy_find(name), seed, NULL, 0);
+    if (trouble->has_clock)
+        add_clock(&study);
+    for (size_t j = 0; j < function->d; j++)
+        fixed[j] = NAN;
     for (uint64_t trial = 1; trial <= TRIALS; trial++) {
-        study_ask(&study, trial, point);
+        fixed[function->d] = (double)trial;
+        study_ask_with(&study, trial, trouble->has_clock ? fixed : NULL, point);
         double value = study_measure(&study, point, &now) + trouble->drift * scale * (double)trial;
         bool   is_hit = is_there(&study, trouble, point), fails = rng_uniform(&rng) < trouble->chance;
         bool   is_wrong = trouble->wrong > 0 && rng_uniform(&rng) < trouble->wrong;

@@ -65,6 +65,56 @@ static void test_replay(void)
     for_each_world(replay_in);
 }
 
+/* What a trial was stopped at, and that it goes on. */
+static void pause_trial(struct study *study, uint64_t trial, double value)
+{
+    struct event event = {.kind = EVENT_OBSERVED,
+                          .trial = trial,
+                          .point = study->points[trial],
+                          .value = value,
+                          .sd = 0.25,
+                          .is_forecast = true};
+    study->events[study->events_len++] = event;
+    CU_ASSERT(study->world->policy->tell(study->session, &event, NULL) == STATUS_OK);
+}
+
+/* A stopped trial that goes on is pending again, and its forecast leaves no trace: the proposals are those of a study that
+ * was never told of it. */
+static void resumed_in(struct world *w)
+{
+    static struct study study, plain;
+    struct answer       answer, other;
+    bool                stops = w->problem.space->kind == SPACE_PARAMETERS && w->problem.metrics_len == 1;
+    if (!stops || w->policy->judge != NULL)
+        return;
+    study_open(&study, w);
+    study_open(&plain, w);
+    for (uint64_t trial = 1; trial <= 14 && ask_trial(w, plain.session, trial, &other) == STATUS_OK; trial++) {
+        CU_ASSERT(ask_trial(w, study.session, trial, &answer) == STATUS_OK);
+        CU_ASSERT(is_equal(w, &answer.proposal, &other.proposal));
+        study_suggested(&study, trial, &answer.proposal);
+        study_suggested(&plain, trial, &other.proposal);
+        if (trial % 3 == 0)
+            pause_trial(&study, trial, objective(&study, trial) - 2.385);
+        if (trial % 6 == 0 && ask_trial(w, study.session, trial + 1000, &answer) == STATUS_OK)
+            check_replay(&study, trial + 1000, &answer);
+        if (trial % 3 == 0)
+            study_tell(&study, EVENT_SUGGESTED, trial, 0);
+        uint64_t done = trial % 3 == 1 ? trial : trial % 6 == 5 ? trial - 2 : 0; /* one of them went on to the end */
+        if (done > 0) {
+            study_tell(&study, EVENT_OBSERVED, done, objective(&study, done));
+            study_tell(&plain, EVENT_OBSERVED, done, objective(&plain, done));
+        }
+    }
+    study_close(&study);
+    study_close(&plain);
+}
+
+static void test_resumed(void)
+{
+    for_each_world(resumed_in);
+}
+
 /* A proposal that is dropped leaves no trace: the study goes on as if it had never been asked for. */
 static void dropped_in(struct world *w)
 {
@@ -594,6 +644,7 @@ CU_TestInfo suite_contract[] = {
     {"repeat", test_repeat},
     {"replay", test_replay},
     {"dropped proposals", test_dropped},
+    {"a stopped trial goes on", test_resumed},
     {"seeds", test_seeds},
     {"batches", test_batches},
     {"workers", test_workers},

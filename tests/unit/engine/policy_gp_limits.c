@@ -177,6 +177,54 @@ static void test_subset(void)
     study_free(s);
 }
 
+/* Twelve hundred trials everywhere and as many near the best: the model has only the latter, but what is said elsewhere comes
+ * of the former; it does not depend on what else is asked, and the noise is seen. */
+static void test_elsewhere(void)
+{
+    enum { HALF = 1200, ASKED = 24 };
+    static const double sd_of[2] = {0.0, 5.0};
+    for (int noisy = 0; noisy < 2; noisy++) {
+        struct study *s = study_new(box2, 2, NULL);
+        struct rng    rng = rng_at(5, 3, RNG_TEST);
+        double        points[2 * ASKED], mean[ASKED], sd[ASKED], all[ASKED], alone[3], of_model[ASKED];
+        double        error = 0, error_of_model = 0, observed = 0;
+        for (uint64_t t = 1; t <= 2 * HALF; t++) {
+            double       size = t <= HALF ? 1.0 : 0.02, low = t <= HALF ? 0.0 : 0.95;
+            double       point[2] = {-5 + 15 * (low + size * rng_uniform(&rng)),
+                                     15 * (0.15 * (low > 0.0) + size * rng_uniform(&rng))};
+            double       value = branin(point) + sd_of[noisy] * rng_normal(&rng);
+            struct event event = {.kind = EVENT_OBSERVED, .trial = t, .point = point, .value = value};
+            CU_ASSERT_EQUAL_FATAL(gp()->tell(s->session, &event, NULL), STATUS_OK);
+        }
+        for (int i = 0; i < ASKED; i++) {
+            points[2 * i] = -4 + 10 * rng_uniform(&rng);
+            points[2 * i + 1] = 5 + 9 * rng_uniform(&rng);
+        }
+        struct prediction wanted = {
+            .points = points, .m = ASKED, .mean = mean, .sd = sd, .sd_observed = all, .looks_near = true};
+        CU_ASSERT_EQUAL(gp()->predict(s->session, &wanted, NULL), STATUS_OK);
+        wanted = (struct prediction){.points = points, .m = ASKED, .mean = of_model};
+        CU_ASSERT_EQUAL(gp()->predict(s->session, &wanted, NULL), STATUS_OK);
+        for (int i = 0; i < ASKED; i++) {
+            error += pow(mean[i] - branin(points + 2 * i), 2) / ASKED;
+            error_of_model += pow(of_model[i] - branin(points + 2 * i), 2) / ASKED;
+            observed += all[i] / ASKED;
+            CU_ASSERT(sd[i] >= 0.0 && all[i] >= sd[i]);
+        }
+        CU_ASSERT(sqrt(error) < (noisy ? 4.0 : 0.5) && error < 0.3 * error_of_model);
+        CU_ASSERT(noisy ? observed > 3.5 && observed < 7.0 : observed < 1.0);
+        wanted = (struct prediction){.points = points + 2 * 7,
+                                     .m = 1,
+                                     .mean = alone,
+                                     .sd = alone + 1,
+                                     .sd_observed = alone + 2,
+                                     .looks_near = true};
+        CU_ASSERT_EQUAL(gp()->predict(s->session, &wanted, NULL), STATUS_OK);
+        CU_ASSERT(alone[0] == mean[7] && alone[1] == sd[7] && alone[2] == all[7]);
+        study_free(s);
+    }
+}
+
 /* The best of 40 trials whose first value is another one. */
 static double best_after(double first)
 {
@@ -230,12 +278,7 @@ static void test_doubt(void)
 }
 
 CU_TestInfo suite_policy_gp_limits[] = {
-    {"outliers", test_outliers},
-    {"a value in doubt", test_doubt},
-    {"hostile values", test_hostile_values},
-    {"duplicates", test_duplicates},
-    {"fallbacks", test_fallbacks},
-    {"refusals", test_refusals},
-    {"subset", test_subset},
-    CU_TEST_INFO_NULL,
+    {"outliers", test_outliers},     {"a value in doubt", test_doubt}, {"hostile values", test_hostile_values},
+    {"duplicates", test_duplicates}, {"fallbacks", test_fallbacks},    {"refusals", test_refusals},
+    {"subset", test_subset},         {"elsewhere", test_elsewhere},    CU_TEST_INFO_NULL,
 };

@@ -34,6 +34,7 @@
     X(sensitivity)       \
     X(gp_loo)            \
     X(gain)              \
+    X(context)           \
     X(table_gp)          \
     X(projection)        \
     X(mechanism)         \
