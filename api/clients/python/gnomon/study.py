@@ -219,6 +219,7 @@ class Study:
             return [Trial(self, trial, worker, slot) for trial in trials]
         except BaseException as failure:
             if not isinstance(failure, GnomonError) or failure.code == "interrupted":  # what was handed out goes back
+                self.client.transport.settle(self.path + "/suggest")
                 self.reclaim(slot.name)
             slot.trials = 0
             slot.leave()
@@ -453,6 +454,7 @@ class Trial(Mapping[str, Param]):
         self.params: Dict[str, Param] = {}
         self.number = 0
         self.curve: List[Tuple[int, float]] = []
+        self.resume = 0  # the last step of a trial that goes on behind it, 0: begin
         self.state = "running"
         self.value: Any = None
         self.reason: Optional[str] = None
@@ -468,6 +470,7 @@ class Trial(Mapping[str, Param]):
         if isinstance(body["point"], dict):
             self.params = self.study.space.decode(body["point"])
         self.curve = [(step["step"], step["value"]) for step in body.get("curve", [])]
+        self.resume = body.get("resume", {}).get("step", 0)
         self._lease: int = body["lease"]["id"]
         self._seconds: float = body["lease"]["heartbeat_seconds"]
         HEART.hold(self, self._seconds)
@@ -571,6 +574,8 @@ class Trial(Mapping[str, Param]):
             return False
         reply = self.study.client.call("POST", self.path + "/report",
                                        {"step": step, "value": float(value), "lease": self._lease})
+        if reply.get("warning") is not None:
+            warnings.warn(f"a value is {reply['warning']}: what lies beyond makes no difference to the algorithm", stacklevel=2)
         self.curve.append((step, float(value)))
         if reply["decision"] != "stop":
             self.over = reply["next"] == "stop"

@@ -31,6 +31,7 @@ class Line:
         self.process = os.getpid()
         self.connection: Optional[http.client.HTTPConnection] = None
         self.bell = threading.Event()
+        self.asked: Optional[Tuple[str, str, Optional[bytes], Dict[str, str]]] = None  # and had no answer
 
     def drop(self) -> None:
         """An answer that is not waited for any more must not be taken for another's."""
@@ -106,6 +107,7 @@ class Transport:
     def _once(self, method: str, path: str, body: Optional[bytes], headers: Dict[str, str]) -> Tuple[int, Any, Any]:
         """(status, headers, JSON); 599 without an answer."""
         line = self._line()
+        line.asked = method, path, body, headers
         try:
             connection = self._connection(line)
             connection.request(method, self._address.path.rstrip("/") + path, body, headers)
@@ -120,6 +122,7 @@ class Transport:
         except BaseException:  # Ctrl-C in the middle
             line.drop()
             raise
+        line.asked = None
         try:
             return reply.status, reply.headers, json.loads(data) if data else None
         except ValueError:
@@ -156,6 +159,16 @@ class Transport:
                         method, path, failure, max(0.0, end - time.monotonic()))
             self.sleep(wait)
             pause = min(2 * pause, 5.0)
+
+    def settle(self, path: str) -> None:
+        """Sends once more what was asked for there without an answer: the service may still be at it, and when the same
+        request under the same key is answered it has done what it will do."""
+        line = self._line()
+        if line.asked is not None and line.asked[1] == path:
+            method, path, body, headers = line.asked
+            self._connection(line).timeout = 5.0
+            self._once(method, path, body, {name: text for name, text in headers.items() if name != "Prefer"})
+            line.drop()
 
     def sleep(self, seconds: float) -> None:
         """Until then, or until `interrupt`."""

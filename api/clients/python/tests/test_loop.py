@@ -1,4 +1,5 @@
 """optimize: threads and processes, failures, workers and services that are killed, Ctrl-C."""
+import http.client
 import itertools
 import linecache
 import multiprocessing
@@ -272,6 +273,25 @@ class Killed(Case):
                 code, said, states = self.interrupted(options, signal.SIGTERM)
                 self.assertEqual((code, states[:2], set(states[2:])), (143, ["completed"] * 2, {"queued"}), said)
                 self.study().delete()
+
+    def test_interrupt_while_the_service_is_at_it(self):
+        """What a suggest that nobody waits for any more hands out goes back, too."""
+        study = self.study(algorithm="gp")
+        for i in range(200):
+            study.tell({"x": i % 15 - 5.0, "y": i % 14 + i / 200}, float(i % 7))
+        real = http.client.HTTPConnection.getresponse
+
+        def break_off(connection):
+            mock.patch.stopall()
+            raise KeyboardInterrupt
+
+        for _ in range(5):
+            mock.patch.object(http.client.HTTPConnection, "getresponse", break_off).start()
+            with self.assertRaises(KeyboardInterrupt):
+                study.ask()
+            self.assertIs(http.client.HTTPConnection.getresponse, real)
+            time.sleep(0.2)
+            self.assertEqual([trial.number for trial in study.trials(state="running")], [])
 
     def test_interrupt_at_any_line(self):
         """Ctrl-C between two lines of the client, at every seventh: no trial is left with nobody.  Python itself sees to it

@@ -2,6 +2,7 @@
 import copy
 import threading
 import unittest
+import warnings
 from unittest import mock
 
 import numpy
@@ -268,6 +269,29 @@ class Trials(Case):
         self.assertFalse(resumed.should_stop(1, 5.9))  # measured under this lease before
         resumed.tell(6.0)
         self.assertEqual(self.states(study), ["completed", "stopped", "stopped", "completed"])
+
+    def test_outside_the_curve_range(self):
+        study = self.study(goal="maximize", algorithm={"name": "bo-bos", "epochs": 9})
+        with study.ask() as trial:
+            with self.assertWarnsRegex(UserWarning, "above_curve_high"):
+                trial.report(1, 87.0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                trial.report(2, 0.87)
+            trial.tell(0.9)
+
+    def test_goes_on_with_what_was_stopped(self):
+        study = self.study(goal="maximize", stopping={"rule": "asha", "epochs": 9, "resume": True})
+        ends = []
+
+        def f(trial):
+            ends.append((trial.number, trial.resume))
+            for step in range(trial.resume + 1, 10):
+                trial.report(step, 0.9 if trial.number in (1, 3) else 0.5 - trial.number / 64)
+            return 0.9
+
+        study.optimize(f, trials=11)  # of nine three go on
+        self.assertEqual(ends, [(number, 0) for number in range(1, 10)] + [(2, 1), (10, 0)])
 
     def test_waits_for_what_is_out(self):
         study = self.study(trials=1)

@@ -310,6 +310,8 @@ export class Trial<S extends Space = Space> {
     readonly number: number;
     readonly point: Point<S>;
     readonly lease: number;
+    /* The last step of a trial that goes on behind it, 0: begin. */
+    readonly resume: number;
     /* Whether it still is this program's. */
     state: 'running' | 'completed' | 'failed' | 'infeasible' | 'stopped' | 'abandoned' | 'lost' = 'running';
     failure: unknown;
@@ -320,6 +322,7 @@ export class Trial<S extends Space = Space> {
         this.number = body.number;
         this.point = body.point as Point<S>;
         this.lease = body.lease?.id ?? 0;
+        this.resume = body.resume?.step ?? 0;
         this.#beat((body.lease?.heartbeat_seconds ?? 60) * 1000);
     }
 
