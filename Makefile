@@ -75,7 +75,7 @@ $(BUILD)/engine/%.o: COMPILE += -include engine/base/purity.h -fno-math-errno -f
 $(BUILD)/%.o: %.c $(BUILD)/flags | $(BUILD)/packages
 	$(call say,cc,$<)mkdir -p $(@D) && $(COMPILE) -c $< -o $@
 # Other flags make other objects, wherever the tree lies.
-FLAGS := echo '$(subst $(CURDIR),,$(COMPILE))'
+FLAGS := echo '$(subst $(CURDIR),,$(subst $(CURDIR)/,,$(COMPILE)))'
 $(BUILD)/flags: always
 	@mkdir -p $(@D) && { $(FLAGS) | cmp -s - $@ || $(FLAGS) >$@; }
 always:
@@ -170,7 +170,7 @@ http: $(BUILD)/gnomon $(MODULES)
 	$(STEP) http sh -c 'cd tests/http && exec node --test --test-concurrency=1 --test-reporter=tap $(HTTP)'
 HTTP = *.test.mjs
 # The same on PostgreSQL: the suites that know the store, and of those over HTTP the ones that write most.
-POSTGRES_UNITS = driver postgres store cases races federation members spec_cache steady
+POSTGRES_UNITS = driver postgres store chain cases races leases federation members spec_cache steady
 REPLICA_SECONDS = 12
 POSTGRES_HTTP = studies trials lists idempotency events
 postgres: postgres-units postgres-http postgres-replicas postgres-shared postgres-standby
@@ -250,7 +250,7 @@ nightly-postgres: $(BUILD)/gnomon $(MODULES)
 	$(STEP) $@ tests/check/postgres sh -c 'cd tests/http && exec node --test --test-concurrency=1 --test-reporter=tap \
 	  *.test.mjs'
 nightly-replicas: $(BUILD)/gnomon
-	$(STEP) $@ $(call NEMESIS,$(NIGHT_NEMESIS),CLIENTS=64 STOP_SECONDS=20)
+	$(STEP) $@ $(call NEMESIS,$(NIGHT_NEMESIS),CLIENTS=64 STOP_SECONDS=20 FAULT_SECONDS=4)
 nightly-container: $(BUILD)/gnomon
 	$(STEP) $@ tests/check/container $< full
 GOLDENS = $(addprefix golden-,$(notdir $(wildcard tests/golden/*.py)))
@@ -281,13 +281,13 @@ FUZZ_A_MINUTE = api-requests FUZZ_API_SECONDS=60 FUZZ_API_SEED=1
 asan: ASAN_STEPS = units http e2e $(FUZZ_A_MINUTE)
 asan-short: ASAN_STEPS = units http $(filter-out $(REPEATED),$(E2E)) $(FUZZ_A_MINUTE) ALL=
 asan asan-short: $(MODULES)
-	+@rm -f "$(HERE)"/asan/report.*; STEP_SECONDS=3600 UBSAN_OPTIONS=print_stacktrace=1 \
+	+@rm -f "$(HERE)"/asan/report.*; STEP_SECONDS=2400 UBSAN_OPTIONS=print_stacktrace=1 \
 	  ASAN_OPTIONS="detect_stack_use_after_return=1:log_path='$(HERE)/asan/report'" \
 	  $(ASAN) $(ASAN_STEPS); code=$$?; $(ASAN) sanitizer-reports && exit $$code
 tsan: TSAN_STEPS = units http fault-many $(FUZZ_A_MINUTE)
 tsan-short: TSAN_STEPS = check-service check-api http HTTP='$(TWICE)' ALL=
 tsan tsan-short: $(MODULES)
-	+@rm -f "$(HERE)"/tsan/report.*; STEP_SECONDS=3600 TSAN_OPTIONS="log_path='$(HERE)/tsan/report'" \
+	+@rm -f "$(HERE)"/tsan/report.*; STEP_SECONDS=2400 TSAN_OPTIONS="log_path='$(HERE)/tsan/report' suppressions='$(CURDIR)/tests/check/tsan.suppressions'" \
 	  $(TSAN) $(TSAN_STEPS); code=$$?; $(TSAN) sanitizer-reports && exit $$code
 sanitizer-reports:
 	$(STEP) $@ sh -c '! cat $(BUILD)/report.* 2>/dev/null'

@@ -25,6 +25,11 @@ int db_servers(struct db *db)
     return others_servers(db_others(db));
 }
 
+bool db_is_shared(const struct db *db)
+{
+    return db_others(db) != NULL;
+}
+
 bool db_is_oldest(struct db *db)
 {
     return others_is_oldest(db_others(db));

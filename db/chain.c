@@ -173,8 +173,6 @@ void chain_digest_total(const struct total *total, unsigned char out[CHAIN_BYTES
 void chain_ahead(struct db_conn *conn)
 {
     db_ahead(conn, SQL_WITNESS_GET, BIND_NONE);
-    db_ahead(conn, SQL_CHAIN_GET, BIND_NONE);
-    db_ahead(conn, SQL_CHAIN_NEW, BIND_NONE);
 }
 
 void db_ends(struct db_conn *conn)
@@ -191,56 +189,107 @@ enum status chain_keep(struct db_conn *conn, struct error *err)
     return conn->driver->savepoint(conn->handle, SAVEPOINT_KEEP, err);
 }
 
-/* So that what this transaction changed has a line that says so. */
-static enum status add_line(struct db_conn *conn, int64_t *last, struct error *err)
+/* ---- the end of the log, in a transaction ---- */
+
+enum status chain_begin(struct db_conn *conn, struct error *err)
 {
-    struct db_rows  rows;
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                BIND(INT(now.tv_sec * 1000 + now.tv_nsec / 1000000), TEXT("prj_default"), TEXT("store.changed"),
-                     TEXT(NULL), INT(0), INT(0), TEXT("local"), TEXT(NULL), BLOB(NULL, 0))));
-    TRY(db_find(conn, NULL, &rows, err, SQL_EVENT_LAST, BIND_NONE));
-    *last = row_count(&rows)->count;
+    struct chain_end  *log = &conn->log;
+    struct chain_state state;
+    if (log->is_known)
+        return STATUS_OK;
+    TRY(chain_read(conn, &state, err));
+    struct chain_walk walk = {.at = state.last, .until = state.newest};
+    if (state.newest > state.last.seq) // an earlier program left some
+        TRY(chain_walk(conn, &walk, INT64_MAX, err));
+    log->is_known = true;
+    log->sealed = state.last.seq;
+    log->at = walk.at;
+    log->at_ms = walk.at_ms;
+    log->total = state.total;
     return STATUS_OK;
 }
 
-/* Over the lines of this transaction, the last of which gets the digest of what it changed; NULL: none does. */
-static enum status walk_new(struct db_conn *conn, struct chain_walk *walk, int64_t last, const unsigned char *bound,
-                            struct error *err)
+static enum status settle(struct db_conn *conn, struct error *err)
 {
-    struct db_rows rows = db_query(conn, NULL, err, SQL_CHAIN_NEW, BIND_NONE);
-    while (db_next(&rows)) {
-        struct row_line line = *row_line(&rows);
-        if (bound != NULL && line.seq == last)
-            line.bound = (struct db_blob){.bytes = bound, .length = CHAIN_BYTES};
-        rows.status = pass_line(conn, walk, &line, err);
-    }
-    return db_done(&rows);
+    unsigned char          digest[CHAIN_BYTES];
+    const struct row_line *from = conn->log.last;
+    if (from == NULL)
+        return STATUS_OK;
+    digest_line(from, digest);
+    go_on(&conn->log.at, digest);
+    conn->log.at_ms = from->at_ms;
+    conn->log.last = NULL;
+    return db_exec(conn, NULL, err, SQL_EVENT_ADD,
+                   BIND(INT(conn->log.at.seq), INT(from->at_ms), TEXT(from->project),
+                        EVENT_MEMBERS(SAVE) BLOB(from->salt.bytes, from->salt.length),
+                        BLOB(from->bound.bytes, from->bound.length)));
+}
+
+static const char *copy(struct arena *arena, const char *text, bool *is_whole)
+{
+    char *own = text == NULL ? NULL : arena_strndup(arena, text, strlen(text));
+    *is_whole = *is_whole && (own != NULL || text == NULL);
+    return own;
+}
+
+enum status db_log_add(struct db_conn *conn, const struct row_line *line, struct error *err)
+{
+    struct arena *arena = &conn->lines;
+    TRY(chain_begin(conn, err));
+    TRY(settle(conn, err));
+    arena_release(arena, conn->of_job);
+    struct row_line *own = ARENA_NEW(arena, struct row_line, 1);
+    void            *salt = arena_alloc(arena, line->salt.length + 1, 1);
+    bool             is_whole = own != NULL && salt != NULL;
+    if (!is_whole)
+        return error_no_memory(err);
+    *own = *line;
+    own->kind = copy(arena, line->kind, &is_whole);
+    own->study = copy(arena, line->study, &is_whole);
+    own->project = copy(arena, line->project, &is_whole);
+    own->actor = copy(arena, line->actor, &is_whole);
+    own->detail = copy(arena, line->detail, &is_whole);
+    if (line->salt.bytes != NULL)
+        own->salt.bytes = memcpy(salt, line->salt.bytes, line->salt.length);
+    if (!is_whole)
+        return error_no_memory(err);
+    conn->log.last = own;
+    conn->log.settle = settle;
+    return STATUS_OK;
+}
+
+enum status db_log_say(struct db_conn *conn, const char *kind, struct error *err)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const struct row_line line = {
+        .at_ms = now.tv_sec * 1000 + now.tv_nsec / 1000000, .project = "prj_default", .kind = kind, .actor = "local"};
+    return db_log_add(conn, &line, err);
 }
 
 enum status chain_seal(struct db_conn *conn, struct error *err)
 {
-    struct chain_state state;
-    unsigned char      total[TOTAL_BYTES], digest[CHAIN_BYTES];
-    TRY(chain_read(conn, &state, err));
-    const struct total own = conn->total;
-    bool               has_changed = !total_is_zero(&own);
-    if (has_changed && state.newest <= state.last.seq)
-        TRY(add_line(conn, &state.newest, err));
-    struct chain_walk walk = {.at = state.last, .until = INT64_MAX};
-    total_add(&state.total, &own);
-    chain_digest_total(&state.total, digest);
-    TRY(walk_new(conn, &walk, state.newest, has_changed ? digest : NULL, err));
-    if (walk.at.seq == state.last.seq)
-        return STATUS_OK;
+    struct chain_end *log = &conn->log;
+    unsigned char     total[TOTAL_BYTES], digest[CHAIN_BYTES];
+    TRY(chain_begin(conn, err));
+    TRY(db_settle(conn, err)); // now it is known what was changed
+    bool has_changed = !total_is_zero(&conn->total);
+    if (has_changed && log->last == NULL)
+        TRY(db_log_say(conn, "store.changed", err));
+    total_add(&log->total, &conn->total);
+    chain_digest_total(&log->total, digest);
     if (has_changed)
-        TRY(db_exec(conn, NULL, err, SQL_CHAIN_BIND, BIND(INT(state.newest), BLOB(digest, sizeof digest))));
-    total_write(&state.total, total);
+        log->last->bound = (struct db_blob){.bytes = digest, .length = CHAIN_BYTES};
+    TRY(settle(conn, err));
+    if (log->at.seq == log->sealed)
+        return STATUS_OK;
+    total_write(&log->total, total);
     conn->total = (struct total){{0}};
     return db_exec(conn, NULL, err, SQL_CHAIN_SET,
-                   BIND(INT(walk.at.seq), BLOB(walk.at.head, CHAIN_BYTES), INT(walk.at_ms), BLOB(total, sizeof total)));
+                   BIND(INT(log->at.seq), BLOB(log->at.head, CHAIN_BYTES), INT(log->at_ms), BLOB(total, sizeof total)));
 }
+
+/* ---- what goes ---- */
 
 enum status db_log_erase(struct db_conn *conn, const char *study, struct error *err)
 {

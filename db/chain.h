@@ -28,9 +28,25 @@ struct chain_state {
 };
 MUST_CHECK enum status chain_read(struct db_conn *conn, struct chain_state *out, struct error *err);
 
-/* Of the writer, at the end of each transaction: binds what it changed to its last line, or to one that says "store.changed"
- * when it has written none. */
+/* Of the writer in a transaction: where the log ends.  Its last line is written when the next one comes, or with what it binds
+ * at the end; sooner when a statement looks at the log. */
+struct chain_end {
+    bool               is_known;
+    int64_t            sealed;                                      /* the last line of the transaction before */
+    struct chain_place at;                                          /* behind the lines that are written */
+    int64_t            at_ms;                                       /* of the last of these */
+    struct total       total;                                       /* as it was */
+    struct row_line   *last;                                        /* NULL: all are written */
+    enum status (*settle)(struct db_conn *conn, struct error *err); /* writes it now */
+};
+/* At its beginning, which reads where that is, and at its end, which binds what was changed to the last line, or to one that says
+ * "store.changed" when none is left to be written. */
+MUST_CHECK enum status chain_begin(struct db_conn *conn, struct error *err);
 MUST_CHECK enum status chain_seal(struct db_conn *conn, struct error *err);
+/* Adds a line, whose seq is not looked at. */
+MUST_CHECK enum status db_log_add(struct db_conn *conn, const struct row_line *line, struct error *err);
+/* A line of this program's own. */
+MUST_CHECK enum status db_log_say(struct db_conn *conn, const char *kind, struct error *err);
 /* What it begins with is read ahead; and what was done since the savepoint is kept, and what follows read ahead. */
 void                   chain_ahead(struct db_conn *conn);
 MUST_CHECK enum status chain_keep(struct db_conn *conn, struct error *err);

@@ -100,10 +100,20 @@ const struct sql_statement sql_table[SQL_COUNT] = {
 
 /* ---- statements ---- */
 
+/* The transaction is over. */
+static void forget_log(struct db_conn *conn)
+{
+    arena_fini(&conn->lines);
+    arena_init(&conn->lines, SIZE_MAX);
+    conn->of_job = arena_mark(&conn->lines);
+    conn->log = (struct chain_end){.is_known = false};
+}
+
 enum status conn_open(struct db_conn *conn, const struct driver *driver, const char *place, enum driver_mode mode,
                       const char *synchronous, struct error *err)
 {
     *conn = (struct db_conn){.driver = driver};
+    forget_log(conn);
     return driver->open(place, mode, synchronous, &conn->handle, err);
 }
 
@@ -116,6 +126,7 @@ void conn_close(struct db_conn *conn)
             conn->driver->finalize(conn->statements[sql]);
     conn->driver->close(conn->handle);
     conn->handle = NULL;
+    forget_log(conn);
 }
 
 void conn_roll_back(struct db_conn *conn)
@@ -124,6 +135,7 @@ void conn_roll_back(struct db_conn *conn)
     if (conn->driver->roll_back(conn->handle, &why) != STATUS_OK)
         fprintf(stderr, "gnomon: cannot roll back: %s\n", why.text);
     conn->total = (struct total){{0}};
+    forget_log(conn);
 }
 
 enum status conn_read(struct db_conn *conn, db_fn fn, void *arg, struct error *err)
@@ -184,12 +196,14 @@ enum status conn_statement(struct db_conn *conn, enum sql sql, void **statement,
     return STATUS_OK;
 }
 
-/* The statement, ready for its first step. */
+/* The statement, ready for its first step; what looks at the log finds all of it. */
 static enum status bind(struct db_conn *conn, enum sql sql, struct db_values values, void **statement,
                         struct error *err)
 {
     const char *letters = sql_table[sql].parameters;
     assert(!conn->in_use[sql]);
+    if (conn->log.last != NULL && strstr(sql_table[sql].text, "event") != NULL)
+        TRY(conn->log.settle(conn, err));
     TRY(conn_statement(conn, sql, statement, err));
     assert(values.len == strlen(letters));
     for (size_t i = 0; i < values.len; i++) {

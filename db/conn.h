@@ -2,6 +2,7 @@
 #ifndef GNOMON_DB_CONN_H
 #define GNOMON_DB_CONN_H
 
+#include "db/chain.h"
 #include "db/db.h"
 #include "db/driver.h"
 #include "db/sum.h"
@@ -15,6 +16,9 @@ struct db_conn {
     char                 damaged[DAMAGED_BYTES]; /* whose row was met that is not what was written; "": nobody's */
     const struct db_transaction *next;           /* of the writer: what follows this one in the batch, or NULL */
     struct total                 total;          /* of the writer: of what this transaction has changed */
+    struct chain_end             log;            /* of the writer, in a transaction... */
+    struct arena                 lines;          /* ... and where the last lines lie of the jobs so far... */
+    struct arena_mark            of_job;         /* ... and of this one */
     double step_seconds, step_until;             /* how long a step may take; when this one is too late.  0: never */
 };
 

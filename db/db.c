@@ -81,7 +81,7 @@ struct db {
     char          *folder;
     bool           is_hasty, is_rolled_back;
     struct others *others; /* NULL: there are none */
-    bool (*on_others)(void *arg, bool is_gone);
+    void (*on_others)(void *arg);
     void (*on_wants)(void *arg, const struct db_wants *all, struct db_wants *own);
     void *on_others_arg;
 };
@@ -116,10 +116,12 @@ static void note_met(struct db *db, struct db_conn *conn)
  * has no savepoint, under which SQLite goes through all pages written so far at the end of each statement. */
 static enum status run_one(struct db_conn *conn, struct job *job, bool is_alone, bool *is_lost, struct error *err)
 {
-    const struct total before = conn->total;
+    const struct total     before = conn->total;
+    const struct chain_end log = conn->log;
     if (is_alone)
         return job->of->fn(conn, job->of->arg, err);
     TRY(conn->driver->savepoint(conn->handle, SAVEPOINT_SET, err));
+    conn->of_job = arena_mark(&conn->lines); // if it is undone the last line of those before it still waits
     enum status status = job->of->fn(conn, job->of->arg, err);
     if (status == STATUS_OK)
         status = chain_keep(conn, err);
@@ -128,6 +130,7 @@ static enum status run_one(struct db_conn *conn, struct job *job, bool is_alone,
     enum status undone =
         conn->driver->savepoint(conn->handle, SAVEPOINT_UNDO, err); // err: the job's own, unless this fails too
     conn->total = before;
+    conn->log = log;
     *is_lost = undone != STATUS_OK;
     return *is_lost ? undone : status;
 }
@@ -139,15 +142,14 @@ static enum status witness(struct db *db, int64_t counter, struct error *err)
     return witness_write(db->folder, &db->witness, db->is_hasty, err);
 }
 
-static bool tell_others(void *arg, bool is_gone)
+static void tell_others(void *arg)
 {
     struct db *db = arg;
-    bool       is_done = db->on_others(db->on_others_arg, is_gone);
+    db->on_others(db->on_others_arg);
     pthread_mutex_lock(&db->mutex);
     if (db->on_commit != NULL)
         db->on_commit(db->on_commit_arg);
     pthread_mutex_unlock(&db->mutex);
-    return is_done;
 }
 
 static void share(void *arg, const struct db_wants *all, struct db_wants *own)
@@ -159,10 +161,11 @@ static void share(void *arg, const struct db_wants *all, struct db_wants *own)
 /* What is remembered of what others have changed meanwhile goes before the jobs run. */
 static enum status begin(struct db *db, struct error *err)
 {
+    db_ahead(&db->writer, SQL_CHAIN_GET, BIND_NONE);
     TRY(db->driver->begin(db->writer.handle, DRIVER_READ_WRITE, err));
     if (db->others != NULL && db->driver->others_wrote(db->writer.handle))
-        (void)db->on_others(db->on_others_arg, false);
-    return STATUS_OK;
+        db->on_others(db->on_others_arg);
+    return chain_begin(&db->writer, err);
 }
 
 static void count_sync(struct db *db, double took_seconds)
@@ -198,6 +201,36 @@ static enum status commit(struct db *db, struct error *err)
     _exit(EXIT_WITNESS);
 }
 
+/* Adds what waits to a batch, which may be NULL.  What is large goes alone. */
+static struct job *take_batch(struct db *db, struct job *jobs)
+{
+    struct job *last = jobs;
+    size_t      n = jobs != NULL;
+    for (; last != NULL && last->next != NULL; n++)
+        last = last->next;
+    for (; n < BATCH_MAX && db->first != NULL; n++) {
+        struct job *next = db->first;
+        if (last != NULL && (last->of->is_large || next->of->is_large))
+            break;
+        db->first = next->next;
+        db->queued--;
+        next->next = NULL;
+        *(last != NULL ? &last->next : &jobs) = next;
+        last = next;
+    }
+    if (db->first == NULL)
+        db->last = NULL;
+    return jobs;
+}
+
+/* Whose commit takes no longer for what came while another server had the lock. */
+static void take_more(struct db *db, struct job *jobs)
+{
+    pthread_mutex_lock(&db->mutex);
+    take_batch(db, jobs);
+    pthread_mutex_unlock(&db->mutex);
+}
+
 /* Runs the jobs of a batch in one transaction.  On a failure of the whole, every job gets it. */
 static enum status run_batch(struct db *db, struct job *jobs, struct error *err)
 {
@@ -206,6 +239,7 @@ static enum status run_batch(struct db *db, struct job *jobs, struct error *err)
     conn->next = jobs->of;
     db_ends(conn);
     TRY(begin(db, err));
+    take_more(db, jobs);
     for (struct job *job = jobs; job != NULL; job = job->next) {
         struct error own = {.status = STATUS_OK};
         bool         is_lost = false;
@@ -251,23 +285,6 @@ static void show_life(struct db *db)
 static void note_commit(struct db *db, enum status status, const struct error *err)
 {
     snprintf(db->stats.refused, sizeof db->stats.refused, "%s", status == STATUS_OK ? "" : err->code);
-}
-
-static struct job *take_batch(struct db *db)
-{
-    struct job *jobs = db->first, *last = NULL;
-    for (size_t n = 0; n < BATCH_MAX && db->first != NULL; n++) {
-        if (last != NULL && (last->of->is_large || db->first->of->is_large)) // which goes alone
-            break;
-        last = db->first;
-        db->first = last->next;
-        db->queued--;
-    }
-    if (last != NULL)
-        last->next = NULL;
-    if (db->first == NULL)
-        db->last = NULL;
-    return jobs;
 }
 
 /* Whoever reads finds it, and it does not heal: the process is of no use until a backup is restored. */
@@ -483,7 +500,7 @@ static void *writer_main(void *arg)
     show_life(db);
     checkpoint(db, true); // of what another process left
     while (wait_for_work(db)) {
-        struct job *jobs = take_batch(db);
+        struct job *jobs = take_batch(db, NULL);
         pthread_mutex_unlock(&db->mutex);
         struct error err = {.status = STATUS_OK};
         double       start = moment_seconds();

@@ -42,8 +42,8 @@ struct db_options {
     size_t      readers;       /* how many may read at once */
     int64_t     step_ms;       /* how long a statement of theirs may look for its next row; 0: as long as it takes */
     /* NULL: there are none.  Other servers of the database have written: what is remembered of it may be wrong; called before
-     * what this one writes next, and soon.  is_gone: one of them is at its end, and this one is the oldest that is left. */
-    bool (*on_others)(void *arg, bool is_gone);
+     * what this one writes next, and soon. */
+    void (*on_others)(void *arg);
     void *on_others_arg;
     /* Or NULL.  Soon after the looks: what all want, and what of it this one does from now on, DB_WANTS_OWN items at most. */
     void (*on_wants)(void *arg, const struct db_wants *all, struct db_wants *own);
@@ -76,7 +76,8 @@ const struct db_schema *db_schema(const struct db *db);
 bool db_is_fresh(struct db *db);
 /* How many have the store now, this one included. */
 int  db_servers(struct db *db);
-bool db_is_oldest(struct db *db); /* whether this one has had it for longer than all others */
+bool db_is_shared(const struct db *db); /* there can be others */
+bool db_is_oldest(struct db *db);       /* whether this one has had it for longer than all others */
 /* The clock that all of them have, the database's, in milliseconds since 1970.  False: there is none, a file has one server. */
 bool db_clock_ms(struct db *db, int64_t *ms);
 /* An older copy is in the place of the store, or one of another store, or the file is gone that says how far the store had

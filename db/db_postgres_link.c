@@ -112,10 +112,12 @@ static void take_notice(void *arg, const PGresult *result)
         return;
     if (strcmp(state, "GN006") == 0)
         note_damaged(pg, text);
-    if (strcmp(state, "GN005") != 0 || pg->total == NULL || strlen(text) != 1 + DIGEST_HEX)
+    if (strcmp(state, "GN005") != 0 || pg->total == NULL)
         return;
-    read_digest(text + 1, digest);
-    total_add_row(pg->total, digest, text[0] == '+');
+    for (; strlen(text) > DIGEST_HEX; text += 1 + DIGEST_HEX) {
+        read_digest(text + 1, digest);
+        total_add_row(pg->total, digest, text[0] == '+');
+    }
 }
 
 /* ---- over the wire ---- */

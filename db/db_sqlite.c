@@ -20,6 +20,7 @@ static enum status lite_open(const char *folder, enum driver_mode mode, const ch
     TRY(lite_path(folder, "gnomon.db", path, err));
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE |
                 (mode == DRIVER_READ_ONLY ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    lite_watch_locks();
     errno = 0;
     int         code = sqlite3_open_v2(path, &handle, flags, NULL);
     enum status status =

@@ -13,7 +13,9 @@ enum { LITE_PATH_BYTES = 4096, LITE_BUSY_MS = 5000 };
 enum { LITE_CORRUPT_ROW = SQLITE_CORRUPT | 77 << 8 };
 
 /* The error that belongs to a code of SQLite.  It ends the process after a failed fsync. */
-enum status            lite_fail(sqlite3 *handle, int code, struct error *err);
+enum status lite_fail(sqlite3 *handle, int code, struct error *err);
+/* From now on the process also ends when a lock on a database file cannot be given back. */
+void                   lite_watch_locks(void);
 MUST_CHECK enum status lite_execute(void *handle, const char *text, struct error *err);
 /* Sets a pragma and reads it back. */
 MUST_CHECK enum status lite_pragma(sqlite3 *handle, const char *name, const char *value, const char *expected,

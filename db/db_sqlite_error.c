@@ -2,11 +2,14 @@
 #include "db/db_sqlite.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { EXIT_FSYNC = 70 };
+enum { EXIT_FAULT = 70 };
 
 // clang-format off
 static const struct { int code; enum status status; const char *name; } failures[] = {
@@ -23,15 +26,49 @@ static const struct { int code; enum status status; const char *name; } failures
 };
 // clang-format on
 
+static void end(const char *why)
+{
+    fprintf(stderr, "gnomon: %s; stopping\n", why);
+    _exit(EXIT_FAULT);
+}
+
+typedef int        fcntl_call(int fd, int command, ...);
+static fcntl_call *call_fcntl;
+
+/* SQLite passes over a lock that it could not give back.  The lock stays with its connection, and everybody else is told
+ * "busy" or, after ten seconds each, "locking protocol", for ever: only the end of the process frees it. */
+static int give_back_or_end(int fd, int command, ...)
+{
+    va_list list;
+    va_start(list, command);
+    void *argument = va_arg(list, void *); // a number too, as the C library itself takes it
+    va_end(list);
+    int result = call_fcntl(fd, command, argument);
+    if (result < 0 && command == F_SETLK && ((const struct flock *)argument)->l_type == F_UNLCK)
+        end("a lock on a database file could not be given back");
+    return result;
+}
+
+static void watch_locks(void)
+{
+    sqlite3_vfs *files = sqlite3_vfs_find(NULL);
+    call_fcntl = (fcntl_call *)files->xGetSystemCall(files, "fcntl");
+    files->xSetSystemCall(files, "fcntl", (sqlite3_syscall_ptr)give_back_or_end);
+}
+
+void lite_watch_locks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_locks);
+}
+
 /* A failed fsync says nothing about what is on the disk, and trying again would lie: the process ends, and the next
  * one finds exactly what was acknowledged. */
 enum status lite_fail(sqlite3 *handle, int code, struct error *err)
 {
     int extended = handle == NULL ? code : sqlite3_extended_errcode(handle);
-    if (extended == SQLITE_IOERR_FSYNC || extended == SQLITE_IOERR_DIR_FSYNC) {
-        fputs("gnomon: the disk did not confirm a write; stopping\n", stderr);
-        _exit(EXIT_FSYNC);
-    }
+    if (extended == SQLITE_IOERR_FSYNC || extended == SQLITE_IOERR_DIR_FSYNC)
+        end("the disk did not confirm a write");
     // SQLite says "corrupt" for a read that the disk refused; that is why errno is cleared before each of its calls.
     if ((extended & 0xff) == SQLITE_CORRUPT && errno == EIO)
         extended = SQLITE_IOERR_READ;

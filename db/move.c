@@ -383,14 +383,10 @@ static enum status copy_table(void *arg, const struct schema_table *table, struc
 static enum status end_log(struct db_conn *conn, struct error *err)
 {
     struct chain_state state;
-    struct timespec    now;
-    clock_gettime(CLOCK_REALTIME, &now);
     TRY(chain_read(conn, &state, err));
     TRY(db_exec(conn, NULL, err, SQL_CHAIN_SET,
                 BIND(INT(state.last.seq), BLOB(state.last.head, CHAIN_BYTES), INT(state.at_ms), BLOB("", 0))));
-    TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                BIND(INT(now.tv_sec * 1000 + now.tv_nsec / 1000000), TEXT("prj_default"), TEXT("store.moved"),
-                     TEXT(NULL), INT(0), INT(0), TEXT("local"), TEXT(NULL), BLOB(NULL, 0))));
+    TRY(db_log_say(conn, "store.moved", err));
     return chain_seal(conn, err);
 }
 

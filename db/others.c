@@ -14,9 +14,8 @@ struct others {
     const struct driver *driver;
     void                *handle, *writer;
     struct others_call   call;
-    struct driver_peers  seen;
-    struct db_wants      told;     /* what this one wants */
-    bool                 has_lost; /* a server, whose work nobody was told to take up since then */
+    int64_t              mark; /* of the last look; 0: nobody answered */
+    struct db_wants      told; /* what this one wants */
     atomic_int           servers;
     atomic_bool          is_oldest;
     _Atomic double       known_at; /* what was written before that is known, and what it made wrong was forgotten */
@@ -24,26 +23,9 @@ struct others {
     struct ticker        ticker;
 };
 
-static bool has(const struct driver_peers *peers, int64_t id)
-{
-    for (int i = 0; i < peers->len; i++)
-        if (peers->ids[i] == id)
-            return true;
-    return false;
-}
-
-/* Whether a server that was there is gone. */
-static bool has_lost(const struct driver_peers *before, const struct driver_peers *now)
-{
-    for (int i = 0; i < before->len; i++)
-        if (!has(now, before->ids[i]))
-            return true;
-    return false;
-}
-
 static void count(struct others *others, const struct driver_peers *now)
 {
-    others->seen = *now;
+    others->mark = now->mark;
     atomic_store(&others->servers, now->len > 0 ? now->len : 1);
     atomic_store(&others->is_oldest, now->len > 0 && now->ids[0] == now->own);
 }
@@ -56,9 +38,7 @@ static void note_clock(struct others *others, int64_t clock_ms, double asked_at)
         atomic_store(&others->ahead, 1e-3 * (double)clock_ms - (asked_at + 0.5 * took));
 }
 
-/* While the database does not answer nobody writes; when it does again, everything may have happened.  Who is not the oldest
- * keeps in mind that one is gone: a server whose connection was cut is not seen by others, nor by itself, until it has another
- * one, and then each may have taken somebody else for the oldest. */
+/* While the database does not answer nobody writes; when it does again, everything may have happened. */
 static void look(void *arg)
 {
     struct others      *others = arg;
@@ -66,20 +46,17 @@ static void look(void *arg)
     struct error        err;
     double              asked_at = moment_seconds();
     if (others->driver->peers(others->handle, others->writer, &others->told, &now, &err) != STATUS_OK) {
-        others->seen.mark = 0;
+        others->mark = 0;
         return;
     }
     note_clock(others, now.clock_ms, asked_at);
-    struct driver_peers before = others->seen;
+    int64_t before = others->mark;
     if (others->call.share != NULL)
         others->call.share(others->call.arg, &now.wants, &others->told);
     count(others, &now);
-    if (now.mark != before.mark && !now.is_own_mark)
-        (void)others->call.fn(others->call.arg, false);
+    if (now.mark != before && !now.is_own_mark)
+        others->call.fn(others->call.arg);
     atomic_store(&others->known_at, asked_at);
-    others->has_lost |= has_lost(&before, &now);
-    if (others->has_lost && atomic_load(&others->is_oldest))
-        others->has_lost = !others->call.fn(others->call.arg, true);
 }
 
 static void release(struct others *others)

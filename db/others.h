@@ -6,10 +6,9 @@
 #include "db/conn.h"
 
 struct others;
-/* Called by the thread: another server has written; is_gone: one has ended, and of those that are left this is the oldest, and
- * false is the answer when it could not take up what that one had begun: it is called again. */
+/* Called by the thread. */
 struct others_call {
-    bool (*fn)(void *arg, bool is_gone);
+    void (*fn)(void *arg); /* another server has written */
     void (*share)(void *arg, const struct db_wants *all,
                   struct db_wants *own); /* after each look; NULL: nothing is shared */
     void *arg;

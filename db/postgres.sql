@@ -32,13 +32,7 @@ INSERT INTO chain(id, first_seq, first_head, seq, head, at_ms, total)
     SELECT 1, 0, zero, 0, zero, 0, '' FROM (SELECT decode(repeat('00', 32), 'hex') AS zero) z ON CONFLICT DO NOTHING;
 
 -- ---- the log ----
--- Its lines are numbered without gaps, as they are committed: there is one writer.  Triggers of rows do not see TRUNCATE.
-CREATE OR REPLACE FUNCTION number_event() RETURNS trigger LANGUAGE plpgsql
-    AS $$BEGIN
-        NEW.seq := greatest((SELECT max(seq) FROM event), (SELECT seq FROM chain)) + 1; -- the last ones may have gone
-        RETURN NEW;
-    END$$;
-CREATE TRIGGER event_is_numbered BEFORE INSERT ON event FOR EACH ROW EXECUTE FUNCTION number_event();
+-- Its lines are numbered without gaps, as they are committed, by the one writer (db/chain.c).  Triggers of rows do not see TRUNCATE.
 CREATE TRIGGER event_is_not_changed BEFORE UPDATE ON event FOR EACH ROW WHEN (
     (NEW.detail IS DISTINCT FROM OLD.detail AND NEW.detail IS NOT NULL) OR
     (NEW.salt IS DISTINCT FROM OLD.salt AND NEW.salt IS NOT NULL) OR
@@ -68,11 +62,17 @@ CREATE TRIGGER broadcast_is_not_changed BEFORE UPDATE OF federation, round, mess
 
 -- ---- what is counted ----
 -- How many studies and trials are in each state.
-CREATE OR REPLACE FUNCTION count_state() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
-    IF TG_OP <> 'INSERT' THEN
+CREATE OR REPLACE FUNCTION count_state() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE counted bigint := 0;
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        UPDATE tally SET count = count + CASE state WHEN NEW.state THEN 1 ELSE -1 END
+            WHERE thing = TG_ARGV[0] AND state IN (OLD.state, NEW.state);
+        GET DIAGNOSTICS counted = ROW_COUNT;
+    ELSIF TG_OP = 'DELETE' THEN
         UPDATE tally SET count = count - 1 WHERE thing = TG_ARGV[0] AND state = OLD.state;
     END IF;
-    IF TG_OP <> 'DELETE' THEN
+    IF TG_OP = 'INSERT' OR (TG_OP = 'UPDATE' AND counted < 2) THEN -- a state that there was not yet
         INSERT INTO tally(thing, state, count) VALUES (TG_ARGV[0], NEW.state, 1)
             ON CONFLICT (thing, state) DO UPDATE SET count = tally.count + 1;
     END IF;
@@ -250,15 +250,14 @@ END$do$;
 CREATE OR REPLACE FUNCTION bind_table(name text, columns text[]) RETURNS void LANGUAGE plpgsql AS $do$
 BEGIN
     EXECUTE format($f$CREATE OR REPLACE FUNCTION %1$I() RETURNS trigger LANGUAGE plpgsql AS $$
-        DECLARE was text; is_now text;
+        DECLARE was text := ''; is_now text := '';
         BEGIN
             IF NOT is_guarded() THEN RETURN NULL; END IF;
             IF TG_OP <> 'INSERT' THEN was := encode(sha256(record_send(ROW(%2$L::text, %3$s))), 'hex'); END IF;
             IF TG_OP <> 'DELETE' THEN is_now := encode(sha256(record_send(ROW(%2$L::text, %4$s))), 'hex'); END IF;
-            IF was IS DISTINCT FROM is_now THEN
-                IF was IS NOT NULL THEN RAISE INFO '-%%', was USING ERRCODE = 'GN005'; END IF;
-                IF is_now IS NOT NULL THEN RAISE INFO '+%%', is_now USING ERRCODE = 'GN005'; END IF;
-            END IF;
+            IF was = is_now THEN RETURN NULL; END IF;
+            RAISE INFO '%%', CASE WHEN TG_OP = 'INSERT' THEN '+' || is_now WHEN TG_OP = 'DELETE' THEN '-' || was
+                ELSE '-' || was || '+' || is_now END USING ERRCODE = 'GN005';
             RETURN NULL;
         END$$$f$, 'bind_' || name, name, list_of(columns, 'OLD.'), list_of(columns, 'NEW.'));
     EXECUTE format('CREATE TRIGGER row_is_bound AFTER INSERT OR DELETE OR UPDATE OF %s ON %I FOR EACH ROW EXECUTE FUNCTION '

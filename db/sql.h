@@ -43,13 +43,13 @@
 #define ROW_HISTORY(F, N) F(seq, i) N(trial, i) N(at_ms, i) N(value, d) N(feasible, i)
 #define ROW_OPERATION(F, N)                                                                                            \
     F(id, s) N(study, s) N(state, s) N(trials, B) N(revision, i) N(code, S) N(detail, S) N(created_ms, i)              \
-    N(finished_ms, i) N(retry_after_seconds, i) N(is_same, i)
+    N(finished_ms, i) N(retry_after_seconds, i) N(progress, B) N(is_same, i)
 #define ROW_OPERATION_LISTED(F, N)                                                                                     \
     F(id, s) N(study, s) N(state, s) N(trials, B) N(code, S) N(detail, S) N(created_ms, i) N(finished_ms, i)           \
-    N(worker, s) N(count, i)
+    N(worker, s) N(count, i) N(progress, B)
 #define ROW_OPERATION_LEFT(F, N)                                                                                       \
     F(id, s) N(study, s) N(actor, s) N(count, i) N(worker, s) N(fixed, B) N(deadline_ms, i) N(said, S)    \
-    N(project, s)
+    N(project, s) N(attempt, i)
 #define ROW_EVENT(F, N) F(seq, i) N(at_ms, i) EVENT_MEMBERS(N)
 #define ROW_LINE(F, N)  ROW_EVENT(F, N) N(project, s) N(salt, B) N(erased, B) N(bound, B)
 #define ROW_WORDS(F, N) F(seq, i) N(detail, s) N(salt, B)
@@ -60,11 +60,11 @@
 #define ROW_REPLAY(F, N)                                                                                               \
     F(seq, i) N(revision, i) N(kind, s) N(trial, i) N(point, B) N(row, i) N(value, D) N(stddev, D) N(note, B)          \
     N(outcome, B) N(step, I) N(measured, D) N(measured_note, B) N(detail, S) N(state, S) N(ended, I)
-/* What the program made: a suggestion, or with a step what it decided about a measurement. */
+/* What the program made: a suggestion, or with a step what it decided about a measurement, or that a trial goes on. */
 #define ROW_MADE(F, N)                                                                                                 \
     F(revision, i) N(trial, i) N(point, B) N(row, i) N(algorithm, S) N(fallback, S) N(seen, i) N(model_mean, D)        \
     N(model_stddev, D) N(note, B) N(asked, B) N(step, I) N(measured, D) N(stop, I) N(reason, S) N(next_step, I)        \
-    N(measured_note, B) N(measured_seen, I) N(diagnostics, S)
+    N(measured_note, B) N(measured_seen, I) N(diagnostics, S) N(kind, s)
 #define ROW_NOISE(F, N) F(has_stddev, i) N(has_repeats, i)
 #define ROW_BEST(F, N) F(number, i) N(value, D)
 #define ROW_VERDICT(F, N) F(value, d) N(stop, i) N(reason, s) N(next_step, i)
@@ -166,7 +166,7 @@
     "updated_ms >= $9 AND ($14 || $15 = '' OR ($8 = '' AND ($14 = '' OR owner = $14) AND ($15 = '' OR "                \
     "replace(lower(owner), lower($15), '') <> lower(owner)))) AND " place " ORDER BY " order " LIMIT $12"
 #define SQL_OPERATION_COLUMNS                                                                                          \
-    "id, study, state, trials, revision, code, detail, created_ms, finished_ms, retry_after_seconds"
+    "id, study, state, trials, revision, code, detail, created_ms, finished_ms, retry_after_seconds, progress"
 /* A page of operations: $2 states; the place: $3 time, $4 id; $5 how many. */
 #define SQL_OPERATIONS(which)                                                                                          \
     "SELECT " COLUMNS(ROW_OPERATION_LISTED) " FROM operation WHERE " which " AND ($2 = '' OR replace($2, state, '') "  \
@@ -344,6 +344,10 @@
     X(TRIAL_START, "sisiiii", none,                                                                                    \
       "UPDATE trial SET state = 'running', worker = $3, lease_ms = $4, lease = $5, holder = $3, taken_over = $6, "     \
       "started_ms = $7 WHERE study = $1 AND number = $2")                                                              \
+    X(TRIAL_RESUME, "sisiii", none,                                                                                    \
+      "UPDATE trial SET state = 'running', worker = $3, lease_ms = $4, lease = lease + 1, holder = $3, taken_over = $5, " \
+      "started_ms = $6, finished_ms = 0, imported = 0, outcome = NULL"                                                 \
+      TRIAL_RESULT(SQL_UNSET) " WHERE study = $1 AND number = $2")                                                     \
     X(TRIAL_RETRY, "si", none,                                                                                         \
       "UPDATE trial SET taken_over = CASE WHEN state = 'abandoned' AND lease > 0 THEN 1 ELSE taken_over END, "         \
       "state = 'queued', worker = '', holder = '', lease_ms = 0, started_ms = 0, finished_ms = 0, "                    \
@@ -397,9 +401,10 @@
     X(TRIAL_NEWEST_VISIT, "s", trial,                                                                                  \
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND number > 0 AND coalesce(state, '') IN "           \
       "('queued', 'running', 'completed') ORDER BY number DESC LIMIT 1")                                               \
-    X(OPERATION_ADD, "sssisbiiss", none,                                                                                \
+    X(OPERATION_ADD, "sssisbiisssi", none,                                                                                \
       "INSERT INTO operation(id, study, state, actor, count, worker, fixed, deadline_ms, revision, created_ms, "       \
-      "finished_ms, said, project) VALUES ($1, $2, 'running', $3, $4, $5, $6, $7, 0, $8, 0, $9, $10)")                               \
+      "finished_ms, said, project, owner, attempt, lease_ms) VALUES ($1, $2, 'running', $3, $4, $5, $6, $7, 0, $8, 0, "  \
+      "$9, $10, $11, 1, $12)")                               \
     X(OPERATION_GET, "s", operation, "SELECT " SQL_OPERATION_COLUMNS ", 1 AS is_same FROM operation WHERE id = $1")    \
     X(OPERATION_OF_WORKER, "ssb", operation,                                                                           \
       "SELECT " SQL_OPERATION_COLUMNS ", fixed IS NOT DISTINCT FROM $3 AS is_same FROM operation WHERE study = $1 AND state = "          \
@@ -407,17 +412,23 @@
     X(OPERATIONS_OF_STUDY, "ssisi", operation_listed, SQL_OPERATIONS("study = $1"))                                    \
     X(OPERATIONS_OF_ACTOR, "ssisi", operation_listed, SQL_OPERATIONS("actor = $1"))                                    \
     X(OPERATIONS_OF_PROJECT, "ssisi", operation_listed, SQL_OPERATIONS("project = $1"))                                         \
-    X(OPERATION_LEFT, "", operation_left,                                                                              \
-      "SELECT " COLUMNS(ROW_OPERATION_LEFT) " FROM operation WHERE state = 'running' ORDER BY created_ms DESC, id "    \
-      "LIMIT 64")                                                                                                      \
-    X(OPERATION_END, "ssbissii", none,                                                                                 \
+    X(OPERATION_LEFT, "isi", operation_left,                                                                              \
+      "SELECT " COLUMNS(ROW_OPERATION_LEFT) " FROM operation WHERE state = 'running' AND lease_ms <= $1 AND NOT "     \
+      "EXISTS (SELECT 1 FROM operation o WHERE o.state = 'running' AND o.study = operation.study AND o.owner <> $2 AND "   \
+      "o.lease_ms > $1) ORDER BY created_ms, id LIMIT $3")                                                             \
+    X(OPERATION_ELSEWHERE, "ssi", count,                                                                               \
+      "SELECT count(*) AS count FROM operation WHERE state = 'running' AND study = $1 AND owner <> $2 AND lease_ms > $3")                                                                                       \
+    X(OPERATION_CLAIM, "sisi", none,                                                                                   \
+      "UPDATE operation SET owner = $3, attempt = attempt + 1, lease_ms = $4, progress = NULL WHERE id = $1 AND "      \
+      "attempt = $2 AND state = 'running'")                                                                            \
+    X(OPERATION_BEAT, "siib", none,                                                                                    \
+      "UPDATE operation SET lease_ms = $3, progress = $4 WHERE id = $1 AND attempt = $2 AND state = 'running'")        \
+    X(OPERATIONS_LEAVE, "s", none, "UPDATE operation SET lease_ms = 0 WHERE owner = $1 AND state = 'running'")                                                                                                      \
+    X(OPERATION_END, "ssbissiii", none,                                                                                 \
       "UPDATE operation SET state = $2, trials = $3, revision = $4, code = $5, detail = $6, finished_ms = $7, "        \
-      "retry_after_seconds = $8 WHERE id = $1 AND state = 'running'")                                                  \
-    X(EVENT_ADD, "is" EVENT_MEMBERS(SQL_LETTER) "b", none,                                                                 \
-      "INSERT INTO event(at_ms, project" EVENT_MEMBERS(SQL_NEXT) ", salt) VALUES ($1, $2" EVENT_MEMBERS(SQL_VALUE) ", $)") \
-    X(EVENT_ADD_OF, "is" EVENT_MEMBERS(SQL_LETTER) "b", none,                                                              \
-      "INSERT INTO event(at_ms, project" EVENT_MEMBERS(SQL_NEXT) ", salt) VALUES ($1, coalesce((" SQL_HOME("$2") "), "       \
-      "'prj_default')" EVENT_MEMBERS(SQL_VALUE) ", $)")                                                                   \
+      "retry_after_seconds = $8 WHERE id = $1 AND state = 'running' AND ($9 = 0 OR attempt = $9)")                                                  \
+    X(EVENT_ADD, "iis" EVENT_MEMBERS(SQL_LETTER) "bb", none,                                                                 \
+      "INSERT INTO event(seq, at_ms, project" EVENT_MEMBERS(SQL_NEXT) ", salt, bound) VALUES ($1, $2, $3" EVENT_MEMBERS(SQL_VALUE) ", $, $)") \
     X(EVENT_WORDS, "s", words, "SELECT " COLUMNS(ROW_WORDS) " FROM event WHERE study = $1 AND detail IS NOT NULL")     \
     X(EVENT_BLANK, "ib", none, "UPDATE event SET erased = $2, salt = NULL, detail = NULL WHERE seq = $1")              \
     X(CHAIN_GET, "", chain,                                                                                            \
@@ -425,9 +436,6 @@
       "FROM chain WHERE id = 1")                                                                                       \
     X(CHAIN_LINES, "iii", line,                                                                                        \
       "SELECT " COLUMNS(ROW_LINE) " FROM event WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3")                    \
-    X(CHAIN_NEW, "", line,                                                                                             \
-      "SELECT " COLUMNS(ROW_LINE) " FROM event WHERE seq > (SELECT seq FROM chain WHERE id = 1) ORDER BY seq")         \
-    X(CHAIN_BIND, "ib", none, "UPDATE event SET bound = $2 WHERE seq = $1")                                            \
     X(CHAIN_SET, "ibib", none, "UPDATE chain SET seq = $1, head = $2, at_ms = $3, total = $4 WHERE id = 1")            \
     X(CHAIN_GAP, "i", gap, "SELECT " COLUMNS(ROW_GAP) " FROM log_gap WHERE first = $1")                                \
     X(LOG_OVER, "iii", seq,                                                                                            \
@@ -474,18 +482,20 @@
     X(TRIAL_MADE, "si", made,                                                                                          \
       "SELECT e.revision, e.trial, t.point, coalesce(t.row, -1) AS row, t.algorithm, t.fallback, t.seen, "             \
       "t.model_mean, t.model_stddev, t.note, t.asked, NULL AS step, NULL AS measured, NULL AS stop, NULL AS reason, "  \
-      "NULL AS next_step, NULL AS measured_note, NULL AS measured_seen, t.diagnostics FROM event e JOIN trial t ON t.study = " \
+      "NULL AS next_step, NULL AS measured_note, NULL AS measured_seen, t.diagnostics, e.kind FROM event e JOIN trial t ON t.study = " \
       "e.study || '' AND t.number = e.trial WHERE e.study = $1 AND e.trial = $2 AND e.kind IN ('trial.suggested', "          \
       "'trial.queued', 'trial.added')")                                                                                \
     X(EVENT_MADE, "sii", made,                                                                                         \
       "SELECT e.revision, e.trial, t.point, coalesce(t.row, -1) AS row, t.algorithm, t.fallback, t.seen, "             \
       "t.model_mean, t.model_stddev, t.note, t.asked, m.step, m.value AS measured, m.stop, m.reason, m.next_step, "    \
-      "m.note AS measured_note, m.seen AS measured_seen, t.diagnostics FROM event e JOIN trial t ON t.study = e.study || '' AND t.number "  \
+      "m.note AS measured_note, m.seen AS measured_seen, t.diagnostics, e.kind FROM event e JOIN trial t ON t.study = e.study || '' AND t.number "  \
       "= e.trial LEFT JOIN measurement m ON m.study = e.study || '' AND m.revision = e.revision WHERE e.study = $1 AND "     \
-      "e.revision > $2 AND (e.kind = 'trial.suggested' OR m.step IS NOT NULL) ORDER BY e.seq LIMIT $3")                                                                                                \
+      "e.revision > $2 AND (e.kind IN ('trial.suggested', 'trial.resumed') OR m.step IS NOT NULL) ORDER BY e.seq LIMIT $3")                                                                                                \
     X(MEASUREMENT_ADD, "siiidiiisibi", none,                                                                            \
       "INSERT INTO measurement(study, trial, lease, step, value, revision, at_ms, stop, reason, next_step, note, "     \
       "seen) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)")                                                         \
+    X(MEASUREMENT_KEEP, "sii", none,                                                                                   \
+      "UPDATE measurement SET lease = lease + 1 WHERE study = $1 AND trial = $2 AND lease = $3")                       \
     X(MEASUREMENT_WHOLE, "s", measured,                                                                                \
       "SELECT " COLUMNS(ROW_MEASURED) " FROM measurement WHERE study = $1 ORDER BY revision")                          \
     X(MEASUREMENT_PUT, "s" ROW_MEASURED(SQL_LETTER, SQL_LETTER), none,                                                 \

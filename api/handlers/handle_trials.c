@@ -249,10 +249,12 @@ static enum status read_parts(struct call *call, const struct spec *spec, double
         const json_t *json = json_array_get(input->points, i);
         double       *point = *points + i * spec->space.params_len;
         codec_read_path_item(path, "/points", i);
-        if (is_asked)
-            TRY(codec_fixed(spec, json, path, &call->arena, point, err));
-        else
+        if (!is_asked) {
             TRY(codec_point(spec, json, POINT_WITH_DEFAULTS, path, point, err));
+            continue;
+        }
+        TRY(codec_fixed(spec, json, path, &call->arena, point, err));
+        TRY(spec_check_context(spec, point, path, err));
     }
     return STATUS_OK;
 }
@@ -531,6 +533,7 @@ static const struct member decision_members[] = {
     {AS(report_reply, stop, "decision"), .read = codec_read_choice, .names = decisions, .write = write_decision},
     {AT(report_reply, reason), .read = codec_read_text},
     {AS(report_reply, next_step, "next_check_step"), .read = codec_read_integer, .nullable = true},
+    {AT(report_reply, warning), .read = codec_read_text, .nullable = true},
     SHOW_NEXT(report_reply),
     {.name = NULL},
 };

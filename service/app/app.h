@@ -63,7 +63,6 @@ struct steady { /* service/app/steady.h */
 struct app {
     struct app_options    options;
     struct db            *db;
-    atomic_bool           is_open; /* what db is may be looked at by who did not open it */
     struct session_cache *sessions;
     struct token_cache   *tokens;
     struct study_cache   *studies;

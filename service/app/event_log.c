@@ -2,26 +2,41 @@
 #include "service/app/event_log.h"
 
 #include "db/chain.h"
+#include "service/app/home.h"
 #include "service/base/digest.h"
 #include "service/base/random.h"
 
 #include <stdio.h>
 
-enum status event_log(struct db_conn *conn, struct event_row event, struct error *err)
+/* Of what the line is about: its study, or what its words begin with. */
+static enum status find_project(struct db_conn *conn, const struct event_row *from, char out[24], struct error *err)
 {
-    const struct event_row *from = &event;
-    unsigned char           salt[CHAIN_SALT_BYTES];
-    bool                    is_known = from->project != NULL && from->project[0] != '\0';
-    char                    thing[24] = ""; // the detail begins with the id of a federation
+    char thing[24];
     snprintf(thing, sizeof thing, "%.20s",
              from->study != NULL    ? from->study
              : from->detail != NULL ? from->detail
                                     : "");
-    if (from->detail != NULL)
+    TRY(home_find(conn, thing, out, err));
+    if (out[0] == '\0')
+        snprintf(out, 24, "prj_default");
+    return STATUS_OK;
+}
+
+enum status event_log(struct db_conn *conn, struct event_row event, struct error *err)
+{
+    const struct event_row *from = &event;
+    unsigned char           salt[CHAIN_SALT_BYTES];
+    char                    project[24];
+    struct row_line         line = {.at_ms = from->at_ms, .project = from->project, EVENT_MEMBERS(TAKE)};
+    if (from->project == NULL || from->project[0] == '\0') {
+        TRY(find_project(conn, from, project, err));
+        line.project = project;
+    }
+    if (from->detail != NULL) {
         TRY(random_bytes(salt, sizeof salt, err));
-    TRY(db_exec(conn, NULL, err, is_known ? SQL_EVENT_ADD : SQL_EVENT_ADD_OF,
-                BIND(INT(from->at_ms), TEXT(is_known ? from->project : thing),
-                     EVENT_MEMBERS(SAVE) BLOB(from->detail != NULL ? salt : NULL, sizeof salt))));
+        line.salt = (struct db_blob){.bytes = salt, .length = sizeof salt};
+    }
+    TRY(db_log_add(conn, &line, err));
     if (from->trial == 0 || from->is_followed)
         return STATUS_OK;
     return db_exec(conn, NULL, err, SQL_TRIAL_CHANGE, BIND(TEXT(from->study), INT(from->trial), INT(from->at_ms)));

@@ -32,6 +32,8 @@ static const double DRAW = 3e-3, DRAW_PARAM = 5e-5, PLAN = 1000, IMAGE = 50;
 static const double EARLIER = 0.3, LINE = 3e-3, JUDGE = 2, MESSAGE = 3;
 /* A point and value of a posterior, and squared; of its mean; of residuals, cubic. */
 static const double POINT_VALUE = 9e-6, POINT_SQUARE = 4e-8, MEAN_VALUE_PARAM = 4.5e-7, RESIDUAL_CUBE = 3e-8;
+/* Beyond the rows of a model a point is also looked at from near: itself, and for each value and parameter. */
+static const double POINT_NEAR = 2.5, POINT_NEAR_VALUE_PARAM = 2.2e-6;
 static const double VECTOR = 1e-4, VECTOR_SQUARE = 2e-6, CELL = 1e-6; // of a front; of a matrix
 
 static const double MATRICES = 3;      // of a model, n by n
@@ -229,11 +231,18 @@ double price_tell(const struct app *app, const struct price_model *model)
     return part_ms(app, PRICE_TELL, LINE * news + 10 * EARLIER * earlier);
 }
 
+bool price_looks_near(const struct price_model *model)
+{
+    bool may = model->spec->policy->looks_near && model->spec->space.kind == SPACE_PARAMETERS;
+    return may && model->values > ROWS_MAX;
+}
+
 double price_predict(const struct app *app, const struct price_model *model, double points)
 {
-    double n = rows_of(model);
-    return part_ms(app, PRICE_PREDICT,
-                   points * n * (POINT_VALUE + POINT_SQUARE * n) + (model->news > 0 ? factor_ms(model) : 0));
+    double n = rows_of(model), each = n * (POINT_VALUE + POINT_SQUARE * n);
+    if (price_looks_near(model))
+        each += POINT_NEAR + POINT_NEAR_VALUE_PARAM * model->values * dims_of(&model->spec->space);
+    return part_ms(app, PRICE_PREDICT, points * each + (model->news > 0 ? factor_ms(model) : 0));
 }
 
 double price_means(const struct app *app, const struct price_model *model, double points)

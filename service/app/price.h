@@ -49,6 +49,8 @@ void price_learn_part(struct app *app, enum price_part part, double price_ms, do
 
 /* The news told to its session. */
 double price_tell(const struct app *app, const struct price_model *model);
+/* Whether a prediction also looks at trials that the model has left out (struct prediction). */
+bool price_looks_near(const struct price_model *model);
 /* The posterior at so many points; its mean alone; every value predicted by all the others. */
 double price_predict(const struct app *app, const struct price_model *model, double points);
 double price_means(const struct app *app, const struct price_model *model, double points);

@@ -60,6 +60,8 @@ static json_t *variables_of(const struct work *work, const struct work_slot *slo
     json_t *all = json_pack("{s:O, s:I, s:s}", "GNOMON_STUDY", json_object_get(work->study, "id"), "GNOMON_TRIAL",
                             (json_int_t)slot->number, "GNOMON_POINT", point);
     bool    is_good = all != NULL && json_object_set_new(all, "GNOMON_RUN", json_string_nocheck(slot->run.folder)) == 0;
+    if (slot->step > 0)
+        is_good = is_good && json_object_set_new(all, "GNOMON_RESUME_STEP", json_integer(slot->step)) == 0;
     if (getenv("PYTHONUNBUFFERED") == NULL) // or a step would be seen when the run is over
         is_good = is_good && json_object_set_new(all, "PYTHONUNBUFFERED", json_integer(1)) == 0;
     const char *name;
@@ -121,6 +123,15 @@ static enum status start_program(struct work *work, struct work_slot *slot, stru
     return status;
 }
 
+/* What was reported before, where the trial goes on behind it. */
+static void take_resume(struct work_slot *slot, const json_t *trial)
+{
+    const json_t *curve = json_object_get(trial, "curve"), *resume = json_object_get(trial, "resume");
+    const json_t *last = json_array_get(curve, json_array_size(curve) - 1);
+    slot->step = json_integer_value(json_object_get(resume, "step"));
+    slot->step_value = json_number_value(json_object_get(last, "value"));
+}
+
 static enum status take_trial(struct work *work, struct work_slot *slot, const json_t *trial, struct error *err)
 {
     const json_t *lease = json_object_get(trial, "lease");
@@ -132,7 +143,7 @@ static enum status take_trial(struct work *work, struct work_slot *slot, const j
     slot->began_ms = process_clock_ms();
     slot->beat_every_ms = seconds > 0 ? seconds * 1000 : 1000;
     slot->beat_at_ms = slot->began_ms + slot->beat_every_ms;
-    slot->step = 0;
+    take_resume(slot, trial);
     slot->last[0] = slot->reason[0] = '\0';
     slot->end = WORK_BY_ITSELF;
     if (slot->number < 1 || !json_is_object(slot->point))

@@ -100,7 +100,7 @@ static enum status merge_when(struct merge *merge, json_t *own, const json_t *wh
 static bool is_implied(const char *key, const json_t *value)
 {
     return (strcmp(key, "step") == 0 && json_is_number(value) && json_number_value(value) == 1) ||
-           (strcmp(key, "ordered") == 0 && json_is_false(value));
+           ((strcmp(key, "ordered") == 0 || strcmp(key, "context") == 0) && json_is_false(value));
 }
 
 static enum status merge_member(struct merge *merge, json_t *own, const char *key, const json_t *value,

@@ -106,8 +106,9 @@ static enum status check_cost(const struct rules *rules, const struct spec *spec
 static enum status check_worth(const struct rules *rules, const struct spec *spec, struct error *err)
 {
     const char *where = "/stop_when/not_worth_it";
-    const char *why = spec->objectives > 1         ? "of several objectives there is no one gain"
-                      : spec->policy->gain == NULL ? "has no model of the whole space"
+    const char *why = spec->objectives > 1              ? "of several objectives there is no one gain"
+                      : spec->policy->gain == NULL      ? "has no model of the whole space"
+                      : space_has_context(&spec->space) ? "what is to be gained depends on the context"
                       : spec->space.kind != SPACE_PARAMETERS
                           ? "says what is to be gained of parameters, not of candidates"
                           : NULL;
@@ -124,6 +125,9 @@ static enum status check(const struct rules *rules, const struct spec *spec, str
     if (spec->objectives > 1 && has_best)
         return error_set(err, STATUS_INVALID, "not_supported", "/stop_when",
                          "a best value is of studies of one objective");
+    if (rules->no_improvement > 0 && space_has_context(&spec->space))
+        return error_set(err, STATUS_INVALID, "not_supported", "/stop_when/no_improvement",
+                         "the best values of different contexts do not compare");
     return check_cost(rules, spec, err);
 }
 

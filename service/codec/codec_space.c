@@ -377,6 +377,7 @@ static enum status read_prior(struct reading *in, const struct member *member, c
     {AT(param_form, when), .read = codec_read_kept}, {AS(param_form, fallback, "default"), .read = codec_read_kept}, \
         {AS(param_form, note.description, "description"), .read = codec_read_text, .min = 1,                         \
          .max = DESCRIPTION_MAX_CHARACTERS},                                                                         \
+        {AS(param_form, param.is_context, "context"), .read = codec_read_bool},                                      \
     {                                                                                                                \
         AS(param_form, note.unit, "unit"), .read = codec_read_text, .min = 1, .max = UNIT_MAX_CHARACTERS             \
     }
@@ -680,6 +681,8 @@ static json_t *param_json(const struct spec *spec, size_t i)
         put(&object, "step", json_integer((json_int_t)param->step));
     if (param->kind == PARAM_ORDINAL)
         put(&object, "ordered", json_true());
+    if (param->is_context)
+        put(&object, "context", json_true());
     if (param_is_number(param))
         put(&object, "scale", json_string(scale_names[param->scale]));
     if (param->prior.kind != PRIOR_NONE)

@@ -13,7 +13,7 @@ static const char *const rule_names[] = {"none", "median", "asha", "bos", "perce
 struct stopping_form {
     const json_t *rule;
     int64_t       epochs, warm_up, min_trials, min_epochs, reduction, percentile, patience;
-    bool          guard;
+    bool          guard, resume;
 };
 #define INTEGER(member, low, high)                                                                                   \
     {                                                                                                                \
@@ -24,31 +24,32 @@ struct stopping_form {
     {                                                                                                             \
         .name = "rule", .required = true, .read = codec_read_kept, .offset = offsetof(struct stopping_form, rule) \
     }
-#define GUARD                                                                                     \
-    {                                                                                             \
-        .name = "guard", .read = codec_read_bool, .offset = offsetof(struct stopping_form, guard) \
+#define FLAG(member)                                                                               \
+    {                                                                                              \
+        .name = #member, .read = codec_read_bool, .offset = offsetof(struct stopping_form, member) \
     }
 static const struct member plain_members[] = {RULE, INTEGER(epochs, 1, EPOCHS_MAX), {.name = NULL}};
 static const struct member median_members[] = {RULE,
                                                INTEGER(epochs, 2, EPOCHS_MAX),
                                                INTEGER(warm_up, 0, EPOCHS_MAX),
                                                INTEGER(min_trials, 1, TRIALS_MAX),
-                                               GUARD,
+                                               FLAG(guard),
                                                {.name = NULL}};
 static const struct member percentile_members[] = {RULE,
                                                    INTEGER(epochs, 2, EPOCHS_MAX),
                                                    INTEGER(percentile, 1, 99),
                                                    INTEGER(warm_up, 0, EPOCHS_MAX),
                                                    INTEGER(min_trials, 1, TRIALS_MAX),
-                                                   GUARD,
+                                                   FLAG(guard),
                                                    {.name = NULL}};
 static const struct member patience_members[] = {
-    RULE, INTEGER(epochs, 2, EPOCHS_MAX), INTEGER(patience, 1, EPOCHS_MAX), GUARD, {.name = NULL}};
+    RULE, INTEGER(epochs, 2, EPOCHS_MAX), INTEGER(patience, 1, EPOCHS_MAX), FLAG(guard), {.name = NULL}};
 static const struct member rungs_members[] = {RULE,
                                               INTEGER(epochs, 2, EPOCHS_MAX),
                                               INTEGER(min_epochs, 1, EPOCHS_MAX),
                                               INTEGER(reduction, 2, 100),
-                                              GUARD,
+                                              FLAG(guard),
+                                              FLAG(resume),
                                               {.name = NULL}};
 static const struct {
     enum stop_rule_kind  kind;
@@ -101,6 +102,22 @@ static enum status check_rule(struct reading *in, const struct stopping_form *fo
     return STATUS_OK;
 }
 
+/* A judge of its own keeps curves that nobody tells of it, and a context comes with a request. */
+static enum status check_resume(struct reading *in, const struct stopping_form *form, const struct spec *spec)
+{
+    if (!form->resume)
+        return STATUS_OK;
+    if (form->guard)
+        return error_set(in->err, STATUS_INVALID, "bad_combination", "/stopping/resume", "goes without guard");
+    if (spec->policy->judge != NULL)
+        return error_set(in->err, STATUS_INVALID, "not_supported", "/stopping/resume",
+                         "%s does not go on with a stopped trial", spec->policy->name);
+    if (space_has_context(&spec->space))
+        return error_set(in->err, STATUS_INVALID, "not_supported", "/stopping/resume",
+                         "a stopped trial does not go on in another context");
+    return STATUS_OK;
+}
+
 static enum status read_rule(struct reading *in, const json_t *json, int *rule)
 {
     const struct member names = {.names = rule_names};
@@ -126,6 +143,7 @@ enum status codec_stopping(struct reading *in, const json_t *json, struct spec *
     enum stop_rule_kind kind = is_given ? rules[rule].kind : STOP_RULE_OWN;
     TRY(check_epochs(in, &form, spec));
     TRY(check_rule(in, &form, kind, spec));
+    TRY(check_resume(in, &form, spec));
     spec->stopping = (struct stop_rule){.kind = kind,
                                         .epochs = (size_t)form.epochs,
                                         .warm_up = (size_t)form.warm_up,
@@ -134,7 +152,8 @@ enum status codec_stopping(struct reading *in, const json_t *json, struct spec *
                                         .reduction = (size_t)form.reduction,
                                         .percentile = (size_t)form.percentile,
                                         .patience = (size_t)form.patience,
-                                        .guard = form.guard};
+                                        .guard = form.guard,
+                                        .resumes = form.resume};
     return STATUS_OK;
 }
 
@@ -145,7 +164,7 @@ static json_t *write_rule(const struct stopping_form *form, size_t rule)
     for (const struct member *member = rules[rule].members; member->name != NULL; member++) {
         const char *at = (const char *)form + member->offset;
         int64_t     integer = 0;
-        if (member->read == codec_read_bool && form->guard)
+        if (member->read == codec_read_bool && *(const bool *)at)
             is_whole &= json_object_set_new(json, member->name, json_true()) == 0;
         if (member->read != codec_read_integer)
             continue;
@@ -168,7 +187,8 @@ json_t *codec_stopping_json(const struct spec *spec)
                                        .reduction = (int64_t)stopping->reduction,
                                        .percentile = (int64_t)stopping->percentile,
                                        .patience = (int64_t)stopping->patience,
-                                       .guard = stopping->guard};
+                                       .guard = stopping->guard,
+                                       .resume = stopping->resumes};
     for (size_t rule = 0; rule < RULES; rule++)
         if (rules[rule].kind == stopping->kind)
             return write_rule(&form, rule);

@@ -603,6 +603,14 @@ static json_t *curve_json(const struct trial *trial)
     return list;
 }
 
+/* Where its worker goes on: behind the last step, from what was left there. */
+static json_t *resume_json(const json_t *object, const struct trial *trial)
+{
+    const json_t *checkpoint = json_object_get(json_object_get(object, "metadata"), "checkpoint");
+    return json_pack("{s:I, s:O?}", "step", (json_int_t)trial->curve[trial->curve_len - 1].step, "checkpoint",
+                     checkpoint);
+}
+
 static void put_members(json_t **object, const struct spec *spec, const struct trial *trial)
 {
     size_t of_metric = 0;
@@ -642,5 +650,7 @@ json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, str
     codec_put(&object, "corrected_at", codec_time_json(trial->corrected_ms));
     if (trial->curve_len > 0)
         codec_put(&object, "curve", curve_json(trial));
+    if (trial->curve_len > 0 && trial->state == TRIAL_RUNNING && spec->stopping.resumes)
+        codec_put(&object, "resume", resume_json(object, trial));
     return object;
 }

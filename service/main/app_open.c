@@ -65,18 +65,11 @@ static enum status count(struct db_conn *conn, void *arg, struct error *err)
     return census_take(arg, conn, true, err);
 }
 
-static bool on_others(void *arg, bool is_gone)
+static void on_others(void *arg)
 {
-    struct app  *app = arg;
-    struct error why;
+    struct app *app = arg;
     study_cache_clear(app);
     token_cache_clear(app);
-    if (!is_gone || !atomic_load(&app->is_open))
-        return !is_gone;
-    if (operations_resume(app, &why) == STATUS_OK)
-        return true;
-    log_event(LOG_ERROR, "operations_not_taken_over", "code=%s", why.code);
-    return false;
 }
 
 static void on_wants(void *arg, const struct db_wants *all, struct db_wants *own)
@@ -146,7 +139,6 @@ enum status app_open(const struct app_options *options, struct app **out, struct
         app_close(app);
         return status;
     }
-    atomic_store(&app->is_open, true);
     *out = app;
     return STATUS_OK;
 }

@@ -292,7 +292,10 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
 {
     bool           is_tls = options->tls.certificate != NULL;
     struct server *server = NULL;
+    struct error   left;
     has_files = is_tls;
+    if (operations_resume(app, &left) != STATUS_OK)
+        log_event(LOG_ERROR, "operations_not_resumed", "code=%s", left.code);
     TRY(server_start(app,
                      &(struct server_options){.host = network->listen.host,
                                               .port = network->listen.port,
@@ -315,9 +318,6 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
         confine_calls(options->database != NULL);
     announce(&network->listen, is_tls, server);
     struct keeper *keeper = NULL;
-    struct error   left;
-    if (db_is_oldest(app->db) && operations_resume(app, &left) != STATUS_OK)
-        log_event(LOG_ERROR, "operations_not_resumed", "code=%s", left.code);
     if (keeper_start(app, &keeper, &left) != STATUS_OK)
         log_event(LOG_ERROR, "keeper_not_started", "code=%s", left.code);
     wait_for_stop(options);

@@ -2,6 +2,7 @@
 #include "service/model/spec.h"
 
 #include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,6 +30,20 @@ enum status spec_find_modelled(const struct spec *spec, const char *name, size_t
     return *out < spec->metrics_len ? STATUS_OK
                                     : error_set(err, STATUS_INVALID, "not_modelled", "/metric",
                                                 "the metric is only recorded: no model knows it");
+}
+
+enum status spec_check_context(const struct spec *spec, const double *fixed, const char *where, struct error *err)
+{
+    const struct param *params = spec->space.params;
+    char                path[sizeof err->path];
+    for (size_t i = 0; space_has_context(&spec->space) && i < spec->space.params_len; i++) {
+        if (!params[i].is_context || (fixed != NULL && !isnan(fixed[i])))
+            continue;
+        snprintf(path, sizeof path, "%s/%s", where, params[i].name);
+        return error_set(err, STATUS_INVALID, "missing_member", path,
+                         "the parameter is a context: say its value with each request");
+    }
+    return STATUS_OK;
 }
 
 enum status spec_check_tracked(const struct spec *spec, struct error *err)

@@ -90,6 +90,10 @@ MUST_CHECK enum status spec_find_metric(const struct spec *spec, const char *nam
 /* The same of those that are modelled: INVALID "not_modelled" for one that is only recorded. */
 MUST_CHECK enum status spec_find_modelled(const struct spec *spec, const char *name, size_t *out, struct error *err);
 
+/* Whether every context has its value in fixed [params_len], NaN where free, or NULL: INVALID "missing_member" below where. */
+MUST_CHECK enum status spec_check_context(const struct spec *spec, const double *fixed, const char *where,
+                                          struct error *err);
+
 /* What is recorded of a private row tells of it, and nobody accounts for it; a graph's values are those of its sites:
  * INVALID "private_study", "wrong_space". */
 MUST_CHECK enum status spec_check_tracked(const struct spec *spec, struct error *err);

@@ -19,6 +19,7 @@ struct live {
     struct session             *session;        /* NULL until then */
     struct game                *game;           /* of a game; seq is then the last round it was told */
     int64_t                     seq, revision;  /* of the log: told up to here */
+    int64_t                     made;           /* session_replay: of a batch, told the suggestions before this line */
     int64_t                     space_revision; /* that the specification is of */
     const struct session_space *former;         /* NULL: the present one */
     double                     *former_point;   /* [params_len] room */
@@ -28,6 +29,7 @@ struct live {
     int64_t       asked_at;     /* the observations that there were when a proposal was made last; -1: none was */
     struct arena  curves_arena; /* studies with stopping: what was measured of running trials */
     struct curves curves;
+    bool          is_slack;    /* not all who asked last were given something new */
     int64_t       round, sent; /* agents of federations: the last broadcast it was told, the last round sent for */
 };
 

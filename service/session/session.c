@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUCKETS = 1024 };
+enum { BUCKETS = 1024, NEAR_LINES = 512 };
 
 struct entry {
     struct live            live; /* first: a live is its entry */
@@ -34,6 +34,7 @@ struct entry {
     bool                   is_led; /* some member has the lock, or is about to; under the cache's mutex, as the next */
     struct session_member *members, **members_end;
     int64_t       known_seq, known_asked_at; /* of the live one, when its last user left; under the cache's mutex */
+    bool          is_slack;                  /* the same */
     struct entry *next;
 };
 struct session_cache {
@@ -196,7 +197,7 @@ bool session_is_there(struct app *app, const char *study)
     bool                  is_there = false;
     pthread_mutex_lock(&cache->mutex);
     for (const struct entry *entry = *bucket_of(cache, study); entry != NULL && !is_there; entry = entry->next)
-        is_there = entry->known_seq > 0 && strcmp(entry->live.study, study) == 0;
+        is_there = entry->known_seq > 0 && !entry->is_slack && strcmp(entry->live.study, study) == 0;
     pthread_mutex_unlock(&cache->mutex);
     return is_there;
 }
@@ -245,6 +246,7 @@ void session_unlock(struct app *app, struct live *live)
     }
     entry->known_seq = live->seq;
     entry->known_asked_at = live->asked_at;
+    entry->is_slack = live->is_slack;
     pthread_rwlock_unlock(&entry->lock);
     entry->users--;
     entry->used_at = ++cache->clock;
@@ -328,7 +330,8 @@ void session_forget(struct live *live)
     arena_fini(&live->arena);
     arena_fini(&live->curves_arena);
     live->space_revision = 0;
-    live->seq = live->revision = live->corrected = live->told = live->observations = live->round = live->sent = 0;
+    live->seq = live->revision = live->made = live->corrected = live->told = live->observations = live->round =
+        live->sent = 0;
     live->asked_at = -1;
 }
 
@@ -363,7 +366,7 @@ static const struct { const char *kind; enum event_kind event; } kinds[] = {
     {"trial.observed", EVENT_OBSERVED},   {"trial.infeasible", EVENT_INFEASIBLE}, {"trial.failed", EVENT_FAILED},
     {"trial.abandoned", EVENT_ABANDONED}, {"trial.measured", EVENT_MEASURED}, {"trial.stopped", EVENT_STOPPED},
     {"trial.retried", EVENT_SUGGESTED},
-    {"trial.handed_over", EVENT_HANDED_OVER},
+    {"trial.handed_over", EVENT_HANDED_OVER}, {"trial.resumed", EVENT_SUGGESTED},
 };
 // clang-format on
 
@@ -418,10 +421,10 @@ static bool is_end(const struct row_replay *row, enum event_kind *kind)
     return false;
 }
 
-/* Nothing was measured of what was retracted. */
+/* Nothing was measured of what was retracted, nor was it stopped by that. */
 static bool is_void(const struct row_replay *row, enum event_kind kind)
 {
-    return (kind == EVENT_MEASURED || kind == EVENT_HANDED_OVER) && row->state != NULL &&
+    return (kind == EVENT_MEASURED || kind == EVENT_HANDED_OVER || kind == EVENT_STOPPED) && row->state != NULL &&
            strcmp(row->state, "retracted") == 0;
 }
 
@@ -442,7 +445,8 @@ static bool add_note_or_values(struct live *live, const struct row_replay *row, 
         event->values = spec_event_values(&live->spec, row->outcome.bytes, values);
         live->observations++;
     }
-    bool is_again = strcmp(row->kind, "trial.retried") == 0; // its note was read when the trial was new
+    bool is_again = strcmp(row->kind, "trial.retried") == 0 ||
+                    strcmp(row->kind, "trial.resumed") == 0; // its note was read when the trial was new
     if (event->kind != EVENT_SUGGESTED || is_again)
         return true;
     if (row->trial <= live->told)
@@ -582,10 +586,12 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
 }
 
 struct catch_up {
-    struct app          *app;
-    struct caller       *caller;
-    struct live         *live;
-    struct session_look *look; /* or NULL */
+    struct app                *app;
+    struct caller             *caller;
+    struct live               *live;
+    bool                       is_within;  /* a transaction, for which others wait */
+    const struct session_look *look;       /* NULL: none */
+    bool                       is_telling; /* the look is over */
 };
 
 /* A session that was told what the log, up to the line last, says was wrong begins anew. */
@@ -615,7 +621,7 @@ static enum status heed_baseline(struct db_conn *conn, struct live *live, int64_
 }
 
 /* What catching up reads where nothing has to begin anew. */
-static void ahead(struct db_conn *conn, const struct live *live)
+void session_ahead(struct db_conn *conn, const struct live *live)
 {
     db_ahead(conn, SQL_CORRECTION_LAST, BIND(TEXT(live->study), INT(INT64_MAX)));
     db_ahead(conn, SQL_STUDY_GET, BIND(TEXT(live->study)));
@@ -627,13 +633,9 @@ static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
 {
     struct catch_up *work = arg;
     struct live     *live = work->live;
-    ahead(conn, live);
-    if (work->look != NULL)
-        work->look->ahead(conn, work->look->arg);
+    session_ahead(conn, live);
     TRY(heed_corrections(conn, live, INT64_MAX, err));
     TRY(heed_baseline(conn, live, INT64_MAX, err));
-    atomic_fetch_add(live->session == NULL ? &work->app->counters.session_misses : &work->app->counters.session_hits,
-                     1);
     struct study      study;
     struct arena_mark mark = arena_mark(work->caller->arena);
     TRY(rows_study_get(conn, live->study, work->caller->arena, &study, err));
@@ -641,34 +643,40 @@ static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
     TRY(caller_same_space(work->caller, live->study, study.space_revision, err));
     if (live->session != NULL && live->space_revision != study.space_revision)
         session_forget(live);
+    if (work->is_within && (live->session == NULL || study.revision - live->revision > NEAR_LINES))
+        return error_set(err, STATUS_BUSY, "busy", "", "the log has gone on: ask again");
+    atomic_fetch_add(live->session == NULL ? &work->app->counters.session_misses : &work->app->counters.session_hits,
+                     1);
     if (live->session == NULL)
         TRY(open_session(work->app, conn, live, INT64_MAX, err));
+    work->is_telling = true;
     TRY(tell_log(conn, live, INT64_MAX, err));
     live->revision = study.revision;
     return STATUS_OK;
 }
 
-static enum status catch_up_and_look(struct db_conn *conn, void *arg, struct error *err)
+static enum status look_and_catch_up(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct session_look *look = ((struct catch_up *)arg)->look;
-    TRY(catch_up(conn, arg, err));
-    if (look != NULL)
-        look->status = look->fn(conn, look->arg, look->err);
-    return STATUS_OK;
+    struct catch_up *work = arg;
+    session_ahead(conn, work->live);
+    if (work->look != NULL)
+        TRY(work->look->fn(conn, work->look->arg, err));
+    work->is_telling = true;
+    return catch_up(conn, work, err);
 }
 
-enum status session_catch_up_and_look(struct app *app, struct caller *caller, const struct study *study,
-                                      struct live *live, struct session_look *look, struct error *err)
+enum status session_look_and_catch_up(struct app *app, struct caller *caller, const struct study *study,
+                                      struct live *live, const struct session_look *look, struct error *err)
 {
     struct catch_up    work = {.app = app, .caller = caller, .live = live, .look = look};
     struct price_model model = price_model_of(study);
-    model.news = (double)(study->revision - live->seq);
+    model.news = fmax((double)(study->revision - live->seq), 0); // of who joined a group its revision is not known
     double price_ms = price_tell(app, &model);
     TRY(memory_hold(app, caller, price_bytes(app, &model), err));
     TRY(slots_enter(app, caller, price_ms, err));
-    enum status status = db_read(app->db, catch_up_and_look, &work, err);
-    price_learn_part(app, PRICE_TELL, price_ms, slots_leave(app, caller, study->spec.policy->name));
-    if (status != STATUS_OK)
+    enum status status = db_read(app->db, look_and_catch_up, &work, err);
+    price_learn_part(app, PRICE_TELL, price_ms, slots_leave(app, caller, model.spec->policy->name));
+    if (status != STATUS_OK && work.is_telling)
         session_forget(live);
     return status;
 }
@@ -676,7 +684,19 @@ enum status session_catch_up_and_look(struct app *app, struct caller *caller, co
 enum status session_catch_up(struct app *app, struct caller *caller, const struct study *study, struct live *live,
                              struct error *err)
 {
-    return session_catch_up_and_look(app, caller, study, live, NULL, err);
+    return session_look_and_catch_up(app, caller, study, live, NULL, err);
+}
+
+enum status session_catch_up_within(struct db_conn *conn, struct app *app, struct caller *caller, struct live *live,
+                                    bool *was_told, struct error *err)
+{
+    struct catch_up work = {.app = app, .caller = caller, .live = live, .is_within = true};
+    const int64_t   before = live->seq;
+    enum status     status = catch_up(conn, &work, err);
+    *was_told = live->seq != before;
+    if (status != STATUS_OK && work.is_telling)
+        session_forget(live);
+    return status;
 }
 
 /* ---- as it was ---- */
@@ -735,7 +755,8 @@ static enum status replay(struct db_conn *conn, void *arg, struct error *err)
 {
     struct replay *work = arg;
     struct live   *live = work->live;
-    if (live->former != work->at->space)
+    bool           knows_more = work->at->seen < live->revision || work->at->made < live->made;
+    if (live->former != work->at->space || knows_more)
         session_forget(live);
     live->former = work->at->space;
     TRY(heed_corrections(conn, live, work->at->seen, err));
@@ -744,6 +765,7 @@ static enum status replay(struct db_conn *conn, void *arg, struct error *err)
         TRY(open_session(work->app, conn, live, work->at->seen, err));
     TRY(tell_log(conn, live, work->at->seen, err));
     live->revision = work->at->seen;
+    live->made = work->at->made;
     return tell_batch(conn, live, work->at, err);
 }
 

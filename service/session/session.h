@@ -36,22 +36,24 @@ struct session_member *session_members(struct app *app, struct live *live, size_
 void                   session_leave(struct app *app, struct live *live, struct session_member *served);
 /* The price of its model, as far as can be known without the lock. */
 struct price_model session_price(struct app *app, const struct study *study);
-/* Whether there is one that was told the log, up to where it was when its last user left. */
+/* Whether there is one that was told the log, up to where it was when its last user left, and which is asked for what is new. */
 bool session_is_there(struct app *app, const char *study);
 /* Opens what is missing and tells the session every event of the log that it does not know yet, in a slot.  study: as it
  * was a moment ago, for the price. */
 MUST_CHECK enum status session_catch_up(struct app *app, struct caller *caller, const struct study *study,
                                         struct live *live, struct error *err);
-/* The same, and then fn, whose status is its own, reads the store as the session was told it.  ahead: what fn begins with. */
+/* The same after a look at the store, which is as it is told then; what the look does not find is told to nobody. */
 struct session_look {
-    db_ahead_fn  *ahead;
-    db_fn         fn;
-    void         *arg;
-    enum status   status;
-    struct error *err; /* of fn, or NULL */
+    db_fn fn;
+    void *arg;
 };
-MUST_CHECK enum status session_catch_up_and_look(struct app *app, struct caller *caller, const struct study *study,
-                                                 struct live *live, struct session_look *look, struct error *err);
+MUST_CHECK enum status session_look_and_catch_up(struct app *app, struct caller *caller, const struct study *study,
+                                                 struct live *live, const struct session_look *look, struct error *err);
+/* The same within a transaction, without a slot, of a session that is there and not far behind: BUSY "busy" if it is not.  What it
+ * begins with can be read ahead.  When it was told something and the transaction fails the session has to be forgotten. */
+MUST_CHECK enum status session_catch_up_within(struct db_conn *conn, struct app *app, struct caller *caller,
+                                               struct live *live, bool *was_told, struct error *err);
+void                   session_ahead(struct db_conn *conn, const struct live *live);
 /* Forgets the model: it was told something that the log does not say. */
 void session_forget(struct live *live);
 /* Of a study that is gone; who still uses its model finds out when it writes. */
@@ -64,7 +66,7 @@ MUST_CHECK enum status session_alone(struct app *app, struct caller *caller, con
                                      struct error *err);
 void                   session_alone_end(struct app *app, struct live *live);
 /* Tells it the log up to the line seen, and of what came between that and the line made the suggestions: those of its
- * batch.  Only forward: neither may be less than it was in the call before. */
+ * batch.  With several servers a later line may have been made by one that had seen less: then it begins anew. */
 struct session_at {
     int64_t seen, made;
     const struct session_space

@@ -103,6 +103,13 @@ void tally_end(struct task *task, const struct trial *trial, const struct trial_
     tally->since_best += is_try && !codec_is_outside(&task->study.spec, trial->point);
 }
 
+enum status tally_resume(struct db_conn *conn, struct task *task, const struct trial *trial, struct error *err)
+{
+    if (!trial->is_imported)
+        task->study.tally.cost -= or_nothing(cost_of_values(task, trial->value, trial->values));
+    return tally_best(conn, task, err);
+}
+
 void tally_said(struct task *task, const struct trial *trial, double before_seconds)
 {
     double seconds = trial->said.duration_seconds;

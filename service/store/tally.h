@@ -7,6 +7,9 @@
 
 /* A trial, as it was before, ends; whoever finds that it is the best one sets since_best back. */
 void tally_end(struct task *task, const struct trial *trial, const struct trial_end *end);
+/* It goes on, which the store knows already: as it was before, it has not ended. */
+MUST_CHECK enum status tally_resume(struct db_conn *conn, struct task *task, const struct trial *trial,
+                                    struct error *err);
 /* Something was said of it; before: how long it took, as was known until then. */
 void tally_said(struct task *task, const struct trial *trial, double before_seconds);
 /* Another trial is the best one, which the store and the study know already. */

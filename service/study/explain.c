@@ -49,7 +49,8 @@ static void keep_value(struct known *known, const struct spec *spec, const struc
 
 static enum status keep(struct work *work, const struct row_replay *row, struct error *err)
 {
-    static const char *const opens[] = {"trial.suggested", "trial.queued", "trial.added", "trial.retried", NULL};
+    static const char *const opens[] = {"trial.suggested", "trial.queued",  "trial.added",
+                                        "trial.retried",   "trial.resumed", NULL};
     static const char *const ends[] = {"trial.infeasible", "trial.failed", "trial.abandoned", "trial.stopped", NULL};
     const struct spec       *spec = &work->task.study.spec;
     work->out->broadcasts += strcmp(row->kind, "federation.received") == 0;

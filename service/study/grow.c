@@ -1,6 +1,7 @@
 /* See grow.h. */
 #include "service/study/grow.h"
 
+#include "service/codec/codec_rules.h"
 #include "service/codec/codec_trial.h"
 #include "service/session/session.h"
 #include "service/store/asked.h"
@@ -114,6 +115,7 @@ static enum status grow(struct db_conn *conn, void *arg, struct error *err)
     struct work  *work = arg;
     struct task  *task = &work->task;
     struct study *study = &task->study;
+    struct rules  rules;
     TRY(task_open(conn, task, err));
     *work->out = *study;
     if (!work->growth->is_changed)
@@ -121,6 +123,8 @@ static enum status grow(struct db_conn *conn, void *arg, struct error *err)
     if (study->spec.federation != NULL || study->spec.policy->read_transfer != NULL)
         return error_set(err, STATUS_INVALID, "not_supported", "",
                          "the study shares its space with others, or knows earlier studies in it");
+    rules = study->rules; // a rule may be none of the larger space's: a context has come
+    TRY(codec_rules_edit(&work->growth->spec, "{}", task->caller->arena, &rules, err));
     TRY(extend_trials(conn, work, err));
     TRY(task_log(conn, task, "space.grown", 0, work->growth->detail, err));
     study->spec = work->growth->spec;

@@ -35,7 +35,7 @@ enum {
 enum { BY_ITSELF = OBSERVED | INFEASIBLE | FAILED | ABANDONED | STOPPED, ENDED = BY_ITSELF | CORRECTED | RETRACTED };
 struct past {
     uint16_t stands;
-    uint8_t  is_measured; /* since it was last begun */
+    uint8_t  is_measured; /* since it was last begun anew */
     uint8_t  state;       /* as its line says: enum trial_state */
     int32_t  step;        /* the last one measured */
     int64_t  ended;       /* the revision that ended it last, not counting corrections; 0: none did */
@@ -394,6 +394,7 @@ static const struct step {
     {"trial.failed", OPEN | ABANDONED | STOPPED, FAILED},
     {"trial.abandoned", OPEN, ABANDONED},
     {"trial.stopped", OPEN, STOPPED},
+    {"trial.resumed", STOPPED, OPEN},
     {"trial.corrected", ENDED, CORRECTED},
     {"trial.retracted", OPEN | ENDED, RETRACTED}, // of an open one: it came retracted
     {"trial.edited", OPEN | ENDED, 0},
@@ -426,6 +427,7 @@ static enum status take_step(struct import_reader *reader, const struct row_even
     TRY(import_check_count(row->trial, 1, (int64_t)reader->trials_len, "/trial", err));
     struct past *past = &reader->trials[row->trial - 1];
     bool         is_graph = reader->spec.space.kind == SPACE_GRAPH;
+    bool         goes_on_later = is_of(row->kind, "trial.resumed");
     bool         goes_on = is_graph && is_of(row->kind, "trial.observed") && past->stands == OBSERVED;
     if ((past->stands & step->before) == 0 && !goes_on)
         return import_bad(err, "/kind", "cannot follow on what the log says of the trial before");
@@ -435,7 +437,10 @@ static enum status take_step(struct import_reader *reader, const struct row_even
         return import_bad(err, "/kind", "an agent does not go back");
     if (is_of(row->kind, "trial.stopped") && !past->is_measured)
         return import_bad(err, "/kind", "a trial is stopped by a measurement");
-    if (step->after != 0 || is_of(row->kind, "trial.handed_over"))
+    if (goes_on_later && !reader->spec.stopping.resumes)
+        return import_bad(err, "/kind", "the study goes on with no trial");
+    if ((step->after != 0 && !goes_on_later && !is_of(row->kind, "trial.stopped")) ||
+        is_of(row->kind, "trial.handed_over"))
         past->is_measured = 0;
     reader->before = past->stands;
     if ((step->after & BY_ITSELF) != 0 || (step->after == RETRACTED && past->stands == OPEN))

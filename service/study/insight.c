@@ -15,8 +15,8 @@
 #include <string.h>
 
 /* Points between two looks whether somebody still waits or is next: up to 40 ms with the largest model.  Models take 256
- * at once: pieces of another length would change the last digit. */
-enum { PIECE = 256, PIECE_OF_MEANS = 512 };
+ * at once: pieces of another length would change the last digit.  Those that look near take 2 to 4 ms for each. */
+enum { PIECE = 256, PIECE_NEAR = 16, PIECE_OF_MEANS = 512 };
 
 struct work {
     struct app    *app;
@@ -131,9 +131,11 @@ static enum status posterior_at_once(struct work *work, const struct prediction 
 
 static enum status posterior(struct work *work, const struct prediction *wanted, struct error *err)
 {
-    size_t            len = space_point_len(&work->live->spec.space), m = wanted->m, from = 0;
-    size_t            piece = wanted->sd == NULL ? PIECE_OF_MEANS : PIECE;
-    struct prediction part = *wanted;
+    size_t                   len = space_point_len(&work->live->spec.space), m = wanted->m, from = 0;
+    struct prediction        part = *wanted;
+    const struct price_model model = session_price(work->app, work->study);
+    part.looks_near = wanted->sd != NULL && work->quantity == QUANTITY_VALUE && price_looks_near(&model);
+    size_t piece = wanted->sd == NULL ? PIECE_OF_MEANS : part.looks_near ? PIECE_NEAR : PIECE;
     for (; m - from > piece; from += piece) {
         part.m = piece;
         TRY(posterior_at_once(work, &part, err));

@@ -1,6 +1,6 @@
 /* Asynchronous suggestions: a suggest that continues after its request was answered with 202.
  * The row is written before the work begins, and ended in the transaction that writes the trials, so a restart finds
- * what was promised and does it again.  Who waits for one, and how long, has no influence on its result.
+ * what was promised and does it again; so does another server of the store when the row's lease ends.  Who waits for one, and how long, has no influence on its result.
  * At most OPERATIONS_AT_ONCE are worked on; the others wait in their order.  At most OPERATIONS_WATCHED_MAX requests
  * are kept waiting for an end, which leaves threads for all others. */
 #ifndef GNOMON_SERVICE_STUDY_OPERATION_H
@@ -8,6 +8,8 @@
 
 #include "service/study/suggest.h"
 
+/* A beat says each second that its server still works on it; who was not heard of for a lease has lost it. */
+enum { OPERATIONS_BEAT_MS = 1000, OPERATIONS_LEASE_MS = 5000 };
 enum { OPERATIONS_AT_ONCE = 2, OPERATIONS_WAITING_MAX = 64, OPERATIONS_WATCHED_MAX = 16 };
 enum operation_state {
     OPERATION_RUNNING,
@@ -24,7 +26,7 @@ struct operation {
     const char          *code, *detail;       /* failed: of the error; otherwise NULL */
     int                  retry_after_seconds; /* ... and when to ask for it again; 0: not at all */
     int64_t              created_ms, finished_ms;
-    struct plan_state    progress; /* running: horizon 0 before there is any */
+    struct plan_state    progress; /* as of the last beat: horizon 0 before there is any */
     const struct study  *of;       /* for the trials */
     struct trial        *trials;   /* succeeded */
     size_t               len;
@@ -33,9 +35,10 @@ struct operation {
 
 struct operations;
 struct operations *operations_new(void); /* NULL: no memory */
-/* Takes up what an earlier process left running. */
+/* Takes up what nobody works on: what an earlier process left running, and from now on once a second what another server has
+ * lost.  Called once, before there are requests. */
 MUST_CHECK enum status operations_resume(struct app *app, struct error *err);
-/* Stops what runs, without a trace: it is taken up again.  Whoever waits for it is answered. */
+/* Stops what runs, without a trace: another server takes it up, or the next process.  Whoever waits for it is answered. */
 void operations_halt(struct app *app);
 /* ... and waits for its end.  Nobody may begin or find one meanwhile. */
 void operations_stop(struct app *app);

@@ -512,7 +512,7 @@ static enum status follow(struct plot_work *work, const struct row_event *row, s
         held->worker = row->detail == NULL ? "" : arena_strndup(work->arena, row->detail, strlen(row->detail));
         return held->worker == NULL ? error_no_memory(err) : STATUS_OK;
     }
-    if (!is_over && !is_back && strcmp(row->kind, "trial.suggested") != 0)
+    if (!is_over && !is_back && strcmp(row->kind, "trial.suggested") != 0 && strcmp(row->kind, "trial.resumed") != 0)
         return STATUS_OK;
     if (is_over && held->expired > 0 && held->worker[0] != '\0')
         *lost = (struct bar){.worker = held->worker,

@@ -82,6 +82,7 @@ static enum status ask_one(struct work *work, uint64_t number, struct trial *out
     struct diagnostics diagnostics = {.length_scales = point + space_point_len(&spec->space) + 1};
     const struct ask   ask = {
           .trial = number, .fixed = request->fixed, .diagnostics = &diagnostics, .late = is_over, .late_arg = work};
+    TRY(spec_check_context(spec, request->fixed, "/fixed", err));
     TRY(spec->policy->ask(work->session, &ask, proposal, err));
     bool on_rows = spec->space.kind == SPACE_CANDIDATES;
     *out = trial_none();

@@ -1,8 +1,9 @@
 /* suggest: what a worker does next.
- * Order: its own running trials (a retry is safe), those whose leases ran out and those that are queued, then the
- * policy; what does not have the values that the request fixes is passed over.  One transaction writes all of it.  When
+ * Order: its own running trials (a retry is safe), those whose leases ran out and those that are queued, then those that
+ * were stopped and that the study's rule goes on with, then the policy, which is asked when there is none of these; what
+ * does not have the values that the request fixes is passed over.  One transaction writes all of it.  When
  * the policy is asked, the session's lock is held from the look at the log to the commit, so the trial number that keys
- * a proposal's randomness is the one it gets. */
+ * a proposal's randomness is the one it gets.  A policy that only draws is asked within the transaction. */
 #include "service/app/app_transact.h"
 #include "service/app/study_cache.h"
 #include "service/study/federation_host.h"
@@ -40,7 +41,7 @@ static enum status check_space(const struct plan *plan, struct error *err)
     const int64_t      *wanted = plan->request->space_revision;
     bool is_other = plan->request->fixed != NULL && plan->request->fixed_len != study->spec.space.params_len;
     if (!is_other && (wanted == NULL || *wanted == study->space_revision))
-        return STATUS_OK;
+        return spec_check_context(&study->spec, plan->request->fixed, "/fixed", err);
     return error_set(err, STATUS_CONFLICT, "space_grew", is_other ? "/fixed" : "/space_revision",
                      "the study's space is that of revision %lld", (long long)study->space_revision);
 }
@@ -137,7 +138,8 @@ static enum status nothing_left(struct db_conn *conn, struct plan *plan, struct 
         return error_set(err, STATUS_BUSY, "busy", "", "other workers took what there was: ask again");
     if (plan->unfit > 0)
         return plan_fixed_conflict(err, plan->unfit, "is next and");
-    if (!is_spent && !plan->is_not_worth && plan->request->fixed != NULL)
+    bool is_all_used = plan->is_all_used && space_has_context(&plan->task.study.spec.space); // nobody asks without
+    if (!is_spent && !plan->is_not_worth && plan->request->fixed != NULL && !is_all_used)
         return error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed",
                          "every point with these values has been used");
     if (plan->task.study.trials[TRIAL_RUNNING] > 0)
@@ -186,9 +188,11 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
 }
 
 /* Whether the log is not what the proposals were made for: another server has given the next number, or took the place of
- * what was proposed before them in their group, of which the policy was told. */
+ * what was proposed before them in their group, of which the policy was told.  What is gone on with is due by the whole log. */
 static bool is_overtaken(const struct plan *plan)
 {
+    if (plan->resumed_len > 0)
+        return plan->out->len == 0 && plan->task.study.revision != plan->seen;
     const struct plan *earlier = plan->earlier;
     bool               is_whole = earlier == NULL || earlier->added == (int64_t)earlier->fresh_len;
     return plan->fresh_len > 0 && (!is_whole || plan->fresh[0].number != plan->task.study.trials_total + 1);
@@ -196,7 +200,37 @@ static bool is_overtaken(const struct plan *plan)
 
 static void write_ahead(struct db_conn *conn, void *arg)
 {
+    const struct plan *plan = arg;
     plan_ahead(conn, arg, true);
+    if (plan->group != NULL && !plan->group->is_caught_up)
+        session_ahead(conn, plan->live);
+}
+
+/* How many the policy is to be asked for, of which so many wait to be claimed. */
+static int64_t wanted(const struct plan *plan, int64_t waiting)
+{
+    int64_t places = plan_missing(plan), room = task_room(&plan->task), most = task_allowance(&plan->task);
+    int64_t count = (places < room ? places : room) - waiting;
+    return plan->rule != NULL ? 0 : count < most ? count : most;
+}
+
+/* Of a policy that takes next to no time for it. */
+static enum status propose_within(struct db_conn *conn, struct plan *plan, struct error *err)
+{
+    struct plan_group *group = plan->group;
+    int64_t            count = wanted(plan, 0);
+    if (count <= 0)
+        return STATUS_OK;
+    if (rules_ask_worth(&plan->task.study.rules)) // which takes some
+        return error_set(err, STATUS_BUSY, "busy", "", "the study has got another rule: ask again");
+    if (!group->is_caught_up)
+        TRY(session_catch_up_within(conn, plan->task.app, plan->task.caller, plan->live, &plan->is_telling, err));
+    group->is_caught_up = true;
+    if (plan->live->space_revision != plan->task.study.space_revision) // the group is in two batches
+        return error_set(err, STATUS_BUSY, "busy", "", "the space has grown meanwhile: ask again");
+    plan->earlier = group->last;
+    group->last = plan;
+    return plan_propose(plan, count, err);
 }
 
 static enum status write(struct db_conn *conn, void *arg, struct error *err)
@@ -205,8 +239,11 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     plan->out->len = 0;
     plan->expired = 0;
     plan->added = 0;
+    plan->has_resumed = false;
     plan->task.now_ms = plan->task.app->now_ms();
     plan_ahead(conn, plan, true); // leases begin when trials are given, not when they were asked for
+    if (plan->group != NULL && plan->request->fixed == NULL && plan->request->space_revision == NULL)
+        plan->task.caller->space_of[0] = '\0'; // nothing was made for the space that was looked at
     TRY(task_open(conn, &plan->task, err));
     TRY(trial_may_be_given(&plan->task.study, err));
     int64_t before = plan->task.study.revision;
@@ -218,9 +255,13 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     TRY(plan_take_own(conn, plan, err));
     if (plan->rule == NULL)
         TRY(plan_take_waiting(conn, plan, err));
+    if (plan->group != NULL)
+        TRY(propose_within(conn, plan, err));
     plan->is_overtaken = is_overtaken(plan);
     if (plan->is_overtaken)
         return error_set(err, STATUS_BUSY, "busy", "", "another replica was faster");
+    if (plan->resumed_len > 0 && plan->out->len == 0 && may_add(plan))
+        TRY(plan_take_stopped(conn, plan, err));
     for (size_t i = 0; i < plan->fresh_len && plan_missing(plan) > 0 && may_add(plan); i++) {
         TRY(add_trial(conn, plan, i, err));
         plan->out->trials[plan->out->len++] = plan->fresh[i];
@@ -228,6 +269,7 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     }
     if (plan->out->len == 0)
         return nothing_left(conn, plan, err);
+    plan->out->study = plan->task.study;
     plan->out->revision = plan->task.study.revision;
     plan->out->steady_ms = plan->steady_ms;
     if (plan->request->watch != NULL)
@@ -251,20 +293,6 @@ static enum status complete(struct db_conn *conn, void *arg, struct error *err)
     return study->revision == before ? STATUS_OK : task_save(conn, &plan->task, err);
 }
 
-/* What others of a group have taken already of what the store still shows. */
-struct taken {
-    int64_t waiting, fresh;
-};
-
-/* How many the policy is to be asked for. */
-static int64_t wanted(const struct plan *plan, const struct taken *taken)
-{
-    int64_t places = plan_missing(plan), room = task_room(&plan->task) - taken->fresh - taken->waiting;
-    int64_t waiting = plan->waiting > taken->waiting ? plan->waiting - taken->waiting : 0;
-    int64_t count = (places < room ? places : room) - waiting, most = task_allowance(&plan->task) - taken->fresh;
-    return plan->rule != NULL ? 0 : count < most ? count : most;
-}
-
 static void count_given(const struct plan *plan)
 {
     atomic_fetch_add(&plan->task.app->counters.leases_expired, plan->expired);
@@ -283,12 +311,17 @@ static enum status suggest_locked(struct plan *plan, struct error *err)
 {
     struct app *app = plan->task.app;
     plan->out->len = 0;
-    TRY(db_read(app->db, look, plan, err)); // again: the lock may have been long in coming
-    TRY(session_catch_up(app, plan->task.caller, &plan->task.study, plan->live, err));
-    int64_t count = wanted(plan, &(struct taken){0});
+    const struct study        before = plan->task.study; // it is looked at again: the lock may have been long in coming
+    const struct session_look also = {.fn = look, .arg = plan};
+    TRY(session_look_and_catch_up(app, plan->task.caller, &before, plan->live, &also, err));
+    int64_t count = wanted(plan, plan->waiting);
     if (count > 0 && plan->live->spec.federation != NULL)
         TRY(federation_host_sync(app, plan->task.caller, &plan->task.study, plan->live, err));
     plan->seen = plan->task.study.revision;
+    if (count > 0)
+        TRY(plan_ask_rule(plan, count, err));
+    if (plan->resumed_len > 0)
+        return give(plan, err);
     if (count > 0 && rules_ask_worth(&plan->task.study.rules))
         TRY(plan_ask_gain(plan, err));
     if (count > 0 && !plan->is_not_worth)
@@ -300,19 +333,21 @@ static enum status suggest_locked(struct plan *plan, struct error *err)
 static bool is_logged(const struct plan *plan, enum status status)
 {
     return status == STATUS_OK && !plan->task.caller->idempotency.replayed &&
-           plan->task.study.trials_total == plan->live->told;
+           (plan->resumed_len > 0 ? plan->has_resumed : plan->task.study.trials_total == plan->live->told);
 }
 
 static enum status ask_once(struct plan *plan, struct error *err)
 {
     bool             plans = plan->task.study.spec.policy->plans_ahead, is_behind = plan->request->watch != NULL;
     enum session_use use = !plans ? SESSION_ALONE : is_behind ? SESSION_QUEUE : SESSION_PLAN;
-    plan->fresh_len = 0;
-    plan->earlier = NULL; // it was of a group, which is over
+    plan->fresh_len = plan->resumed_len = 0;
+    plan->exhausted = NULL; // as it was found before
+    plan->group = NULL;     // which is over
+    plan->earlier = NULL;
     plan->is_overtaken = false;
     TRY(session_lock(plan->task.app, plan->task.caller, plan->task.id, use, &plan->live, err));
     enum status status = suggest_locked(plan, err);
-    if (plan->fresh_len > 0 && !is_logged(plan, status)) // it was told of proposals that the log does not have
+    if (plan->fresh_len + plan->resumed_len > 0 && !is_logged(plan, status)) // it was told what the log does not have
         session_forget(plan->live);
     session_unlock(plan->task.app, plan->live);
     return status;
@@ -329,49 +364,10 @@ static enum status ask_alone(struct plan *plan, struct error *err)
 
 /* ---- together ---- */
 
-static enum status look_again(struct db_conn *conn, struct plan *plan, struct error *err)
-{
-    plan->out->len = 0;
-    return look(conn, plan, err);
-}
-
-/* Those who want a proposal of one session. */
-struct group {
-    struct plan *const *plans;
-    size_t              len;
-};
-
-static enum status look_together(struct db_conn *conn, void *arg, struct error *err)
-{
-    const struct group *group = arg;
-    (void)err; // each has its own
-    for (size_t i = 0; i < group->len; i++)
-        group->plans[i]->status = look_again(conn, group->plans[i], group->plans[i]->err);
-    return STATUS_OK;
-}
-
-static void look_ahead(struct db_conn *conn, void *arg)
-{
-    plan_ahead(conn, ((const struct group *)arg)->plans[0], false);
-}
-
 /* Whether what a look has found is all that was asked for. */
 static bool is_done(const struct plan *plan)
 {
     return plan->task.caller->idempotency.key == NULL && plan->request->watch == NULL && plan_missing(plan) == 0;
-}
-
-/* Of a plan that has looked again. */
-static enum status propose_for_member(struct plan *plan, struct taken *taken, struct error *err)
-{
-    if (rules_ask_worth(&plan->task.study.rules)) // which its first look was to find
-        return error_set(err, STATUS_BUSY, "busy", "", "the study has got another rule: ask again");
-    int64_t count = wanted(plan, taken), waiting = plan->waiting - taken->waiting;
-    int64_t claims = plan_missing(plan) < waiting ? plan_missing(plan) : waiting;
-    TRY(count > 0 ? plan_propose(plan, count, err) : STATUS_OK);
-    taken->waiting += claims > 0 ? claims : 0;
-    taken->fresh += (int64_t)plan->fresh_len;
-    return STATUS_OK;
 }
 
 /* Whether the log has all that the session was told for them. */
@@ -379,57 +375,49 @@ static bool are_logged(struct plan *const *plans, size_t len)
 {
     const struct plan *last = NULL;
     for (size_t i = 0; i < len; i++) {
-        if (plans[i]->fresh_len > 0 && plans[i]->status != STATUS_OK)
+        if ((plans[i]->fresh_len > 0 || plans[i]->is_telling) && plans[i]->status != STATUS_OK)
             return false;
         last = plans[i]->fresh_len > 0 ? plans[i] : last;
     }
     return last == NULL || is_logged(last, last->status);
 }
 
-/* Who is the first that could, and all from there on have looked with it; those before it have their status: one may have left,
- * or have no time any more, which is nothing to the others. */
-static size_t catch_up(struct plan *const *plans, size_t len, struct live *live)
+/* A whole log is read before, not while others wait, and so are the news where the last ones asked in vain: what a transaction that
+ * fails has told is forgotten.  If that cannot be done, each finds out by itself. */
+static bool is_ready(struct plan *const *plans, size_t len, struct live *live)
 {
-    size_t i = 0;
-    for (; i < len; i++) {
-        struct task        *task = &plans[i]->task;
-        struct group        group = {.plans = plans + i, .len = len - i};
-        struct session_look also = {.ahead = look_ahead, .fn = look_together, .arg = &group};
-        const struct study  before = task->study; // which the look reads anew
-        enum status status = session_catch_up_and_look(task->app, task->caller, &before, live, &also, plans[i]->err);
-        if (status == STATUS_OK)
-            break;
-        plans[i]->status = status;
-    }
-    return i;
+    struct error       why;
+    const struct task *task = &plans[0]->task;
+    bool               is_near = live->session != NULL && !live->is_slack;
+    if (is_near || session_catch_up(task->app, task->caller, &task->study, live, &why) == STATUS_OK)
+        return true;
+    for (size_t i = 0; i < len; i++)
+        plans[i]->status = error_set(plans[i]->err, STATUS_BUSY, "busy", "", "the study could not be read: ask again");
+    return false;
 }
 
-/* Under the session's lock: the log is caught up with once, and one commit has all of it. */
+/* Under the session's lock: one commit has all of it. */
 static void suggest_together(struct plan *const *plans, size_t len, struct live *live)
 {
-    struct taken       taken = {0};
-    const struct plan *last = NULL;
-    struct app_work    works[GROUP_MAX];
-    size_t             works_len = 0;
-    size_t             first = catch_up(plans, len, live);
-    for (size_t i = first; i < len; i++) {
-        struct plan *plan = plans[i];
-        plan->live = live;
-        plan->earlier = last;
-        if (plan->status == STATUS_OK)
-            plan->status = propose_for_member(plan, &taken, plan->err);
-        last = plan->fresh_len > 0 ? plan : last;
-        if (plan->status == STATUS_OK && !is_done(plan))
-            works[works_len++] = (struct app_work){
-                .caller = plan->task.caller, .ahead = write_ahead, .fn = write, .arg = plan, .err = plan->err};
+    struct plan_group group = {.last = NULL};
+    struct app_work   works[GROUP_MAX];
+    bool              is_slack = false;
+    if (!is_ready(plans, len, live))
+        return;
+    for (size_t i = 0; i < len; i++) {
+        plans[i]->live = live;
+        plans[i]->group = &group;
+        works[i] = (struct app_work){
+            .caller = plans[i]->task.caller, .ahead = write_ahead, .fn = write, .arg = plans[i], .err = plans[i]->err};
     }
-    app_transact_all(plans[0]->task.app, works, works_len);
-    for (size_t i = 0; i < works_len; i++) {
-        struct plan *plan = works[i].arg;
-        plan->status = works[i].status;
-        if (plan->status == STATUS_OK)
-            count_given(plan);
+    app_transact_all(plans[0]->task.app, works, len);
+    for (size_t i = 0; i < len; i++) {
+        plans[i]->status = works[i].status;
+        is_slack |= plans[i]->added == 0;
+        if (plans[i]->status == STATUS_OK)
+            count_given(plans[i]);
     }
+    live->is_slack = is_slack; // who comes back for what he has, or for nothing, is to look first
     if (!are_logged(plans, len))
         session_forget(live);
 }
@@ -454,7 +442,7 @@ static enum status ask_together(struct plan *plan, struct error *err)
 
 static bool is_short(const struct spec *spec)
 {
-    return spec->policy->only_draws && spec->federation == NULL;
+    return spec->policy->only_draws && spec->federation == NULL && !spec->stopping.resumes;
 }
 
 /* Who comes too late for what the group saw, asks again by itself. */
@@ -522,7 +510,7 @@ static enum status obtain(struct plan *plan, struct error *err)
     set_deadlines(plan);
     if (plan->is_joining)
         return ask_model(plan, err);
-    int64_t count = wanted(plan, &(struct taken){0});
+    int64_t count = wanted(plan, plan->waiting);
     if (count > 0)
         TRY(plan_announce(plan, count, err));
     enum status status = count > 0 ? STATUS_BUSY : give(plan, err);

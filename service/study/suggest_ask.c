@@ -1,6 +1,7 @@
 /* See suggest_ask.h. */
 #include "service/study/suggest_ask.h"
 
+#include "engine/space/used_points.h"
 #include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/base/clock.h"
@@ -147,10 +148,12 @@ enum status plan_announce(const struct plan *plan, int64_t count, struct error *
     return slots_announce(plan->task.caller, gain_ms + price_tell(app, &model) + price_batch(app, &model, count), err);
 }
 
-/* In a slot, which is given back after each proposal. */
+/* In a slot, which is given back after each proposal; not within a transaction, for which others wait. */
 static enum status ask_in_turn(struct plan *plan, struct proposal *proposal, struct error *err)
 {
-    struct app              *app = plan->task.app;
+    struct app *app = plan->task.app;
+    if (plan->group != NULL)
+        return ask_one(plan, proposal, err);
     const struct price_model model = model_of(plan);
     TRY(slots_enter(app, plan->task.caller, price_ask(app, &model), err));
     enum status status = ask_one(plan, proposal, err);
@@ -158,6 +161,23 @@ static enum status ask_in_turn(struct plan *plan, struct proposal *proposal, str
     if (!plan->is_cut)
         price_learn(app, &model, took_ms);
     return status;
+}
+
+enum status plan_ask_rule(struct plan *plan, int64_t count, struct error *err)
+{
+    const struct stop_rule *rule = &plan->live->spec.stopping;
+    const struct curve     *curve;
+    if (!rule->resumes || plan->request->fixed != NULL)
+        return STATUS_OK;
+    plan->resumed = ARENA_NEW(plan->task.caller->arena, int64_t, (size_t)count);
+    if (plan->resumed == NULL)
+        return error_no_memory(err);
+    while ((int64_t)plan->resumed_len < count && (curve = stop_rule_resume(rule, &plan->live->curves)) != NULL) {
+        const struct event event = {.kind = EVENT_SUGGESTED, .trial = curve->trial};
+        plan->resumed[plan->resumed_len++] = (int64_t)curve->trial;
+        TRY(curves_tell(&plan->live->curves, &event, err));
+    }
+    return STATUS_OK;
 }
 
 static enum status compare_gain(struct db_conn *conn, void *arg, struct error *err)
@@ -212,6 +232,7 @@ enum status plan_propose(struct plan *plan, int64_t count, struct error *err)
     bool is_short = status == STATUS_BUSY && strcmp(err->code, "deadline_exceeded") == 0 && whole > 0;
     if (status == STATUS_CONFLICT && strcmp(err->code, "search_space_exhausted") == 0)
         plan->exhausted = "search_space_exhausted";
+    plan->is_all_used = plan->exhausted != NULL && strcmp(err->reason, USED_POINTS_ALL) == 0;
     if (is_short)
         plan->fresh_len = whole;
     return is_short || plan->exhausted != NULL ? STATUS_OK : status;

@@ -8,6 +8,9 @@
 const double *plan_fixed(const struct plan *plan, size_t i);
 /* Before the lock: so many proposals will be asked for. */
 MUST_CHECK enum status plan_announce(const struct plan *plan, int64_t count, struct error *err);
+/* Fills plan->resumed, where the study goes on with stopped trials: at most so many.  The session's curves then have them as
+ * running, which the log is to say, or the session is forgotten. */
+MUST_CHECK enum status plan_ask_rule(struct plan *plan, int64_t count, struct error *err);
 /* What another trial is expected to gain, and whether it is worth it. */
 MUST_CHECK enum status plan_ask_gain(struct plan *plan, struct error *err);
 /* Fills plan->fresh.  A space with nothing left ends the list, and so does the end of the time for all of them; that is an

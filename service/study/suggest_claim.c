@@ -3,8 +3,10 @@
 
 #include "service/app/steady.h"
 #include "service/store/rows.h"
+#include "service/store/tally.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { AHEAD_MS = 50 };
@@ -116,6 +118,53 @@ enum status plan_take_waiting(struct db_conn *conn, struct plan *plan, struct er
     for (size_t i = 0; i < len; i++)
         TRY(start(conn, plan, &trials[i], err));
     return load_curves(conn, plan, trials, len, err);
+}
+
+/* Its curve goes with the new lease; whoever held it before is out. */
+static enum status resume(struct db_conn *conn, struct plan *plan, struct trial *trial, struct error *err)
+{
+    const struct trial before = *trial;
+    struct task       *task = &plan->task;
+    const char        *worker = plan->request->worker;
+    char               detail[32] = "";
+    task_count(task, TRIAL_STOPPED, TRIAL_RUNNING);
+    task->study.imported -= before.is_imported;
+    trial->state = TRIAL_RUNNING;
+    trial->is_imported = false;
+    trial->is_taken_over |= worker[0] == '\0' || strcmp(worker, before.holder) != 0;
+    trial->worker = trial->holder = worker;
+    trial->lease++;
+    trial->lease_ms = plan->steady_ms + task->study.rules.lease_ms;
+    trial->started_ms = task->now_ms;
+    trial->finished_ms = 0;
+    trial->value = trial->stddev = (double)NAN;
+    trial->reason = NULL;
+    trial->values = NULL;
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_RESUME,
+                BIND(TEXT(task->id), INT(trial->number), TEXT(worker), INT(trial->lease_ms), INT(trial->is_taken_over),
+                     INT(trial->started_ms))));
+    TRY(db_exec(conn, NULL, err, SQL_MEASUREMENT_KEEP, BIND(TEXT(task->id), INT(trial->number), INT(before.lease))));
+    TRY(tally_resume(conn, task, &before, err));
+    TRY(rows_curve(conn, task, trial, err));
+    if (trial->curve_len > 0)
+        snprintf(detail, sizeof detail, "step %lld", (long long)trial->curve[trial->curve_len - 1].step);
+    TRY(task_say(conn, task, trial, plan->request->said, err));
+    return task_log(conn, task, "trial.resumed", trial->number, detail, err);
+}
+
+/* The log has not gone on since the rule was asked, so they are as it saw them. */
+enum status plan_take_stopped(struct db_conn *conn, struct plan *plan, struct error *err)
+{
+    for (size_t i = 0; i < plan->resumed_len; i++) {
+        struct trial *trial = &plan->out->trials[plan->out->len];
+        TRY(rows_trial_get(conn, &plan->task, plan->resumed[i], trial, err));
+        if (trial->state != TRIAL_STOPPED)
+            return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "a trial is not stopped as the log says");
+        TRY(resume(conn, plan, trial, err));
+        plan->out->len++;
+    }
+    plan->has_resumed = true;
+    return STATUS_OK;
 }
 
 void plan_ahead(struct db_conn *conn, struct plan *plan, bool is_writing)

@@ -7,6 +7,12 @@
 #include "service/study/suggest.h"
 #include "service/study/worth.h"
 
+/* Those who want a proposal of one session, and have it made within one transaction. */
+struct plan_group {
+    bool               is_caught_up; /* the session, within it */
+    const struct plan *last;         /* that proposed; NULL: none did */
+};
+
 struct plan {
     struct session_member         member; /* first: a member is its plan */
     struct task                   task;
@@ -31,9 +37,15 @@ struct plan {
     bool                          is_cut;       /* ... or all the time that there is, or nobody waits any more */
     int64_t                       deadline_ms;  /* on the monotonic clock; 0: none */
     const char                   *exhausted;    /* why there are no more, or NULL */
+    bool                          is_all_used;  /* of the space, and not only what the request holds of it */
     bool                          is_over;      /* ... and none is open, so the study is completed */
     bool                          is_overtaken; /* another server has given the next number */
+    int64_t                      *resumed;      /* [resumed_len] trials to go on with, as the rule said at `seen` */
+    size_t                        resumed_len;
+    bool                          has_resumed;  /* the log says so, too */
+    struct plan_group            *group;        /* NULL: it is alone */
     const struct plan            *earlier;      /* the one of its group that proposed before it; NULL: none did */
+    bool                          is_telling;   /* it caught up with the log for its group, which had news */
     struct gain                   gain;         /* what another trial is expected to gain; expected NaN: nobody asked */
     bool                          is_not_worth; /* ... and it is not worth it... */
     int64_t                       seen;         /* ... as the log was at this revision */
@@ -50,6 +62,7 @@ int64_t plan_missing(const struct plan *plan);
 /* Each adds to plan->out, within a transaction.  CONFLICT "fixed_conflict". */
 MUST_CHECK enum status plan_take_own(struct db_conn *conn, struct plan *plan, struct error *err);
 MUST_CHECK enum status plan_take_waiting(struct db_conn *conn, struct plan *plan, struct error *err);
+MUST_CHECK enum status plan_take_stopped(struct db_conn *conn, struct plan *plan, struct error *err);
 /* What suggest begins with reading, as leases are then: what has just been looked at is looked at as of the same moment, so that
  * what was read ahead is what is asked for. */
 void plan_ahead(struct db_conn *conn, struct plan *plan, bool is_writing);

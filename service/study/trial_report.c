@@ -111,6 +111,15 @@ static enum status judge(struct report *work, struct error *err)
     return status;
 }
 
+/* Of algorithms that know of curves between two ends only (error_of in engine/stopping/policy_bo_bos.c). */
+static const char *warning_of(const struct spec *spec, double value)
+{
+    int low = policy_option(spec->policy, "curve_low"), high = policy_option(spec->policy, "curve_high");
+    if (low >= 0 && value < spec->options[low])
+        return "below_curve_low";
+    return high >= 0 && value > spec->options[high] ? "above_curve_high" : NULL;
+}
+
 /* ---- the transaction ---- */
 
 static enum status add_measurement(struct db_conn *conn, struct report *work, struct error *err)
@@ -205,6 +214,7 @@ enum status trial_report(struct app *app, struct caller *caller, const char *id,
     enum status status = STATUS_BUSY;
     for (int i = 0; i < ATTEMPTS && status == STATUS_BUSY; i++)
         status = report_once(&work, err);
+    out->warning = warning_of(&work.live->spec, request->value);
     session_unlock(app, work.live);
     if (status == STATUS_OK && !work.is_repeat)
         study_cache_forget(app, id);

@@ -18,6 +18,7 @@ struct report_reply {
     bool        stop;
     const char *reason;
     int64_t     next_step; /* before it no report can stop the trial; 0: none will */
+    const char *warning;   /* of a value outside the range that the algorithm expects curves in; NULL: it is inside */
     struct next next;
 };
 MUST_CHECK enum status trial_report(struct app *app, struct caller *caller, const char *study,

@@ -281,18 +281,37 @@ static enum status check_decision(struct work *work, const struct row_made *row,
     return STATUS_OK;
 }
 
+/* That the rule went on with this trial: it saw all of the log before. */
+static enum status check_resumed(struct work *work, const struct row_made *row, bool *same)
+{
+    const struct curve *curve = stop_rule_resume(&work->live->spec.stopping, &work->live->curves);
+    double              trial = curve == NULL ? (double)NAN : (double)curve->trial;
+    *same = (double)row->trial == trial;
+    if (!*same)
+        differs(work, row,
+                (struct verify_item){
+                    .what = "decision", .recorded = (double)row->trial, .recomputed = trial, .cause = "content"});
+    work->out->decisions++;
+    work->out->seen = row->revision;
+    return STATUS_OK;
+}
+
 static enum status check_one(struct work *work, const struct row_made *row, struct error *err)
 {
-    bool                    is_decision = row->step > 0, same = false;
+    bool                    is_resumed = same_text(row->kind, "trial.resumed");
+    bool                    is_decision = row->step > 0 || is_resumed, same = false;
     int64_t                 before = row->measured_seen > 0 ? row->measured_seen : row->revision - 1;
-    const struct session_at at = {
-        .seen = is_decision ? before : row->seen, .made = row->revision, .space = space_at(work, row->revision)};
+    const struct session_at at = {.seen = is_decision ? before : row->seen,
+                                  .made = is_decision ? before + 1 : row->revision, // no batch
+                                  .space = space_at(work, row->revision)};
     if (at.space != NULL && at.space->spec == NULL) {
         skip(work, row, "space_grew");
         return STATUS_OK;
     }
     TRY(session_replay(work->app, work->live, &at, err));
-    TRY(is_decision ? check_decision(work, row, &same, err) : check_suggestion(work, row, &same, err));
+    TRY(is_resumed    ? check_resumed(work, row, &same)
+        : is_decision ? check_decision(work, row, &same, err)
+                      : check_suggestion(work, row, &same, err));
     work->out->same += same;
     return STATUS_OK;
 }

@@ -28,7 +28,8 @@ enum call {
     CALL_MAP = 64,
     CALL_LOCK = 128,
     CALL_RANDOM = 256, /* of no file: of FILE_FOLDER */
-    CALL_ROOM = 512    /* statvfs */
+    CALL_ROOM = 512,   /* statvfs */
+    CALL_UNLOCK = 1024
 };
 enum file {
     FILE_STORE = 1,
@@ -249,8 +250,9 @@ int fcntl64(int fd, int command, ...)
     va_start(list, command);
     void *argument = va_arg(list, void *);
     va_end(list);
-    bool is_lock = command == F_SETLK || command == F_SETLKW || command == F_GETLK;
-    return is_lock && fails(CALL_LOCK, plan == NULL ? 0 : file_of(fd), NULL, NULL)
+    bool      is_lock = command == F_SETLK || command == F_SETLKW || command == F_GETLK;
+    enum call call = is_lock && ((struct flock *)argument)->l_type == F_UNLCK ? CALL_UNLOCK : CALL_LOCK;
+    return is_lock && fails(call, plan == NULL ? 0 : file_of(fd), NULL, NULL)
                ? -1
                : REAL("fcntl64", int, int, int, ...)(fd, command, argument);
 }

@@ -116,9 +116,12 @@ def check_study(client, study):
     return export
 
 
-def replay(client, export):
-    """Feeds the log to a study of another server.  Returns its path and the suggestions that differ."""
-    path = f"/v1/studies/{client.post('/v1/studies', export['study'], 201)['id']}"
+def replay(client, export, begin=lambda path: None, place="point"):
+    """Feeds the log to a study of another server, which begin(its path) makes ready.  Returns its path and the suggestions that
+    differ."""
+    spec = {**export["study"], "lease_seconds": 86400}  # none ends, however long it takes
+    path = f"/v1/studies/{client.post('/v1/studies', spec, 201)['id']}"
+    begin(path)
     trials = {trial["number"]: trial for trial in export["trials"]}
     steps = [(trial["model"]["revision"], 1, number, trial) for number, trial in trials.items() if trial["model"]]
     steps += [(event["revision"], 0, event["trial"], trials[event["trial"]]) for event in export["events"]
@@ -128,8 +131,8 @@ def replay(client, export):
         if is_suggestion:
             answer = client.post(f"{path}/suggest", {"worker": f"worker-{number}"})["trials"][0]
             numbers[number] = answer["number"]
-            if answer["point"] != trial["point"]:
-                differ.append(f"{number}: {trial['point']} became {answer['point']}")
+            if answer[place] != trial[place]:
+                differ.append(f"{number}: {trial[place]} became {answer[place]}")
         elif trial["model"]:
             client.post(f"{path}/observe", {"trial": numbers[number], "value": trial["value"]})
         elif number not in reported:

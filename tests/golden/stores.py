@@ -207,11 +207,15 @@ def makers(store):
 
 
 def check_rows(verdict, name, old, new):
-    """Every row of the old store is in the new one, in every column that still is there."""
+    """Every row of the old store is in the new one, in every column that still is there; the log has a line more where the
+    rows of the old one were bound to nothing."""
     lost = []
     for table in tables(old):
         columns = [column for column in columns_of(old, table) if column in columns_of(new, table) and column != "sum"]
-        if not columns or rows(old, table, columns) != rows(new, table, columns):
+        now = [] if not columns else rows(new, table, columns)
+        if table == "event" and "bound" not in columns_of(old, table):
+            now = [row for row in now if "'store.changed'" not in row]
+        if not columns or rows(old, table, columns) != now:
             lost.append(table)
     verdict.check(f"{name}: every row is kept", not lost, ", ".join(lost))
     drawn = {study: json.loads(points) for study, points in new.execute("SELECT study, points FROM sparkline")}

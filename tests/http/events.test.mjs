@@ -163,9 +163,11 @@ test('followers hold no thread, and there are not too many of them', async () =>
     const { server: other, api: they } = await begin(after, ['--workers', '2', '--connections-per-address', '0', '--connections', '600']);
     const study = await they.study();
     const many = []; // some at a time: of a token that sends more at once the queue takes no more than it leaves to others
-    while (many.length < 256)
-        many.push(...await Promise.all(Array.from({ length: 32 }, () => follow(`/v1/events?study=${study.id}`, { token: they.token, port: other.port }))));
-    assert.deepEqual([many[0].status, many[0].type], [200, 'text/event-stream']);
+    while (many.length < 256) {
+        const some = Array.from({ length: Math.min(32, 256 - many.length) }, () => follow(`/v1/events?study=${study.id}`, { token: they.token, port: other.port }));
+        many.push(...(await Promise.all(some)).filter(({ status }) => status !== 503)); // busy: asked again
+    }
+    assert.ok(many.every(({ status, type }) => status === 200 && type === 'text/event-stream'));
     await they.expect([503, 'busy'], 'GET', `/v1/events?study=${study.id}`, { headers: { accept: 'text/event-stream' } });
     const page = await they.get(`/v1/events?study=${study.id}`);
     await they.expect([503, 'busy'], 'GET', `/v1/events?study=${study.id}&cursor=${page.last_cursor}&wait=5`);

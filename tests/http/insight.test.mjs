@@ -67,6 +67,21 @@ test('there is nothing to say of a constant', async () => {
     near(residuals.summary.rms, 0, 1e-9, 'rms');
 });
 
+test('a prediction also knows the trials that a model of 2,000 has left out', async () => {
+    const unit = ['a', 'b'].map((name) => ({ name, type: 'double', min: 0, max: 1 }));
+    const { id } = await api.study({ space: { type: 'parameters', parameters: unit }, algorithm: { name: 'gp' } });
+    const f = ({ a, b }) => (a - 0.2) ** 2 + (b - 0.2) ** 2 + 0.3 * Math.sin(9 * a) * Math.sin(11 * b);
+    const at = (i, width, a, b) => ({ a: a + width * ((i * 0.7548776662) % 1), b: b + width * ((i * 0.569840291) % 1) });
+    for (let i = 0; i < 3000; i += 1000) { // five of six around the best
+        const points = Array.from({ length: 1000 }, (_, k) => ((i + k) % 6 ? at(i + k, 0.1, 0.15, 0.35) : at(i + k, 1, 0, 0)));
+        await api.post(`/v1/studies/${id}/observe`, { observations: points.map((point) => ({ point, value: f(point) })) });
+    }
+    const points = Array.from({ length: 40 }, (_, i) => at(i + 0.3, 0.5, 0.5, 0.5));
+    const { predictions } = await api.post(`/v1/studies/${id}/predict`, { points });
+    const error = Math.sqrt(predictions.reduce((sum, { mean }, i) => sum + (mean - f(points[i])) ** 2, 0) / points.length);
+    assert.ok(error < 0.001, `${error}; of the model alone 0.004`);
+});
+
 test('a slice of one parameter agrees with predict', async () => {
     const path = await measured((p) => 12 - (Math.log10(p.lr) + 3) ** 2 + (p.optimizer === 'sgd' ? 1 : 0) - 0.1 * p.layers,
         { space: mixed, metrics: [{ name: 'accuracy', goal: 'maximize' }] });

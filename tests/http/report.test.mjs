@@ -40,7 +40,7 @@ test('bo-bos stops a curve that will not reach the best one, and lets a better o
     assert.deepEqual(all.map((answers) => answers.at(-1).decision), ['continue', 'continue', 'stop', 'continue']);
     assert.deepEqual(all[0].map((a) => a.reason),
         [...Array(3).fill('warm_up'), ...Array(16).fill('few_trials'), 'last_epoch']);
-    assert.deepEqual(all[0][0], { decision: 'continue', reason: 'warm_up', next_check_step: 5, next: 'evaluate', next_seconds: null });
+    assert.deepEqual(all[0][0], { decision: 'continue', reason: 'warm_up', next_check_step: 5, warning: null, next: 'evaluate', next_seconds: null });
     assert.equal(all[2].at(-1).reason, 'will_not_improve');
     assert.ok(all[2].length < 12, `${all[2].length}`);
     const first = all[2].find((a) => a.reason === 'may_improve');
@@ -67,6 +67,24 @@ test('a loss is minimised in its declared range', async () => {
     assert.equal((await api.get(`/v1/studies/${id}`)).best.trial, 4);
 });
 
+test('a value outside of the declared range is told, in repeats too, and only by an algorithm that has one', async () => {
+    const warnings = async (members, values) => {
+        const { id } = await api.study({ metrics, ...members });
+        const [{ number }] = await suggest(id), said = [];
+        for (const [i, value] of values.entries()) {
+            said.push((await report(id, number, i + 1, value)).warning);
+            assert.equal((await report(id, number, i + 1, value)).warning, said.at(-1));
+        }
+        return said;
+    };
+    const values = [6, 4.5, 1, 0.5, 0.49, -1e300];
+    assert.deepEqual(await warnings({ algorithm: { ...bos, curve_low: 0.5, curve_high: 4.5 } }, values),
+        ['above_curve_high', null, null, null, 'below_curve_low', 'below_curve_low']);
+    assert.deepEqual(await warnings({ algorithm: bos, stopping: { rule: 'median', epochs: 20 } }, values),
+        ['above_curve_high', 'above_curve_high', null, null, null, 'below_curve_low']);
+    assert.deepEqual(await warnings({ algorithm: { name: 'gp' }, stopping: median }, values), Array(6).fill(null));
+});
+
 test('several workers: each trial has its own rule, and measurements may leave epochs out', async () => {
     const { id } = await api.study({ metrics: accuracy, algorithm: bos });
     await runs(id, 20, [rising(0.92, 0.6), rising(0.83, 0.5)]);
@@ -88,9 +106,9 @@ test('median: worse than half of the completed trials', async () => {
     const all = await runs(id, 10, [level(0.5), level(0.7), level(0.59), level(0.61), level(0.55)]);
     assert.deepEqual(all.map((answers) => answers.length), [10, 10, 3, 10, 3]);
     assert.deepEqual(all[0].map((a) => a.reason), ['warm_up', 'warm_up', ...Array(7).fill('few_trials'), 'last_epoch']);
-    assert.deepEqual(all[2].at(-1), { decision: 'stop', reason: 'below_median', next_check_step: null, next: 'evaluate', next_seconds: null });
-    assert.deepEqual(all[3][2], { decision: 'continue', reason: 'above_median', next_check_step: 4, next: 'evaluate', next_seconds: null });
-    assert.deepEqual(all[3][8], { decision: 'continue', reason: 'above_median', next_check_step: null, next: 'evaluate', next_seconds: null });
+    assert.deepEqual(all[2].at(-1), { decision: 'stop', reason: 'below_median', next_check_step: null, warning: null, next: 'evaluate', next_seconds: null });
+    assert.deepEqual(all[3][2], { decision: 'continue', reason: 'above_median', next_check_step: 4, warning: null, next: 'evaluate', next_seconds: null });
+    assert.deepEqual(all[3][8], { decision: 'continue', reason: 'above_median', next_check_step: null, warning: null, next: 'evaluate', next_seconds: null });
 });
 
 test('asha: at each rung the best third goes on, with any algorithm', async () => {

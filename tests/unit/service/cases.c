@@ -10,6 +10,7 @@
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
 
+#include "service/app/app_transact.h"
 #include "service/app/event_log.h"
 
 #include <stdio.h>
@@ -665,7 +666,67 @@ static void test_no_impossible_point_is_stored(void)
     world_end(world);
 }
 
+static enum status count_call(struct db_conn *conn, void *arg, struct error *err)
+{
+    *(int *)arg += 1;
+    return add_event(conn, "t.key", err);
+}
+
+/* The second finds what the first has just done, and then it is undone with all of its batch. */
+static void test_what_a_lost_batch_had_found_is_forgotten(void)
+{
+    struct world   *world = world_new();
+    struct caller   callers[3] = {world->caller, world->caller, world->caller};
+    struct app_work works[3];
+    struct error    errs[3];
+    int             calls = 0;
+    for (int i = 0; i < 2; i++)
+        callers[i].idempotency =
+            (struct idempotency){.key = "k", .fingerprint = "f", .render = render, .render_arg = "{}"};
+    for (int i = 0; i < 3; i++)
+        works[i] = (struct app_work){.caller = &callers[i], .fn = count_call, .arg = &calls, .err = &errs[i]};
+    works[2].fn = add_and_give_up;
+    works[2].arg = "t.given_up";
+    app_transact_all(world->app, works, 3);
+    for (int i = 0; i < 3; i++)
+        CU_ASSERT_EQUAL(works[i].status, STATUS_FULL);
+    CU_ASSERT_EQUAL(calls, 1);
+    CU_ASSERT_EQUAL(app_transact(world->app, &callers[1], count_call, &calls, &errs[1]), STATUS_OK);
+    CU_ASSERT_FALSE(callers[1].idempotency.replayed);
+    CU_ASSERT_EQUAL(calls, 2);
+    CU_ASSERT_EQUAL(count_events(world, "t.key"), 1);
+    world_end(world);
+}
+
+/* Nobody's asking makes a model that draws be built anew: not in vain, and not after many results. */
+static void test_a_model_that_draws_is_built_once(void)
+{
+    static const char few[] = "\"metrics\":[{\"name\":\"loss\",\"goal\":\"minimize\"}],\"space\":{\"type\":"
+                              "\"parameters\",\"parameters\":[{\"name\":\"k\",\"type\":\"int\",\"min\":1,\"max\":3}]}";
+    struct world     *world = world_new();
+    struct study      study = world_study(world, few, "{\"name\":\"random\"}", 0);
+    _Atomic uint64_t *built = &world->app->counters.session_misses;
+    world_suggest(world, study.id, 3, "");
+    uint64_t before = atomic_load(built);
+    for (int i = 0; i < 5; i++) {
+        CU_ASSERT_EQUAL(try_suggest(world, study.id, 1), STATUS_CONFLICT);
+        CU_ASSERT_STRING_EQUAL(world->err.code, "all_handed_out");
+    }
+    CU_ASSERT(atomic_load(built) - before <= 1); // the first of them found what had just been given
+    study = world_study(world, world_box, "{\"name\":\"random\",\"repeat\":true}", 0);
+    world_suggest(world, study.id, 1, "");
+    before = atomic_load(built);
+    for (int i = 0; i < 3; i++) {
+        world_observe_many(world, study.id, 600);
+        world_suggest(world, study.id, 1, "");
+    }
+    CU_ASSERT_EQUAL(atomic_load(built) - before, 0);
+    world_end(world);
+}
+
 CU_TestInfo suite_cases[] = {
+    {"what a lost batch had found is forgotten", test_what_a_lost_batch_had_found_is_forgotten},
+    {"a model that draws is built once", test_a_model_that_draws_is_built_once},
     {"no impossible point is stored", test_no_impossible_point_is_stored},
     {"half a job is never committed", test_half_a_job_is_never_committed},
     {"a reader that failed reads again", test_a_reader_that_failed_reads_again},

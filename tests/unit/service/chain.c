@@ -3,6 +3,7 @@
 #include "service/app/app_transact.h"
 #include "service/app/event_log.h"
 #include "service/main/app_open.h"
+#include "tests/unit/service/database.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
 
@@ -50,10 +51,26 @@ static enum status walk_to(struct db_conn *conn, void *arg, struct error *err)
     return STATUS_OK;
 }
 
+static void alter_database(struct world *world, const char *sql)
+{
+    CU_ASSERT_EQUAL(
+        database_do(
+            world->database,
+            "ALTER TABLE event DISABLE TRIGGER USER; CREATE OR REPLACE FUNCTION zeroblob(integer) RETURNS bytea "
+            "LANGUAGE sql AS $$SELECT decode(repeat('00', $1), 'hex')$$",
+            &world->err),
+        STATUS_OK);
+    CU_ASSERT_EQUAL(database_do(world->database, sql, &world->err), STATUS_OK);
+}
+
 static void alter(struct world *world, const char *sql)
 {
     sqlite3 *store = NULL;
     char     path[96];
+    if (world->database[0] != '\0') {
+        alter_database(world, sql);
+        return;
+    }
     snprintf(path, sizeof path, "%s/gnomon.db", world->folder);
     CU_ASSERT_EQUAL_FATAL(sqlite3_open(path, &store), SQLITE_OK);
     sqlite3_exec(store, "DROP TRIGGER event_is_not_changed; DROP TRIGGER event_is_not_deleted", NULL, NULL, NULL);
@@ -111,6 +128,52 @@ static void test_it_holds_what_was_written(void)
     world_end(world);
 }
 
+static enum status look_and_add(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct db_rows rows;
+    TRY(db_find(conn, NULL, &rows, err, SQL_EVENT_COUNT, BIND(TEXT(arg))));
+    int64_t before = row_count(&rows)->count;
+    TRY(add_two(conn, arg, err));
+    TRY(db_find(conn, NULL, &rows, err, SQL_EVENT_COUNT, BIND(TEXT(arg))));
+    return row_count(&rows)->count == before + 2 ? STATUS_OK : error_set(err, STATUS_INTERNAL, "lost", "", "a line");
+}
+
+static enum status count_lines(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct chain_state state;
+    TRY(chain_read(conn, &state, err));
+    *(int64_t *)arg = state.last.seq;
+    return STATUS_OK;
+}
+
+/* Of transactions that share a commit: of one that fails nothing is left, and the lines of the others follow each other. */
+static void test_lines_of_a_batch_follow_each_other(void)
+{
+    static const struct {
+        db_fn fns[3];
+        int   lines;
+    } batches[] = {{{add_two, add_and_fail, add_two}, 4},           {{add_and_fail, add_and_fail, add_two}, 2},
+                   {{add_two, add_two, add_and_fail}, 4},           {{add_and_fail, add_and_fail, add_and_fail}, 0},
+                   {{look_and_add, add_and_fail, look_and_add}, 4}, {{look_and_add, look_and_add, add_and_fail}, 4}};
+    char          id[24];
+    struct world *world = begin(id);
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        struct db_transaction all[3];
+        struct error          errs[3];
+        int64_t               before = 0, after = 0;
+        for (int j = 0; j < 3; j++)
+            all[j] = (struct db_transaction){.fn = batches[i].fns[j], .arg = id, .err = &errs[j]};
+        CU_ASSERT_EQUAL(db_read(world->app->db, count_lines, &before, &world->err), STATUS_OK);
+        db_transact_all(world->app->db, all, 3);
+        for (int j = 0; j < 3; j++)
+            CU_ASSERT_EQUAL(all[j].status, all[j].fn == add_and_fail ? STATUS_CONFLICT : STATUS_OK);
+        CU_ASSERT_EQUAL(db_read(world->app->db, count_lines, &after, &world->err), STATUS_OK);
+        CU_ASSERT_EQUAL(after - before, batches[i].lines);
+        CU_ASSERT(is_whole(world));
+    }
+    world_end(world);
+}
+
 static void test_words_and_lines_may_go(void)
 {
     char          id[24];
@@ -145,7 +208,8 @@ static void test_what_was_changed_is_noticed(void)
         "DELETE FROM event WHERE seq = 1",
         "DELETE FROM event WHERE seq = (SELECT max(seq) FROM event)",
         "UPDATE event SET seq = -seq WHERE seq IN (5, 6); UPDATE event SET seq = 11 + seq WHERE seq < 0",
-        "INSERT INTO event(at_ms, kind, revision, trial, actor) VALUES (1, 'test', 0, 0, 'a')",
+        ("INSERT INTO event(seq, at_ms, kind, revision, trial, actor) SELECT max(seq) + 1, 1, 'test', 0, 0, 'a' FROM "
+         "event"),
         "DELETE FROM event WHERE seq = 3; INSERT INTO log_gap(first, last, digests) VALUES (3, 3, zeroblob(32))",
         "INSERT INTO log_gap(first, last, digests) VALUES (3, 3, zeroblob(32)); DELETE FROM event WHERE seq IN (3, 4)",
         "UPDATE chain SET head = zeroblob(32)",
@@ -176,6 +240,7 @@ static void test_a_log_that_ends_early_is_noticed(void)
 
 CU_TestInfo suite_chain[] = {
     {"it holds what was written", test_it_holds_what_was_written},
+    {"lines of a batch follow each other", test_lines_of_a_batch_follow_each_other},
     {"words and lines may go", test_words_and_lines_may_go},
     {"what was changed is noticed", test_what_was_changed_is_noticed},
     {"a log that ends early is noticed", test_a_log_that_ends_early_is_noticed},

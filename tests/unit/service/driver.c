@@ -457,10 +457,10 @@ static void check_logs(struct store *store)
     MUST(add(store, store->writer, 1, 0.5));
     for (int i = 0; i < 3; i++)
         MUST(run(store, store->writer,
-                 STATEMENT("i", "",
-                           "INSERT INTO event(at_ms, kind, study, revision, trial, actor, detail) VALUES ($1, 'k', "
-                           "'std_1', 0, 0, 'local', 'words')"),
-                 BIND(INT(2385)), NULL));
+                 STATEMENT("ii", "",
+                           "INSERT INTO event(seq, at_ms, kind, study, revision, trial, actor, detail) VALUES ($1, $2, "
+                           "'k', 'std_1', 0, 0, 'local', 'words')"),
+                 BIND(INT(1001 + i), INT(2385)), NULL));
     commit(store);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         begin(store);
@@ -474,26 +474,6 @@ static void check_logs(struct store *store)
     MUST(run(store, store->reader, STATEMENT("", "ii", "SELECT min(seq) AS min, max(seq) AS max FROM event"), BIND_NONE,
              found));
     CU_ASSERT_EQUAL(found[1].is.i - found[0].is.i, 2);
-}
-
-/* A line that was undone leaves no gap. */
-static void check_sequence(struct store *store)
-{
-    struct db_value found[1];
-    begin(store);
-    for (int i = 0; i < 4; i++) {
-        savepoint(store, SAVEPOINT_SET);
-        MUST(run(store, store->writer,
-                 STATEMENT("i", "",
-                           "INSERT INTO event(at_ms, kind, study, revision, trial, actor) VALUES ($1, 'k', NULL, 0, 0, "
-                           "'local')"),
-                 BIND(INT(i)), NULL));
-        savepoint(store, i % 2 == 0 ? SAVEPOINT_UNDO : SAVEPOINT_KEEP);
-    }
-    commit(store);
-    MUST(run(store, store->reader, STATEMENT("", "i", "SELECT max(seq) - min(seq) - count(*) AS gap FROM event"),
-             BIND_NONE, found));
-    CU_ASSERT_EQUAL(found[0].is.i, -1);
 }
 
 static void check_every_statement(struct store *store)
@@ -640,7 +620,6 @@ static void on_postgres(void (*check)(struct store *store))
     X(texts_and_bytes, "texts and bytes come back")         \
     X(changes, "changes are counted")                       \
     X(logs, "logs are append-only")                         \
-    X(sequence, "what is undone leaves no gap")             \
     X(every_statement, "every statement prepares")          \
     X(sums, "rows are what was written")                    \
     X(opening_again, "what was committed is there again")
@@ -659,13 +638,6 @@ CHECKS(X)
 
 /* ---- the others ---- */
 
-/* What a server sees of itself, 1, and of others, look by look: first what it begins with.  The last stays. */
-struct looks {
-    const int64_t (*ids)[3];
-    int        len;
-    atomic_int seen, taken_up, asked; /* asked: how often; the first time it cannot */
-};
-
 static enum status looks_open(const char *place, enum driver_mode mode, const char *synchronous, void **handle,
                               struct error *err)
 {
@@ -676,49 +648,6 @@ static enum status looks_open(const char *place, enum driver_mode mode, const ch
 static void looks_close(void *handle)
 {
     (void)handle;
-}
-
-static enum status looks_peers(void *handle, const void *writer, const struct db_wants *told, struct driver_peers *out,
-                               struct error *err)
-{
-    struct looks *looks = (struct looks *)writer;
-    int           seen = atomic_fetch_add(&looks->seen, 1);
-    (void)handle, (void)told, (void)err;
-    *out = (struct driver_peers){.own = 1};
-    for (const int64_t *id = looks->ids[seen < looks->len ? seen : looks->len - 1]; *id != 0; id++)
-        out->ids[out->len++] = *id;
-    return STATUS_OK;
-}
-
-static bool take_up(void *arg, bool is_gone)
-{
-    struct looks *looks = arg;
-    bool          can = !is_gone || atomic_fetch_add(&looks->asked, 1) > 0;
-    atomic_fetch_add(&looks->taken_up, is_gone && can);
-    return can;
-}
-
-static int taken_up(const int64_t (*ids)[3], int len)
-{
-    static const struct driver driver = {.open = looks_open, .close = looks_close, .peers = looks_peers};
-    struct looks               looks = {.ids = ids, .len = len};
-    const struct others_call   call = {.fn = take_up, .arg = &looks};
-    struct others             *others;
-    struct error               err;
-    MUST(others_start(&driver, "", &looks, &call, &others, &err));
-    while (atomic_load(&looks.seen) < len + 2)
-        nanosleep(&(const struct timespec){.tv_nsec = 1000000}, NULL);
-    others_free(others);
-    return atomic_load(&looks.taken_up);
-}
-
-/* What a server that is gone has begun is taken up once, also when it went while the oldest was not to be seen itself. */
-static void test_others_are_taken_over(void)
-{
-    static const int64_t plain[][3] = {{1, 2}, {1}}, younger[][3] = {{0}, {0}}, cut[][3] = {{1, 2}, {0}, {1}};
-    CU_ASSERT_EQUAL(taken_up(plain, 2), 1);
-    CU_ASSERT_EQUAL(taken_up(younger, 2), 0);
-    CU_ASSERT_EQUAL(taken_up(cut, 3), 1);
 }
 
 /* A look that nobody answers: what was known is not for long, until one is answered. */
@@ -736,10 +665,9 @@ static enum status slow_peers(void *handle, const void *writer, const struct db_
     return STATUS_OK;
 }
 
-static bool is_told(void *arg, bool is_gone)
+static void is_told(void *arg)
 {
-    (void)arg, (void)is_gone;
-    return true;
+    (void)arg;
 }
 
 static void wait_until_fresh(const struct others *others, bool is)
@@ -767,7 +695,6 @@ static void test_what_is_known_ends(void)
 }
 
 CU_TestInfo suite_driver[] = {
-    {"who is gone is taken over from", test_others_are_taken_over},
     {"what is known of others ends with the looks", test_what_is_known_ends},
 #define X(name, text) {"sqlite: " text, test_sqlite_##name}, {"postgres: " text, test_postgres_##name},
     CHECKS(X)

@@ -159,7 +159,7 @@ static void test_an_unknown_state_is_no_other_one(void)
                  "1, 'prj_default', 0 FROM trial;"
                  "INSERT INTO game SELECT 'gam_a', 'g', 'frozen', NULL, '{}', 1, 0, 1, 1, 'prj_default', 0;"
                  "INSERT INTO operation SELECT 'op_a', id, 'frozen', '', 1, '', NULL, 0, NULL, 0, NULL, NULL, 1, 0, 0, "
-                 "NULL, project, 0 "
+                 "NULL, project, 0, '', 0, 0, NULL "
                  "FROM study");
     CHECK_CORRUPT(trial_find(world->app, &world->caller, study.id, 1, &trial, &world->err));
     CHECK_CORRUPT(federation_find(world->app, &world->caller, "fed_a", &federation, &world->err));

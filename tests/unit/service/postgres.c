@@ -11,6 +11,7 @@
 #include "tests/unit/service/world.h"
 #include "tests/unit/thorough.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
@@ -328,6 +329,8 @@ static void test_two_servers(void)
     CU_ASSERT(is_in_time(is_refused, apps[0], token.secret));
     check_share(apps[0], 2);
     check_news(apps[0], world->database);
+    for (int i = 0; i < 2; i++)
+        CU_ASSERT_EQUAL(operations_resume(apps[i], &world->err), STATUS_OK);
     operations_halt(apps[0]); // what it is asked for from now on is left to whoever comes after it
     CU_ASSERT_EQUAL(operation_begin(apps[0], &world->caller, study.id, &operation, &begun, &world->err), STATUS_OK);
     CU_ASSERT(!is_done(apps[1], begun.id));
@@ -607,6 +610,59 @@ static void test_a_commit_without_an_answer(void)
     world_end(world);
 }
 
+/* A trial is not looked for along the states of its study. */
+static bool goes_along_states(const char *plan)
+{
+    const char *at = strstr(plan, "trial_by_state"), *condition = at == NULL ? NULL : strstr(at, "Cond: ");
+    return strstr(plan, "Seq Scan on trial") != NULL ||
+           (at != NULL && (condition == NULL || strstr(condition, "(state = ") == NULL));
+}
+
+static void explain(const struct driver *driver, void *handle, enum sql sql)
+{
+    static char          text[16384], plan[16384];
+    struct sql_statement explained = sql_table[sql];
+    struct error         err;
+    void                *statement = NULL;
+    bool                 row = false;
+    snprintf(text, sizeof text, "EXPLAIN %s", sql_table[sql].text);
+    explained.text = text;
+    explained.letters = "s";
+    CU_ASSERT_EQUAL_FATAL(driver->prepare(handle, &explained, &statement, &err), STATUS_OK);
+    for (size_t i = 0; explained.parameters[i] != '\0'; i++) {
+        struct db_value value = {.letter = (char)tolower((unsigned char)explained.parameters[i])};
+        if (value.letter == 's')
+            value.is.s = "";
+        CU_ASSERT_EQUAL(driver->bind(statement, (int)i + 1, &value, &err), STATUS_OK);
+    }
+    plan[0] = '\0';
+    while (driver->step(statement, &row, &err) == STATUS_OK && row) {
+        struct db_value line = {.letter = 's'};
+        if (driver->column(statement, 0, &line))
+            snprintf(plan + strlen(plan), sizeof plan - strlen(plan), "%s\n", line.is.s);
+    }
+    driver->finalize(statement);
+    if (!goes_along_states(plan))
+        return;
+    fprintf(stderr, "%s:\n%s", sql_table[sql].name, plan);
+    CU_FAIL();
+}
+
+static void test_no_trial_is_looked_for_along_a_study(void)
+{
+    const struct driver *driver = &driver_postgres;
+    struct world        *world = world_new();
+    void                *handle = NULL;
+    if (!is_there(world))
+        return;
+    CU_ASSERT_EQUAL_FATAL(driver->open(world->database, DRIVER_READ_ONLY, "OFF", &handle, &world->err), STATUS_OK);
+    for (int sql = 0; sql < SQL_COUNT; sql++)
+        if (strncmp(sql_table[sql].name, "CHECK_", 6) != 0)
+            explain(driver, handle, (enum sql)sql);
+    driver->close(handle);
+    world_end(world);
+}
+
 CU_TestInfo suite_postgres[] = {
     {"no trigger is missing", test_no_trigger_is_missing},
     {"a later schema", test_migration},
@@ -614,5 +670,6 @@ CU_TestInfo suite_postgres[] = {
     {"two servers", test_two_servers},
     {"connections that end", test_connections_that_end},
     {"a commit without an answer", test_a_commit_without_an_answer},
+    {"no trial is looked for along its study", test_no_trial_is_looked_for_along_a_study},
     CU_TEST_INFO_NULL,
 };

@@ -754,9 +754,37 @@ static void test_sessions_of_ones_own_are_few(void)
     world_end(world);
 }
 
+static void test_what_is_made_again_may_have_seen_less(void)
+{
+    struct world *world = world_new();
+    struct study  study = world_study(world, world_box, "{\"name\":\"gp\"}", 0);
+    struct live  *live;
+    int64_t       revisions[2];
+    for (size_t i = 0; i < 2; i++) {
+        world_observe_many(world, study.id, i + 1);
+        CU_ASSERT_EQUAL_FATAL(study_find(world->app, &world->caller, study.id, &study, &world->err), STATUS_OK);
+        revisions[i] = study.revision;
+    }
+    CU_ASSERT_EQUAL_FATAL(session_alone(world->app, &world->caller, study.id, &live, &world->err), STATUS_OK);
+    for (size_t i = 1; i < 4; i++) {
+        const struct session_at at = {.seen = revisions[i % 2], .made = study.revision + 1};
+        CU_ASSERT_EQUAL(session_replay(world->app, live, &at, &world->err), STATUS_OK);
+        CU_ASSERT_EQUAL(live->observations, i % 2 == 0 ? 1 : 3);
+    }
+    (void)world_suggest(world, study.id, 3, "w");
+    for (int64_t i = 0; i < 4; i++) { // of three that were made together
+        const struct session_at at = {.seen = study.revision, .made = study.revision + 1 + i % 2 * 2};
+        CU_ASSERT_EQUAL(session_replay(world->app, live, &at, &world->err), STATUS_OK);
+        CU_ASSERT_EQUAL(live->told, 3 + i % 2 * 2);
+    }
+    session_alone_end(world->app, live);
+    world_end(world);
+}
+
 CU_TestInfo suite_races[] = {
     {"who stays is answered", test_who_stays_is_answered},
     {"sessions of one's own are few", test_sessions_of_ones_own_are_few},
+    {"what is made again may have seen less", test_what_is_made_again_may_have_seen_less},
     {"counters are counts", test_counters_are_counts},
     {"counters are counts in a crowd", test_counters_are_counts_in_a_crowd},
     {"candidates in a crowd", test_candidates_in_a_crowd},

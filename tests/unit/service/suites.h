@@ -22,6 +22,7 @@
     X(exporting)          \
     X(federation)         \
     X(large)              \
+    X(leases)             \
     X(ledger)             \
     X(manifest)           \
     X(members)            \
