@@ -190,11 +190,11 @@ static enum status report_once(struct report *work, struct error *err)
     TRY(session_catch_up(work->task.app, work->task.caller, &work->task.study, work->live, err));
     TRY(check_step(work->live, work->request, err));
     TRY(db_read(work->task.app->db, look, work, err));
-    if (work->is_repeat)
-        return app_transact(work->task.app, work->task.caller, answer_again, work, err);
-    TRY(judge(work, err));
+    if (!work->is_repeat)
+        TRY(judge(work, err));
+    work->out->warning = warning_of(&work->live->spec, work->request->value);
     work->task.now_ms = work->task.app->now_ms();
-    return app_transact(work->task.app, work->task.caller, write, work, err);
+    return app_transact(work->task.app, work->task.caller, work->is_repeat ? answer_again : write, work, err);
 }
 
 enum status trial_report(struct app *app, struct caller *caller, const char *id, const struct report_request *request,
@@ -214,7 +214,6 @@ enum status trial_report(struct app *app, struct caller *caller, const char *id,
     enum status status = STATUS_BUSY;
     for (int i = 0; i < ATTEMPTS && status == STATUS_BUSY; i++)
         status = report_once(&work, err);
-    out->warning = warning_of(&work.live->spec, request->value);
     session_unlock(app, work.live);
     if (status == STATUS_OK && !work.is_repeat)
         study_cache_forget(app, id);

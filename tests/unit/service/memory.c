@@ -1,8 +1,15 @@
 /* Memory that requests have together: what is admitted, what waits, and what is given back. */
 #include "service/app/memory.h"
 
+#include "service/study/trial_report.h"
+#include "service/main/app_open.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
+
+#define WITH_EPOCHS                                                                                               \
+    "\"metrics\":[{\"name\":\"loss\",\"goal\":\"minimize\"}],\"space\":{\"type\":\"parameters\",\"parameters\":[" \
+    "{\"name\":\"x\",\"type\":\"double\",\"min\":0,\"max\":1}]},\"stopping\":{\"rule\":\"median\",\"epochs\":9}," \
+    "\"seed\":1"
 
 static struct arena_pool pool;
 
@@ -62,8 +69,32 @@ static void test_hold(void)
     world_end(world);
 }
 
+/* There is no model to judge with: it was not opened yet, or what was read of it is forgotten again. */
+static void test_report_without_a_model(void)
+{
+    struct world               *world = world_new();
+    const struct study          study = world_study(world, WITH_EPOCHS, "{\"name\":\"gp\"}", 0);
+    const struct suggest_reply  given = world_suggest(world, study.id, 1, "");
+    const struct report_request request = {.held = {.number = given.trials[0].number}, .step = 1, .value = 0.5};
+    struct report_reply         reply;
+    app_close(world->app);
+    world_open(world);
+    struct app *app = world->app;
+    size_t      session_bytes = app->options.session_bytes;
+    pool = (struct arena_pool){.limit_bytes = 1000, .taken_bytes = 900};
+    app->memory = &pool;
+    CU_ASSERT_EQUAL(trial_report(app, &world->caller, study.id, &request, &reply, &world->err), STATUS_BUSY);
+    app->memory = NULL;
+    app->options.session_bytes = 1;
+    CU_ASSERT_EQUAL(trial_report(app, &world->caller, study.id, &request, &reply, &world->err), STATUS_NO_MEMORY);
+    app->options.session_bytes = session_bytes;
+    CU_ASSERT_EQUAL(trial_report(app, &world->caller, study.id, &request, &reply, &world->err), STATUS_OK);
+    world_end(world);
+}
+
 CU_TestInfo suite_memory[] = {
     {"admit", test_admit},
     {"hold", test_hold},
+    {"report without a model", test_report_without_a_model},
     CU_TEST_INFO_NULL,
 };
