@@ -166,6 +166,28 @@ static bool solve_block(const double *L, size_t n, size_t ld, double *B, size_t 
     return true;
 }
 
+/* C [m][n] := alpha A [m][k] B [k][n] + beta C. */
+struct product {
+    size_t        m, n, k;
+    double        alpha, beta;
+    const double *A, *B;
+    double       *C;
+    size_t        lda, ldb, ldc;
+};
+
+/* Of one to four columns beyond a multiple of eight OpenBLAS makes a copy, on processors with AVX-512, without a look whether
+ * it got the memory.  So these are products with vectors. */
+static void multiply(const struct product *p)
+{
+    size_t whole = p->n % 8 > 4 ? p->n : p->n - p->n % 8;
+    if (whole > 0)
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, to_int(p->m), to_int(whole), to_int(p->k), p->alpha,
+                    p->A, to_int(p->lda), p->B, to_int(p->ldb), p->beta, p->C, to_int(p->ldc));
+    for (size_t j = whole; j < p->n; j++)
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, to_int(p->m), to_int(p->k), p->alpha, p->A, to_int(p->lda), p->B + j,
+                    to_int(p->ldb), p->beta, p->C + j, to_int(p->ldc));
+}
+
 void mat_solve_lower_many(const double *L, size_t n, size_t ld, double *B, size_t m, size_t ldb)
 {
     if (n == 0 || m == 0)
@@ -174,8 +196,17 @@ void mat_solve_lower_many(const double *L, size_t n, size_t ld, double *B, size_
     if (is_slow && n > INVERT_WHOLE) {
         size_t half = n / 2, rest = n - half;
         mat_solve_lower_many(L, half, ld, B, m, ldb);
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, to_int(rest), to_int(m), to_int(half), -1.0,
-                    L + half * ld, to_int(ld), B, to_int(ldb), 1.0, B + half * ldb, to_int(ldb));
+        multiply(&(struct product){.m = rest,
+                                   .n = m,
+                                   .k = half,
+                                   .alpha = -1.0,
+                                   .beta = 1.0,
+                                   .A = L + half * ld,
+                                   .B = B,
+                                   .C = B + half * ldb,
+                                   .lda = ld,
+                                   .ldb = ldb,
+                                   .ldc = ldb});
         mat_solve_lower_many(L + half * ld + half, rest, ld, B + half * ldb, m, ldb);
     } else if (!is_slow || m < INVERT_COLUMNS || !solve_block(L, n, ld, B, m, ldb))
         cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, to_int(n), to_int(m), 1.0, L,
@@ -227,8 +258,8 @@ void mat_multiply(const double *A, const double *B, size_t m, size_t k, size_t n
     if (k == 0)
         memset(C, 0, m * n * sizeof *C);
     else if (m > 0 && n > 0)
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, to_int(m), to_int(n), to_int(k), 1.0, A, to_int(k), B,
-                    to_int(n), 0.0, C, to_int(n));
+        multiply(&(struct product){
+            .m = m, .n = n, .k = k, .alpha = 1.0, .A = A, .B = B, .C = C, .lda = k, .ldb = n, .ldc = n});
 }
 
 static void add_gram(double factor, const double *V, size_t n, size_t m, double *C)
