@@ -68,13 +68,14 @@ enum status gp_insight_residuals(const struct gp_model *model, const struct ask 
         double           slope = log(warp_slope(&model->warp, model->y[k]) / model->spread) - log(model->unit);
         struct residual *item = &(*out)[(*len)++];
         *item = (struct residual){.trial = trial->number,
-                                  .value = trial->value,
+                                  .value = trial->value + gp_model_drifted(model, k),
                                   .mean = mean[k],
                                   .sd = sqrt(fmax(sd[k] * sd[k] - gp_model_noise_at(model, k), 0.0)),
                                   .sd_observed = sd[k],
                                   .z = z,
                                   .log_density = gp_loo_log_density(z, sd[k]) + slope};
         gp_model_units(model, &item->mean, &item->sd, NULL);
+        item->mean += gp_model_drifted(model, k);
         gp_model_units(model, &mean[k], &item->sd_observed, NULL);
     }
     qsort(*out, *len, sizeof **out, by_trial);
@@ -91,6 +92,8 @@ void gp_insight_diagnose(const struct gp_model *model, struct diagnostics *out)
     out->noise_variance = gp->noise_variance;
     out->jitter = gp->jitter;
     out->condition = gp_loo_condition(gp->L, gp->n, gp->capacity);
+    out->drift = model->drift;
+    out->now = model->now;
     out->values.unit = model->unit;
     out->values.centre = model->centre;
     out->values.spread = model->spread;

@@ -268,23 +268,45 @@ enum status gp_model_rows(struct gp_model *model, size_t fitted, struct error *e
     return STATUS_OK;
 }
 
-enum status gp_model_fit(struct gp_model *model, const struct gp_fit *fit, const double *warm, double *theta,
-                         struct error *err)
+/* The rows of the base that a fit looks at, in scratch memory. */
+static enum status fit_data(struct gp_model *model, struct gp_data *data, struct error *err)
 {
-    struct arena_mark mark = arena_mark(model->scratch);
-    size_t  dims = model->space->dims, n = model->base < MODEL_FIT_ROWS_MAX ? model->base : MODEL_FIT_ROWS_MAX;
-    double *X = arena_alloc(model->scratch, n, dims * sizeof *X);
-    double *y = ARENA_NEW(model->scratch, double, n), *noise = ARENA_NEW(model->scratch, double, n);
-    if (X == NULL || y == NULL || noise == NULL)
+    struct arena *scratch = model->scratch;
+    size_t        dims = model->space->dims, n = model->base < MODEL_FIT_ROWS_MAX ? model->base : MODEL_FIT_ROWS_MAX;
+    double       *X = arena_alloc(scratch, n, dims * sizeof *X), *y = ARENA_NEW(scratch, double, n);
+    double       *noise = ARENA_NEW(scratch, double, n), *trend = ARENA_NEW(scratch, double, n);
+    if (X == NULL || y == NULL || noise == NULL || trend == NULL)
         return error_no_memory(err);
     for (size_t k = 0; k < n; k++) {
         size_t i = k * model->base / n;
         memcpy(X + k * dims, model->X + i * dims, dims * sizeof *X);
         y[k] = model->y[i];
         noise[k] = model->noise[i];
+        trend[k] = model->trend == NULL ? 0.0 : model->trend[model->row[i]];
     }
-    struct gp_data data = {.n = n, .dims = dims, .X = X, .y = y, .noise = noise};
+    *data = (struct gp_data){
+        .n = n, .dims = dims, .X = X, .y = y, .noise = noise, .trend = model->trend == NULL ? NULL : trend};
+    return STATUS_OK;
+}
+
+enum status gp_model_fit(struct gp_model *model, const struct gp_fit *fit, const double *warm, double *theta,
+                         struct error *err)
+{
+    struct arena_mark mark = arena_mark(model->scratch);
+    struct gp_data    data;
+    TRY(fit_data(model, &data, err));
     TRY(gp_fit_run(fit, &data, warm, theta, model->scratch, err));
+    arena_release(model->scratch, mark);
+    return STATUS_OK;
+}
+
+enum status gp_model_likelihood(struct gp_model *model, const struct gp_fit *fit, const double *theta, double *value,
+                                struct error *err)
+{
+    struct arena_mark mark = arena_mark(model->scratch);
+    struct gp_data    data;
+    TRY(fit_data(model, &data, err));
+    TRY(gp_fit_value(fit, &data, theta, value, model->scratch, err));
     arena_release(model->scratch, mark);
     return STATUS_OK;
 }
@@ -466,6 +488,16 @@ static enum status refresh(struct gp_cache *cache, const struct gp_model *model,
     return extend(cache, model, err);
 }
 
+void gp_model_warp(struct gp_model *model, double log_a)
+{
+    warp_make(&model->warp, model->y, model->base, log_a);
+    for (size_t k = 0; k < model->n; k++) {
+        double slope = warp_slope(&model->warp, model->y[k]);
+        model->z[k] = warp_value(&model->warp, model->y[k]);
+        model->warped_noise[k] = model->noise[k] * slope * slope;
+    }
+}
+
 enum status gp_model_condition(struct gp_model *model, const struct gp_fit *fit, const double *theta,
                                struct rng *pending, struct error *err)
 {
@@ -474,12 +506,7 @@ enum status gp_model_condition(struct gp_model *model, const struct gp_fit *fit,
     struct kernel kernel;
     if (length_scales == NULL)
         return error_no_memory(err);
-    warp_make(&model->warp, model->y, model->base, theta[fit->groups + 2]);
-    for (size_t k = 0; k < model->n; k++) {
-        double slope = warp_slope(&model->warp, model->y[k]);
-        model->z[k] = warp_value(&model->warp, model->y[k]);
-        model->warped_noise[k] = model->noise[k] * slope * slope;
-    }
+    gp_model_warp(model, theta[fit->groups + 2]);
     gp_fit_expand(fit, theta, length_scales, &kernel, &noise_variance);
     TRY(refresh(model->cache, model, &kernel, noise_variance, err));
     model->gp = &model->cache->gp;
@@ -488,6 +515,11 @@ enum status gp_model_condition(struct gp_model *model, const struct gp_fit *fit,
     model->settled = model->gp->n;
     model->alpha = model->gp->alpha;
     return waiting > 0 ? append_waiting(model, waiting, pending, err) : STATUS_OK;
+}
+
+double gp_model_drifted(const struct gp_model *model, size_t k)
+{
+    return model->trend == NULL ? 0.0 : 0.5 * model->drift * model->now * (model->trend[model->row[k]] - 1.0);
 }
 
 static double clamp_finite(double x)

@@ -54,6 +54,8 @@ struct gp_model {
     size_t                  skipped; /* finished trials that are left out, from the first on; fitted counts the rest */
     size_t                  limit;   /* rows instead of MODEL_ROWS_MAX, if there shall be fewer; 0 */
     bool                    doubts;  /* whether values may be in doubt (trial_log_doubts) */
+    const double           *trend;   /* [log->len] what a fit lets all values have besides (gp_data); NULL: nothing */
+    double drift, now; /* what the log's values were freed of, per time, up to now (gp_drift.h); 0: nothing */
     /* set by gp_model_rows */
     double              above;         /* values above are in doubt, and count for nothing; INFINITY: none is */
     size_t              again;         /* the place of a trial whose point is to be measured again; log->len: none */
@@ -81,6 +83,13 @@ MUST_CHECK enum status gp_model_rows(struct gp_model *model, size_t fitted, stru
 MUST_CHECK enum status gp_model_fit(struct gp_model *model, const struct gp_fit *fit, const double *warm, double *theta,
                                     struct error *err);
 
+/* The log posterior density of theta that a fit of these rows maximises.  Errors: NO_MEMORY. */
+MUST_CHECK enum status gp_model_likelihood(struct gp_model *model, const struct gp_fit *fit, const double *theta,
+                                           double *value, struct error *err);
+
+/* z and warped_noise from y, by a warp of the strength log_a. */
+void gp_model_warp(struct gp_model *model, double log_a);
+
 /* The posterior given the rows, and the failed and pending trials if there is a stream for the values of these; NULL:
  * without them.  When the matrix cannot be factored, the noise variance is raised by factors of 100 up to that of the
  * values.  Errors: NO_MEMORY, NUMERIC. */
@@ -98,6 +107,9 @@ double gp_model_noise_at(const struct gp_model *model, size_t k);
 
 /* The posterior mean at row k, in units of z; no kernel is evaluated. */
 double gp_model_mean_at(const struct gp_model *model, size_t k);
+
+/* What the value measured at row k was beyond what it would be now. */
+double gp_model_drifted(const struct gp_model *model, size_t k);
 
 /* Median and standard deviation (by the slope at the median) in the units of the observations; *observed, unless NULL:
  * that of a value measured there, noise included. */

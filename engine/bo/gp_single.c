@@ -1,6 +1,7 @@
 /* See gp_single.h. */
 #include "engine/bo/gp_single.h"
 
+#include "engine/bo/gp_drift.h"
 #include "engine/bo/gp_schedule.h"
 
 #include <math.h>
@@ -51,7 +52,11 @@ enum status gp_single_model(const struct gp_single *single, const struct ask *as
     choice->is_due = ask == NULL ? fitted == 0 : gp_schedule_milestone(trial_log_finished(&study->log)) > fitted;
     if (choice->theta == NULL)
         return error_no_memory(err);
+    if (single->drifts && fitted > 0)
+        TRY(gp_drift_level(model, &fit, single->record.theta, err));
     TRY(gp_study_theta(model, &fit, &single->record, choice->is_due, choice->theta, err));
+    if (single->drifts && choice->is_due)
+        TRY(gp_drift_test(model, &fit, choice->theta, err));
     choice->fit_ms = choice->is_due && ask != NULL ? ask_clock_ms(ask) - began : NAN;
     return gp_model_condition(model, &fit, choice->theta, pending, err);
 }

@@ -12,6 +12,7 @@ struct gp_single {
     struct gp_note            head;   /* of notes: whose they are */
     struct gp_record          record; /* the last one of the log */
     bool                      doubts; /* of the model */
+    bool                      drifts; /* whether values may drift (gp_drift.h) */
 };
 /* tag: of at most 7 characters.  Errors: NO_MEMORY. */
 MUST_CHECK enum status gp_single_open(struct gp_study *study, const struct kernel_kind *kernel, const char *tag,

@@ -19,6 +19,7 @@ enum status single_objective_open(struct gp_study *study, const struct single_ob
 {
     own->rule = *rule;
     TRY(gp_single_open(study, rule->kernel, "gpfit 3", &own->single, err));
+    own->single.drifts = !space_has_context(study->problem->space);
     /* a point may be measured again */
     own->single.doubts = study->used.count == SIZE_MAX && !space_has_context(study->problem->space);
     return STATUS_OK;

@@ -266,6 +266,24 @@ enum status gp_work_init(struct gp_work *work, struct arena *arena, size_t n, st
     return work->A == NULL || work->B == NULL || work->vector == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
+static void add_trend(const double *t, size_t n, double *A)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k <= i; k++)
+            A[i * n + k] += t[i] * t[k];
+}
+
+/* tr((alpha alpha' - K^-1) t t'), which is no part of the kernel's. */
+static double trend_part(const struct gp_data *data, const double *alpha, const double *inverse)
+{
+    const double *t = data->trend;
+    size_t        n = data->n;
+    double        along = mat_dot(t, alpha, n), sum = along * along;
+    for (size_t i = 0; i < n; i++)
+        sum -= t[i] * (2.0 * mat_dot(inverse + i * n, t, i) + t[i] * inverse[i * n + i]);
+    return sum;
+}
+
 /* A holds L on entry and K^-1 on return; B holds the slopes on entry and is overwritten.
  * The trace of K^-1 times the noise-free K needs no second matrix: K_f = K - N with N the diagonal of all noise, so
  * tr(K^-1 K_f) = n - sum N_i K^-1_ii, and alpha' K_f alpha = y'alpha - sum N_i alpha_i^2. */
@@ -284,6 +302,8 @@ static enum status likelihood_gradient(const struct gp_data *data, const struct 
         for (size_t k = 0; k < i; k++)
             B[i * n + k] *= alpha[i] * alpha[k] - A[i * n + k];
     }
+    if (data->trend != NULL)
+        fit -= trend_part(data, alpha, A);
     kernel_weigh_distances(kernel, data->X, n, B, gradient);
     for (size_t j = 0; j < kernel->dims; j++)
         gradient[j] *= -2.0;
@@ -302,6 +322,8 @@ enum status gp_likelihood(const struct gp_data *data, const struct kernel *kerne
         noise[i] = noise_variance + (data->noise == NULL ? 0.0 : data->noise[i]);
         work->A[i * n + i] += noise[i];
     }
+    if (data->trend != NULL)
+        add_trend(data->trend, n, work->A);
     TRY(mat_cholesky(work->A, n, n, work->vector + 2 * n, &jitter, NULL));
     memcpy(alpha, data->y, n * sizeof *alpha);
     mat_solve_lower(work->A, n, n, alpha);

@@ -89,6 +89,7 @@ struct gp_data {
     const double *X;     /* [n][dims] */
     const double *y;     /* [n] */
     const double *noise; /* [n] variances beyond noise_variance, or NULL */
+    const double *trend; /* [n] what all values have besides, times an unknown number from N(0, 1); or NULL */
 };
 
 /* Storage of gp_likelihood for n observations, reusable.  After a call with gradient: A is the inverse of K (lower

@@ -230,3 +230,15 @@ enum status gp_fit_run(const struct gp_fit *fit, const struct gp_data *data, con
     arena_release(scratch, mark);
     return status;
 }
+
+enum status gp_fit_value(const struct gp_fit *fit, const struct gp_data *data, const double *theta, double *value,
+                         struct arena *scratch, struct error *err)
+{
+    struct search     search = {.fit = fit, .data = data};
+    struct arena_mark mark = arena_mark(scratch);
+    enum status       status = search_init(&search, scratch, err);
+    if (status == STATUS_OK)
+        *value = -objective(&search, theta, search.storage);
+    arena_release(scratch, mark);
+    return status;
+}

@@ -155,6 +155,7 @@ struct diagnostics {
     } values;
     size_t  doubted;       /* how many values count for nothing: .. */
     double  doubted_above; /* .. those above this one */
+    double  drift, now;    /* what values grow by from trial to trial; the last one's time (gp_drift.h); 0: nothing */
     double  condition;     /* a lower bound of the covariance matrix's condition number */
     double  fit_ms;        /* NaN: the hyper-parameters are those of an earlier fit, or there is no clock */
     double *length_scales; /* [params_len] (candidates: [1], graph: [dims]) storage by the caller */

@@ -476,6 +476,13 @@ static json_t *doubted_json(const struct spec *spec, size_t metric, const struct
                      codec_number((d->doubted_above - origin) / sign));
 }
 
+static json_t *drift_json(const struct spec *spec, size_t metric, const struct diagnostics *d)
+{
+    double sign, origin;
+    find_sign(spec, metric, &sign, &origin);
+    return json_pack("{s:o, s:o}", "per_trial", codec_number(d->drift / sign), "now", codec_number(d->now));
+}
+
 enum status codec_diagnostics(const struct spec *spec, size_t metric, const struct diagnostics *d, struct arena *arena,
                               const char **text, struct error *err)
 {
@@ -494,6 +501,8 @@ enum status codec_diagnostics(const struct spec *spec, size_t metric, const stru
                             codec_number(d->gain->trust), "finished", (json_int_t)d->gain->finished));
     if (json != NULL && d->doubted > 0)
         codec_put(&json, "doubted", doubted_json(spec, metric, d));
+    if (json != NULL && d->drift != 0)
+        codec_put(&json, "drift", drift_json(spec, metric, d));
     if (json != NULL && d->plan.state.horizon > 0)
         codec_put(&json, "plan", plan_json(d));
     *text = codec_dump_in(json, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS), arena);

@@ -35,6 +35,7 @@
     X(gp_loo)            \
     X(gain)              \
     X(context)           \
+    X(drift)             \
     X(table_gp)          \
     X(projection)        \
     X(mechanism)         \
