@@ -102,6 +102,7 @@ void gp_insight_diagnose(const struct gp_model *model, struct diagnostics *out)
     out->values.warp_centre = warp->centre;
     out->values.warp_scale = warp->scale;
     out->doubted_above = model->above;
+    out->doubted_below = model->below;
     for (size_t k = 0; k < model->n; k++)
         out->doubted += gp_model_is_doubted(model, k);
     for (size_t i = 0, j = 0; i < model->space->params_len; j += param_width(&model->space->params[i++]))

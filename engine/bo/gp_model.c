@@ -180,7 +180,8 @@ static double robust_spread(double *values, size_t len, double deviation)
 
 bool gp_model_is_doubted(const struct gp_model *model, size_t k)
 {
-    return trial_of(model, k)->state == LOG_OBSERVED && trial_of(model, k)->value > model->above;
+    const struct log_trial *trial = trial_of(model, k);
+    return trial->state == LOG_OBSERVED && (trial->value > model->above || trial->value < model->below);
 }
 
 static bool is_counted(const struct gp_model *model, size_t k)
@@ -188,14 +189,18 @@ static bool is_counted(const struct gp_model *model, size_t k)
     return log_trial_has_value(trial_of(model, k)) && !gp_model_is_doubted(model, k);
 }
 
-/* Of the base's values. */
+/* Of the base's values.  One alone that lies too far below all others says nothing of its neighbours: it is in doubt until
+ * there is another. */
 static void find_limits(struct gp_model *model)
 {
-    size_t len = 0;
+    size_t len = 0, beyond = 0;
     for (size_t k = 0; k < model->base; k++)
         if (is_counted(model, k))
             model->z[len++] = trial_of(model, k)->value; /* not in use yet */
     model->limits = value_limits(model->z, len);
+    for (size_t k = 0; k < model->n; k++)
+        beyond += is_counted(model, k) && trial_of(model, k)->value < model->limits.low;
+    model->below = beyond == 1 ? model->limits.low : -HUGE_VAL;
 }
 
 static double value_at(const struct gp_model *model, size_t k)
@@ -251,6 +256,7 @@ enum status gp_model_rows(struct gp_model *model, size_t fitted, struct error *e
     struct arena *scratch = model->scratch;
     size_t        dims = model->space->dims;
     model->above = HUGE_VAL;
+    model->below = -HUGE_VAL;
     model->again = model->log->len;
     if (model->doubts)
         TRY(trial_log_doubts(model->log, scratch, &model->above, &model->again, err));

@@ -57,7 +57,7 @@ struct gp_model {
     const double           *trend;   /* [log->len] what a fit lets all values have besides (gp_data); NULL: nothing */
     double drift, now; /* what the log's values were freed of, per time, up to now (gp_drift.h); 0: nothing */
     /* set by gp_model_rows */
-    double              above;         /* values above are in doubt, and count for nothing; INFINITY: none is */
+    double              above, below;  /* values beyond are in doubt, and count for nothing; infinite: none is */
     size_t              again;         /* the place of a trial whose point is to be measured again; log->len: none */
     size_t              n, base;       /* observed and infeasible trials in use; those known to the fit */
     size_t             *row;           /* [n] places in the log */

@@ -154,7 +154,8 @@ struct diagnostics {
         double top, c, warp_centre, warp_scale; /* of the warp; warp_scale 0: there is none, z = y */
     } values;
     size_t  doubted;       /* how many values count for nothing: .. */
-    double  doubted_above; /* .. those above this one */
+    double  doubted_above; /* .. those above this one, .. */
+    double  doubted_below; /* .. and below this one; infinite: none */
     double  drift, now;    /* what values grow by from trial to trial; the last one's time (gp_drift.h); 0: nothing */
     double  condition;     /* a lower bound of the covariance matrix's condition number */
     double  fit_ms;        /* NaN: the hyper-parameters are those of an earlier fit, or there is no clock */

@@ -472,8 +472,9 @@ static json_t *doubted_json(const struct spec *spec, size_t metric, const struct
 {
     double sign, origin;
     find_sign(spec, metric, &sign, &origin);
-    return json_pack("{s:I, s:o}", "count", (json_int_t)d->doubted, "beyond",
-                     codec_number((d->doubted_above - origin) / sign));
+    return json_pack("{s:I, s:o, s:o}", "count", (json_int_t)d->doubted, "beyond",
+                     codec_number((d->doubted_above - origin) / sign), "short_of",
+                     codec_number((d->doubted_below - origin) / sign));
 }
 
 static json_t *drift_json(const struct spec *spec, size_t metric, const struct diagnostics *d)

@@ -24,24 +24,28 @@ struct trouble {
     double      drift;     /* added by each trial, in shares of what random points have */
     double      wrong;     /* the chance of -1e12 anywhere */
     bool        has_clock; /* the number of the trial is a context */
+    double      step;      /* added to the second half of the trials, in the same shares */
 };
 
 static const struct trouble troubles[] = {
-    {"clean", NAN, 0, 0, 0, 0, 0, false},
-    {"first 1e12", 1e12, 0, 0, 0, 0, 0, false},
-    {"first 1e20", 1e20, 0, 0, 0, 0, 0, false},
-    {"first DBL_MAX", DBL_MAX, 0, 0, 0, 0, 0, false},
-    {"first -1e12", -1e12, 0, 0, 0, 0, 0, false},
-    {"first -1e3", -1e3, 0, 0, 0, 0, 0, false},
-    {"one in 20 -1e12", NAN, 0, 0, 0, 0, 0.05, false},
-    {"penalty 1e6", NAN, 0.25, 1e6, 0, 0, 0, false},
-    {"penalty 1e10", NAN, 0.25, 1e10, 0, 0, 0, false},
-    {"penalty DBL_MAX", NAN, 0.25, DBL_MAX, 0, 0, 0, false},
-    {"fails there", NAN, 0.25, NAN, 0, 0, 0, false},
-    {"fails by chance", NAN, 0, 0, 0.2, 0, 0, false},
-    {"drift", NAN, 0, 0, 0, 0.01, 0, false},
-    {"drift with a clock", NAN, 0, 0, 0, 0.01, 0, true},
-    {"clock without drift", NAN, 0, 0, 0, 0, 0, true},
+    {"clean", NAN, 0, 0, 0, 0, 0, false, 0},
+    {"first 1e12", 1e12, 0, 0, 0, 0, 0, false, 0},
+    {"first 1e20", 1e20, 0, 0, 0, 0, 0, false, 0},
+    {"first DBL_MAX", DBL_MAX, 0, 0, 0, 0, 0, false, 0},
+    {"first -1e12", -1e12, 0, 0, 0, 0, 0, false, 0},
+    {"first -1e3", -1e3, 0, 0, 0, 0, 0, false, 0},
+    {"one in 20 -1e12", NAN, 0, 0, 0, 0, 0.05, false, 0},
+    {"penalty 1e6", NAN, 0.25, 1e6, 0, 0, 0, false, 0},
+    {"penalty 1e10", NAN, 0.25, 1e10, 0, 0, 0, false, 0},
+    {"penalty DBL_MAX", NAN, 0.25, DBL_MAX, 0, 0, 0, false, 0},
+    {"fails there", NAN, 0.25, NAN, 0, 0, 0, false, 0},
+    {"fails by chance", NAN, 0, 0, 0.2, 0, 0, false, 0},
+    {"drift", NAN, 0, 0, 0, 0.01, 0, false, 0},
+    {"drift down", NAN, 0, 0, 0, -0.01, 0, false, 0},
+    {"drift tenfold", NAN, 0, 0, 0, 0.1, 0, false, 0},
+    {"step", NAN, 0, 0, 0, 0, 0, false, 0.2},
+    {"drift with a clock", NAN, 0, 0, 0, 0.01, 0, true, 0},
+    {"clock without drift", NAN, 0, 0, 0, 0, 0, true, 0},
 };
 enum { TROUBLES = sizeof troubles / sizeof troubles[0] };
 
@@ -87,9 +91,10 @@ static struct outcome run(const struct function *function, const char *name, con
     for (uint64_t trial = 1; trial <= TRIALS; trial++) {
         fixed[function->d] = (double)trial;
         study_ask_with(&study, trial, trouble->has_clock ? fixed : NULL, point);
-        double value = study_measure(&study, point, &now) + trouble->drift * scale * (double)trial;
-        bool   is_hit = is_there(&study, trouble, point), fails = rng_uniform(&rng) < trouble->chance;
-        bool   is_wrong = trouble->wrong > 0 && rng_uniform(&rng) < trouble->wrong;
+        double value = study_measure(&study, point, &now) +
+                       scale * (trouble->drift * (double)trial + (2 * trial > TRIALS ? trouble->step : 0));
+        bool is_hit = is_there(&study, trouble, point), fails = rng_uniform(&rng) < trouble->chance;
+        bool is_wrong = trouble->wrong > 0 && rng_uniform(&rng) < trouble->wrong;
         if (is_wrong)
             value = WRONG;
         else if (is_hit || (trial == 1 && !isnan(trouble->first)))

@@ -225,10 +225,10 @@ static void test_elsewhere(void)
     }
 }
 
-/* The best of 40 trials whose first value is another one. */
-static double best_after(double first)
+/* The best of 40 trials whose first value is another one; of a space in whose middle the best point is, or not. */
+static double best_in(const struct param *box, double first)
 {
-    struct study *s = study_new(box2, 2, NULL);
+    struct study *s = study_new(box, 2, NULL);
     double        best = -HUGE_VAL;
     for (int k = 0; k < 40; k++) {
         study_ask(s, NULL);
@@ -241,8 +241,18 @@ static double best_after(double first)
     return best;
 }
 
+static double best_after(double first)
+{
+    return best_in(box2, first);
+}
+
 static void test_outliers(void)
 {
+    static const struct param middle[2] = {{.name = "x", .kind = PARAM_DOUBLE, .min = -1.5, .max = 8},
+                                           {.name = "y", .kind = PARAM_DOUBLE, .min = -1, .max = 5.5}};
+    CU_ASSERT(best_in(middle, -1e12) >
+              -1e-4); /* the first trial is beside the only optimum, with a value that is none */
+    CU_ASSERT(best_in(middle, -DBL_MAX) > -1e-4);
     CU_ASSERT(best_after(-1e12) > -1e-4);
     CU_ASSERT(best_after(-1e20) > -1e-4);
     CU_ASSERT(best_after(-DBL_MAX) > -1e-4);
