@@ -189,18 +189,25 @@ static bool is_counted(const struct gp_model *model, size_t k)
     return log_trial_has_value(trial_of(model, k)) && !gp_model_is_doubted(model, k);
 }
 
-/* Of the base's values.  One alone that lies too far below all others says nothing of its neighbours: it is in doubt until
- * there is another. */
+/* Of the base's values.  One alone that lies too far below all others says nothing of its neighbours: it is in doubt, and its
+ * point to be measured again, until there is another. */
 static void find_limits(struct gp_model *model)
 {
-    size_t len = 0, beyond = 0;
+    size_t len = 0, beyond = 0, last = 0;
     for (size_t k = 0; k < model->base; k++)
         if (is_counted(model, k))
             model->z[len++] = trial_of(model, k)->value; /* not in use yet */
     model->limits = value_limits(model->z, len);
     for (size_t k = 0; k < model->n; k++)
-        beyond += is_counted(model, k) && trial_of(model, k)->value < model->limits.low;
-    model->below = beyond == 1 ? model->limits.low : -HUGE_VAL;
+        if (is_counted(model, k) && trial_of(model, k)->value < model->limits.low) {
+            beyond++;
+            last = model->row[k];
+        }
+    if (beyond != 1)
+        return;
+    model->below = model->limits.low;
+    if (model->doubts && model->again == model->log->len && trial_log_is_alone(model->log, last))
+        model->again = last;
 }
 
 static double value_at(const struct gp_model *model, size_t k)

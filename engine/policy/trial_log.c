@@ -127,8 +127,10 @@ struct value_limits value_limits(double *values, size_t len)
     double best = 0.5 * values[len - 1], second = 0.5 * values[len - 2], worst = 0.5 * values[0];
     for (size_t i = len - 1 - len / BEST_SHARE; i > 0; i--) {
         double distance = best - 0.5 * values[i];
-        bool   is_apart = distance > 0.0 && (best - 0.5 * values[i - 1]) / TRIAL_APART > distance;
-        if (is_apart && (i <= 1 + len / FEW_SHARE || values[i - 1] == values[0])) {
+        bool   is_penalty = i > 1 && values[i - 1] == values[0];
+        double apart = is_penalty ? TRIAL_APART_EQUAL : TRIAL_APART;
+        if (distance > 0.0 && (best - 0.5 * values[i - 1]) / apart > distance &&
+            (i <= 1 + len / FEW_SHARE || is_penalty)) {
             limits.low = 2.0 * (best - LIMIT_TIMES * distance);
             return limits;
         }
@@ -185,6 +187,12 @@ static bool has_twin(const struct trial_log *log, size_t place, double above, bo
         *is_sure |= other->state == LOG_OBSERVED && other->value > above;
     }
     return found;
+}
+
+bool trial_log_is_alone(const struct trial_log *log, size_t place)
+{
+    bool is_sure = false;
+    return !has_twin(log, place, HUGE_VAL, &is_sure);
 }
 
 enum status trial_log_doubts(const struct trial_log *log, struct arena *scratch, double *above, size_t *again,

@@ -59,14 +59,14 @@ size_t trial_log_tried(const struct trial_log *log); /* of the space these, and 
  * O(len + how many pairs of them stand the other way round). */
 void trial_log_order(const struct trial_log *log, size_t *places);
 
-/* Between what the values of a log count as they are.  A few, or many that are equal, that lie TRIAL_APART times as far
- * below the best as those above them (a penalty, DBL_MAX, a broken sensor) would leave nothing of the differences between the
- * others, and so would a single best value that lies so far above.  Beyond the gap a value counts as ten times as far off as
- * those on this side.  (Where most have converged, those that have not are neither few nor equal.) */
+/* Between what the values of a log count as they are.  A few that lie TRIAL_APART times as far below the best as those above
+ * them (DBL_MAX, a broken sensor), or any number of equal ones that lie TRIAL_APART_EQUAL times as far (a penalty), would leave
+ * nothing of the differences between the others, and so would a single best value that lies so far above.  Beyond the gap a
+ * value counts as ten times as far off as those on this side.  (Where most have converged, those that have not are neither few nor equal.) */
 struct value_limits {
     double low, high;
 };
-static const double TRIAL_APART = 1e6;
+static const double TRIAL_APART = 1e6, TRIAL_APART_EQUAL = 1e3;
 /* values [len] are sorted.  The best quarter may lie as close together as it likes. */
 struct value_limits value_limits(double *values, size_t len);
 
@@ -82,6 +82,9 @@ MUST_CHECK enum status trial_log_doubts(const struct trial_log *log, struct aren
                                         size_t *again, struct error *err);
 
 /* Where the best observed trial stands, the first of equals; len when there is none. */
+/* Whether no other trial of which there is, or may be, a word has the point at place.  O(len). */
+bool trial_log_is_alone(const struct trial_log *log, size_t place);
+
 size_t trial_log_best(const struct trial_log *log);
 
 /* y [n] -> mean 0 and variance 1: a value is (y spread + centre) unit, and no sum overflows.  Values that are all alike

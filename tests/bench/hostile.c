@@ -35,6 +35,7 @@ static const struct trouble troubles[] = {
     {"first -1e12", -1e12, 0, 0, 0, 0, 0, false, 0},
     {"first -1e3", -1e3, 0, 0, 0, 0, 0, false, 0},
     {"one in 20 -1e12", NAN, 0, 0, 0, 0, 0.05, false, 0},
+    {"penalty 1e4", NAN, 0.25, 1e4, 0, 0, 0, false, 0},
     {"penalty 1e6", NAN, 0.25, 1e6, 0, 0, 0, false, 0},
     {"penalty 1e10", NAN, 0.25, 1e10, 0, 0, 0, false, 0},
     {"penalty DBL_MAX", NAN, 0.25, DBL_MAX, 0, 0, 0, false, 0},

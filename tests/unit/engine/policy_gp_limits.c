@@ -287,8 +287,38 @@ static void test_doubt(void)
     }
 }
 
+/* One value far below all others: its point comes again; with a second one it is believed. */
+static void test_alone(void)
+{
+    for (int has_second = 0; has_second < 2; has_second++) {
+        struct study      *s = study_new(box2, 2, NULL);
+        double             scales[2], mean, first[2];
+        struct diagnostics said = {.length_scales = scales};
+        for (int k = 0; k < 7; k++) {
+            bool is_wrong = k == 0 || (has_second && k == 3);
+            study_ask(s, NULL);
+            study_tell(s, EVENT_SUGGESTED, s->trials, s->point, 0);
+            study_tell(s, EVENT_OBSERVED, s->trials, s->point, is_wrong ? -1e12 : branin(s->point));
+            if (k == 0)
+                memcpy(first, s->point, sizeof first);
+            CU_ASSERT_EQUAL(memcmp(first, s->point, sizeof first) == 0, k == 0 || (k == 6 && !has_second));
+        }
+        struct prediction wanted = {.points = first, .m = 1, .mean = &mean, .diagnostics = &said};
+        CU_ASSERT_EQUAL(gp()->predict(s->session, &wanted, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL(said.doubted, has_second ? 0 : 1);
+        CU_ASSERT_EQUAL(isfinite(said.doubted_below), !has_second);
+        CU_ASSERT(has_second ? mean < 3 * branin(first) : fabs(mean - branin(first)) < 1.0);
+        study_ask(s, NULL);
+        CU_ASSERT(memcmp(first, s->point, sizeof first) != 0);
+        study_check_replay(s);
+        study_free(s);
+    }
+}
+
 CU_TestInfo suite_policy_gp_limits[] = {
-    {"outliers", test_outliers},     {"a value in doubt", test_doubt}, {"hostile values", test_hostile_values},
-    {"duplicates", test_duplicates}, {"fallbacks", test_fallbacks},    {"refusals", test_refusals},
-    {"subset", test_subset},         {"elsewhere", test_elsewhere},    CU_TEST_INFO_NULL,
+    {"outliers", test_outliers},     {"a value in doubt", test_doubt},
+    {"a bad one alone", test_alone}, {"hostile values", test_hostile_values},
+    {"duplicates", test_duplicates}, {"fallbacks", test_fallbacks},
+    {"refusals", test_refusals},     {"subset", test_subset},
+    {"elsewhere", test_elsewhere},   CU_TEST_INFO_NULL,
 };
