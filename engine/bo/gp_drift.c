@@ -6,19 +6,20 @@
 #include <math.h>
 #include <string.h>
 
-enum { DRIFT_ROWS = 256, DRIFT_VALUES = 8, DRIFT_EVERY = 4, DRIFT_PASSES = 3 };
+enum { DRIFT_ROWS = 256, DRIFT_VALUES = 8, DRIFT_EVERY = 4, DRIFT_FEW = 40, DRIFT_PASSES = 3 };
 static const double CLEAR = 8.0;    /* standard deviations of the slope */
 static const double LEAST = 1e-3;   /* of all trials together, in spreads of the values */
+static const double FINITE = 1e300; /* larger values would leave the range of doubles on the way */
 static const double LIKELIER = 6.0; /* logarithms */
 static const double NOISE_OF_GIVEN =
     1e12; /* they may be of another time, place or measure: they say nothing of a slope */
 
-double gp_drift_now(const struct trial_log *log, double *times)
+/* The time of the last trial, which is now; times [log->len] out. */
+static double find_times(const struct trial_log *log, double *times)
 {
     double now = 0.0;
     for (size_t i = 0; i < log->len; i++) {
-        if (times != NULL)
-            times[i] = now;
+        times[i] = now;
         now += log->trials[i].is_given || i + 1 == log->len ? 0.0 : 1.0;
     }
     return now;
@@ -29,6 +30,7 @@ struct drift {
     const struct trial_log *log;   /* as it was told */
     double                 *times; /* [log->len] */
     double                  now, slope;
+    struct value_limits     limits; /* values beyond are penalties and the like, and do not drift */
 };
 
 static enum status drift_of(const struct gp_model *model, struct drift *out, struct error *err)
@@ -36,8 +38,8 @@ static enum status drift_of(const struct gp_model *model, struct drift *out, str
     *out = (struct drift){.log = model->log, .times = ARENA_NEW(model->scratch, double, model->log->len)};
     if (out->times == NULL)
         return error_no_memory(err);
-    out->now = gp_drift_now(model->log, out->times);
-    return STATUS_OK;
+    out->now = find_times(model->log, out->times);
+    return trial_log_limits(model->log, model->scratch, &out->limits, err);
 }
 
 static enum status make_level(const struct drift *drift, struct arena *scratch, struct trial_log *out,
@@ -49,7 +51,8 @@ static enum status make_level(const struct drift *drift, struct arena *scratch, 
         return error_no_memory(err);
     memcpy(out->trials, drift->log->trials, out->len * sizeof *out->trials);
     for (size_t i = 0; i < out->len; i++)
-        out->trials[i].value -= drift->slope * (drift->times[i] - drift->now);
+        if (out->trials[i].value >= drift->limits.low && out->trials[i].value <= drift->limits.high)
+            out->trials[i].value -= drift->slope * (drift->times[i] - drift->now);
     return STATUS_OK;
 }
 
@@ -83,7 +86,9 @@ static enum status improve(struct gp_model *model, const struct gp_fit *fit, con
     gp_model_warp(model, theta[fit->groups + 2]);
     gp_fit_expand(fit, theta, length_scales, &kernel, &noise);
     TRY(gp_init(&gp, scratch, &kernel, noise, n, err));
-    TRY(gp_set_points_raised(&gp, model->X, model->warped_noise, n, err));
+    *clear = 0.0;
+    if (gp_set_points_raised(&gp, model->X, model->warped_noise, n, err) != STATUS_OK)
+        return STATUS_OK; /* what cannot be factored shows no drift */
     for (size_t k = 0; k < n; k++)
         middle += drift->times[model->row[k]] / (double)n;
     for (size_t k = 0; k < n; k++)
@@ -114,8 +119,9 @@ static enum status estimate(const struct gp_model *model, const struct gp_fit *f
         TRY(gp_model_rows(&own, 0, err));
         TRY(improve(&own, fit, theta, drift, &clear, err));
         arena_release(model->scratch, mark);
-        double all = fabs(drift->slope) * drift->now / own.unit / own.spread;
-        if (pass == 0 && !(clear >= CLEAR && all >= LEAST)) {
+        double all = fabs(drift->slope) * drift->now;
+        bool   is_clear = clear >= CLEAR && all / own.unit / own.spread >= LEAST;
+        if ((pass == 0 && !is_clear) || !(all < FINITE && own.unit < FINITE)) {
             drift->slope = 0.0;
             break;
         }
@@ -167,12 +173,23 @@ enum status gp_drift_level(struct gp_model *model, const struct gp_fit *fit, con
     return level(model, &drift, err);
 }
 
-enum status gp_drift_test(struct gp_model *model, const struct gp_fit *fit, double *theta, struct error *err)
+/* How often so many values are tested: grows with the quarter of the first values, then with each doubling. */
+static uint64_t tests_until(uint64_t values)
+{
+    uint64_t tests = (values < DRIFT_FEW ? values : DRIFT_FEW) / DRIFT_EVERY;
+    for (uint64_t n = values / 2; n >= DRIFT_FEW; n /= 2)
+        tests++;
+    return tests;
+}
+
+enum status gp_drift_test(struct gp_model *model, const struct gp_fit *fit, uint64_t fitted, double *theta,
+                          struct error *err)
 {
     size_t       len = fit->groups + GP_SCALARS;
     double      *other = ARENA_NEW(model->scratch, double, len), without, with;
     struct drift drift;
-    if (model->drift != 0.0 || !may_drift(model) || trial_log_finished(model->log) % DRIFT_EVERY != 0)
+    if (model->drift != 0.0 || !may_drift(model) || fitted == 0 ||
+        tests_until(trial_log_finished(model->log)) == tests_until(fitted))
         return STATUS_OK;
     if (other == NULL)
         return error_no_memory(err);

@@ -14,12 +14,10 @@ MUST_CHECK enum status gp_drift_level(struct gp_model *model, const struct gp_fi
                                       struct error *err);
 
 /* After a fit that knows of no drift, whose theta is in and out: a second one allows for it, and takes the place of the first if
- * it is much likelier and the drift under it is clear; then as gp_drift_level, rows included.  Every fourth value only: it
- * costs as much as a fit.  Errors: NO_MEMORY. */
-MUST_CHECK enum status gp_drift_test(struct gp_model *model, const struct gp_fit *fit, double *theta,
+ * it is much likelier and the drift under it is clear; then as gp_drift_level, rows included.  It costs as much as a fit, so
+ * that it is made with every fourth value of the first 40, then when there are 80, 160, ...; fitted: the values of the last
+ * fit, 0: there was none, and nothing is tested.  Errors: NO_MEMORY. */
+MUST_CHECK enum status gp_drift_test(struct gp_model *model, const struct gp_fit *fit, uint64_t fitted, double *theta,
                                      struct error *err);
-
-/* The time of the last trial, which is now; times [log->len], or NULL, out.  O(log->len). */
-double gp_drift_now(const struct trial_log *log, double *times);
 
 #endif

@@ -63,7 +63,8 @@ static void take_trials(struct local *local)
     const struct gp_model *model = local->model;
     for (size_t i = 0; i < model->log->len; i++) {
         const struct log_trial *trial = &model->log->trials[i];
-        if (!log_trial_has_value(trial) || trial->state == LOG_FORECAST || trial->value > model->above)
+        if (!log_trial_has_value(trial) || trial->state == LOG_FORECAST || trial->value > model->above ||
+            trial->value < model->below)
             continue;
         space_encode(model->space, trial_log_point(model->log, i), local->U + local->n * local->dims);
         local->y[local->n] = fmin(fmax(trial->value, model->limits.low), model->limits.high) / model->unit;

@@ -199,14 +199,14 @@ static void find_limits(struct gp_model *model)
             model->z[len++] = trial_of(model, k)->value; /* not in use yet */
     model->limits = value_limits(model->z, len);
     for (size_t k = 0; k < model->n; k++)
-        if (is_counted(model, k) && trial_of(model, k)->value < model->limits.low) {
+        if (trial_of(model, k)->value < model->limits.low && is_counted(model, k)) {
             beyond++;
             last = model->row[k];
         }
-    if (beyond != 1)
+    if (!model->doubts || beyond != 1 || model->log->trials[last].state != LOG_OBSERVED)
         return;
     model->below = model->limits.low;
-    if (model->doubts && model->again == model->log->len && trial_log_is_alone(model->log, last))
+    if (model->again == model->log->len && trial_log_is_alone(model->log, last))
         model->again = last;
 }
 

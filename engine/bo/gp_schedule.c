@@ -16,7 +16,7 @@ enum { SAMPLES_MIN = 32, SAMPLES_WIDE = 64, SAMPLES_JOINT = 400, SAMPLES_MAX = 5
 enum { EVALUATIONS_MIN = 3, EVALUATIONS_MAX = 40, BOX_SHARE = 2 }; /* a box is smaller */
 static const double SAMPLES_DIMS = 1e6, SAMPLES_WORK = 1.2e8;      /* points times dims; points times squared rows */
 static const double EVALUATIONS_WORK = 1.2e7;                      /* evaluations times squared rows */
-static const struct trust_rule RULE = {.start = 0.5, .least = 0.02, .above = INFINITY};
+static const struct trust_rule RULE = {.start = 0.5, .least = 0.02, .above = INFINITY, .below = -INFINITY};
 static const double            GAIN = 1e-5;
 static const double CONTEXT_SIDE = 0.2; /* of the box in a context, where no trial says whether it is too small */
 
@@ -61,6 +61,7 @@ enum status gp_schedule_box(const struct gp_study *study, const struct gp_model 
     struct trust_region region;
     struct trust_rule   rule = RULE;
     rule.above = model->above;
+    rule.below = model->below;
     TRY(trust_region_find(model->log, rule, model->scratch, &region, err));
     region.length = space_has_context(model->space) ? CONTEXT_SIDE : region.length;
     space_encode(model->space, trial_log_point(model->log, place), box);

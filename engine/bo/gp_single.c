@@ -26,12 +26,24 @@ static struct gp_fit fit_settings(const struct gp_single *single, const struct a
     return gp_schedule_fit(single->study, single->kernel, single->record.fitted == 0, ask);
 }
 
+/* A fit of values that drift has a tag of its own. */
+static struct gp_note head_of(const struct gp_single *single, bool drifts)
+{
+    struct gp_note head = single->head;
+    if (drifts)
+        memcpy(head.tag, "gpdrift", sizeof head.tag);
+    return head;
+}
+
 void gp_single_tell(struct gp_single *single, const struct event *event)
 {
-    struct gp_fit  fit = fit_settings(single, NULL);
-    struct gp_note head = single->head;
-    if (event->kind == EVENT_SUGGESTED)
+    struct gp_fit fit = fit_settings(single, NULL);
+    for (int drifts = 0; drifts <= single->drifts && event->kind == EVENT_SUGGESTED; drifts++) {
+        struct gp_note head = head_of(single, drifts);
         gp_note_read(event, &fit, 1, 1, &head, &single->record);
+        if (head.finished > 0)
+            single->is_drifting = drifts;
+    }
 }
 
 enum status gp_single_model(const struct gp_single *single, const struct ask *ask, struct rng *pending,
@@ -52,11 +64,12 @@ enum status gp_single_model(const struct gp_single *single, const struct ask *as
     choice->is_due = ask == NULL ? fitted == 0 : gp_schedule_milestone(trial_log_finished(&study->log)) > fitted;
     if (choice->theta == NULL)
         return error_no_memory(err);
-    if (single->drifts && fitted > 0)
+    if (single->is_drifting)
         TRY(gp_drift_level(model, &fit, single->record.theta, err));
     TRY(gp_study_theta(model, &fit, &single->record, choice->is_due, choice->theta, err));
     if (single->drifts && choice->is_due)
-        TRY(gp_drift_test(model, &fit, choice->theta, err));
+        TRY(gp_drift_test(model, &fit, fitted, choice->theta, err));
+    choice->drifts = model->drift != 0.0;
     choice->fit_ms = choice->is_due && ask != NULL ? ask_clock_ms(ask) - began : NAN;
     return gp_model_condition(model, &fit, choice->theta, pending, err);
 }
@@ -64,7 +77,7 @@ enum status gp_single_model(const struct gp_single *single, const struct ask *as
 void gp_single_note(const struct gp_single *single, const struct gp_choice *choice, struct proposal *out)
 {
     struct gp_record record = {.fitted = trial_log_finished(&single->study->log), .theta = choice->theta};
-    struct gp_note   head = single->head;
+    struct gp_note   head = head_of(single, choice->drifts);
     head.finished = record.fitted;
     if (choice->is_due)
         gp_note_write(&head, &record, gp_single_theta_len(single), out);

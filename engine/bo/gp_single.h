@@ -9,10 +9,11 @@
 struct gp_single {
     struct gp_study          *study;
     const struct kernel_kind *kernel;
-    struct gp_note            head;   /* of notes: whose they are */
-    struct gp_record          record; /* the last one of the log */
-    bool                      doubts; /* of the model */
-    bool                      drifts; /* whether values may drift (gp_drift.h) */
+    struct gp_note            head;        /* of notes: whose they are */
+    struct gp_record          record;      /* the last one of the log */
+    bool                      doubts;      /* of the model */
+    bool                      drifts;      /* whether values may drift (gp_drift.h) .. */
+    bool                      is_drifting; /* .. and do, by the last note */
 };
 /* tag: of at most 7 characters.  Errors: NO_MEMORY. */
 MUST_CHECK enum status gp_single_open(struct gp_study *study, const struct kernel_kind *kernel, const char *tag,
@@ -27,6 +28,7 @@ void gp_single_tell(struct gp_single *single, const struct event *event);
 struct gp_choice {
     double *theta;  /* [theta_len] */
     bool    is_due; /* theta is new, and to be recorded */
+    bool    drifts; /* as is_drifting */
     double  fit_ms; /* NaN unless is_due */
 };
 

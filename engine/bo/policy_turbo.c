@@ -15,7 +15,7 @@
 enum { ROWS_MIN = 150, ROWS_OF_PARAM = 6, ROWS_MAX = 400 }; /* of the model */
 enum { FIT_FIRST = 40, FIT_AGAIN = 20 };                    /* evaluations of a fit from each start */
 enum { SAMPLES = 256, STARTS = 2, EVALUATIONS = 30 };       /* of the search */
-static const struct trust_rule RULE = {.start = 1.6, .least = 1e-3, .above = INFINITY};
+static const struct trust_rule RULE = {.start = 1.6, .least = 1e-3, .above = INFINITY, .below = -INFINITY};
 
 enum { REPEAT };
 static const struct option options[] = {

@@ -30,7 +30,8 @@ static void update(struct trust_region *region, size_t params_len, const struct 
         return;
     double len = (double)params_len, window = fmin(fmax(len, FAILURES_MIN), (double)tried);
     bool   is_first = !isfinite(region->best);
-    bool   is_observed = trial->state == LOG_OBSERVED && !(trial->value > region->rule.above);
+    bool   is_observed =
+        trial->state == LOG_OBSERVED && !(trial->value > region->rule.above) && !(trial->value < region->rule.below);
     double least = region->best + (IMPROVEMENT * region->best - IMPROVEMENT * region->recent);
     double value = fmin(fmax(trial->value, limits->low), limits->high);
     bool   is_better = is_observed && (is_first || value > least);

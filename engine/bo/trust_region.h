@@ -12,9 +12,9 @@ enum { TRUST_SUCCESSES = 3, TRUST_INITIAL_MAX = 8 };
 
 /* Sides, as a share of the unit cube's. */
 struct trust_rule {
-    double start; /* of a run */
-    double least; /* a smaller box ends the run */
-    double above; /* values above are none; INFINITY */
+    double start;        /* of a run */
+    double least;        /* a smaller box ends the run */
+    double above, below; /* values beyond are none; infinite */
 };
 struct trust_region {
     struct trust_rule rule;

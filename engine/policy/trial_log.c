@@ -56,7 +56,8 @@ static enum status insert(struct trial_log *log, size_t at, const struct event *
     double *point = log->points + at * width;
     memmove(log->trials + at + 1, log->trials + at, after * sizeof *log->trials);
     memmove(point + width, point, after * width * sizeof *point);
-    log->trials[at] = (struct log_trial){.number = event->trial, .state = LOG_PENDING, .is_given = event->is_given};
+    log->trials[at] = (struct log_trial){
+        .number = event->trial, .state = LOG_PENDING, .is_given = event->is_given || event->is_outside};
     memcpy(point, event->point, width * sizeof *point);
     log->len++;
     log->count[LOG_PENDING]++;

@@ -74,6 +74,9 @@ struct value_limits value_limits(double *values, size_t len);
 MUST_CHECK enum status trial_log_limits(const struct trial_log *log, struct arena *scratch, struct value_limits *out,
                                         struct error *err);
 
+/* Whether no other trial of which there is, or may be, a word has the point at place.  O(len). */
+bool trial_log_is_alone(const struct trial_log *log, size_t place);
+
 /* Values above *above are in doubt, INFINITY: none is.  Once there are six values, a few (one, and a tenth of all, at most 32)
  * that lie more than ten times as far above the next as that lies above the lower quartile may be a narrow optimum or an error:
  * they are in doubt until two of them are of the same point.  *again: the first of them whose point no other trial has, len:
@@ -82,9 +85,6 @@ MUST_CHECK enum status trial_log_doubts(const struct trial_log *log, struct aren
                                         size_t *again, struct error *err);
 
 /* Where the best observed trial stands, the first of equals; len when there is none. */
-/* Whether no other trial of which there is, or may be, a word has the point at place.  O(len). */
-bool trial_log_is_alone(const struct trial_log *log, size_t place);
-
 size_t trial_log_best(const struct trial_log *log);
 
 /* y [n] -> mean 0 and variance 1: a value is (y spread + centre) unit, and no sum overflows.  Values that are all alike

@@ -144,6 +144,53 @@ static void test_not_seen(void)
     policy->close(w.session);
 }
 
+/* An ask and its value for each trial, of value_of(point, trial). */
+static void run(struct world *w, double (*value_of)(const double *point, double trial))
+{
+    for (uint64_t trial = 1; trial <= TRIALS; trial++) {
+        struct proposal proposal = {.point = w->points[trial]};
+        CU_ASSERT_EQUAL_FATAL(policy->ask(w->session, &(struct ask){.trial = trial}, &proposal, NULL), STATUS_OK);
+        CU_ASSERT(proposal.fallback == NULL || strcmp(proposal.fallback, "initial") == 0);
+        tell(w, &(struct event){.kind = EVENT_SUGGESTED,
+                                .trial = trial,
+                                .point = proposal.point,
+                                .note = proposal.note,
+                                .note_bytes = proposal.note_bytes});
+        tell(w, &(struct event){.kind = EVENT_OBSERVED,
+                                .trial = trial,
+                                .point = proposal.point,
+                                .value = value_of(proposal.point, (double)trial)});
+    }
+}
+
+static double end_of_doubles(const double *point, double trial)
+{
+    (void)point;
+    return 1.7e308 * (2 * trial / TRIALS - 1);
+}
+
+static double with_penalty(const double *point, double trial)
+{
+    return point[0] < -0.5 ? -1e7 : worth(point) + 0.3 * trial;
+}
+
+/* Values near the end of doubles: nothing overflows.  Equal penalties stay equal. */
+static void test_extremes(void)
+{
+    static struct world w;
+    double              mean;
+    open_world(&w, 3);
+    run(&w, end_of_doubles);
+    CU_ASSERT(isfinite(look(w.session, w.points[1], &mean).drift));
+    CU_ASSERT(isfinite(mean));
+    policy->close(w.session);
+    open_world(&w, 12);
+    run(&w, with_penalty);
+    CHECK_NEAR(look(w.session, w.points[TRIALS], &mean).drift, 0.3, 0.01);
+    CHECK_NEAR(mean, worth(w.points[TRIALS]) + 0.3 * TRIALS, 0.05);
+    policy->close(w.session);
+}
+
 /* A session that is told the log says the same bit by bit. */
 static void test_replayed(void)
 {
@@ -156,6 +203,7 @@ static void test_replayed(void)
     CU_ASSERT_EQUAL_FATAL(policy->open(policy, &w.problem, &again, NULL), STATUS_OK);
     for (size_t i = 0; i < w.events_len; i++)
         CU_ASSERT_EQUAL_FATAL(policy->tell(again, &w.events[i], NULL), STATUS_OK);
+    CU_ASSERT(look(w.session, w.points[3], &lived).drift != 0);
     CU_ASSERT_EQUAL(look(w.session, w.points[3], &lived).drift, look(again, w.points[3], &replayed).drift);
     CU_ASSERT_EQUAL(lived, replayed);
     CU_ASSERT_EQUAL(policy->ask(w.session, &(struct ask){.trial = TRIALS + 1}, &first, NULL), STATUS_OK);
@@ -167,6 +215,6 @@ static void test_replayed(void)
 }
 
 CU_TestInfo suite_drift[] = {
-    {"seen", test_seen}, {"residuals", test_residuals}, {"not seen", test_not_seen}, {"replayed", test_replayed},
-    CU_TEST_INFO_NULL,
+    {"seen", test_seen},         {"residuals", test_residuals}, {"not seen", test_not_seen},
+    {"extremes", test_extremes}, {"replayed", test_replayed},   CU_TEST_INFO_NULL,
 };

@@ -197,10 +197,11 @@ static double reach(const struct study *s, const double *x, const double *length
         if (i % 2 == 1 && s->events[i].value > s->events[best].value)
             best = i;
     }
-    CU_ASSERT_EQUAL_FATAL(trust_region_find(&trials,
-                                            (struct trust_rule){.start = 0.5, .least = 0.02, .above = INFINITY}, &arena,
-                                            &region, NULL),
-                          STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(
+        trust_region_find(&trials,
+                          (struct trust_rule){.start = 0.5, .least = 0.02, .above = INFINITY, .below = -INFINITY},
+                          &arena, &region, NULL),
+        STATUS_OK);
     space_encode(&s->space, s->points[best], centre);
     space_encode(&s->space, x, u);
     for (size_t j = 0; j < 2; j++)

@@ -315,10 +315,34 @@ static void test_alone(void)
     }
 }
 
+/* What was measured outside the space is not proposed again. */
+static void test_outside_alone(void)
+{
+    const double  outside[2] = {11, 3};
+    struct study *s = study_new(box2, 2, NULL);
+    for (int k = 0; k < 8; k++) {
+        study_ask(s, NULL);
+        study_tell(s, EVENT_SUGGESTED, s->trials, s->point, 0);
+        study_tell(s, EVENT_OBSERVED, s->trials, s->point, branin(s->point));
+    }
+    struct event event = {
+        .kind = EVENT_OBSERVED, .trial = ++s->trials, .point = outside, .value = -1e12, .is_outside = true};
+    CU_ASSERT_EQUAL(gp()->tell(s->session, &event, NULL), STATUS_OK);
+    study_ask(s, NULL);
+    CU_ASSERT(memcmp(outside, s->point, sizeof outside) != 0);
+    study_free(s);
+}
+
 CU_TestInfo suite_policy_gp_limits[] = {
-    {"outliers", test_outliers},     {"a value in doubt", test_doubt},
-    {"a bad one alone", test_alone}, {"hostile values", test_hostile_values},
-    {"duplicates", test_duplicates}, {"fallbacks", test_fallbacks},
-    {"refusals", test_refusals},     {"subset", test_subset},
-    {"elsewhere", test_elsewhere},   CU_TEST_INFO_NULL,
+    {"outliers", test_outliers},
+    {"a value in doubt", test_doubt},
+    {"a bad one alone", test_alone},
+    {"alone outside", test_outside_alone},
+    {"hostile values", test_hostile_values},
+    {"duplicates", test_duplicates},
+    {"fallbacks", test_fallbacks},
+    {"refusals", test_refusals},
+    {"subset", test_subset},
+    {"elsewhere", test_elsewhere},
+    CU_TEST_INFO_NULL,
 };

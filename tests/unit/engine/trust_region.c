@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const struct trust_rule rule = {.start = 0.71, .least = 0.3, .above = INFINITY};
+static const struct trust_rule rule = {.start = 0.71, .least = 0.3, .above = INFINITY, .below = -INFINITY};
 
 /* A log of so many trials, NaN: infeasible; the length after it. */
 static double length_after(size_t params_len, const double *values, size_t len)
