@@ -11,8 +11,8 @@ static const double CLEAR = 8.0;    /* standard deviations of the slope */
 static const double LEAST = 1e-3;   /* of all trials together, in spreads of the values */
 static const double FINITE = 1e300; /* larger values would leave the range of doubles on the way */
 static const double LIKELIER = 6.0; /* logarithms */
-static const double NOISE_OF_GIVEN =
-    1e12; /* they may be of another time, place or measure: they say nothing of a slope */
+/* They may be of another time, place or measure: they say nothing of a slope. */
+static const double NOISE_OF_GIVEN = 1e12;
 
 /* The time of the last trial, which is now; times [log->len] out. */
 static double find_times(const struct trial_log *log, double *times)
@@ -68,64 +68,86 @@ static double clear_without_one(const double *t, const double *z, size_t n, doub
     return least;
 }
 
-/* Improves the slope by what is left of a drift in the rows of model; *clear: in standard deviations. */
-static enum status improve(struct gp_model *model, const struct gp_fit *fit, const double *theta, struct drift *drift,
-                           double *clear, struct error *err)
+/* The rows from which a slope is found, and their covariance; the same in each pass. */
+struct sample {
+    size_t    n;
+    size_t   *row; /* [n] of the model */
+    double   *t, *z;
+    struct gp gp;
+};
+
+/* Every so many-th row of model, whose values are warped. */
+static enum status take_sample(const struct gp_model *model, const struct gp_fit *fit, const double *theta,
+                               struct sample *out, bool *is_factored, struct error *err)
 {
     struct arena *scratch = model->scratch;
-    size_t        n = model->n;
-    double       *t = ARENA_NEW(scratch, double, n), *length_scales = ARENA_NEW(scratch, double, fit->dims), noise,
-           middle = 0;
+    size_t        n = model->n < DRIFT_ROWS ? model->n : DRIFT_ROWS, dims = fit->dims;
+    double       *X = arena_alloc(scratch, n, dims * sizeof *X), *length_scales = ARENA_NEW(scratch, double, dims);
+    double       *variance = ARENA_NEW(scratch, double, n), noise;
     struct kernel kernel;
-    struct gp     gp;
-    if (t == NULL || length_scales == NULL)
+    *out = (struct sample){.n = n,
+                           .row = ARENA_NEW(scratch, size_t, n),
+                           .t = ARENA_NEW(scratch, double, n),
+                           .z = ARENA_NEW(scratch, double, n)};
+    if (X == NULL || length_scales == NULL || variance == NULL || out->row == NULL || out->t == NULL || out->z == NULL)
         return error_no_memory(err);
-    for (size_t k = 0; k < n; k++)
-        if (model->log->trials[model->row[k]].is_given)
-            model->noise[k] = NOISE_OF_GIVEN;
-    gp_model_warp(model, theta[fit->groups + 2]);
+    for (size_t k = 0; k < n; k++) {
+        size_t i = out->row[k] = k * model->n / n;
+        memcpy(X + k * dims, model->X + i * dims, dims * sizeof *X);
+        variance[k] = model->log->trials[model->row[i]].is_given ? NOISE_OF_GIVEN : model->warped_noise[i];
+    }
     gp_fit_expand(fit, theta, length_scales, &kernel, &noise);
-    TRY(gp_init(&gp, scratch, &kernel, noise, n, err));
-    *clear = 0.0;
-    if (gp_set_points_raised(&gp, model->X, model->warped_noise, n, err) != STATUS_OK)
-        return STATUS_OK; /* what cannot be factored shows no drift */
-    for (size_t k = 0; k < n; k++)
-        middle += drift->times[model->row[k]] / (double)n;
-    for (size_t k = 0; k < n; k++)
-        t[k] = (drift->times[model->row[k]] - middle) * warp_slope(&model->warp, model->y[k]);
-    mat_solve_lower(gp.L, n, gp.capacity, t);
-    mat_solve_lower(gp.L, n, gp.capacity, model->z);
-    double weight = mat_dot(t, t, n), along = mat_dot(t, model->z, n), slope = weight > 0.0 ? along / weight : 0.0;
-    drift->slope += slope * model->spread * model->unit;
-    *clear = clear_without_one(t, model->z, n, weight, along);
+    TRY(gp_init(&out->gp, scratch, &kernel, noise, n, err));
+    *is_factored = gp_set_points_raised(&out->gp, X, variance, n, err) == STATUS_OK;
     return STATUS_OK;
 }
 
-/* Values that are freed of a drift have another warp, under which the slope is another. */
+/* Improves the slope by what is left of a drift; returns how clear that is, in standard deviations. */
+static double improve(const struct gp_model *model, struct sample *sample, struct drift *drift)
+{
+    size_t n = sample->n;
+    double middle = 0.0;
+    for (size_t k = 0; k < n; k++)
+        middle += drift->times[model->row[sample->row[k]]] / (double)n;
+    for (size_t k = 0; k < n; k++) {
+        size_t i = sample->row[k];
+        sample->t[k] = (drift->times[model->row[i]] - middle) * warp_slope(&model->warp, model->y[i]);
+        sample->z[k] = model->z[i];
+    }
+    mat_solve_lower(sample->gp.L, n, sample->gp.capacity, sample->t);
+    mat_solve_lower(sample->gp.L, n, sample->gp.capacity, sample->z);
+    double weight = mat_dot(sample->t, sample->t, n), along = mat_dot(sample->t, sample->z, n);
+    drift->slope += weight > 0.0 ? along / weight * model->spread * model->unit : 0.0;
+    return clear_without_one(sample->t, sample->z, n, weight, along);
+}
+
+/* Values that are freed of a drift have another warp, under which the slope is another.  What cannot be factored shows none. */
 static enum status estimate(const struct gp_model *model, const struct gp_fit *fit, const double *theta,
                             struct drift *drift, struct error *err)
 {
+    struct arena_mark mark = arena_mark(model->scratch);
+    struct sample     sample;
     for (int pass = 0; pass < DRIFT_PASSES; pass++) {
-        struct arena_mark mark = arena_mark(model->scratch);
-        struct trial_log  level;
-        struct gp_model   own = {.space = model->space,
-                                 .log = &level,
-                                 .cache = model->cache,
-                                 .scratch = model->scratch,
-                                 .limit = DRIFT_ROWS,
-                                 .doubts = model->doubts};
-        double            clear;
+        bool             is_factored = true;
+        struct trial_log level;
+        struct gp_model  own = {.space = model->space,
+                                .log = &level,
+                                .cache = model->cache,
+                                .scratch = model->scratch,
+                                .doubts = model->doubts};
         TRY(make_level(drift, model->scratch, &level, err));
         TRY(gp_model_rows(&own, 0, err));
-        TRY(improve(&own, fit, theta, drift, &clear, err));
-        arena_release(model->scratch, mark);
-        double all = fabs(drift->slope) * drift->now;
+        gp_model_warp(&own, theta[fit->groups + 2]);
+        if (pass == 0)
+            TRY(take_sample(&own, fit, theta, &sample, &is_factored, err));
+        double clear = is_factored ? improve(&own, &sample, drift) : 0.0, all = fabs(drift->slope) * drift->now;
         bool   is_clear = clear >= CLEAR && all / own.unit / own.spread >= LEAST;
         if ((pass == 0 && !is_clear) || !(all < FINITE && own.unit < FINITE)) {
             drift->slope = 0.0;
             break;
         }
     }
+    arena_release(model->scratch, mark);
     return STATUS_OK;
 }
 
@@ -146,6 +168,7 @@ static enum status level(struct gp_model *model, const struct drift *drift, stru
     if (log == NULL)
         return error_no_memory(err);
     TRY(make_level(drift, model->scratch, log, err));
+    model->told = drift->log;
     model->log = log;
     model->drift = drift->slope;
     model->now = drift->now;
@@ -157,20 +180,36 @@ static bool may_drift(const struct gp_model *model)
     size_t count = 0;
     for (size_t i = 0; i < model->log->len && count < DRIFT_VALUES; i++)
         count += model->log->trials[i].state == LOG_OBSERVED && !model->log->trials[i].is_given;
-    return count >= DRIFT_VALUES;
+    return count >= DRIFT_VALUES && model->log->len <= MODEL_ROWS_MAX;
 }
 
-enum status gp_drift_level(struct gp_model *model, const struct gp_fit *fit, const double *theta, struct error *err)
+/* A model that has no room for this goes without: how much there is depends on the log alone. */
+static enum status forgive(enum status status, struct gp_model *model, const struct gp_model *before,
+                           struct arena_mark mark)
+{
+    if (status != STATUS_NO_MEMORY)
+        return status;
+    *model = *before;
+    arena_release(model->scratch, mark);
+    return STATUS_OK;
+}
+
+static enum status find_level(struct gp_model *model, const struct gp_fit *fit, const double *theta, struct error *err)
 {
     struct drift drift;
-    if (!may_drift(model))
-        return STATUS_OK;
     TRY(drift_of(model, &drift, err));
     TRY(estimate(model, fit, theta, &drift, err));
     if (drift.slope == 0.0)
         return STATUS_OK;
     TRY(let_fit(model, &drift, err));
     return level(model, &drift, err);
+}
+
+enum status gp_drift_level(struct gp_model *model, const struct gp_fit *fit, const double *theta, struct error *err)
+{
+    struct arena_mark     mark = arena_mark(model->scratch);
+    const struct gp_model before = *model;
+    return may_drift(model) ? forgive(find_level(model, fit, theta, err), model, &before, mark) : STATUS_OK;
 }
 
 /* How often so many values are tested: grows with the quarter of the first values, then with each doubling. */
@@ -182,15 +221,11 @@ static uint64_t tests_until(uint64_t values)
     return tests;
 }
 
-enum status gp_drift_test(struct gp_model *model, const struct gp_fit *fit, uint64_t fitted, double *theta,
-                          struct error *err)
+static enum status test(struct gp_model *model, const struct gp_fit *fit, double *theta, struct error *err)
 {
     size_t       len = fit->groups + GP_SCALARS;
     double      *other = ARENA_NEW(model->scratch, double, len), without, with;
     struct drift drift;
-    if (model->drift != 0.0 || !may_drift(model) || fitted == 0 ||
-        tests_until(trial_log_finished(model->log)) == tests_until(fitted))
-        return STATUS_OK;
     if (other == NULL)
         return error_no_memory(err);
     TRY(drift_of(model, &drift, err));
@@ -201,7 +236,19 @@ enum status gp_drift_test(struct gp_model *model, const struct gp_fit *fit, uint
     TRY(estimate(model, fit, other, &drift, err));
     if (drift.slope == 0.0 || !(with > without + LIKELIER))
         return STATUS_OK;
-    memcpy(theta, other, len * sizeof *theta);
     TRY(level(model, &drift, err));
-    return gp_model_rows(model, 0, err);
+    TRY(gp_model_rows(model, 0, err));
+    memcpy(theta, other, len * sizeof *theta);
+    return STATUS_OK;
+}
+
+enum status gp_drift_test(struct gp_model *model, const struct gp_fit *fit, uint64_t fitted, double *theta,
+                          struct error *err)
+{
+    struct arena_mark     mark = arena_mark(model->scratch);
+    const struct gp_model before = *model;
+    if (model->drift != 0.0 || !may_drift(model) || fitted == 0 ||
+        tests_until(trial_log_finished(model->log)) == tests_until(fitted))
+        return STATUS_OK;
+    return forgive(test(model, fit, theta, err), model, &before, mark);
 }

@@ -62,20 +62,21 @@ enum status gp_insight_residuals(const struct gp_model *model, const struct ask 
     *len = 0;
     for (size_t k = 0; k < model->n; k++) {
         const struct log_trial *trial = &model->log->trials[model->row[k]];
+        double                  told = model->told == NULL ? trial->value : model->told->trials[model->row[k]].value;
         if (!log_trial_has_value(trial) || trial->state == LOG_FORECAST || gp_model_is_doubted(model, k))
             continue;
         double           z = (model->z[k] - mean[k]) / sd[k];
         double           slope = log(warp_slope(&model->warp, model->y[k]) / model->spread) - log(model->unit);
         struct residual *item = &(*out)[(*len)++];
         *item = (struct residual){.trial = trial->number,
-                                  .value = trial->value + gp_model_drifted(model, k),
+                                  .value = told,
                                   .mean = mean[k],
                                   .sd = sqrt(fmax(sd[k] * sd[k] - gp_model_noise_at(model, k), 0.0)),
                                   .sd_observed = sd[k],
                                   .z = z,
                                   .log_density = gp_loo_log_density(z, sd[k]) + slope};
         gp_model_units(model, &item->mean, &item->sd, NULL);
-        item->mean += gp_model_drifted(model, k);
+        item->mean += told - trial->value; /* as of then */
         gp_model_units(model, &mean[k], &item->sd_observed, NULL);
     }
     qsort(*out, *len, sizeof **out, by_trial);

@@ -189,12 +189,12 @@ static bool is_counted(const struct gp_model *model, size_t k)
     return log_trial_has_value(trial_of(model, k)) && !gp_model_is_doubted(model, k);
 }
 
-/* Of the base's values.  One alone that lies too far below all others says nothing of its neighbours: it is in doubt, and its
+/* Of all values.  One alone that lies too far below all others says nothing of its neighbours: it is in doubt, and its
  * point to be measured again, until there is another. */
 static void find_limits(struct gp_model *model)
 {
     size_t len = 0, beyond = 0, last = 0;
-    for (size_t k = 0; k < model->base; k++)
+    for (size_t k = 0; k < model->n; k++)
         if (is_counted(model, k))
             model->z[len++] = trial_of(model, k)->value; /* not in use yet */
     model->limits = value_limits(model->z, len);
@@ -528,11 +528,6 @@ enum status gp_model_condition(struct gp_model *model, const struct gp_fit *fit,
     model->settled = model->gp->n;
     model->alpha = model->gp->alpha;
     return waiting > 0 ? append_waiting(model, waiting, pending, err) : STATUS_OK;
-}
-
-double gp_model_drifted(const struct gp_model *model, size_t k)
-{
-    return model->trend == NULL ? 0.0 : 0.5 * model->drift * model->now * (model->trend[model->row[k]] - 1.0);
 }
 
 static double clamp_finite(double x)

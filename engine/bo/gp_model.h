@@ -55,7 +55,8 @@ struct gp_model {
     size_t                  limit;   /* rows instead of MODEL_ROWS_MAX, if there shall be fewer; 0 */
     bool                    doubts;  /* whether values may be in doubt (trial_log_doubts) */
     const double           *trend;   /* [log->len] what a fit lets all values have besides (gp_data); NULL: nothing */
-    double drift, now; /* what the log's values were freed of, per time, up to now (gp_drift.h); 0: nothing */
+    const struct trial_log *told;    /* the log as it was told, where log is another; or NULL */
+    double drift, now;               /* what log's values were freed of, per time, up to now (gp_drift.h); 0: nothing */
     /* set by gp_model_rows */
     double              above, below;  /* values beyond are in doubt, and count for nothing; infinite: none is */
     size_t              again;         /* the place of a trial whose point is to be measured again; log->len: none */
@@ -63,7 +64,7 @@ struct gp_model {
     size_t             *row;           /* [n] places in the log */
     double             *X, *y, *noise; /* [n][dims], [n], [n] variances beyond the noise variance */
     double              unit, centre, spread;
-    struct value_limits limits; /* values beyond count as these */
+    struct value_limits limits; /* values beyond count as these; of all values, base or not */
     /* set by gp_model_condition */
     struct warp       warp;
     double           *z, *warped_noise; /* [n] */
@@ -107,9 +108,6 @@ double gp_model_noise_at(const struct gp_model *model, size_t k);
 
 /* The posterior mean at row k, in units of z; no kernel is evaluated. */
 double gp_model_mean_at(const struct gp_model *model, size_t k);
-
-/* What the value measured at row k was beyond what it would be now. */
-double gp_model_drifted(const struct gp_model *model, size_t k);
 
 /* Median and standard deviation (by the slope at the median) in the units of the observations; *observed, unless NULL:
  * that of a value measured there, noise included. */

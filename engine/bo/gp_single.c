@@ -38,11 +38,11 @@ static struct gp_note head_of(const struct gp_single *single, bool drifts)
 void gp_single_tell(struct gp_single *single, const struct event *event)
 {
     struct gp_fit fit = fit_settings(single, NULL);
-    for (int drifts = 0; drifts <= single->drifts && event->kind == EVENT_SUGGESTED; drifts++) {
-        struct gp_note head = head_of(single, drifts);
+    for (int tag = 0; tag < (single->drifts ? 2 : 1) && event->kind == EVENT_SUGGESTED; tag++) {
+        struct gp_note head = head_of(single, tag == 1);
         gp_note_read(event, &fit, 1, 1, &head, &single->record);
         if (head.finished > 0)
-            single->is_drifting = drifts;
+            single->is_drifting = tag == 1;
     }
 }
 

@@ -315,6 +315,29 @@ static void test_alone(void)
     }
 }
 
+/* Nor does it matter when it came: after the last fit, and where a fit comes with every tenth value only. */
+static void test_alone_late(void)
+{
+    for (int last = 20; last <= 63; last += 43) {
+        struct study      *s = study_new(box2, 2, NULL);
+        double             scales[2], mean, wrong[2];
+        struct diagnostics said = {.length_scales = scales};
+        for (int k = 1; k <= last; k++) {
+            study_ask(s, NULL);
+            study_tell(s, EVENT_SUGGESTED, s->trials, s->point, 0);
+            study_tell(s, EVENT_OBSERVED, s->trials, s->point, k == last ? -1e20 : branin(s->point));
+        }
+        memcpy(wrong, s->point, sizeof wrong);
+        struct prediction wanted = {.points = wrong, .m = 1, .mean = &mean, .diagnostics = &said};
+        CU_ASSERT_EQUAL(gp()->predict(s->session, &wanted, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL(said.doubted, 1);
+        CHECK_NEAR(mean, branin(wrong), 2.0);
+        study_ask(s, NULL);
+        CU_ASSERT_EQUAL(memcmp(wrong, s->point, sizeof wrong), 0);
+        study_free(s);
+    }
+}
+
 /* What was measured outside the space is not proposed again. */
 static void test_outside_alone(void)
 {
@@ -334,15 +357,10 @@ static void test_outside_alone(void)
 }
 
 CU_TestInfo suite_policy_gp_limits[] = {
-    {"outliers", test_outliers},
-    {"a value in doubt", test_doubt},
-    {"a bad one alone", test_alone},
-    {"alone outside", test_outside_alone},
-    {"hostile values", test_hostile_values},
-    {"duplicates", test_duplicates},
-    {"fallbacks", test_fallbacks},
-    {"refusals", test_refusals},
-    {"subset", test_subset},
-    {"elsewhere", test_elsewhere},
-    CU_TEST_INFO_NULL,
+    {"outliers", test_outliers},     {"a value in doubt", test_doubt},
+    {"a bad one alone", test_alone}, {"alone outside", test_outside_alone},
+    {"alone late", test_alone_late}, {"hostile values", test_hostile_values},
+    {"duplicates", test_duplicates}, {"fallbacks", test_fallbacks},
+    {"refusals", test_refusals},     {"subset", test_subset},
+    {"elsewhere", test_elsewhere},   CU_TEST_INFO_NULL,
 };
