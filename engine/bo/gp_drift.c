@@ -137,6 +137,8 @@ static enum status estimate(const struct gp_model *model, const struct gp_fit *f
                                 .doubts = model->doubts};
         TRY(make_level(drift, model->scratch, &level, err));
         TRY(gp_model_rows(&own, 0, err));
+        if (own.n < trial_log_finished(&level))
+            break; /* a memory too small for all rows: others would be left out in each pass */
         gp_model_warp(&own, theta[fit->groups + 2]);
         if (pass == 0)
             TRY(take_sample(&own, fit, theta, &sample, &is_factored, err));

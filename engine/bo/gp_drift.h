@@ -10,8 +10,8 @@
 #include "engine/bo/gp_model.h"
 
 /* Before the rows are selected: if under theta the values of model->log drift clearly, then log becomes one of values as they
- * would be now, in scratch, and drift and trend are set.  Errors: as gp_model_rows,
- * but where there is no room for this the model goes without.  O(n^3) of at most 256 rows n, and three times gp_model_rows. */
+ * would be now, in scratch, and drift and trend are set.  Errors: as gp_model_rows, but where there is no room for this the model
+ * goes without.  O(n^3) of at most 256 rows n, and three times gp_model_rows. */
 MUST_CHECK enum status gp_drift_level(struct gp_model *model, const struct gp_fit *fit, const double *theta,
                                       struct error *err);
 
