@@ -97,56 +97,33 @@ static bool is_known(enum way way, const struct place *p, const double *x, doubl
     return known;
 }
 
+static const struct function sizes = {.name = "sizes", .d = D_ALL, .upper = 1};
+
 static struct outcome run(const struct place *p, enum way way, bool holds, uint64_t seed)
 {
-    static const char *const names[D_ALL] = {"width", "depth", "batch", "rate", "decay"};
-    static struct proposal   proposal;
-    static double            failed[ASKED_MOST][D_ALL], options[32];
-    struct param             params[D_ALL];
-    const struct policy     *policy = policy_find(way == RANDOM ? "random" : "gp");
-    struct outcome           out = {.unmeasured = 0};
-    struct error             err = {0};
-    struct session          *session;
-    double                   point[D_ALL], best = INFINITY, fixed[D_ALL] = {NAN, 1, 1, NAN, NAN};
-    size_t                   failed_len = 0, measured = 0;
-    for (size_t j = 0; j < D_ALL; j++)
-        params[j] = (struct param){.name = names[j], .kind = PARAM_DOUBLE, .max = 1};
-    for (size_t o = 0; policy->options[o].name != NULL; o++)
-        options[o] = policy->options[o].fallback;
-    enum metric_kind kind = METRIC_OBJECTIVE;
-    struct space     space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = D_ALL};
-    struct problem   problem = {.space = &space,
-                                .options = options,
-                                .seed = seed,
-                                .memory_bytes = 64 << 20,
-                                .metrics = &kind,
-                                .metrics_len = 1};
-    must(space_init(&space, &err), &err);
-    must(policy->open(policy, &problem, &session, &err), &err);
+    static struct study study;
+    static double       failed[ASKED_MOST][D_ALL];
+    struct outcome      out = {.unmeasured = 0};
+    struct error        err = {0};
+    double              point[D_ALL], best = INFINITY, fixed[D_ALL] = {NAN, 1, 1, NAN, NAN};
+    size_t              failed_len = 0, measured = 0;
+    study_open(&study, &sizes, policy_find(way == RANDOM ? "random" : "gp"), seed, NULL, 0);
     for (uint64_t trial = 1; measured < AT * EVERY && trial < ASKED_MOST; trial++) {
-        proposal.point = point;
-        must(policy->ask(session, &(struct ask){.trial = trial, .fixed = holds ? fixed : NULL}, &proposal, &err), &err);
-        struct event event = {.kind = EVENT_SUGGESTED,
-                              .trial = trial,
-                              .point = point,
-                              .note = proposal.note,
-                              .note_bytes = proposal.note_bytes};
-        must(policy->tell(session, &event, &err), &err);
-        bool known = is_known(way, p, point, failed, failed_len), fails = memory_of(p, point) > p->limit;
-        event = (struct event){.kind = fails ? EVENT_INFEASIBLE : EVENT_OBSERVED,
-                               .trial = trial,
-                               .point = point,
-                               .value = fails ? 0 : -loss_of(p, point)};
-        must(policy->tell(session, &event, &err), &err);
-        if (fails)
+        study_ask_with(&study, trial, holds ? fixed : NULL, point);
+        bool known = is_known(way, p, point, failed, failed_len);
+        if (memory_of(p, point) > p->limit) {
+            struct event event = {.kind = EVENT_INFEASIBLE, .trial = trial, .point = point};
+            must(study.policy->tell(study.session, &event, &err), &err);
             memcpy(failed[failed_len++], point, sizeof point);
-        else
+        } else {
+            study_tell(&study, trial, point, loss_of(p, point));
             best = fmin(best, loss_of(p, point));
+        }
         out.unmeasured += known;
         if (!known && ++measured % EVERY == 0)
             out.regret[measured / EVERY - 1] = fmax(best - p->best, 0);
     }
-    policy->close(session);
+    study_close(&study);
     return out;
 }
 

@@ -51,22 +51,48 @@ static void tell(struct world *w, const struct event *event)
     CU_ASSERT_EQUAL_FATAL(policy->tell(w->session, event, NULL), STATUS_OK);
 }
 
-/* Trials from first on, by suggestion. */
-static void search(struct world *w, uint64_t first, uint64_t last, double drift, double step)
+/* What is measured: the function, and what comes to it. */
+struct truth {
+    double drift;                   /* with each trial */
+    double step;                    /* in the second half */
+    bool   has_penalty, is_extreme; /* at one side; nothing but the number of the trial, up to the end of doubles */
+};
+
+static double measured(const struct truth *truth, const double *point, uint64_t trial)
 {
-    static struct proposal proposals[TRIALS + 1];
-    for (uint64_t trial = first; trial <= last; trial++) {
-        struct proposal *proposal = &proposals[trial];
-        *proposal = (struct proposal){.point = w->points[trial]};
-        CU_ASSERT_EQUAL_FATAL(policy->ask(w->session, &(struct ask){.trial = trial}, proposal, NULL), STATUS_OK);
-        tell(w, &(struct event){.kind = EVENT_SUGGESTED,
-                                .trial = trial,
-                                .point = proposal->point,
-                                .note = proposal->note,
-                                .note_bytes = proposal->note_bytes});
-        double value = worth(proposal->point) + drift * (double)trial + (trial > last / 2 ? step : 0);
-        tell(w, &(struct event){
-                    .kind = EVENT_OBSERVED, .trial = trial, .point = proposal->point, .value = value, .sd = 0});
+    if (truth->is_extreme)
+        return 1.7e308 * (2.0 * (double)trial / TRIALS - 1.0);
+    if (truth->has_penalty && point[0] < -0.5)
+        return -1e7;
+    return worth(point) + truth->drift * (double)trial + (trial > TRIALS / 2 ? truth->step : 0);
+}
+
+static struct proposal proposals[TRIALS + 1]; /* events have their notes */
+
+static void ask(struct world *w, uint64_t trial)
+{
+    struct proposal *proposal = &proposals[trial];
+    *proposal = (struct proposal){.point = w->points[trial]};
+    CU_ASSERT_EQUAL_FATAL(policy->ask(w->session, &(struct ask){.trial = trial}, proposal, NULL), STATUS_OK);
+    CU_ASSERT(proposal->fallback == NULL || strcmp(proposal->fallback, "initial") == 0);
+    tell(w, &(struct event){.kind = EVENT_SUGGESTED,
+                            .trial = trial,
+                            .point = proposal->point,
+                            .note = proposal->note,
+                            .note_bytes = proposal->note_bytes});
+}
+
+/* Trials from first on, by suggestion, so many at a time. */
+static void search(struct world *w, uint64_t first, uint64_t batch, const struct truth *truth)
+{
+    for (uint64_t trial = first; trial + batch <= TRIALS + 1; trial += batch) {
+        for (uint64_t i = trial; i < trial + batch; i++)
+            ask(w, i);
+        for (uint64_t i = trial; i < trial + batch; i++)
+            tell(w, &(struct event){.kind = EVENT_OBSERVED,
+                                    .trial = i,
+                                    .point = w->points[i],
+                                    .value = measured(truth, w->points[i], i)});
     }
 }
 
@@ -90,7 +116,7 @@ static void test_seen(void)
     for (size_t k = 0; k < sizeof drifts / sizeof drifts[0]; k++) {
         double mean, nearest = -HUGE_VAL;
         open_world(&w, 31 + k);
-        search(&w, 1, TRIALS, drifts[k], 0);
+        search(&w, 1, 1, &(struct truth){.drift = drifts[k]});
         struct diagnostics said = look(w.session, w.points[TRIALS], &mean);
         CHECK_NEAR(said.drift, drifts[k], 0.01 * fabs(drifts[k]));
         CU_ASSERT_EQUAL(said.now, TRIALS - 1);
@@ -108,7 +134,7 @@ static void test_not_seen(void)
     static struct world w;
     double              mean;
     open_world(&w, 8);
-    search(&w, 1, TRIALS, 0, 0);
+    search(&w, 1, 1, &(struct truth){0});
     CU_ASSERT_EQUAL(look(w.session, w.points[1], &mean).drift, 0);
     policy->close(w.session);
     open_world(&w, 9);
@@ -119,48 +145,13 @@ static void test_not_seen(void)
         tell(&w, &(struct event){.kind = EVENT_SUGGESTED, .trial = trial, .point = point, .is_given = true});
         tell(&w, &(struct event){.kind = EVENT_OBSERVED, .trial = trial, .point = point, .value = worth(point)});
     }
-    search(&w, 21, TRIALS, 0, 0);
+    search(&w, 21, 1, &(struct truth){0});
     CU_ASSERT_EQUAL(look(w.session, w.points[1], &mean).drift, 0);
     policy->close(w.session);
 }
 
-/* An ask and its value for each trial, of value_of(point, trial). */
-static void run(struct world *w, double (*value_of)(const double *point, double trial))
-{
-    for (uint64_t trial = 1; trial <= TRIALS; trial++) {
-        struct proposal proposal = {.point = w->points[trial]};
-        CU_ASSERT_EQUAL_FATAL(policy->ask(w->session, &(struct ask){.trial = trial}, &proposal, NULL), STATUS_OK);
-        CU_ASSERT(proposal.fallback == NULL || strcmp(proposal.fallback, "initial") == 0);
-        tell(w, &(struct event){.kind = EVENT_SUGGESTED,
-                                .trial = trial,
-                                .point = proposal.point,
-                                .note = proposal.note,
-                                .note_bytes = proposal.note_bytes});
-        tell(w, &(struct event){.kind = EVENT_OBSERVED,
-                                .trial = trial,
-                                .point = proposal.point,
-                                .value = value_of(proposal.point, (double)trial)});
-    }
-}
-
-static double end_of_doubles(const double *point, double trial)
-{
-    (void)point;
-    return 1.7e308 * (2 * trial / TRIALS - 1);
-}
-
-static double with_penalty(const double *point, double trial)
-{
-    return point[0] < -0.5 ? -1e7 : worth(point) + 0.3 * trial;
-}
-
-static double with_drift(const double *point, double trial)
-{
-    return worth(point) + 0.5 * trial;
-}
-
 /* Values and means of residuals are those of the trial's own time. */
-static void check_residuals(struct world *w, double (*value_of)(const double *point, double trial))
+static void check_residuals(struct world *w, const struct truth *truth)
 {
     struct residual *items = NULL;
     struct arena     arena;
@@ -171,37 +162,77 @@ static void check_residuals(struct world *w, double (*value_of)(const double *po
     CU_ASSERT_EQUAL_FATAL(policy->residuals(w->session, NULL, &arena, &items, &len, NULL), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(len, TRIALS);
     for (size_t i = 0; i < len; i++) {
-        double value = value_of(w->points[i + 1], (double)(i + 1));
+        double value = measured(truth, w->points[i + 1], i + 1);
         CU_ASSERT_EQUAL(items[i].value, value);
-        CU_ASSERT(value_of == with_penalty || fabs(items[i].mean - value) < 12 * items[i].sd_observed + 1e-6);
+        CU_ASSERT(truth->has_penalty || fabs(items[i].mean - value) < 12 * items[i].sd_observed + 1e-6);
     }
     arena_fini(&arena);
 }
 
 static void test_residuals(void)
 {
-    static struct world w;
+    static const struct truth truth = {.drift = 0.5};
+    static struct world       w;
     open_world(&w, 5);
-    run(&w, with_drift);
-    check_residuals(&w, with_drift);
+    search(&w, 1, 1, &truth);
+    check_residuals(&w, &truth);
     policy->close(w.session);
 }
 
 /* Values near the end of doubles: nothing overflows.  Equal penalties stay equal. */
 static void test_extremes(void)
 {
-    static struct world w;
-    double              mean;
+    static const struct truth extreme = {.is_extreme = true}, penalty = {.drift = 0.3, .has_penalty = true};
+    static struct world       w;
+    double                    mean;
     open_world(&w, 3);
-    run(&w, end_of_doubles);
+    search(&w, 1, 1, &extreme);
     CU_ASSERT_EQUAL(look(w.session, w.points[1], &mean).drift, 0);
     CU_ASSERT(isfinite(mean));
     policy->close(w.session);
     open_world(&w, 12);
-    run(&w, with_penalty);
+    search(&w, 1, 1, &penalty);
     CHECK_NEAR(look(w.session, w.points[TRIALS], &mean).drift, 0.3, 0.01);
     CHECK_NEAR(mean, worth(w.points[TRIALS]) + 0.3 * TRIALS, 0.05);
-    check_residuals(&w, with_penalty);
+    check_residuals(&w, &penalty);
+    policy->close(w.session);
+}
+
+/* Of batches of four a fit never comes with a multiple of four values. */
+static void test_batches(void)
+{
+    static const struct truth truth = {.drift = 0.5};
+    static struct world       w;
+    double                    mean;
+    open_world(&w, 41);
+    ask(&w, 1);
+    tell(&w, &(struct event){
+                 .kind = EVENT_OBSERVED, .trial = 1, .point = w.points[1], .value = measured(&truth, w.points[1], 1)});
+    search(&w, 2, 4, &truth);
+    CHECK_NEAR(look(w.session, w.points[1], &mean).drift, 0.5, 0.01);
+    policy->close(w.session);
+}
+
+/* What was measured outside the space has no time. */
+static void test_outside(void)
+{
+    static const struct truth truth = {.drift = 0.5};
+    static struct world       w;
+    double                    mean;
+    open_world(&w, 6);
+    for (uint64_t trial = 1; trial <= 10; trial++) {
+        w.points[trial][0] = 3.1;
+        w.points[trial][1] = 10 + 0.9 * (double)trial;
+        tell(&w, &(struct event){.kind = EVENT_OBSERVED,
+                                 .trial = trial,
+                                 .point = w.points[trial],
+                                 .value = worth(w.points[trial]),
+                                 .is_outside = true});
+    }
+    search(&w, 11, 1, &truth);
+    struct diagnostics said = look(w.session, w.points[TRIALS], &mean);
+    CHECK_NEAR(said.drift, 0.5, 0.01);
+    CU_ASSERT_EQUAL(said.now, TRIALS - 10 - 1);
     policy->close(w.session);
 }
 
@@ -213,7 +244,7 @@ static void test_replayed(void)
     double              lived, replayed, point[D], other[D];
     struct proposal     first = {.point = point}, second = {.point = other};
     open_world(&w, 77);
-    search(&w, 1, TRIALS, -0.4, 1);
+    search(&w, 1, 1, &(struct truth){.drift = -0.4, .step = 1});
     CU_ASSERT_EQUAL_FATAL(policy->open(policy, &w.problem, &again, NULL), STATUS_OK);
     for (size_t i = 0; i < w.events_len; i++)
         CU_ASSERT_EQUAL_FATAL(policy->tell(again, &w.events[i], NULL), STATUS_OK);
@@ -229,6 +260,6 @@ static void test_replayed(void)
 }
 
 CU_TestInfo suite_drift[] = {
-    {"seen", test_seen},         {"residuals", test_residuals}, {"not seen", test_not_seen},
-    {"extremes", test_extremes}, {"replayed", test_replayed},   CU_TEST_INFO_NULL,
+    {"seen", test_seen},       {"residuals", test_residuals}, {"not seen", test_not_seen}, {"extremes", test_extremes},
+    {"batches", test_batches}, {"outside", test_outside},     {"replayed", test_replayed}, CU_TEST_INFO_NULL,
 };

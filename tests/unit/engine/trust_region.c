@@ -7,7 +7,7 @@
 static const struct trust_rule rule = {.start = 0.71, .least = 0.3, .above = INFINITY, .below = -INFINITY};
 
 /* A log of so many trials, NaN: infeasible; the length after it. */
-static double length_after(size_t params_len, const double *values, size_t len)
+static double length_by(struct trust_rule by, size_t params_len, const double *values, size_t len)
 {
     struct arena        arena;
     struct trial_log    log;
@@ -22,9 +22,26 @@ static double length_after(size_t params_len, const double *values, size_t len)
                               .value = values[i]};
         CU_ASSERT_EQUAL_FATAL(trial_log_tell(&log, &event, NULL), STATUS_OK);
     }
-    CU_ASSERT_EQUAL(trust_region_find(&log, rule, &arena, &region, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL(trust_region_find(&log, by, &arena, &region, NULL), STATUS_OK);
     arena_fini(&arena);
     return region.length;
+}
+
+static double length_after(size_t params_len, const double *values, size_t len)
+{
+    return length_by(rule, params_len, values, len);
+}
+
+/* Values beyond the rule's bounds are failures, and no measure of an improvement. */
+static void test_bounds(void)
+{
+    static const double values[8] = {1.3, 4.29, 0.7, 2.2, NAN, 3.3, -1e9, 4.38};
+    struct trust_rule   by = rule;
+    CU_ASSERT_DOUBLE_EQUAL(length_by(by, 2, values, 8), rule.start * exp2(-0.5), 1e-9);
+    by.below = -1e3;
+    CU_ASSERT_DOUBLE_EQUAL(length_by(by, 2, values, 8), rule.start * exp2(1.0 / 3 - 0.25), 1e-9);
+    by.above = 4.3;
+    CU_ASSERT_DOUBLE_EQUAL(length_by(by, 2, values, 8), rule.start * exp2(-0.5), 1e-9);
 }
 
 /* Values after the first 6 of 2 parameters, the best of which is 4.29. */
@@ -128,6 +145,7 @@ CU_TestInfo suite_trust_region[] = {
     {"failures with many parameters", test_many_parameters},
     {"limits of values", test_limits},
     {"an outlier", test_outlier},
+    {"values beyond the bounds", test_bounds},
     {"box", test_box},
     CU_TEST_INFO_NULL,
 };
