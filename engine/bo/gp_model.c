@@ -203,7 +203,8 @@ static void find_limits(struct gp_model *model)
             beyond++;
             last = model->row[k];
         }
-    if (!model->doubts || beyond != 1 || model->log->trials[last].state != LOG_OBSERVED)
+    const struct log_trial *alone = &model->log->trials[last];
+    if (!model->doubts || beyond != 1 || alone->state != LOG_OBSERVED || !(alone->value < model->limits.wrong))
         return;
     model->below = model->limits.low;
     if (model->again == model->log->len && trial_log_is_alone(model->log, last))

@@ -6,7 +6,7 @@
  * factor that was kept (gp_cache) and one that is made anew are the same bit by bit.
  * Observed values v become y = (v / unit - centre) / spread, mean 0 and standard deviation 1 on the base (more when a
  * few bad values make the deviation; 0 when all are equal), and then z by the warp of the fit.  Before that, a few values
- * that lie a million times as far off as the others are brought nearer (value_limits), and where values may be in doubt
+ * that lie far beyond the others are brought nearer (value_limits), and where values may be in doubt
  * (trial_log_doubts) those that are count for nothing.  An infeasible trial counts as the
  * worst value seen.
  * Pending trials stand with values drawn from their joint posterior (Snoek, Larochelle & Adams 2012, one draw for each

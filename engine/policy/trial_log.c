@@ -9,7 +9,8 @@
 
 enum { BEST_SHARE = 4, FEW_SHARE = 10, DOUBT_MIN = 6, DOUBT_MAX = 32 }; /* values before any is in doubt */
 static const double DOUBT_TIMES = 10.0; /* how many times as far above the next as that is above the lower quartile */
-static const double LIMIT_TIMES = 10.0; /* how many times as far as the others a value beyond the gap counts */
+/* How many times as far as the others a value beyond the gap counts, below and above. */
+static const double LIMIT_TIMES_LOW = 3.0, LIMIT_TIMES = 10.0;
 
 void trial_log_init(struct trial_log *log, struct arena *arena, size_t params_len)
 {
@@ -121,7 +122,7 @@ void trial_log_order(const struct trial_log *log, size_t *places)
 /* Halves, as differences of large numbers overflow. */
 struct value_limits value_limits(double *values, size_t len)
 {
-    struct value_limits limits = {-HUGE_VAL, HUGE_VAL};
+    struct value_limits limits = {-HUGE_VAL, HUGE_VAL, -HUGE_VAL};
     if (len < 3)
         return limits;
     qsort(values, len, sizeof *values, numbers_order);
@@ -129,10 +130,11 @@ struct value_limits value_limits(double *values, size_t len)
     for (size_t i = len - 1 - len / BEST_SHARE; i > 0; i--) {
         double distance = best - 0.5 * values[i];
         bool   is_penalty = i > 1 && values[i - 1] == values[0];
-        double apart = is_penalty ? TRIAL_APART_EQUAL : TRIAL_APART;
+        double apart = is_penalty ? TRIAL_APART_EQUAL : TRIAL_APART_FEW;
         if (distance > 0.0 && (best - 0.5 * values[i - 1]) / apart > distance &&
             (i <= 1 + len / FEW_SHARE || is_penalty)) {
-            limits.low = 2.0 * (best - LIMIT_TIMES * distance);
+            limits.low = 2.0 * (best - LIMIT_TIMES_LOW * distance);
+            limits.wrong = 2.0 * (best - TRIAL_APART * distance);
             return limits;
         }
     }

@@ -59,14 +59,15 @@ size_t trial_log_tried(const struct trial_log *log); /* of the space these, and 
  * O(len + how many pairs of them stand the other way round). */
 void trial_log_order(const struct trial_log *log, size_t *places);
 
-/* Between what the values of a log count as they are.  A few that lie TRIAL_APART times as far below the best as those above
+/* Between what the values of a log count as they are.  A few that lie TRIAL_APART_FEW times as far below the best as those above
  * them (DBL_MAX, a broken sensor), or any number of equal ones that lie TRIAL_APART_EQUAL times as far (a penalty), would leave
- * nothing of the differences between the others, and so would a single best value that lies so far above.  Beyond the gap a
- * value counts as ten times as far off as those on this side.  (Where most have converged, those that have not are neither few nor equal.) */
+ * nothing of the differences between the others, and so would a single best value that lies TRIAL_APART times as far above.
+ * Beyond the gap a bad value counts as three times as far off as those on this side, a good one as ten times.  (Where most have
+ * converged, those that have not are neither few nor equal.)  One alone below wrong is TRIAL_APART times as far off. */
 struct value_limits {
-    double low, high;
+    double low, high, wrong;
 };
-static const double TRIAL_APART = 1e6, TRIAL_APART_EQUAL = 1e3;
+static const double TRIAL_APART = 1e6, TRIAL_APART_FEW = 1e3, TRIAL_APART_EQUAL = 1e2;
 /* values [len] are sorted.  The best quarter may lie as close together as it likes. */
 struct value_limits value_limits(double *values, size_t len);
 

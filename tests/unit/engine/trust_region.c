@@ -35,7 +35,7 @@ static double length_after(size_t params_len, const double *values, size_t len)
 /* Values beyond the rule's bounds are failures, and no measure of an improvement. */
 static void test_bounds(void)
 {
-    static const double values[8] = {1.3, 4.29, 0.7, 2.2, NAN, 3.3, -1e9, 4.38};
+    static const double values[8] = {1.3, 4.29, 0.7, 2.2, NAN, 3.3, -1e9, 4.32};
     struct trust_rule   by = rule;
     CU_ASSERT_DOUBLE_EQUAL(length_by(by, 2, values, 8), rule.start * exp2(-0.5), 1e-9);
     by.below = -1e3;
@@ -83,27 +83,33 @@ static void test_many_parameters(void)
     CU_ASSERT_DOUBLE_EQUAL(length_after(10, values, 15), rule.start / 2, 1e-12);
 }
 
-/* What lies a million times as far off as the others counts as ten times as far. */
+/* What lies far off counts as three times as far below the best as the others, or ten times as far above them. */
 static void test_limits(void)
 {
     static const struct {
         double values[9];
         size_t len;
-        double low, high;
+        double low, high, wrong;
     } cases[] = {
-        {{1, 2, 3, 4, -1e6, 4}, 6, -HUGE_VAL, HUGE_VAL},
-        {{1, 2, 3, 4, -1e7, 4}, 6, 4 - 10 * 3, HUGE_VAL},
-        {{-1e10, -1e10, 1, 2, 3, 4, -1e10}, 7, 4 - 10 * 3, HUGE_VAL},
-        {{-1e7, -1.7e308, 1, 2, 3, 4, -1.7e308}, 7, 4 - 10 * (4 + 1e7), HUGE_VAL},
-        {{1e308, 0.5e308, -1e308, -1.7e308}, 4, -HUGE_VAL, HUGE_VAL},
-        {{1, 2, 3, 4, 1e9}, 5, -HUGE_VAL, 4 + 10 * 3},
-        {{1, 2, 3, 4, 1e9, 1.1e9}, 6, -HUGE_VAL, HUGE_VAL}, /* two of them: that is where the good ones are */
+        {{1, 2, 3, 4, -2.9e3, 4}, 6, -HUGE_VAL, HUGE_VAL, -HUGE_VAL},
+        {{1, 2, 3, 4, -3.1e3, 4}, 6, 4 - 3 * 3, HUGE_VAL, 4 - 3e6},
+        {{-290, -290, 1, 2, 3, 4, -290}, 7, -HUGE_VAL, HUGE_VAL, -HUGE_VAL},
+        {{-310, -310, 1, 2, 3, 4, -310}, 7, 4 - 3 * 3, HUGE_VAL, 4 - 3e6},
+        {{-1e7, -1.7e308, 1, 2, 3, 4, -1.7e308}, 7, 4 - 3 * (4 + 1e7), HUGE_VAL, 4 - 1e6 * (4 + 1e7)},
+        {{1e308, 0.5e308, -1e308, -1.7e308}, 4, -HUGE_VAL, HUGE_VAL, -HUGE_VAL},
+        {{1, 2, 3, 4, 1e9}, 5, -HUGE_VAL, 4 + 10 * 3, -HUGE_VAL},
+        {{1, 2, 3, 4, 1e9, 1.1e9},
+         6,
+         -HUGE_VAL,
+         HUGE_VAL,
+         -HUGE_VAL}, /* two of them: that is where the good ones are */
         {{1, 1 - 1e-9, 1 - 2e-9, 0.5, 0.4, 0.3, 0.2, 0.1},
          8,
          -HUGE_VAL,
-         HUGE_VAL}, /* what has converged hides nothing */
-        {{3, -1e300}, 2, -HUGE_VAL, HUGE_VAL},
-        {{5, 5, 5, 5, 5}, 5, -HUGE_VAL, HUGE_VAL},
+         HUGE_VAL,
+         -HUGE_VAL}, /* what has converged hides nothing */
+        {{3, -1e300}, 2, -HUGE_VAL, HUGE_VAL, -HUGE_VAL},
+        {{5, 5, 5, 5, 5}, 5, -HUGE_VAL, HUGE_VAL, -HUGE_VAL},
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         double values[9];
@@ -111,6 +117,7 @@ static void test_limits(void)
         struct value_limits limits = value_limits(values, cases[c].len);
         CU_ASSERT(limits.low == cases[c].low || fabs(limits.low - cases[c].low) < 1e-9);
         CU_ASSERT(limits.high == cases[c].high || fabs(limits.high - cases[c].high) < 1e-9);
+        CU_ASSERT(limits.wrong == cases[c].wrong || fabs(limits.wrong / cases[c].wrong - 1.0) < 1e-12);
     }
 }
 
