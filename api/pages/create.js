@@ -114,7 +114,7 @@ export async function create(view) {
                     at.rule === 'patience' ? last('No better for steps', 'patience') : null,
                     at.rule === 'median' || at.rule === 'percentile' ? [last('Never before step', 'warm_up', '0', { min: 0, step: 1 }), last('Nor before so many trials', 'min_trials', '5')] : null,
                     at.rule === 'asha' || at.rule === 'hyperband' ? [last('First stage at step', 'min_epochs', '1'), last('Of each stage go on one in', 'reduction', '3')] : null,
-                    at.rule && at.rule !== 'none' && at.rule !== 'bos' ? field('Some run on, to see what is stopped for', bind('/stopping/guard', at, 'guard', choice([['', 'no'], ['yes', 'yes']], at.guard ? 'yes' : ''), (v) => v === 'yes' || undefined)) : null),
+                    at.rule && at.rule !== 'none' && at.rule !== 'bos' ? field('Some run to the end in any case', bind('/stopping/guard', at, 'guard', choice([['', 'no'], ['yes', 'yes']], at.guard ? 'yes' : ''), (v) => v === 'yes' || undefined)) : null),
                 h('p', { class: 'note' }, at.rule ? 'Workers report the metric after each step, and are told whether to go on.' : 'Runs that have steps, epochs say, can be ended when they fall behind.')]];
     }
     const more = h('details', { class: 'more' });

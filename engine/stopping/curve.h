@@ -13,10 +13,10 @@ struct curve {
     size_t           len, room;
     double          *steps, *values, *sums; /* [len] ascending; measured after each; of the values up to each */
     double           final;                 /* CURVE_COMPLETED: what was observed in the end */
-    double           spared; /* after which step a rule would have stopped it, but for its guard; 0: never */
+    double           spared; /* from which step on the guard of a rule lets it run to the end; 0: it does not */
 };
 
-enum { CURVE_NOTE_SPARED = 's' }; /* the one byte that is the note of the measurement at which a guard spared a trial */
+enum { CURVE_NOTE_SPARED = 's' }; /* the one byte that is the note of a measurement: from here on the trial is whole */
 
 struct curves {
     struct arena *arena;

@@ -212,52 +212,52 @@ const struct curve *stop_rule_resume(const struct stop_rule *rule, const struct 
 
 /* --- the guard --- */
 
-struct account {
-    double epochs, spared; /* all that were run, and those after a trial was spared */
-    size_t audits, better, lived;
-};
+enum { LEADERS = 6 };
 
-/* A spared trial that runs still is charged with all that it will take. */
-static void charge(const struct judging *at, struct account *account, double *finals)
+/* What part of the best LEADERS completed trials are whole; those that are missing are. */
+static double part_of_whole(const struct curves *curves)
 {
-    account->epochs = (double)at->measurement->step;
+    const struct curve *best[LEADERS] = {NULL};
+    double              whole = 0.0;
+    for (size_t i = 0; i < curves->len; i++) {
+        const struct curve *curve = curves->items[i].state == CURVE_COMPLETED ? &curves->items[i] : NULL;
+        for (size_t k = 0; k < LEADERS && curve != NULL; k++)
+            if (best[k] == NULL || curve->final > best[k]->final) {
+                const struct curve *next = best[k];
+                best[k] = curve;
+                curve = next;
+            }
+    }
+    for (size_t k = 0; k < LEADERS; k++)
+        whole += best[k] == NULL || best[k]->spared > 0.0;
+    return whole / (double)LEADERS;
+}
+
+/* Whether the trial, of which nothing was measured before, is to be whole.  One that runs is charged with all that it
+ * will take. */
+static bool is_due(const struct judging *at)
+{
+    double share = GUARD_LEAST + (GUARD_MOST - GUARD_LEAST) * part_of_whole(at->curves), whole = 0.0;
+    double epochs = (double)at->measurement->step;
     for (size_t i = 0; i < at->curves->len; i++) {
         const struct curve *curve = &at->curves->items[i];
         if (curve->len == 0)
             continue;
-        double last = curve->state == CURVE_RUNNING ? (double)at->rule->epochs : curve->steps[curve->len - 1];
-        account->spared += curve->spared > 0.0 ? last - curve->spared : 0.0;
-        account->epochs += curve->spared > 0.0 ? last : curve->steps[curve->len - 1];
-        if (curve->state != CURVE_COMPLETED)
-            continue;
-        account->audits += curve->spared > 0.0;
-        if (curve->spared == 0.0)
-            finals[account->lived++] = curve->final;
+        bool   runs = curve->spared > 0.0 && curve->state == CURVE_RUNNING;
+        double spent = runs ? (double)at->rule->epochs : curve->steps[curve->len - 1];
+        epochs += spent;
+        whole += curve->spared > 0.0 ? spent : 0.0;
     }
+    return whole < share * epochs;
 }
 
-/* Called with what would be stopped. */
-static enum status guard(const struct judging *at, struct error *err)
+static void spare(const struct judging *at)
 {
-    struct account account = {0};
-    double        *finals = ARENA_NEW(at->scratch, double, at->curves->len + 1);
-    if (finals == NULL)
-        return error_no_memory(err);
-    charge(at, &account, finals);
-    double middle = account.lived > 0 ? percentile_of(finals, account.lived, 50.0) : -HUGE_VAL;
-    for (size_t i = 0; i < at->curves->len; i++) {
-        const struct curve *curve = &at->curves->items[i];
-        account.better += curve->state == CURVE_COMPLETED && curve->spared > 0.0 && curve->final > middle;
-    }
-    double share = 2.0 * (double)(account.better + 1) / (double)(account.audits + 2);
-    if (account.spared >= fmax(share, GUARD_SHARE) * account.epochs)
-        return STATUS_OK;
-    at->out->stop = false;
     at->out->reason = "guarded";
-    at->out->next_step = 0;
+    if (at->own != NULL)
+        return;
     at->out->note[0] = CURVE_NOTE_SPARED;
     at->out->note_bytes = 1;
-    return STATUS_OK;
 }
 
 static enum status judge(const struct judging *at, struct error *err)
@@ -267,13 +267,10 @@ static enum status judge(const struct judging *at, struct error *err)
         [STOP_RULE_PERCENTILE] = judge_percentile, [STOP_RULE_PATIENCE] = judge_patience,
         [STOP_RULE_HYPERBAND] = judge_rungs,
     };
-    if (judges[at->rule->kind] == NULL)
-        return STATUS_OK;
-    at->out->reason = "guarded";
-    if (at->rule->guard && at->own != NULL && at->own->spared > 0.0)
-        return STATUS_OK;
-    TRY(judges[at->rule->kind](at, err));
-    return at->rule->guard && at->out->stop ? guard(at, err) : STATUS_OK;
+    bool is_whole = at->rule->guard && (at->own == NULL ? is_due(at) : at->own->spared > 0.0);
+    if (is_whole)
+        spare(at);
+    return is_whole || judges[at->rule->kind] == NULL ? STATUS_OK : judges[at->rule->kind](at, err);
 }
 
 enum status stop_rule_judge(const struct stop_rule *rule, const struct curves *curves,

@@ -8,10 +8,10 @@
  *   hyperband   asha with brackets: each trial begins at another of the rungs, or has none, and is compared with those of
  *               its bracket; how many are in each is as in Li et al. 2018
  *
- * The guard.  Some of the trials that a rule would stop are spared: they run to the end, so that it is seen what
- * was stopped for.  With a of them completed, of which w ended better than the median of the completed trials that the
- * rule had let live, spared trials get the share 2 (w + 1) / (a + 2) of all epochs, at least GUARD_SHARE: a rule that
- * tells nothing of the end has w = a / 2, and stops nothing any more.
+ * The guard.  Some trials are whole: whatever the rule would say of them, they run to the end.  Of all epochs they get a
+ * share between GUARD_LEAST and GUARD_MOST, which grows with the part of the best six completed trials that are whole: where
+ * the rule lets the wrong trials live, these are, and where it is right it soon has better ones.  Nothing else is learnt
+ * from early values, so that it does not matter whether they say anything of the end.
  *
  * Resuming.  Who keeps what a stopped trial had come to may go on with it later (Li et al. 2020, Algorithm 2): rungs
  * fill up, and what was not among the best 1/reduction of a few may be among those of many.  Of equal values those that
@@ -23,7 +23,8 @@
 
 #include "engine/stopping/curve.h"
 
-#define GUARD_SHARE 0.2 /* of the epochs, whatever was seen */
+#define GUARD_LEAST 0.3 /* of the epochs, whatever was seen */
+#define GUARD_MOST  0.8
 
 /* OFF: nothing is measured.  NONE: measured, never stopped.  OWN: the policy judges. */
 enum stop_rule_kind {
@@ -50,8 +51,9 @@ struct stop_rule {
     bool                resumes; /* asha, hyperband: whoever hands out trials asks stop_rule_resume first */
 };
 
-/* Judges by any kind but OFF and OWN a measurement that the curves do not have yet.  out has a note when the guard spares
- * the trial (CURVE_NOTE_SPARED); from then on it is not judged.  Errors: NO_MEMORY (scratch: a number per curve).
+/* Judges by any kind but OFF and OWN a measurement that the curves do not have yet.  out has a note at the first one of a
+ * trial that the guard makes whole (CURVE_NOTE_SPARED), and then it is not judged.  Errors: NO_MEMORY (scratch: a number per
+ * curve).
  * O(curves log curves). */
 MUST_CHECK enum status stop_rule_judge(const struct stop_rule *rule, const struct curves *curves,
                                        const struct measurement *measurement, struct verdict *out,

@@ -107,8 +107,6 @@ static enum status check_resume(struct reading *in, const struct stopping_form *
 {
     if (!form->resume)
         return STATUS_OK;
-    if (form->guard)
-        return error_set(in->err, STATUS_INVALID, "bad_combination", "/stopping/resume", "goes without guard");
     if (spec->policy->judge != NULL)
         return error_set(in->err, STATUS_INVALID, "not_supported", "/stopping/resume",
                          "%s does not go on with a stopped trial", spec->policy->name);

@@ -221,6 +221,12 @@ test('a file in which trials go on as they cannot is refused', async () => {
     await bring(forge(() => undefined));
 });
 
+test('beside a guard trials 1, 4 and 7 are whole, and what was stopped goes on all the same', async () => {
+    const { id } = await api.study({ metrics, stopping: { ...stopping, guard: true } });
+    assert.deepEqual(told(await turns(id, 8)), [[1, 0, 9], [2, 0, 1], [3, 0, 1], [4, 0, 9], [5, 0, 1], [6, 0, 1], [3, 1, 3], [7, 0, 9]]);
+    await verified(id);
+});
+
 test('what cannot be is refused', async () => {
     const refuse = async (pointer, code, members) => {
         const reply = await api.expect([422, code], 'POST', '/v1/studies', { json: { name: 'x', metrics, space: plain, ...members } });
@@ -229,7 +235,6 @@ test('what cannot be is refused', async () => {
     for (const rule of ['none', 'median', 'percentile'])
         await refuse('/stopping/resume', 'unknown_member', { stopping: { rule, epochs: 9, resume: true } });
     await refuse('/stopping/resume', 'wrong_type', { stopping: { ...stopping, resume: 1 } });
-    await refuse('/stopping/resume', 'bad_combination', { stopping: { ...stopping, guard: true } });
     await refuse('/stopping/resume', 'not_supported', { stopping, algorithm: { name: 'bo-bos', epochs: 9 } });
     const context = { type: 'parameters', parameters: [...plain.parameters, { name: 'heat', type: 'double', min: 0, max: 1, context: true }] };
     await refuse('/stopping/resume', 'not_supported', { stopping, space: context, algorithm: { name: 'gp' } });

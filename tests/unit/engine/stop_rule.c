@@ -266,33 +266,34 @@ static bool report(const struct stop_rule *rule, uint64_t trial, const double *v
     return false;
 }
 
-/* The first trial is the best at the only rung.  Two that are worse there run to the end all the same: 8 of 19 epochs
- * are less than the share of 2/3 after one.  Where both end worse, the share is 1/2, and 16 epochs of 28 are more: the
- * next one is stopped.  Where they end better, nothing is stopped. */
+/* Nine epochs each, and one of those that are stopped.  Of none, or worse, judged ones 0.8 are whole: 9 of 10, 9 of 11, and 9 of 12
+ * are not enough.  Six better ones that were judged leave 0.3, and five 0.3 + 0.5 / 6. */
 static void test_guard(void)
 {
-    static const double    first[9] = {0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5}, worse[9] = {0.4};
-    static const double    late[9] = {0.4, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4, 0.9};
+    static const double    level[9] = {0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5}, worse[9] = {0.4};
+    static const double    better[9] = {0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9};
     const struct stop_rule rule = {.kind = STOP_RULE_ASHA, .epochs = 9, .min_epochs = 1, .reduction = 9, .guard = true};
-    for (size_t is_late = 0; is_late < 2; is_late++) {
-        const double *others = is_late ? late : worse;
-        begin();
-        CU_ASSERT(!report(&rule, 1, first, 9) && curves_find(&curves, 1)->spared == 0.0);
-        const struct measurement measurement = {2, 1, 0.4};
-        static struct verdict    verdict;
-        CU_ASSERT(stop_rule_judge(&rule, &curves, &measurement, &verdict, &arena, NULL) == STATUS_OK);
-        CU_ASSERT(!verdict.stop && strcmp(verdict.reason, "guarded") == 0 && verdict.next_step == 0);
-        CU_ASSERT(verdict.note_bytes == 1 && verdict.note[0] == CURVE_NOTE_SPARED);
-        for (uint64_t trial = 2; trial <= 3; trial++)
-            CU_ASSERT(!report(&rule, trial, others, 9) && curves_find(&curves, trial)->spared == 1.0);
-        for (uint64_t trial = 4; trial <= 8; trial++)
-            CU_ASSERT(report(&rule, trial, others, 9) == !is_late);
-        tell(EVENT_HANDED_OVER, 2, 0, 0);
-        CU_ASSERT(curves_find(&curves, 2) == NULL);
-        tell(EVENT_MEASURED, 2, 1, 0.4);
-        CU_ASSERT(curves_find(&curves, 2)->spared == 0.0); /* begun anew, it is judged anew */
-        arena_fini(&arena);
-    }
+    static struct verdict  verdict;
+    struct measurement     first = {1, 1, 0.5};
+    begin();
+    CU_ASSERT(stop_rule_judge(&rule, &curves, &first, &verdict, &arena, NULL) == STATUS_OK);
+    CU_ASSERT(!verdict.stop && strcmp(verdict.reason, "guarded") == 0 && verdict.next_step == 0);
+    CU_ASSERT(verdict.note_bytes == 1 && verdict.note[0] == CURVE_NOTE_SPARED);
+    report(&rule, 1, level, 1);
+    tell(EVENT_SUGGESTED, 1, 0, 0); /* it runs, and will take nine */
+    CU_ASSERT(report(&rule, 2, worse, 9) && report(&rule, 3, worse, 9));
+    tell(EVENT_HANDED_OVER, 1, 0, 0);
+    CU_ASSERT(!report(&rule, 4, worse, 9) && curves_find(&curves, 4)->spared == 1.0);
+    arena_fini(&arena);
+    begin();
+    CU_ASSERT(!report(&rule, 1, level, 9) && report(&rule, 2, worse, 9) && report(&rule, 3, worse, 9));
+    CU_ASSERT(!report(&rule, 4, worse, 9));
+    for (uint64_t trial = 5; trial <= 10; trial++)
+        tell_curve(trial, better, 9, EVENT_OBSERVED);
+    CU_ASSERT(!report(&rule, 11, worse, 9) && report(&rule, 12, worse, 9));
+    tell(EVENT_ABANDONED, 10, 0, 0);
+    CU_ASSERT(!report(&rule, 13, worse, 9) && curves_find(&curves, 13)->spared == 1.0);
+    arena_fini(&arena);
 }
 
 static void test_memory(void)
