@@ -17,6 +17,8 @@
  * METHOD's is after 25, as a share of its own (empty: never).  Behind the METHODs stand the differences of ours to each of
  * Optuna's.  The rule resume is asha that goes on with stopped trials, as a study with "resume" does.
  * A search that has tried the whole table, and has nothing to go on with, keeps its regret to the end.
+ * FILE may be a curve of FUNCTIONS below, of three parameters, 27 epochs and at best 0, which has a value at any point (COLUMNS is -): who
+ * starts many trials of a table sees most of it, and need not find anything.
  * Exit code 1 when bo-bos has not reached gp-ucb's best within its standard error. */
 #include "engine/stopping/stop_rule.h"
 #include "engine/registry.h"
@@ -37,6 +39,8 @@ struct table {
     size_t       params_len, configs, epochs;
     double       points[CONFIGS_MAX][PARAMS_MAX];
     double       values[CONFIGS_MAX][EPOCHS_MAX];
+    void (*fill)(struct table *table,
+                 size_t        config); /* a function: its values at a point that is proposed; else NULL */
 };
 
 static const struct method {
@@ -125,10 +129,64 @@ static void read_table(struct table *table, const char *file, const char *column
     find_ranges(table);
 }
 
+/* --- functions --- */
+
+/* How far below the best, 0. */
+static double final_of(const double *x, double waves)
+{
+    static const double best[] = {0.3, 0.6, 0.8};
+    double              sum = 0.0;
+    for (size_t j = 0; j < 3; j++)
+        sum += (x[j] - best[j]) * (x[j] - best[j]) + waves * (1.0 - cos(20.0 * (x[j] - best[j])));
+    return -sum;
+}
+
+/* A value that comes nearer to its last as 1 / epoch. */
+static void fill_from(struct table *table, size_t config, double final, double slow)
+{
+    for (size_t n = 1; n <= table->epochs; n++)
+        table->values[config][n - 1] = final - slow * (1.0 / (double)n - 1.0 / (double)table->epochs);
+}
+
+static void fill_parallel(struct table *table, size_t config)
+{
+    fill_from(table, config, final_of(table->points[config], 0.0), 0.3);
+}
+
+static void fill_waves(struct table *table, size_t config)
+{
+    fill_from(table, config, final_of(table->points[config], 0.05), 0.3);
+}
+
+static void fill_late(struct table *table, size_t config)
+{
+    double final = final_of(table->points[config], 0.0);
+    fill_from(table, config, final, 2.0 * exp(5.0 * final));
+}
+
+static const struct {
+    const char *name;
+    void (*fill)(struct table *table, size_t config);
+} FUNCTIONS[] = {
+    {"parallel", fill_parallel}, {"waves", fill_waves}, {"late", fill_late}}; /* late: the best are slowest */
+
+static bool make_function(struct table *table, const char *name)
+{
+    for (size_t i = 0; i < sizeof FUNCTIONS / sizeof *FUNCTIONS; i++) {
+        if (strcmp(FUNCTIONS[i].name, name) != 0)
+            continue;
+        *table = (struct table){.name = FUNCTIONS[i].name, .fill = FUNCTIONS[i].fill, .params_len = 3, .epochs = 27};
+        for (size_t j = 0; j < table->params_len; j++)
+            table->params[j] = (struct param){.name = "x", .kind = PARAM_DOUBLE, .max = 1.0};
+        return true;
+    }
+    return false;
+}
+
 /* --- one search --- */
 
 struct search {
-    const struct table  *table;
+    struct table        *table;
     const struct method *method;
     struct space         space;
     double               options[OPTIONS_MAX];
@@ -165,16 +223,21 @@ static void tell(struct search *search, struct event *event)
     must(policy->tell(search->session, event, &err), &err);
 }
 
-/* The nearest configuration that was not tried. */
+/* The nearest configuration that was not tried; of a function the point itself. */
 static size_t choose(struct search *search, uint64_t trial, struct proposal *proposal)
 {
-    const struct table *table = search->table;
-    struct ask          ask = {.trial = trial};
-    double              point[PARAMS_MAX], u[PARAMS_MAX], nearest = HUGE_VAL;
-    struct error        err;
-    size_t              chosen = 0;
+    struct table *table = search->table;
+    struct ask    ask = {.trial = trial};
+    double        point[PARAMS_MAX], u[PARAMS_MAX], nearest = HUGE_VAL;
+    struct error  err;
+    size_t        chosen = 0;
     proposal->point = point;
     must(policy_find(search->method->policy)->ask(search->session, &ask, proposal, &err), &err);
+    if (table->fill != NULL) {
+        memcpy(table->points[table->configs], point, table->params_len * sizeof *point);
+        table->fill(table, table->configs);
+        return table->configs++;
+    }
     space_encode(&search->space, point, u);
     for (size_t i = 0; i < table->configs; i++) {
         double distance = 0.0;
@@ -260,7 +323,7 @@ static size_t evaluate(struct search *search, uint64_t trial, struct verdict *ve
     return search->table->epochs - from;
 }
 
-static void begin(struct search *search, const struct table *table, const struct method *method, uint64_t seed,
+static void begin(struct search *search, struct table *table, const struct method *method, uint64_t seed,
                   struct problem *problem)
 {
     const struct policy *policy = policy_find(method->policy);
@@ -269,6 +332,7 @@ static void begin(struct search *search, const struct table *table, const struct
     memset(search, 0, sizeof *search);
     search->path = path;
     search->table = table;
+    table->configs = table->fill != NULL ? 0 : table->configs;
     search->method = method;
     for (size_t i = 0; policy->options[i].name != NULL; i++)
         search->options[i] = policy->options[i].fallback;
@@ -297,7 +361,7 @@ static void begin(struct search *search, const struct table *table, const struct
 }
 
 /* path as in struct search. */
-static struct result run(const struct table *table, const struct method *method, uint64_t seed, double *path)
+static struct result run(struct table *table, const struct method *method, uint64_t seed, double *path)
 {
     static struct search  search;
     static struct verdict verdict;
@@ -312,7 +376,7 @@ static struct result run(const struct table *table, const struct method *method,
     while (out.epochs < limit) {
         uint64_t trial = resume(&search);
         out.stopped -= trial != 0;
-        if (trial == 0 && trials == table->configs)
+        if (trial == 0 && trials == (table->fill != NULL ? CONFIGS_MAX : table->configs))
             break;
         if (trial == 0)
             trial = start(&search, ++trials);
@@ -345,7 +409,7 @@ static struct summary summarise(const double *x, size_t n)
     return (struct summary){sum / (double)n, sqrt(squares / (double)(n - 1) / (double)n)};
 }
 
-static bool compare(const struct table *table, size_t repetitions, uint64_t first)
+static bool compare(struct table *table, size_t repetitions, uint64_t first)
 {
     struct summary reference = {0};
     bool           ok = true;
@@ -421,15 +485,15 @@ static void flip(struct table *table)
 }
 
 struct race {
-    const struct table *table;
-    char              **words; /* FILE COLUMNS GOAL */
-    size_t              repetitions, len;
-    uint64_t            first;
-    struct method       entrants[ENTRANTS_MAX];
-    double              regrets[ENTRANTS_MAX][CHECKS][REPETITIONS_MAX]; /* in thousandths */
-    double              paths[REPETITIONS_MAX][STEPS_MAX]; /* of the entrant that runs, see struct search */
-    double              top, end;                          /* the table's best; the first's mean at the end */
-    size_t              reached;                           /* the epochs after which that is its mean */
+    struct table *table;
+    char        **words; /* FILE COLUMNS GOAL */
+    size_t        repetitions, len;
+    uint64_t      first;
+    struct method entrants[ENTRANTS_MAX];
+    double        regrets[ENTRANTS_MAX][CHECKS][REPETITIONS_MAX]; /* in thousandths */
+    double        paths[REPETITIONS_MAX][STEPS_MAX];              /* of the entrant that runs, see struct search */
+    double        top, end;                                       /* the table's best; the first's mean at the end */
+    size_t        reached;                                        /* the epochs after which that is its mean */
 };
 
 /* Runs a peer on all seeds; it writes a line for each: epochs and the value seen, wherever that is better than before. */
@@ -479,7 +543,7 @@ static void print_gap(const struct race *race, size_t one, size_t other, size_t 
     for (size_t r = 0; r < race->repetitions; r++)
         gaps[r] = race->regrets[one][check][r] - race->regrets[other][check][r];
     struct summary gap = summarise(gaps, race->repetitions);
-    printf(",%.2f,%.2f", gap.mean, gap.se);
+    printf(",%.3g,%.3g", gap.mean, gap.se);
 }
 
 static void enter(struct race *race, size_t i)
@@ -497,7 +561,7 @@ static void enter(struct race *race, size_t i)
     for (size_t c = 0; c < CHECKS; c++) {
         for (size_t r = 0; r < race->repetitions; r++)
             race->regrets[i][c][r] = 1000.0 * (race->top - race->paths[r][CHECKED[c] * race->table->epochs - 1]);
-        printf(",%.2f", summarise(race->regrets[i][c], race->repetitions).mean);
+        printf(",%.3g", summarise(race->regrets[i][c], race->repetitions).mean);
         print_gap(race, i, 0, c);
     }
     race->end = i == 0 ? mean_regret(race, RACE * race->table->epochs) : race->end;
@@ -533,7 +597,7 @@ static int run_race(struct table *table, char **words, size_t len, size_t repeti
     race.repetitions = repetitions;
     race.first = first;
     race.len = len - 3;
-    race.top = -HUGE_VAL;
+    race.top = table->fill != NULL ? 0.0 : -HUGE_VAL;
     for (size_t i = 0; i < table->configs; i++)
         for (size_t n = 0; n < table->epochs; n++)
             race.top = fmax(race.top, table->values[i][n]);
@@ -557,7 +621,8 @@ int main(int argc, char **argv)
     if (repetitions < 2 || repetitions > REPETITIONS_MAX || argc == 3)
         return 2;
     if (argc > 5) {
-        read_table(&table, argv[2], argv[3]);
+        if (!make_function(&table, argv[2]))
+            read_table(&table, argv[2], argv[3]);
         if (strcmp(argv[4], "minimize") == 0)
             flip(&table);
         return run_race(&table, argv + 2, (size_t)argc - 2, repetitions, first);
