@@ -1,6 +1,6 @@
 """Learning curves of models trained on data that scikit-learn ships: train.py NAME > TABLE.csv
-NAME: one of KINDS.  Row i draws its configuration with seed 1000 + i; nothing is left out.  A run that diverged has what guessing
-would score from there on.  A half (diabetes) or 30 to 40 % (digits) are trained on, the rest is what values are of."""
+NAME: one of KINDS.  Row i draws its configuration with seed 1000 + i; nothing is left out.  A run that diverged has from there on
+what guessing would score, or an error of 10.  A half (diabetes) or 30 to 40 % (digits) are trained on, the rest is what values are of."""
 import sys
 import warnings
 
@@ -52,7 +52,8 @@ def net(model, r, data, epochs, rate, score):
         try:
             model.partial_fit(x[p], y[p], *([classes] if hasattr(model, "predict_proba") else []))
         except ValueError:
-            return out + [1 / len(classes)] * (epochs - len(out))
+            guess = 1 / len(classes) if score is accuracy else 10.0
+            return out + [guess] * (epochs - len(out))
         out.append(score(model, v, w))
     return out
 

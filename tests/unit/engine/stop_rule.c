@@ -275,16 +275,21 @@ static void test_guard(void)
     const struct stop_rule rule = {.kind = STOP_RULE_ASHA, .epochs = 9, .min_epochs = 1, .reduction = 9, .guard = true};
     static struct verdict  verdict;
     struct measurement     first = {1, 1, 0.5};
-    begin();
-    CU_ASSERT(stop_rule_judge(&rule, &curves, &first, &verdict, &arena, NULL) == STATUS_OK);
-    CU_ASSERT(!verdict.stop && strcmp(verdict.reason, "guarded") == 0 && verdict.next_step == 0);
-    CU_ASSERT(verdict.note_bytes == 1 && verdict.note[0] == CURVE_NOTE_SPARED);
-    report(&rule, 1, level, 1);
-    tell(EVENT_SUGGESTED, 1, 0, 0); /* it runs, and will take nine */
-    CU_ASSERT(report(&rule, 2, worse, 9) && report(&rule, 3, worse, 9));
-    tell(EVENT_HANDED_OVER, 1, 0, 0);
-    CU_ASSERT(!report(&rule, 4, worse, 9) && curves_find(&curves, 4)->spared == 1.0);
-    arena_fini(&arena);
+    for (size_t is_void = 0; is_void < 2; is_void++) {
+        begin();
+        CU_ASSERT(stop_rule_judge(&rule, &curves, &first, &verdict, &arena, NULL) == STATUS_OK);
+        CU_ASSERT(!verdict.stop && strcmp(verdict.reason, "guarded") == 0 && verdict.next_step == 0);
+        CU_ASSERT(verdict.note_bytes == 1 && verdict.note[0] == CURVE_NOTE_SPARED);
+        report(&rule, 1, level, 1);
+        tell(EVENT_SUGGESTED, 1, 0, 0); /* it runs, and will take nine, unless it is begun anew */
+        if (is_void)
+            tell(EVENT_HANDED_OVER, 1, 0, 0);
+        CU_ASSERT((curves_find(&curves, 1) == NULL) == is_void);
+        CU_ASSERT(report(&rule, 2, worse, 9) == !is_void);
+        tell(EVENT_MEASURED, 1, 2, 0.4);
+        CU_ASSERT(curves_find(&curves, 1)->spared == (is_void ? 0.0 : 1.0)); /* begun anew, it is judged anew */
+        arena_fini(&arena);
+    }
     begin();
     CU_ASSERT(!report(&rule, 1, level, 9) && report(&rule, 2, worse, 9) && report(&rule, 3, worse, 9));
     CU_ASSERT(!report(&rule, 4, worse, 9));
