@@ -90,9 +90,8 @@ static double log_ei_scalar(const struct acq_several *acq, const double *mean, c
 
 static double one_value(const struct acq_several *acq, double mean, double sd, double *dmean, double *dsd)
 {
-    const struct acq one = {.kind = acq->reach == ACQ_EXPECTED ? ACQ_LOG_EI : ACQ_UCB,
-                            .best = acq->best,
-                            .beta = ACQ_WIDE_SD * ACQ_WIDE_SD};
+    const struct acq one = {
+        .kind = acq->reach == ACQ_EXPECTED ? ACQ_LOG_EI : ACQ_UCB, .best = acq->best, .beta = acq->beta};
     return acq_value(&one, mean, sd, dmean, dsd);
 }
 

@@ -5,7 +5,7 @@
  *                       f |-> min_k c_k + rho sum_k c_k,  c_k = weight_k (f_k - reference_k), estimated from fixed
  *                       normal samples (as qNParEGO: Daulton, Balandat & Bakshy 2020)
  *   constraints         + sum_k log Phi((mean_k - bound_k) / sd_k)          Gardner et al. 2014, the logarithm of (6)
- * With one objective a wide bound, mean + beta sd, may stand for log-EI.
+ * With one objective a bound, mean + sqrt(beta) sd, may stand for log-EI.
  * When nothing feasible is known the constraints stand alone.  Knows nothing of models or points. */
 #ifndef GNOMON_ENGINE_ACQ_SEVERAL_H
 #define GNOMON_ENGINE_ACQ_SEVERAL_H
@@ -14,8 +14,8 @@
 
 enum { ACQ_METRICS_MAX = METRICS_MAX + 1, ACQ_SAMPLES = 64 };
 
-/* Of one objective wide is mean + ACQ_WIDE_SD sd; of a scalarisation greedy and wide say what the samples are; a volume is
- * expected. */
+/* Of one objective greedy and wide are bounds, wide with ACQ_WIDE_SD sds; of a scalarisation they say what the samples are; a
+ * volume is expected. */
 enum { ACQ_WIDE_SD = 3 };
 enum acq_reach { ACQ_EXPECTED, ACQ_GREEDY, ACQ_WIDE };
 
@@ -26,12 +26,13 @@ struct acq_several {
     bool           is_volume; /* several objectives: ehvi, and nothing of what follows but bound */
     struct ehvi    ehvi;
     double         best; /* of the objective, or of the scalarisation */
+    double         beta; /* of one objective: the bound's */
     double         weight[OBJECTIVES_MAX], reference[OBJECTIVES_MAX];
     double         bound[ACQ_METRICS_MAX];
     double         samples[ACQ_SAMPLES][OBJECTIVES_MAX];
 };
 
-/* What acq_several_value is but for the constraints, for the diagnostics: "log-ei", "ucb" (wide), "log-ehvi",
+/* What acq_several_value is but for the constraints, for the diagnostics: "log-ei", "ucb" (greedy or wide), "log-ehvi",
  * "scalarized-log-ei", "scalarized-ucb" (greedy or wide) or "feasibility" (the constraints alone). */
 const char *acq_several_name(const struct acq_several *acq);
 

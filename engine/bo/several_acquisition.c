@@ -8,10 +8,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Once a trial was infeasible every fourth looks elsewhere.  Of two or three objectives every other trial aims at
- * the volume, the rest at a scalarisation, half of these at an end of the front: the one fills the front, the other finds
- * parts of it that lie apart.  Of four the boxes would be too many.  Where every objective has a threshold the end is
- * where it is, and all trials aim at the volume; of four, while there are few places above the thresholds. */
+/* Once a trial was infeasible every fourth looks elsewhere, unless the search is inside.  Of two or three objectives every
+ * other trial aims at the volume, the rest at a scalarisation, half of these at an end of the front: the one fills the
+ * front, the other finds parts of it that lie apart.  Of four the boxes would be too many.  Where every objective has a
+ * threshold the end is where it is, and all trials aim at the volume; of four, while there are few places above the
+ * thresholds. */
 enum { WIDE_EVERY = 4, EXTREME_EVERY = 4, VOLUME_OBJECTIVES_MAX = 3, VOLUME_PLACES_MAX = 128, PROPER_ROUNDS = 3 };
 static const double GREEDY_SD = 0.1, TRADE = 0.2, BEYOND = 0.3;
 static const double EVEN = 0.2; /* of the directions: the larger the more alike */
@@ -220,7 +221,7 @@ static enum status aim_at_volume(struct several *own, const struct known *known,
 
 static bool is_wide(const struct several *own, const struct ask *ask)
 {
-    return several_active(own) > own->len && ask->trial % WIDE_EVERY == 2;
+    return several_active(own) > own->len && ask->trial % WIDE_EVERY == 2 && !several_is_inside(own);
 }
 
 static bool is_for_volume(const struct several *own, const struct known *known, const struct ask *ask)
@@ -287,8 +288,11 @@ enum status several_acquisition(struct several *own, const struct ask *ask, cons
     struct known known = {0};
     size_t       parts = several_active(own), worst, observed = 0;
     *anchors = (struct gp_anchors){0};
-    *acq =
-        (struct acq_several){.objectives = own->objectives, .first = own->objectives, .len = parts, .best = -HUGE_VAL};
+    *acq = (struct acq_several){.objectives = own->objectives,
+                                .first = own->objectives,
+                                .len = parts,
+                                .best = -HUGE_VAL,
+                                .beta = ACQ_WIDE_SD * ACQ_WIDE_SD};
     for (size_t p = own->objectives; p < parts; p++)
         acq->bound[p] = several_standard(&own->parts[p].model, 0.0);
     TRY(find_known(own, view, acq, parts, &known, err));

@@ -11,6 +11,8 @@
 /* What an infeasible trial is to the metrics, and to the last part. */
 static const double VALUE_FEASIBLE = 0.5, VALUE_INFEASIBLE = -0.5;
 
+static const double OUTSIDE = 0.125; /* of the finished trials */
+
 /* A warp has at least 5/6 of its slope at the best value at the front's median. */
 static const double FRONT_TIMES = 5.0;
 
@@ -174,6 +176,15 @@ bool several_is_feasible(const struct several *own, size_t place)
         if (own->parts[p].log.trials[place].value < 0.0)
             return false;
     return own->parts[0].log.trials[place].state == LOG_OBSERVED;
+}
+
+bool several_is_inside(const struct several *own)
+{
+    const struct trial_log *log = &own->study->log;
+    size_t                  outside = log->count[LOG_INFEASIBLE];
+    for (size_t i = 0; i < log->len; i++)
+        outside += log->trials[i].state == LOG_OBSERVED && !several_is_feasible(own, i);
+    return (double)outside < OUTSIDE * (double)trial_log_finished(log);
 }
 
 static int by_value(const void *a, const void *b)

@@ -57,6 +57,10 @@ bool several_is_due(const struct several *own); /* new fits */
 /* Observed, with no constraint violated. */
 bool several_is_feasible(const struct several *own, size_t place);
 
+/* Whether less than an eighth of the finished trials were infeasible or beyond a constraint.  Then the search is inside, and
+ * nothing that is better seems to lie behind them. */
+bool several_is_inside(const struct several *own);
+
 /* The posterior of part p under the recorded fit, or a new one when is_due; pending as in gp_model_condition.
  * Errors: NO_MEMORY, NUMERIC. */
 MUST_CHECK enum status several_condition(struct several *own, size_t p, const struct ask *ask, bool is_due,

@@ -2,6 +2,7 @@
 #include "engine/bo/several_search.h"
 
 #include "engine/acquisition/acq.h"
+#include "engine/bo/gp_bound.h"
 #include "engine/bo/gp_gain.h"
 #include "engine/bo/gp_schedule.h"
 #include "engine/bo/gp_insight.h"
@@ -123,19 +124,37 @@ static enum status make_box(const struct target *target, const double *theta, do
     return gp_schedule_box(own->study, &model, target->anchors.place[0], theta, box, err);
 }
 
-/* What is expected of one objective is looked for near its best value first, as in single_objective.  point as in search. */
+static bool is_worth(const struct target *target, const struct ask *ask, double value)
+{
+    const struct gp_model *model = &target->own->parts[0].model;
+    return target->acq.reach == ACQ_GREEDY ? gp_bound_is_worth(model, ask, value, target->acq.best)
+                                           : gp_schedule_is_worth(exp(value));
+}
+
+/* What is expected of one objective is looked for near its best value first, and while the search is inside the bound comes
+ * before log-EI, both as in single_objective.  point as in search. */
 static enum status search_near(const struct ask *ask, const struct space *view, struct target *target,
                                const double *theta, double *point, struct error *err)
 {
-    double *box = ARENA_NEW(&target->own->parts[0].memory.scratch, double, 2 * view->dims), gain;
+    const struct several *own = target->own;
+    struct acq_several   *acq = &target->acq;
+    double               *box = ARENA_NEW(&own->parts[0].memory.scratch, double, 2 * view->dims), value;
+    bool                  is_near = acq->objectives == 1 && acq->reach == ACQ_EXPECTED && !acq_search_is_complete(view);
     if (box == NULL)
         return error_no_memory(err);
-    if (target->acq.objectives == 1 && target->acq.reach == ACQ_EXPECTED && !acq_search_is_complete(view)) {
+    if (is_near) {
         TRY(make_box(target, theta, box, err));
+        acq->beta = gp_bound_beta(&own->study->log);
+        if (several_is_inside(own) && gp_bound_is_tried(&own->parts[0].model, ask))
+            acq->reach = ACQ_GREEDY;
+    }
+    while (is_near) {
         TRY(search(ask, view, target, box, point, err));
-        TRY(scores(target, point + view->params_len, 1, &gain, err));
-        if (gp_schedule_is_worth(exp(gain)) || ask_is_late(ask))
+        TRY(scores(target, point + view->params_len, 1, &value, err));
+        if (is_worth(target, ask, value) || ask_is_late(ask))
             return STATUS_OK;
+        is_near = acq->reach == ACQ_GREEDY;
+        acq->reach = ACQ_EXPECTED;
     }
     return search(ask, view, target, NULL, point, err);
 }

@@ -2,6 +2,7 @@
 #include "engine/bo/single_objective.h"
 
 #include "engine/acquisition/acq_search.h"
+#include "engine/bo/gp_bound.h"
 #include "engine/bo/gp_context.h"
 #include "engine/bo/gp_gain.h"
 #include "engine/bo/gp_schedule.h"
@@ -10,9 +11,6 @@
 
 #include <math.h>
 #include <string.h>
-
-enum { INSIST_EVERY = 4, GREEDY_ROWS = 1000 };
-static const double GREEDY = 0.25, GAIN_OF_NOISE = 0.5, NOISE_MUCH = 0.01;
 
 enum status single_objective_open(struct gp_study *study, const struct single_objective_rule *rule,
                                   struct single_objective *own, struct error *err)
@@ -25,12 +23,6 @@ enum status single_objective_open(struct gp_study *study, const struct single_ob
     return STATUS_OK;
 }
 
-/* Not where values are noisy: parallel workers would gather around the best trial. */
-static bool is_insisted(const struct gp_model *model, const struct ask *ask)
-{
-    return ask->trial % INSIST_EVERY == 0 && model->gp->noise_variance < NOISE_MUCH;
-}
-
 /* What is searched for: the bound and log-EI in the box, log-EI or what the rule names everywhere. */
 enum stage { BOUND, NEAR, FAR };
 
@@ -38,28 +30,26 @@ static enum stage first_stage(const struct single_objective *own, const struct a
 {
     if (own->rule.acquisition != ACQ_LOG_EI)
         return FAR;
-    return model->n <= GREEDY_ROWS || is_insisted(model, ask) ? BOUND : NEAR;
+    return gp_bound_is_tried(model, ask) ? BOUND : NEAR;
 }
 
 static struct acq acquisition(const struct single_objective *own, const struct gp_model *model, enum stage stage)
 {
     const struct trial_log *log = &own->single.study->log;
-    double                  beta = acq_beta(log->params_len, trial_log_finished(log) + 1);
+    double                  beta = own->rule.beta;
     if (stage == BOUND)
-        return (struct acq){.kind = ACQ_UCB, .beta = GREEDY * beta};
+        return (struct acq){.kind = ACQ_UCB, .beta = gp_bound_beta(log)};
     if (own->rule.acquisition == ACQ_LOG_EI)
         return gp_target_log_ei(model);
-    return (struct acq){.kind = own->rule.acquisition, .beta = isnan(own->rule.beta) ? beta : own->rule.beta};
+    if (isnan(beta))
+        beta = acq_beta(log->params_len, trial_log_finished(log) + 1);
+    return (struct acq){.kind = own->rule.acquisition, .beta = beta};
 }
 
 /* Whether the point found in a stage before the last, with this value of the acquisition function, is worth a trial. */
 static bool is_worth(const struct gp_model *model, const struct ask *ask, enum stage stage, double value)
 {
-    if (stage == NEAR)
-        return gp_schedule_is_worth(exp(value));
-    double gain = warp_inverse(&model->warp, value) - warp_inverse(&model->warp, model->best);
-    return is_insisted(model, ask) ||
-           (gp_schedule_is_worth(gain) && value - model->best >= GAIN_OF_NOISE * gp_target_noise_sd(model));
+    return stage == NEAR ? gp_schedule_is_worth(exp(value)) : gp_bound_is_worth(model, ask, value, model->best);
 }
 
 struct search {

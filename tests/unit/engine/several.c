@@ -31,6 +31,7 @@ static struct acq_several make_acq(size_t objectives)
                               .first = objectives,
                               .len = objectives + 2,
                               .best = -0.4,
+                              .beta = 1.7,
                               .weight = {0.25, 0.35, 0.4},
                               .reference = {0.5, 0.75, 0.25}};
     acq.bound[objectives] = 0.3;
@@ -317,8 +318,8 @@ static void test_cliffs(void)
     }
 }
 
-/* After an infeasible trial, the point of a trial that looks elsewhere; sixteen others all have the same values. */
-static void look_elsewhere(uint64_t seed, double *point)
+/* The point of a trial that may look elsewhere, after 17 of which the last ones are infeasible, and the others alike. */
+static void look_elsewhere(uint64_t seed, uint64_t infeasible, double *point)
 {
     static const struct param     params[2] = {{.name = "a", .max = 1}, {.name = "b", .max = 1}};
     static const enum metric_kind metrics[2] = {METRIC_OBJECTIVE, METRIC_OBJECTIVE};
@@ -339,7 +340,7 @@ static void look_elsewhere(uint64_t seed, double *point)
         double       values[4] = {2.385, 3.1};
         struct event event = {.trial = trial, .point = x, .value = values[0], .values = values};
         CU_ASSERT(policy->tell(session, &event, NULL) == STATUS_OK);
-        event.kind = trial == 17 ? EVENT_INFEASIBLE : EVENT_OBSERVED;
+        event.kind = trial > 17 - infeasible ? EVENT_INFEASIBLE : EVENT_OBSERVED;
         CU_ASSERT(policy->tell(session, &event, NULL) == STATUS_OK);
     }
     proposal.point = point;
@@ -347,20 +348,23 @@ static void look_elsewhere(uint64_t seed, double *point)
     policy->close(session);
 }
 
-/* The place that a trial with two objectives looks near to is none that its weights are made of. */
+/* The place that a trial with two objectives looks near to is none that its weights are made of.  Nobody looks there when
+ * less than an eighth of the trials was infeasible. */
 static void test_elsewhere(void)
 {
-    int near_place = 0, near_weights = 0;
+    int near_place = 0, near_weights = 0, near_with_few = 0;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct rng rng = rng_at(seed, 18, RNG_WEIGHTS);
         double     point[2], u[4];
         for (int k = 0; k < 4; k++)
             u[k] = rng_uniform(&rng);
-        look_elsewhere(seed, point);
+        look_elsewhere(seed, 3, point);
         near_weights += hypot(point[0] - u[0], point[1] - u[1]) < 0.25;
         near_place += hypot(point[0] - u[2], point[1] - u[3]) < 0.25;
+        look_elsewhere(seed, 2, point);
+        near_with_few += hypot(point[0] - u[2], point[1] - u[3]) < 0.25;
     }
-    CU_ASSERT(near_place >= 16 && near_weights <= 6);
+    CU_ASSERT(near_place >= 16 && near_weights <= 6 && near_with_few <= 8);
 }
 
 static double best_of(const struct run *run)
@@ -471,6 +475,12 @@ static void one_best(uint64_t trial, struct rng *rng, double *point, double *val
         r2 = (point[0] - 0.8) * (point[0] - 0.8) + (point[1] - 0.3) * (point[1] - 0.3);
     } while (trial != 450 && r2 < 0.0625);
     values[0] = 3.0 * exp(-20.0 * r2) + 0.3 * point[0] * point[1];
+    values[1] = point[1] - 0.2; /* a fifth is beyond it: the search is not inside */
+}
+
+static void one_best_inside(uint64_t trial, struct rng *rng, double *point, double *values)
+{
+    one_best(trial, rng, point, values);
     values[1] = 0.9 - point[0] + 0.3 * point[1];
 }
 
@@ -490,7 +500,8 @@ static void test_few_rows(void)
     static const enum metric_kind constrained[2] = {METRIC_OBJECTIVE, METRIC_CONSTRAINT};
     static const enum metric_kind objectives[2] = {METRIC_OBJECTIVE, METRIC_OBJECTIVE};
     static struct proposal        proposal;
-    CU_ASSERT(ask_hurried(constrained, &proposal, one_best) < -3.0);   /* log-EI; over any other value more than 2 */
+    CU_ASSERT(ask_hurried(constrained, &proposal, one_best) < -3.0); /* log-EI; over any other value more than 2 */
+    CU_ASSERT(ask_hurried(constrained, &proposal, one_best_inside) > 2.0); /* the bound, above the best value */
     CU_ASSERT(ask_hurried(objectives, &proposal, early_front) < -3.0); /* log-EHVI; over half a front more than -2 */
 }
 
