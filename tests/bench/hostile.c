@@ -25,28 +25,30 @@ struct trouble {
     double      wrong;     /* the chance of -1e12 anywhere */
     bool        has_clock; /* the number of the trial is a context */
     double      step;      /* added to the second half of the trials, in the same shares */
+    bool        is_said;   /* that trials there are infeasible */
 };
 
 static const struct trouble troubles[] = {
-    {"clean", NAN, 0, 0, 0, 0, 0, false, 0},
-    {"first 1e12", 1e12, 0, 0, 0, 0, 0, false, 0},
-    {"first 1e20", 1e20, 0, 0, 0, 0, 0, false, 0},
-    {"first DBL_MAX", DBL_MAX, 0, 0, 0, 0, 0, false, 0},
-    {"first -1e12", -1e12, 0, 0, 0, 0, 0, false, 0},
-    {"first -1e3", -1e3, 0, 0, 0, 0, 0, false, 0},
-    {"one in 20 -1e12", NAN, 0, 0, 0, 0, 0.05, false, 0},
-    {"penalty 1e4", NAN, 0.25, 1e4, 0, 0, 0, false, 0},
-    {"penalty 1e6", NAN, 0.25, 1e6, 0, 0, 0, false, 0},
-    {"penalty 1e10", NAN, 0.25, 1e10, 0, 0, 0, false, 0},
-    {"penalty DBL_MAX", NAN, 0.25, DBL_MAX, 0, 0, 0, false, 0},
-    {"fails there", NAN, 0.25, NAN, 0, 0, 0, false, 0},
-    {"fails by chance", NAN, 0, 0, 0.2, 0, 0, false, 0},
-    {"drift", NAN, 0, 0, 0, 0.01, 0, false, 0},
-    {"drift down", NAN, 0, 0, 0, -0.01, 0, false, 0},
-    {"drift tenfold", NAN, 0, 0, 0, 0.1, 0, false, 0},
-    {"step", NAN, 0, 0, 0, 0, 0, false, 0.2},
-    {"drift with a clock", NAN, 0, 0, 0, 0.01, 0, true, 0},
-    {"clock without drift", NAN, 0, 0, 0, 0, 0, true, 0},
+    {"clean", NAN, 0, 0, 0, 0, 0, false, 0, false},
+    {"first 1e12", 1e12, 0, 0, 0, 0, 0, false, 0, false},
+    {"first 1e20", 1e20, 0, 0, 0, 0, 0, false, 0, false},
+    {"first DBL_MAX", DBL_MAX, 0, 0, 0, 0, 0, false, 0, false},
+    {"first -1e12", -1e12, 0, 0, 0, 0, 0, false, 0, false},
+    {"first -1e3", -1e3, 0, 0, 0, 0, 0, false, 0, false},
+    {"one in 20 -1e12", NAN, 0, 0, 0, 0, 0.05, false, 0, false},
+    {"penalty 1e4", NAN, 0.25, 1e4, 0, 0, 0, false, 0, false},
+    {"penalty 1e6", NAN, 0.25, 1e6, 0, 0, 0, false, 0, false},
+    {"penalty 1e10", NAN, 0.25, 1e10, 0, 0, 0, false, 0, false},
+    {"penalty DBL_MAX", NAN, 0.25, DBL_MAX, 0, 0, 0, false, 0, false},
+    {"fails there", NAN, 0.25, NAN, 0, 0, 0, false, 0, false},
+    {"infeasible there", NAN, 0.25, NAN, 0, 0, 0, false, 0, true},
+    {"fails by chance", NAN, 0, 0, 0.2, 0, 0, false, 0, false},
+    {"drift", NAN, 0, 0, 0, 0.01, 0, false, 0, false},
+    {"drift down", NAN, 0, 0, 0, -0.01, 0, false, 0, false},
+    {"drift tenfold", NAN, 0, 0, 0, 0.1, 0, false, 0, false},
+    {"step", NAN, 0, 0, 0, 0, 0, false, 0.2, false},
+    {"drift with a clock", NAN, 0, 0, 0, 0.01, 0, true, 0, false},
+    {"clock without drift", NAN, 0, 0, 0, 0, 0, true, 0, false},
 };
 enum { TROUBLES = sizeof troubles / sizeof troubles[0] };
 
@@ -104,8 +106,12 @@ static struct outcome run(const struct function *function, const char *name, con
             out.regret = fmin(out.regret, now);
         fails |= isnan(value);
         out.failed += fails;
-        struct event event = {
-            .kind = fails ? EVENT_FAILED : EVENT_OBSERVED, .trial = trial, .point = point, .value = fails ? 0 : -value};
+        struct event event = {.kind = !fails             ? EVENT_OBSERVED
+                                      : trouble->is_said ? EVENT_INFEASIBLE
+                                                         : EVENT_FAILED,
+                              .trial = trial,
+                              .point = point,
+                              .value = fails ? 0 : -value};
         struct error err = {0};
         must(study.policy->tell(study.session, &event, &err), &err);
     }
