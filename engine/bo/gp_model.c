@@ -23,6 +23,7 @@ void gp_model_groups(const struct space *space, size_t *group_of)
 enum { APPENDED_MAX = 256, APPENDED_SHARE = 8, ROOM = 32 };
 /* So many points that wait for a value are appended one by one. */
 enum { TOGETHER = 32 };
+static const double NEAR_MEAN = 0.5;        /* of the deviation of a pending trial's value */
 static const double SPREAD_OF_MEDIAN = 2.0; /* the least standard deviation is so many distances of the median */
 
 void gp_cache_drop(struct gp_cache *cache)
@@ -406,10 +407,11 @@ static enum status append_failed(struct gp_model *model, double *U, size_t room,
 }
 
 /* With beta = L^-1 y the values are y = L beta: what is known fixes the first of beta, those of failed trials are 0 as
- * their values are the mean, and to draw a value is to draw its beta from N(0, 1). */
+ * their values are the mean, and to draw a value is to draw its beta from N(0, 1), or nearer to the mean. */
 static enum status append_pending(struct gp_model *model, double *U, struct rng *rng, struct error *err)
 {
-    struct gp *gp = model->gp;
+    struct gp   *gp = model->gp;
+    const double sd = model->near_mean ? NEAR_MEAN : 1;
     TRY(append_all(model, U, points_in(model, LOG_PENDING, U), true, err));
     double *beta = arena_zalloc(model->scratch, gp->n, sizeof *beta);
     model->alpha = ARENA_NEW(model->scratch, double, model->settled);
@@ -419,7 +421,7 @@ static enum status append_pending(struct gp_model *model, double *U, struct rng 
     memcpy(beta, model->z, model->n * sizeof *beta);
     mat_solve_lower(gp->L, model->n, gp->capacity, beta);
     for (size_t i = model->settled; i < gp->n; i++) {
-        beta[i] = rng_normal(rng);
+        beta[i] = sd * rng_normal(rng);
         model->best = fmax(model->best, mat_dot(gp->L + i * gp->capacity, beta, i + 1));
     }
     memcpy(gp->alpha, beta, gp->n * sizeof *beta);

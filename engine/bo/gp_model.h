@@ -12,7 +12,8 @@
  * Pending trials stand with values drawn from their joint posterior (Snoek, Larochelle & Adams 2012, one draw for each
  * proposal), and as if these were free of noise: a second measurement there is worth nothing until the first is in.
  * Draws of many workers differ, so that not all of them go to where the mean is best, and a draw of the function given
- * them is one of the posterior without them: parallel Thompson sampling (Kandasamy et al. 2018).
+ * them is one of the posterior without them: parallel Thompson sampling (Kandasamy et al. 2018).  A search for the
+ * greatest gain does better with near_mean: a value that luck has raised sends it after gains that are not there.
  * Failed trials stand with the posterior mean as their value: means stay as they are, variances shrink there.  A failed
  * trial says nothing about its point, but without this the same point would come next.  An abandoned trial does not
  * count.  One observed outside the space is a row as any other, but neither an anchor nor the best.
@@ -54,9 +55,10 @@ struct gp_model {
     size_t                  skipped; /* finished trials that are left out, from the first on; fitted counts the rest */
     size_t                  limit;   /* rows instead of MODEL_ROWS_MAX, if there shall be fewer; 0 */
     bool                    doubts;  /* whether values may be in doubt (trial_log_doubts) */
-    const double           *trend;   /* [log->len] what a fit lets all values have besides (gp_data); NULL: nothing */
-    const struct trial_log *told;    /* the log as it was told, where log is another; or NULL */
-    double drift, now;               /* what log's values were freed of, per time, up to now (gp_drift.h); 0: nothing */
+    bool                    near_mean; /* pending trials' values are drawn at a part of their deviations */
+    const double           *trend;     /* [log->len] what a fit lets all values have besides (gp_data); NULL: nothing */
+    const struct trial_log *told;      /* the log as it was told, where log is another; or NULL */
+    double drift, now; /* what log's values were freed of, per time, up to now (gp_drift.h); 0: nothing */
     /* set by gp_model_rows */
     double              above, below;  /* values beyond are in doubt, and count for nothing; infinite: none is */
     size_t              again;         /* the place of a trial whose point is to be measured again; log->len: none */

@@ -11,7 +11,8 @@ struct gp_single {
     const struct kernel_kind *kernel;
     struct gp_note            head;        /* of notes: whose they are */
     struct gp_record          record;      /* the last one of the log */
-    bool                      doubts;      /* of the model */
+    bool                      doubts;      /* of the model .. */
+    bool                      near_mean;   /* .. too */
     bool                      drifts;      /* whether values may drift (gp_drift.h) .. */
     bool                      is_drifting; /* .. and do, by the last note */
 };

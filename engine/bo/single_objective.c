@@ -17,6 +17,9 @@ enum status single_objective_open(struct gp_study *study, const struct single_ob
 {
     own->rule = *rule;
     TRY(gp_single_open(study, rule->kernel, "gpfit 3", &own->single, err));
+    /* Thompson sampling needs whole draws, and so do workers that repeat the few points there are, lest all take one. */
+    own->single.near_mean = rule->acquisition != ACQ_THOMPSON &&
+                            (study->used.count != SIZE_MAX || space_count(study->problem->space) == SIZE_MAX);
     own->single.drifts = !space_has_context(study->problem->space);
     /* a point may be measured again */
     own->single.doubts = study->used.count == SIZE_MAX && !space_has_context(study->problem->space);
