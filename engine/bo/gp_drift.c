@@ -7,10 +7,15 @@
 #include <string.h>
 
 enum { DRIFT_ROWS = 256, DRIFT_VALUES = 8, DRIFT_EVERY = 4, DRIFT_FEW = 40, DRIFT_PASSES = 3 };
-static const double CLEAR = 8.0;    /* standard deviations of the slope */
-static const double LEAST = 1e-3;   /* of all trials together, in spreads of the values */
-static const double FINITE = 1e300; /* larger values would leave the range of doubles on the way */
-static const double LIKELIER = 6.0; /* logarithms */
+enum { STEP_SIDE = 3, STEP_FITS = 2 };    /* rows before and after it at least; each fit finds its time anew */
+static const double CLEAR = 6.0;          /* standard deviations of the slope */
+static const double STEP_CLEAR = 8.0;     /* of a step */
+static const double LEAST = 1e-3;         /* of all trials together, in spreads of the values */
+static const double FINITE = 1e300;       /* larger values would leave the range of doubles on the way */
+static const double NO_WARP = 6.9;        /* the largest log a */
+static const double LIKELIER = 8.0;       /* logarithms */
+static const double STEP_LIKELIER = 10.0; /* and that of how many times a step may have besides */
+static const double STEP_HOPE = 3.0;      /* that under the fit with a line; with less a step is not fitted */
 /* They may be of another time, place or measure: they say nothing of a slope. */
 static const double NOISE_OF_GIVEN = 1e12;
 
@@ -27,11 +32,22 @@ static double find_times(const struct trial_log *log, double *times)
 
 /* What is known of a log's drift. */
 struct drift {
-    const struct trial_log *log;   /* as it was told */
-    double                 *times; /* [log->len] */
+    bool                    is_step; /* whose time an estimate finds */
+    double                  around;  /* rows around this time are in the sample; 0: all are as likely to be */
+    const struct trial_log *log;     /* as it was told */
+    double                 *times;   /* [log->len] */
     double                  now, slope;
+    double                  gain;       /* how much likelier a step makes the values, in logarithms */
+    double                  likelihood; /* of the values without it, under an estimate's theta, up to a constant */
+    double                  from;   /* slope is that of a step, which those of this time and later have; 0: of a line */
     struct value_limits     limits; /* values beyond are penalties and the like, and do not drift */
 };
+
+/* What the slope is multiplied by. */
+static double course_at(const struct drift *drift, double t)
+{
+    return drift->from == 0.0 ? t : t >= drift->from ? 1.0 : 0.0;
+}
 
 static enum status drift_of(const struct gp_model *model, struct drift *out, struct error *err)
 {
@@ -52,7 +68,7 @@ static enum status make_level(const struct drift *drift, struct arena *scratch, 
     memcpy(out->trials, drift->log->trials, out->len * sizeof *out->trials);
     for (size_t i = 0; i < out->len; i++)
         if (out->trials[i].value >= drift->limits.low && out->trials[i].value <= drift->limits.high)
-            out->trials[i].value -= drift->slope * (drift->times[i] - drift->now);
+            out->trials[i].value -= drift->slope * (course_at(drift, drift->times[i]) - course_at(drift, drift->now));
     return STATUS_OK;
 }
 
@@ -74,11 +90,28 @@ struct sample {
     size_t   *row; /* [n] of the model */
     double   *t, *z;
     struct gp gp;
+    bool      is_factored;
 };
 
-/* Every so many-th row of model, whose values are warped. */
+/* Every so many-th row of model; of more rows than that half are those around a time, which is one of theirs, if it is not 0. */
+static void choose_rows(const struct gp_model *model, const struct drift *drift, struct sample *out)
+{
+    size_t place = 0, near = 0;
+    if (drift->around > 0.0 && model->n > out->n)
+        near = out->n / 2;
+    while (near > 0 && place + near < model->n && drift->times[model->row[place + near / 2]] < drift->around)
+        place++;
+    for (size_t k = 0; k < near; k++)
+        out->row[k] = place + k;
+    for (size_t k = near; k < out->n; k++) {
+        size_t i = (k - near) * (model->n - near) / (out->n - near);
+        out->row[k] = i < place ? i : i + near;
+    }
+}
+
+/* model's values are warped. */
 static enum status take_sample(const struct gp_model *model, const struct gp_fit *fit, const double *theta,
-                               struct sample *out, bool *is_factored, struct error *err)
+                               const struct drift *drift, struct sample *out, struct error *err)
 {
     struct arena *scratch = model->scratch;
     size_t        n = model->n < DRIFT_ROWS ? model->n : DRIFT_ROWS, dims = fit->dims;
@@ -91,44 +124,120 @@ static enum status take_sample(const struct gp_model *model, const struct gp_fit
                            .z = ARENA_NEW(scratch, double, n)};
     if (X == NULL || length_scales == NULL || variance == NULL || out->row == NULL || out->t == NULL || out->z == NULL)
         return error_no_memory(err);
+    choose_rows(model, drift, out);
     for (size_t k = 0; k < n; k++) {
-        size_t i = out->row[k] = k * model->n / n;
+        size_t i = out->row[k];
         memcpy(X + k * dims, model->X + i * dims, dims * sizeof *X);
         variance[k] = model->log->trials[model->row[i]].is_given ? NOISE_OF_GIVEN : model->warped_noise[i];
     }
     gp_fit_expand(fit, theta, length_scales, &kernel, &noise);
     TRY(gp_init(&out->gp, scratch, &kernel, noise, n, err));
-    *is_factored = gp_set_points_raised(&out->gp, X, variance, n, err) == STATUS_OK;
+    out->is_factored = gp_set_points_raised(&out->gp, X, variance, n, err) == STATUS_OK;
     return STATUS_OK;
 }
 
-/* Improves the slope by what is left of a drift; returns how clear that is, in standard deviations. */
-static double improve(const struct gp_model *model, struct sample *sample, struct drift *drift)
+static double time_of(const struct gp_model *model, const struct sample *sample, const struct drift *drift, size_t k)
+{
+    return drift->times[model->row[sample->row[k]]];
+}
+
+/* Innovations of the values.  Returns the log likelihood of these in their own units, up to a constant. */
+static double set_values(const struct gp_model *model, struct sample *sample)
+{
+    double sum = 0.0;
+    for (size_t k = 0; k < sample->n; k++) {
+        sample->z[k] = model->z[sample->row[k]];
+        sum += log(warp_slope(&model->warp, model->y[sample->row[k]])) - log(model->spread) - log(model->unit) -
+               log(sample->gp.L[k * sample->gp.capacity + k]);
+    }
+    mat_solve_lower(sample->gp.L, sample->n, sample->gp.capacity, sample->z);
+    return sum - 0.5 * mat_dot(sample->z, sample->z, sample->n);
+}
+
+/* Innovations of the course: their square, and along the values. */
+struct course {
+    double weight, along;
+};
+
+static struct course set_course(const struct gp_model *model, struct sample *sample, const struct drift *drift)
 {
     size_t n = sample->n;
     double middle = 0.0;
     for (size_t k = 0; k < n; k++)
-        middle += drift->times[model->row[sample->row[k]]] / (double)n;
-    for (size_t k = 0; k < n; k++) {
-        size_t i = sample->row[k];
-        sample->t[k] = (drift->times[model->row[i]] - middle) * warp_slope(&model->warp, model->y[i]);
-        sample->z[k] = model->z[i];
-    }
+        middle += course_at(drift, time_of(model, sample, drift, k)) / (double)n;
+    for (size_t k = 0; k < n; k++)
+        sample->t[k] = (course_at(drift, time_of(model, sample, drift, k)) - middle) *
+                       warp_slope(&model->warp, model->y[sample->row[k]]);
     mat_solve_lower(sample->gp.L, n, sample->gp.capacity, sample->t);
-    mat_solve_lower(sample->gp.L, n, sample->gp.capacity, sample->z);
-    double weight = mat_dot(sample->t, sample->t, n), along = mat_dot(sample->t, sample->z, n);
-    drift->slope += weight > 0.0 ? along / weight * model->spread * model->unit : 0.0;
-    return clear_without_one(sample->t, sample->z, n, weight, along);
+    return (struct course){mat_dot(sample->t, sample->t, n), mat_dot(sample->t, sample->z, n)};
 }
 
-/* Values that are freed of a drift have another warp, under which the slope is another.  What cannot be factored shows none. */
-static enum status estimate(const struct gp_model *model, const struct gp_fit *fit, const double *theta,
-                            struct drift *drift, struct error *err)
+/* Whether there are rows enough before a step and after it. */
+static bool may_step(const struct gp_model *model, const struct sample *sample, const struct drift *drift)
+{
+    size_t after = 0;
+    for (size_t k = 0; k < sample->n; k++)
+        after += time_of(model, sample, drift, k) >= drift->from;
+    return after >= STEP_SIDE && sample->n - after >= STEP_SIDE;
+}
+
+/* The likeliest step. */
+static void find_step(const struct gp_model *model, struct sample *sample, struct drift *drift)
+{
+    double best = 0.0;
+    drift->gain = 0.0;
+    for (size_t k = 0; k < sample->n; k++) {
+        drift->from = time_of(model, sample, drift, k);
+        if (!may_step(model, sample, drift))
+            continue;
+        struct course step = set_course(model, sample, drift);
+        double        gain = step.weight > 0.0 ? 0.5 * step.along * step.along / step.weight : 0.0;
+        if (gain > drift->gain) {
+            drift->gain = gain; /* the best multiple of it makes the values so much likelier, in logarithms */
+            best = drift->from;
+        }
+    }
+    drift->from = best;
+}
+
+/* Improves the slope by what is left of a drift; returns how clear that is, in standard deviations.  A step is found anew, and
+ * is as clear as all of it. */
+static double improve(const struct gp_model *model, struct sample *sample, struct drift *drift)
+{
+    size_t n = sample->n;
+    double scale = model->spread * model->unit;
+    drift->likelihood = set_values(model, sample);
+    if (drift->is_step) {
+        set_course(model, sample, drift);
+        for (size_t k = 0; k < n; k++)
+            sample->z[k] += drift->slope / scale * sample->t[k];
+        find_step(model, sample, drift);
+        drift->slope = 0.0;
+        if (drift->from == 0.0)
+            return 0.0;
+    }
+    struct course all = set_course(model, sample, drift);
+    drift->slope += all.weight > 0.0 ? all.along / all.weight * scale : 0.0;
+    return clear_without_one(sample->t, sample->z, n, all.weight, all.along);
+}
+
+static bool is_clear(const struct gp_model *model, const struct drift *drift, double deviations)
+{
+    double all = fabs(drift->slope) * course_at(drift, drift->now);
+    return deviations >= (drift->from > 0.0 ? STEP_CLEAR : CLEAR) && all / model->unit / model->spread >= LEAST;
+}
+
+/* Values that are freed of a drift have another warp, under which the slope is another.  What cannot be factored shows none.
+ * is_rough: the first pass is without a warp. */
+static enum status estimate_from(const struct gp_model *model, const struct gp_fit *fit, const double *theta,
+                                 bool is_rough, struct drift *drift, struct error *err)
 {
     struct arena_mark mark = arena_mark(model->scratch);
     struct sample     sample;
+    const int         judged = drift->is_step ? DRIFT_PASSES - 1 : 0;
+    drift->slope = 0.0;
+    drift->likelihood = -HUGE_VAL;
     for (int pass = 0; pass < DRIFT_PASSES; pass++) {
-        bool             is_factored = true;
         struct trial_log level;
         struct gp_model  own = {.space = model->space,
                                 .log = &level,
@@ -139,12 +248,15 @@ static enum status estimate(const struct gp_model *model, const struct gp_fit *f
         TRY(gp_model_rows(&own, 0, err));
         if (own.n < trial_log_finished(&level))
             break; /* a memory too small for all rows: others would be left out in each pass */
-        gp_model_warp(&own, theta[fit->groups + 2]);
+        gp_model_warp(&own, is_rough && pass == 0 ? NO_WARP : theta[fit->groups + 2]);
         if (pass == 0)
-            TRY(take_sample(&own, fit, theta, &sample, &is_factored, err));
-        double clear = is_factored ? improve(&own, &sample, drift) : 0.0, all = fabs(drift->slope) * drift->now;
-        bool   is_clear = clear >= CLEAR && all / own.unit / own.spread >= LEAST;
-        if ((pass == 0 && !is_clear) || !(all < FINITE && own.unit < FINITE)) {
+            TRY(take_sample(&own, fit, theta, drift, &sample, err));
+        double deviations = sample.is_factored ? improve(&own, &sample, drift) : 0.0;
+        bool   is_finite = fabs(drift->slope) * course_at(drift, drift->now) < FINITE && own.unit < FINITE;
+        if (!is_finite)
+            drift->likelihood = -HUGE_VAL;
+        if ((pass == judged && !is_clear(&own, drift, deviations)) || !is_finite ||
+            (drift->is_step && drift->from == 0.0)) {
             drift->slope = 0.0;
             break;
         }
@@ -153,13 +265,37 @@ static enum status estimate(const struct gp_model *model, const struct gp_fit *f
     return STATUS_OK;
 }
 
+/* A large step is found without a warp alone, a small one among values of all magnitudes with it alone. */
+static enum status estimate_step(const struct gp_model *model, const struct gp_fit *fit, const double *theta,
+                                 struct drift *drift, struct error *err)
+{
+    struct drift rough = *drift;
+    TRY(estimate_from(model, fit, theta, false, drift, err));
+    TRY(estimate_from(model, fit, theta, true, &rough, err));
+    if (rough.likelihood > drift->likelihood)
+        *drift = rough;
+    return STATUS_OK;
+}
+
+/* A step among more rows than a sample has is found once more among those around it. */
+static enum status estimate(const struct gp_model *model, const struct gp_fit *fit, const double *theta,
+                            struct drift *drift, struct error *err)
+{
+    if (!drift->is_step)
+        return estimate_from(model, fit, theta, false, drift, err);
+    drift->around = 0.0;
+    TRY(estimate_step(model, fit, theta, drift, err));
+    drift->around = drift->slope != 0.0 && drift->log->len > DRIFT_ROWS ? drift->from : 0.0;
+    return drift->around > 0.0 ? estimate_step(model, fit, theta, drift, err) : STATUS_OK;
+}
+
 static enum status let_fit(struct gp_model *model, const struct drift *drift, struct error *err)
 {
     double *trend = ARENA_NEW(model->scratch, double, drift->log->len);
     if (trend == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < drift->log->len; i++)
-        trend[i] = 2.0 * drift->times[i] / fmax(drift->now, 1.0) - 1.0;
+        trend[i] = 2.0 * course_at(drift, drift->times[i]) / fmax(course_at(drift, drift->now), 1.0) - 1.0;
     model->trend = trend;
     return STATUS_OK;
 }
@@ -174,6 +310,7 @@ static enum status level(struct gp_model *model, const struct drift *drift, stru
     model->log = log;
     model->drift = drift->slope;
     model->now = drift->now;
+    model->from = drift->from;
     return STATUS_OK;
 }
 
@@ -196,10 +333,12 @@ static enum status forgive(enum status status, struct gp_model *model, const str
     return STATUS_OK;
 }
 
-static enum status find_level(struct gp_model *model, const struct gp_fit *fit, const double *theta, struct error *err)
+static enum status find_level(struct gp_model *model, const struct gp_fit *fit, const double *theta, bool is_step,
+                              struct error *err)
 {
     struct drift drift;
     TRY(drift_of(model, &drift, err));
+    drift.is_step = is_step;
     TRY(estimate(model, fit, theta, &drift, err));
     if (drift.slope == 0.0)
         return STATUS_OK;
@@ -207,11 +346,12 @@ static enum status find_level(struct gp_model *model, const struct gp_fit *fit, 
     return level(model, &drift, err);
 }
 
-enum status gp_drift_level(struct gp_model *model, const struct gp_fit *fit, const double *theta, struct error *err)
+enum status gp_drift_level(struct gp_model *model, const struct gp_fit *fit, const double *theta, bool is_step,
+                           struct error *err)
 {
     struct arena_mark     mark = arena_mark(model->scratch);
     const struct gp_model before = *model;
-    return may_drift(model) ? forgive(find_level(model, fit, theta, err), model, &before, mark) : STATUS_OK;
+    return may_drift(model) ? forgive(find_level(model, fit, theta, is_step, err), model, &before, mark) : STATUS_OK;
 }
 
 /* How often so many values are tested: grows with the quarter of the first values, then with each doubling. */
@@ -223,24 +363,64 @@ static uint64_t tests_until(uint64_t values)
     return tests;
 }
 
+/* A drift, and the fit that allows for it. */
+struct guess {
+    struct drift drift;
+    double      *theta, likelihood;
+};
+
+static enum status fit_guess(struct gp_model *model, const struct gp_fit *fit, const double *theta, struct guess *guess,
+                             struct error *err)
+{
+    TRY(let_fit(model, &guess->drift, err));
+    TRY(gp_model_fit(model, fit, theta, guess->theta, err));
+    TRY(gp_model_likelihood(model, fit, guess->theta, &guess->likelihood, err));
+    return estimate(model, fit, guess->theta, &guess->drift, err);
+}
+
+/* A step: its time is the likeliest one under the fit with a line, then under that with the step, which is made again if
+ * that is another. */
+static enum status fit_step(struct gp_model *model, const struct gp_fit *fit, const double *theta,
+                            const struct guess *line, struct guess *out, struct error *err)
+{
+    double from = 0.0;
+    out->drift.is_step = true;
+    out->likelihood = -HUGE_VAL;
+    TRY(estimate(model, fit, line->theta, &out->drift, err));
+    if (out->drift.gain < STEP_HOPE)
+        return STATUS_OK;
+    for (int i = 0; i < STEP_FITS && out->drift.from != from; i++) {
+        from = out->drift.from;
+        TRY(fit_guess(model, fit, i == 0 ? theta : out->theta, out, err));
+    }
+    out->likelihood -= log(out->drift.now);
+    return STATUS_OK;
+}
+
 static enum status test(struct gp_model *model, const struct gp_fit *fit, double *theta, struct error *err)
 {
     size_t       len = fit->groups + GP_SCALARS;
-    double      *other = ARENA_NEW(model->scratch, double, len), without, with;
-    struct drift drift;
-    if (other == NULL)
+    double       without;
+    struct guess line = {.theta = ARENA_NEW(model->scratch, double, len)}, step = line, *best = NULL;
+    step.theta = ARENA_NEW(model->scratch, double, len);
+    if (line.theta == NULL || step.theta == NULL)
         return error_no_memory(err);
-    TRY(drift_of(model, &drift, err));
+    TRY(drift_of(model, &line.drift, err));
+    step.drift = line.drift;
     TRY(gp_model_likelihood(model, fit, theta, &without, err));
-    TRY(let_fit(model, &drift, err));
-    TRY(gp_model_fit(model, fit, theta, other, err));
-    TRY(gp_model_likelihood(model, fit, other, &with, err));
-    TRY(estimate(model, fit, other, &drift, err));
-    if (drift.slope == 0.0 || !(with > without + LIKELIER))
+    TRY(fit_guess(model, fit, theta, &line, err));
+    TRY(fit_step(model, fit, theta, &line, &step, err));
+    if (line.drift.slope != 0.0 && line.likelihood > without + LIKELIER)
+        best = &line;
+    if (step.drift.slope != 0.0 && step.likelihood > without + STEP_LIKELIER &&
+        !(best != NULL && best->likelihood >= step.likelihood))
+        best = &step;
+    if (best == NULL)
         return STATUS_OK;
-    TRY(level(model, &drift, err));
+    TRY(let_fit(model, &best->drift, err));
+    TRY(level(model, &best->drift, err));
     TRY(gp_model_rows(model, 0, err));
-    memcpy(theta, other, len * sizeof *theta);
+    memcpy(theta, best->theta, len * sizeof *theta);
     return STATUS_OK;
 }
 

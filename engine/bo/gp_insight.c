@@ -95,6 +95,7 @@ void gp_insight_diagnose(const struct gp_model *model, struct diagnostics *out)
     out->condition = gp_loo_condition(gp->L, gp->n, gp->capacity);
     out->drift = model->drift;
     out->now = model->now;
+    out->from = model->from;
     out->values.unit = model->unit;
     out->values.centre = model->centre;
     out->values.spread = model->spread;

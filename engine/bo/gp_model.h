@@ -59,6 +59,7 @@ struct gp_model {
     const double           *trend;     /* [log->len] what a fit lets all values have besides (gp_data); NULL: nothing */
     const struct trial_log *told;      /* the log as it was told, where log is another; or NULL */
     double drift, now; /* what log's values were freed of, per time, up to now (gp_drift.h); 0: nothing */
+    double from;       /* of a step, which drift then is; 0: of none */
     /* set by gp_model_rows */
     double              above, below;  /* values beyond are in doubt, and count for nothing; infinite: none is */
     size_t              again;         /* the place of a trial whose point is to be measured again; log->len: none */

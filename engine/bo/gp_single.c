@@ -26,23 +26,26 @@ static struct gp_fit fit_settings(const struct gp_single *single, const struct a
     return gp_schedule_fit(single->study, single->kernel, single->record.fitted == 0, ask);
 }
 
-/* A fit of values that drift has a tag of its own. */
-static struct gp_note head_of(const struct gp_single *single, bool drifts)
+/* A fit of values that drift has a tag of its own, and so has one of values with a step. */
+static struct gp_note head_of(const struct gp_single *single, enum gp_course course)
 {
-    struct gp_note head = single->head;
-    if (drifts)
-        memcpy(head.tag, "gpdrift", sizeof head.tag);
+    static const char tags[][sizeof single->head.tag] = {[GP_LINE] = "gpdrift", [GP_STEP] = "gpstep"};
+    struct gp_note    head = single->head;
+    if (course != GP_STEADY)
+        memcpy(head.tag, tags[course], sizeof head.tag);
     return head;
 }
 
 void gp_single_tell(struct gp_single *single, const struct event *event)
 {
     struct gp_fit fit = fit_settings(single, NULL);
-    for (int tag = 0; tag < (single->drifts ? 2 : 1) && event->kind == EVENT_SUGGESTED; tag++) {
-        struct gp_note head = head_of(single, tag == 1);
+    if (event->kind != EVENT_SUGGESTED)
+        return;
+    for (enum gp_course course = GP_STEADY; course <= (single->drifts ? GP_STEP : GP_STEADY); course++) {
+        struct gp_note head = head_of(single, course);
         gp_note_read(event, &fit, 1, 1, &head, &single->record);
         if (head.finished > 0)
-            single->is_drifting = tag == 1;
+            single->course = course;
     }
 }
 
@@ -65,12 +68,12 @@ enum status gp_single_model(const struct gp_single *single, const struct ask *as
     choice->is_due = ask == NULL ? fitted == 0 : gp_schedule_milestone(trial_log_finished(&study->log)) > fitted;
     if (choice->theta == NULL)
         return error_no_memory(err);
-    if (single->is_drifting)
-        TRY(gp_drift_level(model, &fit, single->record.theta, err));
+    if (single->course != GP_STEADY)
+        TRY(gp_drift_level(model, &fit, single->record.theta, single->course == GP_STEP, err));
     TRY(gp_study_theta(model, &fit, &single->record, choice->is_due, choice->theta, err));
     if (single->drifts && choice->is_due)
         TRY(gp_drift_test(model, &fit, fitted, choice->theta, err));
-    choice->drifts = model->drift != 0.0;
+    choice->course = model->drift == 0.0 ? GP_STEADY : model->from > 0.0 ? GP_STEP : GP_LINE;
     choice->fit_ms = choice->is_due && ask != NULL ? ask_clock_ms(ask) - began : NAN;
     return gp_model_condition(model, &fit, choice->theta, pending, err);
 }
@@ -78,7 +81,7 @@ enum status gp_single_model(const struct gp_single *single, const struct ask *as
 void gp_single_note(const struct gp_single *single, const struct gp_choice *choice, struct proposal *out)
 {
     struct gp_record record = {.fitted = trial_log_finished(&single->study->log), .theta = choice->theta};
-    struct gp_note   head = head_of(single, choice->drifts);
+    struct gp_note   head = head_of(single, choice->course);
     head.finished = record.fitted;
     if (choice->is_due)
         gp_note_write(&head, &record, gp_single_theta_len(single), out);

@@ -6,15 +6,18 @@
 
 #include "engine/bo/gp_note.h"
 
+/* What values do with time (gp_drift.h). */
+enum gp_course { GP_STEADY, GP_LINE, GP_STEP };
+
 struct gp_single {
     struct gp_study          *study;
     const struct kernel_kind *kernel;
-    struct gp_note            head;        /* of notes: whose they are */
-    struct gp_record          record;      /* the last one of the log */
-    bool                      doubts;      /* of the model .. */
-    bool                      near_mean;   /* .. too */
-    bool                      drifts;      /* whether values may drift (gp_drift.h) .. */
-    bool                      is_drifting; /* .. and do, by the last note */
+    struct gp_note            head;      /* of notes: whose they are */
+    struct gp_record          record;    /* the last one of the log */
+    bool                      doubts;    /* of the model .. */
+    bool                      near_mean; /* .. too */
+    bool                      drifts;    /* whether values may drift .. */
+    enum gp_course            course;    /* .. and do, by the last note */
 };
 /* tag: of at most 7 characters.  Errors: NO_MEMORY. */
 MUST_CHECK enum status gp_single_open(struct gp_study *study, const struct kernel_kind *kernel, const char *tag,
@@ -27,10 +30,10 @@ void gp_single_tell(struct gp_single *single, const struct event *event);
 
 /* The hyper-parameters of a proposal. */
 struct gp_choice {
-    double *theta;  /* [theta_len] */
-    bool    is_due; /* theta is new, and to be recorded */
-    bool    drifts; /* as is_drifting */
-    double  fit_ms; /* NaN unless is_due */
+    double        *theta;  /* [theta_len] */
+    bool           is_due; /* theta is new, and to be recorded */
+    double         fit_ms; /* NaN unless is_due */
+    enum gp_course course;
 };
 
 /* The model of every value, and of the pending trials when there is a stream for these; gp_study_begin was called.  ask

@@ -157,6 +157,7 @@ struct diagnostics {
     double  doubted_above; /* .. those above this one, .. */
     double  doubted_below; /* .. and below this one; infinite: none */
     double  drift, now;    /* what values grow by from trial to trial; the last one's time (gp_drift.h); 0: nothing */
+    double  from;          /* the time of the trial before which they grew by drift, once and for all; 0: no step */
     double  condition;     /* a lower bound of the covariance matrix's condition number */
     double  fit_ms;        /* NaN: the hyper-parameters are those of an earlier fit, or there is no clock */
     double *length_scales; /* [params_len] (candidates: [1], graph: [dims]) storage by the caller */

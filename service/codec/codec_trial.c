@@ -481,7 +481,8 @@ static json_t *drift_json(const struct spec *spec, size_t metric, const struct d
 {
     double sign, origin;
     find_sign(spec, metric, &sign, &origin);
-    return json_pack("{s:o, s:o}", "per_trial", codec_number(d->drift / sign), "now", codec_number(d->now));
+    return json_pack("{s:o, s:o}", d->from > 0 ? "size" : "per_trial", codec_number(d->drift / sign),
+                     d->from > 0 ? "from" : "now", codec_number(d->from > 0 ? d->from : d->now));
 }
 
 enum status codec_diagnostics(const struct spec *spec, size_t metric, const struct diagnostics *d, struct arena *arena,
@@ -503,7 +504,7 @@ enum status codec_diagnostics(const struct spec *spec, size_t metric, const stru
     if (json != NULL && d->doubted > 0)
         codec_put(&json, "doubted", doubted_json(spec, metric, d));
     if (json != NULL && d->drift != 0)
-        codec_put(&json, "drift", drift_json(spec, metric, d));
+        codec_put(&json, d->from > 0 ? "step" : "drift", drift_json(spec, metric, d));
     if (json != NULL && d->plan.state.horizon > 0)
         codec_put(&json, "plan", plan_json(d));
     *text = codec_dump_in(json, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS), arena);

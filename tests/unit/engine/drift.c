@@ -1,19 +1,20 @@
 /* Values that change from trial to trial: gp sees it where it is clear, and says what the values would be now. */
+#include "engine/math/rng.h"
 #include "engine/policy/policy.h"
 #include "engine/registry.h"
 #include "tests/unit/engine/suites.h"
 
 #include <string.h>
 
-enum { D = 2, TRIALS = 40 };
+enum { D = 2, TRIALS = 40, MANY = 500 };
 
 struct world {
     struct space    space;
     struct problem  problem;
     struct session *session;
     double          options[16];
-    struct event    events[2 * TRIALS + 2];
-    double          points[TRIALS + 1][D];
+    struct event    events[2 * MANY + 2];
+    double          points[MANY + 1][D];
     size_t          events_len;
 };
 
@@ -60,6 +61,8 @@ struct truth {
 
 static double measured(const struct truth *truth, const double *point, uint64_t trial)
 {
+    if (truth->is_extreme && truth->step > 0)
+        return trial > TRIALS / 2 ? 1.7e308 : -1.7e308;
     if (truth->is_extreme)
         return 1.7e308 * (2.0 * (double)trial / TRIALS - 1.0);
     if (truth->has_penalty && point[0] < -0.5)
@@ -67,7 +70,7 @@ static double measured(const struct truth *truth, const double *point, uint64_t 
     return worth(point) + truth->drift * (double)trial + (trial > TRIALS / 2 ? truth->step : 0);
 }
 
-static struct proposal proposals[TRIALS + 1]; /* events have their notes */
+static struct proposal proposals[MANY + 1]; /* events have their notes */
 
 static void ask(struct world *w, uint64_t trial)
 {
@@ -128,6 +131,95 @@ static void test_seen(void)
     }
 }
 
+/* Values and means of residuals are those of the trial's own time. */
+static void check_residuals(struct world *w, const struct truth *truth)
+{
+    struct residual *items = NULL;
+    struct arena     arena;
+    size_t           len = 0;
+    double           mean;
+    CU_ASSERT(look(w->session, w->points[1], &mean).drift != 0);
+    arena_init(&arena, 1 << 20);
+    CU_ASSERT_EQUAL_FATAL(policy->residuals(w->session, NULL, &arena, &items, &len, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(len, TRIALS);
+    for (size_t i = 0; i < len; i++) {
+        double value = measured(truth, w->points[i + 1], i + 1);
+        CU_ASSERT_EQUAL(items[i].value, value);
+        CU_ASSERT(truth->has_penalty || fabs(items[i].mean - value) < 12 * items[i].sd_observed + 1e-6);
+    }
+    arena_fini(&arena);
+}
+
+/* A session that is told the log says the same bit by bit. */
+static void check_replayed(struct world *w)
+{
+    struct session    *again;
+    double             lived, replayed, point[D], other[D];
+    struct proposal    first = {.point = point}, second = {.point = other};
+    struct diagnostics says, said;
+    CU_ASSERT_EQUAL_FATAL(policy->open(policy, &w->problem, &again, NULL), STATUS_OK);
+    for (size_t i = 0; i < w->events_len; i++)
+        CU_ASSERT_EQUAL_FATAL(policy->tell(again, &w->events[i], NULL), STATUS_OK);
+    says = look(w->session, w->points[3], &lived);
+    said = look(again, w->points[3], &replayed);
+    CU_ASSERT(says.drift != 0);
+    CU_ASSERT_EQUAL(says.drift, said.drift);
+    CU_ASSERT_EQUAL(says.from, said.from);
+    CU_ASSERT_EQUAL(lived, replayed);
+    CU_ASSERT_EQUAL(policy->ask(w->session, &(struct ask){.trial = TRIALS + 1}, &first, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL(policy->ask(again, &(struct ask){.trial = TRIALS + 1}, &second, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL(memcmp(point, other, sizeof point), 0);
+    CU_ASSERT_EQUAL(first.note_bytes, second.note_bytes);
+    policy->close(again);
+}
+
+/* The size of a step, its time, and what the model says of the function since; at the end and in between the search is as near as
+ * without one.  Residuals are of each trial's own time. */
+static void test_step(void)
+{
+    static const double steps[] = {0.6, -2, 40};
+    static struct world w;
+    for (size_t k = 0; k < sizeof steps / sizeof steps[0]; k++) {
+        const struct truth truth = {.step = steps[k]};
+        double             mean, nearest = -HUGE_VAL;
+        open_world(&w, 51 + k);
+        search(&w, 1, 1, &truth);
+        struct diagnostics said = look(w.session, w.points[TRIALS], &mean);
+        CHECK_NEAR(said.drift, steps[k], 0.01 * fabs(steps[k]));
+        CU_ASSERT_EQUAL(said.from, TRIALS / 2);
+        CHECK_NEAR(mean, measured(&truth, w.points[TRIALS], TRIALS), 0.01);
+        check_residuals(&w, &truth);
+        for (size_t t = 1; t <= TRIALS; t++)
+            nearest = fmax(nearest, worth(w.points[t]));
+        CHECK_NEAR(nearest, worth((const double[D]){1.1, 13}), 1e-3);
+        check_replayed(&w);
+        policy->close(w.session);
+    }
+}
+
+/* More values than the time is sought among: it is that of the first value after the step all the same. */
+static void test_step_of_many(void)
+{
+    static struct world w;
+    const struct truth  truth = {.step = 2};
+    double              mean;
+    struct rng          rng = rng_at(61, 0, RNG_TEST);
+    open_world(&w, 61);
+    search(&w, 1, 1, &truth);
+    for (uint64_t trial = TRIALS + 1; trial <= MANY; trial++) {
+        double *point = w.points[trial];
+        for (size_t i = 0; i < D; i++)
+            point[i] = box[i].min + rng_uniform(&rng) * (box[i].max - box[i].min);
+        tell(&w, &(struct event){.kind = EVENT_SUGGESTED, .trial = trial, .point = point});
+        tell(&w, &(struct event){
+                     .kind = EVENT_OBSERVED, .trial = trial, .point = point, .value = measured(&truth, point, trial)});
+    }
+    struct diagnostics said = look(w.session, w.points[MANY], &mean);
+    CHECK_NEAR(said.drift, truth.step, 0.02);
+    CU_ASSERT_EQUAL(said.from, TRIALS / 2);
+    policy->close(w.session);
+}
+
 /* Nothing is seen where nothing drifts, nor where trials came with their values in an order of these. */
 static void test_not_seen(void)
 {
@@ -150,25 +242,6 @@ static void test_not_seen(void)
     policy->close(w.session);
 }
 
-/* Values and means of residuals are those of the trial's own time. */
-static void check_residuals(struct world *w, const struct truth *truth)
-{
-    struct residual *items = NULL;
-    struct arena     arena;
-    size_t           len = 0;
-    double           mean;
-    CU_ASSERT(look(w->session, w->points[1], &mean).drift != 0);
-    arena_init(&arena, 1 << 20);
-    CU_ASSERT_EQUAL_FATAL(policy->residuals(w->session, NULL, &arena, &items, &len, NULL), STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(len, TRIALS);
-    for (size_t i = 0; i < len; i++) {
-        double value = measured(truth, w->points[i + 1], i + 1);
-        CU_ASSERT_EQUAL(items[i].value, value);
-        CU_ASSERT(truth->has_penalty || fabs(items[i].mean - value) < 12 * items[i].sd_observed + 1e-6);
-    }
-    arena_fini(&arena);
-}
-
 static void test_residuals(void)
 {
     static const struct truth truth = {.drift = 0.5};
@@ -187,6 +260,11 @@ static void test_extremes(void)
     double                    mean;
     open_world(&w, 3);
     search(&w, 1, 1, &extreme);
+    CU_ASSERT_EQUAL(look(w.session, w.points[1], &mean).drift, 0);
+    CU_ASSERT(isfinite(mean));
+    policy->close(w.session);
+    open_world(&w, 4);
+    search(&w, 1, 1, &(struct truth){.is_extreme = true, .step = 1});
     CU_ASSERT_EQUAL(look(w.session, w.points[1], &mean).drift, 0);
     CU_ASSERT(isfinite(mean));
     policy->close(w.session);
@@ -236,30 +314,24 @@ static void test_outside(void)
     policy->close(w.session);
 }
 
-/* A session that is told the log says the same bit by bit. */
 static void test_replayed(void)
 {
     static struct world w;
-    struct session     *again;
-    double              lived, replayed, point[D], other[D];
-    struct proposal     first = {.point = point}, second = {.point = other};
     open_world(&w, 77);
     search(&w, 1, 1, &(struct truth){.drift = -0.4, .step = 1});
-    CU_ASSERT_EQUAL_FATAL(policy->open(policy, &w.problem, &again, NULL), STATUS_OK);
-    for (size_t i = 0; i < w.events_len; i++)
-        CU_ASSERT_EQUAL_FATAL(policy->tell(again, &w.events[i], NULL), STATUS_OK);
-    CU_ASSERT(look(w.session, w.points[3], &lived).drift != 0);
-    CU_ASSERT_EQUAL(look(w.session, w.points[3], &lived).drift, look(again, w.points[3], &replayed).drift);
-    CU_ASSERT_EQUAL(lived, replayed);
-    CU_ASSERT_EQUAL(policy->ask(w.session, &(struct ask){.trial = TRIALS + 1}, &first, NULL), STATUS_OK);
-    CU_ASSERT_EQUAL(policy->ask(again, &(struct ask){.trial = TRIALS + 1}, &second, NULL), STATUS_OK);
-    CU_ASSERT_EQUAL(memcmp(point, other, sizeof point), 0);
-    CU_ASSERT_EQUAL(first.note_bytes, second.note_bytes);
-    policy->close(again);
+    check_replayed(&w);
     policy->close(w.session);
 }
 
 CU_TestInfo suite_drift[] = {
-    {"seen", test_seen},       {"residuals", test_residuals}, {"not seen", test_not_seen}, {"extremes", test_extremes},
-    {"batches", test_batches}, {"outside", test_outside},     {"replayed", test_replayed}, CU_TEST_INFO_NULL,
+    {"seen", test_seen},
+    {"step", test_step},
+    {"step of many", test_step_of_many},
+    {"residuals", test_residuals},
+    {"not seen", test_not_seen},
+    {"extremes", test_extremes},
+    {"batches", test_batches},
+    {"outside", test_outside},
+    {"replayed", test_replayed},
+    CU_TEST_INFO_NULL,
 };
