@@ -7,7 +7,8 @@
  *
  * The first trial is the best that the earlier studies predict.  The second is one that no model chose, in the middle,
  * where gp begins (a random one of candidates): beside the first it tells whether their advice is good or bad, which a
- * second piece of it would not.  So is every trial that is asked for before two have values, at Sobol points.
+ * second piece of it would not.  So is every trial that is asked for before two have values, at Sobol points; and after
+ * that while all are equal and EQUAL_MAX at most: on a plateau they tell nothing of the advice.
  * From the GP_FROMth value on a trial is left to the algorithm gp, which knows nothing of earlier studies, with
  * probability 1 - nu:
  *   nu = KEPT^(n - GP_FROM) / (1 + evidence for no slopes / (ODDS evidence for slopes))
@@ -21,7 +22,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { GP_FROM = 5 };
+enum { GP_FROM = 5, EQUAL_MAX = 3 };
 static const double ODDS = 4, KEPT = 0.9;
 
 // clang-format off
@@ -68,6 +69,14 @@ static enum status find_slopes(struct transfer_view *view, struct transfer_slope
     return STATUS_OK;
 }
 
+static bool are_equal(const double *y, size_t n)
+{
+    for (size_t j = 1; j < n; j++)
+        if (y[j] != y[0])
+            return false;
+    return true;
+}
+
 static enum status weigh(struct transfer_view *view, struct error *err)
 {
     size_t                 len = view->len, n = view->target->n;
@@ -84,7 +93,7 @@ static enum status weigh(struct transfer_view *view, struct error *err)
         sum += fabs(view->factors[i]);
     for (size_t i = 0; i < len; i++)
         view->weights[i] = sum > 0.0 ? fabs(view->factors[i]) / sum : 0.0;
-    view->plain = len > 0 && n < 2 && view->tried > 0;
+    view->plain = len > 0 && view->tried > 0 && n <= EQUAL_MAX && are_equal(view->y, n);
     view->leaves = n >= GP_FROM && rng_uniform(&rng) >= view->nu;
     view->factors[len] = 1.0;
     view->widths[len] = sqrt(line.s);
