@@ -84,7 +84,7 @@ enum event_kind {
     EVENT_HANDED_OVER, /* another worker begins the running trial anew: what was measured of it is void */
     EVENT_RECEIVED     /* what others of the federation sent; only to algorithms with a message.  No trial */
 };
-enum { POLICY_NOTE_MAX = 16384, POLICY_NOTE_HEAD = 96 };
+enum { POLICY_NOTE_MAX = 16384, POLICY_NOTE_HEAD = 96, POLICY_NOTE_MARK = 8 };
 struct event {
     enum event_kind kind;
     uint64_t        trial; /* number within the study, from 1 */
@@ -194,7 +194,7 @@ struct proposal {
     double        mean, sd;     /* posterior at the point (graph: of its sites' average), signed as values; of the first
                                objective; NaN without a model */
     double        sd_observed;  /* of a value measured there: noise included */
-    unsigned char note[POLICY_NOTE_MAX];
+    unsigned char note[POLICY_NOTE_MAX + POLICY_NOTE_MARK]; /* of the algorithm POLICY_NOTE_MAX at most (streams.h) */
     size_t        note_bytes;
 };
 

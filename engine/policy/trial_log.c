@@ -69,7 +69,7 @@ enum status trial_log_tell(struct trial_log *log, const struct event *event, str
 {
     static const enum log_state states[] = {
         [EVENT_SUGGESTED] = LOG_PENDING,     [EVENT_OBSERVED] = LOG_OBSERVED,   [EVENT_FAILED] = LOG_FAILED,
-        [EVENT_INFEASIBLE] = LOG_INFEASIBLE, [EVENT_ABANDONED] = LOG_ABANDONED,
+        [EVENT_INFEASIBLE] = LOG_INFEASIBLE, [EVENT_ABANDONED] = LOG_ABANDONED, [EVENT_STOPPED] = LOG_STOPPED,
     };
     size_t at = place_of(log, event->trial);
     log->events++;
@@ -102,7 +102,7 @@ size_t trial_log_finished(const struct trial_log *log)
 size_t trial_log_tried(const struct trial_log *log)
 {
     return log->count[LOG_OBSERVED] + log->count[LOG_INFEASIBLE] + log->count[LOG_PENDING] + log->count[LOG_FAILED] +
-           log->count[LOG_FORECAST];
+           log->count[LOG_FORECAST] + log->count[LOG_STOPPED];
 }
 
 /* Insertion from the end: trials finish nearly in the order of their numbers, unless many run at once. */

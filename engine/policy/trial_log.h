@@ -13,6 +13,7 @@ enum log_state {
     LOG_ABANDONED,
     LOG_CONTEXT,  /* observed outside the space: a row of the model, and nothing else */
     LOG_FORECAST, /* stopped: a row of the model with a value that nobody saw */
+    LOG_STOPPED,  /* begun, and nothing is known of it */
     LOG_STATES
 };
 

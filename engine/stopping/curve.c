@@ -37,6 +37,24 @@ const struct curve *curves_find(const struct curves *curves, uint64_t trial)
     return curve != NULL && curve->len > 0 ? curve : NULL;
 }
 
+bool curves_is_whole(const struct curves *curves, uint64_t trial)
+{
+    const struct curve *curve = find(curves, trial);
+    return curve != NULL && curve->is_whole;
+}
+
+bool curve_note_is_whole(const struct event *event)
+{
+    return event->kind == EVENT_SUGGESTED && curve_note_mark(event->note, event->note_bytes) > 0;
+}
+
+size_t curve_note_mark(const void *note, size_t note_bytes)
+{
+    bool is_whole = note != NULL && note_bytes >= sizeof CURVE_NOTE_WHOLE &&
+                    memcmp(note, CURVE_NOTE_WHOLE, sizeof CURVE_NOTE_WHOLE) == 0;
+    return is_whole ? sizeof CURVE_NOTE_WHOLE : 0;
+}
+
 static struct curve *insert(struct curves *curves, uint64_t trial)
 {
     size_t at = place_of(curves, trial);
@@ -91,7 +109,7 @@ static enum status measure(struct curves *curves, const struct event *event, str
     curve->values[n] = event->value;
     curve->sums[n] = event->value + (n > 0 ? curve->sums[n - 1] : 0.0);
     if (event->note_bytes == 1 && *(const unsigned char *)event->note == CURVE_NOTE_SPARED)
-        curve->spared = curve->spared > 0.0 ? curve->spared : (double)event->step;
+        curve->is_whole = true;
     return STATUS_OK;
 }
 
@@ -105,14 +123,20 @@ enum status curves_tell(struct curves *curves, const struct event *event, struct
     if (event->kind == EVENT_MEASURED)
         return measure(curves, event, err);
     struct curve *curve = find(curves, event->trial);
+    bool          is_whole = curve_note_is_whole(event);
+    if (curve == NULL && is_whole) {
+        curve = insert(curves, event->trial);
+        if (curve == NULL)
+            return error_no_memory(err);
+    }
+    if (curve != NULL)
+        curve->is_whole = curve->is_whole || is_whole;
     if (curve != NULL)
         curve->state = states[event->kind];
     if (curve != NULL && event->kind == EVENT_OBSERVED)
         curve->final = event->value;
-    if (curve != NULL && event->kind == EVENT_HANDED_OVER) {
+    if (curve != NULL && event->kind == EVENT_HANDED_OVER)
         curve->len = 0;
-        curve->spared = 0.0;
-    }
     return STATUS_OK;
 }
 

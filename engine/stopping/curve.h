@@ -13,15 +13,21 @@ struct curve {
     size_t           len, room;
     double          *steps, *values, *sums; /* [len] ascending; measured after each; of the values up to each */
     double           final;                 /* CURVE_COMPLETED: what was observed in the end */
-    double           spared; /* from which step on the guard of a rule lets it run to the end; 0: it does not */
+    bool             is_whole;              /* the guard of a rule lets it run to the end */
 };
 
-enum { CURVE_NOTE_SPARED = 's' }; /* the one byte that is the note of a measurement: from here on the trial is whole */
+/* What the note of a suggestion begins with, its last 0 included, when the trial is to be whole. */
+#define CURVE_NOTE_WHOLE "whole 1"
+enum { CURVE_NOTE_SPARED = 's' }; /* the note of a first measurement that says so, in older logs */
+bool curve_note_is_whole(const struct event *event);
+
+/* The bytes of the mark that the note of a proposal begins with; 0: it has none. */
+size_t curve_note_mark(const void *note, size_t note_bytes);
 
 struct curves {
     struct arena *arena;
     size_t        len, room;
-    struct curve *items; /* [len] by trial; only trials of which something was ever measured */
+    struct curve *items; /* [len] by trial; only trials that are whole, or of which something was ever measured */
 };
 
 void curves_init(struct curves *curves, struct arena *arena);
@@ -32,6 +38,8 @@ MUST_CHECK enum status curves_tell(struct curves *curves, const struct event *ev
 
 /* NULL: nothing was measured of this trial. */
 const struct curve *curves_find(const struct curves *curves, uint64_t trial);
+
+bool curves_is_whole(const struct curves *curves, uint64_t trial);
 
 /* How many of the curve's steps are at most step. */
 size_t curve_upto(const struct curve *curve, double step);

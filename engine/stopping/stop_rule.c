@@ -212,52 +212,41 @@ const struct curve *stop_rule_resume(const struct stop_rule *rule, const struct 
 
 /* --- the guard --- */
 
-enum { LEADERS = 6 };
+static const double LEADERS[] = {0.4, 0.3, 0.2, 0.1}; /* what each of the best weighs */
+enum { LEADERS_LEN = sizeof LEADERS / sizeof *LEADERS };
 
-/* What part of the best LEADERS completed trials are whole; those that are missing are. */
+/* What part of the best completed trials are whole; those that are missing are. */
 static double part_of_whole(const struct curves *curves)
 {
-    const struct curve *best[LEADERS] = {NULL};
+    const struct curve *best[LEADERS_LEN] = {NULL};
     double              whole = 0.0;
     for (size_t i = 0; i < curves->len; i++) {
         const struct curve *curve = curves->items[i].state == CURVE_COMPLETED ? &curves->items[i] : NULL;
-        for (size_t k = 0; k < LEADERS && curve != NULL; k++)
+        for (size_t k = 0; k < LEADERS_LEN && curve != NULL; k++)
             if (best[k] == NULL || curve->final > best[k]->final) {
                 const struct curve *next = best[k];
                 best[k] = curve;
                 curve = next;
             }
     }
-    for (size_t k = 0; k < LEADERS; k++)
-        whole += best[k] == NULL || best[k]->spared > 0.0;
-    return whole / (double)LEADERS;
+    for (size_t k = 0; k < LEADERS_LEN; k++)
+        whole += best[k] == NULL || best[k]->is_whole ? LEADERS[k] : 0.0;
+    return whole;
 }
 
-/* Whether the trial, of which nothing was measured before, is to be whole.  One that runs is charged with all that it
- * will take. */
-static bool is_due(const struct judging *at)
+/* The next trial is counted with its first epoch, a whole one with that at least, and while it runs with all that it will
+ * take. */
+bool stop_rule_is_due(const struct stop_rule *rule, const struct curves *curves)
 {
-    double share = GUARD_LEAST + (GUARD_MOST - GUARD_LEAST) * part_of_whole(at->curves), whole = 0.0;
-    double epochs = (double)at->measurement->step;
-    for (size_t i = 0; i < at->curves->len; i++) {
-        const struct curve *curve = &at->curves->items[i];
-        if (curve->len == 0)
-            continue;
-        bool   runs = curve->spared > 0.0 && curve->state == CURVE_RUNNING;
-        double spent = runs ? (double)at->rule->epochs : curve->steps[curve->len - 1];
+    double share = GUARD_LEAST + (GUARD_MOST - GUARD_LEAST) * part_of_whole(curves), whole = 0.0, epochs = 1.0;
+    for (size_t i = 0; i < curves->len && rule->guard; i++) {
+        const struct curve *curve = &curves->items[i];
+        double              measured = curve->len > 0 ? curve->steps[curve->len - 1] : curve->is_whole ? 1.0 : 0.0;
+        double              spent = curve->is_whole && curve->state == CURVE_RUNNING ? (double)rule->epochs : measured;
         epochs += spent;
-        whole += curve->spared > 0.0 ? spent : 0.0;
+        whole += curve->is_whole ? spent : 0.0;
     }
-    return whole < share * epochs;
-}
-
-static void spare(const struct judging *at)
-{
-    at->out->reason = "guarded";
-    if (at->own != NULL)
-        return;
-    at->out->note[0] = CURVE_NOTE_SPARED;
-    at->out->note_bytes = 1;
+    return rule->guard && whole < share * epochs;
 }
 
 static enum status judge(const struct judging *at, struct error *err)
@@ -267,9 +256,8 @@ static enum status judge(const struct judging *at, struct error *err)
         [STOP_RULE_PERCENTILE] = judge_percentile, [STOP_RULE_PATIENCE] = judge_patience,
         [STOP_RULE_HYPERBAND] = judge_rungs,
     };
-    bool is_whole = at->rule->guard && (at->own == NULL ? is_due(at) : at->own->spared > 0.0);
-    if (is_whole)
-        spare(at);
+    bool is_whole = at->rule->guard && curves_is_whole(at->curves, at->measurement->trial);
+    at->out->reason = is_whole ? "guarded" : at->out->reason;
     return is_whole || judges[at->rule->kind] == NULL ? STATUS_OK : judges[at->rule->kind](at, err);
 }
 

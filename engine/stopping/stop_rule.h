@@ -8,8 +8,9 @@
  *   hyperband   asha with brackets: each trial begins at another of the rungs, or has none, and is compared with those of
  *               its bracket; how many are in each is as in Li et al. 2018
  *
- * The guard.  Some trials are whole: whatever the rule would say of them, they run to the end.  Of all epochs they get a
- * share between GUARD_LEAST and GUARD_MOST, which grows with the part of the best six completed trials that are whole: where
+ * The guard.  Some trials are whole from their proposal on: whatever the rule would say of them, they run to the end.  Of all
+ * epochs they get a share between GUARD_LEAST and GUARD_MOST, which grows with how many of the best four completed trials
+ * are whole, the best of which weighs most: where
  * the rule lets the wrong trials live, these are, and where it is right it soon has better ones.  Nothing else is learnt
  * from early values, so that it does not matter whether they say anything of the end.
  *
@@ -51,13 +52,14 @@ struct stop_rule {
     bool                resumes; /* asha, hyperband: whoever hands out trials asks stop_rule_resume first */
 };
 
-/* Judges by any kind but OFF and OWN a measurement that the curves do not have yet.  out has a note at the first one of a
- * trial that the guard makes whole (CURVE_NOTE_SPARED), and then it is not judged.  Errors: NO_MEMORY (scratch: a number per
- * curve).
- * O(curves log curves). */
+/* Judges by any kind but OFF and OWN a measurement that the curves do not have yet.  One of a whole trial is not
+ * judged; out has no note.  Errors: NO_MEMORY (scratch: a number per curve).  O(curves log curves). */
 MUST_CHECK enum status stop_rule_judge(const struct stop_rule *rule, const struct curves *curves,
                                        const struct measurement *measurement, struct verdict *out,
                                        struct arena *scratch, struct error *err);
+
+/* Whether the guard makes the trial that is proposed next a whole one.  O(curves). */
+bool stop_rule_is_due(const struct stop_rule *rule, const struct curves *curves);
 
 /* asha, hyperband: the stopped trial to go on with now, behind the last of its steps, or NULL: begin a new one, as with
  * every other kind.  It is that of the highest rung; there, the best, then the one with the smallest number.  Once the

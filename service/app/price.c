@@ -206,6 +206,7 @@ double price_bytes(const struct app *app, const struct price_model *model)
     double most = (double)app->options.session_bytes, n = rows_of(model) + fmin(model->pending, 500);
     double all = MATRICES * models_of(model->spec) * n * n * sizeof(double) +
                  finite_rows(&model->spec->space) * n * sizeof(double);
+    all *= model->spec->stopping.guard ? 2 : 1; // sessions
     return model->spec->policy->only_draws ? 0 : model->spec->policy->plans_ahead ? most : fmin(all, most);
 }
 

@@ -3,6 +3,7 @@
 #define GNOMON_SERVICE_SESSION_LIVE_H
 
 #include "engine/base/arena.h"
+#include "engine/stopping/streams.h"
 #include "service/model/spec.h"
 
 /* A space before it grew. */
@@ -16,7 +17,7 @@ struct live {
     char                        study[24];
     struct arena                arena;          /* specification and matrix */
     struct spec                 spec;           /* with the rows, once the session was needed */
-    struct session             *session;        /* NULL until then */
+    struct streams              streams;        /* their session NULL until then */
     struct game                *game;           /* of a game; seq is then the last round it was told */
     int64_t                     seq, revision;  /* of the log: told up to here */
     int64_t                     made;           /* session_replay: of a batch, told the suggestions before this line */

@@ -56,7 +56,7 @@ static enum status tell_vectors(struct live *live, int64_t round, const struct v
     if (is_private) {
         event.vectors = now->numbers;
         event.vectors_len = now->rows * now->columns;
-        return live->spec.policy->tell(live->session, &event, err);
+        return streams_tell(&live->streams, &live->curves, &event, err);
     }
     for (size_t row = 0; row < now->rows; row++) {
         if (!is_news(live, now, before, row))
@@ -64,7 +64,7 @@ static enum status tell_vectors(struct live *live, int64_t round, const struct v
         event.sender = row + 1;
         event.vectors = now->numbers + row * now->columns;
         event.vectors_len = now->columns;
-        TRY(live->spec.policy->tell(live->session, &event, err));
+        TRY(streams_tell(&live->streams, &live->curves, &event, err));
     }
     return STATUS_OK;
 }

@@ -231,7 +231,7 @@ static size_t live_bytes(const struct live *live)
     size_t bytes = sizeof(struct entry) + live->arena.taken_bytes + live->curves_arena.taken_bytes;
     if (live->game != NULL)
         return bytes + game_bytes(live->game);
-    return live->session == NULL ? bytes : bytes + live->spec.policy->bytes(live->session);
+    return bytes + streams_bytes(&live->streams);
 }
 
 void session_unlock(struct app *app, struct live *live)
@@ -322,9 +322,7 @@ void session_leave(struct app *app, struct live *live, struct session_member *se
 
 void session_forget(struct live *live)
 {
-    if (live->session != NULL)
-        live->spec.policy->close(live->session);
-    live->session = NULL;
+    streams_close(&live->streams);
     game_close(live->game);
     live->game = NULL;
     arena_fini(&live->arena);
@@ -370,16 +368,9 @@ static const struct { const char *kind; enum event_kind event; } kinds[] = {
 };
 // clang-format on
 
-static enum status tell_policy(struct live *live, struct event *event, struct error *err)
+static enum status tell_policy(struct live *live, const struct event *event, struct error *err)
 {
-    bool judges = live->spec.policy->judge != NULL;
-    if ((event->kind == EVENT_MEASURED || event->kind == EVENT_HANDED_OVER) && !judges)
-        return STATUS_OK;
-    if (event->kind == EVENT_STOPPED && !judges) {
-        event->is_forecast = curves_forecast(&live->curves, event->trial, &event->value, &event->sd);
-        event->kind = event->is_forecast ? EVENT_OBSERVED : EVENT_ABANDONED;
-    }
-    return live->spec.policy->tell(live->session, event, err);
+    return streams_tell(&live->streams, &live->curves, event, err);
 }
 
 /* A measurement, or the end of a trial that was stopped at its last one. */
@@ -438,6 +429,12 @@ const double *session_point(struct live *live, const double *point)
     return live->former_point;
 }
 
+/* Its note was read when the trial was new. */
+static bool is_again(const struct row_replay *row)
+{
+    return strcmp(row->kind, "trial.retried") == 0 || strcmp(row->kind, "trial.resumed") == 0;
+}
+
 /* False: what was suggested is known already. */
 static bool add_note_or_values(struct live *live, const struct row_replay *row, double *values, struct event *event)
 {
@@ -445,9 +442,7 @@ static bool add_note_or_values(struct live *live, const struct row_replay *row, 
         event->values = spec_event_values(&live->spec, row->outcome.bytes, values);
         live->observations++;
     }
-    bool is_again = strcmp(row->kind, "trial.retried") == 0 ||
-                    strcmp(row->kind, "trial.resumed") == 0; // its note was read when the trial was new
-    if (event->kind != EVENT_SUGGESTED || is_again)
+    if (event->kind != EVENT_SUGGESTED || is_again(row))
         return true;
     if (row->trial <= live->told)
         return false;
@@ -492,12 +487,14 @@ static enum status tell_row(struct db_conn *conn, struct live *live, const struc
         return STATUS_OK;
     if (event.kind == EVENT_OBSERVED)
         event.value = spec_sign(&live->spec) * row->value;
+    struct event noted = event; // that a trial is whole does not depend on the space
+    if (event.kind == EVENT_SUGGESTED && !is_again(row)) {
+        noted.note = row->note.bytes;
+        noted.note_bytes = row->note.length;
+    }
     if (!is_outside)
-        TRY(curves_tell(&live->curves, &event, err));
-    if (event.kind == EVENT_HANDED_OVER)
-        return tell_policy(live, &event, err);
-    return add_note_or_values(live, row, values, &event) ? live->spec.policy->tell(live->session, &event, err)
-                                                         : STATUS_OK;
+        TRY(curves_tell(&live->curves, &noted, err));
+    return add_note_or_values(live, row, values, &event) ? tell_policy(live, &event, err) : STATUS_OK;
 }
 
 static enum status tell_log(struct db_conn *conn, struct live *live, int64_t last, struct error *err)
@@ -577,12 +574,13 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
         .metrics = live->spec.kinds,
         .metrics_len = live->spec.metrics_len,
         .thresholds = live->spec.thresholds,
-        .memory_bytes = app->options.session_bytes - curves_bytes - live->arena.taken_bytes,
+        .memory_bytes = (app->options.session_bytes - curves_bytes - live->arena.taken_bytes) /
+                        (live->spec.stopping.guard ? 2 : 1), // of two sessions
         .is_minimized = spec_sign(&live->spec) < 0,
         .earlier = earlier.studies,
         .earlier_len = earlier.len,
     };
-    return live->spec.policy->open(live->spec.policy, problem, &live->session, err);
+    return streams_open(&live->streams, live->spec.policy, problem, &live->spec.stopping, err);
 }
 
 struct catch_up {
@@ -600,7 +598,7 @@ static enum status heed_corrections(struct db_conn *conn, struct live *live, int
     struct db_rows rows;
     TRY(db_find(conn, NULL, &rows, err, SQL_CORRECTION_LAST, BIND(TEXT(live->study), INT(last))));
     int64_t corrected = row_count(&rows)->count;
-    if (live->session != NULL && live->corrected != corrected)
+    if (live->streams.session != NULL && live->corrected != corrected)
         session_forget(live);
     live->corrected = corrected;
     return STATUS_OK;
@@ -611,7 +609,7 @@ static enum status heed_baseline(struct db_conn *conn, struct live *live, int64_
 {
     struct spec       now = live->spec;
     struct arena_mark mark = arena_mark(&live->arena);
-    if (live->session == NULL)
+    if (live->streams.session == NULL)
         return STATUS_OK;
     enum status status = rows_baseline(conn, live->study, last, &live->arena, &now, err);
     arena_release(&live->arena, mark);
@@ -625,7 +623,7 @@ void session_ahead(struct db_conn *conn, const struct live *live)
 {
     db_ahead(conn, SQL_CORRECTION_LAST, BIND(TEXT(live->study), INT(INT64_MAX)));
     db_ahead(conn, SQL_STUDY_GET, BIND(TEXT(live->study)));
-    if (live->session != NULL)
+    if (live->streams.session != NULL)
         db_ahead(conn, SQL_EVENT_REPLAY, BIND(TEXT(live->study), INT(live->seq), INT(INT64_MAX), INT(INT64_MAX)));
 }
 
@@ -641,13 +639,13 @@ static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
     TRY(rows_study_get(conn, live->study, work->caller->arena, &study, err));
     arena_release(work->caller->arena, mark);
     TRY(caller_same_space(work->caller, live->study, study.space_revision, err));
-    if (live->session != NULL && live->space_revision != study.space_revision)
+    if (live->streams.session != NULL && live->space_revision != study.space_revision)
         session_forget(live);
-    if (work->is_within && (live->session == NULL || study.revision - live->revision > NEAR_LINES))
+    if (work->is_within && (live->streams.session == NULL || study.revision - live->revision > NEAR_LINES))
         return error_set(err, STATUS_BUSY, "busy", "", "the log has gone on: ask again");
-    atomic_fetch_add(live->session == NULL ? &work->app->counters.session_misses : &work->app->counters.session_hits,
-                     1);
-    if (live->session == NULL)
+    atomic_fetch_add(
+        live->streams.session == NULL ? &work->app->counters.session_misses : &work->app->counters.session_hits, 1);
+    if (live->streams.session == NULL)
         TRY(open_session(work->app, conn, live, INT64_MAX, err));
     work->is_telling = true;
     TRY(tell_log(conn, live, INT64_MAX, err));
@@ -761,7 +759,7 @@ static enum status replay(struct db_conn *conn, void *arg, struct error *err)
     live->former = work->at->space;
     TRY(heed_corrections(conn, live, work->at->seen, err));
     TRY(heed_baseline(conn, live, work->at->seen, err));
-    if (live->session == NULL)
+    if (live->streams.session == NULL)
         TRY(open_session(work->app, conn, live, work->at->seen, err));
     TRY(tell_log(conn, live, work->at->seen, err));
     live->revision = work->at->seen;

@@ -3,6 +3,7 @@
 #include "service/app/home.h"
 #include "service/session/transfer_snapshot.h"
 
+#include "engine/stopping/streams.h"
 #include "service/base/text.h"
 #include "service/candidates/candidates.h"
 #include "service/codec/codec_transfer.h"
@@ -454,7 +455,8 @@ static enum status add_item(const struct row_trial_note *row, struct look *work,
 {
     struct transfer_page *page = work->out;
     size_t                len = page->sources.len;
-    if (!work->task.study.spec.policy->read_transfer(row->note.bytes, row->note.length, state) || state->len != len)
+    if (!streams_read_transfer(work->task.study.spec.policy, row->note.bytes, row->note.length, state) ||
+        state->len != len)
         return STATUS_OK;
     struct transfer_item *item = &page->items[page->len];
     *item = (struct transfer_item){.trial = row->number,

@@ -238,7 +238,7 @@ static enum status find_transfer(struct work *work, struct error *err)
     if (state == NULL)
         return error_no_memory(err);
     if (policy->read_transfer != NULL && work->has_made &&
-        policy->read_transfer(work->made.note.bytes, work->made.note.length, state))
+        streams_read_transfer(policy, work->made.note.bytes, work->made.note.length, state))
         work->out->transfer = state;
     return STATUS_OK;
 }

@@ -106,7 +106,7 @@ static enum status send_open(struct sync *sync, struct error *err)
     const struct price_model model = {.spec = &live->spec, .values = (double)live->observations};
     double                   price_ms = price_message(sync->app, &model);
     TRY(slots_enter(sync->app, sync->caller, price_ms, err));
-    enum status status = live->spec.policy->message(live->session, (uint64_t)round, vector, err);
+    enum status status = live->spec.policy->message(live->streams.session, (uint64_t)round, vector, err);
     price_learn_part(sync->app, PRICE_MESSAGE, price_ms, slots_leave(sync->app, sync->caller, live->spec.policy->name));
     sync->message = (struct federation_message){.round = round,
                                                 .seat = live->spec.seat,

@@ -48,7 +48,9 @@ static enum status check_json(const char *text, json_type type, const char *path
 
 enum status import_check_note(const struct db_blob *note, const char *path, struct error *err)
 {
-    return note->length <= POLICY_NOTE_MAX ? STATUS_OK : import_bad(err, path, "is longer than any algorithm's note");
+    return note->length <= POLICY_NOTE_MAX + POLICY_NOTE_MARK
+               ? STATUS_OK
+               : import_bad(err, path, "is longer than any algorithm's note");
 }
 
 /* What is recorded may lack anything but the value of a deviation. */

@@ -46,10 +46,10 @@ static enum status run_locked(struct work *work, struct error *err)
         return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
     TRY(slots_enter(work->app, work->caller, work->price_ms, err));
     if (policy->show != NULL)
-        (void)policy->show(work->live->session, work->metric);
+        (void)policy->show(work->live->streams.session, work->metric);
     enum status status = work->run(work, err);
     if (policy->show != NULL)
-        (void)policy->show(work->live->session, work->live->spec.first);
+        (void)policy->show(work->live->streams.session, work->live->spec.first);
     double took_ms = slots_leave(work->app, work->caller, policy->name);
     if (status == STATUS_OK)
         price_learn_part(work->app, work->part, work->price_ms, took_ms);
@@ -108,10 +108,11 @@ static enum status feasibility(struct work *work, const struct prediction *wante
             wanted->sd[i] = wanted->sd_observed[i] = NAN;
     }
     for (size_t k = 0; k <= spec->metrics_len && policy->show != NULL; k++) {
-        if ((k < spec->metrics_len && spec->kinds[k] == METRIC_OBJECTIVE) || !policy->show(work->live->session, k))
+        if ((k < spec->metrics_len && spec->kinds[k] == METRIC_OBJECTIVE) ||
+            !policy->show(work->live->streams.session, k))
             continue;
         TRY(slots_go_on(work->app, work->caller, err));
-        TRY(policy->predict(work->live->session, &part, err));
+        TRY(policy->predict(work->live->streams.session, &part, err));
         for (size_t i = 0; i < wanted->m; i++)
             wanted->mean[i] *= probability(part.mean[i], part.sd[i]);
         models++;
@@ -125,8 +126,9 @@ static enum status feasibility(struct work *work, const struct prediction *wante
 static enum status posterior_at_once(struct work *work, const struct prediction *wanted, struct error *err)
 {
     TRY(slots_go_on(work->app, work->caller, err));
-    return work->quantity == QUANTITY_FEASIBILITY ? feasibility(work, wanted, err)
-                                                  : work->live->spec.policy->predict(work->live->session, wanted, err);
+    return work->quantity == QUANTITY_FEASIBILITY
+               ? feasibility(work, wanted, err)
+               : work->live->spec.policy->predict(work->live->streams.session, wanted, err);
 }
 
 static enum status posterior(struct work *work, const struct prediction *wanted, struct error *err)
@@ -505,7 +507,7 @@ static enum status run_residuals(struct work *work, struct error *err)
     double               sign = spec_is_mirrored(spec, work->metric) ? -1 : 1;
     const struct ask     patience = {.late = is_late, .late_arg = work};
     enum status          status =
-        policy->residuals(work->live->session, &patience, work->caller->arena, &out->items, &out->len, err);
+        policy->residuals(work->live->streams.session, &patience, work->caller->arena, &out->items, &out->len, err);
     if (work->is_cut)
         TRY(app_go_on(work->app, work->caller, err));
     TRY(status);

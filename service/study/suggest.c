@@ -388,7 +388,7 @@ static bool is_ready(struct plan *const *plans, size_t len, struct live *live)
 {
     struct error       why;
     const struct task *task = &plans[0]->task;
-    bool               is_near = live->session != NULL && !live->is_slack;
+    bool               is_near = live->streams.session != NULL && !live->is_slack;
     if (is_near || session_catch_up(task->app, task->caller, &task->study, live, &why) == STATUS_OK)
         return true;
     for (size_t i = 0; i < len; i++)

@@ -73,7 +73,8 @@ static enum status keep_proposal(struct plan *plan, const struct proposal *propo
     plan->live->told = trial->number;
     plan->live->asked_at = plan->live->observations;
     TRY(codec_diagnostics(spec, spec->first, diagnostics, plan->task.caller->arena, &trial->model.diagnostics, err));
-    return spec->policy->tell(plan->live->session, &event, err);
+    TRY(curves_tell(&plan->live->curves, &event, err));
+    return streams_tell(&plan->live->streams, &plan->live->curves, &event, err);
 }
 
 static double now_ms(void)
@@ -120,7 +121,7 @@ static enum status ask_one(struct plan *plan, struct proposal *proposal, struct 
                             .diagnostics = &diagnostics,
                             .clock_ms = now_ms};
     double           start = now_ms();
-    TRY(spec->policy->ask(plan->live->session, &ask, proposal, err));
+    TRY(streams_ask(&plan->live->streams, &spec->stopping, &plan->live->curves, &ask, proposal, err));
     if (proposal->fallback != NULL)
         atomic_fetch_add(&plan->task.app->counters.fallbacks, 1);
     keep_asked(plan, &ask);
@@ -196,7 +197,7 @@ enum status plan_ask_gain(struct plan *plan, struct error *err)
     const struct price_model model = model_of(plan);
     double                   price_ms = price_gain(app, &model);
     TRY(slots_enter(app, plan->task.caller, price_ms, err));
-    enum status status = policy->gain(plan->live->session, &ask, &plan->gain, err);
+    enum status status = policy->gain(plan->live->streams.session, &ask, &plan->gain, err);
     double      took_ms = slots_leave(app, plan->task.caller, policy->name);
     if (!plan->is_cut)
         price_learn_part(app, PRICE_GAIN, price_ms, took_ms);

@@ -44,7 +44,7 @@ static enum status read_trials(struct db_conn *conn, void *arg, struct error *er
 
 static enum status predict(struct work *work, const struct prediction *wanted, struct error *err)
 {
-    return work->live->spec.policy->predict(work->live->session, wanted, err);
+    return work->live->spec.policy->predict(work->live->streams.session, wanted, err);
 }
 
 /* Where so many trials are: points or rows, whichever the space has. */

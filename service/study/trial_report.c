@@ -101,7 +101,7 @@ static enum status judge(struct report *work, struct error *err)
     double                   price_ms = price_judge(work->task.app, &model);
     TRY(slots_enter(work->task.app, work->task.caller, price_ms, err));
     enum status status = spec->stopping.kind == STOP_RULE_OWN
-                             ? spec->policy->judge(work->live->session, &measurement, work->verdict, err)
+                             ? spec->policy->judge(work->live->streams.session, &measurement, work->verdict, err)
                              : stop_rule_judge(&spec->stopping, &work->live->curves, &measurement, work->verdict,
                                                work->task.caller->arena, err);
     price_learn_part(work->task.app, PRICE_JUDGE, price_ms,

@@ -185,7 +185,7 @@ static enum status same_gain(struct work *work, const struct row_made *row, bool
     TRY(codec_diagnostics_gain(row->diagnostics, &recorded, err));
     if (isnan(recorded.expected) || policy->gain == NULL)
         return STATUS_OK;
-    TRY(policy->gain(work->live->session,
+    TRY(policy->gain(work->live->streams.session,
                      &(struct ask){.trial = (uint64_t)row->trial, .late = is_late, .late_arg = work}, &made, err));
     if (work->is_cut)
         return app_go_on(work->app, work->caller, err);
@@ -212,7 +212,7 @@ static enum status ask_again(struct work *work, const struct row_made *row, stru
                             .late_arg = work,
                             .deadline_ms = asked->deadline_ms,
                             .remaining = (uint64_t)asked->remaining};
-    TRY(work->live->spec.policy->ask(work->live->session, &ask, made, err));
+    TRY(streams_ask(&work->live->streams, &work->live->spec.stopping, &work->live->curves, &ask, made, err));
     return work->is_cut ? app_go_on(work->app, work->caller, err) : STATUS_OK;
 }
 
@@ -266,7 +266,7 @@ static enum status check_decision(struct work *work, const struct row_made *row,
         return STATUS_OK;
     }
     TRY(spec->stopping.kind == STOP_RULE_OWN
-            ? spec->policy->judge(work->live->session, &measurement, made, err)
+            ? spec->policy->judge(work->live->streams.session, &measurement, made, err)
             : stop_rule_judge(&spec->stopping, &work->live->curves, &measurement, made, work->caller->arena, err));
     *same = (row->stop != 0) == made->stop && same_text(row->reason, made->reason) &&
             row->next_step == (int64_t)made->next_step && same_bytes(&row->measured_note, made->note, made->note_bytes);

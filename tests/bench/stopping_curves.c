@@ -20,7 +20,7 @@
  * FILE may be a curve of FUNCTIONS below, of three parameters, 27 epochs and at best 0, which has a value at any point (COLUMNS is -): who
  * starts many trials of a table sees most of it, and need not find anything.
  * Exit code 1 when bo-bos has not reached gp-ucb's best within its standard error. */
-#include "engine/stopping/stop_rule.h"
+#include "engine/stopping/streams.h"
 #include "engine/registry.h"
 
 #include <math.h>
@@ -190,7 +190,7 @@ struct search {
     const struct method *method;
     struct space         space;
     double               options[OPTIONS_MAX];
-    struct session      *session;
+    struct streams       streams;
     struct arena         arena;
     struct curves        curves;
     struct stop_rule     rule;
@@ -211,16 +211,9 @@ static void set_option(struct search *search, const char *name, double value)
 
 static void tell(struct search *search, struct event *event)
 {
-    const struct policy *policy = policy_find(search->method->policy);
-    struct error         err;
+    struct error err;
     must(curves_tell(&search->curves, event, &err), &err);
-    if (event->kind == EVENT_MEASURED && policy->judge == NULL)
-        return;
-    if (event->kind == EVENT_STOPPED && policy->judge == NULL) {
-        event->is_forecast = curves_forecast(&search->curves, event->trial, &event->value, &event->sd);
-        event->kind = event->is_forecast ? EVENT_OBSERVED : EVENT_ABANDONED;
-    }
-    must(policy->tell(search->session, event, &err), &err);
+    must(streams_tell(&search->streams, &search->curves, event, &err), &err);
 }
 
 /* The nearest configuration that was not tried; of a function the point itself. */
@@ -232,7 +225,7 @@ static size_t choose(struct search *search, uint64_t trial, struct proposal *pro
     struct error  err;
     size_t        chosen = 0;
     proposal->point = point;
-    must(policy_find(search->method->policy)->ask(search->session, &ask, proposal, &err), &err);
+    must(streams_ask(&search->streams, &search->rule, &search->curves, &ask, proposal, &err), &err);
     if (table->fill != NULL) {
         memcpy(table->points[table->configs], point, table->params_len * sizeof *point);
         table->fill(table, table->configs);
@@ -256,7 +249,7 @@ static void judge(struct search *search, const struct measurement *measurement, 
 {
     struct error err;
     if (search->method->rule == STOP_RULE_OWN)
-        must(policy_find(search->method->policy)->judge(search->session, measurement, verdict, &err), &err);
+        must(policy_find(search->method->policy)->judge(search->streams.session, measurement, verdict, &err), &err);
     else
         must(stop_rule_judge(&search->rule, &search->curves, measurement, verdict, &search->arena, &err), &err);
 }
@@ -357,7 +350,7 @@ static void begin(struct search *search, struct table *table, const struct metho
     curves_init(&search->curves, &search->arena);
     *problem =
         (struct problem){.space = &search->space, .options = search->options, .seed = seed, .memory_bytes = 256u << 20};
-    must(policy->open(policy, problem, &search->session, &err), &err);
+    must(streams_open(&search->streams, policy, problem, &search->rule, &err), &err);
 }
 
 /* path as in struct search. */
@@ -388,7 +381,7 @@ static struct result run(struct table *table, const struct method *method, uint6
     out.trials = (double)trials;
     for (; path != NULL && search.spent < RACE * table->epochs; search.spent++)
         path[search.spent] = search.seen;
-    policy_find(method->policy)->close(search.session);
+    streams_close(&search.streams);
     arena_fini(&search.arena);
     return out;
 }

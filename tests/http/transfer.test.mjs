@@ -51,6 +51,17 @@ for (const name of algorithms)
         assert.ok(best.value > -0.02, `${best.value}`);
     });
 
+test('whole trials of a guarded rule say what they learnt, too', async () => {
+    const { id } = await create({ algorithm: { name: 'transfer', earlier_studies: [near] }, stopping: { rule: 'asha', epochs: 9, guard: true } });
+    const trials = [];
+    for (let i = 0; i < 6; i++) trials.push(await step(id, hill(0.7)));
+    const { suggestions } = await api.get(`/v1/studies/${id}/transfer`);
+    assert.deepEqual(suggestions.map((s) => s.trial), [1, 2, 3, 4, 5, 6]);
+    const explained = await api.get(`/v1/studies/${id}/trials/1/explain`);
+    assert.equal(explained.earlier_share, suggestions[0].nu, JSON.stringify(explained));
+    assert.deepEqual((await api.get(`/v1/studies/${id}/verify`)).different, []);
+});
+
 test('weights over time: the study that does not fit loses them, nu shrinks', async () => {
     const { id } = await learner([near, far]);
     for (let i = 0; i < 9; i++) await step(id, hill(0.7));

@@ -50,6 +50,7 @@
     X(release_kernel)    \
     X(stopping)          \
     X(stop_rule)         \
+    X(streams)           \
     X(judge)             \
     X(accountant)        \
     X(region)            \

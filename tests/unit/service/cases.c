@@ -616,7 +616,7 @@ static enum status suggest_wrong(struct world *world, const char *study, const d
     CU_ASSERT_EQUAL_FATAL(session_catch_up(world->app, &world->caller, &found, live, &world->err), STATUS_OK);
     struct policy wrong = *live->spec.policy;
     wrong.ask = propose_wrong;
-    live->spec.policy = &wrong;
+    live->spec.policy = live->streams.policy = &wrong;
     session_unlock(world->app, live);
     wrong_point = point;
     enum status status = trial_suggest(world->app, &world->caller, study, &request, &reply, &world->err);

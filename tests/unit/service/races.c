@@ -86,7 +86,7 @@ static void check_session(struct world *world, const char *id)
                               STATUS_OK);
         CU_ASSERT_EQUAL_FATAL(session_catch_up(world->app, &world->caller, &study, live, &world->err), STATUS_OK);
         const struct ask ask = {.trial = (uint64_t)live->told + 1};
-        status[i] = live->spec.policy->ask(live->session, &ask, &both[i], &world->err);
+        status[i] = live->spec.policy->ask(live->streams.session, &ask, &both[i], &world->err);
         CU_ASSERT(status[i] == STATUS_OK || strcmp(world->err.code, "search_space_exhausted") == 0);
         session_unlock(world->app, live);
         session_drop(world->app, id);
