@@ -78,9 +78,9 @@ enum event_kind {
     EVENT_INFEASIBLE, /* finished: permanently without a value */
     EVENT_FAILED,     /* finished: no value, says nothing about the point */
     EVENT_ABANDONED,  /* given up */
-    /* Only where the policy judges; to others a stopped trial is observed with a forecast. */
-    EVENT_MEASURED,    /* the value after a step of a running trial */
-    EVENT_STOPPED,     /* finished early: its last measurement stands */
+    /* Only where the policy judges; to others a stopped trial is observed with a forecast (but see streams.h). */
+    EVENT_MEASURED, /* the value after a step of a running trial */
+    EVENT_STOPPED, /* finished early: its last measurement stands; where the policy does not judge nothing is known of it */
     EVENT_HANDED_OVER, /* another worker begins the running trial anew: what was measured of it is void */
     EVENT_RECEIVED     /* what others of the federation sent; only to algorithms with a message.  No trial */
 };
