@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { SESSIONS = 2, HEARD = 8 };
+enum { SESSIONS = 2, HEARD = 16 };
 
 static struct session {
     bool         is_open;
@@ -30,6 +30,7 @@ static enum status open_one(const struct policy *policy, const struct problem *p
 static enum status hear(struct session *session, const struct event *event, struct error *err)
 {
     (void)err;
+    CU_ASSERT_FATAL(session->heard < HEARD);
     session->events[session->heard++] = *event;
     return STATUS_OK;
 }
