@@ -129,13 +129,13 @@ enum status curves_tell(struct curves *curves, const struct event *event, struct
         if (curve == NULL)
             return error_no_memory(err);
     }
-    if (curve != NULL)
-        curve->is_whole = curve->is_whole || is_whole;
-    if (curve != NULL)
-        curve->state = states[event->kind];
-    if (curve != NULL && event->kind == EVENT_OBSERVED)
+    if (curve == NULL)
+        return STATUS_OK;
+    curve->is_whole = curve->is_whole || is_whole;
+    curve->state = states[event->kind];
+    if (event->kind == EVENT_OBSERVED)
         curve->final = event->value;
-    if (curve != NULL && event->kind == EVENT_HANDED_OVER)
+    if (event->kind == EVENT_HANDED_OVER)
         curve->len = 0;
     return STATUS_OK;
 }

@@ -368,11 +368,6 @@ static const struct { const char *kind; enum event_kind event; } kinds[] = {
 };
 // clang-format on
 
-static enum status tell_policy(struct live *live, const struct event *event, struct error *err)
-{
-    return streams_tell(&live->streams, &live->curves, event, err);
-}
-
 /* A measurement, or the end of a trial that was stopped at its last one. */
 static enum status tell_measured(struct live *live, const struct row_replay *row, struct event *event,
                                  struct error *err)
@@ -391,7 +386,7 @@ static enum status tell_measured(struct live *live, const struct row_replay *row
         live->observations++;
     }
     TRY(curves_tell(&live->curves, event, err));
-    return tell_policy(live, event, err);
+    return streams_tell(&live->streams, &live->curves, event, err);
 }
 
 /* What a trial ended as is what it is now: what was corrected counts as corrected, from the line that it had ended with,
@@ -494,7 +489,8 @@ static enum status tell_row(struct db_conn *conn, struct live *live, const struc
     }
     if (!is_outside)
         TRY(curves_tell(&live->curves, &noted, err));
-    return add_note_or_values(live, row, values, &event) ? tell_policy(live, &event, err) : STATUS_OK;
+    return add_note_or_values(live, row, values, &event) ? streams_tell(&live->streams, &live->curves, &event, err)
+                                                         : STATUS_OK;
 }
 
 static enum status tell_log(struct db_conn *conn, struct live *live, int64_t last, struct error *err)

@@ -58,7 +58,7 @@ test('whole trials of a guarded rule say what they learnt, too', async () => {
     const { suggestions } = await api.get(`/v1/studies/${id}/transfer`);
     assert.deepEqual(suggestions.map((s) => s.trial), [1, 2, 3, 4, 5, 6]);
     const explained = await api.get(`/v1/studies/${id}/trials/1/explain`);
-    assert.equal(explained.earlier_share, suggestions[0].nu, JSON.stringify(explained));
+    assert.deepEqual([explained.earlier_share, suggestions[0].nu], [1, 1], JSON.stringify(explained));
     assert.deepEqual((await api.get(`/v1/studies/${id}/verify`)).different, []);
 });
 
