@@ -162,6 +162,15 @@ test('the guard: some trials run to the end, whatever the rule would say of them
     assert.deepEqual(again.map((answers) => answers.length), [1, 1, 9], 'what is whole is known after a restart');
 });
 
+test('of trials that are suggested at once the guard takes its share, as it will after a restart', async () => {
+    const { id } = await api.study({ metrics: accuracy, stopping: { rule: 'asha', epochs: 9, reduction: 9, guard: true } });
+    const reasons = [];
+    for (const { number } of await suggest(id, { count: 4 })) reasons.push((await report(id, number, 1, 0.5)).reason);
+    assert.equal(reasons[0], 'guarded');
+    assert.ok(reasons.slice(1).every((reason) => reason !== 'guarded'), `${reasons}`);
+    assert.deepEqual((await api.get(`/v1/studies/${id}/verify`)).different, []);
+});
+
 test('no rule: the curve is kept and nothing is stopped', async () => {
     const { id } = await api.study({ stopping: { rule: 'none', epochs: 3 } });
     const [answers] = await runs(id, 3, [(n) => 1e300 * n]);

@@ -126,6 +126,9 @@ static void test_two(void)
     CU_ASSERT(last(1)->kind == EVENT_STOPPED && !last(1)->is_forecast);
     CU_ASSERT(last(0)->kind == EVENT_OBSERVED && last(0)->is_forecast);
     CHECK_NEAR(last(0)->value, 0.4, 1e-12); /* parallel to the only one that was completed */
+    const struct event received = {.kind = EVENT_RECEIVED};
+    CU_ASSERT(streams_tell(&streams, &curves, &received, NULL) == STATUS_OK);
+    CU_ASSERT(last(0)->kind == EVENT_RECEIVED && last(1)->kind == EVENT_RECEIVED);
     end();
 }
 
