@@ -4,6 +4,7 @@
 #include "engine/acquisition/acq_search.h"
 #include "engine/bo/gp_bound.h"
 #include "engine/bo/gp_context.h"
+#include "engine/bo/gp_elsewhere.h"
 #include "engine/bo/gp_gain.h"
 #include "engine/bo/gp_schedule.h"
 #include "engine/bo/gp_insight.h"
@@ -63,18 +64,57 @@ struct search {
 };
 
 /* box NULL: everywhere. */
-static enum status search_with(struct search *search, const double *box, double *point, struct error *err)
+static struct gp_search search_of(struct search *search, const double *box)
 {
     struct gp_target      *target = &search->target;
     const struct gp_model *model = target->model;
-    const struct gp_search wanted = {.view = search->view,
-                                     .anchors = &model->anchors,
-                                     .rows_squared = (double)(model->gp->n * model->gp->n),
-                                     .scores = gp_target_scores,
-                                     .slope = target->acq.kind == ACQ_THOMPSON ? NULL : gp_target_slope,
-                                     .arg = target,
-                                     .lower = box,
-                                     .upper = box == NULL ? NULL : box + model->space->dims};
+    return (struct gp_search){.view = search->view,
+                              .anchors = &model->anchors,
+                              .rows_squared = (double)(model->gp->n * model->gp->n),
+                              .scores = gp_target_scores,
+                              .slope = target->acq.kind == ACQ_THOMPSON ? NULL : gp_target_slope,
+                              .arg = target,
+                              .lower = box,
+                              .upper = box == NULL ? NULL : box + model->space->dims};
+}
+
+static enum status search_with(struct search *search, const double *box, double *point, struct error *err)
+{
+    const struct gp_search wanted = search_of(search, box);
+    return gp_schedule_search(search->own->single.study, search->ask, &wanted, point, search->target.model->scratch,
+                              err);
+}
+
+/* Not where every point is looked at, nor where a context decides what is best. */
+static bool is_elsewhere(const struct search *search, struct gp_elsewhere *counts)
+{
+    const struct gp_model *model = search->target.model;
+    if (search->ask->fixed != NULL || space_has_context(search->view) || acq_search_is_complete(search->view))
+        return false;
+    *counts = gp_elsewhere_count(model);
+    return gp_elsewhere_is_due(counts, model);
+}
+
+/* The bound in a second basin, or what is far from all. */
+static enum status search_elsewhere(struct search *search, const struct gp_elsewhere *counts, double *point,
+                                    struct error *err)
+{
+    struct gp_target *target = &search->target;
+    struct gp_model  *model = target->model;
+    double           *box = ARENA_NEW(model->scratch, double, 2 * model->space->dims);
+    struct gp_anchors second;
+    if (box == NULL)
+        return error_no_memory(err);
+    bool is_second = gp_elsewhere_second(counts, model, &second, box);
+    target->acq = acquisition(search->own, model, is_second ? BOUND : FAR);
+    struct gp_search wanted = search_of(search, is_second ? box : NULL);
+    if (is_second) {
+        wanted.anchors = &second;
+    } else {
+        wanted.scores = gp_elsewhere_scores;
+        wanted.slope = NULL;
+        wanted.arg = model;
+    }
     return gp_schedule_search(search->own->single.study, search->ask, &wanted, point, model->scratch, err);
 }
 
@@ -86,6 +126,7 @@ static enum status search_in_stages(struct search *search, const double *box, do
     struct gp_target              *target = &search->target;
     const struct gp_model         *model = target->model;
     double                        *u = point + own->single.study->log.params_len, mean, var, dmean, dsd;
+    struct gp_elsewhere            counts;
     for (enum stage stage = first_stage(own, ask, model);; stage++) {
         target->acq = acquisition(own, model, stage);
         TRY(search_with(search, stage == FAR ? NULL : box, point, err));
@@ -96,6 +137,11 @@ static enum status search_in_stages(struct search *search, const double *box, do
         TRY(gp_posterior(model->gp, (struct points){u, 1}, &mean, &var, model->scratch, err));
         if (is_worth(model, ask, stage, acq_value(&target->acq, mean, acq_sd(var), &dmean, &dsd)))
             return STATUS_OK;
+        if (is_elsewhere(search, &counts)) {
+            TRY(search_elsewhere(search, &counts, point, err));
+            space_encode(model->space, point, u);
+            return STATUS_OK;
+        }
     }
 }
 

@@ -34,6 +34,7 @@
     X(sensitivity)       \
     X(gp_loo)            \
     X(gain)              \
+    X(elsewhere)         \
     X(context)           \
     X(drift)             \
     X(table_gp)          \
