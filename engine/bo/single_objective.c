@@ -61,6 +61,7 @@ struct search {
     const struct ask              *ask;
     const struct space            *view; /* the space with what the ask holds */
     struct gp_target               target;
+    bool                           is_far; /* what was found is far from all, whatever the target says */
 };
 
 /* box NULL: everywhere. */
@@ -95,27 +96,39 @@ static bool is_elsewhere(const struct search *search, struct gp_elsewhere *count
     return gp_elsewhere_is_due(counts, model);
 }
 
-/* The bound in a second basin, or what is far from all. */
+static enum status search_far(struct search *search, double *point, struct error *err)
+{
+    struct gp_model *model = search->target.model;
+    struct gp_search wanted = search_of(search, NULL);
+    wanted.scores = gp_elsewhere_scores;
+    wanted.slope = NULL;
+    wanted.arg = model;
+    search->is_far = true;
+    return gp_schedule_search(search->own->single.study, search->ask, &wanted, point, model->scratch, err);
+}
+
+/* The bound in a second basin, or what is far from all.  As search_in_stages. */
 static enum status search_elsewhere(struct search *search, const struct gp_elsewhere *counts, double *point,
                                     struct error *err)
 {
-    struct gp_target *target = &search->target;
-    struct gp_model  *model = target->model;
-    double           *box = ARENA_NEW(model->scratch, double, 2 * model->space->dims);
-    struct gp_anchors second;
+    const struct gp_model *model = search->target.model;
+    size_t                 dims = model->space->dims;
+    double                *u = point + model->space->params_len, *box = ARENA_NEW(model->scratch, double, 2 * dims);
+    struct gp_anchors      second;
     if (box == NULL)
         return error_no_memory(err);
-    bool is_second = gp_elsewhere_second(counts, model, &second, box);
-    target->acq = acquisition(search->own, model, is_second ? BOUND : FAR);
-    struct gp_search wanted = search_of(search, is_second ? box : NULL);
-    if (is_second) {
+    search->target.acq = acquisition(search->own, model, BOUND);
+    if (gp_elsewhere_second(counts, model, &second, box)) {
+        struct gp_search wanted = search_of(search, box);
         wanted.anchors = &second;
-    } else {
-        wanted.scores = gp_elsewhere_scores;
-        wanted.slope = NULL;
-        wanted.arg = model;
+        TRY(gp_schedule_search(search->own->single.study, search->ask, &wanted, point, model->scratch, err));
+        space_encode(model->space, point, u);
+        if (gp_elsewhere_is_new(counts, model, u))
+            return STATUS_OK;
     }
-    return gp_schedule_search(search->own->single.study, search->ask, &wanted, point, model->scratch, err);
+    TRY(search_far(search, point, err));
+    space_encode(model->space, point, u);
+    return STATUS_OK;
 }
 
 /* point and its place in the unit cube [params_len + dims], out. */
@@ -137,11 +150,8 @@ static enum status search_in_stages(struct search *search, const double *box, do
         TRY(gp_posterior(model->gp, (struct points){u, 1}, &mean, &var, model->scratch, err));
         if (is_worth(model, ask, stage, acq_value(&target->acq, mean, acq_sd(var), &dmean, &dsd)))
             return STATUS_OK;
-        if (is_elsewhere(search, &counts)) {
-            TRY(search_elsewhere(search, &counts, point, err));
-            space_encode(model->space, point, u);
-            return STATUS_OK;
-        }
+        if (is_elsewhere(search, &counts))
+            return search_elsewhere(search, &counts, point, err);
     }
 }
 
@@ -153,17 +163,24 @@ static enum status choose(struct search *search, const double *box, double *poin
     TRY(search_in_stages(search, box, point, err));
     if (model->again == log->len || search->ask->fixed != NULL)
         return STATUS_OK;
+    search->is_far = false;
     memcpy(point, trial_log_point(log, model->again), log->params_len * sizeof *point);
     space_encode(model->space, point, point + log->params_len);
     return STATUS_OK;
 }
 
 /* Thompson has no acquisition value once the sample is gone: the posterior mean, as the model sees it, stands for it. */
-static enum status diagnose(struct gp_target *target, const double *u, struct diagnostics *out, struct error *err)
+static enum status diagnose(struct search *search, const double *u, struct diagnostics *out, struct error *err)
 {
+    struct gp_target      *target = &search->target;
     const struct gp_model *model = target->model;
     double                 var;
     gp_insight_diagnose(model, out);
+    if (search->is_far) {
+        out->acquisition = "distance";
+        out->acquisition_value = gp_elsewhere_distance(model, u);
+        return STATUS_OK;
+    }
     out->acquisition = acq_names[target->acq.kind];
     if (target->acq.kind == ACQ_THOMPSON)
         return gp_posterior(model->gp, (struct points){u, 1}, &out->acquisition_value, &var, model->scratch, err);
@@ -192,7 +209,7 @@ enum status single_objective_ask(struct single_objective *own, const struct ask 
     TRY(choose(&search, box, point, err));
     if (ask->diagnostics != NULL) {
         ask->diagnostics->fit_ms = chosen.fit_ms;
-        TRY(diagnose(&search.target, point + len, ask->diagnostics, err));
+        TRY(diagnose(&search, point + len, ask->diagnostics, err));
     }
     TRY(gp_study_describe(&model, point + len, out, err));
     memcpy(out->point, point, len * sizeof *point);

@@ -182,7 +182,7 @@ static void test_step(void)
     for (size_t k = 0; k < sizeof steps / sizeof steps[0]; k++) {
         const struct truth truth = {.step = steps[k]};
         double             mean, nearest = -HUGE_VAL;
-        open_world(&w, 91 + k);
+        open_world(&w, 51 + k);
         search(&w, 1, 1, &truth);
         struct diagnostics said = look(w.session, w.points[TRIALS], &mean);
         CHECK_NEAR(said.drift, steps[k], 0.01 * fabs(steps[k]));
