@@ -27,6 +27,7 @@ static size_t row_of(const struct gp_model *model, size_t place)
     return k;
 }
 
+/* gp_model_mean_at without the values drawn for pending trials. */
 static double mean_at(const struct gp_model *model, size_t k)
 {
     return model->z[k] - gp_model_noise_at(model, k) * model->alpha[k];
