@@ -1,4 +1,4 @@
-#!/usr/bin/env node
+#!/usr/bin/node
 // Pages of studies of 100,000 trials in Debian's Chromium, each with an empty cache: how long the first page and a study
 // take until their first plot and the trials are there, and until the last plot is; what each request of them took; and
 // while the plot is dragged over, zoomed and moved, and the page scrolled, how many frames there are a second and what of

@@ -18,6 +18,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 GNOMON = os.environ.get("GNOMON", os.path.join(ROOT, "build", "gnomon"))
 DATA = os.path.join(ROOT, "tests", "data")
+os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin:" + os.environ.get("PATH", "")  # Debian's programs, before others of their names
 
 
 def free_port():

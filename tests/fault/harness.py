@@ -18,6 +18,7 @@ import tempfile
 import time
 
 GNOMON = os.environ.get("GNOMON", "build/gnomon")
+os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin:" + os.environ.get("PATH", "")  # Debian's programs, before others of their names
 
 
 class Server:

@@ -1,6 +1,6 @@
 """A proxy between servers and their PostgreSQL: FOLDER/N/.s.PGSQL.5432, for N below COUNT, lead to the socket PLACE.
 
-usage: python3 proxy.py FOLDER COUNT PLACE; then orders on standard input, each answered by a line:
+usage: proxy.py FOLDER COUNT PLACE; then orders on standard input, each answered by a line:
     cut N       ends the connections of N
     before N    ends that connection of N which sends the next COMMIT of a writer, without passing that on
     after N     passes it on, waits for the answer and ends the connection without it
