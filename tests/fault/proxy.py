@@ -17,22 +17,23 @@ import sys
 
 
 class Side(asyncio.Protocol):
-    """One end of a connection: what comes in goes out at the other."""
+    """One end of a connection: what comes in goes out at the other.  What comes before that one is there is kept in `early`:
+    Python 3.11.2 goes on reading when connection_made pauses it."""
 
     def __init__(self, door, other=None):
-        self.door, self.other, self.transport, self.is_mute = door, other, None, False
+        self.door, self.other, self.transport, self.is_mute, self.early = door, other, None, False, b""
 
     def connection_made(self, transport):
         self.transport = transport
         if self.other is not None:  # to the database: now both are there
             self.other.other = self
-            if not self.door.is_held:
-                self.other.transport.resume_reading()
-            return
+            if self.other.transport.is_closing():
+                return transport.close()
+            early, self.other.early = self.other.early, b""
+            return self.other.data_received(early) if early else None
         self.door.sides.add(self)
-        transport.pause_reading()
         if not self.door.is_held:
-            asyncio.ensure_future(self.open())
+            self.opening = asyncio.ensure_future(self.open())  # which asyncio itself does not keep
 
     async def open(self):
         try:
@@ -43,6 +44,9 @@ class Side(asyncio.Protocol):
     def data_received(self, data):
         if self.is_mute:
             return self.end()
+        if self.other is None or self.door.is_held:
+            self.early += data
+            return None
         order = self.door.order
         if order == "look" and self in self.door.sides and b"FROM pg_locks" in data:
             self.door.order = None
