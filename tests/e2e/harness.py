@@ -21,39 +21,81 @@ DATA = os.path.join(ROOT, "tests", "data")
 os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin:" + os.environ.get("PATH", "")  # Debian's programs, before others of their names
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+LIMIT_S = 300  # of a wait for a state: what has not come by then does not come
 
 
 def gnomon(*arguments, **options):
     """Runs a subcommand; the finished process with its texts."""
-    return subprocess.run([GNOMON, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run([GNOMON, *map(str, arguments)], capture_output=True, text=True, timeout=LIMIT_S, **options)
 
 
-def wait_for(condition, seconds=30.0):
-    """Polls; AssertionError when the time is over."""
-    end = time.monotonic() + seconds
-    while not condition():
+class OutOfTime(AssertionError):
+    pass
+
+
+def wait_for(condition, what):
+    """Asks until it is so: its first true value.  OutOfTime when LIMIT_S are over."""
+    end = time.monotonic() + LIMIT_S
+    while not (value := condition()):
         if time.monotonic() > end:
-            raise AssertionError("timed out")
+            raise OutOfTime(f"out of time: {what}")
         time.sleep(0.01)
+    return value
+
+
+def text_of(failure):
+    """Of whatever stopped a test; a limit that is over begins with the words by which a step is run once more, alone."""
+    if isinstance(failure, (subprocess.TimeoutExpired, TimeoutError)):
+        return f"out of time: {failure}"
+    return str(failure) if isinstance(failure, OutOfTime) else f"{type(failure).__name__}: {failure}"
+
+
+def address_of_ours():
+    """An address of the loopback that no other process has, so that a port that is free there stays so."""
+    pid = os.getpid()
+    return f"127.{64 + (pid >> 16)}.{pid >> 8 & 255}.{pid & 255}"
+
+
+def listens(port, address="127.0.0.1"):
+    try:
+        socket.create_connection((address, port), timeout=LIMIT_S).close()
+        return True
+    except ConnectionRefusedError:
+        return False
+
+
+TAKEN = socket.socket()  # by us, who do not listen
+TAKEN.bind(("127.0.0.1", 0))
+NOWHERE = "http://127.0.0.1:%d" % TAKEN.getsockname()[1]
 
 
 class Server:
-    def __init__(self, folder, port=None, arguments=()):
-        self.folder, self.arguments, self.process = folder, list(arguments), None
-        self.port = port or free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+    scheme = "http"
 
-    def start(self):
+    def __init__(self, folder, arguments=()):
+        self.folder, self.arguments, self.process, self.said = folder, list(arguments), None, ""
+        self.port = 0  # the system chooses it at the first start, and later ones have it again
+
+    @property
+    def url(self):
+        return f"{self.scheme}://127.0.0.1:{self.port}"
+
+    def spawn(self):
+        """Whether it listens; not, when another process has its port for a moment."""
         self.process = subprocess.Popen(
             [GNOMON, "serve", "--listen", f"127.0.0.1:{self.port}", "--data", self.folder, *self.arguments],
             stdout=subprocess.PIPE, stderr=open(self.folder + ".log", "ab"), text=True)
-        line = self.process.stdout.readline()
-        if line != f"listening on {self.url}\n":
-            raise AssertionError(f"the server said {line!r}, code {self.process.wait(10)}; see {self.folder}.log")
+        self.said = self.process.stdout.readline()
+        if self.said == "" and self.process.wait(LIMIT_S) == 1 and self.port:
+            with open(self.folder + ".log", encoding="utf-8") as log:
+                return "code=address_in_use" not in log.read()[-300:]
+        return True
+
+    def start(self):
+        wait_for(self.spawn, f"port {self.port}, which another process has")
+        self.port = self.port or int(self.said.rsplit(":", 1)[-1] or 0)
+        if self.said != f"listening on {self.url}\n":
+            raise AssertionError(f"the server said {self.said!r}, code {self.process.wait(LIMIT_S)}; see {self.folder}.log")
         return self
 
     def kill(self):
@@ -62,7 +104,7 @@ class Server:
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=40)
+        return self.process.wait(timeout=LIMIT_S)
 
     def token(self, scope, *more):
         made = gnomon("token", "--data", self.folder, "create", "--name", f"test {scope}", "--scope", scope, *more)
@@ -77,7 +119,7 @@ class Api:
 
     def call(self, method, path, body=None, kind="application/json", headers=None):
         """(status, JSON or bytes).  body: bytes as they are, anything else as JSON."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT_S)
         send = {"Authorization": f"Bearer {self.token}", **(headers or {})}
         if body is not None:
             send["Content-Type"] = kind
@@ -186,7 +228,7 @@ def main(test):
     try:
         test(folder, verdict)
     except Exception as failure:  # noqa: BLE001 (a test that stops is a failed one, with its reason)
-        verdict.check(f"{type(failure).__name__}: {failure}", False)
+        verdict.check(text_of(failure), False)
         for name in os.listdir(folder):
             if name.endswith(".log"):
                 print(f"--- {name}", open(os.path.join(folder, name)).read()[-4000:], sep="\n")

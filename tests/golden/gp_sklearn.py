@@ -71,7 +71,7 @@ def main():
     rng = np.random.default_rng(seed)
     problems = [problem(rng, KINDS[k % 4]) for k in range(80)]
     text = "\n".join(as_text(p) for p in problems)
-    answer = subprocess.run([program], input=text, capture_output=True, text=True, check=True, timeout=60)
+    answer = subprocess.run([program], input=text, capture_output=True, text=True, check=True, timeout=300)
     numbers = np.array([float(v) for v in answer.stdout.split()])
     lengths = [1 + p["x"].shape[1] + 2 + 2 * len(p["z"]) for p in problems]
     if sum(lengths) != len(numbers):

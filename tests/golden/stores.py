@@ -123,7 +123,7 @@ def fill_the_rest(running, hosted):
     headers = {"Prefer": "respond-async", "Idempotency-Key": "planned"}
     api.call("POST", address + "/suggest", {}, headers=headers)  # 200 when it was quick; its repeat is the operation
     operation = api.expect(202, "POST", address + "/suggest", {}, headers=headers)["id"]
-    harness.wait_for(lambda: api.get(f"/v1/operations/{operation}")["state"] != "running")
+    harness.wait_for(lambda: api.get(f"/v1/operations/{operation}")["state"] != "running", "the plan")
     key = os.path.join(os.path.dirname(running.folder), "refused")
     where = {"type": "candidates", "rows": 3, "columns": 2, "private": True,
              "curator_key": harness.gnomon("key", "--out", key).stdout.strip()}
@@ -140,7 +140,7 @@ def let_lines_go(folder):
     server = harness.Server(folder, arguments=["--synchronous", "OFF", "--keep-events-seconds", "1"])
     server.start()
     store = open_store(folder)
-    harness.wait_for(lambda: store.execute("SELECT count(*) FROM log_gap").fetchone()[0] > 0)
+    harness.wait_for(lambda: store.execute("SELECT count(*) FROM log_gap").fetchone()[0] > 0, "lines to go")
     store.close()
     assert server.stop() == 0
 
