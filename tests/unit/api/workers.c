@@ -35,7 +35,7 @@ static enum status submit(struct workers *workers, void (*run)(void *), void *ar
 
 static bool wait_until_waiting(struct workers *workers, size_t count)
 {
-    for (int i = 0; i < 1000 && workers_waiting(workers) != count; i++)
+    for (int i = 0; i < 30000 && workers_waiting(workers) != count; i++)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     return workers_waiting(workers) == count;
 }
@@ -192,7 +192,7 @@ static void test_lanes(void)
         CU_ASSERT_EQUAL(submit(workers, hold, &lock, 0, owners[i % 4], &err), STATUS_OK);
     for (int i = 0; i < 7; i++)
         CU_ASSERT_EQUAL(submit(workers, count, NULL, 1, "one", &err), STATUS_OK);
-    for (int i = 0; i < 1000 && atomic_load(&ran) < 7; i++)
+    for (int i = 0; i < 30000 && atomic_load(&ran) < 7; i++)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     CU_ASSERT_EQUAL(atomic_load(&ran), 7);
     CU_ASSERT_TRUE(wait_until_waiting(workers, 6));

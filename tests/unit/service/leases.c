@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PATIENCE_MS = 60000, STEP_MS = 20 };
+enum { PATIENCE_MS = 300000, STEP_MS = 20 };
 
 struct told {
     struct app *app;

@@ -163,7 +163,7 @@ static void test_what_is_no_place(void)
 
 /* ---- two servers ---- */
 
-enum { TURNS = 24, ROTATIONS = 6000, NEWS_ROTATIONS = 4000 };
+enum { TURNS = 24, ROTATIONS = 30000, NEWS_ROTATIONS = 4000 };
 
 static bool is_within(int rotations, bool (*is)(struct app *app, void *arg), struct app *app, void *arg)
 {

@@ -1,4 +1,5 @@
 /* Many at once, and long random sequences: the counters of a study are the counts of its trials, whatever happened. */
+#include "service/base/clock.h"
 #include "service/base/etag.h"
 #include "service/app/study_cache.h"
 #include "service/study/events.h"
@@ -13,6 +14,7 @@
 #include "tests/unit/service/world.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,13 +231,10 @@ static void act_often(struct actor *actor, int times)
     }
 }
 
-static uint64_t fresh_seed(const char *what)
+static uint64_t seed_of(const char *what)
 {
-    const char     *given = getenv("GNOMON_TEST_SEED");
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t seed =
-        given != NULL ? strtoull(given, NULL, 10) : (uint64_t)now.tv_nsec * 2654435761u + (uint64_t)now.tv_sec;
+    const char *given = getenv("GNOMON_TEST_SEED");
+    uint64_t    seed = given != NULL ? strtoull(given, NULL, 10) : 2385;
     printf("%s: GNOMON_TEST_SEED=%llu\n", what, (unsigned long long)seed);
     return seed | 1;
 }
@@ -243,7 +242,7 @@ static uint64_t fresh_seed(const char *what)
 static void test_counters_are_counts(void)
 {
     struct world *world = world_new();
-    uint64_t      seed = fresh_seed("counters");
+    uint64_t      seed = seed_of("counters");
     struct study  study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
     struct actor  actor = {.app = world->app, .study = study.id, .points = places, .state = seed, .moves = true};
     for (int i = 0; i < 10; i++) {
@@ -276,7 +275,7 @@ static void crowd(struct world *world, const char *study, const double (*points)
 static void test_counters_are_counts_in_a_crowd(void)
 {
     static const char *const algorithms[] = {"{\"name\":\"random\"}", "{\"name\":\"gp\",\"initial\":3}"};
-    uint64_t                 seed = fresh_seed("crowd");
+    uint64_t                 seed = seed_of("crowd");
     for (size_t a = 0; a < 2; a++) {
         struct world *world = world_new();
         struct study  study = world_study(world, world_box, algorithms[a], 90);
@@ -290,7 +289,7 @@ static void test_counters_are_counts_in_a_crowd(void)
 static void test_candidates_in_a_crowd(void)
 {
     static const char *const algorithms[] = {"{\"name\":\"po-gp-ucb\"}", "{\"name\":\"gp\",\"initial\":3}"};
-    uint64_t                 seed = fresh_seed("candidates");
+    uint64_t                 seed = seed_of("candidates");
     for (size_t a = 0; a < 2; a++) {
         struct world            *world = world_new();
         struct study             study = world_study(world, world_rows, algorithms[a], 30);
@@ -455,13 +454,16 @@ static void test_a_wrong_end_does_not_undo_a_right_one(void)
 
 /* ---- the store ---- */
 
+static atomic_bool is_held, is_let_go;
+
 static enum status hold_snapshot(struct db_conn *conn, void *arg, struct error *err)
 {
     (void)arg;
     struct db_rows rows = db_query(conn, NULL, err, SQL_EVENT_OF_DEFAULT, BIND(INT(0), TEXT(""), INT(0), INT(10)));
     (void)db_next(&rows);
     TRY(db_done(&rows));
-    sleep_ms(2000);
+    for (atomic_store(&is_held, true); !atomic_load(&is_let_go);)
+        sleep_ms(1);
     return STATUS_OK;
 }
 
@@ -471,21 +473,27 @@ static void *read_long(void *arg)
     return (void *)(size_t)db_read(arg, hold_snapshot, NULL, &err);
 }
 
-/* After an idle second the journal is shortened; a long reader keeps a part of it, and nobody waits for that. */
+/* After an idle second the journal is shortened; a long reader keeps a part of it, and nobody waits for that.  Who did would
+ * wait for it each time, for the 5 s that SQLite is given: the quickest of three is what a slow machine does not change. */
 static void test_a_long_reader_holds_nobody_up(void)
 {
     struct world *world = world_new();
     pthread_t     thread;
     void         *failed;
     CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, read_long, world->app->db), 0);
-    sleep_ms(200);
+    while (!atomic_load(&is_held))
+        sleep_ms(1);
     struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
-    sleep_ms(1300);
-    struct timespec before, after;
-    clock_gettime(CLOCK_MONOTONIC, &before);
-    world_suggest(world, study.id, 1, "");
-    clock_gettime(CLOCK_MONOTONIC, &after);
-    CU_ASSERT((double)(after.tv_sec - before.tv_sec) + 1e-9 * (double)(after.tv_nsec - before.tv_nsec) < 0.3);
+    int64_t      quickest_us = INT64_MAX;
+    for (int i = 0; i < 3; i++) {
+        sleep_ms(1300);
+        int64_t before_us = clock_us(CLOCK_MONOTONIC);
+        world_suggest(world, study.id, 1, "");
+        int64_t took_us = clock_us(CLOCK_MONOTONIC) - before_us;
+        quickest_us = took_us < quickest_us ? took_us : quickest_us;
+    }
+    CU_ASSERT(quickest_us < 2500000);
+    atomic_store(&is_let_go, true);
     pthread_join(thread, &failed);
     CU_ASSERT_PTR_NULL(failed);
     world_end(world);
@@ -587,11 +595,11 @@ static void test_metrics_come_between(void)
     world_end(world);
 }
 
-/* Waits for the end of an operation, at most a minute. */
+/* Waits for the end of an operation, for minutes at most. */
 static struct operation operation_end(struct world *world, const char *id)
 {
     struct operation operation;
-    for (int i = 0; i < 6000; i++) {
+    for (int i = 0; i < 30000; i++) {
         CU_ASSERT_EQUAL_FATAL(operation_find(world->app, &world->caller, id, &operation, &world->err), STATUS_OK);
         if (operation.state != OPERATION_RUNNING)
             break;
