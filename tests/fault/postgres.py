@@ -50,7 +50,7 @@ class Postgres:
             self.ask("SELECT pg_reload_conf()")
         state = "sync" if is_waited_for else "async"
         streams = f"SELECT count(*) FROM pg_stat_replication WHERE sync_state = '{state}' AND state = 'streaming'"
-        return wait_for(lambda: self.ask(streams) == "1", 120)
+        return wait_for(lambda: self.ask(streams) == "1")
 
     def start(self):
         """The standby, which was stopped or killed."""

@@ -5,7 +5,7 @@ import random
 import threading
 import time
 
-from harness import Client, Server, Verdict
+from harness import Client, Server, Verdict, wait_for
 
 verdict = Verdict()
 FEATURES, EPSILON = 25, 7.25  # of a federation: numbers in a message, budget
@@ -72,6 +72,13 @@ class Caller(threading.Thread):
                 self.work()
         except Exception as error:  # reported by join_all
             self.error = error
+
+
+def wait_for_answers(callers, count):
+    """So many more than there were; or one of them has stopped, of which join_all tells."""
+    wanted = sum(caller.calls for caller in callers) + count
+    if not wait_for(lambda: sum(caller.calls for caller in callers) >= wanted or any(caller.error for caller in callers)):
+        raise TimeoutError(f"{count} answers")
 
 
 def join_all(callers):

@@ -5,7 +5,6 @@ The process lives, or ends with 70; a request is answered as it would be, or ref
 documented, or not at all; it can be repeated; nothing that was acknowledged is lost; at the end the store is whole.
 """
 import os
-import subprocess
 
 from harness import Server, integrity, parameters_study, wait_for
 
@@ -35,7 +34,7 @@ class Sweep:
         made = client.call("POST", f"/v1/studies/{plan}/suggest", {"worker": "w"}, "Prefer: respond-async\r\n")
         verdict.check(made[0] == 202, f"{made} is no operation")
         self.operation = f"/v1/operations/{made[1]['id']}"
-        verdict.check(wait_for(lambda: client.get(self.operation)["state"] == "succeeded", 300), "the operation goes on")
+        verdict.check(wait_for(lambda: client.get(self.operation)["state"] == "succeeded"), "the operation goes on")
         self.known = {}
         for n in range(3):
             client.post(f"{self.path}/observe", {"point": POINT, "value": n * 0.37 - 1})
@@ -122,9 +121,8 @@ class Sweep:
 
     def live(self, what):
         """A process that ended, did so with 70; then another one, and True."""
-        try:
-            code = self.server.process.wait(timeout=5 if self.attempt(("GET", "/livez", None, ""))[0] != 200 else 0)
-        except subprocess.TimeoutExpired:
+        there = wait_for(lambda: self.server.process.poll() is not None or self.attempt(("GET", "/livez", None, ""))[0] == 200)
+        if not self.verdict.check(there, f"{what}: the server neither answers nor ends") or (code := self.server.process.poll()) is None:
             return False
         self.ends += 1
         self.verdict.check(code == ENDED, f"{what}: the server ended with {code}")
