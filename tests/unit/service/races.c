@@ -14,13 +14,12 @@
 #include "tests/unit/service/world.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { CROWD = 6 };
+enum { CROWD = 6, SEED = 2385 };
 
 static void sleep_ms(long ms)
 {
@@ -231,18 +230,10 @@ static void act_often(struct actor *actor, int times)
     }
 }
 
-static uint64_t seed_of(const char *what)
-{
-    const char *given = getenv("GNOMON_TEST_SEED");
-    uint64_t    seed = given != NULL ? strtoull(given, NULL, 10) : 2385;
-    printf("%s: GNOMON_TEST_SEED=%llu\n", what, (unsigned long long)seed);
-    return seed | 1;
-}
-
 static void test_counters_are_counts(void)
 {
     struct world *world = world_new();
-    uint64_t      seed = seed_of("counters");
+    uint64_t      seed = SEED;
     struct study  study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
     struct actor  actor = {.app = world->app, .study = study.id, .points = places, .state = seed, .moves = true};
     for (int i = 0; i < 10; i++) {
@@ -275,7 +266,7 @@ static void crowd(struct world *world, const char *study, const double (*points)
 static void test_counters_are_counts_in_a_crowd(void)
 {
     static const char *const algorithms[] = {"{\"name\":\"random\"}", "{\"name\":\"gp\",\"initial\":3}"};
-    uint64_t                 seed = seed_of("crowd");
+    uint64_t                 seed = SEED;
     for (size_t a = 0; a < 2; a++) {
         struct world *world = world_new();
         struct study  study = world_study(world, world_box, algorithms[a], 90);
@@ -289,7 +280,7 @@ static void test_counters_are_counts_in_a_crowd(void)
 static void test_candidates_in_a_crowd(void)
 {
     static const char *const algorithms[] = {"{\"name\":\"po-gp-ucb\"}", "{\"name\":\"gp\",\"initial\":3}"};
-    uint64_t                 seed = seed_of("candidates");
+    uint64_t                 seed = SEED;
     for (size_t a = 0; a < 2; a++) {
         struct world            *world = world_new();
         struct study             study = world_study(world, world_rows, algorithms[a], 30);
@@ -454,7 +445,7 @@ static void test_a_wrong_end_does_not_undo_a_right_one(void)
 
 /* ---- the store ---- */
 
-static atomic_bool is_held, is_let_go;
+static _Atomic bool is_held, is_let_go;
 
 static enum status hold_snapshot(struct db_conn *conn, void *arg, struct error *err)
 {
@@ -462,7 +453,7 @@ static enum status hold_snapshot(struct db_conn *conn, void *arg, struct error *
     struct db_rows rows = db_query(conn, NULL, err, SQL_EVENT_OF_DEFAULT, BIND(INT(0), TEXT(""), INT(0), INT(10)));
     (void)db_next(&rows);
     TRY(db_done(&rows));
-    for (atomic_store(&is_held, true); !atomic_load(&is_let_go);)
+    for (is_held = true; !is_let_go;)
         sleep_ms(1);
     return STATUS_OK;
 }
@@ -481,19 +472,18 @@ static void test_a_long_reader_holds_nobody_up(void)
     pthread_t     thread;
     void         *failed;
     CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, read_long, world->app->db), 0);
-    while (!atomic_load(&is_held))
+    while (!is_held)
         sleep_ms(1);
     struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
-    int64_t      quickest_us = INT64_MAX;
+    int          quick = 0;
     for (int i = 0; i < 3; i++) {
         sleep_ms(1300);
         int64_t before_us = clock_us(CLOCK_MONOTONIC);
         world_suggest(world, study.id, 1, "");
-        int64_t took_us = clock_us(CLOCK_MONOTONIC) - before_us;
-        quickest_us = took_us < quickest_us ? took_us : quickest_us;
+        quick += clock_us(CLOCK_MONOTONIC) - before_us < 2500000;
     }
-    CU_ASSERT(quickest_us < 2500000);
-    atomic_store(&is_let_go, true);
+    CU_ASSERT(quick > 0);
+    is_let_go = true;
     pthread_join(thread, &failed);
     CU_ASSERT_PTR_NULL(failed);
     world_end(world);
