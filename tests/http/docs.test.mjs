@@ -1,11 +1,10 @@
 // The pages under /docs: every link leads somewhere, nothing comes from elsewhere, all of the contract is there.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import http from 'node:http';
 import { after, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { load } from 'js-yaml';
-import { begin } from './harness.mjs';
+import { begin, readBytes } from './harness.mjs';
 
 const { server, api } = await begin(after);
 const contract = load(readFileSync(new URL('../../openapi.yaml', import.meta.url), 'utf8'));
@@ -68,11 +67,7 @@ test('a page is kept by its ETag, has nothing from elsewhere, and one that is no
 
 test('a page goes compressed to whoever takes that, and is the same', async () => {
     for (const path of ['/docs', '/docs/reference', '/docs/style.css']) {
-        const reply = await new Promise((done, fail) => http.get({ host: '127.0.0.1', port: server.port, path, headers: { 'accept-encoding': 'gzip' } }, (got) => {
-            const chunks = [];
-            got.on('data', (chunk) => chunks.push(chunk));
-            got.on('end', () => done({ headers: got.headers, body: Buffer.concat(chunks) }));
-        }).on('error', fail));
+        const reply = await readBytes(server.port, path, { 'accept-encoding': 'gzip' });
         const plain = await read(path);
         assert.equal(reply.headers['content-encoding'], 'gzip');
         assert.equal(gunzipSync(reply.body).toString(), plain.text);

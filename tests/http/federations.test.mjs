@@ -1,10 +1,9 @@
 // Federations: what is refused changes nothing, a round is closed once, its broadcast is the same for ever.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import http from 'node:http';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { begin, numbers, npy, sha256, sleep, tokenFor } from './harness.mjs';
+import { begin, numbers, npy, past, readBytes, sha256, sleep, tokenFor, until } from './harness.mjs';
 
 const { server, api } = await begin(after);
 const metrics = [{ name: 'auc', goal: 'maximize' }];
@@ -38,15 +37,7 @@ async function close(made, round) {
     for (const { seat } of made.agents) await send(made, round, seat);
 }
 
-// A GET whose bytes matter.
-function bytes(address, accept) {
-    return new Promise((done, fail) => http.get({ host: '127.0.0.1', port: server.port, path: address,
-        headers: { authorization: `Bearer ${api.token}`, ...(accept ? { accept } : {}) } }, (reply) => {
-        const chunks = [];
-        reply.on('data', (chunk) => chunks.push(chunk));
-        reply.on('end', () => done({ status: reply.statusCode, headers: reply.headers, body: Buffer.concat(chunks) }));
-    }).on('error', fail));
-}
+const bytes = (address, accept) => readBytes(server.port, address, { authorization: `Bearer ${api.token}`, ...accept && { accept } });
 
 // The numbers of an .npy file of doubles.
 function doubles(file) {
@@ -185,14 +176,9 @@ test('raw messages leave the write-ahead log when the round ends, while the stor
     assert.ok(holds().includes(true), 'it is in the store while the round is open');
     await send(made, 1, 2, vector());
     await send(made, 1, 3, vector());
-    let left = [true];
-    for (let i = 0; i < 100 && left.includes(true); i++) {
-        left = holds();
-        await sleep(50);
-    }
+    await until(() => !holds().includes(true), 'the messages are in neither file');
     busy = false;
     await writing;
-    assert.deepEqual(left, [false, false]);
 });
 
 test('a registration that is repeated under its key takes no second seat and does not show the token again', async () => {
@@ -300,7 +286,7 @@ test('a round is closed at its deadline with those who have sent, and after it a
     const made = await federation(privateBody, { round_seconds: 0.3, minimum_agents: 2 });
     const address = `/v1/federations/${made.id}/rounds/1/broadcast`;
     await send(made, 1, 3);
-    await sleep(400);
+    await past((await api.get(`/v1/federations/${made.id}`)).deadline_at, 50);
     await api.expect([409, 'round_open'], 'GET', address);
     assert.equal((await api.get(`/v1/federations/${made.id}`)).round, 1, 'fewer than the minimum keep the round open');
     await send(made, 1, 1);
@@ -309,7 +295,7 @@ test('a round is closed at its deadline with those who have sent, and after it a
     assert.deepEqual(rounds.map((round) => round.messages), [2]);
     await send(made, 2, 1);
     await send(made, 2, 2);
-    await sleep(400);
+    await until(async () => (await api.get(`/v1/federations/${made.id}`)).rounds_closed === 2, 'the round is closed');
     await send(made, 2, 3, vector(), [409, 'round_closed']);
     assert.equal((await api.get(`/v1/federations/${made.id}`)).rounds_closed, 2);
 });
@@ -368,12 +354,13 @@ test('fts hands every agent the last vector of each, and zeros for one that neve
     const first = vector(), second = vector(), third = vector(), fourth = vector();
     await send(made, 1, 1, first);
     await send(made, 1, 3, third);
-    await sleep(300);
-    const read = async (round) => (await api.get(`/v1/federations/${made.id}/rounds/${round}/broadcast`)).vectors;
+    const read = async (round) => {
+        await until(async () => (await api.get(`/v1/federations/${made.id}`)).rounds_closed === round, `round ${round} is closed`);
+        return (await api.get(`/v1/federations/${made.id}/rounds/${round}/broadcast`)).vectors;
+    };
     assert.deepEqual(await read(1), [first, new Array(12).fill(0), third]);
     await send(made, 2, 1, second);
     await send(made, 2, 2, fourth);
-    await sleep(300);
     assert.deepEqual(await read(2), [second, fourth, third]);
     const privacy = await api.get(`/v1/federations/${made.id}/privacy`);
     assert.deepEqual([privacy.differentially_private, privacy.guarantee, privacy.neighbours], [false, null, null]);
@@ -420,13 +407,12 @@ test('who was drawn is nowhere to be seen', async () => {
     const all = await Promise.all(active.map(({ id }) => api.request('GET', `/v1/federations/${id}/privacy`)));
     const least = Math.min(...all.flatMap(({ json }) => json.guarantee?.epsilon_left ?? []));
     let found;
-    for (let i = 0; i < 60 && found?.get('gnomon_federation_epsilon_left') !== least; i++) {
+    await until(async () => {
         const { text } = await api.request('GET', '/metrics');
         found = new Map([...text.matchAll(/^(gnomon_federation\w*) (\S+)$/gm)].map(([, name, value]) => [name, Number(value)]));
-        await sleep(100);
-    }
+        return found.get('gnomon_federation_epsilon_left') === least;
+    }, () => `what is left of the budget is told: ${least}, not ${found.get('gnomon_federation_epsilon_left')}`);
     assert.deepEqual([...found.keys()], ['gnomon_federation_rounds_total', 'gnomon_federation_messages_total', 'gnomon_federation_seats_total', 'gnomon_federation_epsilon_left']);
-    assert.equal(found.get('gnomon_federation_epsilon_left'), least, 'what is left of the budget');
     assert.ok(!server.log.includes(made.id), 'the log of the process names no federation');
 });
 

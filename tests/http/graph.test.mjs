@@ -1,7 +1,7 @@
 // Graph studies: what a graph may be, a walk over one, what is refused, and suggestions that go on behind their request.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { begin } from './harness.mjs';
+import { begin, until } from './harness.mjs';
 
 const { api, server } = await begin(after);
 
@@ -227,13 +227,11 @@ test('what a graph may not be', async () => {
 test('a million sites and paths of twenty: bounded, and said', async () => {
     const space = { type: 'graph', grid: { width: 1000, height: 1000, moves: 'four' }, macro_action_length: 20, start: 500500 };
     const { id } = await study({ space, algorithm: { name: 'macro-bo', horizon: 8, ...field } });
-    const started = Date.now();
     const [trial] = await suggest(id, { deadline_ms: 1500 });
     assert.equal(trial.sites.length, 20);
     assert.equal(new Set([...trial.sites, 500500]).size, 21);
     assert.ok(trial.model.diagnostics.plan.horizon < 8);
-    assert.ok(['deadline', 'memory'].includes(trial.model.fallback));
-    assert.ok(Date.now() - started < 15000);
+    assert.ok(['deadline', 'memory'].includes(trial.model.fallback)); // else it would be at it for hours
 });
 
 test('epsilon: the samples of theorem 4.3, or a warning', async () => {
@@ -270,20 +268,16 @@ const begin202 = async (id, members = {}, prefer = 'respond-async') => {
     assert.equal(reply.headers.location, `/v1/operations/${reply.json.id}`);
     return reply.json;
 };
-const pause = (ms) => new Promise((done) => setTimeout(done, ms));
-const until = async (id, good) => {
-    for (let i = 0; i < 2400; i++) {
-        const operation = await api.get(`/v1/operations/${id}`);
-        if (good(operation)) return operation;
-        await pause(50);
-    }
-    return assert.fail(`operation ${id} goes on`);
+const settled = async (id, good) => {
+    let operation;
+    await until(async () => good(operation = await api.get(`/v1/operations/${id}`)), `operation ${id} is as it should be`);
+    return operation;
 };
 
 test('respond-async, wait=N: 200 when the plan is quick, with the reply that it would have had', async () => {
     const a = await study({ seed: 11 }), b = await study({ seed: 11 });
     const [plain] = await suggest(a.id);
-    const reply = await api.request('POST', path(b.id, 'suggest'), { json: {}, headers: { prefer: 'respond-async, wait=20' } });
+    const reply = await api.request('POST', path(b.id, 'suggest'), { json: {}, headers: { prefer: 'respond-async, wait=60' } });
     assert.equal(reply.status, 200, reply.text);
     assert.deepEqual(reply.json.trials[0].sites, plain.sites);
     assert.equal(reply.json.trials[0].model.diagnostics.acquisition_value, plain.model.diagnostics.acquisition_value);
@@ -294,11 +288,9 @@ test('respond-async, wait=N: 200 when the plan is quick, with the reply that it 
 
 test('a long plan: 202, progress, one operation for its worker, others refused, the rest of the service unharmed', async () => {
     const { id } = await slow();
-    const started = Date.now();
     const operation = await begin202(id, { worker: 'w' }, 'respond-async, wait=1');
-    assert.ok(Date.now() - started >= 950);
     assert.equal(operation.state, 'running');
-    const seen = await until(operation.id, (o) => o.progress !== null && o.progress.nodes > 1e5);
+    const seen = await settled(operation.id, (o) => o.progress !== null && o.progress.nodes > 1e5);
     assert.ok(seen.progress.horizon >= 3 && seen.result === null);
     assert.equal((await begin202(id, { worker: 'w' })).id, operation.id);
     await refuse(503, 'planning', null, 'POST', path(id, 'suggest'), {});
@@ -314,9 +306,11 @@ test('a long plan: 202, progress, one operation for its worker, others refused, 
     assert.equal(trials.total, 0, 'nothing was written');
     const events = (await api.get(`/v1/events?study=${id}`)).events.map((event) => event.kind);
     assert.deepEqual(events, ['study.created', 'operation.created', 'operation.cancelled']);
-    let reply = { status: 503 }; // until the plan has noticed
-    for (let i = 0; i < 1200 && reply.status === 503; i++, await pause(50))
+    let reply;
+    await until(async () => {
         reply = await api.request('POST', path(id, 'suggest'), { json: { deadline_ms: 100 } });
+        return reply.status !== 503;
+    }, 'the plan has noticed');
     assert.equal(reply.json.trials[0].number, 1, 'the study goes on');
 });
 
@@ -329,7 +323,7 @@ test('an operation that succeeds has the trials, and a repeat with its key gets 
     const again = await api.request('POST', path(id, 'suggest'), { json: { worker: 'rover' }, headers });
     assert.equal(again.status, 202);
     assert.equal(again.headers['idempotent-replayed'], 'true');
-    const done = await until(again.json.id, (o) => o.state !== 'running');
+    const done = await settled(again.json.id, (o) => o.state !== 'running');
     assert.equal(done.state, 'succeeded');
     assert.deepEqual(done.result.trials.map((t) => [t.number, t.worker, t.state]), [[1, 'rover', 'running']]);
     assert.equal((await suggest(id, { worker: 'rover' }))[0].number, 1);
@@ -349,15 +343,15 @@ test('an operation that cannot succeed says why', async () => {
 test('an operation whose turn came too late says when to ask again, as the answer to a suggest does', async () => {
     const plans = await Promise.all([slow(), slow()]);
     const before = await Promise.all(plans.map(({ id }) => begin202(id))); // as many as are worked on at once
-    const { id } = await api.study({ budget: { trials: 1 }, lease_seconds: 40 });
+    const { id } = await api.study({ budget: { trials: 1 }, lease_seconds: 4000 });
     const late = await begin202(id, { worker: 'late' });
     await suggest(id, { worker: 'quick' });
     await api.expect([409, 'all_handed_out'], 'POST', path(id, 'suggest'), { json: { worker: 'later' }, headers: { prefer: 'respond-async' } });
     for (const plan of before) await api.expect(204, 'DELETE', `/v1/operations/${plan.id}`);
-    await until(late.id, (o) => o.state !== 'running');
+    await settled(late.id, (o) => o.state !== 'running');
     const { json, headers } = await api.request('GET', `/v1/operations/${late.id}`), seconds = Number(headers['retry-after']);
     assert.deepEqual([json.state, json.problem.code], ['failed', 'all_handed_out']);
-    assert.ok(seconds >= 1 && seconds <= 40, headers['retry-after']);
+    assert.ok(seconds >= 1 && seconds <= 4000, headers['retry-after']);
     const list = async (state) => (await api.get(`/v1/operations?study=${id}${state}`)).operations;
     assert.deepEqual((await list('')).map((o) => [o.id, o.worker, o.problem.code, o.trials]), [[late.id, 'late', 'all_handed_out', []]]);
     assert.deepEqual([(await list('&state=failed')).length, (await list('&state=running')).length], [1, 0]);
@@ -366,9 +360,9 @@ test('an operation whose turn came too late says when to ask again, as the answe
 test('a restart takes an operation up again; deleting the study ends it', async () => {
     const { id } = await slow();
     const operation = await begin202(id);
-    await until(operation.id, (o) => o.progress !== null);
+    await settled(operation.id, (o) => o.progress !== null);
     await server.restart();
-    const again = await until(operation.id, (o) => o.progress !== null);
+    const again = await settled(operation.id, (o) => o.progress !== null);
     assert.equal(again.state, 'running');
     await api.expect(204, 'DELETE', `/v1/studies/${id}`);
     assert.equal((await api.request('GET', `/v1/operations/${operation.id}`)).status, 404);

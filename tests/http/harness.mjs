@@ -27,6 +27,34 @@ export const mixed = {
 };
 export const plain = { type: 'parameters', parameters: [{ name: 'x', type: 'double', min: -3.5, max: 4.25 }] };
 
+// A wait is for a state that is asked for again and again, and the limit is one of minutes: a slow machine is no failure.
+// A step whose failures all begin with these words may be run again.
+export const PATIENCE_MS = 240000;
+export const outOfTime = (what) => new Error(`out of time: ${typeof what === 'function' ? what() : what}`);
+export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+
+// Asks until the answer is true, and returns that.  The text names the state, and may be a function that says how far it came.
+export async function until(ask, what) {
+    for (const end = performance.now() + PATIENCE_MS; ; await sleep(20)) {
+        const found = await ask();
+        if (found) return found;
+        if (performance.now() > end) throw outOfTime(what);
+    }
+}
+
+// A promise, or an error when it is not kept in that time.
+export function inTime(promise, what) {
+    let timer;
+    const late = new Promise((_, fail) => { timer = setTimeout(() => fail(outOfTime(what)), PATIENCE_MS); });
+    return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+// The clock, which is the server's too, is past a time that was told, or is that of a later millisecond.  Leases end by
+// another clock of the machine, which is not corrected: hence the margin.
+const MARGIN_MS = 50;
+export const past = (time = new Date().toISOString(), margin = 0) =>
+    until(() => Date.now() > Date.parse(time) + margin, `the clock is past ${time}`);
+
 // The whole reply, as {status, headers, text, json}.
 export function readReply(response, done, fail) {
     const chunks = [];
@@ -68,7 +96,7 @@ export class Client {
         return new Promise((done, fail) => {
             const request = http.request({ host: '127.0.0.1', port: this.server.port, agent: this.agent,
                 localAddress: this.localAddress, ...options }, (response) => readReply(response, done, fail));
-            request.on('error', (error) => (isStale(request, error) ? this.send(options, bytes).then(done, fail) : fail(error)));
+            request.on('error', (error) => (isStale(request, error) ? this.send(options, bytes).then(done, fail) : fail(this.server.explain(error))));
             request.end(bytes ?? undefined);
         });
     }
@@ -96,6 +124,23 @@ export class Client {
             ...members }, 201);
     }
 
+    // The lease of a trial ends in a second, by a heartbeat; resolves to when.
+    async shorten(id, number = 1) {
+        await this.leases(id, 1);
+        const path = `/v1/studies/${id}/trials/${number}`, { lease } = await this.get(path);
+        return (await this.post(`${path}/heartbeat`, { lease: lease.id })).lease.expires_at;
+    }
+
+    leases(id, seconds) {
+        return this.expect(200, 'PATCH', `/v1/studies/${id}`, { json: { lease_seconds: seconds }, headers: { 'if-match': '*' } });
+    }
+
+    // The lease of a trial ends now; those that are given after it last.
+    async expire(id, number = 1) {
+        await past(await this.shorten(id, number), MARGIN_MS);
+        await this.leases(id, 3600);
+    }
+
     // Everything that a refused request must leave as it was.
     async state(id) {
         const [study, trials, events] = await Promise.all([this.get(`/v1/studies/${id}`),
@@ -117,7 +162,7 @@ function databaseOf(folder) {
     const base = process.env.GNOMON_TEST_DATABASE;
     if (!base) return {};
     const schema = `h${createHash('sha256').update(folder).digest('hex').slice(0, 24)}`;
-    execFileSync('psql', [base, '-qc', `SET client_min_messages = error; CREATE SCHEMA IF NOT EXISTS ${schema}`]);
+    execFileSync('/usr/bin/psql', [base, '-qc', `SET client_min_messages = error; CREATE SCHEMA IF NOT EXISTS ${schema}`]);
     return { GNOMON_DATABASE: `${base}&options=-csearch_path%3D${schema}` };
 }
 
@@ -146,10 +191,25 @@ export class Server {
         return this;
     }
 
+    get isOver() {
+        return this.child.exitCode !== null || this.child.signalCode !== null;
+    }
+
+    // A request that failed because the server has ended says so, and why.
+    explain(error) {
+        if (this.isOver) error.message += `: the server ended with ${this.child.exitCode ?? this.child.signalCode}: ${this.log}`;
+        return error;
+    }
+
     // SIGTERM; resolves to the exit code.
     async stop(signal = 'SIGTERM') {
-        if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill(signal);
-        const [code] = await this.exited;
+        if (!this.isOver) this.child.kill(signal);
+        return this.end();
+    }
+
+    // The exit code of one that was told to stop, or is about to.
+    async end() {
+        const [code] = await inTime(this.exited, 'the server ends');
         return code;
     }
 
@@ -184,28 +244,33 @@ export async function tokenFor(api, scope, resource, members = {}) {
     return made.token;
 }
 
-// Bytes on a socket as they are; resolves to what came back when the server closes, after the patience, or, once there is
-// an answer, after so long a quiet.
-export function raw(port, bytes, { patience = 3000, quiet, localAddress } = {}) {
-    return new Promise((done) => {
-        const began = Date.now();
-        let answer = '', closed = false;
-        const socket = net.connect({ host: '127.0.0.1', port, localAddress }, () => socket.write(bytes));
-        const finish = () => {
-            clearTimeout(timer);
-            socket.destroy();
-            done({ answer, closed, ms: Date.now() - began, status: Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1] ?? 0) });
-        };
-        let timer = setTimeout(finish, patience);
-        socket.on('data', (chunk) => {
-            answer += chunk.toString('latin1');
-            if (quiet === undefined) return;
-            clearTimeout(timer);
-            timer = setTimeout(finish, quiet);
-        });
-        socket.on('close', () => { closed = true; finish(); });
-        socket.on('error', () => {});
-    });
+// A GET of a server whose bytes matter.
+export const readBytes = (port, path, headers = {}) => new Promise((done, fail) => {
+    http.get({ host: '127.0.0.1', port, path, headers, agent: false }, (reply) => {
+        const chunks = [];
+        reply.on('data', (chunk) => chunks.push(chunk));
+        reply.on('end', () => done({ status: reply.statusCode, headers: reply.headers, body: Buffer.concat(chunks) }));
+    }).on('error', fail);
+});
+
+// A connection with these bytes on it, as they are: what came back so far, and a promise that the server closes it.
+export function connect(port, bytes, { localAddress } = {}) {
+    const found = { answer: '', isClosed: false, get status() { return Number(/^HTTP\/1\.1 (\d+)/.exec(this.answer)?.[1] ?? 0); } };
+    found.socket = net.connect({ host: '127.0.0.1', port, localAddress });
+    found.socket.write(bytes); // kept until it is connected, before what is written later
+    found.socket.on('data', (chunk) => { found.answer += chunk.toString('latin1'); }).on('error', () => {});
+    found.closed = new Promise((done) => found.socket.on('close', () => { found.isClosed = true; done(found); }));
+    return found;
+}
+
+// The answer to these bytes until the server closes the connection; from what is enough on, this side is closed.
+export async function raw(port, bytes, enough = () => false) {
+    const found = connect(port, bytes);
+    await until(() => {
+        if (enough(found)) found.socket.end();
+        return found.isClosed;
+    }, () => `${JSON.stringify(bytes.slice(0, 80))} is answered and the connection is closed: ${found.answer}`);
+    return found;
 }
 
 // Clients of a server by their tokens, which end with the file's tests.
@@ -215,7 +280,6 @@ export const clientsOf = (server, after) => (token) => {
     return client;
 };
 
-export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 export const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
 
 // An .npy file of rows of numbers.

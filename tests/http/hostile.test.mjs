@@ -1,8 +1,7 @@
 // Input that is wrong in every way we know: each gets the documented problem, and the study stays as it was.
 import assert from 'node:assert/strict';
-import net from 'node:net';
 import { after, test } from 'node:test';
-import { begin, Client, metrics, mixed, plain, raw, sleep } from './harness.mjs';
+import { begin, Client, connect, inTime, metrics, mixed, outOfTime, plain, raw, sleep, until } from './harness.mjs';
 
 const { server, api } = await begin(after);
 const study = await api.study({ space: mixed, name: 'victim' });
@@ -49,13 +48,15 @@ test('deep, wide and large bodies', async () => {
     await refused(422, JSON.stringify({ trial: 1, state: 'failed', reason: 'é'.repeat(1001) }));
 });
 
+const hasBegun = ({ status }) => status > 0;
+
 test('a body that is announced too large is refused before it is read', async () => {
     for (const length of [8388609, 99999999999]) {
-        const { status, answer } = await raw(server.port, `POST ${observe} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.token}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n{`);
+        const { status, answer } = await raw(server.port, `POST ${observe} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.token}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n{`, hasBegun);
         assert.equal(status, 413, answer);
     }
-    const chunked = await raw(server.port, `POST ${observe} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.token}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${`10000\r\n${' '.repeat(65536)}\r\n`.repeat(140)}0\r\n\r\n`, { patience: 8000 });
-    assert.ok(chunked.status === 413 || (chunked.status === 0 && chunked.closed), `${chunked.status} ${chunked.answer.slice(0, 200)}`);
+    const chunked = await raw(server.port, `POST ${observe} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.token}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${`10000\r\n${' '.repeat(65536)}\r\n`.repeat(140)}0\r\n\r\n`, hasBegun);
+    assert.ok(chunked.status === 413 || (chunked.status === 0 && chunked.isClosed), `${chunked.status} ${chunked.answer.slice(0, 200)}`);
     assert.equal((await api.get(path)).trials.completed, 1);
 });
 
@@ -149,7 +150,6 @@ test('content types, methods and paths', async () => {
 
 // One request as bytes.  The answer must be this status and the connection must not serve the next request.
 const line = (text) => text.replaceAll('\n', '\r\n');
-const answered = { patience: 20000, quiet: 500 }; // as long as it takes, then what follows it
 const next = `GET /livez HTTP/1.1\r\nHost: x\r\n\r\n`;
 const gate = [
     ['no Host', `GET /livez HTTP/1.1\n\n`, 400],
@@ -215,10 +215,9 @@ const gate = [
 for (const [name, bytes, expected] of gate)
     test(`the gate refuses ${name}`, async () => {
         const before = await api.state(study.id);
-        const { answer, status, closed } = await raw(server.port, (Buffer.isBuffer(bytes) ? bytes.toString('latin1') : line(bytes)) + next, { patience: 4000 });
+        const { answer, status } = await raw(server.port, (Buffer.isBuffer(bytes) ? bytes.toString('latin1') : line(bytes)) + next); // and is closed
         assert.ok([expected].flat().includes(status), `${status}: ${answer.slice(0, 400)}`);
         assert.ok(!answer.includes('"status":"ok"'), `another request was served: ${answer.slice(0, 400)}`);
-        assert.ok(closed, `the connection stays open: ${answer.slice(0, 400)}`);
         assert.deepEqual(await api.state(study.id), before);
     });
 
@@ -234,40 +233,33 @@ test('what cannot be read gets one answer, and that is a problem', async () => {
         [431, 'headers_too_large', `GET /livez HTTP/1.1\nHost: x\nX: ${'a'.repeat(65536)}\n\n`],
         [431, 'headers_too_large', `GET /livez HTTP/1.1\nHost: x\n${'X: y\n'.repeat(1000)}\n`],
     ];
+    const isWhole = ({ answer }) => answer.includes('\r\n\r\n') && answer.split('\r\n\r\n')[1].length >= Number(/content-length: (\d+)/i.exec(answer)[1]);
     for (const [status, code, bytes] of rows) {
-        const { answer, ms } = await raw(server.port, line(bytes), answered);
+        const { answer } = await raw(server.port, line(bytes), isWhole);
         const [head, body] = answer.split('\r\n\r\n');
-        assert.deepEqual(answer.match(/HTTP\/1.1 \d+/g), [`HTTP/1.1 ${status}`], `${bytes.slice(0, 90)}: ${answer} ${ms} ms`);
+        assert.deepEqual(answer.match(/HTTP\/1.1 \d+/g), [`HTTP/1.1 ${status}`], `${bytes.slice(0, 90)}: ${answer}`);
         assert.match(head, /content-type: application\/problem\+json/i);
         assert.equal(JSON.parse(body).code, code, answer);
     }
-    const longest = await raw(server.port, line(`GET /livez HTTP/1.1\nHost: x\nConnection: close\nX: ${'a'.repeat(16384 - 33)}\n\n`), { patience: answered.patience });
+    const longest = await raw(server.port, line(`GET /livez HTTP/1.1\nHost: x\nConnection: close\nX: ${'a'.repeat(16384 - 33)}\n\n`));
     assert.equal(longest.status, 200, longest.answer);
 });
 
 test('a length that arrives late is refused like one that comes at once', async () => {
-    const pieces = (sockets) => sockets.map((at) => new Promise((done) => {
-        let answer = '';
-        const socket = net.connect(server.port, '127.0.0.1', () => {
-            socket.write(line(`POST /v1/suggest HTTP/1.1\nHost: x\nContent-Len`));
-            setTimeout(() => socket.write(line(`gth: ${at % 2 ? '+2' : '2'}\n\n{}`)), 100 + at * 5);
-        });
-        const finish = () => { socket.destroy(); done(answer.match(/HTTP\/1.1 \d+/g)); };
-        let timer = setTimeout(finish, answered.patience);
-        socket.on('data', (chunk) => {
-            answer += chunk;
-            clearTimeout(timer);
-            timer = setTimeout(finish, answered.quiet);
-        });
-        socket.on('error', () => {});
-    }));
-    for (const [at, found] of (await Promise.all(pieces([...Array(30).keys()]))).entries())
+    const pieces = async (at) => {
+        const found = connect(server.port, line(`POST /v1/suggest HTTP/1.1\nHost: x\nConnection: close\nContent-Len`));
+        await sleep(100 + at * 5); // the server reads a piece, or both as one: the answer is the same
+        found.socket.write(line(`gth: ${at % 2 ? '+2' : '2'}\n\n{}`));
+        await inTime(found.closed, 'the connection is closed');
+        return found.answer.match(/HTTP\/1.1 \d+/g);
+    };
+    for (const [at, found] of (await Promise.all([...Array(30).keys()].map(pieces))).entries())
         assert.deepEqual(found, [at % 2 ? 'HTTP/1.1 400' : 'HTTP/1.1 415'], `${at}`);
 });
 
 test('a trailer that is not folded is let pass, and is no header', async () => {
     const { id } = await api.study();
-    const { answer } = await raw(server.port, line(`POST /v1/studies/${id}/pause HTTP/1.1\nHost: x\nAuthorization: Bearer ${api.token}\nTransfer-Encoding: chunked\nContent-Type: application/json\n\n2\n{}\n0\nX: a\nContent-Length: 5\n\n`) + line('GET /livez HTTP/1.1\nHost: x\nConnection: close\n\n'), { patience: answered.patience });
+    const { answer } = await raw(server.port, line(`POST /v1/studies/${id}/pause HTTP/1.1\nHost: x\nAuthorization: Bearer ${api.token}\nTransfer-Encoding: chunked\nContent-Type: application/json\n\n2\n{}\n0\nX: a\nContent-Length: 5\n\n`) + line('GET /livez HTTP/1.1\nHost: x\nConnection: close\n\n'));
     assert.deepEqual(answer.match(/HTTP\/1.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 200'], answer);
     assert.equal((await api.get(`/v1/studies/${id}`)).state, 'paused');
 });
@@ -275,59 +267,59 @@ test('a trailer that is not folded is let pass, and is no header', async () => {
 test('only 100-continue can be expected', async () => {
     const { status } = await raw(server.port, line(`GET /livez HTTP/1.1\nHost: x\nExpect: coffee\nConnection: close\n\n`));
     assert.equal(status, 417);
-    const { answer } = await raw(server.port, line(`POST ${observe} HTTP/1.1\nHost: x\nAuthorization: Bearer ${api.token}\nContent-Type: application/json\nContent-Length: 23\nExpect: 100-continue\n\n`), answered);
+    const { answer } = await raw(server.port, line(`POST ${observe} HTTP/1.1\nHost: x\nAuthorization: Bearer ${api.token}\nContent-Type: application/json\nContent-Length: 23\nExpect: 100-continue\n\n`), ({ answer: so }) => so.includes('\r\n\r\n'));
     assert.match(answer, /^HTTP\/1.1 100 /);
 });
 
 test('many requests on one connection are answered in order', async () => {
     for (const at of ['/livez', '/v1/meta', '/v1/whoami', path]) {
         const one = (more) => `GET ${at} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.token}\r\n${more}\r\n`;
-        const { answer } = await raw(server.port, one('').repeat(19) + one('Connection: close\r\n'), { patience: answered.patience });
+        const { answer } = await raw(server.port, one('').repeat(19) + one('Connection: close\r\n'));
         assert.equal(answer.split('HTTP/1.1 200').length - 1, 20, at);
     }
 });
 
+const gauges = async () => Object.fromEntries([...(await api.request('GET', '/metrics')).text.matchAll(/^gnomon_(connections\w*) (\d+)$/gm)].map(([, name, value]) => [name, Number(value)]));
+
 test('slow clients do not hold up others, and are cut off', async () => {
     const drips = [];
+    const { connections: others, connections_reaped_total: before } = await gauges();
     for (let i = 0; i < 60; i++)
-        drips.push(raw(server.port, i % 2 ? 'GET /livez HTTP/1.1\r\nHost: ' : `POST ${observe} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.token}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"tr`,
-            { patience: i % 2 ? 30000 : 3000, localAddress: `127.0.4.${1 + (i % 6)}` }));
-    await sleep(300);
-    const times = [];
+        drips.push(connect(server.port, i % 2 ? 'GET /livez HTTP/1.1\r\nHost: ' : `POST ${observe} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.token}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"tr`,
+            { localAddress: `127.0.4.${1 + (i % 6)}` }));
+    await until(async () => (await gauges()).connections >= others + 60, 'all are connected');
+    let meanwhile = 0;
     for (let i = 0; i < 40; i++) {
-        const began = performance.now();
         await api.get(path);
-        times.push(performance.now() - began);
+        if ((await gauges()).connections_reaped_total === before) meanwhile++;
     }
-    times.sort((a, b) => a - b);
-    assert.ok(times[38] < 10000, `p95 of a good client: ${times[38]} ms`);
-    const headers = await Promise.all(drips.filter((_, i) => i % 2));
-    assert.ok(headers.every((drip) => drip.closed && drip.ms < 25000), `${headers.map((drip) => drip.ms)}`);
-    await Promise.all(drips);
+    if (meanwhile === 0) throw outOfTime('a good client is answered before slow ones are cut off');
+    await until(() => drips.every(({ isClosed }, i) => i % 2 === 0 || isClosed), 'those whose headers do not come are cut off');
+    for (const { socket } of drips) socket.destroy();
 });
 
 test('one address cannot take all connections', async () => {
-    const idle = Array.from({ length: 200 }, () => raw(server.port, 'GET /livez HTTP/1.1\r\n', { patience: 6000, localAddress: '127.0.5.1' }));
-    await sleep(300);
+    const { connections: others, connections_reaped_total: before } = await gauges();
+    const idle = Array.from({ length: 200 }, () => connect(server.port, 'GET /livez HTTP/1.1\r\n', { localAddress: '127.0.5.1' }));
+    const closed = () => idle.filter(({ isClosed }) => isClosed).length;
+    await until(async () => closed() + (await gauges()).connections - others >= 200, () => `200 are let in or not: ${closed()} are not`);
     const other = new Client(server, api.token, { localAddress: '127.0.5.2' });
-    const began = Date.now();
     assert.equal((await other.request('GET', '/v1/whoami')).status, 200);
-    assert.ok(Date.now() - began < 5000); // the others are held for 6 s
     other.agent.destroy();
-    const held = await Promise.all(idle);
-    assert.ok(held.filter((c) => c.closed && c.ms < 5500).length >= 100, 'more than the limit of one address were let in');
+    const cut = (await gauges()).connections_reaped_total - before; // for being late, so they had been let in
+    assert.ok(closed() - cut >= 100, 'more than the limit of one address were let in');
+    for (const { socket } of idle) socket.destroy();
 });
 
 test('no more connections than the limit are answered, however many come at once', async () => {
     const { server: small } = await begin(after, ['--connections', '24', '--connections-per-address', '0']);
-    let answered = 0;
-    const held = Array.from({ length: 200 }, () => net.connect(small.port, '127.0.0.1')
-        .once('data', () => { answered++; }).on('error', () => {}));
-    for (const socket of held) socket.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
-    while (answered < 24) await sleep(20);
-    await sleep(500); // those too many come at once with the others
-    for (const socket of held) socket.destroy();
-    assert.equal(answered, 24);
+    const held = Array.from({ length: 200 }, () => connect(small.port, 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n'));
+    for (let left = held; left.length > 0; left = left.filter(({ status }) => status === 0)) { // the others wait for a place
+        const answered = () => left.filter(({ status }) => status > 0);
+        await until(() => answered().length >= Math.min(24, left.length), () => `the next 24 of ${left.length} are answered: ${answered().length}`);
+        assert.ok(answered().length <= 24, `${answered().length} are answered`);
+        for (const { socket } of answered()) socket.destroy();
+    }
 });
 
 test('after all this the service is as good as new', async () => {

@@ -1,9 +1,8 @@
 // Image spaces, linear-ts and bos2: what a study shows, suggestions within the bound, points as arrays, a target that completes the
 // study, a server killed between suggestions, and what is refused.
 import assert from 'node:assert/strict';
-import http from 'node:http';
 import { after, test } from 'node:test';
-import { begin, numbers } from './harness.mjs';
+import { begin, numbers, readBytes } from './harness.mjs';
 
 const { api, server } = await begin(after);
 
@@ -198,15 +197,11 @@ test('a point of the user is a trial like others, queued ones come first', async
 test('a point is given as npy too', async () => {
     const { id } = await image();
     const { number, point } = await suggestOne(id);
-    const reply = await new Promise((done, fail) => http.get({ port: server.port, path: `/v1/studies/${id}/trials/${number}?format=npy`,
-        headers: { authorization: `Bearer ${api.token}` } }, (response) => {
-        const chunks = [];
-        response.on('data', (chunk) => chunks.push(chunk)).on('end', () => done({ type: response.headers['content-type'], bytes: Buffer.concat(chunks) }));
-    }).on('error', fail));
-    assert.equal(reply.type, 'application/x-npy');
-    const start = reply.bytes.length - 8 * length;
-    assert.match(reply.bytes.subarray(0, start).toString('latin1'), /^\x93NUMPY\x01\x00.*'<f8'.*\(5, 8\)/s);
-    assert.deepEqual(Array.from({ length }, (_, i) => reply.bytes.readDoubleLE(start + 8 * i)), point);
+    const reply = await readBytes(server.port, `/v1/studies/${id}/trials/${number}?format=npy`, { authorization: `Bearer ${api.token}` });
+    assert.equal(reply.headers['content-type'], 'application/x-npy');
+    const start = reply.body.length - 8 * length;
+    assert.match(reply.body.subarray(0, start).toString('latin1'), /^\x93NUMPY\x01\x00.*'<f8'.*\(5, 8\)/s);
+    assert.deepEqual(Array.from({ length }, (_, i) => reply.body.readDoubleLE(start + 8 * i)), point);
     assert.equal((await api.get(`/v1/studies/${id}/trials/${number}?format=json`)).number, number);
     await api.expect([404, 'trial_not_found'], 'GET', `/v1/studies/${id}/trials/9?format=npy`);
     await api.expect([422, 'unknown_value'], 'GET', `/v1/studies/${id}/trials/${number}?format=png`);

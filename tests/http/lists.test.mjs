@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { contract } from './contract.mjs';
-import { begin } from './harness.mjs';
+import { begin, past } from './harness.mjs';
 
 const { api } = await begin(after);
 
@@ -110,12 +110,12 @@ test('trials by state, worker, external_id, in every order, however long the pag
 
 test('what changed since a time, in the order of change', async () => {
     const id = await mixed(), path = `/v1/studies/${id}/trials`;
-    await new Promise((done) => setTimeout(done, 20));
+    await past();
     const since = new Date().toISOString();
     await api.post(`${path}/38/abandon`, {});
-    await new Promise((done) => setTimeout(done, 5));
+    await past(); // no two changes are of one millisecond
     await api.post(`${path}/31/abandon`, {});
-    await new Promise((done) => setTimeout(done, 5));
+    await past(); // no two changes are of one millisecond
     await api.post(`${path}/4/retry`, {});
     const numbers = (list) => list.map((t) => t.number);
     for (const limit of [1, 2, 3, 4]) {
@@ -139,7 +139,7 @@ test('studies by several labels and states, by name, in every order', async () =
         made.push(await api.study({ name: `${mark} ${i % 3}\\ %`, labels: { mark, 'a:b': String(i % 2), 'q"': '\\' } }));
     await api.post(`/v1/studies/${made[1].id}/pause`, {});
     await api.post(`/v1/studies/${made[4].id}/complete`, {});
-    await new Promise((done) => setTimeout(done, 5));
+    await past(); // no two changes are of one millisecond
     await api.post(`/v1/studies/${made[2].id}/observe`, { point: { x: 1 }, value: 1 });
     const find = async (query, limit = 2) => (await walk(`/v1/studies?label=${mark.length ? `mark:${mark}` : ''}&${query}`, 'studies', limit))
         .map((study) => made.findIndex((other) => other.id === study.id));

@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { after, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { begin } from './harness.mjs';
+import { begin, until } from './harness.mjs';
 
 const MiB = 1 << 20;
 const { api, server } = await begin(after, ['--memory-bytes', String(64 * MiB)]);
@@ -26,13 +25,7 @@ async function metric(name) {
     return Number(new RegExp(`^gnomon_${name} (.+)$`, 'm').exec(text)[1]);
 }
 
-async function until(condition) {
-    for (let i = 0; i < 600; i++) {
-        if (await condition()) return;
-        await sleep(50);
-    }
-    assert.fail('it did not happen');
-}
+const isGivenBack = () => until(async () => await metric('memory_bytes') < 8 * MiB, 'the memory of requests is given back');
 
 test('what does not fit is refused, what is small is answered, and everything is given back', async () => {
     const study = await api.study();
@@ -40,7 +33,7 @@ test('what does not fit is refused, what is small is answered, and everything is
     const held = [];
     for (let i = 1; i <= 4; i++) {
         held.push(hold());
-        await until(async () => await metric('body_bytes') >= 8 * MiB * i);
+        await until(async () => await metric('body_bytes') >= 8 * MiB * i, `${i} bodies are held`);
     }
     const response = await hold().answered;
     assert.equal(response.statusCode, 503);
@@ -51,7 +44,7 @@ test('what does not fit is refused, what is small is answered, and everything is
         request.end(' ');
         assert.equal((await answered).statusCode, 400); // blanks are not JSON
     }
-    await until(async () => await metric('memory_bytes') < 8 * MiB);
+    await isGivenBack();
 });
 
 test('JSON counts', async () => {
@@ -59,7 +52,7 @@ test('JSON counts', async () => {
         name: 'n', labels: Array(length).fill(0) });
     const { status } = await api.request('POST', '/v1/studies', { json: wide(90000) });
     assert.equal(status, 422);
-    await until(async () => await metric('memory_bytes') < 8 * MiB);
+    await isGivenBack();
 });
 
 test('a document larger than what requests have together is sent all the same', async () => {

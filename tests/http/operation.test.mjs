@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, statSync, writeSync } from 'node:fs';
-import http from 'node:http';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { begin, Client, gnomon, matrix, openCandidates, sleep } from './harness.mjs';
+import { begin, Client, gnomon, inTime, matrix, openCandidates, readBytes, until } from './harness.mjs';
 
-const { server, api } = await begin(after, ['--health-listen', '127.0.0.1:0']);
+const options = ['--health-listen', '127.0.0.1:0', '--drain-ms', '3600000']; // what is accepted is answered, however slow the machine
+const { server, api } = await begin(after, options);
 const dims = 8;
 const wide = { type: 'parameters', parameters: Array.from({ length: dims }, (_, i) => ({ name: `x${i}`, type: 'double', min: -1, max: 1 })) };
 
@@ -27,13 +27,10 @@ function healthPort() {
     return Number(ports.at(-1)[1]);
 }
 
-const health = (path) => new Promise((done, fail) => {
-    http.get({ host: '127.0.0.1', port: healthPort(), path, agent: false }, (response) => {
-        let text = '';
-        response.on('data', (chunk) => { text += chunk; });
-        response.on('end', () => done({ status: response.statusCode, text }));
-    }).on('error', fail);
-});
+const health = async (path) => {
+    const { status, body } = await readBytes(healthPort(), path);
+    return { status, text: body.toString() };
+};
 
 test('exactly one descriptor may write the database', () => {
     const folder = `/proc/${server.child.pid}/fd`;
@@ -56,12 +53,12 @@ test('the folder and what is in it belong to the user alone', () => {
 
 test('a second process is kept out of the folder', async () => {
     const second = spawn(gnomon, ['serve', '--listen', '127.0.0.1:0', '--data', server.folder], { stdio: 'ignore' });
-    assert.deepEqual((await once(second, 'exit'))[0], 75);
+    assert.deepEqual((await inTime(once(second, 'exit'), 'the second ends'))[0], 75);
 });
 
 test('plain HTTP is not offered to other machines by accident', async () => {
     const open = spawn(gnomon, ['serve', '--listen', '0.0.0.0:0', '--data', join(server.folder, 'other')], { stdio: 'ignore' });
-    assert.equal((await once(open, 'exit'))[0], 64);
+    assert.equal((await inTime(once(open, 'exit'), 'it ends'))[0], 64);
 });
 
 test('metrics are counted', async () => {
@@ -89,34 +86,30 @@ test('the health listener answers without a token, and nothing else', async () =
     await api.expect(401, 'GET', '/metrics', { token: '' });
 });
 
+const waitsForSlot = async () => Number(/^gnomon_compute_waiting (\S+)$/m.exec((await health('/metrics')).text)[1]) > 0;
 const computations = async () => Number(/^gnomon_compute_wait_seconds_count\S* (\S+)$/m.exec((await health('/metrics')).text)[1]);
-async function until(holds, what) {
-    for (let i = 0; !await holds(); i++) {
-        assert.ok(i < 6000, what);
-        await sleep(10);
-    }
+// Suggestions that take minutes if nobody ends them.
+async function endless(id) {
+    const client = new Client(server, api.token), before = await computations();
+    const over = { isOver: false, client };
+    over.reply = client.request('POST', `/v1/studies/${id}/suggest`, { json: { count: 100 } }).then(({ status }) => status, () => null).finally(() => { over.isOver = true; });
+    await until(async () => over.isOver || await computations() > before || await waitsForSlot(), 'it computes, or waits for that');
+    return over;
 }
 
-test('health answers at once while the machine computes', async () => {
-    const ids = await Promise.all(Array.from({ length: 6 }, () => heavy()));
-    const work = Promise.all(ids.map((id) => api.post(`/v1/studies/${id}/suggest`, {})));
-    let busy = true;
-    work.finally(() => { busy = false; });
-    let answers = 0; // more than there are computations, so none of them waited for one
-    for (; busy; await sleep(5))
-        for (const ask of [() => health('/readyz'), () => api.request('GET', '/livez')]) {
-            assert.equal((await ask()).status, 200);
-            answers++;
-        }
-    await work;
-    assert.ok(answers >= 20, `only ${answers} answers while busy: make it heavier`);
+test('health answers while the machine computes', async () => {
+    const work = [];
+    for (let i = 0; i < 6; i++) work.push(await endless(await heavy(1200)));
+    for (let i = 0; i < 10; i++)
+        for (const ask of [() => health('/readyz'), () => api.request('GET', '/livez')]) assert.equal((await ask()).status, 200);
+    assert.deepEqual(work.map(({ isOver }) => isOver), Array(6).fill(false), 'not one of the answers waited for a computation');
+    for (const { client } of work) client.agent.destroy();
+    assert.deepEqual(await Promise.all(work.map(({ reply }) => reply)), Array(6).fill(null));
 });
 
-test('a deadline gives an answer in time, named as a fallback when the model was not used', async () => {
+test('a deadline gives an answer, named as a fallback when the model was not used', async () => {
     const id = await heavy(1500);
-    const began = Date.now();
     const { trials: [trial] } = await api.post(`/v1/studies/${id}/suggest`, { deadline_ms: 50 });
-    assert.ok(Date.now() - began < 20000, `${Date.now() - began} ms`);
     assert.ok([null, 'deadline'].includes(trial.model.fallback), trial.model.fallback);
 });
 
@@ -145,16 +138,14 @@ test('SIGTERM under load: what was accepted is answered, what was acknowledged i
     const before = await computations();
     const last = new Client(server, api.token).request('POST', `/v1/studies/${slow}/suggest`, { json: {} });
     await until(async () => await computations() > before, 'it computes');
-    const began = Date.now();
     server.child.kill('SIGTERM');
     await until(async () => ((await health('/readyz').catch(() => null))?.status ?? 503) === 503, 'not ready');
     assert.equal((await last).status, 200, 'the request that ran when the signal came');
-    assert.equal((await server.exited)[0], 0, server.log);
-    assert.ok(Date.now() - began < 30000);
+    assert.equal(await server.end(), 0, server.log);
     stopping = true;
     await Promise.all(load);
     assert.ok(acknowledged.size > 20 && refused > 0, `${acknowledged.size} acknowledged, ${refused} refused of ${sent}`);
-    await server.start(['--health-listen', '127.0.0.1:0']);
+    await server.start(options);
     const stored = new Map();
     const numbers = new Set();
     for (let cursor = ''; cursor !== null;) {
@@ -182,7 +173,7 @@ test('SIGKILL loses nothing that was acknowledged', async () => {
     dead = true;
     assert.equal(await server.stop('SIGKILL'), null);
     await Promise.all(load);
-    await server.start(['--health-listen', '127.0.0.1:0']);
+    await server.start(options);
     const study = await api.get(`/v1/studies/${id}`);
     assert.ok(study.trials.completed >= acknowledged.length, `${study.trials.completed} of ${acknowledged.length}`);
     const again = await api.post(`/v1/studies/${id}/observe`, { observations: acknowledged.slice(0, 5000).map((e) => ({ point: { x: Number(e.split('-')[1]) % 4 }, value: Number(e.split('-')[0]), external_id: e })) });
@@ -196,26 +187,25 @@ test('a store that is damaged while the service runs is not ready', async () => 
     const file = openSync(join(other.server.folder, 'gnomon.db'), 'r+');
     writeSync(file, Buffer.alloc(100, 'X'), 0, 100, 0);
     closeSync(file);
-    for (let i = 0; (await ready()).status === 200; i++) {
-        assert.ok(i < 500, 'damaged, and ready');
-        await other.api.request('POST', `/v1/studies/${id}/observe`, { json: { point: { x: 1 }, value: i } });
-        await sleep(20);
-    }
+    await until(async () => {
+        await other.api.request('POST', `/v1/studies/${id}/observe`, { json: { point: { x: 1 }, value: 1 } });
+        return (await ready()).status !== 200;
+    }, 'what is damaged is not ready');
     assert.equal((await ready()).json.status, 'store_corrupt');
     assert.match(other.server.log, /store_fails what=read code=store_corrupt/);
 });
 
 test('a second SIGTERM ends at once', async () => {
     const id = await heavy(1200);
-    const request = api.request('POST', `/v1/studies/${id}/suggest`, { json: {} }).catch(() => null);
-    await sleep(100);
+    const request = await endless(id);
     server.child.kill('SIGTERM');
-    await sleep(50);
-    const began = Date.now();
-    await server.stop();
-    assert.ok(Date.now() - began < 10000 || (await request)?.status === 200);
-    await request;
-    await server.start(['--health-listen', '127.0.0.1:0']);
+    await until(async () => ((await health('/readyz').catch(() => null))?.status ?? 503) === 503, 'not ready');
+    assert.equal(request.isOver, false, 'the first lets it go on');
+    server.child.kill('SIGTERM');
+    await server.stop(); // in minutes, if it waited for what computes
+    assert.notEqual(await request.reply, 200);
+    request.client.agent.destroy();
+    await server.start(options);
     assert.equal((await api.get(`/v1/studies/${id}`)).trials.completed, 1200);
 });
 

@@ -1,7 +1,7 @@
 // Reports of running trials: decisions of every rule, repeats, refusals, restarts.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { begin, metrics, openCandidates, plain, sleep } from './harness.mjs';
+import { begin, metrics, openCandidates, past, plain } from './harness.mjs';
 
 const { server, api } = await begin(after);
 
@@ -271,29 +271,32 @@ test('specifications that make no sense are refused', async () => {
 });
 
 test('a worker that comes back finds its trial and what it reported; a report renews the lease', async () => {
-    const { id } = await api.study({ metrics: accuracy, stopping: median, lease_seconds: 1 });
-    await suggest(id, { worker: 'a' });
-    for (let n = 1; n <= 4; n++) {
+    const { id } = await api.study({ metrics: accuracy, stopping: median });
+    const [trial] = await suggest(id, { worker: 'a' }), ends = async () => (await api.get(`/v1/studies/${id}/trials/1`)).lease.expires_at;
+    for (let n = 1, end = trial.lease.expires_at; n <= 4; n++) {
+        await past();
         await report(id, 1, n, 0.5 + n / 64);
-        await sleep(400);
+        const later = await ends();
+        assert.ok(later > end, `${later} after ${end}`);
+        end = later;
     }
     const [again] = await suggest(id, { worker: 'a' });
     assert.deepEqual([again.number, again.curve.map((p) => [p.step, p.value])],
         [1, [[1, 0.515625], [2, 0.53125], [3, 0.546875], [4, 0.5625]]]);
-    await sleep(1200);
+    await api.expire(id);
     const [back] = await suggest(id, { worker: 'a' });
     assert.deepEqual([back.number, back.curve.length, back.lease.id], [1, 4, 1], 'nobody else has had it');
     assert.equal((await report(id, 1, 5, 0.6)).decision, 'continue');
 });
 
 test('whoever takes a trial over begins its curve anew, and its former worker is out', async () => {
-    const { id } = await api.study({ metrics: accuracy, stopping: median, lease_seconds: 1 });
+    const { id } = await api.study({ metrics: accuracy, stopping: median });
     const path = `/v1/studies/${id}/trials/1`;
     const lost = (verb, json) => api.refused(id, [409, 'lease_lost'], 'POST', `${path}/${verb}`, { json });
     const [a] = await suggest(id, { worker: 'a' });
     assert.equal(a.lease.id, 1);
     for (const step of [1, 2, 3]) await api.post(`${path}/report`, { lease: 1, step, value: 0.5 + step / 64 });
-    await sleep(1200);
+    await api.expire(id);
     const [b] = await suggest(id, { worker: 'b' });
     assert.deepEqual([b.number, b.lease.id, 'curve' in b], [1, 2, false]);
     for (const lease of [{ lease: 1 }, {}]) {
@@ -315,13 +318,13 @@ test('whoever takes a trial over begins its curve anew, and its former worker is
 });
 
 test('a trial that was handed over is judged by its new curve, and so it is after a restart', async () => {
-    const study = () => api.study({ metrics: accuracy, algorithm: { ...bos, warm_up: 3 }, seed: 7, lease_seconds: 2 });
+    const study = () => api.study({ metrics: accuracy, algorithm: { ...bos, warm_up: 3 }, seed: 7 });
     const plainly = await study(), handed = await study(), ends = [];
     for (const { id } of [plainly, handed]) await runs(id, 20, [rising(0.92, 0.6), rising(0.83, 0.5)]);
     const trials = [(await suggest(plainly.id, { worker: 'b' }))[0], (await suggest(handed.id, { worker: 'a' }))[0]];
     assert.deepEqual(trials[0].point, trials[1].point);
     for (const step of [1, 2, 3, 4, 5]) await report(handed.id, 3, step, rising(0.97, 0.7)(step));
-    await sleep(2300);
+    await api.expire(handed.id, 3);
     await suggest(handed.id, { worker: 'b' });
     await suggest(plainly.id, { worker: 'b' });
     for (const { id } of [plainly, handed]) {

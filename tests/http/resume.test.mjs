@@ -81,14 +81,14 @@ test('a stopped trial is handed out again in place of a new one, when it has com
 });
 
 test('who held it before is out; who takes it over begins it anew', async () => {
-    const id = await sixTrials({ lease_seconds: 1 });
+    const id = await sixTrials();
     await suggest(id, { worker: 'v' });
     for (const lease of [{ lease: 1 }, {}])
         for (const step of [1, 2])
             await api.refused(id, [409, 'lease_lost'], 'POST', path(id, 3, 'report'), { json: { ...lease, step, value: 0.7 } });
     await api.refused(id, [409, 'lease_lost'], 'POST', `/v1/studies/${id}/observe`, { json: { trial: 3, lease: 1, value: 0.7 } });
     await api.post(path(id, 3, 'report'), { lease: 2, step: 2, value: 0.7 });
-    await new Promise((done) => setTimeout(done, 1200));
+    await api.expire(id, 3);
     const [taken] = await suggest(id, { worker: 'u' });
     assert.deepEqual([taken.number, taken.lease.id, 'resume' in taken, 'curve' in taken], [3, 3, false, false]);
     assert.equal(await run(id, taken, 0.7), 3);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, test } from 'node:test';
-import { begin, sleep } from './harness.mjs';
+import { begin, past, until } from './harness.mjs';
 
 const { server, api } = await begin(after);
 const of = (id) => `/v1/studies/${id}`;
@@ -17,13 +17,10 @@ const edit = async (id, json, expected = 200) => {
     const { headers } = await api.request('GET', of(id));
     return api.expect(expected, 'PATCH', of(id), { json, headers: { 'if-match': headers.etag } });
 };
-const until = async (id, state) => {
-    for (let i = 0; i < 200; i++) {
-        const study = await api.get(of(id));
-        if (study.state === state) return study;
-        await sleep(50);
-    }
-    return assert.fail(`never ${state}`);
+const completed = async (id) => {
+    let study;
+    await until(async () => (study = await api.get(of(id))).state === 'completed', 'the study is completed');
+    return study;
 };
 
 test('no more trials run at once than may', async () => {
@@ -47,10 +44,10 @@ test('no more trials run at once than may', async () => {
 });
 
 test('an expired trial goes to the next worker though no more may run', async () => {
-    const { id } = await api.study({ parallelism: 1, lease_seconds: 3 });
+    const { id } = await api.study({ parallelism: 1 });
     await ask(id, 'dead');
     assert.equal((await ask(id, 'alive')).status, 409);
-    await sleep(3100);
+    await api.expire(id);
     const { json } = await ask(id, 'alive');
     assert.deepEqual(json.trials.map((trial) => [trial.number, trial.lease.id]), [[1, 2]]);
 });
@@ -154,35 +151,41 @@ test('cost may be how long the trials took', async () => {
 });
 
 test('time ends a study that nobody asks, and counts while it is active', async () => {
-    const { id, ends_at } = await api.study({ budget: { seconds: 3 } });
+    const { id, ends_at, created_at } = await api.study({ budget: { seconds: 1 } });
     assert.equal(ends_at, null, 'it begins with the first trial');
-    await sleep(3100);
+    await past(created_at, 1000);
+    await edit(id, { budget: { seconds: 1000 } });
     const reply = await ask(id, 'a');
     assert.equal(reply.status, 200);
     await api.post(`${of(id)}/observe`, { trial: 1, value: 1 });
     const begun = await api.get(of(id));
-    assert.ok(Math.abs(Date.parse(begun.ends_at) - Date.parse(reply.json.trials[0].created_at) - 3000) < 1000, begun.ends_at);
-    const over = await until(id, 'completed');
+    assert.ok(Math.abs(Date.parse(begun.ends_at) - Date.parse(reply.json.trials[0].created_at) - 1000e3) < 1000, begun.ends_at);
+    const short = await edit(id, { budget: { seconds: Math.ceil((Date.now() - Date.parse(reply.json.trials[0].created_at)) / 1000) + 3 } });
+    const over = await completed(id);
     assert.deepEqual([over.reason, over.ends_at], ['time_exhausted', null]);
     const { events } = await api.get(`/v1/events?study=${id}`);
-    assert.deepEqual([events.at(-1).kind, events.at(-1).detail, events.at(-1).actor], ['study.completed', 'time_exhausted', 'local']);
-    await edit(id, { budget: { seconds: 1000 } });
+    assert.deepEqual([events.at(-1).kind, events.at(-1).detail], ['study.completed', 'time_exhausted']);
+    if (short.state === 'active') assert.equal(events.at(-1).actor, 'local', 'nobody has asked');
+    await edit(id, { budget: { seconds: 1000000 } });
     await api.post(`${of(id)}/reopen`, {});
     assert.equal((await ask(id, 'a')).status, 200);
 
-    const rests = await api.study({ budget: { seconds: 4 } });
+    const rests = await api.study({ budget: { seconds: 4000 } });
     await ask(rests.id, 'a');
+    const before = await api.get(of(rests.id));
     await api.post(`${of(rests.id)}/pause`, {});
     assert.equal((await api.get(of(rests.id))).ends_at, null);
-    await sleep(4100);
+    await past(undefined, 500);
     await api.post(`${of(rests.id)}/resume`, {});
-    assert.equal((await api.post(`${of(rests.id)}/observe`, { trial: 1, value: 1 })).next, 'evaluate', 'a pause costs no time');
+    const end = Date.parse((await api.get(of(rests.id))).ends_at);
+    assert.ok(end >= Date.parse(before.ends_at) + 500, 'a pause costs no time');
+    assert.equal((await api.post(`${of(rests.id)}/observe`, { trial: 1, value: 1 })).next, 'evaluate');
 });
 
 test('when time is up a trial that runs may end, one whose worker is gone is not waited for', async () => {
     const { id } = await api.study({ budget: { seconds: 1 } });
-    await ask(id, 'a');
-    await sleep(1100);
+    const { json: { trials: [{ created_at }] } } = await ask(id, 'a');
+    await past(created_at, 1050);
     assert.deepEqual(told(await ask(id, 'b')), ['study_ends', 'stop', 'time_exhausted']);
     assert.equal((await ended(id))[0], 'active');
     assert.equal((await api.post(`${of(id)}/trials/1/heartbeat`, {})).next, 'evaluate');
@@ -190,17 +193,18 @@ test('when time is up a trial that runs may end, one whose worker is gone is not
     assert.deepEqual(await ended(id), ['completed', 'time_exhausted']);
     const gone = await api.study({ budget: { seconds: 1 }, lease_seconds: 2 });
     await ask(gone.id, 'dead');
-    assert.equal((await until(gone.id, 'completed')).reason, 'time_exhausted');
+    assert.equal((await completed(gone.id)).reason, 'time_exhausted');
     assert.equal((await api.post(`${of(gone.id)}/observe`, { trial: 1, value: 1 })).accepted, 1, 'a late result is kept');
 });
 
 test('a study that is over does not wait for a worker that is gone', async () => {
-    const { id } = await api.study({ stop_when: { failures: 1 }, lease_seconds: 2 });
-    const [{ json: { trials: [a] } }] = [await ask(id, 'a'), await ask(id, 'dead')];
+    const { id } = await api.study({ stop_when: { failures: 1 } });
+    const [{ json: { trials: [a] } }, { json: { trials: [dead] } }] = [await ask(id, 'a'), await ask(id, 'dead')];
     await api.post(`${of(id)}/observe`, { trial: a.number, state: 'failed' });
     const held = await api.get(of(id));
     assert.deepEqual([held.state, held.ends_at], ['active', null]);
-    assert.equal((await until(id, 'completed')).reason, 'too_many_failures');
+    await api.shorten(id, dead.number);
+    assert.equal((await completed(id)).reason, 'too_many_failures');
 });
 
 test('a restart goes on with the time and the counts', async () => {
