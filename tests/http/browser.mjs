@@ -6,23 +6,21 @@
 //   node browser.mjs --pictures FOLDER  every page at 1440 and 390 pixels, light and dark, of a server with one of each kind
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import http from 'node:http';
 import { createRequire } from 'node:module';
-import { after, test } from 'node:test';
+import { after, test as plainTest } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { chromium } from 'playwright-core';
-import { begin, gnomon, mixed, sleep, tokenFor } from './harness.mjs';
+import { begin, gnomon, mixed, past, PATIENCE_MS, sleep, tokenFor, until as asks } from './harness.mjs';
 
 const pictures = process.argv.includes('--pictures') ? process.argv[process.argv.indexOf('--pictures') + 1] : null;
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const { server, api } = await begin(after);
 const home = `http://127.0.0.1:${server.port}/`;
-const executablePath = execFileSync('sh', ['-c', 'command -v chromium'], { encoding: 'utf8' }).trim();
-const PATIENCE_MS = 180000; // a slow machine that does much else
-const browser = await chromium.launch({ executablePath, timeout: PATIENCE_MS, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', timeout: PATIENCE_MS, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
 after(() => browser.close());
 
 const hostile = '<script>document.title = "taken"</script><img src=x onerror=alert(1)> \u202egnp.exe & "quoted"';
@@ -75,15 +73,28 @@ const studies = await everything();
 /* A page draws when it can.  What it shows is therefore read again and again, until check takes it; what was taken is returned. */
 const looking = new AsyncLocalStorage();
 async function until(read, check) {
-    for (const end = Date.now() + PATIENCE_MS; ; await sleep(50))
+    let found, why;
+    await asks(async () => {
         try {
-            const found = await looking.run(true, read);
+            found = await looking.run(true, read);
             check(found);
-            return found;
+            return true;
         } catch (error) {
-            if (Date.now() > end) throw error;
+            why = error.message;
+            return false;
         }
+    }, () => why);
+    return found;
 }
+/* A wait of the browser's that was too long says so in the words of all the others. */
+const test = (name, body) => plainTest(name, async () => {
+    try {
+        await body();
+    } catch (error) {
+        if (error.name === 'TimeoutError') error.message = `out of time: ${error.message}`;
+        throw error;
+    }
+});
 const same = (read, expected, why) => until(read, (found) => assert.deepEqual(found, expected, why));
 const holds = (read, why) => until(read, (found) => assert.ok(found, why));
 const counts = (locator, n, why) => same(() => locator.count(), n, why);
@@ -455,12 +466,14 @@ function tests() {
     });
 
     test('leases are drawn: how long one goes on, and one that was lost', async () => {
-        const { id } = await api.study({ name: 'leased' }), brief = await api.study({ name: 'lost', lease_seconds: 1 });
+        const { id } = await api.study({ name: 'leased' }), brief = await api.study({ name: 'lost' });
         const ask = async (study, worker) => (await api.post(`/v1/studies/${study}/suggest`, { worker })).trials[0];
-        const steady = await ask(id, 'steady'), from = Date.parse(steady.started_at);
-        for (let until = 0; until - 3600e3 < from + 2000; await sleep(200)) until = Date.parse((await api.post(`/v1/studies/${id}/trials/${steady.number}/heartbeat`, { lease: steady.lease.id })).lease.expires_at);
+        const steady = await ask(id, 'steady');
+        await past(steady.started_at, 2000);
+        await api.post(`/v1/studies/${id}/trials/${steady.number}/heartbeat`, { lease: steady.lease.id });
         const { number } = await ask(brief.id, 'slow');
-        for (let trial; (trial = await ask(brief.id, 'quick')).number !== number; await sleep(200)) await api.post(`/v1/studies/${brief.id}/observe`, { trial: trial.number, value: 1 });
+        await api.expire(brief.id, number);
+        assert.equal((await ask(brief.id, 'quick')).number, number);
         const { page, seen, context } = await open(), work = page.locator('section:has(h2:text-is("Workers"))');
         await go(page, `#/studies/${id}`);
         await work.locator('rect.leased').waitFor();

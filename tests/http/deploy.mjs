@@ -118,7 +118,7 @@ function systemd(text, name) {
   try {
     copyFileSync('/bin/true', `${folder}/gnomon`);
     writeFileSync(`${folder}/${name}`, text.replaceAll('/usr/local/bin/gnomon', `${folder}/gnomon`));
-    const done = spawnSync('systemd-analyze', ['verify', '--man=no', `${folder}/${name}`], { encoding: 'utf8' });
+    const done = spawnSync('/usr/bin/systemd-analyze', ['verify', '--man=no', `${folder}/${name}`], { encoding: 'utf8' });
     return done.stderr.split('\n').filter((line) => line.includes(name.split('@')[0])).concat(done.status === 0 ? [] : [`status ${done.status}`]);
   } finally {
     rmSync(folder, { recursive: true });
@@ -160,7 +160,7 @@ const planted = [
   [compose, three, '  gnomon-3:\n', '  gnomon-4:\n', 'gnomon-3'],
   [compose, three, './Caddyfile.replicas:', './Caddyfile.none:', 'Caddyfile.none'],
 ];
-const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;
+const hasSystemd = spawnSync('/usr/bin/systemd-analyze', ['--version']).status === 0;
 if (hasSystemd) {
   files.push([systemd, unit], [systemd, 'gnomon-notify@.service']);
   planted.push([systemd, unit, 'ProtectSystem=strict', 'ProtectSystems=strict', 'ProtectSystems'],

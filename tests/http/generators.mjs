@@ -48,11 +48,11 @@ for (const [name, { make, exact }] of Object.entries(generators))
 const client = path.join(here, '../../api/clients/typescript');
 test('the TypeScript client compiles, runs its studies, and is a package with nothing else in it', async () => {
     const out = path.join(folder, 'client');
-    const made = await promisify(execFile)('sh', [path.join(client, 'build'), out, path.join(client, 'test/study.ts')], { encoding: 'utf8' })
+    const made = await promisify(execFile)('/bin/sh', [path.join(client, 'build'), out, path.join(client, 'test/study.ts')], { encoding: 'utf8' })
         .catch((failure) => assert.fail(`${failure.stdout}\n${failure.stderr}`));
     const { stdout } = await node(path.join(out, 'test.js'), `http://127.0.0.1:${server.port}`, api.token);
     assert.match(stdout, /^12 trials, best [0-9.e-]+\n$/);
-    const held = await promisify(execFile)('tar', ['-tzf', made.stdout.trim()], { encoding: 'utf8' });
+    const held = await promisify(execFile)('/usr/bin/tar', ['-tzf', made.stdout.trim()], { encoding: 'utf8' });
     assert.deepEqual(held.stdout.trim().split('\n').sort(), ['LICENSE', 'README.md', 'contract.d.ts', 'index.d.ts', 'index.js', 'package.json']
         .map((name) => `package/${name}`).sort());
     assert.deepEqual(Object.keys(JSON.parse(readFileSync(path.join(client, 'package.json'), 'utf8'))).filter((name) => /ependencies/.test(name)), []);
@@ -65,7 +65,7 @@ test('the example in the page of the TypeScript client compiles and runs', async
     writeFileSync(file, 'declare const process: { argv: string[] };\nconst token = process.argv[3]!;\n' +
         `const train = async (point: { lr: number; layers: number }) => point.lr * point.layers;\n${example}`);
     const out = path.join(folder, 'exemplary');
-    await promisify(execFile)('sh', [path.join(client, 'build'), out, file], { encoding: 'utf8' })
+    await promisify(execFile)('/bin/sh', [path.join(client, 'build'), out, file], { encoding: 'utf8' })
         .catch((failure) => assert.fail(`${failure.stdout}\n${failure.stderr}`));
     const { stdout } = await node(path.join(out, 'test.js'), `http://127.0.0.1:${server.port}`, api.token);
     assert.match(stdout, /optimizer: '(adam|sgd)'/);

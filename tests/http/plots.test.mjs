@@ -1,7 +1,7 @@
 // What pages draw: each plot keeps what it promises, is exact in its counts, and stays small.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { begin, numbers, sleep } from './harness.mjs';
+import { begin, numbers } from './harness.mjs';
 
 const { api } = await begin(after);
 const space = { type: 'parameters', parameters: [
@@ -120,11 +120,11 @@ test('pareto: the front is the front, and all others are counted', async () => {
 });
 
 test('curves: what was measured under a lease that was lost is none, and a part of the trials is a part of the curves', async () => {
-    const { id } = await api.study({ stopping: { rule: 'median', epochs: 9 }, lease_seconds: 3 });
+    const { id } = await api.study({ stopping: { rule: 'median', epochs: 9 } });
     const report = (trial, step, value) => api.post(`/v1/studies/${id}/trials/${trial.number}/report`, { step, value, lease: trial.lease.id });
     const first = (await api.post(`/v1/studies/${id}/suggest`, { worker: 'a' })).trials[0];
     for (let step = 1; step <= 4; step++) await report(first, step, 100 + step);
-    await sleep(3100);
+    await api.expire(id);
     const again = (await api.post(`/v1/studies/${id}/suggest`, { worker: 'b' })).trials[0];
     assert.deepEqual([again.number, again.lease.id], [1, 2]);
     await report(again, 2, 7);
@@ -179,24 +179,27 @@ test('curves: all in one call; a plot of the best, of the stopped, and of what t
 });
 
 test('a lease that another worker took over is a bar of who lost it; one that came back in time, or late, is none', async () => {
-    const { id } = await api.study({ space, lease_seconds: 1 }), path = `/v1/studies/${id}`;
+    const { id } = await api.study({ space }), path = `/v1/studies/${id}`;
     const ask = async (worker) => (await api.post(`${path}/suggest`, { worker })).trials[0];
-    const takes = async (worker, number) => { // whatever else it is given is given up
-        for (;;) {
-            const trial = await ask(worker);
-            if (trial.number === number) return trial;
-            await api.post(`${path}/trials/${trial.number}/abandon`, { lease: trial.lease.id });
-            await sleep(200);
-        }
+    const takes = async (worker) => {
+        await api.expire(id);
+        const trial = await ask(worker);
+        assert.equal(trial.number, 1);
+        return trial;
     };
     const first = await ask('slow');
-    const second = await takes('quick', first.number);
+    assert.equal(first.number, 1);
+    const back = await ask('back'); // in time
+    assert.equal((await ask('back')).number, back.number);
+    await api.post(`${path}/trials/${back.number}/abandon`, { lease: back.lease.id });
+    const second = await takes('quick');
     assert.equal(second.lease.id, 2);
-    const third = await takes('\u202eother <b>', first.number);
+    const third = await takes('\u202eother <b>');
     await api.post(`${path}/observe`, { trial: first.number, lease: third.lease.id, value: 1 });
     const late = await ask('late');
+    await api.expire(id, late.number);
+    await ask('late');
     const events = async () => (await api.get(`/v1/events?study=${id}&kind=trial.expired&limit=1000`)).events;
-    for (; (await events()).every(({ trial }) => trial !== late.number); await ask('late')) await sleep(200);
     const { bars, of } = await api.get(`${path}/plot/workers`), lost = rows(bars).filter(({ state }) => state === 'lost');
     assert.deepEqual(lost.map(({ worker, trial, count }) => [worker, trial, count]).sort(), [['quick', 1, 1], ['slow', 1, 1]]);
     const of_ = (worker) => lost.find((bar) => bar.worker === worker);

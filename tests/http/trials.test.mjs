@@ -1,7 +1,7 @@
 // suggest and observe, and what surrounds them.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { begin, matrix, metrics, mixed, openCandidates, plain, sleep } from './harness.mjs';
+import { begin, matrix, metrics, mixed, openCandidates, past, plain } from './harness.mjs';
 
 const { server, api } = await begin(after);
 
@@ -211,10 +211,10 @@ test('the goal decides what is best', async () => {
 });
 
 test('abandon and heartbeat', async () => {
-    const { id } = await api.study({ lease_seconds: 5 });
+    const { id } = await api.study();
     const [trial] = await suggest(id, { worker: 'a' });
     const path = `/v1/studies/${id}/trials`;
-    await sleep(20);
+    await past();
     const beat = await api.post(`${path}/1/heartbeat`, {});
     assert.ok(Date.parse(beat.lease.expires_at) > Date.parse(trial.lease.expires_at));
     const given = await api.post(`${path}/1/abandon`, { reason: 'pre-empted' });
@@ -299,9 +299,9 @@ test('after a retry the log alone gives the same suggestions', async () => {
 });
 
 test('an expired lease gives the trial back, and a late result still counts', async () => {
-    const { id } = await api.study({ lease_seconds: 1 });
+    const { id } = await api.study();
     const [trial] = await suggest(id, { worker: 'slow' });
-    await sleep(1300);
+    await api.expire(id);
     const [again] = await suggest(id, { worker: 'quick' });
     const first = await api.get(`/v1/studies/${id}/trials/1`);
     if (again.number === trial.number) assert.deepEqual([again.worker, again.point], ['quick', trial.point]);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import http from 'node:http';
 import { after, test } from 'node:test';
-import { begin, Client, mixed, sleep, tokenFor } from './harness.mjs';
+import { begin, Client, mixed, tokenFor, until } from './harness.mjs';
 
 const { server, api } = await begin(after, ['--connections-per-address', '0', '--connections', '700']);
 const gauge = async (name, client = api) => Number(new RegExp(`^gnomon_${name} (\\S+)$`, 'm').exec((await client.request('GET', '/metrics')).text)[1]);
@@ -15,8 +15,7 @@ const wait = (study, worker, { seconds = 60, client = many, members = {}, header
     client.request('POST', `${at(study)}/suggest`, { json: { ...worker && { worker }, ...members }, headers: { prefer, ...headers } });
 async function waiting(count, client = api) {
     let now;
-    for (let i = 0; i < 2000 && (now = await gauge('followers', client)) !== count; i++) await sleep(20);
-    assert.equal(now, count, 'requests that wait');
+    await until(async () => (now = await gauge('followers', client)) === count, () => `${count} requests wait: ${now}`);
 }
 const taken = (reply) => [reply.status, reply.json.trials?.[0].number ?? reply.json.code];
 const full = async (members) => { // a study whose only trial somebody has
@@ -48,12 +47,10 @@ test('a place that becomes free goes to who waits', async () => {
 });
 
 test('the end of the time: what it was refused for, and when to ask again', async () => {
-    const study = await full({ lease_seconds: 30 });
-    const began = Date.now();
+    const study = await full();
     const { status, json, headers } = await wait(study, 'late', { seconds: 2 });
-    assert.ok(Date.now() - began >= 1900);
     assert.deepEqual([status, json.code, json.next], [409, 'all_handed_out', 'wait']);
-    assert.ok(json.next_seconds >= 1 && json.next_seconds <= 29 && Number(headers['retry-after']) === json.next_seconds, JSON.stringify(json));
+    assert.ok(json.next_seconds >= 1 && json.next_seconds <= 60 && Number(headers['retry-after']) === json.next_seconds, JSON.stringify(json));
     assert.equal(headers['preference-applied'], 'wait=2');
     const none = await wait(study, 'late', { prefer: 'wait=0' });
     assert.deepEqual([none.status, none.headers['preference-applied']], [409, undefined]);
@@ -76,12 +73,14 @@ test('a pause, its end, the end of the study, and its deletion', async () => {
 });
 
 test('a lease that ends frees its trial; one that is renewed does not', async () => {
-    const study = await full({ lease_seconds: 5 });
+    const study = await full();
     const a = wait(study, 'a');
     await waiting(1);
-    const b = wait(study, 'b', { seconds: 8 });
+    const b = wait(study, 'b');
     await waiting(2);
     await api.post(`${at(study)}/trials/1/heartbeat`, {});
+    await waiting(2);
+    await api.shorten(study.id);
     const reply = await Promise.race([a, b]);
     assert.deepEqual([...taken(reply), reply.json.trials[0].worker], [200, 1, 'a'], 'who has waited longest');
     const last = await b;
@@ -111,21 +110,19 @@ test('200 wait for one place: one gets it, the others go on waiting, nobody comp
         if (i % 20 === 19) await waiting(i + 1);
     }
     assert.equal(threads(), before, 'no thread for them');
+    const counters = () => Promise.all([gauge('db_transactions_total'), gauge('suggestions_total')]);
+    const [transactions, suggestions] = await counters();
     for (const [trial, left] of [[1, 199], [2, 198]]) {
-        const counters = () => Promise.all([gauge('db_transactions_total'), gauge('suggestions_total')]);
-        const [transactions, suggestions] = await counters();
         await fail(study, trial);
         await waiting(left);
-        await sleep(300); // whoever was woken in vain has been asked by now
-        const [now, made] = await counters();
-        assert.equal(made - suggestions, 1);
-        assert.ok(now - transactions <= 8, `${now - transactions} transactions`);
-        for (let i = 0; answers.length < 200 - left && i < 1500; i++) await sleep(20); // on its way to this side
-        assert.equal(answers.length, 200 - left);
+        await until(() => answers.length >= 200 - left, 'the answer is on this side');
     }
     assert.deepEqual(answers, [[200, 3], [200, 4]]);
     const other = await api.study();
     assert.deepEqual(taken(await wait(other, 'w')), [200, 1], 'nor does anybody else wait for them');
+    const [now, made] = await counters(); // whoever was woken in vain was asked before that one
+    assert.equal(made - suggestions, 3);
+    assert.ok(now - transactions <= 30, `${now - transactions} transactions`);
     await api.expect(200, 'PATCH', at(study), { json: { budget: { trials: 200 } }, headers: { 'if-match': '*' } });
     assert.ok((await Promise.all(all)).every(({ status }) => status === 200), 'and when there is enough for all, each has its own');
     assert.equal(new Set(answers.map(([, trial]) => trial)).size, 200);
@@ -193,17 +190,16 @@ test('fixed values, keys and operations wait like all others', async () => {
     assert.equal([replies[1], replies[2]].filter(({ headers }) => headers['idempotent-replayed'] === 'true').length, 1);
     assert.equal(replies[3].headers['preference-applied'], 'respond-async, wait=60');
     assert.equal(new Set(replies.map(({ json }) => json.trials[0].number)).size, 3);
-    const both = wait(study, 'both', { prefer: 'respond-async, wait=5', members: { fixed: { optimizer: 'adam' } } });
-    await waiting(1);
     const before = await gauge('db_transactions_total');
+    const both = wait(study, 'both', { prefer: 'respond-async, wait=2', members: { fixed: { optimizer: 'adam' } } });
     assert.deepEqual(taken(await both), [409, 'all_handed_out']);
-    assert.ok(await gauge('db_transactions_total') - before <= 4, 'who waits writes nothing');
+    assert.ok(await gauge('db_transactions_total') - before <= 6, 'who waits writes nothing');
     const full409 = await wait(study, 'p', { prefer: 'respond-async' });
     assert.deepEqual(taken(full409), [409, 'all_handed_out'], 'nor one that can only fail');
 });
 
 test('a token that is revoked waits no longer; SIGTERM answers whoever waits', async () => {
-    const { server: other, api: they } = await begin(after);
+    const { server: other, api: they } = await begin(after, ['--drain-ms', '3600000']); // so it is not that which ends them
     const study = await they.study({ budget: { trials: 1 } });
     await they.post(`${at(study)}/suggest`, { worker: 'first' });
     const doomed = await they.post('/v1/tokens', { name: 'doomed', scope: 'write' }, 201);
@@ -212,10 +208,8 @@ test('a token that is revoked waits no longer; SIGTERM answers whoever waits', a
     await waiting(2, they);
     await they.expect(204, 'DELETE', `/v1/tokens/${doomed.id}`);
     assert.equal((await revoked).status, 401);
-    const began = Date.now();
     other.child.kill('SIGTERM');
     assert.deepEqual([...taken(await last), (await last).json.next], [409, 'all_handed_out', 'wait']);
-    await other.exited;
-    assert.ok(Date.now() - began < 30000);
+    assert.equal(await other.end(), 0, other.log);
     own.agent.destroy();
 });
