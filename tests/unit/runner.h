@@ -1,5 +1,5 @@
 /* Runs CUnit suites: all of them, those named as arguments, or with -NAME all but that one; with --all before these the
- * slow tests as a whole.
+ * slow tests as a whole; with PART=K/N in the environment one of N parts of these.
  * Closing line "N passed, N failed" counts tests; the exit code is 1 when anything failed, 2 for a wrong name. */
 #ifndef GNOMON_TESTS_RUNNER_H
 #define GNOMON_TESTS_RUNNER_H
@@ -8,7 +8,9 @@
 
 #include <CUnit/Basic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct suite {
     const char  *name;
@@ -26,29 +28,43 @@ static bool runner_wants(const char *name, int argc, char **argv)
     return wanted;
 }
 
-static int runner_register(const struct suite *suites, size_t len, int argc, char **argv)
+static bool runner_knows(const struct suite *suites, size_t len, const char *name)
 {
-    int registered = 0;
-    for (size_t i = 0; i < len; i++) {
-        if (!runner_wants(suites[i].name, argc, argv))
-            continue;
+    size_t i = 0;
+    while (i < len && strcmp(name + (name[0] == '-'), suites[i].name) != 0)
+        i++;
+    return i < len;
+}
+
+/* Each suite that is wanted; with PART=K/N in the environment the N-th ones, from the K-th on. */
+static bool runner_register(const struct suite *suites, size_t len, int argc, char **argv)
+{
+    size_t      part = 0, parts = 1;
+    const char *asked = getenv("PART");
+    if (asked != NULL && asked[0] != '\0' && (sscanf(asked, "%zu/%zu", &part, &parts) != 2 || part < 1 || part > parts))
+        return false;
+    for (int i = 1; i < argc; i++)
+        if (!runner_knows(suites, len, argv[i]))
+            return false;
+    for (size_t i = part % parts; i < len; i += parts) {
         CU_SuiteInfo info[] = {{.pName = suites[i].name, .pTests = suites[i].tests}, CU_SUITE_INFO_NULL};
-        if (CU_register_suites(info) != CUE_SUCCESS)
-            return 0;
-        registered++;
+        if (runner_wants(suites[i].name, argc, argv) && CU_register_suites(info) != CUE_SUCCESS)
+            return false;
     }
-    return registered;
+    return true;
 }
 
 static int runner_main(const struct suite *suites, size_t len, int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
+    const char *place = getenv("TMPDIR"); /* what the tests make is in folders of its own there */
+    if (chdir(place != NULL ? place : "/tmp") != 0)
+        return 2;
     thorough = argc > 1 && strcmp(argv[1], "--all") == 0;
     argc -= thorough;
     argv += thorough;
-    int wanted = argc < 2 ? (int)len : argv[1][0] == '-' ? (int)len + 1 - argc : argc - 1;
-    if (CU_initialize_registry() != CUE_SUCCESS || runner_register(suites, len, argc, argv) != wanted) {
-        fprintf(stderr, "no such suite, or it cannot be registered: %s\n", CU_get_error_msg());
+    if (CU_initialize_registry() != CUE_SUCCESS || !runner_register(suites, len, argc, argv)) {
+        fprintf(stderr, "no such suite or PART, or it cannot be registered: %s\n", CU_get_error_msg());
         return 2;
     }
     CU_basic_set_mode(CU_BRM_NORMAL);

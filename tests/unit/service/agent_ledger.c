@@ -19,7 +19,7 @@ static struct place *place_new(void)
 {
     struct place *place = calloc(1, sizeof *place);
     arena_init(&place->arena, 4 << 20);
-    snprintf(place->folder, sizeof place->folder, "/tmp/gnomon-ledger-XXXXXX");
+    snprintf(place->folder, sizeof place->folder, "gnomon-ledger-XXXXXX");
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(place->folder));
     snprintf(place->path, sizeof place->path, "%s/ledger", place->folder);
     return place;

@@ -41,7 +41,7 @@ static struct place *place_new(bool is_private)
     CU_ASSERT_EQUAL_FATAL(codec_parse(text, strlen(text), &json, &place->err), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(codec_federation(json, &place->arena, &place->spec, &place->err), STATUS_OK);
     json_decref(json);
-    snprintf(place->folder, sizeof place->folder, "/tmp/gnomon-agent-XXXXXX");
+    snprintf(place->folder, sizeof place->folder, "gnomon-agent-XXXXXX");
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(place->folder));
     snprintf(place->path, sizeof place->path, "%s/journal", place->folder);
     place->identity = (struct agent_identity){"fed_abcdefghij234567", "0123", SEAT, 4711};

@@ -18,7 +18,7 @@ struct fixture {
 
 static void setup(struct fixture *f)
 {
-    snprintf(f->folder, sizeof f->folder, "/tmp/gnomon-answers-XXXXXX");
+    snprintf(f->folder, sizeof f->folder, "gnomon-answers-XXXXXX");
     CU_ASSERT_FATAL(mkdtemp(f->folder) != NULL);
     answers_path(f->folder, context, f->path, sizeof f->path);
 }

@@ -25,7 +25,7 @@ struct folder {
 
 static struct folder folder_new(void)
 {
-    struct folder folder = {"/tmp/gnomon-command-XXXXXX"};
+    struct folder folder = {"gnomon-command-XXXXXX"};
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder.name));
     return folder;
 }

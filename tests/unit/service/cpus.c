@@ -28,7 +28,7 @@ static void put(const char *path, const char *text)
 
 static void begin(const char *groups)
 {
-    snprintf(root, sizeof root, "/tmp/gnomon-cpus-XXXXXX");
+    snprintf(root, sizeof root, "gnomon-cpus-XXXXXX");
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(root));
     put("/proc/self/cgroup", groups);
 }

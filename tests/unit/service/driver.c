@@ -584,7 +584,7 @@ static void check_opening_again(struct store *store)
 static void on_sqlite(void (*check)(struct store *store))
 {
     static const char *const files[] = {"gnomon.db", "gnomon.db-wal", "gnomon.db-shm"};
-    struct store             store = {.driver = &driver_sqlite, .folder = "/tmp/gnomon-test-XXXXXX"};
+    struct store             store = {.driver = &driver_sqlite, .folder = "gnomon-test-XXXXXX"};
     char                     path[128];
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(store.folder));
     snprintf(store.place, sizeof store.place, "%s", store.folder);

@@ -18,7 +18,7 @@ struct place {
 
 static struct place place_new(void)
 {
-    struct place place = {"/tmp/gnomon-ledger-XXXXXX", "", "", NULL, calloc(1, sizeof(struct ledger))};
+    struct place place = {"gnomon-ledger-XXXXXX", "", "", NULL, calloc(1, sizeof(struct ledger))};
     struct error err;
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(place.folder));
     snprintf(place.key_path, sizeof place.key_path, "%s/k", place.folder);

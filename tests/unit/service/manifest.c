@@ -20,7 +20,7 @@ static const char signature_of_nothing[] =
 
 static enum status read_key(const char *text, struct sign_key **key, struct error *err)
 {
-    char path[] = "/tmp/gnomon-key-XXXXXX";
+    char path[] = "gnomon-key-XXXXXX";
     int  fd = mkstemp(path);
     CU_ASSERT_FATAL(fd >= 0);
     CU_ASSERT_EQUAL(write(fd, text, strlen(text)), (ssize_t)strlen(text));

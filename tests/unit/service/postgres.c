@@ -40,7 +40,7 @@ static void test_no_trigger_is_missing(void)
     struct world *world = world_new();
     if (!is_there(world))
         return;
-    char                       folder[] = "/tmp/gnomon-test-XXXXXX", path[64], text[160];
+    char                       folder[] = "gnomon-test-XXXXXX", path[64], text[160];
     const struct sql_statement listed = {
         .parameters = "", .letters = "s", .text = "SELECT name FROM sqlite_schema WHERE type = 'trigger'"};
     struct db_schema schema = {.needed = db_migrations.len};
@@ -142,7 +142,7 @@ static void test_what_is_no_place(void)
     struct world *world = world_new();
     if (!is_there(world))
         return;
-    char               folder[] = "/tmp/gnomon-test-XXXXXX", path[64];
+    char               folder[] = "gnomon-test-XXXXXX", path[64];
     struct app_options options = {
         .folder = folder, .database = "/var/lib/gnomon", .synchronous = "FULL", .compute_slots = 1};
     struct app *second = NULL;
@@ -300,7 +300,7 @@ static void test_two_servers(void)
     struct world *world = world_new();
     if (!is_there(world))
         return;
-    char folder[] = "/tmp/gnomon-test-XXXXXX";
+    char folder[] = "gnomon-test-XXXXXX";
     const struct token_new new = TOKEN_NEW(.scope = SCOPE_READ, .name = "t");
     struct app_options           options = world->app->options;
     struct app                  *apps[2] = {world->app};
@@ -548,7 +548,7 @@ static void proxy_begin(struct proxy *proxy, const char *place, char through[DAT
     const char *host = strstr(place, "host=") + strlen("host=");
     size_t      length = strcspn(host, "&");
     snprintf(behind, sizeof behind, "%.*s", (int)length, host);
-    *proxy = (struct proxy){.folder = "/tmp/gnomon-proxy-XXXXXX", .behind = behind};
+    *proxy = (struct proxy){.folder = "gnomon-proxy-XXXXXX", .behind = behind};
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(proxy->folder));
     struct sockaddr_un address = socket_in(proxy->folder);
     proxy->listener = socket(AF_UNIX, SOCK_STREAM, 0);

@@ -23,7 +23,7 @@ struct place {
 
 static void place_new(struct place *place)
 {
-    *place = (struct place){.folder = "/tmp/gnomon-schema-XXXXXX"};
+    *place = (struct place){.folder = "gnomon-schema-XXXXXX"};
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(place->folder));
 }
 

@@ -125,7 +125,7 @@ static void test_rows(void)
 
 static void test_files(void)
 {
-    char               path[] = "/tmp/gnomon-marks-XXXXXX", sha256[65];
+    char               path[] = "gnomon-marks-XXXXXX", sha256[65];
     struct sign_key   *key = NULL;
     struct error       err;
     struct made        made;

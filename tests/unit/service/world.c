@@ -48,7 +48,7 @@ struct world *world_new(void)
 {
     static struct world world;
     memset(&world, 0, sizeof world);
-    snprintf(world.folder, sizeof world.folder, "/tmp/gnomon-test-XXXXXX");
+    snprintf(world.folder, sizeof world.folder, "gnomon-test-XXXXXX");
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(world.folder));
     database_new(world.database);
     arena_init(&world.arena, 64 << 20);
