@@ -1,6 +1,9 @@
 # One non-recursive file.  `make run` and `make test` install what is missing (tests/check/setup) and work on a fresh
 # Debian 12; everything else expects the packages to be there.  A flavour (sanitisers, coverage, another compiler) is
 # the same rules with another BUILD.  `make V=1` shows the commands.
+# Debian's own programs, whatever else has their names in PATH.
+export PATH := /usr/sbin:/usr/bin:/sbin:/bin:$(PATH)
+export NODE_EXTRA_CA_CERTS ?= /etc/ssl/certs/ca-certificates.crt
 BUILD    ?= build
 CFLAGS   ?= -O2 -g
 SANITIZE ?=
@@ -21,7 +24,7 @@ FORTIFY  ?= $(if $(findstring clang,$(CC)),,-D_FORTIFY_SOURCE=3 -ftrivial-auto-v
 CET      := $(if $(filter x86_64-%,$(shell $(CC) -dumpmachine 2>/dev/null)),-fcf-protection=full)
 HARDEN    = -fstack-protector-strong -fstack-clash-protection $(CET) -fPIE -ffile-prefix-map="$(CURDIR)"=. $(FORTIFY)
 INCLUDES := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
-COMPILE   = $(CC) $(STD) $(WARN) $(HARDEN) -I. -I$(BUILD) $(INCLUDES) -MMD -MP $(CPPFLAGS) $(CFLAGS) $(SANITIZE)
+COMPILE   = $(CC) $(STD) $(WARN) $(WERROR) $(HARDEN) -I. -I$(BUILD) $(INCLUDES) -MMD -MP $(CPPFLAGS) $(CFLAGS) $(SANITIZE)
 LINK      = $(CC) $(CFLAGS) $(SANITIZE) -pie -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
 MATH_LIBS := $(shell pkg-config --libs lapacke openblas nlopt 2>/dev/null) -lm
 SERVICE_LIBS := $(shell pkg-config --libs jansson sqlite3 libcrypto 2>/dev/null) -lcsv $(MATH_LIBS) -lpthread
@@ -29,7 +32,7 @@ API_LIBS  := $(shell pkg-config --libs libmicrohttpd gnutls zlib libseccomp 2>/d
 
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
 programs  = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
-scripts   = $(foreach file,$(wildcard $(1)),$(shell test -f $(file) -a -x $(file) && echo $(file)))
+scripts   = $(notdir $(shell find $(1) -maxdepth 1 -type f -perm -100))
 ENGINE    = $(call objects,engine/*.c engine/*/*.c)
 DB        = $(call objects,db/*.c)
 SERVICE   = $(filter-out $(BUILD)/service/main/main.o,$(call objects,service/*/*.c))
@@ -40,9 +43,14 @@ BENCH     = $(call programs,tests/bench/*.c)
 GOLDEN    = $(call programs,tests/golden/*.c)
 # Not abspath, which takes a folder with a space in its name for two.
 HERE      = $(if $(filter /%,$(BUILD)),$(BUILD),$(CURDIR)/$(BUILD))
-ENV       = GNOMON="$(HERE)/gnomon" BUILD="$(HERE)" PYTHON=$(PYTHON)
 MODULES   = tests/http/node_modules/.package-lock.json
-STEP      = @OPENBLAS_NUM_THREADS=1 $(ENV) sh tests/check/step $(BUILD)/log
+# A step of the tests is the target of its name.  NAME@KofN is the K-th of N parts of what NAME does.
+LOG      ?= $(BUILD)/log
+part      = $(subst of,/,$(word 2,$(subst @, ,$@)))
+ENV       = GNOMON="$(HERE)/gnomon" BUILD="$(HERE)" PYTHON=$(PYTHON) $(if $(part),PART=$(part))
+STEP      = @OPENBLAS_NUM_THREADS=1 $(ENV) sh tests/check/step $(LOG) $(KIND)$@
+# Digits that are the same on every processor: no kernels of OpenBLAS and no forms of libm's functions but the oldest.
+SAME      = env OPENBLAS_CORETYPE=Nehalem GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4,-AVX512F
 say       = $(if $(V),,@echo '$(1) $(2)';)
 
 all: $(BUILD)/gnomon
@@ -51,18 +59,20 @@ help:
 	@sed -n 's/^#: \{0,1\}//p' Makefile
 #: make            builds the program: build/gnomon
 #: make run        builds it, starts it with ./data and a first study, serves until Ctrl-C
-#: make check      the unit tests, slow ones in their short form: seconds
-#: make test       everything there is to test, with its own set-up: minutes; what CI runs
-#: make lint       the text of the whole tree: layers, format, spelling, both compilers, the analysers
-#: make format     lays out the C files
-#: make wheel      the Python client: build/wheel/gnomon_client-*.whl
-#: make typescript the TypeScript client: build/typescript/gnomon-client-*.tgz
+#: make check       the unit tests of what was changed, slow ones in their short form: seconds
+#: make test        the gate, with its own set-up: minutes; what CI runs.  ONLY="http golden": these of its steps, or of the
+#:                  night's; SLICE=K: the K-th slice of the night with it
+#: make nightly     every step there is, and the long forms: hours
+#: make lint        the text of the whole tree: layers, format, spelling, both compilers, the analysers
+#: make format      lays out the C files
+#: make wheel       the Python client: build/wheel/gnomon_client-*.whl
+#: make typescript  the TypeScript client: build/typescript/gnomon-client-*.tgz
 #:
-#: Parts of make test:  units  http  browser  postgres  openapi  deployment  generators  e2e  golden  fault  release  reproduce-quick  asan-short  tsan-short  lint-quick  lint-slow
-#: One of them alone:   check-engine  check-contract  check-service  check-api  e2e-NAME  fault-NAME
-#: One suite alone:     build/tests/engine SUITE  (service, api; --all SUITE: not its short form)
-#: Beyond make test:    asan  tsan  fuzz  fuzz-api  coverage  bench  reproduce  nightly (all of these and more, for hours)
-#: Otherwise:           install  deb  sbom (what the program is made of)  clean  V=1 (shows the commands)  BUILD=folder  CFLAGS=...
+#: One step:          its name, which tests/README.md has: check-engine  asan-http@1of4  e2e-readme  fault-clock  golden-replay.py
+#: All of a kind:     units  http  e2e  golden  fault  postgres
+#: One suite:         build/tests/engine SUITE  (service, api; --all SUITE: not its short form)
+#: For hours:         fuzz  fuzz-api  coverage  bench  reproduce
+#: Otherwise:         install  deb  sbom (what the program is made of)  clean  V=1 (shows the commands)  BUILD=folder  CFLAGS=...
 
 $(BUILD)/gnomon: $(BUILD)/service/main/main.o $(BUILD)/libgnomon.a $(BUILD)/libengine.a
 	$(call say,link,$@)$(LINK) -o $@ $^ $(API_LIBS)
@@ -75,7 +85,7 @@ $(BUILD)/engine/%.o: COMPILE += -include engine/base/purity.h -fno-math-errno -f
 $(BUILD)/%.o: %.c $(BUILD)/flags | $(BUILD)/packages
 	$(call say,cc,$<)mkdir -p $(@D) && $(COMPILE) -c $< -o $@
 # Other flags make other objects, wherever the tree lies.
-FLAGS := echo '$(subst $(CURDIR),,$(subst $(CURDIR)/,,$(COMPILE)))'
+FLAGS := echo '$(subst $(CURDIR),,$(subst $(CURDIR)/,,$(filter-out $(WERROR),$(COMPILE))))'
 $(BUILD)/flags: always
 	@mkdir -p $(@D) && { $(FLAGS) | cmp -s - $@ || $(FLAGS) >$@; }
 always:
@@ -143,71 +153,119 @@ sbom: $(BUILD)/gnomon.sbom.json
 $(BUILD)/gnomon.sbom.json: $(BUILD)/gnomon deploy/sbom
 	$(call say,sbom,$@)$(PYTHON) deploy/sbom $< >$@
 
-# Everything, with its own set-up.  Each step writes BUILD/log/NAME.log and prints one line; Ctrl-C ends with a tally.
-# Both flavours name npm-ci, which runs once.
+# The steps that tests/check/plan names.  Each writes BUILD/log/NAME.log and prints one line; Ctrl-C ends with a tally.  One more
+# than there are processors run at once, as many of them wait for a time.
+STEPS_AT_ONCE = $(shell expr $(JOBS) + 1)
 test:
 	@sh tests/check/setup test
-	@rm -rf $(LOGS) && mkdir -p $(BUILD)/log
-	@STEPS=$$($(MAKE) -n test-steps 2>/dev/null | grep 'sh tests/check/step ' | grep -vcE '/[at]san/log npm-ci') \
-	  STEPS_ENDED="$(HERE)/log/ended"; export STEPS STEPS_ENDED; trap : INT TERM; \
-	  $(MAKE) --no-print-directory -j$(JOBS) -k test-steps ALL=--all; sh tests/check/tally $$? $(LOGS)
-LOGS = $(BUILD)/log $(BUILD)/asan/log $(BUILD)/tsan/log
-test-steps: lint-quick units http openapi deployment generators browser postgres e2e golden fault release reproduce-quick asan-short lint-slow tsan-short
+	@rm -rf $(LOG) && mkdir -p $(LOG)
+	@steps=$$(sh tests/check/plan $(ONLY)) && STEPS=$$(echo $$steps | wc -w) STEPS_ENDED="$(HERE)/log/ended" && \
+	  export STEPS STEPS_ENDED && trap : INT TERM && { $(MAKE) --no-print-directory -j$(STEPS_AT_ONCE) -k WERROR=-Werror $$steps; \
+	  sh tests/check/tally $$? $(LOG) $(MAKE) --no-print-directory WERROR=-Werror; }
 
-# The inner loop: all unit tests, the slowest in their short form (ALL=--all: as a whole), and the fuzzers' corpus.
+# The inner loop: the unit tests of each program that is another one than when they passed, in two parts at once; without the
+# suites that are stories, which the gate has.
+LONG = chain cases races store schema federation memory leases
 check:
-	+@$(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS)) units
+	+@$(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS)) $(addprefix $(BUILD)/passed/,engine service api)
+$(addprefix $(BUILD)/passed/,engine service api): $(BUILD)/passed/%: $(BUILD)/tests/%
+	+@$(MAKE) --no-print-directory quick-$*@1of2 quick-$*@2of2 && mkdir -p $(@D) && touch $@
+quick-engine@% quick-service@% quick-api@%: always
+	$(STEP) $(SAME) $(BUILD)/tests/$(word 2,$(subst -, ,$(subst @, ,$@))) $(if $(filter quick-service@%,$@),$(addprefix -,$(LONG)))
+
+# The unit tests; whole-NAME: the slowest not in their short form.  The engine's and the service's follow digits; the
+# contract's run as users' do.
 units: check-engine check-contract check-service check-api check-fuzz
-check-engine: $(BUILD)/tests/engine
-	$(STEP) engine $< $(ALL) -contract
-check-contract: $(BUILD)/tests/engine
-	$(STEP) contract $< $(ALL) contract
-check-service check-api: check-%: $(BUILD)/tests/%
-	$(STEP) $* $< $(ALL)
+whole = $(if $(filter whole-%,$@),--all)
+check-engine whole-engine: $(BUILD)/tests/engine
+	$(STEP) $(SAME) $< $(whole) -contract
+check-contract whole-contract: $(BUILD)/tests/engine
+	$(STEP) $< $(whole) contract
+check-service whole-service: $(BUILD)/tests/service
+	$(STEP) $(SAME) $< $(whole)
+check-engine@%: $(BUILD)/tests/engine always
+	$(STEP) $(SAME) $< -contract
+check-service@%: $(BUILD)/tests/service always
+	$(STEP) $(SAME) $<
+check-api: $(BUILD)/tests/api
+	$(STEP) $<
 check-fuzz: $(FUZZ)
-	$(STEP) fuzz-replay sh tests/check/replay $(FUZZ)
-http: $(BUILD)/gnomon $(MODULES)
-	$(STEP) http sh -c 'cd tests/http && exec node --test --test-concurrency=1 --test-reporter=tap $(HTTP)'
-HTTP = *.test.mjs
+	$(STEP) sh tests/check/replay $(FUZZ)
 # The same on PostgreSQL: the suites that know the store, and of those over HTTP the ones that write most.
 POSTGRES_UNITS = driver postgres store chain cases races leases federation members spec_cache steady
-REPLICA_SECONDS = 12
 POSTGRES_HTTP = studies trials lists idempotency events
+NODE_TESTS = sh -c 'cd tests/http && exec /usr/bin/node --test --test-concurrency=1 --test-reporter=tap $(1)'
+HTTP = $$(ls *.test.mjs | awk -v part=$${PART:-1/1} "{ split(part, of, \"/\") } NR % of[2] == of[1] % of[2]")
+http: $(BUILD)/gnomon $(MODULES)
+	$(STEP) $(call NODE_TESTS,$(HTTP))
+http@%: $(BUILD)/gnomon $(MODULES) always
+	$(STEP) $(call NODE_TESTS,$(HTTP))
 postgres: postgres-units postgres-http postgres-replicas postgres-shared postgres-standby
 postgres-units: $(BUILD)/tests/service
-	$(STEP) $@ tests/check/postgres $< $(ALL) $(POSTGRES_UNITS)
+	$(STEP) $(SAME) tests/check/postgres $< $(POSTGRES_UNITS)
 postgres-http: $(BUILD)/gnomon $(MODULES)
-	$(STEP) $@ tests/check/postgres sh -c 'cd tests/http && exec node --test --test-concurrency=1 --test-reporter=tap \
-	  $(POSTGRES_HTTP:%=%.test.mjs)'
-# Three servers on one database, all of which are hurt.
+	$(STEP) tests/check/postgres $(call NODE_TESTS,$(POSTGRES_HTTP:%=%.test.mjs))
+postgres-all@%: $(BUILD)/gnomon $(MODULES) always
+	$(STEP) tests/check/postgres $(call NODE_TESTS,$(HTTP))
+# Three servers on one database, all of which are hurt; what they promise together.
 NEMESIS = env POSTGRES_OPTIONS='-c fsync=on' NEMESIS_SECONDS=$(1) $(2) tests/check/postgres tests/fault/nemesis
 postgres-replicas: $(BUILD)/gnomon
-	$(STEP) $@ $(call NEMESIS,$(REPLICA_SECONDS),SEED=2385)
-# What they promise together.
+	$(STEP) $(call NEMESIS,12,SEED=2385)
 postgres-shared: $(BUILD)/gnomon $(FAILING)
-	$(STEP) $@ tests/check/postgres tests/fault/shared
+	$(STEP) tests/check/postgres tests/fault/shared
 postgres-standby: $(BUILD)/gnomon
-	$(STEP) $@ tests/check/postgres tests/fault/standby
-generators: $(BUILD)/gnomon $(MODULES)
-	$(STEP) generators npm --prefix tests/http run --silent generators
-browser: $(BUILD)/gnomon $(MODULES)
-	$(STEP) browser npm --prefix tests/http run --silent browser
-openapi: $(MODULES)
-	$(STEP) openapi npm --prefix tests/http run --silent openapi
-# What hands the service to others' machines: the files of deploy/, and the image; at night the image compiles, too.
-deployment: deploy container
-deploy: $(MODULES)
-	$(STEP) deploy npm --prefix tests/http run --silent deploy
+	$(STEP) tests/check/postgres tests/fault/standby
+generators browser openapi deploy: $(BUILD)/gnomon $(MODULES)
+	$(STEP) npm --prefix tests/http run --silent $@
+# The image; `full`, at night, compiles in it.
 container nightly-container: export STEP_SECONDS = 3600
 container: $(BUILD)/gnomon
-	$(STEP) $@ tests/check/container $<
+	$(STEP) tests/check/container $<
+# npm says on the terminal that a registry is away, or that its certificate is unknown.
 $(MODULES): tests/http/package-lock.json
-	$(STEP) npm-ci sh -c 'npm --prefix tests/http ci --silent --no-audit --no-fund && touch $@'
-E2E = $(addprefix e2e-,$(notdir $(call scripts,tests/e2e/*)))
+	$(call say,npm,$@)npm --prefix tests/http ci --no-audit --no-fund --loglevel=error && touch $@
+E2E := $(addprefix e2e-,$(call scripts,tests/e2e))
+FAULTS := $(filter-out fault-nemesis fault-shared fault-standby,$(addprefix fault-,$(call scripts,tests/fault)))
+GOLDENS = $(addprefix golden-,$(notdir $(wildcard tests/golden/*.py)))
 e2e: $(E2E)
-$(E2E): e2e-%: $(BUILD)/gnomon
-	$(STEP) $@ tests/e2e/$*
-# What takes a night, each part with its own budget; one of them alone: nightly-NAME.  They go on when one fails.
+fault: $(FAULTS)
+golden: $(GOLDENS)
+e2e-%: $(BUILD)/gnomon always
+	$(STEP) tests/e2e/$(firstword $(subst @, ,$*))
+fault-%: $(BUILD)/gnomon $(FAILING) always
+	$(STEP) tests/fault/$(firstword $(subst @, ,$*))
+golden-%: $(BUILD)/gnomon $(GOLDEN) always
+	$(STEP) $(PYTHON) tests/golden/$*
+# What is handed to others: the list of what it is made of, and that who builds it elsewhere has the same bytes.
+sbom-check: $(BUILD)/gnomon.sbom.json
+	$(STEP) $(PYTHON) tests/check/sbom $(BUILD)/gnomon $<
+reproducible: $(BUILD)/gnomon
+	$(STEP) sh tests/check/reproducible 20 CC='$(CC)' CFLAGS='$(CFLAGS)'
+
+# The same rules with sanitisers, and with guards in the arenas: asan-NAME and tsan-NAME are the step NAME of such a program.
+# What ASan reports, leaks of a server that stopped included, fails the step; UBSan ends the program.
+FLAVOUR = $(MAKE) --no-print-directory FORTIFY= CPPFLAGS=-DARENA_GUARD LOG=$(LOG) WERROR= STEP_SECONDS=2400
+ASAN = $(FLAVOUR) KIND=asan- BUILD=$(BUILD)/asan CFLAGS='-O1 -g1 -fno-omit-frame-pointer' \
+  SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all'
+TSAN = $(FLAVOUR) KIND=tsan- BUILD=$(BUILD)/tsan CFLAGS='-O1 -g1' SANITIZE=-fsanitize=thread
+export UBSAN_OPTIONS = print_stacktrace=1
+export ASAN_OPTIONS = detect_stack_use_after_return=1
+export TSAN_OPTIONS = suppressions='$(CURDIR)/tests/check/tsan.suppressions'
+asan-built:
+	+@$(ASAN) all $(call runners_for,asan)
+tsan-built:
+	+@$(TSAN) all $(call runners_for,tsan)
+# The runners of the goals' unit tests: built before the steps, as two of these may have one.
+runners_for = $(addprefix $(BUILD)/$(1)/tests/,$(sort $(subst contract,engine,$(filter engine contract service api,$(subst -, ,$(subst @, ,$(filter $(1)-check-% $(1)-whole-%,$(MAKECMDGOALS))))))))
+asan-%: asan-built $(MODULES) always
+	+@$(ASAN) $*
+tsan-%: tsan-built $(MODULES) always
+	+@$(TSAN) $*
+api-requests: $(BUILD)/gnomon $(MODULES)
+	$(STEP) node tests/fuzz/api.mjs $(or $(FUZZ_API_A_STEP),60) 1
+
+# A night: every step of the table, then what has a budget of its own; one of these alone: nightly-NAME.  They go on when one
+# fails.
 AUDIT_TRIALS  ?= 10000
 CRASH_POINTS  ?= 1000
 POWER_STATES  ?= 10000
@@ -216,83 +274,48 @@ MANY_ROUNDS   ?= 100
 NIGHT_NEMESIS ?= 600
 DAMAGE_FLIPS  ?= 1000
 NIGHT_SECONDS ?= 14400
-NIGHTLY = audit guides newcomer reproducible crash power calls statements many damage postgres replicas container asan tsan fuzz api
+NIGHTLY = steps bare audit guides reproducible crash power calls statements many damage postgres replicas container asan tsan fuzz api
 nightly:
 	@sh tests/check/setup test
 	+@$(MAKE) --no-print-directory -k $(addprefix nightly-,$(NIGHTLY)) FUZZ_API_SECONDS=3600 FUZZ_SECONDS=600; \
-	  sh tests/check/nightly $(BUILD)/log $(NIGHTLY)
+	  sh tests/check/nightly $(LOG) $(NIGHTLY)
 .PHONY: $(addprefix nightly-,$(NIGHTLY))
 $(addprefix nightly-,$(NIGHTLY)): export STEP_SECONDS = $(NIGHT_SECONDS)
 $(addprefix nightly-,audit guides reproducible crash power calls statements many damage): $(BUILD)/gnomon $(FAILING)
+nightly-steps:
+	+@$(MAKE) --no-print-directory test SLICE=all LOG=$(LOG)/steps; code=$$?; echo $$code >$(LOG)/$@.rc; exit $$code
 nightly-audit:
-	$(STEP) $@ tests/e2e/audit $(AUDIT_TRIALS)
+	$(STEP) tests/e2e/audit $(AUDIT_TRIALS)
 nightly-guides: $(MODULES)
-	$(STEP) $@ tests/check/guides
-nightly-newcomer:
-	$(STEP) $@ tests/check/newcomer
+	$(STEP) tests/check/guides
+nightly-bare:
+	$(STEP) tests/check/bare
 nightly-reproducible:
-	$(STEP) $@ sh tests/check/reproducible 1 CC='$(CC)' CFLAGS='$(CFLAGS)'
+	$(STEP) sh tests/check/reproducible 1 CC='$(CC)' CFLAGS='$(CFLAGS)'
 nightly-crash:
-	$(STEP) $@ env POINTS=$(CRASH_POINTS) tests/fault/crash
+	$(STEP) env POINTS=$(CRASH_POINTS) tests/fault/crash
 nightly-power:
-	$(STEP) $@ env STATES=$(POWER_STATES) tests/fault/power
+	$(STEP) env STATES=$(POWER_STATES) tests/fault/power
 nightly-calls nightly-statements: nightly-%:
-	$(STEP) $@ env POINTS=$(FAULT_POINTS) tests/fault/$*
+	$(STEP) env POINTS=$(FAULT_POINTS) tests/fault/$*
 nightly-many:
-	$(STEP) $@ env ROUNDS=$(MANY_ROUNDS) tests/fault/many
+	$(STEP) env ROUNDS=$(MANY_ROUNDS) tests/fault/many
 nightly-damage:
-	$(STEP) $@ tests/fault/damage $(DAMAGE_FLIPS) 1000 6
-nightly-asan nightly-tsan nightly-fuzz:
-	+$(STEP) $@ $(MAKE) --no-print-directory $(@:nightly-%=%)
+	$(STEP) tests/fault/damage $(DAMAGE_FLIPS) 1000 6
+NIGHT_asan = whole-engine whole-contract whole-service check-api check-fuzz http $(E2E) api-requests
+NIGHT_tsan = whole-service check-api http fault-many api-requests
+nightly-asan nightly-tsan: nightly-%:
+	+@$(MAKE) --no-print-directory -k $(addprefix $*-,$(NIGHT_$*)); code=$$?; echo $$code >$(LOG)/$@.rc; exit $$code
+nightly-fuzz:
+	+$(STEP) $(MAKE) --no-print-directory fuzz
 nightly-api:
-	+$(STEP) $@ $(MAKE) --no-print-directory fuzz-api
+	+$(STEP) $(MAKE) --no-print-directory fuzz-api
 nightly-postgres: $(BUILD)/gnomon $(MODULES)
-	$(STEP) $@ tests/check/postgres sh -c 'cd tests/http && exec node --test --test-concurrency=1 --test-reporter=tap \
-	  *.test.mjs'
+	$(STEP) tests/check/postgres $(call NODE_TESTS,*.test.mjs)
 nightly-replicas: $(BUILD)/gnomon
-	$(STEP) $@ $(call NEMESIS,$(NIGHT_NEMESIS),CLIENTS=64 STOP_SECONDS=20 FAULT_SECONDS=4)
+	$(STEP) $(call NEMESIS,$(NIGHT_NEMESIS),CLIENTS=64 STOP_SECONDS=20 FAULT_SECONDS=4)
 nightly-container: $(BUILD)/gnomon
-	$(STEP) $@ tests/check/container $< full
-GOLDENS = $(addprefix golden-,$(notdir $(wildcard tests/golden/*.py)))
-golden: $(GOLDENS)
-$(GOLDENS): golden-%: $(BUILD)/gnomon $(GOLDEN)
-	$(STEP) $@ $(PYTHON) tests/golden/$*
-FAULTS = $(filter-out fault-nemesis fault-shared fault-standby,$(addprefix fault-,$(notdir $(call scripts,tests/fault/*))))
-fault: $(FAULTS)
-$(FAULTS): fault-%: $(BUILD)/gnomon $(FAILING)
-	$(STEP) $@ tests/fault/$*
-
-# What is handed to others: the list of what it is made of, and that who builds it elsewhere has the same bytes.
-release: $(BUILD)/gnomon.sbom.json
-	$(STEP) sbom $(PYTHON) tests/check/sbom $(BUILD)/gnomon $<
-	$(STEP) reproducible sh tests/check/reproducible 20 CC='$(CC)' CFLAGS='$(CFLAGS)'
-
-# The same rules with sanitisers, and with guards in the arenas.  What ASan reports, leaks of a server that stopped
-# included, is in files of their own; UBSan ends the program.
-FLAVOUR = $(MAKE) --no-print-directory FORTIFY= CPPFLAGS=-DARENA_GUARD ALL=--all
-ASAN = $(FLAVOUR) BUILD=$(BUILD)/asan CFLAGS='-O1 -g -fno-omit-frame-pointer' \
-  SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all'
-TSAN = $(FLAVOUR) BUILD=$(BUILD)/tsan CFLAGS='-O1 -g' SANITIZE=-fsanitize=thread
-# asan and tsan are for the night.  `make test` has asan-short, whose unit tests are in their short form and which leaves
-# out what is repeated for the sake of statistics, and tsan-short, with those suites over HTTP that ask twice at once.
-REPEATED = e2e-adversaries e2e-audit e2e-transfer e2e-move
-TWICE = $(shell cd tests/http && grep -lE 'Promise\.(all|race)' *.test.mjs)
-FUZZ_A_MINUTE = api-requests FUZZ_API_SECONDS=60 FUZZ_API_SEED=1
-asan: ASAN_STEPS = units http e2e $(FUZZ_A_MINUTE)
-asan-short: ASAN_STEPS = units http $(filter-out $(REPEATED),$(E2E)) $(FUZZ_A_MINUTE) ALL=
-asan asan-short: $(MODULES)
-	+@rm -f "$(HERE)"/asan/report.*; STEP_SECONDS=2400 UBSAN_OPTIONS=print_stacktrace=1 \
-	  ASAN_OPTIONS="detect_stack_use_after_return=1:log_path='$(HERE)/asan/report'" \
-	  $(ASAN) $(ASAN_STEPS); code=$$?; $(ASAN) sanitizer-reports && exit $$code
-tsan: TSAN_STEPS = units http fault-many $(FUZZ_A_MINUTE)
-tsan-short: TSAN_STEPS = check-service check-api http HTTP='$(TWICE)' ALL=
-tsan tsan-short: $(MODULES)
-	+@rm -f "$(HERE)"/tsan/report.*; STEP_SECONDS=2400 TSAN_OPTIONS="log_path='$(HERE)/tsan/report' suppressions='$(CURDIR)/tests/check/tsan.suppressions'" \
-	  $(TSAN) $(TSAN_STEPS); code=$$?; $(TSAN) sanitizer-reports && exit $$code
-sanitizer-reports:
-	$(STEP) $@ sh -c '! cat $(BUILD)/report.* 2>/dev/null'
-api-requests: $(BUILD)/gnomon $(MODULES)
-	$(STEP) api-requests node tests/fuzz/api.mjs $(FUZZ_API_SECONDS) $(FUZZ_API_SEED)
+	$(STEP) tests/check/container $< full
 fuzz-api: $(MODULES)
 	+@$(ASAN) all
 	@GNOMON="$(HERE)/asan/gnomon" node tests/fuzz/api.mjs $(FUZZ_API_SECONDS) $(FUZZ_API_SEED)
@@ -314,26 +337,23 @@ REPRODUCED = $(BUILD)/tests/engine $(addprefix $(BUILD)/tests/bench/,po_gp_ucb s
 reproduce: $(REPRODUCED)
 	@$(ENV) tests/bench/reproduce -j $(JOBS)
 reproduce-quick: $(REPRODUCED)
-	$(STEP) $@ tests/bench/reproduce --quick
+	$(STEP) tests/bench/reproduce --quick
 
-# What is wrong with the text of the tree.  lint-quick takes seconds; lint-slow has both compilers and the analysers, of
-# which clang-tidy looks at what was changed; lint is both, of the whole tree.
-LINT_NEEDS = $(BUILD)/gnomon
-lint-quick: $(LINT_NEEDS)
-	$(STEP) lint sh tests/check/lint quick
-	$(STEP) lint-planted sh tests/check/planted quick
-LINT_SLOW = lint-gcc lint-clang lint-cppcheck lint-tidy lint-python
-lint-slow: $(LINT_SLOW) lint-planted-slow
-$(LINT_SLOW): lint-%: $(LINT_NEEDS)
-	$(STEP) $@ sh tests/check/lint only $*
-lint-tidy: export STEP_SECONDS = 3600
-lint-tidy: lint-gcc
-lint-planted-slow: lint-gcc lint-clang
-	$(STEP) $@ sh tests/check/planted slow
+# What is wrong with the text of the tree: lint-quick takes seconds, the others have gcc and clang with warnings as errors and
+# the analysers; `make lint` is all of it.  planted proves that each check finds what it is for.
+lint-gcc: every-object
+lint-quick lint-python lint-cppcheck lint-gcc lint-clang lint-changed: $(BUILD)/gnomon
+	$(STEP) sh tests/check/lint $(if $(filter lint-quick,$@),quick,only $(@:lint-%=%))
+lint-tidy@%: $(BUILD)/gnomon always
+	$(STEP) sh tests/check/lint only tidy
+lint-planted: $(BUILD)/gnomon
+	$(STEP) sh tests/check/planted quick
+lint-planted-slow: every-object lint-clang
+	$(STEP) sh tests/check/planted slow
 lint:
 	@sh tests/check/setup test
-	@$(MAKE) --no-print-directory $(LINT_NEEDS)
-	@TIDY=all BUILD=$(BUILD) sh tests/check/lint full && BUILD=$(BUILD) sh tests/check/planted full
+	@$(MAKE) --no-print-directory $(BUILD)/gnomon
+	@BUILD=$(BUILD) sh tests/check/lint full && BUILD=$(BUILD) sh tests/check/planted full
 every-object: $(ENGINE) $(DB) $(SERVICE) $(API) $(call objects,service/main/main.c tests/unit/*/*.c tests/fuzz/*.c \
   tests/bench/*.c tests/golden/*.c)
 format:
@@ -373,6 +393,8 @@ clean:
 -include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d $(BUILD)/*/*/*/*.d)
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all always run test test-steps check units check-engine check-contract check-service check-api check-fuzz http browser postgres postgres-units postgres-http postgres-replicas postgres-shared postgres-standby openapi generators \
-  deployment deploy container e2e $(E2E) golden $(GOLDENS) fault $(FAULTS) asan tsan tsan-http sanitizer-reports api-requests fuzz-api fuzz fuzz-each \
-  coverage bench nightly release sbom lint lint-quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format wheel typescript deb install clean help
+.PHONY: all always run test check units check-engine check-contract check-service check-api check-fuzz whole-engine whole-contract \
+  whole-service http browser postgres postgres-units postgres-http postgres-replicas postgres-shared postgres-standby openapi \
+  generators deploy container e2e golden fault asan-built tsan-built api-requests fuzz-api fuzz fuzz-each coverage bench nightly \
+  sbom-check reproducible reproduce reproduce-quick lint lint-quick lint-python lint-cppcheck lint-gcc lint-clang lint-changed \
+  lint-planted lint-planted-slow every-object format wheel typescript deb install clean help

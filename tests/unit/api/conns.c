@@ -87,7 +87,7 @@ static void test_limit(void)
     conns_stop(conns);
 }
 
-/* What the other end reads within minutes; -1: nothing came. */
+/* Reads one answer of the other end, within minutes; -1: nothing came. */
 static ssize_t wait_for(int fd, char *bytes, size_t size)
 {
     ssize_t length = -1;
