@@ -325,7 +325,8 @@ static enum status apply(sqlite3 *handle, const struct migrations *all, int from
         TRY(lite_execute(handle, all->texts[i], err));
     TRY(check_references(handle, err));
     TRY(lite_sum_all(handle, err));
-    TRY(check_schema(handle, all, all->len, err));
+    if (from > 0) // a new store has just been made by the texts that it would be compared with
+        TRY(check_schema(handle, all, all->len, err));
     snprintf(text, sizeof text, "PRAGMA user_version = %d; PRAGMA application_id = %d; COMMIT", all->len,
              APPLICATION_ID);
     return lite_execute(handle, text, err);
