@@ -266,6 +266,7 @@ static void run_job(void *arg)
     } else if ((stage != STAGE_CHECK || request_is_streamed(request)) && run_handler(request)) {
         return;
     }
+    workers_end_job(); // a client may ask again as soon as it has its answer
     if (stage != STAGE_SENT && is_to_wait(request, stage)) {
         request_free_body(request); // which was read
         wait_on(request);

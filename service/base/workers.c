@@ -1,5 +1,5 @@
-/* One list of waiting jobs, one lock, one condition.  Blocked threads are cheap, so there are many of them: what may
- * compute at once is limited elsewhere.
+/* One list of waiting jobs, one lock, one condition.  Blocked threads are cheap, so there may be many of them: what may
+ * compute at once is limited elsewhere.  A thread is made when more jobs wait than threads sleep, and stays.
  * Invariants: a job that was accepted is run, also after workers_stop was called; a thread sleeps only while no waiting
  * job may run, so one that may not has others of its lane running, whose threads look again. */
 #include "service/base/workers.h"
@@ -21,9 +21,15 @@ struct workers {
     size_t              waiting_len, running_len;
     bool                stopping;
     int                 nice;
-    pthread_t          *threads;
-    size_t              threads_len;
+    pthread_t          *threads; /* [threads_max] */
+    size_t              threads_len, threads_max, sleeping_len;
 };
+
+/* The job that this thread runs, and whose it is; NULL: none, or one that is over. */
+static _Thread_local struct {
+    struct workers           *workers;
+    const struct workers_job *job;
+} current;
 
 struct count {
     size_t all, own;
@@ -77,42 +83,56 @@ static void end_running(struct workers *workers, const struct workers_job *job)
     workers->running[i] = workers->running[--workers->running_len];
 }
 
+void workers_end_job(void)
+{
+    struct workers *workers = current.workers;
+    if (current.job == NULL)
+        return;
+    pthread_mutex_lock(&workers->lock);
+    end_running(workers, current.job);
+    current.job = NULL;
+    pthread_mutex_unlock(&workers->lock);
+}
+
 /* False when there is nothing for this thread and there will be nothing. */
-static bool next_job(struct workers *workers, struct workers_job *job, bool has_ended)
+static bool next_job(struct workers *workers, struct workers_job *job)
 {
     pthread_mutex_lock(&workers->lock);
-    if (has_ended)
-        end_running(workers, job);
+    if (current.job != NULL)
+        end_running(workers, current.job);
     bool found = take_next(workers, job);
     while (!found && !workers->stopping) {
+        workers->sleeping_len++;
         pthread_cond_wait(&workers->work, &workers->lock);
+        workers->sleeping_len--;
         found = take_next(workers, job);
     }
     pthread_mutex_unlock(&workers->lock);
+    current.job = job;
     return found;
 }
 
 static void *work(void *arg)
 {
     const struct workers *workers = arg;
-    struct workers_job    job = {0};
+    struct workers_job    job;
+    current.workers = arg;
     if (workers->nice > 0)
         (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + workers->nice); // of this thread, on Linux
-    for (bool has_ended = false; next_job(arg, &job, has_ended); has_ended = true)
+    while (next_job(arg, &job))
         job.run(job.arg);
     return NULL;
 }
 
-static bool start_threads(struct workers *workers, size_t threads)
+/* The lock is held.  False: the system gives no thread. */
+static bool add_thread(struct workers *workers)
 {
     pthread_attr_t attributes;
     if (pthread_attr_init(&attributes) != 0)
         return false;
-    bool good = pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0;
-    while (good && workers->threads_len < threads) {
-        good = pthread_create(&workers->threads[workers->threads_len], &attributes, work, workers) == 0;
-        workers->threads_len += good;
-    }
+    bool good = pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0 &&
+                pthread_create(&workers->threads[workers->threads_len], &attributes, work, workers) == 0;
+    workers->threads_len += good;
     pthread_attr_destroy(&attributes);
     return good;
 }
@@ -135,10 +155,10 @@ enum status workers_start(size_t threads, const struct workers_lane *lanes, size
     workers->waiting = calloc(room, sizeof *workers->waiting);
     workers->running = calloc(threads, sizeof *workers->running);
     workers->threads = calloc(threads, sizeof *workers->threads);
-    bool has_room = workers->waiting != NULL && workers->running != NULL && workers->threads != NULL;
-    if (!has_room || !start_threads(workers, threads)) {
+    workers->threads_max = threads;
+    if (workers->waiting == NULL || workers->running == NULL || workers->threads == NULL) {
         workers_stop(workers);
-        return error_set(err, STATUS_BUSY, "threads", "", "cannot start %zu threads", threads);
+        return error_no_memory(err);
     }
     *out = workers;
     return STATUS_OK;
@@ -185,6 +205,9 @@ enum status workers_submit(struct workers *workers, const struct workers_job *jo
 {
     pthread_mutex_lock(&workers->lock);
     enum status status = check_room(workers, job, err);
+    if (status == STATUS_OK && workers->waiting_len >= workers->sleeping_len &&
+        workers->threads_len < workers->threads_max && !add_thread(workers) && workers->threads_len == 0)
+        status = error_set(err, STATUS_BUSY, "threads", "", "the system gives no thread now");
     if (status == STATUS_OK) {
         workers->waiting[workers->waiting_len++] = *job;
         pthread_cond_signal(&workers->work);

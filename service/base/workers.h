@@ -27,14 +27,19 @@ struct workers_job {
     size_t bytes; /* of what it is about, by which the cost of another is guessed */
 };
 
-/* lanes [lanes_len]; nice: what these threads leave to others, as nice(1).  Errors: NO_MEMORY, BUSY "threads" (the system
- * gives no more). */
+/* threads: the most there will be; each is made when it is needed.  lanes [lanes_len]; nice: what these threads leave to
+ * others, as nice(1).  Errors: NO_MEMORY. */
 MUST_CHECK enum status workers_start(size_t threads, const struct workers_lane *lanes, size_t lanes_len, int nice,
                                      struct workers **out, struct error *err);
 
-/* run(arg) is called once, on some thread.  It is not when the lane is full: BUSY "too_many_waiting" when it is of the
+/* run(arg) is called once, on some thread.  It is not when the system gives no thread at all (BUSY "threads"), or the lane is
+ * full: BUSY "too_many_waiting" when it is of the
  * owner's, else BUSY "busy"; retry_after_seconds says when one of those will be through, costs being milliseconds. */
 MUST_CHECK enum status workers_submit(struct workers *workers, const struct workers_job *job, struct error *err);
+
+/* The job that calls this counts no longer: for one that is about to tell somebody that it is over, whose next job may come
+ * before run has returned. */
+void workers_end_job(void);
 
 /* Fails as workers_submit would now, and does nothing.  A cost below 0: nobody knows, so it is as the
  * costliest of the owner's that are not larger, or as his others. */

@@ -155,6 +155,12 @@ test('SIGTERM ends what computes and what waits for it', async () => {
         assert.deepEqual([reply.status, reply.json.code], [503, 'draining']); // of 100 s of a processor
 });
 
+test('an idle server has few threads: each of the rest is made when it is needed', async () => {
+    const { server: idle } = await begin(after);
+    const [, threads] = /Threads:\s+(\d+)/.exec(readFileSync(`/proc/${idle.child.pid}/status`, 'utf8'));
+    assert.ok(threads <= 24, threads);
+});
+
 const rss = (child) => 1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))[1]);
 
 test('what a large reply took goes back to the system', { skip: process.env.ASAN_OPTIONS || process.env.TSAN_OPTIONS }, async () => {

@@ -3,6 +3,7 @@
 #include "tests/unit/api/suites.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -177,6 +178,41 @@ static void test_who_is_next(void)
     CU_ASSERT_STRING_EQUAL(order, "bbaa");
 }
 
+static sem_t is_told, is_asked;
+
+static void tell_and_go_on(void *arg)
+{
+    (void)arg;
+    workers_end_job();
+    sem_post(&is_told);
+    while (sem_wait(&is_asked) != 0)
+        continue;
+    atomic_fetch_add(&ran, 1);
+}
+
+/* Who was told that his job is over may have the next one, whatever that costs, before its function has returned. */
+static void test_what_is_over_counts_no_longer(void)
+{
+    struct workers    *workers = NULL;
+    struct error       err;
+    struct workers_job job = {.run = tell_and_go_on, .owner = "one", .cost = 1000};
+    atomic_store(&ran, 0);
+    CU_ASSERT_TRUE_FATAL(sem_init(&is_told, 0, 0) == 0 && sem_init(&is_asked, 0, 0) == 0);
+    CU_ASSERT_EQUAL_FATAL(workers_start(2, &(struct workers_lane){2, 9, 100}, 1, 0, &workers, &err), STATUS_OK);
+    for (int i = 0; i < 5; i++) {
+        CU_ASSERT_EQUAL(workers_submit(workers, &job, &err), STATUS_OK);
+        while (sem_wait(&is_told) != 0)
+            continue;
+        CU_ASSERT_EQUAL(workers_would_take(workers, &job, &err), STATUS_OK);
+        sem_post(&is_asked);
+    }
+    workers_stop(workers);
+    CU_ASSERT_EQUAL(atomic_load(&ran), 5);
+    sem_destroy(&is_told);
+    sem_destroy(&is_asked);
+    workers_end_job(); // nothing outside a job
+}
+
 /* What waits in one lane has no thread: with six jobs of it waiting and four threads, the other lane goes on. */
 static void test_lanes(void)
 {
@@ -207,6 +243,7 @@ CU_TestInfo suite_workers[] = {
     {"costs", test_costs},
     {"what is as large costs as much", test_what_is_as_large_costs_as_much},
     {"who is next", test_who_is_next},
+    {"what is over counts no longer", test_what_is_over_counts_no_longer},
     {"lanes", test_lanes},
     CU_TEST_INFO_NULL,
 };
