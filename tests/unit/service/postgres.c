@@ -459,7 +459,7 @@ enum trick { PASS, CUT_BEFORE_COMMIT, SWALLOW_ANSWER };
 
 /* Between a server and its database; plays a trick on one commit. */
 struct proxy {
-    char        folder[32];
+    char        folder[81];
     int         listener, pairs[PAIRS_MAX][2], len; // of the client, of the database
     const char *behind;
     atomic_int  trick;
@@ -548,7 +548,10 @@ static void proxy_begin(struct proxy *proxy, const char *place, char through[DAT
     const char *host = strstr(place, "host=") + strlen("host=");
     size_t      length = strcspn(host, "&");
     snprintf(behind, sizeof behind, "%.*s", (int)length, host);
-    *proxy = (struct proxy){.folder = "gnomon-proxy-XXXXXX", .behind = behind};
+    *proxy = (struct proxy){.behind = behind};
+    CU_ASSERT_PTR_NOT_NULL_FATAL(
+        getcwd(proxy->folder, sizeof proxy->folder)); // what does not begin with / is a host's name
+    strncat(proxy->folder, "/gnomon-proxy-XXXXXX", sizeof proxy->folder - strlen(proxy->folder) - 1);
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(proxy->folder));
     struct sockaddr_un address = socket_in(proxy->folder);
     proxy->listener = socket(AF_UNIX, SOCK_STREAM, 0);
