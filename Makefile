@@ -113,13 +113,17 @@ $(BUILD)/migrations.inc: $(MIGRATIONS)
 $(BUILD)/next/migrations.inc: $(MIGRATIONS) tests/fault/next.sql
 $(BUILD)/migrations.inc $(BUILD)/next/migrations.inc:
 	@mkdir -p $(@D) && for file in $^; do echo '(const char[]){'; $(call BYTES,$$file); echo ', 0},'; done > $@
+$(BUILD)/whole.inc: db/whole.py $(MIGRATIONS)
+$(BUILD)/next/whole.inc: db/whole.py $(MIGRATIONS) tests/fault/next.sql
+$(BUILD)/whole.inc $(BUILD)/next/whole.inc:
+	@mkdir -p $(@D) && $(PYTHON) $^ > $@.sql && $(call BYTES,$@.sql) > $@
 $(BUILD)/postgres.inc: db/postgres.sql
 	@mkdir -p $(@D) && $(call BYTES,$<) > $@
 $(API): $(BUILD)/openapi.inc
-$(BUILD)/db/migrations.o: $(BUILD)/migrations.inc $(BUILD)/postgres.inc
+$(BUILD)/db/migrations.o: $(BUILD)/migrations.inc $(BUILD)/whole.inc $(BUILD)/postgres.inc
 # The program with one migration more than there is, for the tests of migrations.
 golden-stores.py fault-migration: $(BUILD)/next/gnomon
-$(BUILD)/next/migrations.o: db/migrations.c $(BUILD)/next/migrations.inc $(BUILD)/postgres.inc $(BUILD)/flags
+$(BUILD)/next/migrations.o: db/migrations.c $(BUILD)/next/migrations.inc $(BUILD)/next/whole.inc $(BUILD)/postgres.inc $(BUILD)/flags
 	$(call say,cc,$@)$(COMPILE) -iquote $(BUILD)/next -c $< -o $@
 $(BUILD)/next/gnomon: $(BUILD)/service/main/main.o $(BUILD)/next/migrations.o $(BUILD)/libgnomon.a $(BUILD)/libengine.a
 	$(call say,link,$@)$(LINK) -o $@ $^ $(API_LIBS)

@@ -85,14 +85,21 @@ static enum status compare(struct walk *own, struct walk *wanted, int version, s
     return STATUS_OK;
 }
 
+/* Each change of a table makes SQLite read the whole schema again. */
+static enum status execute_all(sqlite3 *handle, const struct migrations *all, int from, int to, struct error *err)
+{
+    if (from == 0 && to == all->len && all->whole != NULL)
+        return lite_execute(handle, all->whole, err);
+    for (int i = from; i < to; i++)
+        TRY(lite_execute(handle, all->texts[i], err));
+    return STATUS_OK;
+}
+
 /* A database in memory that the first migrations made; it is to be closed in any case. */
 static enum status make_in_memory(const struct migrations *all, int version, sqlite3 **out, struct error *err)
 {
-    int         code = sqlite3_open_v2(":memory:", out, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-    enum status status = code == SQLITE_OK ? STATUS_OK : lite_fail(*out, code, err);
-    for (int i = 0; i < version && status == STATUS_OK; i++)
-        status = lite_execute(*out, all->texts[i], err);
-    return status;
+    int code = sqlite3_open_v2(":memory:", out, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    return code == SQLITE_OK ? execute_all(*out, all, 0, version, err) : lite_fail(*out, code, err);
 }
 
 /* That the database has the schema of this version. */
@@ -321,8 +328,7 @@ static enum status apply(sqlite3 *handle, const struct migrations *all, int from
     TRY(lite_damaged(handle, NULL, note_damaged, &is_whole, err)); // for their sums are made anew
     if (!is_whole)
         return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "rows are damaged: see gnomon verify --data");
-    for (int i = from; i < all->len; i++)
-        TRY(lite_execute(handle, all->texts[i], err));
+    TRY(execute_all(handle, all, from, all->len, err));
     TRY(check_references(handle, err));
     TRY(lite_sum_all(handle, err));
     if (from > 0) // a new store has just been made by the texts that it would be compared with

@@ -409,6 +409,57 @@ static void check_text(sqlite3_stmt *row, int column, const char *expected)
         CU_ASSERT_STRING_EQUAL(found, expected);
 }
 
+/* The rows that the store attached as "other" has and this one has not, of a table or what else can be selected from. */
+static int count_others(sqlite3 *handle, const char *table)
+{
+    char          query[256];
+    sqlite3_stmt *statement = NULL;
+    snprintf(query, sizeof query, "SELECT count(*) FROM (SELECT %s FROM other.%s EXCEPT SELECT %s FROM main.%s)",
+             strcmp(table, "sqlite_schema") == 0 ? "type, name, tbl_name, sql" : "*", table,
+             strcmp(table, "sqlite_schema") == 0 ? "type, name, tbl_name, sql" : "*", table);
+    CU_ASSERT_EQUAL_FATAL(sqlite3_prepare_v2(handle, query, -1, &statement, NULL), SQLITE_OK);
+    int number = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int(statement, 0) : -1;
+    sqlite3_finalize(statement);
+    return number;
+}
+
+static void compare_with_other(const struct place *place, const char *own, const char *other)
+{
+    char          attach[256];
+    sqlite3      *handle = NULL;
+    sqlite3_stmt *tables = NULL;
+    snprintf(attach, sizeof attach, "ATTACH '%s' AS other", path_of(place, other));
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open(path_of(place, own), &handle), SQLITE_OK);
+    CU_ASSERT_EQUAL_FATAL(sqlite3_exec(handle, attach, NULL, NULL, NULL), SQLITE_OK);
+    CU_ASSERT_EQUAL(count_others(handle, "sqlite_schema"), 0);
+    CU_ASSERT_EQUAL_FATAL(
+        sqlite3_prepare_v2(handle, "SELECT name FROM main.sqlite_schema WHERE type = 'table'", -1, &tables, NULL),
+        SQLITE_OK);
+    while (sqlite3_step(tables) == SQLITE_ROW)
+        CU_ASSERT_EQUAL(count_others(handle, (const char *)sqlite3_column_text(tables, 0)), 0);
+    sqlite3_finalize(tables);
+    sqlite3_close(handle);
+}
+
+/* The schema that the program has as a whole is that of its migrations one after another, first rows included. */
+static void test_the_whole_is_what_the_migrations_make(void)
+{
+    static const char *const names[] = {"gnomon.db", "gnomon.db.before-002"};
+    struct place             place;
+    place_new(&place);
+    execute(&place, "gnomon.db", db_migrations.whole);
+    for (int i = 0; i < db_migrations.len; i++)
+        execute(&place, "gnomon.db.before-002", db_migrations.texts[i]);
+    for (int i = 0; i < 2; i++) { // each store has an id and a time of its own
+        CU_ASSERT_EQUAL(ask(&place, names[i], "SELECT length(store) FROM witness"), 32);
+        CU_ASSERT_EQUAL(ask(&place, names[i], "SELECT created_ms = updated_ms AND created_ms > 1e12 FROM project"), 1);
+        execute(&place, names[i], "UPDATE witness SET store = ''; UPDATE project SET created_ms = 0, updated_ms = 0");
+    }
+    compare_with_other(&place, names[0], names[1]);
+    compare_with_other(&place, names[1], names[0]);
+    place_end(&place);
+}
+
 /* A name is not made up: not from an import of results, not from what was elsewhere, not of a token that is not there. */
 static void test_the_log_says_who_made_studies(void)
 {
@@ -444,6 +495,7 @@ CU_TestInfo suite_schema[] = {
     {"what fails changes nothing", test_what_fails_changes_nothing},
     {"a copy is not overwritten", test_a_copy_is_not_overwritten},
     {"a reader has its time", test_a_reader_has_its_time},
+    {"the whole is what the migrations make", test_the_whole_is_what_the_migrations_make},
     {"the log says who made studies", test_the_log_says_who_made_studies},
     CU_TEST_INFO_NULL,
 };
