@@ -196,7 +196,7 @@ check-api: $(BUILD)/tests/api
 check-fuzz: $(FUZZ)
 	$(STEP) sh tests/check/replay $(FUZZ)
 # The same on PostgreSQL: the suites that know the store, and of those over HTTP the ones that write most.
-POSTGRES_UNITS = driver postgres store chain cases races leases federation members spec_cache steady
+POSTGRES_UNITS = driver postgres store chain cases races leases federation members spec_cache steady turns
 POSTGRES_HTTP = studies trials lists idempotency events
 NODE_TESTS = sh -c 'cd tests/http && exec /usr/bin/node --test --test-concurrency=1 --test-reporter=tap $(1)'
 HTTP = $$(ls *.test.mjs | awk -v part=$${PART:-1/1} "{ split(part, of, \"/\") } NR % of[2] == of[1] % of[2]")

@@ -105,18 +105,25 @@ typedef enum status (*db_fn)(struct db_conn *conn, void *arg, struct error *err)
  * what the transaction before it waits for.  It runs where the function does, before it, and changes nothing. */
 typedef void           db_ahead_fn(struct db_conn *conn, void *arg);
 MUST_CHECK enum status db_transact(struct db *db, db_fn fn, void *arg, struct error *err);
+/* Who is to have it written, as hashes; zero: the store itself.  Projects take turns, and so do the tokens of each: db/turns.h.
+ * What is large waits, while others write what is small, for nine times as long as the last one took. */
+struct db_owner {
+    uint32_t project, token;
+};
 /* Of what writes thousands of rows: it shares its commit with no other.  In the company of others it would be in a savepoint, under
  * which SQLite goes through all pages written so far at the end of each statement: quadratic in what is written. */
-MUST_CHECK enum status db_transact_large(struct db *db, db_fn fn, void *arg, struct error *err);
+MUST_CHECK enum status db_transact_large(struct db *db, struct db_owner owner, db_fn fn, void *arg, struct error *err);
 /* Several of them, each by itself, in their order, and durable together as far as a batch has room. */
 enum { DB_TOGETHER_MAX = 64 };
 struct db_transaction {
-    db_ahead_fn  *ahead; /* or NULL */
-    db_fn         fn;
-    void         *arg;
-    struct error *err;
-    enum status   status; /* out */
-    bool          is_large;
+    struct db_owner owner; /* of several, the first one's turn is all theirs */
+    size_t          rows;  /* that it writes, about; 0: one or none */
+    db_ahead_fn    *ahead; /* or NULL */
+    db_fn           fn;
+    void           *arg;
+    struct error   *err;
+    enum status     status; /* out */
+    bool            is_large;
 };
 void db_transact_all(struct db *db, struct db_transaction *all, size_t len);
 
@@ -271,6 +278,7 @@ struct db_stats {
     bool     is_damaged; /* something in the store could not be read as what it was written */
     char refused[40]; /* why the last commit failed; "": it did not.  While nobody writes it is tried once a second */
     struct db_standby standby;
+    size_t            waiting;       /* transactions that the writer has not begun */
     double            stuck_seconds; /* since the writer's last sign of life; 0: it has nothing to do */
 };
 void db_stats(struct db *db, struct db_stats *stats);

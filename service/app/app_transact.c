@@ -4,12 +4,13 @@
 #include "db/chain.h"
 #include "service/app/quota.h"
 #include "service/app/steady.h"
+#include "service/base/text.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { IDEMPOTENCY_MS = 24 * 3600 * 1000, PURGE_ROWS = 1000, SUBJECT_BYTES = 40 };
+enum { IDEMPOTENCY_MS = 24 * 3600 * 1000, PURGE_ROWS = 1000, SUBJECT_BYTES = 40, LARGE_ROWS = 100 };
 
 /* "/v1/studies/std_abc/suggest": std_abc; of a path without an id "". */
 static void read_subject(const char *path, char subject[SUBJECT_BYTES])
@@ -95,6 +96,11 @@ static enum status transact(struct db_conn *conn, void *arg, struct error *err)
     return has_key ? keep_reply(conn, work->caller, now, err) : STATUS_OK;
 }
 
+struct db_owner app_owner(const struct caller *caller)
+{
+    return (struct db_owner){.project = text_hash(caller->project), .token = text_hash(caller->token_id)};
+}
+
 static void ahead(struct db_conn *conn, void *arg)
 {
     struct app_work *work = arg;
@@ -107,7 +113,8 @@ enum status app_transact_ahead(struct app *app, struct caller *caller, db_ahead_
 {
     struct app_work       work = {.app = app, .caller = caller, .ahead = ahead_fn, .fn = fn, .arg = arg};
     struct db_transaction one = {
-        .ahead = ahead, .fn = transact, .arg = &work, .err = err, .is_large = caller->writes_much};
+        .owner = app_owner(caller), .rows = caller->writes, .ahead = ahead, .fn = transact, .arg = &work, .err = err};
+    one.is_large = caller->writes > LARGE_ROWS;
     db_transact_all(app->db, &one, 1);
     return one.status;
 }
@@ -123,7 +130,8 @@ void app_transact_all(struct app *app, struct app_work *all, size_t len)
     assert(len <= DB_TOGETHER_MAX);
     for (size_t i = 0; i < len; i++) {
         all[i].app = app;
-        transactions[i] = (struct db_transaction){.ahead = ahead, .fn = transact, .arg = &all[i], .err = all[i].err};
+        transactions[i] = (struct db_transaction){
+            .owner = app_owner(all[i].caller), .ahead = ahead, .fn = transact, .arg = &all[i], .err = all[i].err};
     }
     db_transact_all(app->db, transactions, len);
     for (size_t i = 0; i < len; i++)

@@ -79,7 +79,7 @@ enum status retention_step(struct app *app, struct retention *retention, struct 
     }
     TRY(db_read(app->db, find, &work, err));
     if (work.len > 0)
-        TRY(db_transact_large(app->db, drop, &work, err));
+        TRY(db_transact_large(app->db, (struct db_owner){0}, drop, &work, err));
     retention->after = work.next;
     retention->dropped += work.lines;
     if (retention->is_over && retention->dropped > 0)

@@ -15,6 +15,8 @@
 
 #include <stdio.h>
 
+enum { CLONE_ROWS = 10000 }; /* whatever it will be */
+
 struct work {
     struct task                 source;
     const struct clone_request *request;
@@ -213,7 +215,7 @@ enum status study_clone(struct app *app, struct caller *caller, const char *id, 
         TRY(study_learn(&work.creation, err));
     work.fresh = work.creation.task.study;
     caller->import_source = id;
-    caller->writes_much = request->with_results;
+    caller->writes = request->with_results ? CLONE_ROWS : 0;
     enum status status = app_transact(app, caller, clone, &work, err);
     caller->import_source = NULL;
     return status;

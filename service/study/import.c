@@ -1,6 +1,7 @@
 /* See import.h. */
 #include "service/study/import.h"
 
+#include "service/app/app_transact.h"
 #include "service/app/quota.h"
 #include "service/app/event_log.h"
 #include "service/app/steady.h"
@@ -460,10 +461,10 @@ static enum status store_game_whole(struct db_conn *conn, void *arg, struct erro
 static enum status store_in_parts(struct work *work, struct error *err)
 {
     if (work->is_game)
-        return db_transact_large(work->app->db, store_game_whole, work, err);
+        return db_transact_large(work->app->db, app_owner(work->caller), store_game_whole, work, err);
     while (!work->lines->is_over)
-        TRY(db_transact_large(work->app->db, store_part, work, err));
-    return db_transact_large(work->app->db, store_end, work, err);
+        TRY(db_transact_large(work->app->db, app_owner(work->caller), store_part, work, err));
+    return db_transact_large(work->app->db, app_owner(work->caller), store_end, work, err);
 }
 
 /* ---- what was not finished ---- */

@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ERRORS_MAX = 100, LARGE = 100 };
+enum { ERRORS_MAX = 100 };
 
 struct batch {
     struct task                   task;
@@ -440,7 +440,7 @@ enum status trial_observe(struct app *app, struct caller *caller, const char *id
 {
     struct batch batch = {.task = task_of(app, caller, id), .request = request, .out = out};
     *out = (struct observe_reply){0};
-    caller->writes_much = request->len > LARGE;
+    caller->writes = request->len;
     bool creates = false;
     for (size_t i = 0; i < request->len; i++)
         creates = creates || request->items[i].trial == 0;

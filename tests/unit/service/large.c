@@ -50,12 +50,12 @@ static void test_what_fails_alone_leaves_nothing(void)
 {
     struct world *world = world_new();
     int64_t       had = lines(world);
-    CU_ASSERT_EQUAL(db_transact_large(world->app->db, add, "no", &world->err), STATUS_CONFLICT);
+    CU_ASSERT_EQUAL(db_transact_large(world->app->db, (struct db_owner){0}, add, "no", &world->err), STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "no");
     CU_ASSERT_EQUAL(db_transact(world->app->db, add, "nor_that", &world->err), STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "nor_that");
     CU_ASSERT_EQUAL(lines(world), had);
-    CU_ASSERT_EQUAL(db_transact_large(world->app->db, add, NULL, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(db_transact_large(world->app->db, (struct db_owner){0}, add, NULL, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(db_transact(world->app->db, add, NULL, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(lines(world), had + 2);
     app_close(world->app);

@@ -43,7 +43,8 @@
     X(store)              \
     X(sweep)              \
     X(table_marks)        \
-    X(trial_csv)
+    X(trial_csv)          \
+    X(turns)
 
 #define X(name) extern CU_TestInfo suite_##name[];
 SERVICE_SUITES(X)
