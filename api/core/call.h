@@ -82,6 +82,7 @@ struct call {
     bool        is_csv, is_npy;       /* the body is; else JSON */
     bool        wants_npy, wants_csv; /* Accept names it */
     bool        wants_events;         /* ... text/event-stream */
+    bool        is_whole;             /* streamed: all of it comes with this request */
     int64_t     offset, total;        /* streamed: where the piece starts, and the whole length */
     json_t     *json, *query_json;
     void       *input; /* the struct of the route's form */

@@ -69,6 +69,7 @@ static enum status read_range(struct call *call, const char *range, int64_t body
         return error_set(err, STATUS_TOO_LARGE, "body_too_large", "", "no upload is that large");
     call->offset = first;
     call->total = total;
+    call->is_whole = body_bytes == total;
     return STATUS_OK;
 }
 

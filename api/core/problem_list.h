@@ -176,7 +176,7 @@
     X(too_close, 422, false, "Two values of a discrete parameter can hardly be told apart.", "Let neighbours differ by more than 1e-12 of the range.") \
     X(too_few_rows, 422, false, "A private release of so few rows would be noise only.", "Use more rows, fewer columns or a larger epsilon.") \
     X(too_large, 413, false, "What would be stored is larger than the store takes.", "Send less.") \
-    X(too_many_imports, 503, true, "Too many imports are not complete.", "Complete or delete one, or ask again after Retry-After: those that nobody goes on with are dropped after a day.") \
+    X(too_many_imports, 503, true, "Too many imports of the project are not complete.", "Complete or delete one, send the file in one request, or ask again after Retry-After: those that nobody goes on with are dropped after a day.") \
     X(too_many_observations, 409, false, "There are more observations than this answer is computed from.", "Ask a smaller study.") \
     X(too_many_parameters, 409, false, "There are more parameters than this answer is computed for.", "Ask this of a study with fewer parameters.") \
     X(too_many_requests, 429, true, "Too many wrong tokens came from this address.", "Wait for Retry-After, and correct the token.") \

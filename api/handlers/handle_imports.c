@@ -17,8 +17,11 @@ static json_t *render_import_status(struct call *call, const void *result)
 enum status handle_imports_put(struct call *call, struct error *err)
 {
     struct import_status     *out = CALL_RESULT(call, struct import_status, 200, render_import_status);
-    const struct import_piece piece = {
-        .offset = call->offset, .total_bytes = call->total, .bytes = call->body, .length = call->body_bytes};
+    const struct import_piece piece = {.offset = call->offset,
+                                       .total_bytes = call->total,
+                                       .bytes = call->body,
+                                       .length = call->body_bytes,
+                                       .is_whole = call->is_whole};
     TRY(import_append(call->app, &call->caller, call->params[0], &piece, out, err));
     if (!out->is_complete)
         return STATUS_OK;

@@ -348,6 +348,16 @@ enum status quota_end(struct db_conn *conn, const struct caller *caller, const s
     return STATUS_OK;
 }
 
+enum status quota_has_room(struct db_conn *conn, const struct caller *caller, double bytes, struct error *err)
+{
+    struct limits     limits;
+    struct quota_mark now = {0};
+    if (bytes <= 0 || !is_stored_limited(caller, &limits))
+        return STATUS_OK;
+    TRY(read_mark(conn, caller, &now, err));
+    return now.bytes + bytes > limits.bytes ? exceeded("bytes", limits.bytes, err) : STATUS_OK;
+}
+
 /* ---- the store ---- */
 
 /* What is to be added, if there is something that cannot wait, or any; then it is taken for written. */

@@ -46,6 +46,9 @@ MUST_CHECK enum status quota_begin(struct db_conn *conn, const struct caller *ca
                                    struct error *err);
 MUST_CHECK enum status quota_end(struct db_conn *conn, const struct caller *caller, const struct quota_mark *mark,
                                  struct error *err);
+/* Error "quota_exceeded" when so many bytes beside what is stored would be over the limit. */
+MUST_CHECK enum status quota_has_room(struct db_conn *conn, const struct caller *caller, double bytes,
+                                      struct error *err);
 
 /* As token_note_uses. */
 MUST_CHECK enum status quota_note(struct app *app, struct db_conn *conn, bool at_once, struct error *err);

@@ -27,7 +27,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { IMPORTS_MAX = 16, KEPT_SECONDS = 24 * 3600, READ_BYTES = 1 << 16, COLUMNS_MAX = 64, STUDY_ID_BYTES = 16 };
+enum {
+    IMPORTS_MAX = 16,
+    /* of a project */ KEPT_SECONDS = 24 * 3600,
+    READ_BYTES = 1 << 16,
+    COLUMNS_MAX = 64,
+    STUDY_ID_BYTES = 16
+};
 enum { PART_READS = 2, PART_TRIALS = 500 };               /* of a transaction */
 static const int64_t import_max_bytes = INT64_C(1) << 36; /* 64 GiB */
 static const char    prefix[] = "import.";                /* of the files, in the store's folder */
@@ -41,7 +47,7 @@ static enum status file_failed(struct error *err)
                : error_set(err, STATUS_INTERNAL, "store_io", "", "the import cannot be kept: %s", strerror(errno));
 }
 
-/* Of the token: another's file of the same name is none of ours. */
+/* Of the project, which it counts against, and of the token: another's file of the same name is none of ours. */
 static enum status find_path(const struct app *app, const struct caller *caller, const char *sha256, const char **out,
                              struct error *err)
 {
@@ -49,33 +55,51 @@ static enum status find_path(const struct app *app, const struct caller *caller,
     if (!digest_of_hex(sha256, digest, sizeof digest))
         return error_set(err, STATUS_NOT_FOUND, "import_not_found", "",
                          "an import is named by its file's SHA-256 in lower-case hexadecimal");
-    *out = text_format(caller->arena, "%s/%s%s.%s", app->options.folder, prefix, caller->token_id, sha256);
+    *out = text_format(caller->arena, "%s/%s%s.%s.%s", app->options.folder, prefix, caller_project(caller),
+                       caller->token_id, sha256);
     return *out == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
-/* How many there are, without those that nobody went on with: these go. */
-static size_t sweep(const struct app *app)
+/* Files that are not complete. */
+struct unfinished {
+    size_t  count;
+    int64_t bytes;
+};
+
+static bool is_of(const char *name, const char *project)
 {
-    DIR           *folder = opendir(app->options.folder);
-    struct dirent *entry;
-    size_t         count = 0;
+    size_t length = strlen(project);
+    return strncmp(name, project, length) == 0 && name[length] == '.';
+}
+
+/* Those of the project but that at the path, without those of anybody that nobody went on with: these go. */
+static struct unfinished sweep(const struct app *app, const char *project, const char *path)
+{
+    DIR              *folder = opendir(app->options.folder);
+    struct dirent    *entry;
+    struct unfinished found = {0};
+    const char       *own = strrchr(path, '/');
     while (folder != NULL && (entry = readdir(folder)) != NULL) {
         struct stat stat;
         if (strncmp(entry->d_name, prefix, sizeof prefix - 1) != 0 ||
             fstatat(dirfd(folder), entry->d_name, &stat, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
         bool is_old = time(NULL) - stat.st_mtime > KEPT_SECONDS;
-        if (!is_old || unlinkat(dirfd(folder), entry->d_name, 0) != 0)
-            count++;
+        bool is_gone = is_old && unlinkat(dirfd(folder), entry->d_name, 0) == 0;
+        bool is_own = own != NULL && strcmp(entry->d_name, own + 1) == 0;
+        if (is_gone || is_own || !is_of(entry->d_name + sizeof prefix - 1, project))
+            continue;
+        found.count++;
+        found.bytes += (int64_t)stat.st_size;
     }
     if (folder != NULL)
         closedir(folder);
-    return count;
+    return found;
 }
 
 void import_sweep(const struct app *app)
 {
-    (void)sweep(app);
+    (void)sweep(app, "", "");
 }
 
 static int64_t file_bytes(int file)
@@ -229,7 +253,8 @@ struct work {
     struct caller        *caller;
     int                   file;
     const char           *sha256;
-    int64_t               now_ms, bytes;
+    int64_t               now_ms, bytes, kept_bytes; /* kept_bytes: of all the project's files, with this piece */
+    struct unfinished     others;
     char                  id[24];
     bool                  is_game;
     struct row_game       game;
@@ -604,7 +629,7 @@ static enum status find(struct db_conn *conn, void *arg, struct error *err)
                 BIND(TEXT(work->sha256), TEXT(caller_project(work->caller)))));
     row = row_import(&rows);
     if (row == NULL)
-        return STATUS_OK;
+        return quota_has_room(conn, work->caller, (double)work->kept_bytes, err);
     *work->out = (struct import_status){
         .sha256 = work->sha256, .bytes = row->bytes, .is_complete = true, .study = row->study, .source = row->source};
     return STATUS_OK;
@@ -618,8 +643,10 @@ static enum status check_piece(const struct work *work, const struct import_piec
     if (piece->total_bytes > import_max_bytes)
         return error_set(err, STATUS_TOO_LARGE, "import_too_large", "", "the limit is %lld bytes",
                          (long long)import_max_bytes);
-    if (piece->offset == 0 && sweep(work->app) >= IMPORTS_MAX)
-        return error_set(err, STATUS_BUSY, "too_many_imports", "", "%d other imports are not complete", IMPORTS_MAX);
+    size_t limit = piece->is_whole ? 2 * IMPORTS_MAX : IMPORTS_MAX;
+    if (piece->offset == 0 && work->others.count >= limit)
+        return error_set(err, STATUS_BUSY, "too_many_imports", "", "%zu other imports of the project are not complete",
+                         work->others.count);
     return STATUS_OK;
 }
 
@@ -650,6 +677,8 @@ enum status import_append(struct app *app, struct caller *caller, const char *sh
     bool        is_refused = false;
     *out = (struct import_status){.sha256 = sha256};
     TRY(find_path(app, caller, sha256, &path, err));
+    work.others = sweep(app, caller_project(caller), path);
+    work.kept_bytes = work.others.bytes + piece->offset + (int64_t)piece->length;
     TRY(db_read(app->db, find, &work, err));
     TRY(check_piece(&work, piece, err));
     TRY(open_file(path, piece->offset == 0, &work.file, err));

@@ -21,11 +21,13 @@ struct import_status {
 struct import_piece {
     int64_t     offset, total_bytes;
     const void *bytes;
-    size_t      length; /* 0: is the next piece welcome? */
+    size_t      length;   /* 0: is the next piece welcome? */
+    bool        is_whole; /* the request brings all of the file */
 };
 
 /* Errors: CONFLICT "already_imported" (which study), "wrong_offset"; BUSY "busy" (another piece is being taken),
- * "too_many_imports"; TOO_LARGE "import_too_large"; FULL "disk_full"; of the last piece INVALID "digest_mismatch" (not the
+ * "too_many_imports"; FORBIDDEN "quota_exceeded" (of bytes, which files that are not complete count against);
+ * TOO_LARGE "import_too_large"; FULL "disk_full"; of the last piece INVALID "digest_mismatch" (not the
  * file that was named), "cut_off", and what import_read.h says: nothing is left then. */
 MUST_CHECK enum status import_append(struct app *app, struct caller *caller, const char *sha256,
                                      const struct import_piece *piece, struct import_status *out, struct error *err);

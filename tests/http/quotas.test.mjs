@@ -1,5 +1,6 @@
 // What a project may use: counted, shown, refused in time, and by so many clients at once.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { after, test } from 'node:test';
 import { begin, clientsOf, plain, until } from './harness.mjs';
 
@@ -121,4 +122,30 @@ test('seconds of the processor: who has spent them computes no more that day, an
     assert.equal(reply.json.code, 'cpu_exhausted');
     await set(made, { cpu_seconds_a_day: null });
     assert.equal((await ask()).status, 200);
+});
+
+test('imports that are not complete are shared by project and count against its bytes', async () => {
+    const digest = (i) => i.toString(16).padStart(64, '0');
+    const piece = (of, i, first, length, total = 1e9) => of.request('PUT', `/v1/imports/${digest(i)}`, { body: 'x'.repeat(length),
+        type: 'application/x-ndjson', headers: { 'content-range': `bytes ${first}-${first + length - 1}/${total}` } });
+    const greedy = await project({ bytes: 300000 }), other = await project({});
+    const { id } = await other.api.study();
+    const { text } = await other.api.request('GET', `/v1/studies/${id}/export`);
+    for (let i = 0; i < 16; i++) assert.equal((await piece(greedy.api, i, 0, 100)).status, 200);
+    const again = as(server.commandToken('admin', '--project', greedy.id));
+    for (const each of [greedy.api, again]) {
+        const refused = await piece(each, 16, 0, 100);
+        assert.deepEqual([refused.status, refused.json.code], [503, 'too_many_imports'], 'whoever asks for the project');
+    }
+    assert.equal((await piece(greedy.api, 3, 100, 200000)).status, 200);
+    for (const [i, first] of [[3, 200100], [4, 100]]) {
+        const full = await piece(greedy.api, i, first, 100000);
+        assert.deepEqual([full.status, full.json.code], [403, 'quota_exceeded'], 'one file or several');
+    }
+    assert.equal((await piece(other.api, 77, 0, 100)).status, 200, 'no other project is in its way');
+    const whole = (of) => of.request('PUT', `/v1/imports/${createHash('sha256').update(text).digest('hex')}`, { body: text, type: 'application/x-ndjson' });
+    assert.equal((await whole(other.api)).status, 201);
+    assert.equal((await whole(greedy.api)).status, 201, 'nor its own in the way of a whole file');
+    await greedy.api.expect(204, 'DELETE', `/v1/imports/${digest(3)}`);
+    assert.equal((await piece(greedy.api, 4, 100, 100000)).status, 200);
 });
