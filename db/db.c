@@ -11,9 +11,9 @@
 #include "db/moment.h"
 #include "db/others.h"
 #include "db/pool.h"
+#include "db/queue.h"
 #include "db/standby.h"
 #include "db/telling.h"
-#include "db/turns.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -26,9 +26,6 @@
 #include <unistd.h>
 
 enum {
-    BATCH_ROWS = 256,
-    LARGE_ROWS_A_SECOND = 20000,
-    LARGE_REST = 9,
     QUEUE_MAX = 4096,
     IDLE_SECONDS = 1,
     QUIET_SECONDS = 60,
@@ -41,13 +38,6 @@ enum {
     EXIT_WITNESS = 70
 };
 
-struct job {
-    struct db_transaction *of;
-    sem_t                  done;
-    struct job            *next;
-    size_t                 len; /* in the queue: with those behind it in memory, which are taken together */
-};
-
 struct db {
     const struct driver *driver;
     void (*log)(const char *what, const struct error *why);
@@ -58,12 +48,7 @@ struct db {
     struct standby  *standby; /* NULL: there is none */
     pthread_mutex_t  mutex;
     pthread_cond_t   work;
-    struct job      *first, *last; /* one for all that are taken together */
-    size_t           queued;
-    struct turns     turns;       /* under mutex, as the next */
-    double           large_at;    /* from when on the next large one may run while others write what is small */
-    uint32_t         large_token; /* whose the last was, */
-    bool             is_shared;   /* and whether somebody else has written since it began */
+    struct queue     queue; /* under mutex */
     bool             stopping;
     pthread_t        thread;
     struct db_stats  stats;    /* under mutex */
@@ -209,81 +194,11 @@ static enum status commit(struct db *db, struct error *err)
     _exit(EXIT_WITNESS);
 }
 
-/* A large one leaves the writer to others for nine times as long as the one before took: while they write one after the
- * other, the queue is empty between two of theirs, and it would always be its turn. */
-static bool may_run(const struct db *db, const struct job *job)
-{
-    return !job->of->is_large || db->stopping || !db->is_shared || moment_seconds() >= db->large_at;
-}
-
-/* Under mutex: the place of the one whose turn it is, or NULL. */
-static struct job **find_next(struct db *db)
-{
-    struct job **best = NULL;
-    for (struct job **at = &db->first; *at != NULL; at = &(*at)->next)
-        if (may_run(db, *at) && (best == NULL || turns_before(&db->turns, &(*at)->of->owner, &(*best)->of->owner)))
-            best = at;
-    return best;
-}
-
-static size_t rows_of(const struct job *job)
-{
-    return job->of->rows > 1 ? job->of->rows : 1;
-}
-
-/* Takes it out of the queue, links those that come with it, and returns the last of them. */
-static struct job *take(struct db *db, struct job **place)
-{
-    struct job *job = *place, *last = &job[job->len - 1];
-    *place = job->next;
-    db->queued -= job->len;
-    for (struct job *each = job; each <= last; each++)
-        each->next = each < last ? each + 1 : NULL;
-    if (job->of->is_large) {
-        db->large_token = job->of->owner.token;
-        db->is_shared = false;
-    } else {
-        db->is_shared |= job->of->owner.token != db->large_token;
-        turns_charge(&db->turns, &job->of->owner, (int64_t)(rows_of(job) * job->len));
-    }
-    for (db->last = db->first; db->last != NULL && db->last->next != NULL; db->last = db->last->next)
-        continue;
-    return last;
-}
-
-/* Adds what waits to a batch, which may be NULL.  What is large goes alone. */
-static struct job *take_batch(struct db *db, struct job *jobs)
-{
-    struct job *last = jobs, **place;
-    size_t      rows = 0;
-    for (; last != NULL && last->next != NULL; last = last->next)
-        rows += rows_of(last);
-    while (rows < BATCH_ROWS && (place = find_next(db)) != NULL) {
-        struct job *next = *place;
-        if (last != NULL && (last->of->is_large || next->of->is_large))
-            break;
-        rows += rows_of(next) * next->len;
-        struct job *end = take(db, place);
-        *(last != NULL ? &last->next : &jobs) = next;
-        last = end;
-    }
-    return jobs;
-}
-
-/* A row is some 50 us of the writer's. */
-static void charge_large(struct db *db, const struct job *job, double spent_seconds)
-{
-    if (job == NULL || !job->of->is_large)
-        return;
-    turns_charge(&db->turns, &job->of->owner, 1 + (int64_t)(spent_seconds * LARGE_ROWS_A_SECOND));
-    db->large_at = moment_seconds() + LARGE_REST * spent_seconds;
-}
-
 /* Whose commit takes no longer for what came while another server had the lock. */
 static void take_more(struct db *db, struct job *jobs)
 {
     pthread_mutex_lock(&db->mutex);
-    take_batch(db, jobs);
+    queue_take(&db->queue, jobs, db->stopping);
     pthread_mutex_unlock(&db->mutex);
 }
 
@@ -430,7 +345,7 @@ static void trim(struct db *db)
 {
     struct error err;
     bool         more = db->driver->trim != NULL;
-    while (more && db->first == NULL && !db->stopping) {
+    while (more && db->queue.first == NULL && !db->stopping) {
         pthread_mutex_unlock(&db->mutex);
         conn_roll_back(&db->writer);
         bool is_good = trim_once(db, &more, &err) == STATUS_OK;
@@ -512,8 +427,8 @@ static int wait_until(struct db *db, const struct timespec *until)
 static struct timespec next_look(const struct db *db)
 {
     bool   is_soon = is_journal_open(db) || db->upkeep_jobs > 0 || db->is_to_renew || db->stats.refused[0] != '\0';
-    double rest_ms = 1e3 * (db->large_at - moment_seconds()) + 1;
-    if (db->first != NULL) // what is large rests
+    double rest_ms = 1e3 * (db->queue.large_at - moment_seconds()) + 1;
+    if (db->queue.first != NULL) // what is large rests
         return moment_after_ms(rest_ms > 1 ? (long)rest_ms : 1);
     long wait_ms = db->is_to_scrub ? SCRUB_MS : is_soon ? IDLE_SECONDS * 1000L : QUIET_SECONDS * 1000L;
     return moment_after_ms(wait_ms);
@@ -523,18 +438,18 @@ static struct timespec next_look(const struct db *db)
 static bool wait_for_work(struct db *db)
 {
     static void (*const of_idleness[])(struct db *) = {try_to_write, keep_up, renew, trim};
-    for (scrub(db); find_next(db) == NULL && !db->stopping; scrub(db)) {
+    for (scrub(db); queue_next(&db->queue, db->stopping) == NULL && !db->stopping; scrub(db)) {
         struct timespec until = next_look(db);
-        bool            is_resting = db->first != NULL;
+        bool            is_resting = db->queue.first != NULL;
         if (((is_resting || !db->upkeep_more) && wait_until(db, &until) != ETIMEDOUT) || db->is_to_scrub)
             continue;
-        for (size_t i = 0; i < 4 && db->first == NULL && (i < 2 || !db->upkeep_more); i++)
+        for (size_t i = 0; i < 4 && db->queue.first == NULL && (i < 2 || !db->upkeep_more); i++)
             of_idleness[i](db);
-        bool is_idle = db->first == NULL && !db->upkeep_more;
+        bool is_idle = db->queue.first == NULL && !db->upkeep_more;
         if ((is_idle && is_journal_open(db)) || is_checkpoint_due(db))
             checkpoint(db, is_idle);
     }
-    return db->first != NULL;
+    return db->queue.first != NULL;
 }
 
 static void answer(struct db *db, struct job *jobs, double commit_seconds)
@@ -560,7 +475,7 @@ static void *writer_main(void *arg)
     show_life(db);
     checkpoint(db, true); // of what another process left
     while (wait_for_work(db)) {
-        struct job *jobs = take_batch(db, NULL);
+        struct job *jobs = queue_take(&db->queue, NULL, db->stopping);
         pthread_mutex_unlock(&db->mutex);
         struct error err = {.status = STATUS_OK};
         double       start = moment_seconds();
@@ -573,7 +488,7 @@ static void *writer_main(void *arg)
         if (status != STATUS_OK)
             note_commit(db, status, &err);
         db->stats.wal_bytes = db->journal_bytes;
-        charge_large(db, jobs, spent);
+        queue_charge(&db->queue, jobs, spent);
         answer(db, jobs, spent);
         if (status == STATUS_OK)
             try_to_write(db);
@@ -589,26 +504,13 @@ static void *writer_main(void *arg)
     return NULL;
 }
 
-/* Those that are taken together: the first, or all up to the next large one. */
-static size_t count_together(const struct job *jobs, size_t len)
-{
-    size_t count = 1;
-    while (!jobs->of->is_large && count < len && !jobs[count].of->is_large)
-        count++;
-    return count;
-}
-
 /* In their order behind what is queued; false: there is no room. */
 static bool enqueue(struct db *db, struct job *jobs, size_t len)
 {
     pthread_mutex_lock(&db->mutex);
-    bool may = !db->stopping && db->queued < QUEUE_MAX;
-    for (size_t i = 0; may && i < len; i += jobs[i].len) {
-        jobs[i].len = count_together(&jobs[i], len - i);
-        *(db->last != NULL ? &db->last->next : &db->first) = &jobs[i];
-        db->last = &jobs[i];
-        db->queued += jobs[i].len;
-    }
+    bool may = !db->stopping && db->queue.len < QUEUE_MAX;
+    if (may)
+        queue_add(&db->queue, jobs, len);
     if (may && db->alive_at == 0)
         show_life(db); // from now on it is waited for
     pthread_cond_signal(&db->work);
@@ -836,7 +738,7 @@ void db_stats(struct db *db, struct db_stats *stats)
     pthread_mutex_lock(&db->mutex);
     *stats = db->stats;
     stats->stuck_seconds = db->alive_at > 0 ? moment_seconds() - db->alive_at : 0;
-    stats->waiting = db->queued;
+    stats->waiting = db->queue.len;
     pthread_mutex_unlock(&db->mutex);
     standby_stats(db->standby, &stats->standby);
 }

@@ -75,10 +75,10 @@ struct caller {
     struct quota      *quota;        /* or NULL: nothing is limited or counted */
     struct arena      *arena;        /* of the request: everything returned lives here */
     struct idempotency idempotency;
-    const char *if_match;    /* what it knows of the thing that it changes: see base/etag.h; NULL: it does not say */
-    size_t      writes;      /* rows that its transaction writes, where these are many: db/turns.h */
-    bool        dry_run;     /* app_transact undoes what succeeded: CONFLICT "dry_run" */
-    int64_t     until_ms;    /* on the monotonic clock: when what computes for it gives up; 0: never */
+    const char *if_match; /* what it knows of the thing that it changes: see base/etag.h; NULL: it does not say */
+    size_t      writes;   /* rows that its transaction writes, where these are many: db/turns.h */
+    bool        dry_run;  /* app_transact undoes what succeeded: CONFLICT "dry_run" */
+    int64_t     until_ms; /* on the monotonic clock: when what computes for it gives up; 0: never */
     bool (*has_left)(void *arg); /* nobody waits for the answer any more; NULL: somebody does */
     void        *left_arg;
     bool         may_defer, is_deferred; /* in, out: see slots_announce */

@@ -1,0 +1,38 @@
+/* What waits for the writer, and which of it is the next: turns.h, and what is large leaves room.  All under the lock of
+ * whoever has it. */
+#ifndef GNOMON_DB_QUEUE_H
+#define GNOMON_DB_QUEUE_H
+
+#include "db/turns.h"
+
+#include <semaphore.h>
+
+struct job {
+    struct db_transaction *of;
+    sem_t                  done;
+    struct job            *next;
+    size_t                 len; /* in the queue: with those behind it in memory, which are taken together */
+};
+
+struct queue {
+    struct job  *first, *last; /* one for all that are taken together */
+    size_t       len;          /* of all */
+    struct turns turns;
+    double       large_at;    /* from when on the next large one may run while others write what is small */
+    uint32_t     large_token; /* whose the last was, */
+    bool         is_shared;   /* and whether somebody else has written since it began */
+};
+
+/* In their order behind what is queued. */
+void queue_add(struct queue *queue, struct job *jobs, size_t len);
+
+/* The place of the one whose turn it is; NULL: nobody waits, or what is large rests, which it does not when stopping. */
+struct job **queue_next(struct queue *queue, bool is_stopping);
+
+/* Adds what waits to a batch, which may be NULL.  What is large goes alone. */
+struct job *queue_take(struct queue *queue, struct job *jobs, bool is_stopping);
+
+/* A batch took so long: counts if it is a large one. */
+void queue_charge(struct queue *queue, const struct job *jobs, double spent_seconds);
+
+#endif
