@@ -53,6 +53,7 @@ static enum status keep_reply(struct db_conn *conn, struct caller *caller, int64
     if (!own->render(own->render_arg, &own->first))
         return error_no_memory(err);
     read_subject(own->path, subject);
+    TRY(quota_has_room(conn, caller, (double)strlen(own->first.body), err));
     if (subject[0] == '\0') // it was created
         read_subject(own->first.location, subject);
     return db_exec(conn, NULL, err, SQL_IDEMPOTENCY_ADD,
@@ -96,6 +97,14 @@ static enum status transact(struct db_conn *conn, void *arg, struct error *err)
     return has_key ? keep_reply(conn, work->caller, now, err) : STATUS_OK;
 }
 
+/* A transaction may run twice, so this is when it is through. */
+static void count_kept(const struct app_work *work, enum status status)
+{
+    const struct idempotency *own = &work->caller->idempotency;
+    if (status == STATUS_OK && own->key != NULL && !own->replayed && own->first.body != NULL)
+        quota_keep(work->app, work->caller, strlen(own->first.body));
+}
+
 struct db_owner app_owner(const struct caller *caller)
 {
     return (struct db_owner){.project = text_hash(caller->project), .token = text_hash(caller->token_id)};
@@ -116,6 +125,7 @@ enum status app_transact_ahead(struct app *app, struct caller *caller, db_ahead_
         .owner = app_owner(caller), .rows = caller->writes, .ahead = ahead, .fn = transact, .arg = &work, .err = err};
     one.is_large = caller->writes > LARGE_ROWS;
     db_transact_all(app->db, &one, 1);
+    count_kept(&work, one.status);
     return one.status;
 }
 
@@ -134,8 +144,10 @@ void app_transact_all(struct app *app, struct app_work *all, size_t len)
             .owner = app_owner(all[i].caller), .ahead = ahead, .fn = transact, .arg = &all[i], .err = all[i].err};
     }
     db_transact_all(app->db, transactions, len);
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         all[i].status = transactions[i].status;
+        count_kept(&all[i], all[i].status);
+    }
 }
 
 static enum status replay(struct db_conn *conn, void *arg, struct error *err)

@@ -20,7 +20,8 @@ struct quota {
     double          asked, demand; /* requests since then, and a second, of late */
     int64_t         shared_ms;     /* 0: never */
     int64_t         filled_ms, day, computed_us, noted_us;
-    struct quota   *next; /* under that of all */
+    int64_t         kept_day, kept_bytes, kept_before; /* of replies for repeats, on that day and the one before */
+    struct quota   *next;                              /* under that of all */
 };
 struct quotas {
     pthread_mutex_t lock;
@@ -83,6 +84,27 @@ static void turn_day(struct quota *quota, int64_t day)
     quota->day = day;
     quota->computed_us = 0;
     quota->noted_us = -1;
+}
+
+/* The lock is held. */
+static void turn_kept(struct quota *quota, int64_t day)
+{
+    if (quota->kept_day == day)
+        return;
+    quota->kept_before = quota->kept_day == day - 1 ? quota->kept_bytes : 0;
+    quota->kept_bytes = 0;
+    quota->kept_day = day;
+}
+
+void quota_keep(const struct app *app, const struct caller *caller, size_t bytes)
+{
+    struct quota *quota = caller->quota;
+    if (quota == NULL)
+        return;
+    pthread_mutex_lock(&quota->lock);
+    turn_kept(quota, today(app));
+    quota->kept_bytes += (int64_t)bytes;
+    pthread_mutex_unlock(&quota->lock);
 }
 
 static struct quota *quota_new(const struct app *app, const struct row_project *row)
@@ -168,6 +190,7 @@ enum status quota_take(struct app *app, struct caller *caller, struct error *err
     if (quota == NULL)
         return STATUS_OK;
     pthread_mutex_lock(&quota->lock);
+    turn_kept(quota, today(app));
     if (!isnan(quota->limits.requests_a_second)) {
         fill(app, quota);
         quota->asked += 1;
@@ -309,10 +332,13 @@ static enum status read_mark(struct db_conn *conn, const struct caller *caller, 
                              struct error *err)
 {
     struct db_rows rows = db_query(conn, NULL, err, SQL_PROJECT_USED, BIND(TEXT(caller->quota->project)));
+    pthread_mutex_lock(&caller->quota->lock);
+    int64_t kept = caller->quota->kept_bytes + caller->quota->kept_before;
+    pthread_mutex_unlock(&caller->quota->lock);
     while (db_next(&rows)) {
         const struct row_used *row = row_used(&rows);
         *mark = (struct quota_mark){.trials = (double)row->used_trials,
-                                    .bytes = (double)(row->used_extra + TRIAL_BYTES * row->used_trials),
+                                    .bytes = (double)(row->used_extra + TRIAL_BYTES * row->used_trials + kept),
                                     .studies = (double)row->used_studies};
     }
     return db_done(&rows);

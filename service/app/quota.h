@@ -46,6 +46,10 @@ MUST_CHECK enum status quota_begin(struct db_conn *conn, const struct caller *ca
                                    struct error *err);
 MUST_CHECK enum status quota_end(struct db_conn *conn, const struct caller *caller, const struct quota_mark *mark,
                                  struct error *err);
+/* So many bytes of a reply are kept for repeats: they count as stored on this day and the next, in memory alone, so from the
+ * start of the process on and of this server. */
+void quota_keep(const struct app *app, const struct caller *caller, size_t bytes);
+
 /* Error "quota_exceeded" when so many bytes beside what is stored would be over the limit. */
 MUST_CHECK enum status quota_has_room(struct db_conn *conn, const struct caller *caller, double bytes,
                                       struct error *err);

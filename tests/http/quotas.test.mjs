@@ -149,3 +149,21 @@ test('imports that are not complete are shared by project and count against its 
     await greedy.api.expect(204, 'DELETE', `/v1/imports/${digest(3)}`);
     assert.equal((await piece(greedy.api, 4, 100, 100000)).status, 200);
 });
+
+test('replies that are kept for repeats count against the bytes', async () => {
+    const greedy = await project({ bytes: 100000 });
+    const { id } = await greedy.api.study();
+    const ask = (key) => greedy.api.request('POST', `/v1/studies/${id}/suggest`, { json: { worker: 'w', count: 20 }, headers: { 'idempotency-key': key } });
+    const first = await ask('k0');
+    assert.equal(first.status, 200, first.text);
+    const most = 1 + Math.ceil(100000 / first.text.length); // each of them gives the same trials
+    let kept = 1, reply;
+    while (kept <= most && (reply = await ask(`k${kept}`)).status === 200) kept++;
+    assert.deepEqual([reply.status, reply.json.code], [403, 'quota_exceeded']);
+    const again = await ask('k0');
+    assert.deepEqual([again.text, again.headers['idempotent-replayed']], [first.text, 'true']);
+    await greedy.api.expect([403, 'quota_exceeded'], 'POST', `/v1/studies/${id}/observe`, { json: { observations: Array.from({ length: 50 },
+        (_, i) => ({ point: { x: i / 100 }, value: i })) } });
+    await set(greedy, { bytes: 200000 });
+    assert.equal((await ask('more')).status, 200);
+});
