@@ -24,7 +24,8 @@ static const struct options_row options_table[] = {
     {OPTION("as", "FORM", as), .fallback = "flags", .choices = "flags|env|json",
      .help =
          "how the program gets its parameters: as --lr=0.01; as PARAM_lr in its environment; as a JSON object on its "
-         "standard input.  Where the program has {lr}, the value stands there, and no flags are added"},
+         "standard input.  Where the program has {lr}, the value stands there, and no flags are added; such values are "
+         "plain: A-Z a-z 0-9 . _ + / -"},
     {OPTION("value", "WHERE", value), .fallback = "last-line",
      .help =
          "last-line, or a file that the program writes into the folder $GNOMON_RUN: a number, accuracy=0.9, or JSON"},
@@ -111,6 +112,7 @@ static enum status set_up(struct work *work, struct error *err)
     work->steps = work->options->steps != NULL ? work->options->steps : stops ? "{step} {value}" : NULL;
     if (work->steps != NULL)
         TRY(run_text_check_pattern(work->steps, err));
+    TRY(work_check_program(work, err));
     if (runs[0] != '/' && getcwd(here, sizeof here) == NULL)
         return error_set(err, STATUS_INVALID, "file", "", "the path of this folder is too long");
     int length = snprintf(work->runs, sizeof work->runs, "%s%s%s", here, here[0] != '\0' ? "/" : "", runs);

@@ -1,5 +1,7 @@
 #include "service/cli/demo.h"
 
+#include "service/cli/named.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,15 +86,25 @@ enum status demo_post(struct demo *demo, const char *path, json_t *body, json_t 
     return client_json(demo->client, "POST", whole, body, reply, err);
 }
 
+/* An agent's files have their names from it. */
+static bool is_id(const char *collection, const char *text)
+{
+    return named_is_id(strcmp(collection, "studies") == 0 ? "std"
+                       : strcmp(collection, "games") == 0 ? "gam"
+                                                          : "fed",
+                       text);
+}
+
 enum status demo_create(struct demo *demo, const char *collection, json_t *body, char id[DEMO_ID_BYTES],
                         struct error *err)
 {
     json_t *reply = NULL;
     TRY(demo_post(demo, collection, body, &reply, err));
     const char *text = json_string_value(json_object_get(reply, "id"));
-    snprintf(id, DEMO_ID_BYTES, "%s", text != NULL ? text : "");
+    enum status status = is_id(collection, text) ? STATUS_OK : client_bad_reply(err);
+    snprintf(id, DEMO_ID_BYTES, "%s", status == STATUS_OK ? text : "");
     json_decref(reply);
-    return STATUS_OK;
+    return status;
 }
 
 enum status demo_find(struct demo *demo, const char *collection, const char *name, char id[DEMO_ID_BYTES],
@@ -114,7 +126,7 @@ enum status demo_find(struct demo *demo, const char *collection, const char *nam
             const char *found = json_string_value(json_object_get(item, "id"));
             json_int_t  n = is_study ? json_integer_value(json_object_get(json_object_get(item, "trials"), "total"))
                                      : json_integer_value(json_object_get(item, "rounds_closed"));
-            if (own == NULL || found == NULL || strcmp(own, name) != 0 || n < *done)
+            if (own == NULL || !is_id(collection, found) || strcmp(own, name) != 0 || n < *done)
                 continue;
             snprintf(id, DEMO_ID_BYTES, "%s", found);
             *done = n;

@@ -16,11 +16,23 @@ enum status named_escape(const char *text, char out[NAMED_ESCAPED_BYTES], struct
     return STATUS_OK;
 }
 
-static bool is_id(const char *name)
+bool named_is_id(const char *prefix, const char *text)
 {
-    enum { ID_BYTES = 20 };
-    return strncmp(name, "std_", 4) == 0 && strlen(name) == ID_BYTES &&
-           name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
+    enum { DRAWN = 16 };
+    size_t length = strlen(prefix);
+    return text != NULL && strncmp(text, prefix, length) == 0 && text[length] == '_' &&
+           strlen(text) == length + 1 + DRAWN && strspn(text + length + 1, "abcdefghijklmnopqrstuvwxyz234567") == DRAWN;
+}
+
+/* What the server says is a study; the reference is given back when it is none, or another one than was asked for. */
+static enum status check_study(json_t **study, const char *wanted, struct error *err)
+{
+    const char *id = json_string_value(json_object_get(*study, "id"));
+    if (named_is_id("std", id) && (wanted == NULL || strcmp(id, wanted) == 0))
+        return STATUS_OK;
+    json_decref(*study);
+    *study = NULL;
+    return client_bad_reply(err);
 }
 
 enum status named_study(struct client *client, const char *name, json_t **study, struct error *err)
@@ -29,9 +41,10 @@ enum status named_study(struct client *client, const char *name, json_t **study,
     json_t *page = NULL;
     *study = NULL;
     TRY(named_escape(name, escaped, err));
-    if (is_id(name)) {
+    if (named_is_id("std", name)) {
         snprintf(path, sizeof path, "/v1/studies/%s", escaped);
-        return client_json(client, "GET", path, NULL, study, err);
+        TRY(client_json(client, "GET", path, NULL, study, err));
+        return check_study(study, name, err);
     }
     snprintf(path, sizeof path, "/v1/studies?name=%s&limit=2", escaped);
     TRY(client_json(client, "GET", path, NULL, &page, err));
@@ -41,7 +54,7 @@ enum status named_study(struct client *client, const char *name, json_t **study,
     size_t count = json_array_size(found);
     json_decref(page);
     if (count == 1)
-        return STATUS_OK;
+        return check_study(study, NULL, err);
     return count > 1
                ? error_set(err, STATUS_CONFLICT, "ambiguous_name", "",
                            "several studies are called %.100s; give the id of one, which gnomon study list shows", name)

@@ -9,7 +9,11 @@ enum { NAMED_ESCAPED_BYTES = 1024, NAMED_PATH_BYTES = 320 };
 /* As a part of an address or of a query.  INVALID "usage" when it is too long for one. */
 MUST_CHECK enum status named_escape(const char *text, char out[NAMED_ESCAPED_BYTES], struct error *err);
 
-/* The study with this id or this name, as the server shows it: a new reference.
+/* Whether the text, NULL allowed, is an id of what begins so: "std" of studies, "fed", "gam".  What a reply calls an id becomes a part of
+ * an address, or a file's name, only after this. */
+bool named_is_id(const char *prefix, const char *text);
+
+/* The study with this id or this name, as the server shows it, its own id included: a new reference.
  * Errors: NOT_FOUND "study_not_found"; CONFLICT "ambiguous_name"; as client_json. */
 MUST_CHECK enum status named_study(struct client *client, const char *name, json_t **study, struct error *err);
 

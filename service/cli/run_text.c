@@ -3,6 +3,7 @@
 
 #include "service/base/text.h"
 #include "service/base/written.h"
+#include "service/cli/point.h"
 #include "service/codec/codec.h"
 
 #include <ctype.h>
@@ -33,24 +34,12 @@ void run_text_free(char **strings)
 
 /* ---- what it is given ---- */
 
-static const json_t *find_parameter(const json_t *space, const char *name, size_t length)
-{
-    size_t        i;
-    const json_t *parameter;
-    json_array_foreach (json_object_get(space, "parameters"), i, parameter) {
-        const char *own = json_string_value(json_object_get(parameter, "name"));
-        if (own != NULL && strlen(own) == length && strncmp(own, name, length) == 0)
-            return parameter;
-    }
-    return NULL;
-}
-
 /* The first {name} of a parameter at or behind text; *name and *length are the name's. */
 static const char *find_place(const struct run_text_program *program, const char *text, size_t *length)
 {
     for (const char *open = strchr(text, '{'); open != NULL; open = strchr(open + 1, '{')) {
         *length = strcspn(open + 1, "}");
-        if (open[1 + *length] == '}' && find_parameter(program->space, open + 1, *length) != NULL)
+        if (open[1 + *length] == '}' && point_parameter(program->space, open + 1, *length) != NULL)
             return open;
     }
     return NULL;
@@ -106,6 +95,85 @@ char **run_text_program(const struct run_text_program *program)
         return out;
     run_text_free(out);
     return NULL;
+}
+
+/* ---- what may stand in it ---- */
+
+/* Programs that join their words to a text and let a shell read it, often at another machine. */
+static const char *const joining[] = {"ssh", "autossh", "rsh", "pdsh", "clush", "mosh", "parallel", "watch"};
+
+static bool joins_words(const char *word)
+{
+    const char *slash = strrchr(word, '/');
+    for (size_t i = 0; i < sizeof joining / sizeof joining[0]; i++)
+        if (strcmp(slash != NULL ? slash + 1 : word, joining[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool is_plain(const char *text)
+{
+    return text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+/-")] == '\0';
+}
+
+static enum status refuse_text(const char *name, const char *text, const char *instead, struct error *err)
+{
+    return error_set(
+        err, STATUS_INVALID, "usage", "",
+        "%.40s: \"%.40s\" does not stand in a command, where a shell may read it (only A-Z a-z 0-9 . _ + / -, "
+        "and no - in front): use %s",
+        name, text, instead);
+}
+
+/* As --name=value behind the program. */
+static enum status check_flag(const json_t *parameter, struct error *err)
+{
+    static const char instead[] = "--as json";
+    const char       *name = json_string_value(json_object_get(parameter, "name"));
+    size_t            i;
+    const json_t     *value;
+    if (name == NULL || !is_plain(name))
+        return refuse_text("a name", name != NULL ? name : "", instead, err);
+    json_array_foreach (json_object_get(parameter, "values"), i, value) {
+        const char *text = json_string_value(value);
+        if (text != NULL && !is_plain(text))
+            return refuse_text(name, text, instead, err);
+    }
+    return STATUS_OK;
+}
+
+/* As {name} in a word. */
+static enum status check_place(const json_t *parameter, struct error *err)
+{
+    size_t        i;
+    const json_t *value;
+    json_array_foreach (json_object_get(parameter, "values"), i, value) {
+        const char *text = json_string_value(value);
+        if (text != NULL && (!is_plain(text) || text[0] == '-'))
+            return refuse_text(json_string_value(json_object_get(parameter, "name")), text,
+                               "--as env, and \"$PARAM_...\" in its place", err);
+    }
+    return STATUS_OK;
+}
+
+enum status run_text_check_program(const struct run_text_program *program, struct error *err)
+{
+    bool          has_place = false, is_joined = false;
+    size_t        i, length = 0;
+    const json_t *parameter;
+    for (char *const *word = program->words; *word != NULL; word++) {
+        const char *at = *word;
+        is_joined = is_joined || joins_words(at);
+        for (; (at = find_place(program, at, &length)) != NULL; at += length + 2) {
+            has_place = true;
+            TRY(check_place(point_parameter(program->space, at + 1, length), err));
+        }
+    }
+    if (!is_joined || has_place || !program->wants_flags)
+        return STATUS_OK;
+    json_array_foreach (json_object_get(program->space, "parameters"), i, parameter)
+        TRY(check_flag(parameter, err));
+    return STATUS_OK;
 }
 
 static bool is_named(const json_t *variables, const char *entry)

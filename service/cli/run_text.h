@@ -24,6 +24,12 @@ struct run_text_program {
 char **run_text_program(const struct run_text_program *program);
 void   run_text_free(char **strings); /* NULL is allowed */
 
+/* Whether each value that the space allows may stand in the program: wherever a word has {name}, and behind a program that
+ * hands its words to a shell (ssh), a value becomes text that a shell may read, and so has no other characters than
+ * A-Z a-z 0-9 . _ + / - and, as a text, no - in front, by which it would be an option.  program->point does not matter.
+ * Errors: INVALID "usage", which names the value and the ways around. */
+MUST_CHECK enum status run_text_check_program(const struct run_text_program *program, struct error *err);
+
 /* The environment of this process with these variables, an object of names and values, in the place of what it has of
  * their names.  As run_text_program. */
 char **run_text_environment(const json_t *variables);

@@ -6,6 +6,7 @@
 #include "service/cli/run_text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { AWAY_PAUSE_MIN_MS = 100, AWAY_PAUSE_MAX_MS = 5000 };
 
@@ -57,6 +58,14 @@ enum status work_call(struct work *work, const struct work_request *request, jso
         fputs("gnomon: the server is there again\n", stderr);
     work->away_since_ms = work->away_until_ms = work->away_pause_ms = 0;
     return status;
+}
+
+enum status work_check_program(const struct work *work, struct error *err)
+{
+    return run_text_check_program(&(struct run_text_program){.words = work->program,
+                                                             .space = json_object_get(work->study, "space"),
+                                                             .wants_flags = strcmp(work->options->as, "flags") == 0},
+                                  err);
 }
 
 /* ---- what people see ---- */

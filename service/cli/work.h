@@ -66,6 +66,10 @@ MUST_CHECK enum status work_call(struct work *work, const struct work_request *r
                                  struct error *err);
 bool                   work_is_away(enum status status);
 
+/* Whether the program may be given every value of the study's space; to be asked whenever the study was read.
+ * Errors: INVALID "usage" (run_text_check_program). */
+MUST_CHECK enum status work_check_program(const struct work *work, struct error *err);
+
 /* One line for people about a trial that ended. */
 void work_say(const struct work *work, const struct work_slot *slot, const char *what);
 

@@ -4,6 +4,7 @@
 #include "service/base/file.h"
 #include "service/codec/codec.h"
 #include "service/cli/plain.h"
+#include "service/cli/point.h"
 #include "service/cli/run_text.h"
 
 #include <math.h>
@@ -123,6 +124,22 @@ static enum status start_program(struct work *work, struct work_slot *slot, stru
     return status;
 }
 
+/* Whether the program may be run with the slot's point.  A space grows while its trials are handed out, so that what does not
+ * fit is held against the space of now, too. */
+static enum status check_point(struct work *work, const struct work_slot *slot, struct error *err)
+{
+    json_t *study = NULL;
+    if (point_check(json_object_get(work->study, "space"), slot->point, err) == STATUS_OK)
+        return STATUS_OK;
+    TRY(work_call(work, &(struct work_request){.method = "GET", .rest = ""}, NULL, &study, err));
+    enum status status = point_check(json_object_get(study, "space"), slot->point, err);
+    if (status == STATUS_OK)
+        status = json_object_set(work->study, "space", json_object_get(study, "space")) == 0 ? STATUS_OK
+                                                                                             : error_no_memory(err);
+    json_decref(study);
+    return status == STATUS_OK ? work_check_program(work, err) : status;
+}
+
 /* What was reported before, where the trial goes on behind it. */
 static void take_resume(struct work_slot *slot, const json_t *trial)
 {
@@ -146,7 +163,7 @@ static enum status take_trial(struct work *work, struct work_slot *slot, const j
     take_resume(slot, trial);
     slot->last[0] = slot->reason[0] = '\0';
     slot->end = WORK_BY_ITSELF;
-    if (slot->number < 1 || !json_is_object(slot->point))
+    if (slot->number < 1)
         return client_bad_reply(err);
     int length =
         snprintf(slot->run.folder, sizeof slot->run.folder, "%s/%.40s/%lld", work->runs, id, (long long)slot->number);
@@ -154,10 +171,12 @@ static enum status take_trial(struct work *work, struct work_slot *slot, const j
         snprintf(slot->run.folder + length, sizeof slot->run.folder - (size_t)length, "-%lld", (long long)slot->lease);
     work->begun++;
     slot->run.is_over = true; // it has not begun
-    enum status status = start_program(work, slot, err);
+    enum status status = check_point(work, slot, err);
+    if (status == STATUS_OK)
+        status = start_program(work, slot, err);
     slot->state = status == STATUS_OK ? WORK_RUNNING : WORK_ENDING;
     slot->end = status == STATUS_OK ? WORK_BY_ITSELF : WORK_GIVEN_BACK;
-    return status;
+    return work_is_away(status) ? STATUS_OK : status;
 }
 
 static enum status refused(struct work *work, enum status status, const struct error *err)

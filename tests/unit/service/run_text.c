@@ -1,5 +1,8 @@
 /* What a run is given and what it says. */
 #include "service/cli/run_text.h"
+#include "service/cli/demo.h"
+#include "service/cli/named.h"
+#include "service/cli/point.h"
 #include "tests/unit/service/suites.h"
 
 #include <stdlib.h>
@@ -34,6 +37,92 @@ static void test_program(void)
     }
     json_decref(space);
     json_decref(point);
+}
+
+static void test_plain_values(void)
+{
+    static const struct {
+        const char *values, *words[4];
+        bool        has_no_flags, is_refused;
+    } cases[] = {
+        {.values = "['adam', 'a-b/c_1.5+e', 3, -1.5, true, null]", .words = {"sh", "-c", "train {opt}"}},
+        {.values = "['x; touch y']", .words = {"sh", "-c", "train {opt}"}, .is_refused = true},
+        {.values = "['`id`']", .words = {"/opt/run", "{opt}"}, .is_refused = true},
+        {.values = "['adam', '$(id)']", .words = {"train", "--opt={n}{opt}"}, .is_refused = true},
+        {.values = "['a b']", .words = {"train", "{opt}"}, .is_refused = true},
+        {.values = "['a\\nb']", .words = {"train", "{opt}"}, .is_refused = true},
+        {.values = "['\u00e4']", .words = {"train", "{opt}"}, .is_refused = true},
+        {.values = "['--config']", .words = {"train", "{opt}"}, .is_refused = true},
+        {.values = "['x; touch y']", .words = {"sh", "-c", "train {n} \"$GNOMON_POINT\""}},
+        {.values = "['x; touch y']", .words = {"sh", "-c", "train \"$@\"", "sh"}},
+        {.values = "['x; touch y']", .words = {"/usr/bin/ssh", "host", "train"}, .is_refused = true},
+        {.values = "['x; touch y']", .words = {"srun", "ssh", "host"}, .is_refused = true},
+        {.values = "['x; touch y']", .words = {"ssh", "host", "train"}, .has_no_flags = true},
+        {.values = "['--config']", .words = {"ssh", "host", "train"}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct error err;
+        char         text[256];
+        snprintf(text, sizeof text,
+                 "{'parameters': [{'name': 'n', 'type': 'int', 'min': -1, 'max': 4}, {'name': 'opt', 'values': %s}]}",
+                 cases[i].values);
+        json_t *space = demo_json(text);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(space);
+        enum status status =
+            run_text_check_program(&(struct run_text_program){.words = (char *const *)(uintptr_t)cases[i].words,
+                                                              .space = space,
+                                                              .wants_flags = !cases[i].has_no_flags},
+                                   &err);
+        CU_ASSERT(status == (cases[i].is_refused ? STATUS_INVALID : STATUS_OK));
+        CU_ASSERT(!cases[i].is_refused || strstr(err.text, cases[i].has_no_flags ? "--as env" : "--as ") != NULL);
+        json_decref(space);
+    }
+}
+
+/* What the server says is a value of a parameter, and is not. */
+static void test_point(void)
+{
+    static const char *const fitting[] = {"{'x': -0.5, 'n': 3, 'd': 8, 'c': 'adam', 'e': 1.5}",
+                                          "{'x': 2, 'n': 3.0, 'd': 16.0, 'c': null}", "{}"};
+    static const char *const others[] = {"{'x': 2.385}",    "{'x': '1; id'}", "{'x': true}",   "{'n': 2.5}",
+                                         "{'n': 10}",       "{'d': 9}",       "{'d': '8'}",    "{'c': 'x; id'}",
+                                         "{'c': ['adam']}", "{'c': 1}",       "{'other': 1}",  "{'later': 1}",
+                                         "['x']",           "null",           "{'c': 'ADAM'}", "{'': 1}"};
+    static const char        space_text[] =
+        "{'parameters': [{'name': 'x', 'type': 'double', 'min': -1, 'max': 2}, {'name': 'n', 'type': 'int', 'min': 1, "
+        "'max': 9}, {'name': 'd', 'type': 'discrete', 'values': [8, 16]}, {'name': 'later', 'type': 'vector'}, "
+        "{'name': "
+        "'c', 'type': 'categorical', 'values': ['adam', null, true]}, {'name': 'e', 'type': 'categorical', 'values': "
+        "[1.5]}]}";
+    json_t *space = demo_json(space_text);
+    for (size_t i = 0; i < sizeof fitting / sizeof fitting[0] + sizeof others / sizeof others[0]; i++) {
+        struct error err;
+        bool         fits = i < sizeof fitting / sizeof fitting[0];
+        json_t      *point = demo_json(fits ? fitting[i] : others[i - sizeof fitting / sizeof fitting[0]]);
+        enum status  status = point_check(space, point, &err);
+        CU_ASSERT(status == (fits ? STATUS_OK : STATUS_INTERNAL));
+        json_decref(point);
+    }
+    json_decref(space);
+}
+
+static void test_ids(void)
+{
+    CU_ASSERT(named_is_id("std", "std_abcdefghij234567"));
+    static const char *const others[] = {NULL,
+                                         "",
+                                         "std_",
+                                         "std_abcdefghij23456",
+                                         "std_abcdefghij2345677",
+                                         "fed_abcdefghij234567",
+                                         "std_../../../../etc/",
+                                         "std_abcdefghij23456/",
+                                         "std_abcdefghij23456.",
+                                         "std_ABCDEFGHIJ234567",
+                                         "../../pwned",
+                                         "std_abcdefghij23456\n"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        CU_ASSERT(!named_is_id("std", others[i]));
 }
 
 static void test_environment(void)
@@ -126,9 +215,8 @@ static void test_result(void)
 }
 
 CU_TestInfo suite_run_text[] = {
-    {"a program gets its point", test_program},
-    {"its environment", test_environment},
-    {"a line that is a step", test_step},
-    {"a text that is a result", test_result},
-    CU_TEST_INFO_NULL,
+    {"a program gets its point", test_program},      {"what a shell may read is plain", test_plain_values},
+    {"a point that is not the space's", test_point}, {"ids of replies", test_ids},
+    {"its environment", test_environment},           {"a line that is a step", test_step},
+    {"a text that is a result", test_result},        CU_TEST_INFO_NULL,
 };

@@ -37,6 +37,15 @@ class Kind:
     def decode(self, value: Any) -> Any:
         return self.objects.get(key(value), value)
 
+    def has(self, value: Any) -> bool:
+        """Whether a reply may say that the parameter has this value; a type that this client does not know has none."""
+        if "values" in self.declared:
+            return any(key(value) == key(one) or is_number(value) and is_number(one) and value == one
+                       for one in self.declared["values"])
+        whole = self.declared["type"] == "int"
+        return (whole or self.declared["type"] == "double") and is_number(value) and (
+            self.declared["min"] <= value <= self.declared["max"] and not (whole and value != int(value)))
+
     @staticmethod
     def encode(value: Any) -> Any:
         """The name of an object; a number or a name stays."""
@@ -134,6 +143,10 @@ class Space:
     def learn(self, parameters: Sequence[Dict[str, Any]]) -> None:
         """What the service has; objects that were given here stay known."""
         self.kinds = {p["name"]: Kind(p, self._objects.get(p["name"])) for p in parameters}
+
+    def misfit(self, point: Mapping[str, Any]) -> Optional[str]:
+        """The first parameter of a reply's point that the space does not have, or not with that value."""
+        return next((name for name, value in point.items() if name not in self.kinds or not self.kinds[name].has(value)), None)
 
     def decode(self, point: Mapping[str, Any]) -> Dict[str, Param]:
         return {name: self.kinds[name].decode(value) if name in self.kinds else value for name, value in point.items()}

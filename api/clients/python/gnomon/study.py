@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import re
 import secrets
 import socket
 import threading
@@ -150,6 +151,8 @@ class Study:
         return bool(found)
 
     def _take(self, body: Dict[str, Any]) -> None:
+        if not re.fullmatch("std_[a-z2-7]{16}", str(body["id"])):
+            raise bad_reply(f"{body['id']!r:.100} is no id of a study")
         self.body, self.id, self.path = body, body["id"], "/v1/studies/" + body["id"]
         self.space.learn(body["space"].get("parameters", []))
         self.metrics = [metric["name"] for metric in body["metrics"]]
@@ -193,6 +196,15 @@ class Study:
     def front(self) -> List[Record]:
         """The trials that no other dominates."""
         return [self._record(trial) for trial in self._get("/pareto")["trials"]]
+
+    def params_of(self, point: Mapping[str, Any]) -> Dict[str, Param]:
+        """A trial's, before they are given to a function: a server gives none a value that the space does not have."""
+        if self.space.misfit(point) is not None:
+            self.refresh()  # the space may have grown
+            wrong = self.space.misfit(point)
+            if wrong is not None:
+                raise bad_reply(f"a trial has a value of {wrong!r:.100} that the study's space does not have")
+        return self.space.decode(point)
 
     def _record(self, trial: Mapping[str, Any]) -> Record:
         point = trial["point"]
@@ -465,13 +477,13 @@ class Trial(Mapping[str, Param]):
             self._take(body, slot or Slot(worker))
 
     def _take(self, body: Dict[str, Any], slot: Slot) -> None:
-        self.body, self.number, self.worker, self._slot = body, body["number"], body["worker"], slot
+        self.body, self.number, self.worker, self._slot = body, int(body["number"]), body["worker"], slot
         self.path = f"{self.study.path}/trials/{self.number}"
         if isinstance(body["point"], dict):
-            self.params = self.study.space.decode(body["point"])
+            self.params = self.study.params_of(body["point"])
         self.curve = [(step["step"], step["value"]) for step in body.get("curve", [])]
         self.resume = body.get("resume", {}).get("step", 0)
-        self._lease: int = body["lease"]["id"]
+        self._lease = int(body["lease"]["id"])
         self._seconds: float = body["lease"]["heartbeat_seconds"]
         HEART.hold(self, self._seconds)
 
@@ -656,6 +668,10 @@ class Trial(Mapping[str, Param]):
         study.grow(**{name: given})
         self.params[name] = given["default"]
         return given["default"]
+
+
+def bad_reply(detail: str) -> GnomonError:
+    return GnomonError(599, {"code": "bad_reply", "detail": "the service's answer is not understood: " + detail})
 
 
 def words(reason: str) -> str:

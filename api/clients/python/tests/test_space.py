@@ -33,6 +33,15 @@ class Declared(unittest.TestCase):
             with self.subTest(given=given):
                 self.assertEqual(self.declared(given), {"name": "p", **wanted})
 
+    def test_values_of_replies(self):
+        space = Space({"x": (-1.0, 2.0), "n": (1, 9), "d": [8, 16], "c": ["adam", None, True], "p": {"type": "vector"}})
+        for point in ({"x": 2, "n": 3.0, "d": 16.0, "c": None}, {"x": -0.5, "c": True}, {}):
+            self.assertIsNone(space.misfit(point))
+        for name, value in (("x", 2.385), ("x", "1"), ("x", True), ("n", 2.5), ("n", 10), ("d", 9), ("d", "8"), ("c", "x; id"),
+                            ("c", 1), ("c", ["adam"]), ("c", {}), ("p", 1), ("other", 1), ("x", float("nan"))):
+            with self.subTest(name=name, value=value):
+                self.assertEqual(space.misfit({name: value}), name)
+
     def test_refused(self):
         for given in ((1,), (1, 2, "log", 3), ("a", "b"), {"when": {}}, [len, len], [float("nan"), "nan"]):
             with self.subTest(given=given), self.assertRaisesRegex(ValueError, "'p'"):

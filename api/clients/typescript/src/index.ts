@@ -210,6 +210,7 @@ export class Study<S extends Space = Space> {
     constructor(client: Client, body: StudyBody) {
         this.client = client;
         this.body = body;
+        if (!/^std_[a-z2-7]{16}$/.test(body.id)) throw badReply(`${body.id} is no id of a study`);
         this.path = `/v1/studies/${body.id}`;
     }
     get id(): string { return this.body.id; }
@@ -220,6 +221,14 @@ export class Study<S extends Space = Space> {
         return this;
     }
 
+    /* The trial of a reply, held against the space: a server gives no function a value that the study does not have. */
+    async #held(trial: TrialBody): Promise<TrialBody> {
+        if (this.body.space.type !== 'parameters' || misfit(this.body.space, trial.point) === undefined) return trial;
+        const wrong = misfit((await this.refresh()).body.space, trial.point); // the space may have grown
+        if (wrong !== undefined) throw badReply(`a trial has a value of ${wrong} that the study's space does not have`);
+        return trial;
+    }
+
     /* The next trial.  Waits while the study is paused or others have the last ones; Finished at its end. */
     async ask(options: AskOptions = {}): Promise<Trial<S>> {
         const worker = options.worker ?? `ts-${newKey()}`;
@@ -228,7 +237,8 @@ export class Study<S extends Space = Space> {
             try {
                 const reply = await this.client.call<Schemas['SuggestReply']>('POST', `${this.path}/suggest`,
                     { worker, ...(options.fixed ? { fixed: options.fixed } : {}) });
-                const trial = reply.trials[0] && new Trial<S>(this, reply.trials[0]);
+                const body = reply.trials[0] && await this.#held(reply.trials[0]);
+                const trial = body && new Trial<S>(this, body);
                 // A request under way is not broken off: its trial would be nobody's until its lease ends.
                 if (options.signal?.aborted) await trial?.giveBack('interrupted');
                 else if (trial) return trial;
@@ -303,6 +313,21 @@ export class Study<S extends Space = Space> {
 }
 
 /* ---- trials ---- */
+
+function badReply(detail: string): GnomonError {
+    return new GnomonError(599, { code: 'bad_reply', detail: `the service's answer is not understood: ${detail}` });
+}
+/* Whether a reply may say that the parameter has this value; a type that this client does not know has none. */
+function has(kind: Kinds | undefined, value: unknown): boolean {
+    if (kind === undefined) return false;
+    if (kind.type === 'categorical' || kind.type === 'discrete') return (kind.values as unknown[]).includes(value);
+    return (kind.type === 'int' || kind.type === 'double') && typeof value === 'number' && value >= kind.min && value <= kind.max &&
+        (kind.type !== 'int' || Number.isInteger(value));
+}
+function misfit(space: StudyBody['space'], point: unknown): string | undefined {
+    const kinds = new Map((space.type === 'parameters' ? space.parameters : []).map((kind) => [kind.name, kind]));
+    return Object.entries(point ?? {}).find(([name, value]) => !has(kinds.get(name), value))?.[0];
+}
 
 /* A trial that this program holds.  Its lease is renewed until it ends. */
 export class Trial<S extends Space = Space> {

@@ -87,6 +87,19 @@ await refused(LeaseLost, () => one.tell(0.25));
 const always = await refused(Error, () => given.reopen().catch(() => given).then((s) => s.optimize(() => { throw new Error('always'); })));
 check('what fails always is thrown', always.message === 'always', always.message);
 
+// A service that is not to be trusted: no function sees a value that the space does not have, but those of a grown one.
+const held = await g.study('typescript, held', { kind: choice(['a', 'b']) }, { ...spec, budget: { trials: 3 } });
+const evil = (value: string): typeof fetch => async (input, init) => {
+    const reply = await fetch(input, init);
+    return !String(input).endsWith('/suggest') ? reply :
+        new Response((await reply.text()).replace(/"kind":"."/, `"kind":"${value}"`), { headers: { 'content-type': 'application/json' } });
+};
+const wrongly = await refused(GnomonError, async () => (await connect(url, token, { fetch: evil('x; id') }).open(held.id)).ask());
+check('a value that the space does not have', wrongly.code === 'bad_reply', wrongly.code);
+await g.call('POST', `${held.path}/space/grow`, { parameters: [{ name: 'kind', values: ['a', 'b', 'c'] }] });
+await held.enqueue({ kind: 'c' as 'a' });
+check('a value of a grown space', String((await held.ask({ worker: 'w' })).point.kind) === 'c');
+
 await refused(Unavailable, () => connect('http://127.0.0.1:9', token, { patience: 0.2 }).studies().next());
 const denied = await refused(GnomonError, () => connect(url, 'gno_wrong').studies().next());
 check('a wrong token', denied.status === 401, denied.code);
