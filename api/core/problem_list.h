@@ -125,6 +125,7 @@
     X(not_shareable, 403, false, "The earlier study was created with shareable false.", "Leave it out.") \
     X(not_supported, 422, false, "The algorithm does not do this with such a space, metrics or options.", "Choose another algorithm or other options; GET /v1/meta lists them.") \
     X(numeric, 500, false, "A computation had no finite result.", "Report it with the request_id; other points or observations may avoid it.") \
+    X(old_secret, 403, false, "The token has a new secret, and the old one, which is still good for a while, gives and takes no access.", "Rotate, make and revoke tokens with the new secret; who does not have it asks whoever made the token.") \
     X(one_objective, 409, false, "The study has one objective, and no front.", "Ask for its best trial.") \
     X(operation_finished, 409, false, "The operation has ended.", "Read its result.") \
     X(operation_not_found, 404, false, "There is no operation with this id, or this token may not see it.", "Check the id.") \
@@ -144,6 +145,7 @@
     X(regions_do_not_divide, 422, false, "No parameter can be cut into so many equal slices.", "Choose a number of regions that divides the values of a parameter.") \
     X(request_timeout, 408, true, "The request came too slowly.", "Send it again, at once and whole.") \
     X(results_are_final, 409, false, "What was answered for privacy, sent to a federation or walked on a graph cannot be taken back.", "Leave it; the detail says what cannot be changed.") \
+    X(rotated_meanwhile, 409, false, "Another request has given the token a new secret meanwhile.", "Take the secret that it was given; if that is not yours, rotate again.") \
     X(round_closed, 409, false, "The round is closed; the vector was taken before, or came too late.", "Read the round's broadcast, and send for the open round.") \
     X(round_not_found, 404, false, "There is no such round, or no number in its place.", "Rounds are numbered from 1.") \
     X(round_not_open, 409, false, "Another round is the open one.", "Send for the round that the detail names.") \

@@ -179,6 +179,7 @@ static enum status erase(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work   *work = arg;
     struct db_rows rows;
+    TRY(token_check_secret(conn, work->caller, err));
     TRY(find(conn, work, err));
     TRY(match(work->out, work->caller, err));
     if (strcmp(work->id, CALLER_DEFAULT_PROJECT) == 0)

@@ -268,6 +268,7 @@ enum status token_check(struct app *app, const char *secret, bool cached_only, s
         if (found)
             cache_put(app->tokens, &token, generation);
     }
+    _Static_assert(sizeof caller->secret == SHA256_BYTES, "a caller has the digest of its secret");
     unsigned char hash[SHA256_BYTES]; // computed whether or not the token is found
     sha256(secret, strlen(secret), hash);
     int64_t now_ms = app->now_ms();
@@ -280,6 +281,7 @@ enum status token_check(struct app *app, const char *secret, bool cached_only, s
     memcpy(caller->project, token.project, sizeof caller->project);
     memcpy(caller->resource, token.resource, sizeof caller->resource);
     memcpy(caller->agent, token.agent, sizeof caller->agent);
+    memcpy(caller->secret, hash, sizeof caller->secret);
     caller->scope = token.scope;
     caller->quota = token.quota;
     return app_check_store(app, err);
@@ -293,6 +295,7 @@ struct token_work {
     struct token      *out;
     struct token_page *page;
     const char        *id, *project, *secret;
+    const void        *seen; /* the digest of the secret that is to be replaced, NULL: there is none */
     const char       **family;
     size_t             family_len;
     const struct page *asked;
@@ -358,17 +361,40 @@ static enum status find_project(struct db_conn *conn, const struct caller *calle
                : error_set(err, STATUS_INVALID, "unknown_project", "/project", "there is no such project");
 }
 
-/* No token outlives the one that makes it, and one that is revoked meanwhile makes none.  The machine is there for ever. */
+/* The caller's own row, which lives in rows; NULL of the machine, which is there for ever.  The secret that it showed must be the token's last:
+ * an old one, which a thief may have, works until its overlap ends, but gives nobody access and takes it from nobody. */
+static enum status find_own(struct db_conn *conn, const struct caller *caller, struct db_rows *rows,
+                            const struct row_token **out, struct error *err)
+{
+    *out = NULL;
+    if (caller->project[0] == '\0')
+        return STATUS_OK;
+    TRY(db_find(conn, caller->arena, rows, err, SQL_TOKEN_GET, BIND(TEXT(caller->token_id))));
+    *out = row_token(rows);
+    if (*out == NULL || (*out)->revoked_ms != 0)
+        return unauthorised(err);
+    if ((*out)->hash.length == SHA256_BYTES && digest_equal((*out)->hash.bytes, caller->secret, SHA256_BYTES))
+        return STATUS_OK;
+    return error_set(err, STATUS_FORBIDDEN, "old_secret", "",
+                     "the token has a new secret: with the old one nothing is rotated, made or revoked");
+}
+
+enum status token_check_secret(struct db_conn *conn, const struct caller *caller, struct error *err)
+{
+    struct db_rows          rows;
+    const struct row_token *own;
+    return find_own(conn, caller, &rows, &own, err);
+}
+
+/* No token outlives the one that makes it, and one that is revoked meanwhile makes none. */
 static enum status find_parent(struct db_conn *conn, const struct caller *caller, struct token *token,
                                struct error *err)
 {
-    struct db_rows rows;
-    if (caller->project[0] == '\0')
+    struct db_rows          rows;
+    const struct row_token *row;
+    TRY(find_own(conn, caller, &rows, &row, err));
+    if (row == NULL)
         return STATUS_OK;
-    TRY(db_find(conn, caller->arena, &rows, err, SQL_TOKEN_GET, BIND(TEXT(caller->token_id))));
-    const struct row_token *row = row_token(&rows);
-    if (row == NULL || row->revoked_ms != 0)
-        return unauthorised(err);
     token->parent = row->id;
     if (row->expires_ms != 0 && (token->expires_ms == 0 || token->expires_ms > row->expires_ms))
         token->expires_ms = row->expires_ms;
@@ -593,6 +619,7 @@ static enum status revoke(struct db_conn *conn, void *arg, struct error *err)
 {
     struct token_work *work = arg;
     struct token       token;
+    TRY(token_check_secret(conn, work->caller, err));
     TRY(get(conn, work, work->id, &token, err));
     TRY(read_family(conn, work, err));
     for (size_t i = 0; i < work->family_len; i++) {
@@ -624,6 +651,27 @@ enum status token_revoke(struct app *app, struct caller *caller, const char *id,
 
 /* ---- another secret ---- */
 
+static enum status see_hash(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct token_work *work = arg;
+    struct db_rows     rows;
+    TRY(db_find(conn, work->caller->arena, &rows, err, SQL_TOKEN_GET, BIND(TEXT(work->id))));
+    const struct row_token *row = row_token(&rows);
+    work->seen = row != NULL && row->hash.length == SHA256_BYTES ? row->hash.bytes : NULL;
+    return STATUS_OK;
+}
+
+/* Of several that rotate a token at once the first has the new secret, and the others are told so. */
+static enum status check_seen(struct db_conn *conn, const struct token_work *work, struct error *err)
+{
+    struct token_work now = *work;
+    TRY(see_hash(conn, &now, err));
+    if (now.seen != NULL && work->seen != NULL && digest_equal(now.seen, work->seen, SHA256_BYTES))
+        return STATUS_OK;
+    return error_set(err, STATUS_CONFLICT, "rotated_meanwhile", "",
+                     "another request has given the token a new secret meanwhile");
+}
+
 /* Its own, and those that it made: else a token that is about to end could have the secret of one that is not. */
 static enum status rotate(struct db_conn *conn, void *arg, struct error *err)
 {
@@ -631,6 +679,7 @@ static enum status rotate(struct db_conn *conn, void *arg, struct error *err)
     const char        *id = work->id, *secret = work->secret;
     unsigned char      hash[SHA256_BYTES];
     bool               is_machine = work->caller->project[0] == '\0', is_below = is_machine;
+    TRY(token_check_secret(conn, work->caller, err));
     TRY(get(conn, work, id, work->out, err));
     work->id = work->caller->token_id;
     TRY(read_family(conn, work, err));
@@ -639,6 +688,7 @@ static enum status rotate(struct db_conn *conn, void *arg, struct error *err)
         is_below |= strcmp(work->family[i], id) == 0;
     if (!is_below)
         return no_such_token(err);
+    TRY(check_seen(conn, work, err));
     snprintf(work->out->secret, sizeof work->out->secret, "%s", secret);
     work->out->previous_until_ms = work->now_ms + work->overlap_ms;
     sha256(secret, strlen(secret), hash);
@@ -659,7 +709,12 @@ enum status token_rotate(struct app *app, struct caller *caller, const char *id,
                               .overlap_ms = overlap_ms,
                               .now_ms = app->now_ms()};
     snprintf(drawn.id, sizeof drawn.id, "%s", id);
+    if (caller->scope == SCOPE_READ && caller_is_bound(caller))
+        return error_set(
+            err, STATUS_FORBIDDEN, "forbidden", "",
+            "a token that reads one thing, as a shared link has, is rotated by who made it: others read by it");
     TRY(draw_secret(drawn.id, drawn.secret, err));
+    TRY(db_read(app->db, see_hash, &work, err));
     TRY(app_transact(app, caller, rotate, &work, err));
     cache_forget(app->tokens, id, NULL, NULL);
     return STATUS_OK;

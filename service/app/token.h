@@ -32,9 +32,13 @@ MUST_CHECK enum status token_list(struct app *app, struct caller *caller, const 
                                   struct token_page *out, struct error *err);
 MUST_CHECK enum status token_revoke(struct app *app, struct caller *caller, const char *id, struct error *err);
 /* A new secret, which is shown once; the old one is good for overlap_ms more.  Of the caller's own token, or one that it made:
- * NOT_FOUND "token_not_found" of another. */
+ * NOT_FOUND "token_not_found" of another.  FORBIDDEN "old_secret": the caller's has been rotated meanwhile, so of several that
+ * rotate their own at once the first has the new secret; "forbidden": it reads one thing alone, which links share.
+ * CONFLICT "rotated_meanwhile": the same of a token that it made. */
 MUST_CHECK enum status token_rotate(struct app *app, struct caller *caller, const char *id, int64_t overlap_ms,
                                     struct token *out, struct error *err);
+/* Within a transaction that gives access or takes it: FORBIDDEN "old_secret" when the caller's token has a new secret since. */
+MUST_CHECK enum status token_check_secret(struct db_conn *conn, const struct caller *caller, struct error *err);
 /* Within a transaction of the store's own: writes when tokens were last used, once a minute or at_once; *more: there are
  * others.  Only the writer calls it. */
 MUST_CHECK enum status token_note_uses(struct app *app, struct db_conn *conn, bool at_once, bool *more,

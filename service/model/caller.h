@@ -72,6 +72,7 @@ struct caller {
     char               project[24];  /* the token's; "": all of them; CALLER_NO_PROJECT: none, it is an operator's */
     char               resource[24]; /* the token's only study, federation or game, or "" */
     char               agent[64];    /* of it, whom the token speaks for, or "" */
+    unsigned char      secret[32];   /* SHA-256 of the secret that it showed; zero of the machine, which has none */
     struct quota      *quota;        /* or NULL: nothing is limited or counted */
     struct arena      *arena;        /* of the request: everything returned lives here */
     struct idempotency idempotency;

@@ -107,6 +107,56 @@ test('a token rotates itself and what it made, and nothing above or beside it', 
     for (const each of [again, bound.api, as(token)]) await each.expect(401, 'GET', '/v1/whoami');
 });
 
+test('of many that rotate with one secret at once, one has another', async () => {
+    for (const [scope, overlap_seconds] of [['admin', 0], ['admin', 600], ['read', 600]]) {
+        const token = await make(api, { scope });
+        const replies = await Promise.all(Array.from({ length: 16 }, () =>
+            token.api.request('POST', `/v1/tokens/${token.id}/rotate`, { json: { overlap_seconds } })));
+        const good = replies.filter((reply) => reply.status === 200);
+        assert.equal(good.length, 1, replies.map((reply) => reply.status).join());
+        for (const reply of replies.filter((one) => one !== good[0]))
+            assert.ok([401, 429].includes(reply.status) || reply.json.code === 'old_secret', reply.text); // 429: so many from one address
+        await self(as(good[0].json.token));
+    }
+    const child = await make(api);
+    const replies = await Promise.all(Array.from({ length: 16 }, () => api.request('POST', `/v1/tokens/${child.id}/rotate`, { json: {} })));
+    const good = replies.filter((reply) => reply.status === 200);
+    for (const reply of replies.filter((one) => !good.includes(one))) assert.equal(reply.json.code, 'rotated_meanwhile', reply.text);
+    const works = [];
+    for (const reply of good) if ((await as(reply.json.token).request('GET', '/v1/whoami')).status === 200) works.push(reply);
+    assert.ok(works.length >= 1 && works.length <= 2, 'the last, and the one before in its overlap');
+});
+
+test('an old secret does work until it ends, but gives and takes no access', async () => {
+    const token = await make(api), child = await make(token.api), { id: study } = await token.api.study();
+    const { id: joined } = await token.api.post('/v1/federations', federation, 201);
+    const { id: played } = await token.api.post('/v1/games', game, 201);
+    const now = as((await rotate(token.api, token.id, 600)).token);
+    await token.api.post(`/v1/studies/${study}/suggest`, {}, 200);
+    await token.api.get('/v1/tokens');
+    const before = (await listed(child.id)).overlap_ends_at;
+    for (const [method, path, json] of [['POST', `/v1/tokens/${token.id}/rotate`, {}], ['POST', `/v1/tokens/${child.id}/rotate`, {}],
+        ['POST', '/v1/tokens', { name: 't', scope: 'read' }], ['DELETE', `/v1/tokens/${child.id}`], ['DELETE', `/v1/tokens/${token.id}`],
+        ['POST', `/v1/federations/${joined}/agents`, { name: 'a' }], ['POST', `/v1/games/${played}/agents/a/token`]])
+        await token.api.expect([403, 'old_secret'], method, path, json === undefined ? {} : { json });
+    assert.equal((await listed(child.id)).overlap_ends_at, before);
+    await self(child.api);
+    await now.expect(204, 'DELETE', `/v1/tokens/${child.id}`);
+    const operator = await make(as(server.commandToken('operator')), { scope: 'operator' });
+    const project = await operator.api.post('/v1/projects', { name: 'doors' }, 201);
+    const fresh = as((await rotate(operator.api, operator.id, 600)).token);
+    await operator.api.expect([403, 'old_secret'], 'DELETE', `/v1/projects/${project.id}`, { headers: { 'If-Match': '*' } });
+    await fresh.expect(204, 'DELETE', `/v1/projects/${project.id}`, { headers: { 'If-Match': '*' } });
+});
+
+test('the readers of a shared link do not rotate it, who made it does', async () => {
+    const { id } = await api.study(), link = await make(api, { scope: 'read', resource: id });
+    await rotate(link.api, link.id, 0, [403, 'forbidden']);
+    await link.api.get(`/v1/studies/${id}`);
+    await rotate(api, link.id, 0);
+    await link.api.expect(401, 'GET', '/v1/whoami');
+});
+
 test('a repeated rotation shows no secret, and changes nothing', async () => {
     const token = await make(api), key = { headers: { 'idempotency-key': 'once' } };
     const first = await token.api.expect(200, 'POST', `/v1/tokens/${token.id}/rotate`, key);
