@@ -147,6 +147,7 @@ static bool go_round(struct work *work)
         }
         is_busy = is_busy || work->slots[i].state != WORK_IDLE;
     }
+    work_sweep(work);
     bool has_budget = work->options->trials == 0 || work->begun < work->options->trials;
     return is_busy || (!work->is_over && !work->is_ending && has_budget);
 }
@@ -198,6 +199,7 @@ static enum status check_some(const struct work *work, struct error *err)
 
 static void clean_up(struct work *work)
 {
+    work_sweep_all(work);
     for (int64_t i = 0; work->slots != NULL && i < work->options->parallel; i++) {
         run_end(&work->slots[i].run);
         json_decref(work->slots[i].point);
@@ -221,6 +223,8 @@ static enum status run(struct command_call *call, struct error *err)
     if (status == STATUS_OK)
         status = set_up(&work, err);
     if (status == STATUS_OK) {
+        if (!process_adopt())
+            fputs("gnomon: what a run starts in a session of its own is not ended with it on this system\n", stderr);
         say_study(work.study);
         go_on(&work);
         say_end(&work);

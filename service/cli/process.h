@@ -29,6 +29,14 @@ int process_wait(const struct process *process);
 /* It has, and process_wait will not wait; until then its number, and that of its group, are nobody else's. */
 bool process_has_ended(const struct process *process);
 
+/* From now on what outlives the process that started it is a child of this one, in whatever session it is.  false: the
+ * system does not do that. */
+bool process_adopt(void);
+/* Kills each child for which keeps says no; how many there were.  They may have children, whom the next call finds. */
+size_t process_end_adopted(bool (*keeps)(pid_t pid, void *arg), void *arg);
+/* Whether it was started with "NAME=value" in its environment. */
+bool process_has_variable(pid_t pid, const char *variable);
+
 /* "/bin/sh -c command" with input on its standard input, until it ends; SIGPIPE must be ignored. */
 struct process_shell {
     const char *command, *input;

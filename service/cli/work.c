@@ -68,6 +68,39 @@ enum status work_check_program(const struct work *work, struct error *err)
                                   err);
 }
 
+/* ---- strays ---- */
+
+static bool is_of_run(pid_t pid, void *arg)
+{
+    const struct work *work = arg;
+    char               variable[RUN_PATH_BYTES + 16];
+    for (int64_t i = 0; i < work->options->parallel; i++) {
+        const struct work_slot *slot = &work->slots[i];
+        snprintf(variable, sizeof variable, "GNOMON_RUN=%s", slot->run.folder);
+        if (slot->state != WORK_IDLE && !slot->run.is_over &&
+            (pid == slot->run.process.pid || process_has_variable(pid, variable)))
+            return true;
+    }
+    return false;
+}
+
+void work_sweep(struct work *work)
+{
+    enum { EVERY_MS = 1000 };
+    int64_t now = process_clock_ms();
+    if (now < work->sweep_at_ms)
+        return;
+    work->sweep_at_ms = now + EVERY_MS;
+    process_end_adopted(is_of_run, work);
+}
+
+void work_sweep_all(struct work *work)
+{
+    enum { ROUNDS = 500, ROUND_MS = 10 };
+    for (int i = 0; i < ROUNDS && work->slots != NULL && process_end_adopted(is_of_run, work) > 0; i++)
+        process_sleep_ms(ROUND_MS);
+}
+
 /* ---- what people see ---- */
 
 static void print_value(const json_t *value)

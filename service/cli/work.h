@@ -47,6 +47,7 @@ struct work {
     struct work_slot          *slots;
     int64_t                    requests; /* counted for the keys */
     int64_t                    ask_at_ms, ask_pause_ms, away_since_ms, away_until_ms, away_pause_ms;
+    int64_t                    sweep_at_ms;                        /* when strays are looked for */
     int64_t                    begun, told, failed, stopped_at_ms; /* told: runs with a value, or stopped */
     bool                       is_over;                            /* the study hands out no more */
     bool                       is_ending;                          /* this program is: runs are ended and given back */
@@ -69,6 +70,11 @@ bool                   work_is_away(enum status status);
 /* Whether the program may be given every value of the study's space; to be asked whenever the study was read.
  * Errors: INVALID "usage" (run_text_check_program). */
 MUST_CHECK enum status work_check_program(const struct work *work, struct error *err);
+
+/* Ends what runs that are over have left in sessions of their own: it is found by the GNOMON_RUN in its environment. */
+void work_sweep(struct work *work);
+/* The same until nothing is left that any run has started. */
+void work_sweep_all(struct work *work);
 
 /* One line for people about a trial that ended. */
 void work_say(const struct work *work, const struct work_slot *slot, const char *what);

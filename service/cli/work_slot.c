@@ -391,6 +391,7 @@ static json_t *result_of(struct work *work, struct work_slot *slot)
 static enum status come_to_an_end(struct work *work, struct work_slot *slot, struct error *err)
 {
     work->has_news = true;
+    work->sweep_at_ms = 0; // what the run has left is ended with it
     slot->state = WORK_TELLING;
     slot->result = ends[slot->end].is_told ? result_of(work, slot) : NULL;
     if (ends[slot->end].is_told && slot->result == NULL)
