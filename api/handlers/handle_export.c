@@ -21,11 +21,14 @@
 
 static const char *const formats[] = {"ndjson", "json", "csv", NULL};
 
+static const char *const purposes[] = {"spreadsheet", NULL};
+
 struct export_get_input {
-    const char *format;
+    const char *format, *purpose;
 };
 static const struct member export_get_query[] = {
     {AT(export_get_input, format), .read = codec_read_name, .names = formats},
+    {AS(export_get_input, purpose, "for"), .read = codec_read_name, .names = purposes},
     {.name = NULL},
 };
 const struct form form_export_get = {.query = export_get_query, .bytes = sizeof(struct export_get_input)};
@@ -83,11 +86,13 @@ static enum status show_document(struct call *call, struct error *err)
     return reply_file(call, "application/json", made.file, made.bytes, err);
 }
 
-static enum status show_csv(struct call *call, struct error *err)
+static enum status show_csv(struct call *call, bool for_spreadsheet, struct error *err)
 {
     const char *text;
     size_t      length;
-    TRY(export_csv(call->app, &call->caller, call->params[0], &text, &length, err));
+    TRY(export_csv(call->app, &call->caller,
+                   &(struct csv_asked){.study = call->params[0], .for_spreadsheet = for_spreadsheet}, &text, &length,
+                   err));
     reply_text(call, "text/csv; charset=utf-8", text, length);
     return STATUS_OK;
 }
@@ -104,7 +109,9 @@ enum status handle_export_get(struct call *call, struct error *err)
     const struct export_get_input *input = call->input;
     const char                    *format = input->format != NULL ? input->format : call->wants_csv ? "csv" : "ndjson";
     if (strcmp(format, "csv") == 0)
-        return show_csv(call, err);
+        return show_csv(call, input->purpose != NULL, err);
+    if (input->purpose != NULL)
+        return error_set(err, STATUS_INVALID, "bad_combination", "?for", "a spreadsheet takes CSV: format=csv");
     if (strcmp(format, "ndjson") == 0)
         return show_lines(call, err);
     return show_document(call, err);

@@ -58,7 +58,7 @@ function actions(study, again) {
         write && study.state === 'completed' ? act('reopen', 'Open again…', 'Trials are handed out again, as far as the budget goes.') : null,
         may('admin') ? button('Share…', () => share(study)) : null,
         write && study.space.type === 'parameters' ? button('Upload CSV…', () => upload(study, again)) : null,
-        button('Download CSV', async () => save(`${study.id}.csv`, await api.blob(`${path}/export?format=csv`))),
+        button('Download CSV', async () => save(`${study.id}.csv`, await api.blob(`${path}/export?format=csv&for=spreadsheet`))),
         button('Export', async () => save(`${study.id}.json`, await api.blob(`${path}/export`))));
 }
 

@@ -11,6 +11,7 @@
 struct export_options {
     struct command_server at;
     const char           *study, *format, *out;
+    bool                  for_spreadsheet;
 };
 
 #define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct export_options, member)
@@ -21,6 +22,8 @@ static const struct options_row options_table[] = {
      .help =
          "ndjson is the whole study, a line for each thing; json has what can be imported into another study; csv the "
          "trials"},
+    {OPTION("for-spreadsheet", NULL, for_spreadsheet), .kind = OPTIONS_SWITCH,
+     .help = "with csv: text that a spreadsheet would compute as a formula gets an apostrophe; not for an import"},
     {OPTION("out", "FILE", out), .help = "by default standard output"},
     {.flag = NULL},
 };
@@ -29,7 +32,8 @@ static enum status fetch(const struct export_options *options, struct client *cl
                          struct client_reply *reply, struct error *err)
 {
     char path[160];
-    snprintf(path, sizeof path, "/v1/studies/%.60s/export?format=%s", options->study, options->format);
+    snprintf(path, sizeof path, "/v1/studies/%.60s/export?format=%s%s", options->study, options->format,
+             options->for_spreadsheet ? "&for=spreadsheet" : "");
     return client_send(client, &(struct client_request){.method = "GET", .path = path, .sink = sink}, reply, err);
 }
 

@@ -605,14 +605,60 @@ static char *write_export(const struct export *work, size_t *length)
     return text;
 }
 
-enum status export_csv(struct app *app, struct caller *caller, const char *study, const char **text, size_t *length,
-                       struct error *err)
+/* ---- for a spreadsheet ---- */
+
+/* Whether a spreadsheet would compute the cell: it begins as a formula does, in ASCII or in full width, and is no number. */
+static bool is_formula(const char *cell, bool is_quoted)
 {
-    struct export work = {.task = task_of(app, caller, study)};
+    static const char *const wide[] = {"\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0"};
+    char                    *end;
+    for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++)
+        if (strncmp(cell, wide[i], 3) == 0)
+            return true;
+    if (*cell == '\0' || strchr("=+-@\t\r\n", *cell) == NULL || (!is_quoted && *cell == '\r'))
+        return false;
+    (void)strtod(cell, &end);
+    return end == cell || strchr(is_quoted ? "\"" : ",\r", *end) == NULL;
+}
+
+/* The same table with an apostrophe before each formula, which spreadsheets take for "this is text". */
+static char *write_for_spreadsheet(const char *text, size_t *length)
+{
+    struct written to;
+    FILE          *out = written_open(&to);
+    bool           is_quoted = false, is_first = true;
+    if (out == NULL)
+        return NULL;
+    for (const char *c = text; *c != '\0'; c++) {
+        bool opens = is_first && *c == '"';
+        if (opens)
+            fputc(*c++, out);
+        if (is_first && is_formula(c, opens))
+            fputc('\'', out);
+        is_quoted = opens || (*c == '"' ? !is_quoted : is_quoted);
+        if (opens && *c == '"') // its first character ends it, or is doubled
+            is_quoted = false;
+        is_first = !is_quoted && (*c == ',' || *c == '\n');
+        fputc(*c, out);
+    }
+    char *safe = written_close(&to);
+    *length = to.length;
+    return safe;
+}
+
+enum status export_csv(struct app *app, struct caller *caller, const struct csv_asked *asked, const char **text,
+                       size_t *length, struct error *err)
+{
+    struct export work = {.task = task_of(app, caller, asked->study)};
     TRY(task_browse(&work.task, read_export, err));
     if (work.task.study.spec.space.kind == SPACE_IMAGE)
         return error_set(err, STATUS_INVALID, "wrong_space", "", "images are exported as JSON, not as CSV");
     char *written = write_export(&work, length);
+    if (written != NULL && asked->for_spreadsheet) {
+        char *safe = write_for_spreadsheet(written, length);
+        free(written);
+        written = safe;
+    }
     *text = written == NULL ? NULL : arena_strndup(caller->arena, written, *length);
     free(written);
     return *text != NULL ? STATUS_OK : error_no_memory(err);

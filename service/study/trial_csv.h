@@ -5,9 +5,13 @@
 #include "service/app/app.h"
 #include "service/model/trial.h"
 
+struct csv_asked {
+    const char *study;
+    bool for_spreadsheet; /* what would be a formula there is text, and is not what it was: no import takes it back */
+};
 /* A study's trials as CSV text in the arena. */
-MUST_CHECK enum status export_csv(struct app *app, struct caller *caller, const char *study, const char **text,
-                                  size_t *length, struct error *err);
+MUST_CHECK enum status export_csv(struct app *app, struct caller *caller, const struct csv_asked *asked,
+                                  const char **text, size_t *length, struct error *err);
 struct observations {
     struct observation *items;
     size_t              len;

@@ -76,3 +76,24 @@ test('a document is kept by its tag, compressed or not, and one of nothing is wh
     for (let i = 0; i < 40; i++) assert.equal((await get({ 'if-none-match': etag })).status, 304); // none stays open
     assert.equal((await get()).text, whole.text);
 });
+
+test('CSV for a spreadsheet has no formulas, and without it cells are exactly what they are', async () => {
+    const names = ['=HYPERLINK("http://evil","x")', '@SUM(1)', '+1+cmd|a', '-2+3', '\t=1', '\uff1d1', 'a,"=b', '-1.5', 'plain'];
+    const study = await api.study({ space: { type: 'parameters', parameters: [{ name: '=1+1', type: 'categorical', values: names },
+        { name: '+x', type: 'double', min: -1, max: 1 }] } });
+    const worker = "=cmd|' /C calc'!A0", point = (value) => ({ '=1+1': value, '+x': -0.5 });
+    for (const value of names) await api.post(`/v1/studies/${study.id}/observe`, { point: point(value), value: -2.385, notes: '@note' }, 200);
+    await api.post(`/v1/studies/${study.id}/suggest`, { worker }, 200);
+    const csv = async (more) => (await api.request('GET', `/v1/studies/${study.id}/export?format=csv${more}`)).text;
+    const cells = (text) => [...text.matchAll(/(?:^|,|\n)(?:"((?:[^"]|"")*)"|([^,\r\n]*))/g)].map(([, quoted, bare]) => quoted?.replaceAll('""', '"') ?? bare);
+    const [exact, safe] = [cells(await csv('')), cells(await csv('&for=spreadsheet'))];
+    assert.equal(exact.length, safe.length);
+    for (const wanted of [...names, worker, '=1+1', '+x', '@note', '-2.385', '-0.5']) assert.ok(exact.includes(wanted), wanted);
+    for (const [i, cell] of safe.entries()) {
+        const isNumber = cell !== '' && Number.isFinite(Number(cell));
+        assert.ok(isNumber || !/^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(cell), cell);
+        assert.ok(cell === exact[i] || cell === `'${exact[i]}`, cell);
+    }
+    assert.ok(safe.includes('-1.5') && safe.includes('-0.5') && safe.includes(`'${worker}`) && safe.includes("'=1+1"));
+    for (const format of ['json', 'ndjson']) await api.expect([422, 'bad_combination'], 'GET', `/v1/studies/${study.id}/export?format=${format}&for=spreadsheet`);
+});

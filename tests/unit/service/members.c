@@ -81,7 +81,9 @@ static void check_csv(struct world *world, const struct study *study, bool is_va
     const char         *text;
     size_t              length;
     struct observations read;
-    CU_ASSERT_EQUAL_FATAL(export_csv(world->app, &world->caller, study->id, &text, &length, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(
+        export_csv(world->app, &world->caller, &(struct csv_asked){.study = study->id}, &text, &length, &world->err),
+        STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(import_csv(&study->spec, text, length, &world->arena, &read, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(read.len, 2);
     check_said(&read.items[0], false, is_value);
