@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOCK_TRIES = 40, LOCK_PAUSE_MS = 50, PATH_BYTES = 4096 };
+enum { LOCK_TRIES = 40, LOCK_PAUSE_MS = 50, PATH_BYTES = 4096, STICKY = 01000 };
 
 /* So that a new name in it is there after a power loss.  Not every file system can do that for a folder (EINVAL), and
  * not every folder that we may write in may be opened (EACCES). */
@@ -43,12 +43,31 @@ enum status folder_make(const char *folder, struct error *err)
     return status;
 }
 
+/* Others who may write in it may put another file, or another socket, in the place of the store's; what is in its files they
+ * cannot read.  A volume's root belongs to root, and its group to those who use it, by whoever mounted it. */
+static enum status check_writers(const char *folder, struct error *err)
+{
+    char        parent[PATH_BYTES];
+    struct stat own, above;
+    snprintf(parent, sizeof parent, "%s/..", folder);
+    if (stat(folder, &own) != 0)
+        return error_set(err, STATUS_INVALID, "path", "", "cannot look at %.150s: %s", folder, strerror(errno));
+    bool is_volume =
+        own.st_uid == 0 && (own.st_mode & STICKY) == 0 && stat(parent, &above) == 0 && above.st_dev != own.st_dev;
+    if ((own.st_mode & (S_IWGRP | S_IWOTH)) == 0 || is_volume)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "open_folder", "",
+                     "%.80s has mode %04o: others may have put files there. Once that is ruled out: chmod 700 %.80s",
+                     folder, (unsigned)own.st_mode & 07777u, folder);
+}
+
 enum status folder_claim(const char *folder, int *claim, struct error *err)
 {
     char path[PATH_BYTES];
     if ((size_t)snprintf(path, sizeof path, "%s/gnomon.lock", folder) >= sizeof path)
         return error_set(err, STATUS_INVALID, "path", "", "the path of the data folder is too long");
     TRY(folder_make(folder, err));
+    TRY(check_writers(folder, err));
     *claim = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (*claim < 0)
         return error_set(err, STATUS_INVALID, "path", "", "cannot open %.150s: %s", path, strerror(errno));
@@ -78,7 +97,8 @@ enum status folder_check_database(const char *folder, const char *database, stru
     if (database == NULL)
         return STATUS_OK;
     if (!db_is_postgres(database))
-        return error_set(err, STATUS_INVALID, "database", "", "not a database: postgresql://USER@HOST/NAME");
+        return error_set(err, STATUS_INVALID, "database", "",
+                         "not a database: postgresql://HOST/NAME, or USER and @ before HOST");
     snprintf(path, sizeof path, "%.4000s/gnomon.db", folder);
     if (access(path, F_OK) != 0)
         return STATUS_OK;

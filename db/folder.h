@@ -7,7 +7,7 @@
 /* Makes the folder if it is not there, and makes that last.  Errors: INVALID and INTERNAL "path". */
 MUST_CHECK enum status folder_make(const char *folder, struct error *err);
 /* The same, and keeps every other process out of it until release.
- * Errors: BUSY "locked", INVALID and INTERNAL "path". */
+ * Errors: BUSY "locked", INVALID "open_folder" (others may write in it), INVALID and INTERNAL "path". */
 MUST_CHECK enum status folder_claim(const char *folder, int *claim, struct error *err);
 void                   folder_release(int claim); /* -1: nothing */
 /* Makes the names of the folder's files last. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 static enum status fail(struct error *err, const char *path)
@@ -57,6 +58,17 @@ enum status file_read(const char *path, size_t limit_bytes, char **text, size_t 
     return stream != NULL ? read_file(stream, path, limit_bytes, text, length, err) : fail(err, path);
 }
 
+/* Nobody but its owner, or: root's on a file system that is read only here, as secrets of a cluster are mounted; who may read
+ * it there, and nobody may change it, was decided by who mounted it.  A terminal is whoever sits before it. */
+static bool is_private(FILE *stream, const struct stat *about)
+{
+    struct statvfs system;
+    if ((about->st_mode & (S_IRWXG | S_IRWXO)) == 0 || S_ISCHR(about->st_mode))
+        return true;
+    return about->st_uid == 0 && (about->st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
+           fstatvfs(fileno(stream), &system) == 0 && (system.f_flag & ST_RDONLY) != 0;
+}
+
 /* What is looked at is the file that was opened, not the name. */
 enum status file_read_private(const char *path, size_t limit_bytes, char **text, size_t *length, struct error *err)
 {
@@ -65,7 +77,7 @@ enum status file_read_private(const char *path, size_t limit_bytes, char **text,
     FILE *stream = fopen(path, "re");
     if (stream == NULL)
         return fail(err, path);
-    if (fstat(fileno(stream), &about) == 0 && (about.st_mode & (S_IRWXG | S_IRWXO)) == 0)
+    if (fstat(fileno(stream), &about) == 0 && is_private(stream, &about))
         return read_file(stream, path, limit_bytes, text, length, err);
     fclose(stream);
     return error_set(err, STATUS_INVALID, "open_file", "",

@@ -92,7 +92,7 @@ enum status command_connect(const struct command_server *at, struct client **out
     char       *text = NULL, token[TOKEN_MAX_BYTES + 1];
     size_t      length = 0;
     if (at->token_file != NULL)
-        TRY(file_read(at->token_file, TOKEN_MAX_BYTES, &text, &length, err));
+        TRY(file_read_private(at->token_file, TOKEN_MAX_BYTES, &text, &length, err));
     snprintf(token, sizeof token, "%s", text != NULL ? text : variable != NULL ? variable : "");
     free(text);
     unsetenv("GNOMON_TOKEN");

@@ -339,7 +339,7 @@ static enum status read_first_token(const char *path, char out[FIRST_TOKEN_BYTES
     out[0] = '\0';
     if (path == NULL)
         return STATUS_OK;
-    TRY(file_read(path, FIRST_TOKEN_BYTES - 1, &text, &length, err));
+    TRY(file_read_private(path, FIRST_TOKEN_BYTES - 1, &text, &length, err));
     snprintf(out, FIRST_TOKEN_BYTES, "%.*s", (int)strcspn(text, "\r\n"), text);
     free(text);
     return STATUS_OK;

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from .errors import (Conflict, Denied, Finished, GnomonError, LeaseLost, NotFound, Paused, Pruned, Refused, SpaceDiffers,
@@ -35,6 +36,10 @@ def connect(url: Optional[str] = None, token: Optional[str] = None, *, patience:
     if os.path.exists(name):
         with open(name, encoding="utf-8") as file:
             config = json.load(file)
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        if os.name == "posix" and config.get("token") and mode & 0o077:
+            raise ValueError(f"{name} has a token and mode {mode:04o}: others may have read or changed it. Once that is ruled out: "
+                             f"chmod 600 {name}")
     url = url or named_server() or config.get("url")
     token = token or os.environ.get("GNOMON_TOKEN") or config.get("token")
     if not url or not token:

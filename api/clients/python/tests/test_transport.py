@@ -179,6 +179,11 @@ class Connect(unittest.TestCase):
                 gnomon.connect()
             with open(os.path.join(folder, "gnomon.json"), "w") as file:
                 json.dump({"url": "http://a", "token": "b"}, file)
+            for mode in (0o644, 0o640, 0o606):
+                os.chmod(file.name, mode)
+                with self.assertRaisesRegex(ValueError, f"chmod 600 {file.name}"):
+                    gnomon.connect()
+            os.chmod(file.name, 0o600)
             self.assertEqual(gnomon.connect().url, "http://a")
             os.environ["GNOMON_URL"] = "http://earlier"
             self.assertEqual(gnomon.connect().url, "http://earlier")
