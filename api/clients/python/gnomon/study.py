@@ -521,17 +521,20 @@ class Trial(Mapping[str, Param]):
 
     def _end(self, state: str, send: Callable[[], Any] = lambda: None) -> None:
         """The first end counts, unless the service did not take it."""
-        with self._lock:
-            if self.state != "running":
-                raise LeaseLost(409, {"code": "trial_finished", "detail": f"trial {self.number} has ended: {self.state}"})
-            self.state = state
+        before = ""  # what the trial was when this end came; "": it has not come yet
         try:
+            with self._lock:
+                before, self.state = self.state, state if self.state == "running" else self.state
+            if before != "running":
+                raise LeaseLost(409, {"code": "trial_finished", "detail": f"trial {self.number} has ended: {before}"})
             send()
         except LeaseLost:
-            self._leave()
+            if before == "running":
+                self._leave()
             raise
         except BaseException:  # Ctrl-C, too: nobody knows whether it arrived, and what gives the trial back will hear
-            self.state = "running"
+            if before == "running":
+                self.state = "running"
             raise
         self._leave()
 
