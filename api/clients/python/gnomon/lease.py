@@ -28,16 +28,16 @@ class Heart:
         self._process = os.getpid()
         self._wake = threading.Condition()
         self._due: Dict[Held, float] = {}
-        self._running = False
+        self._thread: Optional[threading.Thread] = None
 
     def hold(self, held: Held, seconds: float) -> None:
         if self._process != os.getpid():  # forked: what the parent holds is the parent's
             self._reset()
         with self._wake:
             self._due[held] = time.monotonic() + seconds
-            if not self._running:
-                self._running = True
-                threading.Thread(target=self._run, name="gnomon heartbeats", daemon=True).start()
+            if self._thread is None or not self._thread.is_alive():  # Ctrl-C may have come before it was started
+                self._thread = threading.Thread(target=self._run, name="gnomon heartbeats", daemon=True)
+                self._thread.start()
             self._wake.notify()
 
     def release(self, held: Held) -> None:
@@ -49,7 +49,7 @@ class Heart:
         while True:
             with self._wake:
                 if not self._due:
-                    self._running = False
+                    self._thread = None
                     return
                 held = min(self._due, key=lambda one: self._due[one])
                 wait = self._due[held] - time.monotonic()
