@@ -25,7 +25,7 @@ struct route_traffic {
 struct traffic {                                         /* zeroed but for the routes' names, and the lock */
     struct route_traffic routes[TRAFFIC_ROUTES_MAX + 1]; /* the last: what no route took */
     _Atomic uint64_t     refusals[TRAFFIC_CODES_MAX];    /* by code, as problem_table has them */
-    _Atomic uint64_t     render_failures, refused_auth, reaped;
+    _Atomic uint64_t     render_failures, refused_auth, reaped, shed;
     _Atomic int64_t      in_flight, suspended, queued, connections, body_bytes, files, followers;
     pthread_mutex_t      lock;                             /* of the next */
     uint32_t             following[TRAFFIC_FOLLOWERS_MAX]; /* for each of the followers a hash of its token */

@@ -320,6 +320,8 @@ static void print_server(struct page *page, struct traffic *traffic)
         {"body_bytes", "gauge", "Memory of bodies being received.", (double)atomic_load(&traffic->body_bytes)},
         {"connections_reaped_total", "counter", "Connections cut because they were late.",
          (double)atomic_load(&traffic->reaped)},
+        {"connections_shed_total", "counter", "Connections cut because they waited longest when places were short.",
+         (double)atomic_load(&traffic->shed)},
         {"auth_failures_total", "counter", "Invalid tokens.", (double)atomic_load(&traffic->refused_auth)},
         {"render_failures_total", "counter", "Replies that could not be composed.",
          (double)atomic_load(&traffic->render_failures)},

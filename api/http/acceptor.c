@@ -1,7 +1,9 @@
-/* See acceptor.h.  One thread waits for all sockets; an eventfd wakes it for its end. */
+/* See acceptor.h.  One thread waits for all sockets, those that listen and those in the anterooms; an eventfd wakes it for
+ * its end. */
 #define _GNU_SOURCE /* accept4 */
 #include "api/http/acceptor.h"
 
+#include "api/http/anteroom.h"
 #include "api/http/request.h"
 #include "service/base/log.h"
 
@@ -16,8 +18,12 @@
 
 enum {
     MAX_LISTENERS = 3,
-    AT_ONCE = 64,  /* taken from one socket before the others are looked at */
-    RETRY_MS = 20, /* how often to look again where there is no room */
+    AT_ONCE = 64,    /* taken from one socket before the others are looked at */
+    RETRY_MS = 20,   /* how often to look again where there is no room */
+    SHED_MAX = 64,   /* connections that were cut and are still to be closed */
+    SHED_MS = 1,     /* how often to look again for these, and for one that may be sent away */
+    KEPT_SHARE = 16, /* one of so many places is left for addresses that have none */
+    TICK_MS = 1000,  /* how often those that have sent nothing are looked through */
     LOST_MS = 10000,
     REPORT_EACH_MS = 60000
 };
@@ -31,6 +37,7 @@ struct handed {
 struct acceptor {
     struct listener *listeners;
     struct handed    handed[MAX_LISTENERS];
+    struct anteroom  rooms[MAX_LISTENERS];
     size_t           len;
     int              wake;
     bool             is_running;
@@ -48,8 +55,8 @@ static void report(struct acceptor *acceptor, int reason)
 }
 
 /* Those are counted, too, with which no thread has begun; not those of long ago, which are lost.  begun is read first: it is
- * written last. */
-static bool has_room(struct acceptor *acceptor, size_t i)
+ * written last.  A connection that was cut has left its place. */
+static int64_t count_free(struct acceptor *acceptor, size_t i)
 {
     struct listener *listener = &acceptor->listeners[i];
     struct handed   *handed = &acceptor->handed[i];
@@ -57,7 +64,38 @@ static bool has_room(struct acceptor *acceptor, size_t i)
     bool             is_old = listener->shared->app->monotonic_ms() - handed->last_ms > LOST_MS;
     if (handed->count < begun || is_old)
         handed->count = begun;
-    return atomic_load(&listener->open) + handed->count - begun < listener->limit;
+    return listener->limit -
+           (atomic_load(&listener->open) + handed->count - begun - atomic_load(&listener->group.shed));
+}
+
+/* Trusted proxies may have any number: none is counted. */
+static size_t count_connections(const struct listener *listener, const struct guest *guest)
+{
+    const struct sockaddr *from = (const struct sockaddr *)&guest->from;
+    struct address         address = address_of(from);
+    bool                   is_trusted = networks_have(&listener->shared->trusted, &address);
+    return is_trusted ? 0 : conns_count(listener->shared->conns, from);
+}
+
+/* Whether the guest gets a place, unless *pause_ms says for how long there is none for anybody.  The connection that has
+ * waited longest makes room before one of the places that are kept is taken. */
+static bool may_enter(struct acceptor *acceptor, size_t place, const struct guest *guest, int *pause_ms)
+{
+    struct listener *listener = &acceptor->listeners[place];
+    size_t           count = count_connections(listener, guest);
+    int64_t          left = count_free(acceptor, place);
+    *pause_ms = 0;
+    if (listener->per_address > 0 && count >= listener->per_address)
+        return false;
+    if (left > listener->limit / KEPT_SHARE)
+        return true;
+    if (atomic_load(&listener->group.shed) >= SHED_MAX)
+        *pause_ms = SHED_MS;
+    else if (conns_shed(listener->shared->conns, &listener->group))
+        return true;
+    else if (left <= 0)
+        *pause_ms = RETRY_MS;
+    return count == 0;
 }
 
 static void note_handed(struct acceptor *acceptor, size_t i)
@@ -66,50 +104,95 @@ static void note_handed(struct acceptor *acceptor, size_t i)
     acceptor->handed[i].last_ms = acceptor->listeners[i].shared->app->monotonic_ms();
 }
 
-/* False: there is something to accept, and no descriptor or memory for it. */
-static bool accept_some(struct acceptor *acceptor, size_t place)
+static void hand_over(struct acceptor *acceptor, size_t place, const struct guest *guest)
+{
+    struct listener       *listener = &acceptor->listeners[place];
+    const struct sockaddr *from = (const struct sockaddr *)&guest->from;
+    conns_promise(listener->shared->conns, from);
+    if (MHD_add_connection(listener->daemon, guest->fd, from, guest->length) == MHD_YES) /* else: it has closed fd */
+        note_handed(acceptor, place);
+}
+
+/* Gives those that have sent something to the daemon; returns for how long there is no room for the next, or 0.  One that
+ * has left is given, too, and found out there. */
+static int let_in(struct acceptor *acceptor, size_t place)
+{
+    struct anteroom *room = &acceptor->rooms[place];
+    struct guest    *guest;
+    while ((guest = anteroom_ready(room)) != NULL) {
+        int  pause_ms;
+        bool may = may_enter(acceptor, place, guest, &pause_ms);
+        if (pause_ms > 0)
+            return pause_ms;
+        anteroom_leave(room, guest);
+        if (may)
+            hand_over(acceptor, place, guest);
+        else
+            close(guest->fd);
+    }
+    return 0;
+}
+
+/* For how long there is no descriptor, memory or room for the next; 0: there is, or nobody is left. */
+static int accept_some(struct acceptor *acceptor, size_t place)
 {
     struct listener *listener = &acceptor->listeners[place];
-    for (int i = 0; i < AT_ONCE && has_room(acceptor, place); i++) {
-        struct sockaddr_storage from;
-        struct sockaddr        *address = (struct sockaddr *)&from;
-        socklen_t               length = sizeof from;
-        memset(&from, 0, sizeof from);
-        int fd = accept4(listener->fd, address, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0) {
-            if (MHD_add_connection(listener->daemon, fd, address, length) == MHD_YES) /* refused: it closes fd */
-                note_handed(acceptor, place);
+    int64_t          now_ms = listener->shared->app->monotonic_ms();
+    for (int i = 0; i < AT_ONCE; i++) {
+        struct guest guest = {.length = sizeof guest.from, .since_ms = now_ms};
+        if (!anteroom_has_room(&acceptor->rooms[place], now_ms - CONNS_YOUNG_MS))
+            return SHED_MS;
+        guest.fd = accept4(listener->fd, (struct sockaddr *)&guest.from, &guest.length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (guest.fd >= 0) {
+            anteroom_enter(&acceptor->rooms[place], &guest);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             report(acceptor, errno);
-            return false;
+            return RETRY_MS;
         } else if (errno != ECONNABORTED && errno != EINTR)
-            return true; /* nobody is left, or the socket was closed */
+            return 0; /* nobody is left, or the socket was closed */
     }
-    return true;
+    return 0;
+}
+
+/* For how long none is to be looked for.  Where those that are here find no room, more wait in the backlog. */
+static int receive(struct acceptor *acceptor, size_t place, bool may_accept)
+{
+    struct listener *listener = &acceptor->listeners[place];
+    struct requests *shared = listener->shared;
+    int              pause_ms = let_in(acceptor, place);
+    if (may_accept && pause_ms == 0) {
+        pause_ms = accept_some(acceptor, place);
+        int full_ms = let_in(acceptor, place);
+        pause_ms = full_ms > 0 ? full_ms : pause_ms;
+    }
+    anteroom_reap(&acceptor->rooms[place], shared->app->monotonic_ms() - shared->idle_ms, &shared->traffic.reaped);
+    return pause_ms;
 }
 
 static void *run(void *cls)
 {
     struct acceptor *acceptor = cls;
-    struct pollfd    waits[MAX_LISTENERS + 1];
-    bool             is_short = false;
+    struct pollfd    waits[2 * MAX_LISTENERS + 1];
+    size_t           end = 2 * acceptor->len;
+    int              pause_ms = 0; /* in which only the end is waited for */
     for (;;) {
-        bool is_full = is_short;
         for (size_t i = 0; i < acceptor->len; i++) {
             struct listener *listener = &acceptor->listeners[i];
-            bool             is_open = listener->daemon != NULL && !atomic_load(&listener->is_closed);
-            bool             has = is_open && has_room(acceptor, i);
-            is_full = is_full || (is_open && !has);
-            waits[i] = (struct pollfd){.fd = has && !is_short ? listener->fd : -1, .events = POLLIN};
+            bool             is_open = listener->daemon != NULL && !atomic_load(&listener->is_closed) && pause_ms == 0;
+            waits[2 * i] = (struct pollfd){.fd = is_open ? listener->fd : -1, .events = POLLIN};
+            waits[2 * i + 1] = (struct pollfd){.fd = pause_ms == 0 ? acceptor->rooms[i].epoll : -1, .events = POLLIN};
         }
-        waits[acceptor->len] = (struct pollfd){.fd = acceptor->wake, .events = POLLIN};
-        is_short = false;
-        int ready = poll(waits, acceptor->len + 1, is_full ? RETRY_MS : -1);
-        if (ready > 0 && waits[acceptor->len].revents != 0)
+        waits[end] = (struct pollfd){.fd = acceptor->wake, .events = POLLIN};
+        (void)poll(waits, end + 1, pause_ms == 0 ? TICK_MS : pause_ms);
+        if (waits[end].revents != 0)
             return NULL;
-        for (size_t i = 0; ready > 0 && i < acceptor->len; i++)
-            if (waits[i].revents != 0 && !accept_some(acceptor, i))
-                is_short = true;
+        int longest_ms = 0;
+        for (size_t i = 0; i < acceptor->len; i++) {
+            bool is_there = acceptor->listeners[i].daemon != NULL && pause_ms == 0;
+            int  next_ms = is_there ? receive(acceptor, i, waits[2 * i].revents != 0) : 0;
+            longest_ms = next_ms > longest_ms ? next_ms : longest_ms;
+        }
+        pause_ms = longest_ms;
     }
 }
 
@@ -119,7 +202,13 @@ enum status acceptor_start(struct listener *listeners, size_t len, struct accept
     if (acceptor == NULL)
         return error_no_memory(err);
     *acceptor = (struct acceptor){.listeners = listeners, .len = len, .wake = eventfd(0, EFD_CLOEXEC)};
-    acceptor->is_running = acceptor->wake >= 0 && pthread_create(&acceptor->thread, NULL, run, acceptor) == 0;
+    bool is_good = acceptor->wake >= 0;
+    for (size_t i = 0; i < len; i++) {
+        acceptor->rooms[i].epoll = -1;
+        if (listeners[i].daemon != NULL)
+            is_good &= anteroom_open(&acceptor->rooms[i], &listeners[i].shared->traffic.shed);
+    }
+    acceptor->is_running = is_good && pthread_create(&acceptor->thread, NULL, run, acceptor) == 0;
     if (!acceptor->is_running)
         return error_set(err, STATUS_INTERNAL, "threads", "", "the thread that accepts connections did not start");
     return STATUS_OK;
@@ -141,6 +230,8 @@ void acceptor_stop(struct acceptor *acceptor)
         (void)eventfd_write(acceptor->wake, 1);
         pthread_join(acceptor->thread, NULL);
     }
+    for (size_t i = 0; i < acceptor->len; i++)
+        anteroom_close(&acceptor->rooms[i]);
     if (acceptor->wake >= 0)
         close(acceptor->wake);
     free(acceptor);

@@ -2,7 +2,9 @@
  *
  * The library would do so itself.  But to stop it there is only MHD_quiesce_daemon, which removes the socket from sets that
  * its threads remove it from, too, and who comes second aborts the process (Debian 12's 0.9.75: tests/fault/ends).  Here
- * one thread owns the sockets, and one number limits the connections: more wait in the backlog. */
+ * one thread owns the sockets, and one number limits the connections.  When only a 16th of the places is left, each newcomer
+ * sends away whoever has waited longest without a whole request.  Where all others have one, these places are for addresses
+ * without a connection, and when they are taken, too, more wait in the backlog. */
 #ifndef GNOMON_API_HTTP_ACCEPTOR_H
 #define GNOMON_API_HTTP_ACCEPTOR_H
 

@@ -37,18 +37,22 @@ struct conns {
     size_t               promises_len;
 };
 
+static void cut(struct conn *conn, _Atomic uint64_t *count)
+{
+    const char *farewell = atomic_load(&conn->farewell);
+    if (farewell != NULL && !conn->is_tls)
+        (void)send(conn->fd, farewell, strlen(farewell), MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)shutdown(conn->fd, SHUT_RDWR);
+    atomic_store(&conn->deadline_ms, 0);
+    atomic_fetch_add(count, 1);
+}
+
 static void reap(struct conns *conns, int64_t now_ms)
 {
     for (struct conn *conn = conns->head.next; conn != &conns->head; conn = conn->next) {
         int64_t deadline_ms = atomic_load(&conn->deadline_ms);
-        if (deadline_ms == 0 || now_ms < deadline_ms)
-            continue;
-        const char *farewell = atomic_load(&conn->farewell);
-        if (farewell != NULL && !conn->is_tls)
-            (void)send(conn->fd, farewell, strlen(farewell), MSG_DONTWAIT | MSG_NOSIGNAL);
-        (void)shutdown(conn->fd, SHUT_RDWR);
-        atomic_store(&conn->deadline_ms, 0);
-        atomic_fetch_add(conns->options.reaped, 1);
+        if (deadline_ms != 0 && now_ms >= deadline_ms)
+            cut(conn, conns->options.reaped);
     }
 }
 
@@ -160,30 +164,40 @@ static void make_promise(struct conns *conns, const struct address *key)
         (struct promise){.key = *key, .until_ms = conns->options.now_ms() + PROMISE_MS};
 }
 
-bool conns_may_accept(struct conns *conns, const struct sockaddr *from)
+size_t conns_count(struct conns *conns, const struct sockaddr *from)
 {
     struct address address = address_of(from), key = address_key(&address);
-    if (conns->options.limit_each == 0 || address_is_none(&key))
-        return true;
+    if (address_is_none(&key))
+        return 0;
     pthread_mutex_lock(&conns->lock);
     size_t count = count_promises(conns, &key);
     for (struct conn *conn = conns->head.next; conn != &conns->head; conn = conn->next) {
         struct address other = address_key(&conn->address);
         count += address_equal(&other, &key);
     }
-    bool may = count < conns->options.limit_each;
-    if (may)
-        make_promise(conns, &key);
     pthread_mutex_unlock(&conns->lock);
-    return may;
+    return count;
 }
 
-struct conn *conns_add(struct conns *conns, int fd, const struct sockaddr *from, int64_t deadline_ms)
+void conns_promise(struct conns *conns, const struct sockaddr *from)
+{
+    struct address address = address_of(from), key = address_key(&address);
+    if (address_is_none(&key))
+        return;
+    pthread_mutex_lock(&conns->lock);
+    make_promise(conns, &key);
+    pthread_mutex_unlock(&conns->lock);
+}
+
+struct conn *conns_add(struct conns *conns, struct conns_group *group, int fd, const struct sockaddr *from,
+                       int64_t deadline_ms)
 {
     struct conn *conn = calloc(1, sizeof *conn);
     if (conn == NULL)
         return NULL;
     conn->fd = fd;
+    conn->group = group;
+    atomic_init(&conn->order, conns->options.now_ms());
     conn->address = address_of(from);
     atomic_init(&conn->deadline_ms, deadline_ms);
     struct address key = address_key(&conn->address);
@@ -205,8 +219,57 @@ void conns_remove(struct conns *conns, struct conn *conn)
     pthread_mutex_lock(&conns->lock);
     conn->next->before = conn->before;
     conn->before->next = conn->next;
+    if (conn->is_shed)
+        atomic_fetch_sub(&conn->group->shed, 1);
     pthread_mutex_unlock(&conns->lock);
     free(conn);
+}
+
+bool conns_has_unread(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/* The order of one that may be cut, or 0. */
+static int64_t order_of(const struct conn *conn, const struct conns_group *group, int64_t since_ms)
+{
+    int64_t order = conn->group != group || conn->is_shed ? 0 : atomic_load(&conn->order);
+    return (order & (CONN_LATER - 1)) > since_ms ? 0 : order;
+}
+
+/* The oldest connections are looked at first: they have mostly waited longest, and few are asked for unread bytes.  *found is
+ * the order of the one that is returned. */
+static struct conn *find_longest(struct conns *conns, const struct conns_group *group, int64_t *found)
+{
+    struct conn *longest = NULL;
+    int64_t      since_ms = conns->options.now_ms() - CONNS_YOUNG_MS, least = INT64_MAX;
+    for (struct conn *conn = conns->head.before; conn != &conns->head; conn = conn->before) {
+        int64_t order = order_of(conn, group, since_ms), rank = order & ~CONN_READS;
+        if (order == 0 || rank >= least || ((order & CONN_READS) == 0 && conns_has_unread(conn->fd)))
+            continue;
+        longest = conn;
+        least = rank;
+        *found = order;
+    }
+    return longest;
+}
+
+bool conns_shed(struct conns *conns, struct conns_group *group)
+{
+    int64_t      order = 0;
+    struct conn *longest;
+    pthread_mutex_lock(&conns->lock);
+    do /* until the order is still what it was, and no request has come meanwhile */
+        longest = find_longest(conns, group, &order);
+    while (longest != NULL && !atomic_compare_exchange_strong(&longest->order, &order, 0));
+    if (longest != NULL) {
+        longest->is_shed = true;
+        atomic_fetch_add(&group->shed, 1);
+        cut(longest, conns->options.shed);
+    }
+    pthread_mutex_unlock(&conns->lock);
+    return longest != NULL;
 }
 
 void conns_watch(struct conns *conns, struct conn *conn, atomic_bool *has_left)

@@ -1,5 +1,5 @@
-/* Open connections: the deadline of the phase each is in, the thread that cuts those that are late, and how many one
- * address may have.  Also counts failed authentications by address.  Knows nothing of HTTP.
+/* Open connections: the deadline of the phase each is in, the thread that cuts those that are late, which one makes room
+ * in a full house, and how many one address may have.  Also counts failed authentications by address.  Knows nothing of HTTP.
  * Invariant: a descriptor is in the list from when the library announces it until before the library closes it, both
  * under one lock, so shutdown(2) never meets a descriptor that means something else by now. */
 #ifndef GNOMON_API_HTTP_CONNS_H
@@ -15,9 +15,24 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+/* Connections that share a limit, and how many of them were cut by conns_shed and are not removed yet. */
+struct conns_group {
+    _Atomic int64_t shed;
+};
+
+/* A connection's order is the time since which it waits for its client, or 0 while the server has a whole request of it.
+ * CONN_READS is added where the client is to read an answer: what it sends meanwhile stays unread.  CONN_LATER is added where
+ * it has shown its token, too: conns_shed takes such a one after all others. */
+#define CONN_LATER (INT64_C(1) << 50)
+#define CONN_READS (INT64_C(1) << 51)
+enum { CONNS_YOUNG_MS = 20 }; /* who waits for less is not sent away: the server may not have come to it yet */
+
 struct conn {
     struct conn          *next, *before;
+    struct conns_group   *group;
     int                   fd;
+    _Atomic int64_t       order;       /* in which conns_shed takes connections, the least first; 0: it does not */
+    bool                  is_shed;     /* under the lock */
     struct address        address;     /* of the other end */
     _Atomic int64_t       deadline_ms; /* monotonic; 0: none */
     _Atomic(const char *) farewell; /* what a late client is told before it is cut, as bytes of the protocol; or NULL */
@@ -29,11 +44,10 @@ struct conn {
 
 struct conns;
 
-/* Of all connections; limit_each 0: none.  reaped counts what was cut.  memory: of requests, or NULL. */
+/* reaped counts what was late, shed what made room.  memory: of requests, or NULL. */
 struct conns_options {
-    size_t limit_each; /* of one address */
     int64_t (*now_ms)(void);
-    _Atomic uint64_t  *reaped;
+    _Atomic uint64_t  *reaped, *shed;
     struct arena_pool *memory;
 };
 /* Starts the thread.  Once a second it gives memory back to the system that requests had and nobody uses: what they took
@@ -41,13 +55,23 @@ struct conns_options {
 MUST_CHECK enum status conns_start(const struct conns_options *options, struct conns **out, struct error *err);
 void                   conns_stop(struct conns *conns);
 
-/* False when the address has its share already.  True is a promise, and counts as a connection until conns_add keeps it, or for
- * some seconds when the library does not: another thread adds it, and many are let in before. */
-bool conns_may_accept(struct conns *conns, const struct sockaddr *from);
+/* How many connections the address has, with those that were promised; 0 where from is none.  A promise counts until
+ * conns_add keeps it, or for some seconds when the library does not: another thread adds it, and many are let in before. */
+size_t conns_count(struct conns *conns, const struct sockaddr *from);
+void   conns_promise(struct conns *conns, const struct sockaddr *from);
 
 /* NULL when out of memory: the connection is then to be cut by the caller. */
-struct conn *conns_add(struct conns *conns, int fd, const struct sockaddr *from, int64_t deadline_ms);
+struct conn *conns_add(struct conns *conns, struct conns_group *group, int fd, const struct sockaddr *from,
+                       int64_t deadline_ms);
 void         conns_remove(struct conns *conns, struct conn *conn);
+
+/* Cuts the connection of the group that has waited longest without a whole request, and for CONNS_YOUNG_MS at least; but none
+ * whose client has sent what is still to be read.  False: there is none.  Its place is free when conns_remove has lowered
+ * group->shed. */
+bool conns_shed(struct conns *conns, struct conns_group *group);
+
+/* Bytes have come through the socket that nobody has read, of TLS, too; its end is none. */
+bool conns_has_unread(int fd);
 
 /* From now on *has_left becomes true, within about a second, when the client has closed the connection: the library does
  * not look at one that is suspended.  A client that closes only its own direction counts as gone: nothing that is

@@ -47,6 +47,8 @@ struct listener {
     _Atomic int64_t    open;  /* connections that the library's threads have */
     _Atomic int64_t    begun; /* counts each once, after open */
     int64_t            limit;
+    size_t             per_address; /* connections; 0: no limit */
+    struct conns_group group;
 };
 
 /* MHD_OPTION_URI_LOG_CALLBACK, the access handler, MHD_OPTION_NOTIFY_COMPLETED; cls is the listener. */

@@ -117,8 +117,10 @@ enum MHD_Result request_body_take(struct request *request, const char *data, siz
         return stream(request, data, length);
     enum status status = collect(request, data, *length, &error);
     *length = 0;
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        set_body_deadline(request);
         return MHD_YES;
+    }
     reply_problem(&request->call, &error);
     return request_body_discard(request);
 }

@@ -18,8 +18,17 @@ int64_t request_now_us(void)
 
 void request_set_deadline(struct request *request, int64_t deadline_ms)
 {
+    if (request->conn == NULL)
+        return;
+    int64_t now_ms = request->shared->app->monotonic_ms();
+    atomic_store_explicit(&request->conn->deadline_ms, deadline_ms, memory_order_relaxed);
+    atomic_store_explicit(&request->conn->order, deadline_ms == 0 ? 0 : now_ms, memory_order_relaxed);
+}
+
+void request_reads(struct request *request, bool is_known)
+{
     if (request->conn != NULL)
-        atomic_store_explicit(&request->conn->deadline_ms, deadline_ms, memory_order_relaxed);
+        atomic_fetch_add(&request->conn->order, CONN_READS + (is_known ? CONN_LATER : 0));
 }
 
 void request_set_farewell(struct request *request, const char *text)

@@ -42,8 +42,11 @@ void request_unlink(struct request **list, struct request *request);
 int64_t request_now_us(void);
 bool    request_is_streamed(const struct request *request);
 
-/* When the connection is cut, and what the client is told then; 0, NULL: neither. */
+/* When the connection is cut, and what the client is told then; 0, NULL: neither.  One with a deadline waits for its client
+ * from now on, and may have to make room.  request_reads, after it: the client has an answer to read, and one that is known
+ * makes room after all others. */
 void request_set_deadline(struct request *request, int64_t deadline_ms);
+void request_reads(struct request *request, bool is_known);
 void request_set_farewell(struct request *request, const char *text);
 
 /* The requests of the calling thread whose head the library has begun to read, linked; and one of them is read. */

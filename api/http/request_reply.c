@@ -114,6 +114,7 @@ static enum MHD_Result queue(struct request *request, const struct reply *reply,
     request_set_farewell(request, NULL);
     request_set_deadline(request, shared->app->monotonic_ms() + shared->write_ms +
                                       (int64_t)reply->length / REQUEST_RATE_BYTES_PER_MS);
+    request_reads(request, !request->abandoned && request->call.caller.token_id[0] != '\0');
     note(request, reply);
     int             http = reply->http;
     enum MHD_Result result = MHD_queue_response(request->connection, (unsigned)http, response);

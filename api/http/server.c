@@ -22,7 +22,7 @@ enum {
     LISTENERS = 3,
     MEMORY_PER_CONNECTION = 32 << 10,
     INACTIVITY_SECONDS = 15,
-    BACKLOG = 512,
+    BACKLOG = 4096,
     THREADS = 2,
     POLL_MS = 5,
     LAST_REPLIES_MS = 5000
@@ -59,16 +59,6 @@ static void set_defaults(struct server_options *options)
 
 /* ---- connections ---- */
 
-static enum MHD_Result may_accept(void *cls, const struct sockaddr *from, socklen_t length)
-{
-    struct listener *listener = cls;
-    struct address   address = address_of(from);
-    (void)length;
-    bool may = listener->kind != LISTENER_MAIN || networks_have(&listener->shared->trusted, &address) ||
-               conns_may_accept(listener->shared->conns, from);
-    return may ? MHD_YES : MHD_NO;
-}
-
 static bool is_own_user(int fd)
 {
     struct ucred peer;
@@ -92,7 +82,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
     atomic_fetch_add(&listener->begun, 1);
     int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     const union MHD_ConnectionInfo *from = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    *context = conns_add(shared->conns, fd, from == NULL ? NULL : from->client_addr,
+    *context = conns_add(shared->conns, &listener->group, fd, from == NULL ? NULL : from->client_addr,
                          shared->app->monotonic_ms() + shared->idle_ms);
     atomic_fetch_add(&shared->traffic.connections, 1);
     if (*context != NULL)
@@ -175,10 +165,15 @@ static enum status listen_on(struct server *server, enum listener_kind kind, int
     bool     is_tls = is_main && server->options.tls != NULL;
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME |
                      MHD_USE_ERROR_LOG;
-    *listener =
-        (struct listener){.shared = &server->requests, .kind = kind, .is_tls = is_tls, .fd = fd, .limit = limit};
+    *listener = (struct listener){
+        .shared = &server->requests,
+        .kind = kind,
+        .is_tls = is_tls,
+        .fd = fd,
+        .limit = limit,
+        .per_address = is_main && server->options.per_address > 0 ? (size_t)server->options.per_address : 0};
     listener->daemon =
-        MHD_start_daemon(flags | (is_tls ? MHD_USE_TLS : 0), 0, may_accept, listener, request_continue, listener,
+        MHD_start_daemon(flags | (is_tls ? MHD_USE_TLS : 0), 0, NULL, NULL, request_continue, listener,
                          MHD_OPTION_ARRAY, options, is_tls ? MHD_OPTION_HTTPS_CERT_CALLBACK2 : MHD_OPTION_END,
                          tls_give_certificate, MHD_OPTION_HTTPS_PRIORITIES, tls_priorities, MHD_OPTION_END);
     if (listener->daemon != NULL)
@@ -231,12 +226,11 @@ static enum status start_workers(struct server *server, struct error *err)
 
 static enum status start_parts(struct server *server, struct error *err)
 {
-    struct requests             *requests = &server->requests;
-    const struct server_options *options = &server->options;
+    struct requests *requests = &server->requests;
     TRY(random_bytes(&requests->id_key, sizeof requests->id_key, err));
-    const struct conns_options conns = {.limit_each = options->per_address < 0 ? 0 : (size_t)options->per_address,
-                                        .now_ms = requests->app->monotonic_ms,
+    const struct conns_options conns = {.now_ms = requests->app->monotonic_ms,
                                         .reaped = &requests->traffic.reaped,
+                                        .shed = &requests->traffic.shed,
                                         .memory = requests->app->memory};
     TRY(conns_start(&conns, &requests->conns, err));
     TRY(start_workers(server, err));

@@ -38,7 +38,7 @@
 
 enum {
     ADDRESS_BYTES = 256,
-    DESCRIPTORS_BESIDE = 64,
+    DESCRIPTORS_BESIDE = 768, /* with connections that were cut and not closed yet, or have sent nothing */
     HEAPS = 2,
     OWN_PAGES_BYTES = 256 << 10,
     FIRST_TOKEN_BYTES = 128,

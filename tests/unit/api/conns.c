@@ -9,8 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-static _Atomic int64_t  clock_ms;
-static _Atomic uint64_t reaped;
+static _Atomic int64_t    clock_ms;
+static _Atomic uint64_t   reaped, shed;
+static struct conns_group group;
+static size_t             limit; /* of connections of one address */
 
 static int64_t now_ms(void)
 {
@@ -22,7 +24,8 @@ static struct conns *start(size_t per_address)
     struct conns *conns = NULL;
     struct error  err;
     atomic_store(&clock_ms, 1000003);
-    const struct conns_options options = {.limit_each = per_address, .now_ms = now_ms, .reaped = &reaped};
+    const struct conns_options options = {.now_ms = now_ms, .reaped = &reaped, .shed = &shed};
+    limit = per_address;
     CU_ASSERT_EQUAL_FATAL(conns_start(&options, &conns, &err), STATUS_OK);
     return conns;
 }
@@ -39,7 +42,10 @@ static struct sockaddr_storage address(const char *text)
 static bool may(struct conns *conns, const char *text)
 {
     struct sockaddr_storage from = address(text);
-    return conns_may_accept(conns, (struct sockaddr *)&from);
+    bool                    may = conns_count(conns, (struct sockaddr *)&from) < limit;
+    if (may)
+        conns_promise(conns, (struct sockaddr *)&from);
+    return may;
 }
 
 /* The connections are added by other threads, when these come to it; or never. */
@@ -50,7 +56,7 @@ static void test_promises_count(void)
     CU_ASSERT_TRUE(may(conns, "192.0.2.17"));
     CU_ASSERT_TRUE(may(conns, "192.0.2.17"));
     CU_ASSERT_FALSE(may(conns, "192.0.2.17"));
-    struct conn *first = conns_add(conns, -1, (struct sockaddr *)&from, 0);
+    struct conn *first = conns_add(conns, &group, -1, (struct sockaddr *)&from, 0);
     CU_ASSERT_FALSE(may(conns, "192.0.2.17")); /* one is there, one was promised */
     conns_remove(conns, first);
     CU_ASSERT_TRUE(may(conns, "192.0.2.17"));
@@ -69,18 +75,18 @@ static void test_limit(void)
 {
     struct conns           *conns = start(2);
     struct sockaddr_storage four = address("192.0.2.17"), six = address("2001:db8:1:2:3::4");
-    struct conn            *first = conns_add(conns, -1, (struct sockaddr *)&four, 0);
+    struct conn            *first = conns_add(conns, &group, -1, (struct sockaddr *)&four, 0);
     CU_ASSERT_TRUE(may(conns, "192.0.2.17"));
-    struct conn *second = conns_add(conns, -1, (struct sockaddr *)&four, 0);
+    struct conn *second = conns_add(conns, &group, -1, (struct sockaddr *)&four, 0);
     CU_ASSERT_FALSE(may(conns, "192.0.2.17"));
     CU_ASSERT_TRUE(may(conns, "192.0.2.18"));
     conns_remove(conns, first);
     CU_ASSERT_TRUE(may(conns, "192.0.2.17"));
-    struct conn *third = conns_add(conns, -1, (struct sockaddr *)&six, 0);
-    struct conn *fourth = conns_add(conns, -1, (struct sockaddr *)&six, 0);
+    struct conn *third = conns_add(conns, &group, -1, (struct sockaddr *)&six, 0);
+    struct conn *fourth = conns_add(conns, &group, -1, (struct sockaddr *)&six, 0);
     CU_ASSERT_FALSE(may(conns, "2001:db8:1:2:ffff::9")); /* the same /64 */
     CU_ASSERT_TRUE(may(conns, "2001:db8:1:3::4"));
-    CU_ASSERT_TRUE(conns_may_accept(conns, NULL));
+    CU_ASSERT_EQUAL(conns_count(conns, NULL), 0);
     conns_remove(conns, second);
     conns_remove(conns, third);
     conns_remove(conns, fourth);
@@ -105,9 +111,9 @@ static void test_reaper(void)
     CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_STREAM, 0, late), 0);
     CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_STREAM, 0, told), 0);
     CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_STREAM, 0, patient), 0);
-    struct conn *one = conns_add(conns, late[0], NULL, now_ms() + 500);
-    struct conn *two = conns_add(conns, told[0], NULL, now_ms() + 500);
-    struct conn *three = conns_add(conns, patient[0], NULL, 0);
+    struct conn *one = conns_add(conns, &group, late[0], NULL, now_ms() + 500);
+    struct conn *two = conns_add(conns, &group, told[0], NULL, now_ms() + 500);
+    struct conn *three = conns_add(conns, &group, patient[0], NULL, 0);
     atomic_store(&two->farewell, "good-bye");
     atomic_fetch_add(&clock_ms, 501);
     CU_ASSERT_EQUAL(wait_for(late[1], bytes, sizeof bytes), 0);
@@ -126,6 +132,50 @@ static void test_reaper(void)
         close(told[i]);
         close(patient[i]);
     }
+}
+
+/* The longest to have waited goes first, and a reader after those, whatever it has sent; whoever else has sent what is still
+ * to be read stays, and so does who has a whole request or waits for less than a moment. */
+static void test_shedding(void)
+{
+    enum { BUSY, READER, SAID, LONG, SHORT, OTHER, COUNT };
+    static const int   order[] = {LONG, SHORT, READER};
+    struct conns      *conns = start(0);
+    struct conns_group elsewhere = {0};
+    struct conn       *all[COUNT];
+    int                ends[COUNT][2];
+    char               byte;
+    uint64_t           before = atomic_load(&shed);
+    for (int i = 0; i < COUNT; i++) {
+        CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_STREAM, 0, ends[i]), 0);
+        all[i] = conns_add(conns, i == OTHER ? &elsewhere : &group, ends[i][0], NULL, 0);
+        atomic_fetch_add(&clock_ms, 7);
+    }
+    atomic_store(&all[BUSY]->order, 0);
+    atomic_fetch_add(&all[READER]->order, CONN_READS + CONN_LATER);
+    CU_ASSERT_EQUAL(write(ends[READER][1], "G", 1), 1);
+    CU_ASSERT_EQUAL(write(ends[SAID][1], "G", 1), 1);
+    CU_ASSERT_FALSE(conns_shed(conns, &elsewhere));
+    atomic_fetch_add(&clock_ms, CONNS_YOUNG_MS - 7);
+    for (int i = 0; i < 3; i++) {
+        CU_ASSERT_TRUE(conns_shed(conns, &group));
+        CU_ASSERT(recv(ends[order[i]][1], &byte, 1, MSG_DONTWAIT) == 0);
+        CU_ASSERT_EQUAL(atomic_load(&group.shed), i + 1);
+    }
+    CU_ASSERT_FALSE(conns_shed(conns, &group));
+    CU_ASSERT_TRUE(conns_shed(conns, &elsewhere));
+    CU_ASSERT_EQUAL(atomic_load(&shed), before + 4);
+    CU_ASSERT(recv(ends[BUSY][1], &byte, 1, MSG_DONTWAIT) < 0);
+    CU_ASSERT(recv(ends[SAID][1], &byte, 1, MSG_DONTWAIT) < 0);
+    CU_ASSERT_EQUAL(recv(ends[SAID][0], &byte, 1, MSG_DONTWAIT), 1); /* and waits again, since it came */
+    CU_ASSERT_TRUE(conns_shed(conns, &group));
+    for (int i = 0; i < COUNT; i++) {
+        conns_remove(conns, all[i]);
+        close(ends[i][0]);
+        close(ends[i][1]);
+    }
+    CU_ASSERT_EQUAL(atomic_load(&group.shed), 0);
+    conns_stop(conns);
 }
 
 static void test_blocking(void)
@@ -158,6 +208,7 @@ CU_TestInfo suite_conns[] = {
     {"limit by address", test_limit},
     {"what was let in counts before it is there", test_promises_count},
     {"reaper", test_reaper},
+    {"who has waited longest makes room", test_shedding},
     {"blocked addresses", test_blocking},
     CU_TEST_INFO_NULL,
 };

@@ -1,0 +1,47 @@
+/* Connections that have sent nothing yet.  Here one costs a descriptor; the library would spend 33 KB and two changes of
+ * thread on it.  Invariant: the guests are in the order in which they came, and no more than ANTEROOM_MAX. */
+#ifndef GNOMON_API_HTTP_ANTEROOM_H
+#define GNOMON_API_HTTP_ANTEROOM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+enum { ANTEROOM_MAX = 512 };
+
+struct guest {
+    struct guest           *next, *before;
+    int                     fd;
+    socklen_t               length;
+    struct sockaddr_storage from;
+    int64_t                 since_ms;
+};
+
+/* For one thread.  epoll is readable while a guest has sent something or has left. */
+struct anteroom {
+    int               epoll;
+    struct guest      head, vacant; /* of rings: who came first, and places */
+    struct guest      guests[ANTEROOM_MAX];
+    _Atomic uint64_t *shed; /* counts guests that made room */
+};
+
+/* False: there is no descriptor, and the anteroom takes nobody. */
+bool anteroom_open(struct anteroom *room, _Atomic uint64_t *shed);
+void anteroom_close(struct anteroom *room);
+
+/* False: nobody may enter.  In a full room the first to have come makes room, but neither one that came after since_ms nor
+ * one that has sent something. */
+bool anteroom_has_room(struct anteroom *room, int64_t since_ms);
+
+/* Takes the descriptor, where there is room. */
+void anteroom_enter(struct anteroom *room, const struct guest *guest);
+
+/* A guest that has sent something or has left, or NULL; it stays until anteroom_leave, which keeps its descriptor open. */
+struct guest *anteroom_ready(struct anteroom *room);
+void          anteroom_leave(struct anteroom *room, struct guest *guest);
+
+/* Closes those that came before since_ms and have sent nothing, and counts them. */
+void anteroom_reap(struct anteroom *room, int64_t since_ms, _Atomic uint64_t *reaped);
+
+#endif
