@@ -308,5 +308,6 @@ enum status conn_witness(struct db_conn *conn, struct witness *out, struct error
     *out = (struct witness){.counter = row != NULL ? row->counter : 0};
     if (row != NULL)
         snprintf(out->store, sizeof out->store, "%s", row->store);
+    out->is_new = row != NULL && row->lines == 0;
     return db_done(&rows);
 }

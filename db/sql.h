@@ -85,7 +85,7 @@
 #define ROW_HOME(F, N) F(project, s)
 #define ROW_ID(F, N) F(id, s)
 #define ROW_STEADY(F, N) F(boot, s) N(offset_ms, i) N(noted_ms, i) N(noted_wall_ms, i)
-#define ROW_WITNESS(F, N) F(store, s) N(counter, i)
+#define ROW_WITNESS(F, N) F(store, s) N(counter, i) N(lines, i)
 /* What gnomon check reads: what is wrong; and what has which digest, in pieces that follow one another. */
 #define ROW_FINDING(F, N) F(finding, s)
 #define ROW_DIGESTED(F, N) F(name, s) N(sha256, s) N(data, b)
@@ -569,7 +569,8 @@
       "INSERT INTO steady(id, boot, offset_ms, noted_ms, noted_wall_ms) VALUES (1, $1, $2, $3, $4) ON CONFLICT "       \
       "(id) DO UPDATE SET boot = excluded.boot, offset_ms = excluded.offset_ms, noted_ms = excluded.noted_ms, "        \
       "noted_wall_ms = excluded.noted_wall_ms")                                                                        \
-    X(WITNESS_GET, "", witness, "SELECT " COLUMNS(ROW_WITNESS) " FROM witness WHERE id = 1")                           \
+    X(WITNESS_GET, "", witness,                                                                                        \
+      "SELECT store, counter, (SELECT seq FROM chain) AS lines FROM witness WHERE id = 1")                             \
     X(WITNESS_ADVANCE, "i", none, "UPDATE witness SET counter = $1 WHERE id = 1 AND counter < $1")                     \
     X(CHECK_COUNTERS, "", finding,                                                                                     \
       "SELECT 'the counters of ' || s.id || ' are not those of its trials' AS finding FROM study s LEFT JOIN (SELECT "  \

@@ -1,15 +1,18 @@
-/* See witness.h.  The file is two lines of PLACE_BYTES, of which the one with the greater counter holds, and the other is written next.  The counter is
- * there twice: a line that was cut off in the middle has two different ones. */
+/* See witness.h.  The file has one line, of LINE_BYTES; those of earlier versions have two, of which the one with the greater
+ * counter holds.  The counter is there twice, and a line ends with its newline: one that was cut off is none. */
+#define _GNU_SOURCE /* statx */
 #include "db/witness.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { PLACE_BYTES = 512, PATH_BYTES = 4096 };
+enum { LINE_BYTES = 512, PATH_BYTES = 4096 };
 
 static enum status fail(const char *path, struct error *err)
 {
@@ -24,89 +27,128 @@ static enum status path_of(const char *folder, char path[PATH_BYTES], struct err
     return error_set(err, STATUS_INVALID, "path", "", "the path of the data folder is too long");
 }
 
-/* False: the line is not whole. */
-static bool read_line(const char *line, struct witness *out)
+/* Which file it is: its number, and when it was made, where the file system keeps that. */
+struct place {
+    uint64_t number;
+    int64_t  made_ns;
+};
+
+static struct place place_of(int fd)
 {
-    int64_t again = -1;
-    bool    is_whole =
-        sscanf(line, "gnomon-witness 1 %39s %" SCNd64 " %" SCNd64 " .", out->store, &out->counter, &again) == 3;
-    return is_whole && out->counter == again;
+    struct statx about;
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &about) != 0)
+        return (struct place){.number = 0};
+    int64_t made_ns = about.stx_btime.tv_sec * 1000000000 + about.stx_btime.tv_nsec;
+    return (struct place){.number = about.stx_ino, .made_ns = (about.stx_mask & STATX_BTIME) != 0 ? made_ns : 0};
 }
 
-/* place: of the line that holds; -1: of none. */
-static enum status read_places(const char *path, struct witness *out, int *place, struct error *err)
+/* False: the line is not whole. */
+static bool read_line(const char *line, const struct place *is, struct witness *out)
 {
-    char text[2 * PLACE_BYTES + 1] = "";
-    *out = (struct witness){.counter = 0};
-    *place = -1;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return errno == ENOENT ? STATUS_OK : fail(path, err);
-    ssize_t     length = pread(fd, text, sizeof text - 1, 0);
-    enum status status = length < 0 ? fail(path, err) : STATUS_OK;
-    close(fd);
-    for (int i = 0; i < 2; i++) {
-        struct witness own;
-        if (!read_line(text + i * PLACE_BYTES, &own) || (*place >= 0 && own.counter <= out->counter))
-            continue;
-        *out = own;
-        *place = i;
-    }
-    return status;
+    int64_t      again = -1;
+    struct place said = *is;
+    int found = sscanf(line, "gnomon-witness 1 %39s %" SCNd64 " %" SCNd64 " . %" SCNu64 " %" SCNd64 " .", out->store,
+                       &out->counter, &again, &said.number, &said.made_ns);
+    out->is_copy = found > 3 && (found < 5 || said.number != is->number || said.made_ns != is->made_ns);
+    return found >= 3 && out->counter == again && line[LINE_BYTES - 1] == '\n';
 }
 
 enum status witness_read(const char *folder, struct witness *out, struct error *err)
 {
-    char path[PATH_BYTES];
-    int  place;
+    char path[PATH_BYTES], text[2 * LINE_BYTES + 1] = "";
+    *out = (struct witness){.counter = 0};
     TRY(path_of(folder, path, err));
-    return read_places(path, out, &place, err);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? STATUS_OK : fail(path, err);
+    struct place is = place_of(fd);
+    ssize_t      length = pread(fd, text, sizeof text - 1, 0);
+    enum status  status = length < 0 ? fail(path, err) : STATUS_OK;
+    close(fd);
+    for (int i = 0; i < 2; i++) {
+        struct witness own = {.is_new = false};
+        if (read_line(text + i * LINE_BYTES, &is, &own) && (out->store[0] == '\0' || own.counter > out->counter))
+            *out = own;
+    }
+    return status;
 }
 
 bool witness_is_ahead(const struct witness *known, const struct witness *own, bool is_shared)
 {
     bool is_newcomer =
         is_shared && known->store[0] == '\0' && own->counter >= 0; // a store that was moved elsewhere has less
-    bool is_new = (known->counter == 0 && own->counter == 0) || is_newcomer;
-    return !is_new && (strcmp(known->store, own->store) != 0 || known->counter > own->counter);
+    bool is_new = own->is_new && known->counter == 0;
+    bool is_copy = known->is_copy && !is_shared;
+    return !is_new && !is_newcomer &&
+           (is_copy || strcmp(known->store, own->store) != 0 || known->counter > own->counter);
 }
 
-/* The name of the file itself, where a link leads to it: of a new one, the folder must be told. */
-static enum status sync_name(const char *path, struct error *err)
+/* ---- writing ---- */
+
+/* The file itself, where a link leads to it. */
+static void follow(char path[PATH_BYTES])
 {
-    char    folder[PATH_BYTES], target[PATH_BYTES];
+    char    target[PATH_BYTES], folder[PATH_BYTES];
     ssize_t length = readlink(path, target, sizeof target - 1);
-    if (length >= 0)
-        target[length] = '\0';
-    bool is_absolute = length > 0 && target[0] == '/';
-    snprintf(folder, sizeof folder, "%s", is_absolute ? target : path);
+    if (length <= 0)
+        return;
+    target[length] = '\0';
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
+    if (target[0] == '/')
+        snprintf(path, PATH_BYTES, "%s", target);
+    else
+        snprintf(path, PATH_BYTES, "%.2000s/%.2000s", folder, target);
+}
+
+static bool sync_folder_of(const char *path)
+{
+    char folder[PATH_BYTES];
+    snprintf(folder, sizeof folder, "%s", path);
     *strrchr(folder, '/') = '\0';
     int  fd = open(folder[0] == '\0' ? "/" : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool is_good = fd >= 0 ? fsync(fd) == 0 || errno == EINVAL : errno == EACCES;
-    if (!is_good)
-        fail(folder, err);
     if (fd >= 0)
         close(fd);
-    return is_good ? STATUS_OK : STATUS_INTERNAL;
+    return is_good;
+}
+
+static bool write_line(int fd, const struct witness *witness, bool is_hasty)
+{
+    char         line[LINE_BYTES];
+    struct place place = place_of(fd);
+    int length = snprintf(line, sizeof line, "gnomon-witness 1 %s %" PRId64 " %" PRId64 " . %" PRIu64 " %" PRId64 " .",
+                          witness->store, witness->counter, witness->counter, place.number, place.made_ns);
+    memset(line + length, ' ', sizeof line - (size_t)length);
+    line[sizeof line - 1] = '\n';
+    return pwrite(fd, line, sizeof line, 0) == LINE_BYTES && (is_hasty || fsync(fd) == 0);
+}
+
+/* What the file said until now is not to be found under another name either, which a hard link may have given it. */
+static void empty_old(int fd)
+{
+    struct stat about;
+    if (fstat(fd, &about) == 0 && about.st_nlink > 0)
+        (void)!ftruncate(fd, 0);
+    close(fd);
 }
 
 enum status witness_write(const char *folder, const struct witness *witness, bool is_hasty, struct error *err)
 {
-    char           path[PATH_BYTES], line[PLACE_BYTES];
-    struct witness last;
-    int            place;
+    char path[PATH_BYTES], part[PATH_BYTES + 8];
     TRY(path_of(folder, path, err));
-    TRY(read_places(path, &last, &place, err));
-    int length = snprintf(line, sizeof line, "gnomon-witness 1 %s %" PRId64 " %" PRId64 " .", witness->store,
-                          witness->counter, witness->counter);
-    memset(line + length, ' ', sizeof line - (size_t)length);
-    line[sizeof line - 1] = '\n';
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    follow(path);
+    snprintf(part, sizeof part, "%s.part", path);
+    (void)unlink(part);
+    int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
-        return fail(path, err);
-    off_t       start = place == 0 ? PLACE_BYTES : 0; // not where the last one is
-    bool        is_good = pwrite(fd, line, sizeof line, start) == PLACE_BYTES && (is_hasty || fsync(fd) == 0);
-    enum status status = is_good ? STATUS_OK : fail(path, err);
+        return fail(part, err);
+    int         old = open(path, O_WRONLY | O_CLOEXEC);
+    bool        is_good = write_line(fd, witness, is_hasty) && rename(part, path) == 0;
+    enum status status = is_good && (is_hasty || sync_folder_of(path)) ? STATUS_OK : fail(path, err);
     close(fd);
-    return status == STATUS_OK && place < 0 && !is_hasty ? sync_name(path, err) : status;
+    if (old >= 0 && is_good)
+        empty_old(old);
+    else if (old >= 0)
+        close(old);
+    return status;
 }

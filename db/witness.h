@@ -1,7 +1,11 @@
 /* The witness: a file beside the store that remembers how far the store had come, so that an older copy in its place is
  * noticed.  It is no part of a backup, and a symbolic link leads it to another volume.
  *
- * Invariants: what it says only grows; a cut during a write leaves what was said before (two places, written in turn). */
+ * Invariants:
+ *  1. What it says only grows; a cut during a write leaves what was said before.
+ *  2. Each write makes a file of its own, and the line in it names that file by its number and by when it was made.  A copy
+ *     has another number or another time, also one that is written over the file of today, so a line is good in the one file
+ *     that it was written to, and no order of copies, renames and deletions brings an earlier line back. */
 #ifndef GNOMON_DB_WITNESS_H
 #define GNOMON_DB_WITNESS_H
 
@@ -15,16 +19,20 @@ enum { WITNESS_STORE_BYTES = 40 };
 struct witness {
     char    store[WITNESS_STORE_BYTES]; /* which store; "": nothing was witnessed yet */
     int64_t counter;
+    bool is_new;  /* of what a store says itself: its log has no line, so there is nothing that it can have forgotten */
+    bool is_copy; /* of what a file says: it was written to another file.  Those of earlier versions do not say that */
 };
 
 /* Of the store in a folder.  No file, or one in which nothing is whole: "" and 0. */
 MUST_CHECK enum status witness_read(const char *folder, struct witness *out, struct error *err);
 
-/* Whether the store that says this of itself is another one, or has not come as far.  is_shared: several servers may have it,
- * each with a witness; one that has witnessed nothing is a new server, and takes any store as it is that goes on. */
+/* Whether the store that says this of itself is another one, has not come as far, or may not have.  is_shared: several servers
+ * may have it, each with a witness; one that has witnessed nothing is a new server, and takes any store as it is that goes on;
+ * and a copy of its folder is no copy of the store. */
 bool witness_is_ahead(const struct witness *known, const struct witness *own, bool is_shared);
 
-/* On the disk when it returns; makes the file if need be.  is_hasty: without fsync. */
+/* On the disk when it returns; the folder of the file, where a link leads to it that one's, must let files be made.  is_hasty:
+ * without fsync. */
 MUST_CHECK enum status witness_write(const char *folder, const struct witness *witness, bool is_hasty,
                                      struct error *err);
 

@@ -67,7 +67,7 @@ static int file_named(const char *name)
            : strncmp(name, "/gnomon.db.before-", 18) == 0 ? FILE_BACKUP
            : strstr(name, ".copy") != NULL                ? FILE_BACKUP
            : strcmp(name, "/gnomon.db.part") == 0         ? FILE_BACKUP
-           : strcmp(name, "/gnomon.witness") == 0         ? FILE_WITNESS
+           : strncmp(name, "/gnomon.witness", 15) == 0    ? FILE_WITNESS
            : strcmp(name, "/gnomon.db-shm") == 0          ? FILE_INDEX
                                                           : 0;
 }

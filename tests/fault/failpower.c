@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum call { CALL_WRITE, CALL_SYNC, CALL_TRUNCATE, CALL_MAKE, CALL_UNLINK, CALL_SYNC_FOLDER };
+enum call { CALL_WRITE, CALL_SYNC, CALL_TRUNCATE, CALL_MAKE, CALL_UNLINK, CALL_SYNC_FOLDER, CALL_NAME };
 
 struct plan {
     _Atomic int64_t bytes; /* of the record so far */
@@ -43,9 +43,10 @@ __attribute__((constructor)) static void open_plan(void)
 /* Its number in the record; -1: none of the store's. */
 static int file_named(const char *path)
 {
-    static const char *const names[] = {"gnomon.db", "gnomon.db-wal", "gnomon.witness", "gnomon.db-journal"};
+    static const char *const names[] = {"gnomon.db", "gnomon.db-wal", "gnomon.witness", "gnomon.db-journal",
+                                        "gnomon.witness.part"};
     const char              *slash = strrchr(path, '/');
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         if (out >= 0 && strcmp(slash == NULL ? path : slash + 1, names[i]) == 0)
             return i;
     return -1;
@@ -140,6 +141,18 @@ int unlink(const char *path)
     int result = REAL("unlink", int, const char *)(path);
     if (file >= 0 && result == 0)
         add(CALL_UNLINK, file, NULL, 0, 0);
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+/* offset: the number of the file that has the name from now on. */
+int rename(const char *from, const char *to)
+{
+    int source = file_named(from), target = file_named(to);
+    pthread_mutex_lock(&lock);
+    int result = REAL("rename", int, const char *, const char *)(from, to);
+    if (source >= 0 && target >= 0 && result == 0)
+        add(CALL_NAME, source, NULL, 0, (uint64_t)target);
     pthread_mutex_unlock(&lock);
     return result;
 }

@@ -257,6 +257,7 @@ def migrated(verdict, name, program, folder):
     harness.GNOMON = program
     done = harness.gnomon("migrate", "--data", folder)
     verdict.check(f"{name}: gnomon migrate", done.returncode == 0, done.stderr)
+    witness.write(folder)  # of schema 1 and 2 there was none
     check = harness.gnomon("migrate", "--check", "--data", folder)
     verdict.check(f"{name}: nothing is left to do", check.returncode == 0, check.stderr)
     old, new = sqlite3.connect(f"{STORES}/{name}.db"), open_store(folder)
