@@ -398,6 +398,32 @@ static enum status configure(struct pg *pg, struct error *err)
                         err);
 }
 
+/* libpq ends a password at the first / or @, and what it takes for a host, a port or a name then is in its words. */
+static enum status check_address(const char *place, struct error *err)
+{
+    const char *scheme = strstr(place, "://"), *at = strrchr(place, '@');
+    if (scheme == NULL || at == NULL || scheme + 3 + strcspn(scheme + 3, "/@") == at)
+        return STATUS_OK;
+    return error_set(
+        err, STATUS_INVALID, "database", "",
+        "the address of the database has a / or another at sign before that of the host: in a password they "
+        "are written %%2F and %%40");
+}
+
+/* Whether libpq's words have the address's password in them, as those about a % in it do; without an @ what is no port may be
+ * one whose host was forgotten. */
+static bool has_password(const char *text, const char *place)
+{
+    char        password[1024];
+    const char *scheme = strstr(place, "://"), *at = strrchr(place, '@');
+    const char *colon = scheme != NULL ? strchr(scheme + 3, ':') : NULL;
+    size_t length = colon == NULL ? 0 : at != NULL && at > colon ? (size_t)(at - colon) - 1 : strcspn(colon + 1, "/?");
+    if (length == 0 || length >= sizeof password || (at == NULL && strspn(colon + 1, "0123456789") == length)) // a port
+        return length >= sizeof password;
+    snprintf(password, sizeof password, "%.*s", (int)length, colon + 1);
+    return strstr(text, password) != NULL;
+}
+
 enum status pg_connect(struct pg *pg, struct error *err)
 {
     // What comes before the address it may say otherwise.
@@ -410,12 +436,15 @@ enum status pg_connect(struct pg *pg, struct error *err)
         return error_set(err, STATUS_INTERNAL, "no_libpq", "",
                          "a store in PostgreSQL needs libpq (apt-get install libpq5)");
     pg_disconnect(pg);
+    TRY(check_address(pg->place, err));
     pg->conn = pq.PQconnectdbParams(names, values, 1);
     pg->links++;
     pq.PQsetNoticeReceiver(pg->conn, take_notice, pg);
     enum status status = STATUS_OK;
     if (pq.PQstatus(pg->conn) != CONNECTION_OK || pq.PQsetnonblocking(pg->conn, 1) != 0) {
         const char *text = pg->conn != NULL ? pq.PQerrorMessage(pg->conn) : "no memory";
+        if (has_password(text, pg->place))
+            text = "its address is not understood";
         status = error_set(err, STATUS_BUSY, "busy", "", "no connection to the database: %.*s",
                            (int)strcspn(text, "\n"), text);
     }

@@ -44,7 +44,8 @@ struct error {
     int64_t     lease_ends_ms;       /* the next lease to end, milliseconds since 1970; 0: none */
 };
 
-/* Fills err (which may be NULL) and returns status, so that a failure is one line. */
+/* Fills err (which may be NULL) and returns status, so that a failure is one line.  Whoever's words are in the text, no password
+ * comes along: what stands between :// and the last @, and behind password=, is ***. */
 enum status error_set(struct error *err, enum status status, const char *code, const char *path, const char *text, ...)
     __attribute__((format(__printf__, 5, 6)));
 

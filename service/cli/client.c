@@ -52,8 +52,8 @@ static enum status copy_address(struct client *client, const struct client_optio
     const char *server = options->server;
     bool        is_known = strncmp(server, "http://", 7) == 0 || strncmp(server, "https://", 8) == 0;
     if (!is_known || strlen(server) >= sizeof client->address)
-        return error_set(err, STATUS_INVALID, "bad_address", "",
-                         "%s takes http://HOST:PORT or https://HOST:PORT, not %.100s", client->option, server);
+        return error_set(err, STATUS_INVALID, "bad_address", "", "%s takes http://HOST:PORT or https://HOST:PORT",
+                         client->option);
     snprintf(client->address, sizeof client->address, "%s", server);
     size_t length = strlen(client->address);
     if (client->address[length - 1] == '/')
@@ -118,7 +118,7 @@ static enum status status_of(long http_status)
 /* What is no problem of ours: of a proxy, or of a receiver, whose words are not read. */
 static enum status bare_refusal(const struct client *client, long http_status, struct error *err)
 {
-    return error_set(err, status_of(http_status), "refused", "", "%.100s: HTTP %ld%s",
+    return error_set(err, status_of(http_status), "refused", "", "%s: HTTP %ld%s",
                      client->address[0] != '\0' ? client->address : "the server", http_status,
                      http_status / 100 == 3 ? ", a redirect, which is not followed" : "");
 }

@@ -255,8 +255,7 @@ static enum status open_receiver(struct notify *notify, struct error *err)
     const char                  *host = strstr(options->to, "://");
     size_t length = host == NULL ? strlen(options->to) : (size_t)(host - options->to) + 3 + strcspn(host + 3, "/?#");
     if (length >= sizeof origin || strspn(options->to + length, "/") == 0)
-        return error_set(err, STATUS_INVALID, "bad_address", "", "--to takes https://HOST/PATH, not %.100s",
-                         options->to);
+        return error_set(err, STATUS_INVALID, "bad_address", "", "--to takes https://HOST/PATH");
     snprintf(origin, sizeof origin, "%.*s", (int)length, options->to);
     notify->path = options->to + length;
     return client_open(&(struct client_options){.server = origin,

@@ -115,7 +115,7 @@ static enum status read_flag(const struct options_row *rows, char ***arguments, 
     const char               *equals = strchr(name, '=');
     const struct options_row *row = find(rows, name, equals != NULL ? (size_t)(equals - name) : strlen(name));
     if (row == NULL)
-        return error_set(err, STATUS_INVALID, "usage", "", "there is no option --%s", name);
+        return error_set(err, STATUS_INVALID, "usage", "", "there is no option --%.*s", (int)strcspn(name, "="), name);
     if (equals != NULL)
         return store(row, equals + 1, out, err);
     if (row->kind == OPTIONS_SWITCH)
@@ -148,7 +148,8 @@ enum status options_read(const struct options_row *rows, char **arguments, void 
             continue;
         }
         if (len == operands_max)
-            return error_set(err, STATUS_INVALID, "usage", "", "unexpected argument: %s", *arguments);
+            return error_set(err, STATUS_INVALID, "usage", "", "unexpected argument: %.*s",
+                             (int)strcspn(*arguments, ":"), *arguments);
         operands[len++] = *arguments++;
     }
     return check_required(rows, out, err);

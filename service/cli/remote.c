@@ -78,8 +78,10 @@ enum status remote_open(struct client *client, char host[HOST_BYTES], struct err
     lib.curl_free(name);
     lib.curl_url_cleanup(url);
     return is_read ? STATUS_OK
-                   : error_set(err, STATUS_INVALID, "bad_address", "", "%s takes an address, not %.100s",
-                               client->option, client->address);
+                   : error_set(err, STATUS_INVALID, "bad_address", "",
+                               "%s is not an address that can be read: "
+                               "http://HOST:PORT or https://HOST:PORT is one",
+                               client->option);
 }
 
 void remote_close(struct client *client)
@@ -190,14 +192,14 @@ enum status remote_send(struct client *client, const struct client_request *requ
         bool     is_unknown = result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CACERT_BADFILE;
         if (is_unknown)
             status = error_set(err, STATUS_INVALID, "bad_certificate", "",
-                               "%.100s: %s; %s FILE names the authority of a private network", client->address,
+                               "%s: %s; %s FILE names the authority of a private network", client->address,
                                lib.curl_easy_strerror(result), client->ca_option);
         else if (result == CURLE_WRITE_ERROR)
             status = error_set(err, STATUS_FULL, "file", "", "what the server sends cannot be kept");
         else if (result == CURLE_COULDNT_CONNECT && client->met_private)
             status = transport_private_address(client, err);
         else if (result != CURLE_OK)
-            status = error_set(err, STATUS_BUSY, "unreachable", "", "%.100s: %s", client->address,
+            status = error_set(err, STATUS_BUSY, "unreachable", "", "%s: %s", client->address,
                                lib.curl_easy_strerror(result));
         lib.curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &reply->http_status);
     }

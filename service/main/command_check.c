@@ -116,6 +116,9 @@ static enum status run(struct command_call *call, struct error *err)
     if (database == NULL)
         snprintf(path, sizeof path, "%.1024s%s", options->file != NULL ? options->file : options->data,
                  options->file != NULL ? "" : "/gnomon.db");
+    if (database != NULL && !db_is_postgres(database))
+        return error_set(err, STATUS_INVALID, "database", "",
+                         "not a database: postgresql://HOST/NAME, or USER and @ before HOST");
     if (options->file == NULL) // before the store is: a server may be ahead of it, never behind
         TRY(witness_read(options->data, &known, err));
     TRY(check(database != NULL ? database : path, &checking, err));

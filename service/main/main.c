@@ -99,6 +99,6 @@ int main(int argc, char **argv)
         print_help(*command);
         return COMMAND_DONE;
     }
-    fprintf(stderr, "gnomon: there is no command %s\n", argv[1]);
+    fprintf(stderr, "gnomon: there is no command %.*s\n", (int)strcspn(argv[1], ":"), argv[1]);
     return COMMAND_USAGE;
 }

@@ -104,13 +104,18 @@ def from_database(url: str, names: Sequence[str] = ()) -> Iterator[History]:
     import sqlalchemy
     try:
         engine = sqlalchemy.create_engine(url, isolation_level="REPEATABLE READ")
-        try:
-            with engine.connect() as store:
-                yield from histories_in(lambda statement, **given: store.execute(sqlalchemy.text(statement), given), names)
-        finally:
-            engine.dispose()
+        if "@" in (engine.url.host or ""):
+            raise ValueError("the rest of a password")
+    except (ValueError, sqlalchemy.exc.ArgumentError):  # its words have the address, password included
+        raise ValueError("not an address of a database, such as postgresql://USER:PASSWORD@HOST/NAME: an @ of a password is %40") from None
+    try:
+        with engine.connect() as store:
+            yield from histories_in(lambda statement, **given: store.execute(sqlalchemy.text(statement), given), names)
     except sqlalchemy.exc.SQLAlchemyError as failure:
-        raise ValueError(str(failure).partition("\n")[0]) from failure
+        said = str(failure).partition("\n")[0]
+        raise ValueError(said.replace(str(engine.url.password or "***"), "***")) from None
+    finally:
+        engine.dispose()
 
 
 def histories_in(ask: Ask, names: Sequence[str]) -> Iterator[History]:

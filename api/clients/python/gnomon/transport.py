@@ -53,13 +53,11 @@ class Transport:
     """Sends requests to one address with one token."""
 
     def __init__(self, url: str, token: str, patience: float = 60.0, ca: Optional[str] = None) -> None:
-        parts = urllib.parse.urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"not an address of http or https: {url!r}")
+        parts = address_of(url)
         token = token.strip() if isinstance(token, str) else ""  # a file with a token ends with a line's end
         if not token or not all("!" <= letter <= "~" for letter in token):
             raise ValueError("a token is one word of letters, digits and signs")  # it is a secret, and not shown
-        self.url, self.token, self.patience, self.ca = url.rstrip("/"), token, patience, ca
+        self.url, self.token, self.patience, self.ca = parts.geturl().rstrip("/"), token, patience, ca
         self._address = parts
         self._reset()
 
@@ -188,6 +186,19 @@ class Transport:
             cursor = page["next_cursor"]
             if cursor is None:
                 return
+
+
+def address_of(url: str) -> urllib.parse.SplitResult:
+    """Its parts that requests have: no user, password or query.  One that is not understood may have a secret anywhere, and is
+    not shown."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        good = False
+    if not good:
+        raise ValueError("not an address of http or https: http://HOST:PORT or https://HOST:PORT is one")
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")
 
 
 def is_no_tls(failure: BaseException) -> bool:
