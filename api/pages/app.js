@@ -78,24 +78,56 @@ async function exchange(secret) {
     api.token.set(fresh.token);
 }
 
+/* Signs in by an address; who is nobody meanwhile, so that a secret that is refused signs nobody out. */
+async function enter(once, given) {
+    who = null;
+    try {
+        if (once) await exchange(once);
+        else api.token.set(given);
+        who = await api.get('v1/whoami');
+    } catch (error) {
+        if (error.status !== 401 && error.code !== 'old_secret') throw error;
+        throw new Error(once ? 'This address was used before, or is too old. Each signs in once.' : 'This link is too old, or was revoked.');
+    }
+}
+
+/* A link of somebody else's does not change unasked who a tab is: what is done afterwards would be theirs to see. */
+function askToEnter(held, own, once, given) {
+    ask('Sign in as somebody else?', [
+        h('p', {}, 'This tab is signed in with the token ', h('b', {}, h('bdi', {}, own.name)), ` (${own.id}). The link signs it in with another one, of whoever made the link.`),
+        h('p', { class: 'note' }, 'What you do in this tab afterwards is done with that token.'),
+    ], 'Sign in by the link', async () => {
+        try {
+            await enter(once, given);
+        } catch (error) {
+            api.token.set(held);
+            who = own;
+            throw error;
+        }
+        await show();
+    });
+}
+
 async function begin() {
     const { path, words } = address();
     if (path === '/sign-in') {
-        const once = words.get('once'), given = words.get('share'), to = words.get('to');
+        const once = words.get('once'), given = words.get('share'), to = words.get('to'), held = api.token.get();
         history.replaceState(null, '', `#${to && to.startsWith('/') ? to : '/studies'}`);
-        if (once || given) { // this tab may have been another's
-            leavePage();
-            who = null;
+        const own = held && (once || given) && held !== given ? await api.get('v1/whoami').catch((error) => (error.status === 401 ? null : error)) : null;
+        if (own instanceof Error) return main.replaceChildren(refused(own)); // nobody knows whether there is a session
+        if (own) {
+            who = own;
+            await show();
+            return askToEnter(held, own, once, given);
         }
-        try {
-            if (once) await exchange(once);
-            else if (given) {
-                api.token.set(given);
-                who = await api.get('v1/whoami');
+        if (once || given) {
+            leavePage();
+            try {
+                await enter(once, given);
+            } catch (error) {
+                api.token.clear();
+                return signIn(error.message);
             }
-        } catch (error) {
-            api.token.clear();
-            return signIn(error.status !== 401 ? error.message : once ? 'This address was used before, or is too old. Each signs in once.' : 'This link is too old, or was revoked.');
         }
     }
     await show();

@@ -251,12 +251,28 @@ function tests() {
         const left = await keep(page, /studies\?view=basic/); // of which it would ask for the privacy of each, if the page were still there
         await api.study({ name: 'an event' });
         await left.kept;
-        await page.evaluate((to) => { location.hash = to; }, share(reader));
+        const paste = (to) => page.evaluate((hash) => { location.hash = hash; }, to);
+        const answer = (name) => page.locator('dialog').getByRole('button', { name }).click();
+        for (const [address, name] of [[share(reader), 'Cancel'], ['#/sign-in?once=nonsense', 'Cancel'], ['#/sign-in?once=nonsense', 'Sign in by the link']]) {
+            await paste(address);
+            await page.waitForSelector('dialog:has-text("Sign in as somebody else?")');
+            await answer(name);
+            if (name !== 'Cancel') {
+                await says(page.locator('dialog [role=alert]'), /used before/);
+                await answer('Cancel');
+            }
+            await counts(page.locator('dialog'), 0);
+            await page.waitForSelector('#account button:has-text("admin")'); // unasked it stays who it was
+        }
+        await paste('#/games'); // with the token that it had
+        await page.waitForSelector('h1:has-text("Games")');
+        await paste(share(reader));
+        await answer('Sign in by the link');
         await page.waitForSelector('h1:has-text("resnet")');
         await page.waitForSelector('#account button:has-text("read")');
         await holds(() => !page.url().includes(reader));
         await left.letGo();
-        quiet(seen, 'a link in an open tab');
+        quiet(seen, 'a link in an open tab', /401/); // the nonsense
         const { id } = (await api.request('GET', '/v1/whoami', { token: reader })).json;
         await api.expect(204, 'DELETE', `/v1/tokens/${id}`);
         await context.close();
