@@ -105,7 +105,7 @@ typedef enum status (*db_fn)(struct db_conn *conn, void *arg, struct error *err)
  * what the transaction before it waits for.  It runs where the function does, before it, and changes nothing. */
 typedef void           db_ahead_fn(struct db_conn *conn, void *arg);
 MUST_CHECK enum status db_transact(struct db *db, db_fn fn, void *arg, struct error *err);
-/* Who is to have it written, as hashes; zero: the store itself.  Projects take turns, and so do the tokens of each: db/turns.h.
+/* The project and the token that write, as hashes; zero: the store itself.  Projects and the tokens of each take turns: turns.h.
  * What is large waits, while others write what is small, for nine times as long as the last one took. */
 struct db_owner {
     uint32_t project, token;

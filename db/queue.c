@@ -73,7 +73,7 @@ void queue_charge(struct queue *queue, const struct job *job, double spent_secon
     queue->large_at = moment_seconds() + LARGE_REST * spent_seconds;
 }
 
-/* Those that are taken together: the first, or all up to the next large one. */
+/* Counts the jobs that are taken together: the first, or all up to the next large one. */
 static size_t count_together(const struct job *jobs, size_t len)
 {
     size_t count = 1;

@@ -1,4 +1,4 @@
-/* What waits for the writer, and which of it is the next: turns.h, and what is large leaves room.  All under the lock of
+/* The transactions that wait for the writer, and their order: turns.h, and large ones leave room.  All under the lock of
  * whoever has it. */
 #ifndef GNOMON_DB_QUEUE_H
 #define GNOMON_DB_QUEUE_H

@@ -1,4 +1,4 @@
-/* Whose transaction is the next, where several wait: projects take turns by what each has written, and within a project its
+/* The order of owners, where several wait: projects take turns by what each has written, and within a project its
  * tokens.  Pure: no clock, no lock.  An owner is a pair of hashes; those that share one share its turns. */
 #ifndef GNOMON_DB_TURNS_H
 #define GNOMON_DB_TURNS_H
@@ -7,7 +7,7 @@
 
 enum { TURNS_SLOTS = 256 };
 
-/* What an owner has had, in rows; who comes after a rest begins where those are that were served meanwhile. */
+/* The rows that each owner has written; one that comes after a rest begins where those are that were served meanwhile. */
 struct turns {
     struct {
         int64_t had, clock; /* clock: of the project's tokens */

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -123,7 +122,7 @@ static bool write_line(int fd, const struct witness *witness, bool is_hasty)
     return pwrite(fd, line, sizeof line, 0) == LINE_BYTES && (is_hasty || fsync(fd) == 0);
 }
 
-/* What the file said until now is not to be found under another name either, which a hard link may have given it. */
+/* Empties the old file, so that its line is not found under another name either, which a hard link may have given it. */
 static void empty_old(int fd)
 {
     struct stat about;

@@ -10,7 +10,7 @@ MUST_CHECK enum status app_transact(struct app *app, struct caller *caller, db_f
 MUST_CHECK enum status app_transact_ahead(struct app *app, struct caller *caller, db_ahead_fn *ahead, db_fn fn,
                                           void *arg, struct error *err);
 
-/* Whose turn it is to write. */
+/* The owner whose turn of the writer a caller's transactions take. */
 struct db_owner app_owner(const struct caller *caller);
 
 /* Several of these, as db_transact_all does them. */

@@ -661,7 +661,7 @@ static enum status see_hash(struct db_conn *conn, void *arg, struct error *err)
     return STATUS_OK;
 }
 
-/* Of several that rotate a token at once the first has the new secret, and the others are told so. */
+/* The first of several that rotate a token at once has the new secret, and the others are told so. */
 static enum status check_seen(struct db_conn *conn, const struct token_work *work, struct error *err)
 {
     struct token_work now = *work;

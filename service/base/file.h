@@ -13,7 +13,7 @@
  * Errors: NOT_FOUND "file", INVALID "file" (unreadable, or more than limit_bytes), NO_MEMORY. */
 MUST_CHECK enum status file_read(const char *path, size_t limit_bytes, char **text, size_t *length, struct error *err);
 
-/* The same of what gives access: a key, a secret, a token.  It is its owner's alone, or belongs to root on a file system that is
+/* Reads a file that gives access: a key, a secret, a token.  It is its owner's alone, or belongs to root on a file system that is
  * read only here, as a cluster mounts its secrets.  INVALID "open_file" when others may read or write it otherwise. */
 MUST_CHECK enum status file_read_private(const char *path, size_t limit_bytes, char **text, size_t *length,
                                          struct error *err);

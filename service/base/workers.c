@@ -1,4 +1,4 @@
-/* One list of waiting jobs, one lock, one condition.  Blocked threads are cheap, so there may be many of them: what may
+/* The pool has one list of jobs, one lock, one condition.  Blocked threads are cheap, so there may be many of them: what may
  * compute at once is limited elsewhere.  A thread is made when more jobs wait than threads sleep, and stays.
  * Invariants: a job that was accepted is run, also after workers_stop was called; a thread sleeps only while no waiting
  * job may run, so one that may not has others of its lane running, whose threads look again. */

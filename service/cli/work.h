@@ -73,7 +73,7 @@ MUST_CHECK enum status work_check_program(const struct work *work, struct error 
 
 /* Ends what runs that are over have left in sessions of their own: it is found by the GNOMON_RUN in its environment. */
 void work_sweep(struct work *work);
-/* The same until nothing is left that any run has started. */
+/* Sweeps until nothing is left that any run has started. */
 void work_sweep_all(struct work *work);
 
 /* One line for people about a trial that ended. */

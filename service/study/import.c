@@ -47,7 +47,7 @@ static enum status file_failed(struct error *err)
                : error_set(err, STATUS_INTERNAL, "store_io", "", "the import cannot be kept: %s", strerror(errno));
 }
 
-/* Of the project, which it counts against, and of the token: another's file of the same name is none of ours. */
+/* The name has the project, which the file counts against, and the token: another's file of that name is none of ours. */
 static enum status find_path(const struct app *app, const struct caller *caller, const char *sha256, const char **out,
                              struct error *err)
 {
@@ -72,7 +72,7 @@ static bool is_of(const char *name, const char *project)
     return strncmp(name, project, length) == 0 && name[length] == '.';
 }
 
-/* Those of the project but that at the path, without those of anybody that nobody went on with: these go. */
+/* The unfinished imports of the project but that at the path; those of anybody that nobody went on with are removed. */
 static struct unfinished sweep(const struct app *app, const char *project, const char *path)
 {
     DIR              *folder = opendir(app->options.folder);

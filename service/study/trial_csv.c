@@ -621,7 +621,7 @@ static bool is_formula(const char *cell, bool is_quoted)
     return end == cell || strchr(is_quoted ? "\"" : ",\r", *end) == NULL;
 }
 
-/* The same table with an apostrophe before each formula, which spreadsheets take for "this is text". */
+/* Writes the table with an apostrophe before each formula, which spreadsheets take for "this is text". */
 static char *write_for_spreadsheet(const char *text, size_t *length)
 {
     struct written to;
