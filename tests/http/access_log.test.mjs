@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { begin, raw, until } from './harness.mjs';
+import { begin, inFiles, raw, until } from './harness.mjs';
 
 const began = Date.now();
 const { server, api } = await begin(after, ['--access-log', 'json', '--health-listen', '127.0.0.1:0']);
@@ -104,7 +104,7 @@ test('nobody waits for a reader of the log', async () => {
     other.child.stderr.resume();
 });
 
-test('as JSON every line is an object, those of the process too, and none has a secret', async () => {
+test('as JSON every line is an object, those of the process too, and none has a secret', inFiles, async () => {
     const other = await begin(after, ['--log-format', 'json', '--access-log', 'off', '--stuck-ms', '60000']);
     const secret = 2.385e-7, canary = 'canary-"7Q9\\\\z"';
     const { id } = await other.api.study({ name: canary });

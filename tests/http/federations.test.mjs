@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { begin, numbers, npy, past, readBytes, sha256, sleep, tokenFor, until } from './harness.mjs';
+import { begin, inFiles, numbers, npy, past, readBytes, sha256, sleep, tokenFor, until } from './harness.mjs';
 
 const { server, api } = await begin(after);
 const metrics = [{ name: 'auc', goal: 'maximize' }];
@@ -163,7 +163,7 @@ test('the seat of an agent is its own: no write token takes it, an admin does', 
     await api.expect(200, 'GET', '/v1/whoami', { token: renewed.token });
 });
 
-test('raw messages leave the write-ahead log when the round ends, while the store is busy', async () => {
+test('raw messages leave the write-ahead log when the round ends, while the store is busy', inFiles, async () => {
     const made = await federation(privateBody), message = vector();
     const needle = Buffer.from(new Float64Array(message).buffer).subarray(0, 64);
     const holds = () => ['gnomon.db', 'gnomon.db-wal'].map((name) => readFileSync(join(server.folder, name)).includes(needle));

@@ -157,6 +157,9 @@ export class Client {
     }
 }
 
+// A test that reads or hurts the files of SQLite has nothing to look at in PostgreSQL.
+export const inFiles = { skip: process.env.GNOMON_TEST_DATABASE && 'the store is in PostgreSQL' };
+
 // With GNOMON_TEST_DATABASE (tests/check/postgres) each folder's store is there, in a schema of its own.
 function databaseOf(folder) {
     const base = process.env.GNOMON_TEST_DATABASE;

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { begin, Client, gnomon, inTime, matrix, openCandidates, readBytes, until } from './harness.mjs';
+import { begin, Client, gnomon, inFiles, inTime, matrix, openCandidates, readBytes, until } from './harness.mjs';
 
 const options = ['--health-listen', '127.0.0.1:0', '--drain-ms', '3600000']; // what is accepted is answered, however slow the machine
 const { server, api } = await begin(after, options);
@@ -32,7 +32,7 @@ const health = async (path) => {
     return { status, text: body.toString() };
 };
 
-test('exactly one descriptor may write the database', () => {
+test('exactly one descriptor may write the database', inFiles, () => {
     const folder = `/proc/${server.child.pid}/fd`;
     const flags = readdirSync(folder).flatMap((fd) => {
         try {
@@ -180,7 +180,7 @@ test('SIGKILL loses nothing that was acknowledged', async () => {
     assert.equal(again.accepted, 0, 'an acknowledged observation was missing');
 });
 
-test('a store that is damaged while the service runs is not ready', async () => {
+test('a store that is damaged while the service runs is not ready', inFiles, async () => {
     const other = await begin(after);
     const { id } = await other.api.study();
     const ready = () => other.api.request('GET', '/readyz', { checked: false }); // it says nothing of when to ask again

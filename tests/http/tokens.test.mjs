@@ -167,7 +167,7 @@ test('a repeated rotation shows no secret, and changes nothing', async () => {
 
 test('the command line rotates, and what it was given lasts over a restart', async () => {
     const token = await make(api, { scope: 'read' });
-    const run = (...words) => execFileSync(gnomon, ['token', '--data', server.folder, ...words], { encoding: 'utf8' }).trim();
+    const run = (...words) => execFileSync(gnomon, ['token', '--data', server.folder, ...words], { encoding: 'utf8', env: { ...process.env, ...server.database } }).trim();
     const began = Date.now(), secret = run('rotate', token.id, '--overlap-seconds', '600');
     for (const each of [token.api, as(secret)]) await self(each);
     const { last_used_at: before } = await listed(token.id);
