@@ -104,7 +104,7 @@ $(BUILD)/pages.inc: api/pages/embed $(filter-out %.md %/embed,$(sort $(wildcard 
 	@mkdir -p $(@D) && sh $< $(D3) $(filter api/pages/%,$(filter-out $<,$^)) > $@
 $(BUILD)/api/handlers/handle_pages.o: $(BUILD)/pages.inc
 # The pages under /docs.
-$(BUILD)/docs.inc: api/docs/make.py api/docs/style.css openapi.yaml $(wildcard README.md api/*.md deploy/*.md \
+$(BUILD)/docs.inc: api/docs/make.py api/docs/style.css openapi.yaml $(wildcard SECURITY.md docs/*/*.md api/*.md deploy/*.md \
   engine/*/*.md service/*/*.md api/clients/*/*.md)
 	$(call say,docs,$@)$(PYTHON) -B $< $@
 $(BUILD)/api/handlers/handle_docs.o: $(BUILD)/docs.inc

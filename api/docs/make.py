@@ -13,26 +13,49 @@ import sys
 import yaml
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-GUIDES = [  # name of the page, file, what it is for
-    ("start", "README.md", "Five minutes"),
-    ("studies", "service/study/GUIDE.md", "Studies: spaces, constraints, objectives, algorithms"),
-    ("command-line", "service/cli/GUIDE.md", "A program for each trial: parallel workers, the command line"),
-    ("python", "api/clients/python/GUIDE.md", "Python; moving from Optuna"),
-    ("moving", "api/clients/python/MOVING.md", "Moving from Ax or SigOpt"),
-    ("typescript", "api/clients/typescript/README.md", "TypeScript"),
-    ("stopping", "engine/stopping/GUIDE.md", "Stopping runs early"),
-    ("transfer", "engine/transfer/GUIDE.md", "Starting from earlier studies"),
-    ("curator", "service/curator/GUIDE.md", "Data that stay private: for curators"),
-    ("federations", "service/federation/GUIDE.md", "Federations"),
-    ("games", "service/game/GUIDE.md", "Games"),
-    ("graphs", "engine/planning/GUIDE.md", "Graphs: informative paths"),
-    ("images", "engine/bos2/GUIDE.md", "Images"),
-    ("export", "service/study/EXPORT.md", "The format of an export"),
-    ("operation", "deploy/README.md", "Operation: installation, TLS, tokens, backups, metrics"),
-    ("scaling", "deploy/SCALING.md", "Several servers on one database"),
-    ("runbook", "deploy/RUNBOOK.md", "When something is wrong"),
-    ("compatibility", "api/COMPATIBILITY.md", "What may change"),
+SECTIONS = [  # what a reader wants, and the pages for it: name, file, title
+    ("Start", [
+        ("first-python", "docs/start/python.md", "Your first study, in Python"),
+        ("first-curl", "docs/start/curl.md", "Five minutes with curl"),
+        ("first-curator", "docs/start/curator.md", "Your first private study, for the owner of the data")]),
+    ("How to", [
+        ("many-gpus", "docs/howto/many-gpus.md", "Tune with eight GPUs, or on eighty machines"),
+        ("slurm", "docs/howto/slurm.md", "Run on a Slurm cluster"),
+        ("resume", "docs/howto/resume.md", "Resume after a crash"),
+        ("failing-runs", "docs/howto/failing-runs.md", "Deal with runs that fail"),
+        ("stop-bad-runs", "docs/howto/stop-bad-runs.md", "Stop bad runs early"),
+        ("several-objectives", "docs/howto/several-objectives.md", "Optimise several objectives"),
+        ("from-optuna", "docs/howto/move-from-optuna.md", "Move from Optuna"),
+        ("moving", "api/clients/python/MOVING.md", "Move from Ax or SigOpt"),
+        ("private-rows", "docs/howto/private-rows.md", "Keep rows private"),
+        ("together", "docs/howto/federation.md", "Tune together with others"),
+        ("proxy", "docs/howto/proxy.md", "Put gnomon behind nginx or Caddy"),
+        ("backup", "docs/howto/backup.md", "Back up every night")]),
+    ("Concepts", [
+        ("words", "docs/concepts/glossary.md", "Words"),
+        ("algorithms", "docs/concepts/algorithms.md", "Which algorithm, and when"),
+        ("promises", "docs/concepts/promises.md", "Promises and limits"),
+        ("security", "SECURITY.md", "Security: whom gnomon withstands")]),
+    ("Everything about", [
+        ("studies", "service/study/GUIDE.md", "Studies: spaces, constraints, objectives, algorithms"),
+        ("stopping", "engine/stopping/GUIDE.md", "Stopping runs early"),
+        ("transfer", "engine/transfer/GUIDE.md", "Starting from earlier studies"),
+        ("curator", "service/curator/GUIDE.md", "The private setting"),
+        ("federations", "service/federation/GUIDE.md", "Federations"),
+        ("games", "service/game/GUIDE.md", "Games"),
+        ("graphs", "engine/planning/GUIDE.md", "Graphs: informative paths"),
+        ("images", "engine/bos2/GUIDE.md", "Images"),
+        ("python", "api/clients/python/GUIDE.md", "The Python client"),
+        ("typescript", "api/clients/typescript/README.md", "The TypeScript client"),
+        ("command-line", "service/cli/GUIDE.md", "The command line: a program for each trial"),
+        ("export", "service/study/EXPORT.md", "The format of an export"),
+        ("compatibility", "api/COMPATIBILITY.md", "What may change")]),
+    ("Operate", [
+        ("operation", "deploy/README.md", "Installation, TLS, tokens, backups, metrics"),
+        ("scaling", "deploy/SCALING.md", "Several servers on one database"),
+        ("runbook", "deploy/RUNBOOK.md", "When something is wrong")]),
 ]
+GUIDES = [guide for _, guides in SECTIONS for guide in guides]
 PAGE_OF = {file: name for name, file, _ in GUIDES}
 METHODS = ("get", "put", "post", "patch", "delete")
 
@@ -147,6 +170,9 @@ def markdown(page, text, level=1):
             while n < len(lines) and lines[n].strip() and (lines[n].startswith(" ") or re.match(r"([*-]|\d+\.) ", lines[n])):
                 n += 1
             page.put(items(lines[first:n], page.file))
+        elif line.startswith("!["):  # a picture is for those who read the tree
+            link(re.search(r"\(([^()\s]+)\)", line)[1], "", page.file)
+            n += 1
         elif line.strip():
             while n < len(lines) and lines[n].strip() and not re.match(r"```|#+ |\||([*-]|\d+\.) ", lines[n]) or n == first:
                 n += 1
@@ -311,11 +337,13 @@ class Reference:
 
 # ---- all of it ----
 
-def front(guides):
+def front():
     page = Page("index", "Documentation")
     page.head(1, "Documentation", "documentation")
-    page.put("<p>Bayesian optimisation as a service that does not need to see your data.</p><ul>" + "".join(
-        f'<li><a href="docs/{name}">{escape(title)}</a></li>' for name, _, title in guides) + "</ul>")
+    page.put("<p>gnomon suggests which parameters you should try next, and does not need to see your data.</p>")
+    for section, guides in SECTIONS:
+        page.head(2, section, slug(section))
+        page.put("<ul>" + "".join(f'<li><a href="docs/{name}">{escape(title)}</a></li>' for name, _, title in guides) + "</ul>")
     page.put('<h2 id="contract">The contract</h2><ul><li><a href="docs/reference">Reference</a>: every request and reply</li>'
              '<li><a href="docs/schemas">Schemas</a></li><li><a href="docs/problems">Problems</a>: every code, its cause and its cure</li>'
              '<li><a href="openapi.yaml">openapi.yaml</a>, for programs</li></ul>')
@@ -324,7 +352,7 @@ def front(guides):
 
 def check(pages):
     """No guide is left out, and links within the pages lead to pages and places that are there."""
-    for pattern in ("api/*/GUIDE.md", "db/*/GUIDE.md", "engine/*/GUIDE.md", "service/*/GUIDE.md", "api/clients/*/GUIDE.md", "deploy/*.md"):
+    for pattern in ("docs/start/*.md", "docs/howto/*.md", "docs/concepts/*.md", "api/*/GUIDE.md", "db/*/GUIDE.md", "engine/*/GUIDE.md", "service/*/GUIDE.md", "api/clients/*/GUIDE.md", "deploy/*.md"):
         for path in sorted(glob.glob(pattern, root_dir=ROOT)):
             if path not in PAGE_OF:
                 sys.exit(f"{path} is no page")
@@ -354,7 +382,7 @@ def rows(files):
 def main(out):
     with open(os.path.join(ROOT, "openapi.yaml"), encoding="utf-8") as file:
         reference = Reference(yaml.load(file, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
-    pages = [front(GUIDES)]
+    pages = [front()]
     for name, path, title in GUIDES:
         page = Page(name, title, path)
         with open(os.path.join(ROOT, path), encoding="utf-8") as file:
