@@ -185,6 +185,8 @@ check-engine whole-engine: $(BUILD)/tests/engine
 	$(STEP) $(SAME) $< $(whole) -contract
 check-contract whole-contract: $(BUILD)/tests/engine
 	$(STEP) $< $(whole) contract
+whole-contract@%: $(BUILD)/tests/engine always
+	$(STEP) env -u PART POLICIES=$(part) $< --all contract
 check-service whole-service: $(BUILD)/tests/service
 	$(STEP) $(SAME) $< $(whole)
 check-engine@%: $(BUILD)/tests/engine always
