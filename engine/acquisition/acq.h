@@ -40,7 +40,7 @@ void acq_add_gradient(const struct gp_slope *at, size_t dims, double dmean, doub
 /* The schedule of the theses (GP-UCB as implemented by Kandasamy et al. 2015): beta_t = 0.2 d log(2 t), t >= 1. */
 double acq_beta(size_t d, size_t t);
 
-/* One exact draw of f at the m points Z: out [m].
+/* An exact draw of f at the m points Z: out [m].
  * Errors: NO_MEMORY (scratch: m^2 + n m doubles), NUMERIC.  O(n^2 m + n m^2 + m^3/3). */
 MUST_CHECK enum status acq_thompson(const struct gp *gp, struct points Z, struct rng *rng, double *out,
                                     struct arena *scratch, struct error *err);

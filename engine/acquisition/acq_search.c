@@ -148,7 +148,7 @@ static void add_sobol(struct run *run)
     }
 }
 
-/* One parameter of a neighbour: a number moves by about scale of its range (an int or a discrete number to the next
+/* Draws a parameter of a neighbour: a number moves by about scale of its range (an int or a discrete number to the next
  * value at least, sometimes), a categorical takes any value, sometimes. */
 static double neighbour_value(struct rng *rng, const struct param *param, double value, double moved)
 {

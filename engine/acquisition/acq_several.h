@@ -14,8 +14,8 @@
 
 enum { ACQ_METRICS_MAX = METRICS_MAX + 1, ACQ_SAMPLES = 64 };
 
-/* Of one objective greedy and wide are bounds, wide with ACQ_WIDE_SD sds; of a scalarisation they say what the samples are; a
- * volume is expected. */
+/* For one objective GREEDY and WIDE are confidence bounds, WIDE of ACQ_WIDE_SD standard deviations; for a scalarisation they
+ * choose the samples; a hypervolume is always expected. */
 enum { ACQ_WIDE_SD = 3 };
 enum acq_reach { ACQ_EXPECTED, ACQ_GREEDY, ACQ_WIDE };
 
@@ -32,7 +32,7 @@ struct acq_several {
     double         samples[ACQ_SAMPLES][OBJECTIVES_MAX];
 };
 
-/* What acq_several_value is but for the constraints, for the diagnostics: "log-ei", "ucb" (greedy or wide), "log-ehvi",
+/* Names acq_several_value, its constraints left out, for the diagnostics: "log-ei", "ucb" (greedy or wide), "log-ehvi",
  * "scalarized-log-ei", "scalarized-ucb" (greedy or wide) or "feasibility" (the constraints alone). */
 const char *acq_several_name(const struct acq_several *acq);
 

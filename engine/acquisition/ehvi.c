@@ -207,7 +207,7 @@ static void add_box(const struct ehvi *ehvi, const struct ehvi_box *box, struct 
     }
 }
 
-/* The same where psi itself would underflow: the sum is in units of its largest term. */
+/* As add_box where psi itself would underflow: the sum is in units of its largest term. */
 static void add_log_box(const struct ehvi *ehvi, const struct ehvi_box *box, struct sum *sum)
 {
     double term = 0.0, dmean[OBJECTIVES_MAX] = {0}, dsd[OBJECTIVES_MAX] = {0};

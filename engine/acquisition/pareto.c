@@ -122,7 +122,7 @@ static void rotate(struct place *place, size_t m)
     place->v[0] = last;
 }
 
-/* Of places above the reference, which is 0; they are in another order and fewer on return.  The section of a slice
+/* The hypervolume of places above the reference, 0; on return they are fewer and in another order.  The section of a slice
  * along the leading component is that of the places so far.  storage [2 (m - 2)][room]. */
 static double volume_of(struct place *places, size_t n, size_t m, struct place *storage, size_t room,
                         struct patience *patience)

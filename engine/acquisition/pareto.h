@@ -25,7 +25,7 @@ struct pareto_set {
  * Errors: NO_MEMORY (scratch: n vectors), BUSY.  O(n log n + n f m), f how many there are. */
 MUST_CHECK enum status pareto_front_of(const struct pareto_set *set, bool *is_best, struct arena *scratch,
                                        struct error *err);
-/* The same of values [n][m], without a look at the time. */
+/* As pareto_front_of for values [n][m], without a look at the time. */
 MUST_CHECK enum status pareto_front(const double *values, size_t n, size_t m, bool *is_best, struct arena *scratch,
                                     struct error *err);
 

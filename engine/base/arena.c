@@ -89,7 +89,7 @@ bool arena_hold(struct arena *arena, size_t bytes, void (*give_back)(void *what)
     return true;
 }
 
-/* What lies in the last block from here on. */
+/* Gives back all that the last block holds from offset used on. */
 static void give_back(struct arena *arena, size_t used)
 {
     struct arena_block *block = arena->last;

@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What several arenas take together, and whatever else is counted with them.  Threads may share it; NULL: no limit. */
+/* The memory that several arenas take together, and what else is counted there.  Threads may share it; NULL: no limit. */
 struct arena_pool {
     size_t         limit_bytes; /* 0: none */
     _Atomic size_t taken_bytes;
-    _Atomic size_t most_bytes; /* that it has come to */
+    _Atomic size_t most_bytes; /* the largest taken_bytes so far */
 };
 bool arena_pool_take(struct arena_pool *pool, size_t bytes); /* false: that is too much, and nothing is taken */
 void arena_pool_give(struct arena_pool *pool, size_t bytes);

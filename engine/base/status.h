@@ -37,15 +37,15 @@ struct error {
     char        code[40];  /* stable, snake_case: "trial_finished" */
     char        path[128]; /* JSON Pointer of the culprit, "?name" of a query parameter, or "" */
     char        text[256];
-    /* Of the refusals that know it; error_set leaves them empty. */
+    /* Only the refusals that know these set them; error_set leaves them empty. */
     char        reason[40];          /* what ended the thing that is over, or "" */
     int         retry_after_seconds; /* when to ask again, 0: nobody knows */
     const char *next;                /* what a worker does about it, a static word; or NULL */
     int64_t     lease_ends_ms;       /* the next lease to end, milliseconds since 1970; 0: none */
 };
 
-/* Fills err (which may be NULL) and returns status, so that a failure is one line.  Whoever's words are in the text, no password
- * comes along: what stands between :// and the last @, and behind password=, is ***. */
+/* Fills err (which may be NULL) and returns status, so that a failure is one line.  Passwords in the text become ***,
+ * whoever wrote it: all between :// and the last @, and after password=. */
 enum status error_set(struct error *err, enum status status, const char *code, const char *path, const char *text, ...)
     __attribute__((format(__printf__, 5, 6)));
 

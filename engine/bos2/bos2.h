@@ -1,4 +1,4 @@
-/* What the files of BOS2 share: the study's trials as steps of loops, and the search within a loop.
+/* Types and functions that the files of BOS2 share: the study's trials as steps of loops, and the search within a loop.
  * BOS2 (Kharkovskii 2020, chapter 5) looks for a point of an image space in latent spaces of several sizes.  The
  * initial trials (loop 0) are random ones of three sizes.  Then a loop at a time: the dimension loop chooses a size
  * (Algorithm 6), the perturbation loop searches it (Algorithm 7) until it has used up its steps or is stopped.
@@ -24,7 +24,7 @@ struct bos2_settings {
     bool   stops;
 };
 
-/* What a proposal leaves in its note, before the coordinates u of its size. */
+/* The note of a proposal, but for the coordinates u of its size, which follow it. */
 struct bos2_note {
     uint64_t first; /* number of the loop's first trial: keys the decompositions */
     double   goal;  /* what the loop is to come to, see policy_bos2.c; -infinity in loop 0 */

@@ -83,7 +83,7 @@ static size_t bytes(const struct session *session)
 
 /* ---- a proposal ---- */
 
-/* What a proposal is made from. */
+/* The inputs of a proposal. */
 struct situation {
     const struct ask *ask;
     struct bos2_loop  loop;

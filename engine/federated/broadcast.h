@@ -1,4 +1,4 @@
-/* One round of DP-FTS-DE at the server (thesis, algorithm 6.1; Dai et al. 2021, algorithm 1), in integers:
+/* A round of DP-FTS-DE at the server (thesis, algorithm 6.1; Dai et al. 2021, algorithm 1), in integers:
  *   omega^(i) = 1/q sum over n in S of phi_n^(i) clip(omega_n, S / sqrt(P)) + noise,     i = 1..P
  * Pure: random bits come through a sampler.  Must not know of stores, names or ledgers.
  *
@@ -70,7 +70,7 @@ struct broadcast {
  * bad_noise_multiplier (not in [0.1, 100], or too large for a fine lattice with so many regions).  O(agents). */
 MUST_CHECK enum status broadcast_plan(struct broadcast *broadcast, struct error *err);
 
-/* Who is in the sum: bit n % 8 of subset[n / 8], each with its own coin.  Errors: of the source of bits. */
+/* Draws the agents in the sum: bit n % 8 of subset[n / 8], each with its own coin.  Errors: of the source of bits. */
 MUST_CHECK enum status broadcast_draw(const struct broadcast *broadcast, struct sampler *sampler, uint8_t *subset,
                                       struct error *err);
 static inline bool     broadcast_has(const uint8_t *subset, size_t n)

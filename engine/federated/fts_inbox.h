@@ -1,6 +1,6 @@
-/* What an agent of a federation has received: of `fts` the last message of each sender, of `dp-fts-de` the last broadcast.
- * Everything that comes gets a serial number, from 1.  Each is used once: a later one from the same sender takes the
- * place of the earlier, used or not.  A function of the events alone. */
+/* Messages that an agent of a federation has received: in `fts` the last of each sender, in `dp-fts-de` the last broadcast.
+ * Each message gets a serial number, from 1, and is used once: a later message of the same sender replaces the earlier one,
+ * used or not.  A function of the events alone. */
 #ifndef GNOMON_ENGINE_FTS_INBOX_H
 #define GNOMON_ENGINE_FTS_INBOX_H
 
@@ -29,10 +29,10 @@ void fts_inbox_init(struct fts_inbox *inbox, struct arena *arena, size_t doubles
  * Errors: INVALID "bad_vectors" (another length, or not finite); NO_MEMORY.  O(senders + doubles). */
 MUST_CHECK enum status fts_inbox_put(struct fts_inbox *inbox, const struct event *event, struct error *err);
 
-/* Marks what has this serial as used; it may be gone. */
+/* Marks the message with this serial as used; it may be gone. */
 void fts_inbox_use(struct fts_inbox *inbox, uint64_t serial);
 
-/* One that is not used, each with the same probability; NULL when there is none. */
+/* Draws a message that is not used, each with the same probability; NULL when there is none. */
 const struct fts_received *fts_inbox_pick(const struct fts_inbox *inbox, struct rng *rng);
 
 #endif

@@ -89,7 +89,7 @@ static size_t bytes(const struct session *session)
 
 /* --- notes --- */
 
-/* Of a proposal that maximises what was received. */
+/* The note of a proposal that maximises a received message. */
 struct note {
     char     tag[8];
     uint64_t serial;
@@ -259,7 +259,7 @@ static bool quasi_random_point(const struct session *session, const struct ask *
     return used_points_find(&session->study.used, view, point);
 }
 
-/* What this iteration maximises: something received, or NULL for a draw of its own. */
+/* Chooses the function that this iteration maximises: a received message, or NULL for the agent's own draw. */
 static const struct fts_received *choose(const struct session *session, const struct ask *ask)
 {
     struct rng        rng = rng_at(session->study.problem->seed, ask->trial, RNG_AGENT);
@@ -387,7 +387,7 @@ static enum status residuals(struct session *session, const struct ask *ask, str
     return status;
 }
 
-/* What the two have in common. */
+/* Members that both records have in common. */
 #define IN_COMMON                                                                                        \
     .spaces = SPACE_PARAMETERS, .open = open_session, .tell = tell, .ask = ask_next, .predict = predict, \
     .residuals = residuals, .message = message, .bytes = bytes, .close = close_session

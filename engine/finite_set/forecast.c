@@ -10,7 +10,7 @@
 
 enum { FEATURES = 512, OPTIONS_MAX = 32, SEARCH_BYTES = 256 << 20 };
 
-/* One function, and rows to search it by. */
+/* A drawn function, and the rows among which to search its maximum. */
 struct trial_world {
     struct arena *arena;
     size_t        n, columns;
@@ -20,7 +20,7 @@ struct trial_world {
     struct rng    bits; /* of the noise: reproducible, and good for nothing else */
 };
 
-/* What a search sees: candidates, and the row that answers for each. */
+/* The data a search sees: candidates, and for each the row whose value answers. */
 struct view {
     size_t                  n;
     const double           *places;    /* [n][columns] */
@@ -144,7 +144,7 @@ static enum status view_tree(const struct forecast *f, struct trial_world *w, st
     return STATUS_OK;
 }
 
-/* One row of each kept cell; for an empty one any row. */
+/* The view of a partition: a random row of each kept cell; for an empty cell any row. */
 static enum status view_cells(const struct forecast *f, struct trial_world *w, struct sampler *sampler,
                               struct view *out, struct error *err)
 {

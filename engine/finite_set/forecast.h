@@ -1,8 +1,8 @@
-/* What the noise of a release would cost, before it is drawn: searches of functions from a Gaussian process prior with the
- * public length-scales, at as many rows, drawn uniformly in the public box, as the table has.  Each function is searched
- * by po-gp-ucb on the rows as they are, by po-gp-ucb on a release of them, and at random.  Public numbers only: nothing
- * here has seen the table, and none of it can be computed from it.  A guess: rows and outcomes of the table may be easier
- * or harder, and the noise of private outcomes is left out. */
+/* Forecast of what the noise of a release costs, before it is drawn: searches of functions from a Gaussian process prior
+ * with the public length-scales, at as many rows, drawn uniformly in the public box, as the table has.  Each function is
+ * searched by po-gp-ucb on the rows as they are, by po-gp-ucb on a release of them, and at random.  Public numbers only:
+ * nothing here has seen the table, and none of it can be computed from it.  A guess: rows and outcomes of the table may be
+ * easier or harder, and the noise of private outcomes is left out. */
 #ifndef GNOMON_ENGINE_FORECAST_H
 #define GNOMON_ENGINE_FORECAST_H
 

@@ -1,7 +1,7 @@
-/* One session over a candidate matrix.  Events are only noted down; ask and predict bring the posterior up to date,
- * so that reading a long log costs one pass with the hyper-parameters that hold at its end.
- * The posterior is a function of (rows, log, hyper-parameters): when the hyper-parameters are not bitwise those it was
- * built with, it is built again from the first observation on. */
+/* A session over a candidate matrix.  Events are only noted down; ask and predict bring the posterior up to date, so that
+ * reading a long log costs one pass with the hyper-parameters that hold at its end.
+ * The posterior is a function of (rows, log, hyper-parameters): when the hyper-parameters are not bitwise those it was built
+ * with, it is built again from the first observation on. */
 #include "engine/finite_set/row_policy.h"
 
 #include "engine/gp/table_fit.h"
@@ -21,7 +21,7 @@ enum { FIT_FIRST = 5, FIT_LAST = 320, BLOCK = 512, RESIDUALS_MAX = 4000, EXACT_M
 enum { ROW_TAKEN = 1, ROW_INFEASIBLE = 2 };
 static const double NOISE_DEFAULT = 0.01, RATIO_MIN = 1e-6, RATIO_MAX = 1e6;
 
-/* What a proposal carries when it was the first to use a fit. */
+/* The note of a proposal that was the first to use a fit. */
 struct note {
     char   tag[8];
     double observations;                  /* from which count the fit holds: what it was made on */
@@ -282,7 +282,7 @@ static double clamped_ratio(double ratio)
     return fmin(fmax(ratio, RATIO_MIN), RATIO_MAX); /* NaN: the lower end */
 }
 
-/* What holds with this fit: given by the rule, else fitted, else the defaults. */
+/* The hyper-parameters in force with this fit: given by the rule, else fitted, else the defaults. */
 static struct hypers hypers_with(const struct row_policy *c, const struct note *fit)
 {
     bool          has_fit = fit->observations > 0;

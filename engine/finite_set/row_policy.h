@@ -12,7 +12,7 @@
 #include "engine/gp/kernel.h"
 #include "engine/policy/policy.h"
 
-/* What a rule may look at when it scores rows. */
+/* The data that a rule may use when it scores rows. */
 struct row_policy_view {
     const struct problem *problem;
     size_t                observations;

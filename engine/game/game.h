@@ -131,7 +131,7 @@ void game_strategy_of(const struct game *game, size_t agent, enum game_strategy 
 MUST_CHECK enum status game_regret(const struct game *game, size_t agent, struct arena *scratch, double *out,
                                    struct error *err);
 
-/* What an agent had best do against an action of another, by today's posterior mean, while the rest go on doing what they
+/* The agent's best response to an action of another agent, by today's posterior mean, while the rest go on doing what they
  * did in the rounds so far. */
 struct game_response {
     struct game_action other, own; /* points are the game's */

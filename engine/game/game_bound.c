@@ -1,4 +1,4 @@
-/* What is read off the models in the open round: cells, inputs and upper confidence bounds. */
+/* Cells, inputs and upper confidence bounds, read off the models in the open round. */
 #include "engine/game/game_state.h"
 
 #include "engine/base/numbers.h"

@@ -1,4 +1,4 @@
-/* What a game will cost, before it is played: time and memory as a function of its rounds, from sizes alone.
+/* The cost of a game, before it is played: time and memory as a function of its rounds, from sizes alone.
  * The figures are nanoseconds of one core as measured in 2026, good to a factor of two; they follow the loops of
  * game_state.c, game_level0.c and game_reason.c and change when those do. */
 #include "engine/game/game.h"
@@ -43,7 +43,7 @@ static double input_ns(const struct sizes *sizes, double t)
     return t * (COVARIANCE_NS + FEATURE_NS * (double)sizes->dims) + SOLVE_NS * t * t / 2;
 }
 
-/* The same after each of t rounds. */
+/* As input_ns, summed over t rounds. */
 static double inputs_ns(const struct sizes *sizes, double t)
 {
     return t * t / 2 * (COVARIANCE_NS + FEATURE_NS * (double)sizes->dims) + SOLVE_NS * t * t * t / 6;

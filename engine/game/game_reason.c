@@ -1,6 +1,6 @@
-/* What an agent does in the open round: the recursion over levels, and best responses.
- * What others do is a draw from a strategy over their list, a draw from the uniform distribution over a box, or one
- * action; a mind is asked for its action once. */
+/* An agent's action in the open round: the recursion over levels, and best responses.  The conduct of another agent is a
+ * draw from a strategy over its list, a draw from the uniform distribution over a box, or a single action; each agent's
+ * reasoning is asked for its action once. */
 #include "engine/game/game_state.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 enum { REFINEMENTS = 4, REFINEMENT_LEN = 32 };
 static const double REFINEMENT_RADIUS = 0.15; /* of the unit cube; a third of it each time */
 
-/* What somebody does. */
+/* The conduct of an agent: a pure action, or a mixed strategy. */
 struct conduct {
     bool          is_pure;
     size_t        row;
@@ -30,7 +30,7 @@ struct reasoning {
     bool                        is_late;
 };
 
-/* What is found from then on is not used. */
+/* True once the time is over; results found after that are not used. */
 static bool is_late(struct reasoning *r)
 {
     r->is_late = r->is_late || (r->patience != NULL && r->patience->late(r->patience->arg));

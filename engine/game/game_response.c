@@ -19,7 +19,7 @@ size_t game_curve_len(const struct game *game, size_t agent, size_t other)
     return game->rounds > 0 && len <= GAME_CELLS_MAX / game->actions[agent].n ? len : 0;
 }
 
-/* What all actions of a curve are compared with. */
+/* The numbers that all actions of a curve are compared with. */
 struct curve {
     const struct game *game;
     size_t             agent, other;
@@ -47,7 +47,7 @@ static void compare(const struct curve *c, const struct actions *actions, const 
                               distance(c, features, c->game->inputs + i * c->game->dims + actions->at, actions->dims));
 }
 
-/* Of everybody but the two; 1 where there is nobody. */
+/* For each round the mean kernel, over all rounds, of the agents other than the two; 1 where there are no others. */
 static enum status average_rest(struct curve *c, const struct game_patience *patience, struct error *err)
 {
     const struct game *game = c->game;

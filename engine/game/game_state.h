@@ -1,4 +1,4 @@
-/* What the files of a game share; nothing else includes it.
+/* Types and functions shared by the files of a game; no other file includes it.
  *   game_bound.c   what is read off the models: cells, inputs, upper confidence bounds
  *   game_level0.c  mixed strategies
  *   game_state.c   the log, the models and their fits
@@ -29,7 +29,7 @@ struct mixed {
     double *waves; /* [n][features] EXP3 */
 };
 
-/* One Gaussian process for the agents whose payoffs have the same hyper-parameters. */
+/* A Gaussian process for the agents whose payoffs have the same hyper-parameters. */
 struct group {
     struct joint_gp gp;
     double          variance;                 /* of the signal, in units of the squared spread or of the payoffs */

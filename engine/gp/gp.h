@@ -34,8 +34,8 @@ MUST_CHECK enum status gp_init(struct gp *gp, struct arena *arena, const struct 
  * Errors: NO_MEMORY, NUMERIC (the jitter ladder was not enough); the model is then empty.  O(n^3/3). */
 MUST_CHECK enum status gp_set_points(struct gp *gp, const double *X, const double *noise, size_t n, struct error *err);
 
-/* The same; when the matrix cannot be factored, the noise variance is raised by factors of 100 up to 1e4, far above that
- * of values which have variance 1. */
+/* As gp_set_points; when the matrix cannot be factored, the noise variance is raised by factors of 100 up to 1e4, far above
+ * the variance 1 of the values. */
 MUST_CHECK enum status gp_set_points_raised(struct gp *gp, const double *X, const double *noise, size_t n,
                                             struct error *err);
 
@@ -83,13 +83,13 @@ void gp_gradient(const struct gp *gp, const double *z, double *work, struct gp_s
 MUST_CHECK enum status gp_joint(const struct gp *gp, struct points Z, double *mean, double *C, struct arena *scratch,
                                 struct error *err);
 
-/* What a likelihood is taken of. */
+/* The data of a likelihood. */
 struct gp_data {
     size_t        n, dims;
     const double *X;     /* [n][dims] */
     const double *y;     /* [n] */
     const double *noise; /* [n] variances beyond noise_variance, or NULL */
-    const double *trend; /* [n] what all values have besides, times an unknown number from N(0, 1); or NULL */
+    const double *trend; /* [n] a common trend of the values, times an unknown number from N(0, 1); or NULL */
 };
 
 /* Storage of gp_likelihood for n observations, reusable.  After a call with gradient: A is the inverse of K (lower

@@ -47,7 +47,8 @@ void gp_fit_expand(const struct gp_fit *fit, const double *theta, double *length
 MUST_CHECK enum status gp_fit_run(const struct gp_fit *fit, const struct gp_data *data, const double *warm,
                                   double *theta, struct arena *scratch, struct error *err);
 
-/* What gp_fit_run maximises: the log likelihood of data->y plus the log prior, at theta; NaN where it has no finite value.
+/* The function that gp_fit_run maximises: the log likelihood of data->y plus the log prior, at theta; NaN where it has no
+ * finite value.
  * Errors: NO_MEMORY. */
 MUST_CHECK enum status gp_fit_value(const struct gp_fit *fit, const struct gp_data *data, const double *theta,
                                     double *value, struct arena *scratch, struct error *err);

@@ -36,7 +36,7 @@ MUST_CHECK enum status joint_gp_observe(struct joint_gp *gp, const double *x, si
 
 /* Posterior of an output with the constant prior mean c; sd as a part of the signal's, without noise. */
 void joint_gp_at_cell(const struct joint_gp *gp, size_t output, double c, size_t cell, double *mean, double *sd);
-/* The same at several inputs, without a table.  O(m t^2). */
+/* As joint_gp_at_cell, at several inputs and without a table.  O(m t^2). */
 struct joint_inputs {
     const double *inputs; /* [m][dims] */
     size_t        m;      /* at most JOINT_BLOCK */

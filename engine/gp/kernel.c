@@ -195,7 +195,7 @@ KERNEL_WIDE static void tile_weigh(const struct tile *tile, const double *x, con
     }
 }
 
-/* The same of a product kernel, whose parts take the place of squares; points: of the tile that are wanted. */
+/* As tile_weigh for a product kernel, whose parts take the place of squares; points: how many of the tile's are wanted. */
 static void tile_weigh_parts(const struct tile *tile, const double *x, const double *w, size_t points,
                              double (*sums)[KERNEL_BLOCK])
 {

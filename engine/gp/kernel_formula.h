@@ -1,7 +1,7 @@
-/* What a file of a kernel needs.  For those and kernel.c alone.
- * A kernel is one formula, from which KERNEL_FUNCTIONS makes the functions of its record: at one point, and for a block
- * of them in a loop of fixed length, which compilers turn into vector instructions.  For the same reason the exponential
- * is one of ours. */
+/* Macros and functions for the files of kernels and kernel.c alone.
+ * A kernel is one formula, from which KERNEL_FUNCTIONS makes the functions of its record: at one point, and for a block of
+ * them in a loop of fixed length, which compilers turn into vector instructions.  For the same reason the exponential is one
+ * of ours. */
 #ifndef GNOMON_ENGINE_KERNEL_FORMULA_H
 #define GNOMON_ENGINE_KERNEL_FORMULA_H
 
@@ -11,9 +11,9 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The same loops with wider vectors where the processor has them, chosen when the program starts.  Results are the same:
- * there is no fused multiply-add in either, and no sum is reordered.  Not under ThreadSanitizer: the choice is made by
- * code that it instruments, before it is there; nor with clang, which here has no such clones. */
+/* Makes loops use wider vectors where the processor has them, chosen when the program starts.  Results are the same: there
+ * is no fused multiply-add in either, and no sum is reordered.  Not under ThreadSanitizer: the choice is made by code that
+ * it instruments, before it is there; nor with clang, which here has no such clones. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define KERNEL_WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
 #else

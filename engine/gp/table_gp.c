@@ -61,7 +61,7 @@ static bool grow(struct table_gp *gp)
     return true;
 }
 
-/* One more array of V and one more row of L can be written. */
+/* Makes room for one more array of V and one more row of L. */
 static bool reserve(struct table_gp *gp)
 {
     size_t t = gp->observed + gp->pending;

@@ -56,9 +56,9 @@ MUST_CHECK enum status table_gp_init(struct table_gp *gp, struct arena *arena, c
 /* Back to the prior, with these hyper-parameters; memory is kept.  length_scale > 0, noise > 0.  O(n). */
 void table_gp_reset(struct table_gp *gp, const struct kernel_kind *kind, double length_scale, double noise);
 
-/* One observation y of a row (a row may be observed again).  O(n (t + columns)).
- * Errors: NO_MEMORY; NUMERIC "singular" when the new pivot is not positive or y is not finite.  The model is then
- * unchanged, except that pending rows may have been dropped. */
+/* Adds an observation y of a row (a row may be observed again).  O(n (t + columns)).
+ * Errors: NO_MEMORY; NUMERIC "singular" when the new pivot is not positive or y is not finite.  The model is then unchanged,
+ * except that pending rows may have been dropped. */
 MUST_CHECK enum status table_gp_observe(struct table_gp *gp, size_t row, double y, struct error *err);
 
 /* Makes these the pending rows.  Those that are pending already, from the first on, cost nothing; each further one

@@ -25,7 +25,7 @@ struct pixel_prior {
 MUST_CHECK enum status pixel_prior_init(struct pixel_prior *prior, const struct image_shape *pixels, double length,
                                         struct arena *arena, struct error *err);
 
-/* Of all cells. */
+/* The number of weights: one for each pixel of the cells. */
 static inline size_t pixel_prior_len(const struct pixel_prior *prior)
 {
     return image_len(&prior->cells);

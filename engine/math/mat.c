@@ -175,8 +175,8 @@ struct product {
     size_t        lda, ldb, ldc;
 };
 
-/* Of one to four columns beyond a multiple of eight OpenBLAS makes a copy, on processors with AVX-512, without a look whether
- * it got the memory.  So these are products with vectors. */
+/* On processors with AVX-512 OpenBLAS copies one to four columns beyond a multiple of eight, and does not check that it got
+ * the memory for them.  So these columns are products with vectors. */
 static void multiply(const struct product *p)
 {
     size_t whole = p->n % 8 > 4 ? p->n : p->n - p->n % 8;

@@ -15,7 +15,7 @@ struct minimize {
     /* Value and gradient [dims] at x.  A value that is not finite ends the search. */
     double (*function)(void *arg, const double *x, double *gradient);
     void *arg;
-    /* Of minimize_within: limits writes g [limits_len], which shall be at most 0, and the gradients
+    /* For minimize_within alone: limits writes g [limits_len], which shall be at most 0, and the gradients
      * [limits_len][dims]; a point counts only if is_allowed says so. */
     size_t limits_len;
     void (*limits)(void *arg, const double *x, double *g, double *gradient);
@@ -33,7 +33,7 @@ struct minimize {
 MUST_CHECK enum status minimize_lbfgs(const struct minimize *problem, double *x, double *value, struct arena *scratch,
                                       struct error *err);
 
-/* The same within inequalities too: sequential quadratic programming (LD_SLSQP; Kraft 1994), O(dims^3) a step. */
+/* As minimize_lbfgs, but within inequalities: sequential quadratic programming (LD_SLSQP; Kraft 1994), O(dims^3) a step. */
 MUST_CHECK enum status minimize_within(const struct minimize *problem, double *x, double *value, struct arena *scratch,
                                        struct error *err);
 

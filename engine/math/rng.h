@@ -37,7 +37,7 @@ struct rng {
 
 /* The stream of (seed, number, purpose). */
 struct rng rng_at(uint64_t seed, uint64_t number, enum rng_purpose purpose);
-/* One block of Philox 4x32-10; the published known-answer vectors are tested on it. */
+/* A block of Philox 4x32-10; the published known-answer vectors are tested on it. */
 void rng_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
 uint64_t rng_u64(struct rng *rng);

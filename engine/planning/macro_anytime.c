@@ -26,7 +26,7 @@ struct node {
     struct branch *branches; /* [children of the step] */
 };
 
-/* What all nodes after one prefix share. */
+/* Samples that all nodes after the same prefix share. */
 struct prefix {
     double *z;       /* [N][len]; NULL until it is needed */
     double *y;       /* [N][len] outputs less their mean */
@@ -48,7 +48,7 @@ static bool is_late(const struct macro_search *search)
     return search->late != NULL && search->late(search->arg);
 }
 
-/* The same after so many more additions, without looking each time. */
+/* As is_late, but reads the clock only once after each POLL_SUMS additions. */
 static bool is_late_after(struct grow *grow, double sums)
 {
     grow->sums += sums;
@@ -155,7 +155,7 @@ static void node_update(const struct grow *grow, struct node *node)
     node->upper = upper;
 }
 
-/* What is known of sample j bounds its siblings: V is Lipschitz in the outputs (corollary 1). */
+/* The bounds of sample j bound its siblings: V is Lipschitz in the outputs (corollary 1). */
 static void refine(const struct grow *grow, struct branch *branch, size_t step, size_t j)
 {
     const struct macro_step *own = &grow->tree->steps[step];
@@ -277,7 +277,7 @@ static size_t widest(const struct branch *branch, size_t N)
     return best;
 }
 
-/* One walk from a node to a sample that has not grown, which then grows. */
+/* Walks from a node to a sample that has not grown, and grows it. */
 static enum status node_search(struct grow *grow, struct node *node, struct error *err)
 {
     const struct macro_step *own = &grow->tree->steps[node->step];

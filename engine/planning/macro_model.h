@@ -1,8 +1,8 @@
-/* What the log of a graph study amounts to: where the agent stands, what was measured, and the Gaussian process of it.
+/* The state of a graph study after its log: where the agent stands, what was measured, and the Gaussian process of it.
  * Knows nothing of plans.
- * An unfinished macro-action (fewer values than sites) counts as far as it was measured: its values are data, and the
- * agent stands at the site of the last one.  One without any result yet counts as if it will be done: the agent will
- * stand at its end, and its sites count as visited, with their posterior means for values. */
+ * An unfinished macro-action (fewer values than sites) counts as far as it was measured: its values are data, and the agent
+ * stands at the site of the last one.  One without any result yet counts as if it will be done: the agent will stand at its
+ * end, and its sites count as visited, with their posterior means for values. */
 #ifndef GNOMON_ENGINE_MACRO_MODEL_H
 #define GNOMON_ENGINE_MACRO_MODEL_H
 

@@ -31,7 +31,7 @@ struct macro_search {
 MUST_CHECK enum status macro_plan_sample(const struct macro_tree *tree, struct macro_search *search,
                                          struct arena *scratch, double *values, struct error *err);
 
-/* The same by (4.8), which takes the mean for the output at every stage: the best path of a fixed sequence. */
+/* Q_0 by (4.8), which takes the mean for the output at every stage: the best path of a fixed sequence. */
 void macro_plan_likely(const struct macro_tree *tree, double *values);
 
 /* Algorithm 4: lower bounds of Q_0, and the gap of the bounds at the root in search->progress.  The tree has bounds.

@@ -321,7 +321,7 @@ static double information(const struct build *b, size_t k)
     return 0.5 * (log_det - (double)k * log(b->root->gp->noise_variance));
 }
 
-/* One step, all of it. */
+/* Computes the whole of a step. */
 static enum status compute_whole(struct build *b, struct macro_step *step, bool is_last, struct error *err)
 {
     size_t k = step->action.len;
@@ -343,7 +343,7 @@ static enum status compute_whole(struct build *b, struct macro_step *step, bool 
     return is_last ? STATUS_OK : keep_rows(b, step, err);
 }
 
-/* Of a last step only the sum of its rows matters. */
+/* Computes a last step, of which only the sum of its rows matters. */
 static void compute_sum(struct build *b, struct macro_step *step)
 {
     for (size_t j = 0; j < b->before; j++) {
@@ -399,7 +399,7 @@ static enum status compute_steps(struct build *b, struct error *err)
 
 /* ---- bounds ---- */
 
-/* What is known of the paths that follow a step. */
+/* Bounds of the paths that follow a step. */
 struct follow {
     double paths, sd; /* how many; the largest sum of their stages' standard deviations */
 };

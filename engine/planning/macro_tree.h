@@ -14,7 +14,7 @@
 
 enum { MACRO_HORIZON_MAX = 8 };
 
-/* What is known at the root. */
+/* The state at the root. */
 struct macro_root {
     const struct graph *graph;
     uint64_t            seed; /* of the sample of macro-actions */

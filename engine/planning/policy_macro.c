@@ -182,7 +182,7 @@ struct planning {
     struct choice       best;
 };
 
-/* What is left when the memory has been given back, which takes a tenth of a millisecond a megabyte. */
+/* Milliseconds to the deadline, less those that giving the memory back takes: a tenth a megabyte. */
 static double left_ms(void *arg)
 {
     const struct planning *p = arg;
@@ -306,7 +306,7 @@ static enum status evaluate(struct planning *p, const struct macro_tree *tree, s
     return STATUS_OK;
 }
 
-/* One plan of this many stages; the first one is not cut short. */
+/* Makes a plan of this many stages; the first plan is not cut short. */
 static enum status plan_ahead(struct planning *p, size_t horizon, struct error *err)
 {
     struct session                 *s = p->s;
@@ -509,7 +509,7 @@ static size_t bytes(const struct session *s)
     return s->kept.taken_bytes + s->scratch.taken_bytes;
 }
 
-/* What the two have in common. */
+/* Members that both records have in common. */
 #define IN_COMMON                                                                                                    \
     .spaces = SPACE_GRAPH, .plans_ahead = true, .check = check, .open = open_session, .tell = tell, .ask = ask_next, \
     .predict = predict, .bytes = bytes, .close = close_session

@@ -1,4 +1,4 @@
-/* What is alike in all algorithms. */
+/* Functions that all algorithms share. */
 #include "engine/policy/policy.h"
 
 #include <math.h>

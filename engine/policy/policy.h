@@ -1,4 +1,4 @@
-/* What an optimisation algorithm is to the rest of the program.  Clients read algorithm everywhere; in the code its record
+/* The interface of an optimisation algorithm.  Clients read "algorithm" everywhere; in the code its record
  * is a policy, as in sequential decision making: short, and the word for nothing else.
  * One algorithm = one file with one const record + one line in engine/registry.c.
  *
@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One parameter of an algorithm, as clients write it: {"name":"gp","acquisition":"ucb","beta":4}. */
+/* A parameter of an algorithm, as clients write it: {"name":"gp","acquisition":"ucb","beta":4}. */
 enum option_kind { OPTION_REAL, OPTION_INT, OPTION_CHOICE, OPTION_BOOL };
 struct option {
     const char        *name; /* NULL ends the list */
@@ -42,11 +42,11 @@ struct option {
         .name = (text), .kind = OPTION_INT, .min = (least), .max = (most), .fallback = (otherwise), .help = words \
     }
 
-/* What is measured of a trial.  At least one metric is an objective. */
+/* A measured number of a trial.  At least one metric is an objective. */
 enum metric_kind { METRIC_OBJECTIVE, METRIC_CONSTRAINT };
 enum { METRICS_MAX = 8, OBJECTIVES_MAX = 4 };
 
-/* What is known of an earlier study, for the algorithms that learn from some: a snapshot, which never changes. */
+/* Snapshot of an earlier study, for the algorithms that learn from such; it never changes. */
 struct earlier_study {
     const char   *name;
     const double *points; /* [n][params_len] of the problem's space, natural units; what the study does not know
@@ -71,7 +71,7 @@ struct problem {
     size_t                      earlier_len;
 };
 
-/* One line of the study's log, as a policy sees it. */
+/* A line of the study's log, as a policy sees it. */
 enum event_kind {
     EVENT_SUGGESTED,  /* the trial exists and is running; also a point queued or reported by the user */
     EVENT_OBSERVED,   /* completed with a value */
@@ -131,15 +131,15 @@ struct plan_state {
     size_t horizon;    /* stages; 0: there was no plan */
 };
 
-/* What one more trial is expected to improve the best value by. */
+/* Gain in the best value that the next trial is expected to bring. */
 struct gain {
     double expected; /* in the units of the first objective, >= 0; NaN: the model is not asked yet, or it cannot say */
     double trust;    /* what standard deviations were multiplied by, from the model's own residuals */
     size_t finished; /* how many trials had ended */
 };
 
-/* What a model looks like.  Lengths are in the unit cube (candidates: in the matrix's own units), variances in units in
- * which the modelled values have variance 1.  A value v, signed as values are, is modelled as
+/* The model of a proposal in numbers.  Lengths are in the unit cube (candidates: in the matrix's own units), variances in units
+ * in which the modelled values have variance 1.  A value v, signed as values are, is modelled as
  *   y = (v / unit - centre) / spread,   z = (warp.centre - w) / warp.scale,
  *   w = c log(1 + t / c) for t = warp.top - y > 0, otherwise w = t
  * with prior mean 0.  Nothing is computed with these numbers but by clients, who can. */
@@ -215,7 +215,7 @@ struct prediction {
     struct diagnostics *diagnostics; /* out, but what is of a proposal alone; NULL: not wanted */
 };
 
-/* One observed trial predicted by the model of all the others. */
+/* An observed trial, predicted by the model of all the others. */
 struct residual {
     uint64_t trial;
     double   value, mean, sd;
@@ -250,7 +250,7 @@ struct policy {
     const void *rule; /* what tells it from others with the same functions; for its own folder.  NULL: nothing */
     /* Beyond the option table: combinations.  NULL when there is nothing to check. */
     enum status (*check)(const struct problem *, struct error *);
-    /* Of the record itself.  *out is NULL on failure.  problem and what it points to outlive the session. */
+    /* Called with the record itself.  *out is NULL on failure.  problem and what it points to outlive the session. */
     enum status (*open)(const struct policy *, const struct problem *, struct session **out, struct error *);
     /* An event that fails (NO_MEMORY) leaves the session good for nothing but close. */
     enum status (*tell)(struct session *, const struct event *, struct error *);
@@ -263,24 +263,24 @@ struct policy {
      * Errors and promise as predict, and BUSY "deadline" when ask, of which nothing else counts, is late; NULL: never. */
     enum status (*residuals)(struct session *, const struct ask *ask, struct arena *, struct residual **out,
                              size_t *len, struct error *);
-    /* What one more trial is expected to gain: a function of (problem, log) in which running trials count for nothing, but
-     * that their points are not proposed again.  ask: its trial keys the search; when it is late nothing is known.
-     * NULL: the algorithm has no model of the whole space, or none is made for this.  Errors: NO_MEMORY.  Changes
-     * nothing that a later ask can see. */
+    /* The expected gain of the next trial: a function of (problem, log) in which running trials do not count, except that
+     * their points are not proposed again.  ask: its trial keys the search; when it is late nothing is known.  NULL: the
+     * algorithm has no model of the whole space, or none is made for this.  Errors: NO_MEMORY.  Changes nothing that a later
+     * ask can see. */
     enum status (*gain)(struct session *, const struct ask *, struct gain *out, struct error *);
     /* Which metric predict and residuals are of from now on (as values are signed; a constraint: its slack); at first
      * the first objective.  metrics_len: whether a trial has values at all, positive where it is likelier.  Nothing else
      * sees it.  False: no trial was infeasible, so that there is no such model.  NULL when the algorithm has a model of one
      * metric only. */
     bool (*show)(struct session *, size_t metric);
-    /* What a proposal's note says about the earlier studies; false: nothing.  NULL: the algorithm does not learn from
-     * any, and problem.earlier is not for it. */
+    /* Reads from a proposal's note how far earlier studies were trusted; false: it does not say.  NULL: the algorithm does
+     * not learn from any and ignores problem.earlier. */
     bool (*read_transfer)(const void *note, size_t note_bytes, struct transfer_state *out);
     /* Images: which of the latent sizes a proposal was made in, by the first POLICY_NOTE_HEAD bytes of its note; false: it
      * does not say.  NULL: the algorithm has none. */
     bool (*read_latent)(const void *note, size_t note_bytes, size_t *size);
-    /* What the agent sends to its federation in this round: vector, as long as the option "features" says.  NULL: the
-     * algorithm is not for federations.  CONFLICT "no_observations"; NUMERIC; NO_MEMORY.  Changes nothing. */
+    /* The message that the agent sends to its federation in this round: vector is as long as the option "features" says.
+     * NULL: the algorithm is not for federations.  CONFLICT "no_observations"; NUMERIC; NO_MEMORY.  Changes nothing. */
     enum status (*message)(struct session *, uint64_t round, double *vector, struct error *err);
     /* Whether a running trial shall stop, given all measurements told before and this one; NULL when the algorithm
      * never stops one.  A function of (problem, log, measurement) that changes nothing.  Errors: NO_MEMORY. */

@@ -154,7 +154,7 @@ static const struct option options[] = {
     {.name = NULL},
 };
 
-/* What the two have in common. */
+/* Members that both records have in common. */
 #define IN_COMMON                                                                                                     \
     .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES, .several_metrics = SPACE_PARAMETERS | SPACE_CANDIDATES,            \
     .uses_each_row_once = true, .only_draws = true, .takes_outside = true, .takes_context = true, .options = options, \

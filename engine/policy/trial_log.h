@@ -1,5 +1,5 @@
-/* What a study's log says about each trial of a parameter space, in the order of the trials' numbers whatever the
- * order of the events.  Knows nothing of models. */
+/* The trials of a parameter space as a study's log describes them, sorted by number whatever the order of the events.  Knows
+ * nothing of models. */
 #ifndef GNOMON_ENGINE_TRIAL_LOG_H
 #define GNOMON_ENGINE_TRIAL_LOG_H
 
@@ -72,7 +72,7 @@ static const double TRIAL_APART = 1e6, TRIAL_APART_FEW = 1e3, TRIAL_APART_EQUAL 
 /* values [len] are sorted.  The best quarter may lie as close together as it likes. */
 struct value_limits value_limits(double *values, size_t len);
 
-/* Of all that was observed.  Errors: NO_MEMORY.  O(len log len). */
+/* Limits of all observed values.  Errors: NO_MEMORY.  O(len log len). */
 MUST_CHECK enum status trial_log_limits(const struct trial_log *log, struct arena *scratch, struct value_limits *out,
                                         struct error *err);
 

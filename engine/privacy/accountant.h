@@ -1,4 +1,4 @@
-/* What runs of the Poisson-subsampled Gaussian cost: sampling rate q, noise multiplier z (standard deviation over
+/* The privacy cost of runs of the Poisson-subsampled Gaussian: sampling rate q, noise multiplier z (standard deviation over
  * sensitivity), T releases.  Neighbours: one agent's vector is there, or zero in its place.
  * Knows nothing of vectors, rounds or ledgers.
  *
@@ -24,7 +24,7 @@
 #define ACCOUNTANT_Z_MIN 0.1
 enum { ACCOUNTANT_RELEASES_MAX = 1000000000 };
 
-/* One run: q and z as they were in every release. */
+/* A run: q and z as they were in every release. */
 struct accountant_run {
     double   q, z;
     uint64_t releases;

@@ -124,8 +124,9 @@ static uint64_t equal_from(const struct list *list, size_t at)
     return count;
 }
 
-/* Of pure curves and Gaussians.  The step divides the largest epsilon, so that equal ones fall on the lattice, and is small
- * beside the least one, so that what falls between is hardly enlarged. */
+/* The epsilon of pure curves and Gaussians, composed as privacy-loss distributions.  The step divides the largest
+ * epsilon, so that equal ones fall on the lattice, and is small beside the least one, so that what falls between is
+ * hardly enlarged. */
 static enum status pld_epsilon_of(const struct list *list, double *epsilon, struct arena *scratch, struct error *err)
 {
     struct pld all, some;

@@ -1,4 +1,4 @@
-/* What a mechanism costs under a neighbouring relation, as a curve, and what several cost together.
+/* The privacy cost of a mechanism under a neighbouring relation, as a curve, and the cost of several together.
  * A curve is made from the integers that the noise was drawn with, never from a printed epsilon: whoever keeps a ledger
  * stores the mechanism, and makes the curve again when it reads.
  *
@@ -45,9 +45,9 @@ struct curve {
     size_t          dims;  /* projected */
 };
 
-/* Of a planned mechanism whose rows move by shift.  CURVE_NONE: a Gaussian whose sigma is too small for the lemma. */
+/* The curve of a planned mechanism whose rows move by shift.  CURVE_NONE: a sigma too small for the lemma. */
 struct curve curve_of_release(const struct mechanism *m, const struct relation_shift *shift);
-/* Of private outcomes, for any change of an outcome: s_y of the plan, an assumption on f, does not lessen it. */
+/* The curve of private outcomes, for any change of an outcome: s_y of the plan, an assumption on f, does not lessen it. */
 struct curve curve_of_outcomes(const struct mechanism_outcome *m, bool are_of_cells);
 
 /* The least epsilon >= 0 found so that curves fixed beforehand are (epsilon, delta)-DP together: 0 for none of them, their
@@ -56,7 +56,7 @@ struct curve curve_of_outcomes(const struct mechanism_outcome *m, bool are_of_ce
 MUST_CHECK enum status curves_epsilon(const struct curve *curves, size_t n, double delta, double *epsilon,
                                       struct arena *scratch, struct error *err);
 
-/* The same for releases that were chosen one after the other, each after what came out before: at one Renyi order, fixed
+/* As curves_epsilon, for releases chosen one after the other, each knowing the results before it: at one Renyi order, fixed
  * with delta before the first of them.  Whoever refuses what would raise this number over a budget is (budget, delta)-DP:
  * exp((order - 1)(loss - sum of R)) is a supermartingale, and a sum of pure epsilons needs no such proof.
  * Errors: as above; INVALID bad_order (not over 1). */

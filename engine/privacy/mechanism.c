@@ -182,7 +182,7 @@ static double rate_of(double epsilon, double steps)
     return floor(epsilon / steps * 0x1p32 * (1 - 0x1p-50));
 }
 
-/* Of a discrete Laplace variate, in steps squared: 2 e^-t / (1 - e^-t)^2 = 1 / (2 sinh^2(t/2)). */
+/* Variance of a discrete Laplace variate, in steps squared: 2 e^-t / (1 - e^-t)^2 = 1 / (2 sinh^2(t/2)). */
 static double laplace_variance(uint64_t rate)
 {
     double half = sinh((double)rate * 0x1p-33);

@@ -1,4 +1,4 @@
-/* What a private release of rows promises, as numbers: noise from (epsilon, delta) and back, and what the modeller
+/* The promise of a private release of rows, as numbers: noise from (epsilon, delta) and back, and what the modeller
  * needs to know of the noise.  Every input is public, so the curator and the server compute the same.
  * Must not know of rows, randomness or files.
  *
@@ -28,13 +28,13 @@ double mechanism_gaussian_sigma(double epsilon, double delta);
 /* The least epsilon >= 0 with gaussian_delta(epsilon, mu) <= delta; k Gaussians compose to mu^2 = sum mu_i^2. */
 double mechanism_gaussian_epsilon(double mu, double delta);
 
-/* The same for Z = r^-1/2 X M + sigma G with a fresh normal M [d][r], known to all:
+/* As the Gaussian above, for Z = r^-1/2 X M + sigma G with a fresh normal M [d][r], known to all:
  * delta = E[gaussian_delta(epsilon, sqrt(c / r) / sigma)], c ~ chi^2 with r degrees of freedom. */
 double mechanism_mixture_delta(double epsilon, double sigma, size_t r);
 double mechanism_mixture_sigma(double epsilon, double delta, size_t r);
 
-/* rho-zCDP: delta = min over a > 1 of exp((a - 1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1); sigma: rho = 1/(2 sigma^2).
- * What holds for the discrete Gaussian by its divergences alone; curve.h has the better one, which is planned for. */
+/* rho-zCDP: delta = min over a > 1 of exp((a - 1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1); sigma: rho = 1/(2 sigma^2).  This
+ * bound holds for the discrete Gaussian by its divergences alone; plans use the better bound of curve.h. */
 double mechanism_zcdp_delta(double epsilon, double rho);
 double mechanism_zcdp_sigma(double epsilon, double delta);
 
@@ -87,9 +87,9 @@ struct mechanism {
  * Errors: INVALID bad_epsilon, bad_delta (over 0.1/n, or 0 where a Gaussian needs it), bad_distance, bad_size, bad_dims. */
 MUST_CHECK enum status mechanism_plan(struct mechanism *m, struct error *err);
 
-/* Of one coordinate of the noise as it is drawn, in steps squared; isotropic: in the limit of a fine lattice. */
+/* Variance of a coordinate of the noise as it is drawn, in steps squared; isotropic: in the limit of a fine lattice. */
 double mechanism_noise_variance(const struct mechanism *m);
-/* What the rounding of sampler_isotropic's exponent costs in epsilon. */
+/* The epsilon that rounding the exponent of sampler_isotropic costs. */
 #define MECHANISM_ISOTROPIC_SLACK 0x1p-48
 
 /* l2 error of one scaled and clipped row in floating point is at most this; d = columns. */

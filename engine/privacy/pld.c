@@ -65,7 +65,7 @@ static double place_of(const struct pld_gaussian *g, double loss)
     return g->z * g->z * log_ratio + 0.5;
 }
 
-/* What lies to the left and to the right of a place, under the loss's own measure [0] and under the other [1]. */
+/* Mass to the left and to the right of a place, under the loss's own measure [0] and under the other [1]. */
 struct edge {
     double left[2], right[2];
 };

@@ -39,8 +39,8 @@ MUST_CHECK enum status pld_nothing(struct pld *pld, double step, struct arena *a
 /* Any pure mechanism: a post-processing of the pair (p, 1 - p) against (1 - p, p), p = 1/(1 + e^-epsilon). */
 MUST_CHECK enum status pld_pure(struct pld *pld, double epsilon, double step, struct arena *arena, struct error *err);
 
-/* One release of the subsampled Gaussian: P = (1 - q) N(0, z^2) + q N(1, z^2) against Q = N(0, z^2) to remove, the other
- * way round to add; 0 < q < 1.  Tails of at most `cut` are truncated; the step is doubled until the lattice suffices. */
+/* A release of the subsampled Gaussian: P = (1 - q) N(0, z^2) + q N(1, z^2) against Q = N(0, z^2) to remove, the other way
+ * round to add; 0 < q < 1.  Tails of at most `cut` are truncated; the step is doubled until the lattice suffices. */
 enum pld_side { PLD_REMOVE, PLD_ADD };
 struct pld_gaussian {
     double        q, z;

@@ -12,7 +12,7 @@ static double share(size_t level)
 
 static const double SPLIT = 2, KEEP = 1.5; /* times the noise of a part's count */
 
-/* Of the noise of a count with this rate. */
+/* Standard deviation of the noise of a count with this rate. */
 static double noise_sd(uint64_t rate)
 {
     return sqrt(0.5) / sinh((double)rate * 0x1p-33);
@@ -54,7 +54,7 @@ enum status quadtree_plan(struct quadtree *tree, struct error *err)
     return STATUS_OK;
 }
 
-/* What grows, and the numbers that it grows by. */
+/* The growing tree, and the numbers by which it grows. */
 struct growth {
     const struct quadtree  *tree;
     struct sampler         *sampler;

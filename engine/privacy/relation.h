@@ -1,4 +1,4 @@
-/* Who is protected, in raw units, and how far a release moves when that one row changes.
+/* The protected row: how far it may move in raw units, and how far the release moves with it.
  * Must not know of rows, randomness or noise.
  *
  * Neighbours have the same number of rows; one row differs.  Column j of it moves by v_j:

@@ -1,4 +1,4 @@
-/* One pass over the rows; only noisy integers reach the floating-point part behind the noise. */
+/* A single pass over the rows; only noisy integers reach the floating-point part behind the noise. */
 #include "engine/privacy/release.h"
 
 #include "engine/math/mat.h"
@@ -55,7 +55,7 @@ static bool scale_row(const struct release_scale *scale, const double *raw, size
     return true;
 }
 
-/* What lies between the rows and the indices. */
+/* Buffers between the rows and the indices. */
 struct work {
     const struct mechanism *plan;
     struct sampler         *sampler;
@@ -131,7 +131,7 @@ static void multiply_integers(struct work *work, int64_t *sum)
     }
 }
 
-/* One row: x [d] scaled and clipped -> indices [p]. */
+/* Releases a row: x [d] scaled and clipped -> indices [p]. */
 static enum status release_row(struct work *work, int64_t *indices, struct error *err)
 {
     const struct mechanism *plan = work->plan;

@@ -95,7 +95,7 @@ size_t release_cells_count(const size_t *sides, size_t columns);
 MUST_CHECK enum status release_cells(struct release *release, struct release_grid *grid, const double *rows,
                                      struct sampler *sampler, struct error *err);
 
-/* One outcome: clipped to [low, high], in steps of gamma from low, plus noise.  To be called once a row.
+/* Releases an outcome: clipped to [low, high], in steps of gamma from low, plus noise.  To be called once a row.
  * Errors: INVALID not_finite; what the source of bits returns. */
 MUST_CHECK enum status release_outcome(const struct mechanism_outcome *plan, double value, struct sampler *sampler,
                                        int64_t *steps, struct error *err);

@@ -1,4 +1,4 @@
-/* One function per check, in a table; the first that fires is named. */
+/* A table has a function per check; the first that fires is named. */
 #include "engine/privacy/release_checks.h"
 
 #include "engine/math/mat.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What several checks look at. */
+/* Statistics that several checks look at. */
 struct facts {
     const struct release_projection *release;
     double                          *rms, *mean, *norm, *range; /* [r] */

@@ -143,7 +143,7 @@ static bool coin_exp_fraction(struct sampler *sampler, uint64_t p, uint64_t q)
     return k % 2 == 1;
 }
 
-/* The same for q = 2^32, where a coin is one comparison. */
+/* As coin_exp_fraction for q = 2^32, where a coin is a single comparison. */
 static bool coin_exp_word(struct sampler *sampler, uint32_t p)
 {
     uint32_t k = 1;

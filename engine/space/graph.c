@@ -334,7 +334,7 @@ static bool is_found(const struct found *found, const size_t *path)
     return false;
 }
 
-/* One random walk; false when it got stuck. */
+/* Takes a random walk; false when it got stuck. */
 static bool walk(struct search *s, struct rng *rng)
 {
     while (s->depth < s->graph->steps) {

@@ -27,7 +27,7 @@ enum {
 
 enum graph_moves { MOVES_LISTED, MOVES_EDGES, MOVES_STRAIGHT, MOVES_FOUR, MOVES_EIGHT, MOVES_STRAIGHT_EIGHT };
 
-/* One macro-action. */
+/* A macro-action: the sites it visits, in order. */
 struct macro_action {
     const uint32_t *sites; /* [len] */
     size_t          len;
@@ -51,7 +51,7 @@ struct graph {
     double                     sign; /* 1, or -1 where the user's small values are better: of prior values and mean */
 };
 
-/* One edge, or one listed macro-action, as a user gives them. */
+/* An edge, or a listed macro-action, as a user gives them. */
 struct graph_edge {
     uint32_t from, to;
 };

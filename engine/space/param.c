@@ -56,7 +56,7 @@ static double unit_from_number(const struct param *p, double x)
     return (x - p->min) / (p->max - p->min);
 }
 
-/* The same scale continued: below 0 and above 1.  NaN where it has no number. */
+/* As unit_from_number, the scale continued below 0 and above 1.  NaN where it has no number. */
 static double unit_beyond(const struct param *p, double x)
 {
     if (x >= p->min && x <= p->max)
@@ -73,7 +73,7 @@ static double unit_beyond(const struct param *p, double x)
     return (x - p->min) / (p->max - p->min);
 }
 
-/* Of the scale alone, not rounded to a value. */
+/* Inverse of the scale alone, not rounded to a value of the parameter. */
 static double number_from_unit(const struct param *p, double u)
 {
     if (!(u > 0))

@@ -1,6 +1,6 @@
-/* One parameter of a search space: which values it has, and the maps between them and [0, 1].
- * Natural units throughout: a double's, an int's or a discrete number's value, a categorical's or an ordinal's index.
- * A single value is allowed of every kind: a constant, which is at 0.
+/* A parameter of a search space: which values it has, and the maps between them and [0, 1].
+ * Natural units throughout: a double's, an int's or a discrete number's value, a categorical's or an ordinal's index.  A
+ * single value is allowed of every kind: a constant, which is at 0.
  * What differs between the kinds is one row of a table each.  Knows nothing of other parameters. */
 #ifndef GNOMON_ENGINE_PARAM_H
 #define GNOMON_ENGINE_PARAM_H
@@ -17,8 +17,8 @@ enum param_kind { PARAM_DOUBLE, PARAM_INT, PARAM_CATEGORICAL, PARAM_DISCRETE, PA
  * 1 - ln((min + max - x) / min) / ln(max / min), as fine near max.  Both logarithmic ones need min > 0. */
 enum scale { SCALE_LINEAR, SCALE_LOG, SCALE_REVERSE_LOG };
 
-/* What the user expects of good values: normal(mean a, standard deviation b) in natural units, or beta(a, b) of the
- * position on the scale; either truncated to the range. */
+/* The user's prior of good values: normal(mean a, standard deviation b) in natural units, or beta(a, b) of the position on
+ * the scale; either truncated to the range. */
 enum prior_kind { PRIOR_NONE, PRIOR_NORMAL, PRIOR_BETA };
 struct prior {
     enum prior_kind kind;

@@ -92,10 +92,10 @@ MUST_CHECK enum status space_init(struct space *space, struct error *err);
 MUST_CHECK enum status space_check_conditions(const struct space *space, struct error *err);
 MUST_CHECK enum status space_check_constraints(const struct space *space, struct error *err);
 
-/* The same space with the parameters held whose value in fixed [params_len] is not NaN; fixed NULL: none.  A held
- * parameter exists, because its parents are held too.  Whatever makes points keeps to held values.
- * With constraints: finds held->centre by linear programming, branching on ints and discrete numbers; where a number is in
- * a sum and in a product, by a sequence of linear programs, which may miss a region that is small.
+/* *held := space with the parameters held whose value in fixed [params_len] is not NaN; fixed NULL: none.  A held parameter
+ * exists, because its parents are held too.  Whatever makes points keeps to held values.
+ * With constraints: finds held->centre by linear programming, branching on ints and discrete numbers; where a number is in a
+ * sum and in a product, by a sequence of linear programs, which may miss a region that is small.
  * Errors: INVALID "no_feasible_point" at /space/constraints, or "constraint_violated" at /fixed; NO_MEMORY. */
 MUST_CHECK enum status space_hold(const struct space *space, const double *fixed, struct arena *arena,
                                   struct space *held, struct error *err);
@@ -115,15 +115,15 @@ bool space_is_active(const struct space *space, const double *point, size_t para
  * the constraints hold as double arithmetic computes them.  Of a graph: there are sites, and all are the graph's. */
 bool space_has(const struct space *space, const double *point);
 
-/* The same, with space_broken's slack for the constraints: what a user's point has to satisfy. */
+/* As space_has, with space_broken's slack for the constraints: the test for points of users. */
 bool space_nearly_has(const struct space *space, const double *point, double slack);
 
 /* True if a model can say where the parameter point is, in the space or not (param_reaches); which parameters exist is as
  * in the space, and constraints do not matter. */
 bool space_reaches(const struct space *space, const double *point);
 
-/* Of points [n][params_len] whose owner knows only some of the parameters: lacks [params_len] is true for one that exists
- * in some of them and has no value there, and for what depends on such a one.  False: there is none. */
+/* lacks [params_len] out: the parameters that exist in some of points [n][params_len] but have no value there, because the
+ * owner does not know them, and those that depend on such a parameter.  False: there is none. */
 bool space_lacks(const struct space *space, const double *points, size_t n, bool *lacks);
 
 /* space_nearly_has of what such a point does have: what it lacks has no value, and no constraint on that matters. */
@@ -132,7 +132,7 @@ bool space_nearly_has_rest(const struct space *space, const double *point, const
 /* The constraint that the point breaks by more than slack times the rounding error of its sum; NULL: none.
  * slack 0 is what space_has asks for; points that users report have 8. */
 const struct constraint *space_broken(const struct space *space, const double *point, double slack);
-/* The same of the constraints whose parameters all have values. */
+/* As space_broken for the constraints whose parameters all have values. */
 const struct constraint *space_broken_rest(const struct space *space, const double *point, double slack);
 
 /* Natural units -> unit cube, u[dims].  space_decode(space_encode(x)) is x for categoricals, discrete numbers and for

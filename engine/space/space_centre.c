@@ -58,7 +58,7 @@ static void line_of(const struct search *s, const struct constraint *c, size_t j
     *at_low = a * s->wanted[i] - *gain * place_of(s, i, s->wanted[i]);
 }
 
-/* One row: coefficients over the box of the node, right-hand side. */
+/* Adds a row: coefficients over the box of the node, right-hand side. */
 static void add_row(struct search *s, const struct constraint *c, double sign, double bound)
 {
     const struct space *space = s->space;

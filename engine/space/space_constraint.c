@@ -157,7 +157,7 @@ void space_repair(const struct space *space, double *point)
     draw_in(space, draft, inside, point);
 }
 
-/* What the value of a term has to be for the whole to be at a bound, given the rest. */
+/* Solves for the value of a term that puts the whole at a bound, given the rest. */
 static double solve(const struct constraint *c, double bound, double rest, double a)
 {
     if (c->is_product)

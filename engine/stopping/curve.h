@@ -16,7 +16,7 @@ struct curve {
     bool             is_whole;              /* the guard of a rule lets it run to the end */
 };
 
-/* What the note of a suggestion begins with, its last 0 included, when the trial is to be whole. */
+/* The note of a suggestion begins with this, its last 0 included, when the trial is to be whole. */
 #define CURVE_NOTE_WHOLE "whole 1"
 enum { CURVE_NOTE_SPARED = 's' }; /* the note of a first measurement that says so, in older logs */
 bool curve_note_is_whole(const struct event *event);
@@ -44,10 +44,10 @@ bool curves_is_whole(const struct curves *curves, uint64_t trial);
 /* How many of the curve's steps are at most step. */
 size_t curve_upto(const struct curve *curve, double step);
 
-/* What a trial would have come to from its last measurement, by what the completed ones have come to from where they
- * were at that step: a line through these, whose slope is that of parallel curves where they say little.  sd: twice what
- * they miss the line by, the spread of what they came to being one miss more, since they are not those that were stopped.
- * False: nothing was measured of it, or none was completed.  O(curves log steps). */
+/* Forecasts the final value of a trial from its last measurement, by a line through the completed trials' values at that
+ * step and at the end, whose slope is that of parallel curves where they say little.  sd: twice their residual spread, one
+ * more residual being the spread of the final values, since the completed trials are not those that were stopped.  False:
+ * the trial has no measurement, or no trial was completed.  O(curves log steps). */
 bool curves_forecast(const struct curves *curves, uint64_t trial, double *value, double *sd);
 
 #endif

@@ -352,7 +352,7 @@ static double incumbent(const struct session *session)
     return error_of(problem, best) + problem->options[NOISE] * xi;
 }
 
-/* What the curve's model is made from. */
+/* Sets the inputs of the curve's model. */
 static void set_curve(const struct problem *problem, const struct measured *seen, struct stopping *out)
 {
     double noise = problem->options[NOISE];
@@ -406,8 +406,8 @@ static enum status tell_curve(struct session *session, const struct event *event
     return STATUS_OK;
 }
 
-/* What a stopped trial would have come to, by the curve's own model, and not better than the best value: that is what it was
- * stopped for.  Half of what it still had to gain is as uncertain.  False: there is no forecast. */
+/* Forecasts the final value of a stopped trial by the curve's own model, and not better than the best value, since that is
+ * why it stopped.  Half of its remaining gain is taken as uncertain.  False: there is no forecast. */
 static enum status forecast(struct session *session, const struct event *stopped, struct event *out, bool *is_there,
                             struct error *err)
 {
@@ -567,7 +567,7 @@ static enum status predict(struct session *session, const struct prediction *wan
     return predict_at(session, wanted, (double)epochs_of(session->problem), err);
 }
 
-/* Of the rows at the last epoch. */
+/* The residuals of the rows at the last epoch. */
 static enum status residuals(struct session *session, const struct ask *ask, struct arena *arena, struct residual **out,
                              size_t *len, struct error *err)
 {

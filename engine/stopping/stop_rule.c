@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What the judges look at; none of it is changed but out and scratch. */
+/* The inputs of the judges, who change nothing but out and scratch. */
 struct judging {
     const struct stop_rule   *rule;
     const struct curves      *curves;
@@ -215,7 +215,7 @@ const struct curve *stop_rule_resume(const struct stop_rule *rule, const struct 
 static const double LEADERS[] = {0.4, 0.3, 0.2, 0.1}; /* what each of the best weighs */
 enum { LEADERS_LEN = sizeof LEADERS / sizeof *LEADERS };
 
-/* What part of the best completed trials are whole; those that are missing are. */
+/* The weighted part of the best completed trials that are whole; missing ones count as whole. */
 static double part_of_whole(const struct curves *curves)
 {
     const struct curve *best[LEADERS_LEN] = {NULL};

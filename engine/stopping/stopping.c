@@ -190,7 +190,7 @@ static enum status find_posterior(const struct stopping *problem, const struct d
 
 /* --- simulation --- */
 
-/* What the paths did.  Step s is epoch first + s; its transitions lead to step s + 1. */
+/* Counts of the simulated paths.  Step s is epoch first + s; its transitions lead to step s + 1. */
 struct counts {
     size_t    steps, kept;
     size_t   *half, *start;    /* [steps] of each band: half its width, and where it starts */

@@ -50,7 +50,7 @@ static enum status rank_models(struct transfer_view *view, double *weights, stru
     return transfer_rank_ensemble(&rank, &rng, weights, view->scratch, err);
 }
 
-/* What the mixture expects where the most was measured; without points, of the earlier studies' best values. */
+/* The mixture's best expected value: at the best measured point; without points, from the earlier studies' best values. */
 static double incumbent(const struct transfer_view *view)
 {
     size_t n = view->target->n, best = 0;

@@ -34,7 +34,7 @@ static const struct option options[] = {
 
 /* ---- the rule ---- */
 
-/* What the line leaves of the values takes their place in the study's own model. */
+/* Replaces the values in the study's own model by their residuals from the line. */
 static enum status set_rest(struct transfer_view *view, double constant, struct error *err)
 {
     struct transfer_task *target = view->target;

@@ -35,7 +35,7 @@ enum { TRANSFER_TOGETHER, TRANSFER_EACH };
     [TRANSFER_REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP}
 // clang-format on
 
-/* What a rule sees when it is asked.  Task earlier_len is the study itself. */
+/* The data a rule sees when it is asked.  Task earlier_len is the study itself. */
 struct transfer_view {
     const struct problem *problem;
     uint64_t              trial;
@@ -56,7 +56,8 @@ struct transfer_view {
     struct arena         *scratch;
 };
 
-/* What the k active tasks say of a point, at [active[i]] of the view's arrays, and how much the acquisition minds. */
+/* Predictions of a point by the k active tasks (active[i] in the view's arrays), and the acquisition's derivatives in
+ * them. */
 struct transfer_parts {
     const size_t *active; /* [k] */
     size_t        k;

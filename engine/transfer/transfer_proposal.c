@@ -98,7 +98,7 @@ static enum status init_view(struct asking *a, struct error *err)
     return STATUS_OK;
 }
 
-/* What every earlier study predicts at the study's own points, for the rules that compare orders. */
+/* Predicts the study's own points by every earlier study, for the rules that compare orders. */
 static enum status predict_points(struct asking *a, struct error *err)
 {
     struct session *s = a->s;

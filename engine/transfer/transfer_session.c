@@ -140,7 +140,7 @@ static void choose_groups(struct session *s)
     };
 }
 
-/* What the options give takes the place of what was estimated, in the units of the task. */
+/* Replaces estimates by the values that the options give, in the units of the task. */
 static void put_given(const struct session *s, const struct transfer_task *task, double *theta)
 {
     const double *values = s->problem->options;

@@ -72,7 +72,7 @@ MUST_CHECK enum status transfer_session_ready(struct session *s, const struct as
 MUST_CHECK enum status transfer_session_target(struct session *s, const struct ask *ask, struct transfer_task *target,
                                                bool *fits, struct error *err);
 
-/* What a proposal's note holds besides the fits of earlier studies. */
+/* A proposal's note, but for the fits of earlier studies. */
 struct transfer_note {
     double        seen, nu;
     const double *sums, *gaps, *weights; /* [earlier_len] */

@@ -1,4 +1,4 @@
-/* What earlier studies tell of the present one, as a linear model with correlated errors:
+/* The present study given earlier ones, as a linear model with correlated errors:
  *   y_j = c + sum_i b_i m_i(x_j) + r(x_j),   r ~ GP(0, s k) with noise,   c ~ N(0, s C),   b_i ~ N(b0, s B)
  * m_i: the posterior mean of earlier study i.  1 / s is drawn from a gamma distribution, whose weight is that of some
  * values: Bayesian linear regression (Gelman et al. 2013, 14.2) in the metric of the process' covariance.  Slopes may turn

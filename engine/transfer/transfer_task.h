@@ -1,4 +1,4 @@
-/* One study as the algorithms that learn from earlier ones see it: a Gaussian process over points of the target's
+/* A study as the algorithms that learn from earlier ones see it: a Gaussian process over points of the target's
  * space, and the units of its values.  The target is such a task too, made anew for each proposal.
  *   value = centre + spread y      y: the unit in which tasks are compared and combined
  *   y     = shift + scale z        z: what the process models; mean 0, standard deviation 1 unless told otherwise
@@ -10,7 +10,7 @@
 
 enum { TRANSFER_TASK_FIT_ROWS = 100 };
 
-/* What all tasks of a session share. */
+/* The parts of a model that all tasks of a session share. */
 struct transfer_model {
     struct gp_fit fit;  /* kernel, groups of coordinates */
     double        unit; /* length-scales of a theta are in this many units of the coordinates */
@@ -47,7 +47,7 @@ MUST_CHECK enum status transfer_task_ready(struct transfer_task *task, const str
 MUST_CHECK enum status transfer_task_posterior(const struct transfer_task *task, struct points U, double *mean,
                                                double *sd, struct arena *scratch, struct error *err);
 
-/* The same at one point, with gradients: out->dvar receives that of the standard deviation.  work [3 n].  O(n^2). */
+/* As transfer_task_posterior at one point, with gradients: out->dvar is of the standard deviation.  work [3 n].  O(n^2). */
 double transfer_task_slope(const struct transfer_task *task, const double *u, double *work, struct gp_slope *out);
 
 #endif
