@@ -44,13 +44,13 @@ struct app_counters { /* monotonic; read by /metrics */
     _Atomic uint64_t federation_rounds, federation_messages, federation_seats;
 };
 
-/* What there is, as census_take found it last. */
+/* Counts of studies and trials, as census_take found them last. */
 struct app_census {
     _Atomic int64_t studies[STUDY_STATE_COUNT], trials[TRIAL_STATE_COUNT];
     _Atomic double  epsilon_left; /* the least that an active federation may still spend; NaN: none promises anything */
-    _Atomic int64_t tokens_expiring; /* within 14 days, as counted then */
+    _Atomic int64_t tokens_expiring; /* within 14 days, as counted at tokens_counted_ms */
     int64_t         tokens_counted_ms;
-    _Atomic uint64_t rounds_closed; /* when that was looked at */
+    _Atomic uint64_t rounds_closed;
     atomic_bool      is_taken;
 };
 
@@ -100,8 +100,8 @@ void app_say_damaged(const struct app *app, const char *id, const char **reason)
 /* Asked by whatever waits or computes for a while: BUSY "stopped" when nobody waits for it any more, BUSY
  * "deadline_exceeded" when it took too long. */
 MUST_CHECK enum status app_go_on(const struct app *app, const struct caller *caller, struct error *err);
-/* The same, asked at each row by what reads all of a thing, which takes as long as there is much: ten times as long as what
- * computes. */
+/* As app_go_on, for a read of a whole resource, whose length grows with its data: called at each row, it allows ten times
+ * the time of a computation. */
 MUST_CHECK enum status app_read_on(const struct app *app, const struct caller *caller, int64_t row, struct error *err);
 
 #endif

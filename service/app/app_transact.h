@@ -4,7 +4,7 @@
 
 #include "service/app/app.h"
 
-/* One transaction of a use case: looks the idempotency key up, runs fn, records the reply.
+/* The transaction of a use case: looks the idempotency key up, runs fn, records the reply.
  * When caller->idempotency.replayed is set on return, fn did not run. */
 MUST_CHECK enum status app_transact(struct app *app, struct caller *caller, db_fn fn, void *arg, struct error *err);
 MUST_CHECK enum status app_transact_ahead(struct app *app, struct caller *caller, db_ahead_fn *ahead, db_fn fn,
@@ -13,7 +13,7 @@ MUST_CHECK enum status app_transact_ahead(struct app *app, struct caller *caller
 /* The owner whose turn of the writer a caller's transactions take. */
 struct db_owner app_owner(const struct caller *caller);
 
-/* Several of these, as db_transact_all does them. */
+/* Several use cases in one transaction, as db_transact_all runs them. */
 struct app_work {
     struct app    *app; /* set here */
     struct caller *caller;
@@ -35,7 +35,7 @@ MUST_CHECK enum status app_erase(struct db_conn *conn, const char *id, struct er
 /* fn is called soon after something was written, and must not wait; NULL: nothing is. */
 void app_on_commit(struct app *app, void (*fn)(void *arg), void *arg);
 
-/* What the store does for the application between transactions: see db_set_upkeep.  arg: the app. */
+/* The application's upkeep of the store between transactions: see db_set_upkeep.  arg: the app. */
 MUST_CHECK enum status app_upkeep(struct db_conn *conn, void *arg, bool was_busy, bool *more, struct error *err);
 
 #endif

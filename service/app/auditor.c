@@ -106,7 +106,7 @@ static enum status check_tally(struct db_conn *conn, void *arg, struct error *er
     return db_done(&rows);
 }
 
-/* What has no sum of its own.  Where rows are damaged their total cannot be right. */
+/* Compares tallies and the log's total, which have no sums.  Where rows are damaged the total cannot be right. */
 static enum status compare(struct auditor *auditor, struct error *err)
 {
     TRY(db_read(auditor->app->db, check_tally, NULL, err));
@@ -136,7 +136,7 @@ static enum status look(struct auditor *auditor, bool *is_over, struct error *er
     return STATUS_OK;
 }
 
-/* What fails is tried again a day later. */
+/* A pass that fails is tried again a day later. */
 static void look_on(struct auditor *auditor)
 {
     struct error err;

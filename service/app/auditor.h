@@ -1,6 +1,6 @@
-/* What looks after the store while it is served.  That it is what was written: every row and every line of the log, once a day
- * and at the start, piece by piece.  And what proves later that the log was not changed: its head, written down elsewhere again
- * and again. */
+/* The auditor of the store while it is served.  It verifies every row and every line of the log against its sum, once a day
+ * and at the start, piece by piece; and it writes the head of the log's chain elsewhere, again and again, as later proof
+ * that the log was not changed. */
 #ifndef GNOMON_SERVICE_APP_AUDITOR_H
 #define GNOMON_SERVICE_APP_AUDITOR_H
 

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* Of what the line is about: its study, or what its words begin with. */
+/* Finds the project of a line's resource: of its study, or of the id that its detail begins with. */
 static enum status find_project(struct db_conn *conn, const struct event_row *from, char out[24], struct error *err)
 {
     char thing[24];

@@ -14,10 +14,10 @@ MUST_CHECK enum status home_check(struct app *app, const struct caller *caller, 
                                   struct error *err);
 MUST_CHECK enum status home_check_from_memory(struct app *app, const struct caller *caller, const char *thing,
                                               const char *id, struct error *err);
-/* The same where the store is being read. */
+/* As home_check, within a read or a transaction on conn. */
 MUST_CHECK enum status home_check_in(struct db_conn *conn, const struct caller *caller, const char *thing,
                                      const char *id, struct error *err);
-/* Its project, or "" when there is no such thing. */
+/* The project of the resource, or "" when there is no such resource. */
 MUST_CHECK enum status home_find(struct db_conn *conn, const char *id, char project[24], struct error *err);
 
 #endif

@@ -15,7 +15,7 @@ MUST_CHECK enum status memory_admit(const struct app *app, struct caller *caller
 MUST_CHECK enum status memory_hold(const struct app *app, struct caller *caller, double bytes, struct error *err);
 void                   memory_let_go(const struct app *app, struct caller *caller);
 
-/* What this machine or control group has, divided by two. */
+/* Half the memory of this machine or control group, in bytes. */
 size_t memory_default(void);
 
 #endif

@@ -200,7 +200,7 @@ double price_batch(const struct app *app, const struct price_model *model, int64
     return price_ask(app, model) + (double)(count - 1) * price_ask(app, &last);
 }
 
-/* Of each model the covariance, its factor and what a search has beside them; what plans takes all that it may have. */
+/* Bytes of each model's covariance and factor, and what a search needs besides; an algorithm that plans takes all it may. */
 double price_bytes(const struct app *app, const struct price_model *model)
 {
     double most = (double)app->options.session_bytes, n = rows_of(model) + fmin(model->pending, 500);
@@ -224,7 +224,7 @@ double price_verify(const struct app *app, const struct price_model *model, doub
     return part_ms(app, PRICE_VERIFY, raw_ask(&then));
 }
 
-/* What an algorithm learns from it fits when it opens. */
+/* Prices the told lines; an algorithm that learns from earlier studies fits them when it opens. */
 double price_tell(const struct app *app, const struct price_model *model)
 {
     double earlier = model->news > model->values ? earlier_of(model->spec) : 0;

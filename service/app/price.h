@@ -1,11 +1,11 @@
-/* What computations cost, from sizes alone, before they begin: milliseconds of one processor of this machine, meant to be
- * right within a factor of two.  The only place that knows; what a game costs it knows itself (engine/game/game.h). */
+/* Prices of computations, from sizes alone, before they begin: milliseconds of one processor of this machine, meant to be
+ * right within a factor of two.  No other file knows them, but that games price themselves (engine/game/game.h). */
 #ifndef GNOMON_SERVICE_APP_PRICE_H
 #define GNOMON_SERVICE_APP_PRICE_H
 
 #include "service/app/app.h"
 
-/* Computes for some milliseconds, and says how slow this machine is: 1 for the one that the figures are from. */
+/* Computes for some milliseconds and returns how slow this machine is: 1 for the machine that the figures are from. */
 double price_measure(void);
 
 /* A model, as far as its cost goes. */
@@ -24,11 +24,11 @@ bool price_has_fit(double values, int64_t values_then);
 /* The next proposal, and so many of them one after the other, each pending for those after it. */
 double price_ask(const struct app *app, const struct price_model *model);
 double price_batch(const struct app *app, const struct price_model *model, int64_t count);
-/* What another trial is expected to gain. */
+/* The price of the expected gain of another trial. */
 double price_gain(const struct app *app, const struct price_model *model);
-/* Bytes that a session takes with it while it computes, as far as it may. */
+/* Bytes that a session takes while it computes, up to the limit of a session. */
 double price_bytes(const struct app *app, const struct price_model *model);
-/* Such a proposal took so long: the next are priced nearer to it. */
+/* Learns from a proposal of this model that took took_ms: the next prices are nearer to it. */
 void price_learn(struct app *app, const struct price_model *model, double took_ms);
 
 /* So was priced, and so long took, a computation of another kind: the next of this kind are priced nearer to it. */
@@ -64,7 +64,7 @@ double price_message(const struct app *app, const struct price_model *model);
 double price_pareto(const struct app *app, double vectors, size_t objectives);
 /* A matrix that was uploaded, read and tested. */
 double price_check(const struct app *app, double rows, double columns);
-/* What was estimated in seconds of the machine that the figures are from. */
+/* Converts seconds of the machine that the figures are from into milliseconds of this one. */
 double price_seconds(const struct app *app, double seconds);
 
 #endif

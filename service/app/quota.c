@@ -52,7 +52,7 @@ void quotas_free(struct quotas *quotas)
 
 /* ---- what is limited ---- */
 
-/* Of what a project may send.  The lock is held, as for the next two. */
+/* This server's part of the project's request rate.  The lock is held, as for the next two functions. */
 static double part_of(const struct app *app, const struct quota *quota)
 {
     bool is_known = quota->shared_ms > 0 && app->monotonic_ms() - quota->shared_ms < SHARE_MS;
@@ -76,7 +76,7 @@ static int64_t today(const struct app *app)
     return app->now_ms() / DAY_MS;
 }
 
-/* Those of another day are gone.  The lock is held. */
+/* Forgets the seconds of another day.  The lock is held. */
 static void turn_day(struct quota *quota, int64_t day)
 {
     if (quota->day == day)
@@ -209,7 +209,7 @@ enum status quota_take(struct app *app, struct caller *caller, struct error *err
 
 /* ---- several servers ---- */
 
-/* What is asked of a server is told in thousandths of the limit, to some bits, so that it is not told anew all the time. */
+/* This server's demand in thousandths of the limit, rounded to some bits, so that it is not announced all the time. */
 static uint32_t told_of(const struct quota *quota)
 {
     double   much = 1000 * quota->demand / quota->limits.requests_a_second;
@@ -317,7 +317,7 @@ void quota_charge(const struct app *app, const struct caller *caller, int64_t us
 
 /* ---- what is stored ---- */
 
-/* Of a project where none of it is limited nothing is read. */
+/* Nothing is read for a project without limits on stored things. */
 static bool is_stored_limited(const struct caller *caller, struct limits *limits)
 {
     if (caller->quota == NULL)
@@ -386,7 +386,7 @@ enum status quota_has_room(struct db_conn *conn, const struct caller *caller, do
 
 /* ---- the store ---- */
 
-/* What is to be added, if there is something that cannot wait, or any; then it is taken for written. */
+/* Takes the milliseconds to be written, if some cannot wait, or any; they count as written from then on. */
 static bool take_news(const struct app *app, struct quota *quota, bool any, int64_t *day, int64_t *ms)
 {
     pthread_mutex_lock(&quota->lock);

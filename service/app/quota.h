@@ -1,12 +1,12 @@
-/* What a project may use, and has used.
+/* The limits of a project, and its use of them.
  *
- * Requests a second: a bucket that fills at that rate up to `burst`; every request with a token of the project takes one out.
- * Each of several servers has a part of the rate and of the bucket, by what is asked of it (quota_share).
- * Seconds of the processor a day (UTC): what slots.h measures of its computations.  Both are kept in memory; the seconds are
- * written once a minute and at the end, and beside other servers within a second when they are worth telling.  Whoever has
- * spent them computes nothing more that day; what was begun is finished.
+ * Requests a second: a bucket that fills at that rate up to `burst`; every request with a token of the project takes one
+ * out.  Each of several servers has a part of the rate and of the bucket, by the demand on it (quota_share).
+ * Seconds of the processor a day (UTC), measured by slots.h.  Both are kept in memory; the seconds are written once a minute
+ * and at the end, and beside other servers within a second when they matter.  A project that has spent them starts no
+ * computation that day; running ones are finished.
  * Trials, bytes and studies (with federations and games) are counted by triggers of the store, so that no transaction that
- * adds to them goes beyond.  Bytes are an estimate: db/migrations/004.sql says of what. */
+ * adds to them exceeds the limit.  Bytes are an estimate, see db/migrations/004.sql. */
 #ifndef GNOMON_SERVICE_APP_QUOTA_H
 #define GNOMON_SERVICE_APP_QUOTA_H
 
@@ -23,18 +23,18 @@ void           quotas_free(struct quotas *quotas);
 
 /* The project's, which stays for as long as the process; its limits are those of the row from now on.  NULL: no memory. */
 struct quota *quota_learn(struct app *app, const struct row_project *row);
-/* Milliseconds that its computations took today: the row's, or what is known since. */
+/* Milliseconds of today's computations: those of the row, or of memory if that knows more. */
 int64_t quota_computed_ms(struct app *app, const struct row_project *row);
 
-/* Of several servers, ten times a second: what is asked of all of them, in thousandths of the limit, and of this one.  The parts
- * are made of what all see, so they come to the whole: as is asked of each, and in equal parts what nobody asks for, or a
- * twentieth of it.  A server that does not tell has an equal part, and takes one when it cannot look for some seconds. */
+/* Shares, ten times a second with several servers, the demand on each in thousandths of the limit.  All compute the parts
+ * from the same demands, so they sum to the whole: by demand, and the rest, at least a twentieth, in equal parts.  A silent
+ * server, and one that cannot look for some seconds, has an equal part. */
 void   quota_share(struct app *app, const struct db_wants *all, struct db_wants *own);
 double quota_part(const struct db_wants *all, const char *project);
 
-/* A request comes.  Error "rate_limited", with when to ask again. */
+/* Charges a request to the bucket.  Error "rate_limited", with when to ask again. */
 MUST_CHECK enum status quota_take(struct app *app, struct caller *caller, struct error *err);
-/* It is to compute, and has computed.  Error "cpu_exhausted". */
+/* quota_compute before a computation, error "cpu_exhausted"; quota_charge after it. */
 MUST_CHECK enum status quota_compute(const struct app *app, const struct caller *caller, struct error *err);
 void                   quota_charge(const struct app *app, const struct caller *caller, int64_t us);
 

@@ -49,8 +49,8 @@ static enum status find(struct db_conn *conn, void *arg, struct error *err)
     return db_done(&rows);
 }
 
-/* What was found is found again: another server may have been faster.  The line that says so is the last one of the log then:
- * what was looked at never is. */
+/* The lines are searched again: another server may have been faster.  The line that reports the drop is the last of the log
+ * then, which is never among the dropped ones. */
 static enum status drop(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work *work = arg;

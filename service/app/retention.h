@@ -12,8 +12,8 @@ struct retention {
     bool    is_over;
 };
 
-/* One piece, between which others write.  Begin with after, dropped and is_over zero, and go on until it is over.  Does nothing
- * with a store that is older than its witness (db.h). */
+/* Drops a piece of the log; others write between the pieces.  Begin with after, dropped and is_over zero, and go on until it
+ * is over.  Does nothing with a store that is older than its witness (db.h). */
 MUST_CHECK enum status retention_step(struct app *app, struct retention *retention, struct error *err);
 
 #endif

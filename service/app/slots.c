@@ -102,8 +102,8 @@ static struct slots_owner *enter_owner(struct slots *slots, const char *id)
 
 /* ---- waiting; the lock is held ---- */
 
-/* Of one owner the request is before that has had less, by a factor of two; else that which came first.  So a minute's
- * plan does not hold up what takes a second, and requests that are alike are not all done by turns. */
+/* Between requests of the same owner the one with less time so far goes first, by a factor of two; else the older one.  So a
+ * plan of a minute does not delay a request of a second, and similar requests do not all finish late by taking turns. */
 static bool is_before(const struct waiter *a, const struct waiter *b)
 {
     int64_t served = a->owner->served_us - b->owner->served_us;
@@ -204,7 +204,7 @@ static void begin(struct slots *slots, struct stint *stint, int64_t charge_us)
     stint->owner->served_us += stint->charged_us;
 }
 
-/* What was computed since then is its owner's; the lock is held. */
+/* Charges the time computed since the stint began to its owner; the lock is held. */
 static void settle(struct slots *slots, struct stint *stint)
 {
     struct stint **link = &slots->computing;

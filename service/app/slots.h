@@ -1,9 +1,9 @@
-/* Who computes now.  Whoever computes announces first what it costs (price.h) and then has a slot while it does.
+/* Slots for computing.  A computation first announces its price (price.h), then holds a slot while it runs.
  *
- * What costs next to nothing does not wait.  What is short waits for others that are short, never for what is long: it
- * has a slot beside those of all.  What is long looks up at its poll points, and gives way to others when it is their
- * turn.  Whose turn it is follows from the time that each token has had: he who has had least is next, so a token that asks
- * for much takes nothing from one that asks for little.  What was announced too low is what it turns out to be. */
+ * A computation that costs next to nothing does not wait.  A short one waits for other short ones, never for a long one: it
+ * has a slot beside the shared ones.  A long one checks at its poll points whether it has to give way.  The turn goes to the
+ * token that has had least time so far, so a token that asks for much takes nothing from one that asks for little.  An
+ * announced price that was too low is replaced by the time actually used. */
 #ifndef GNOMON_SERVICE_APP_SLOTS_H
 #define GNOMON_SERVICE_APP_SLOTS_H
 
@@ -14,17 +14,17 @@ enum { SLOTS_SHORT_MS = 25 };
 struct slots *slots_new(size_t count); /* NULL: no memory */
 void          slots_free(struct slots *slots);
 
-/* Of a request, before it computes: what all of it will cost.  BUSY "deferred" when that is not short and the caller has
- * a thread that others need: it is to ask again in a thread that may wait (see struct caller). */
+/* Announces the price of all of a request, before it computes.  BUSY "deferred" when that is not short and the caller is on
+ * a thread that others need: it is to ask again on a thread that may wait (see struct caller). */
 MUST_CHECK enum status slots_announce(struct caller *caller, double price_ms, struct error *err);
 
-/* That, of something else that may take long. */
+/* BUSY "deferred", likewise, for any other work that may take long. */
 enum status slots_defer(struct caller *caller, struct error *err);
 
-/* Waits for a slot in the name of the caller's token, for a part that costs so much.  Fails as app_go_on does, and takes
- * none then. */
+/* Waits for a slot in the name of the caller's token, for a part that costs so much.  Fails as app_go_on does, and takes no
+ * slot then. */
 MUST_CHECK enum status slots_enter(struct app *app, struct caller *caller, double price_ms, struct error *err);
-/* From within, as often as there is a moment for it: app_go_on, which it fails as, and a pause when others are next. */
+/* Called while computing, as often as convenient: fails as app_go_on, and pauses when others are next. */
 MUST_CHECK enum status slots_go_on(struct app *app, struct caller *caller, struct error *err);
 /* algorithm: which one computed, a text that stays; NULL: none.  How many milliseconds of the processor it took. */
 double slots_leave(struct app *app, struct caller *caller, const char *algorithm);

@@ -36,7 +36,7 @@ int64_t steady_shift_ms(struct app *app)
     return measured;
 }
 
-/* What tells how much time has passed while this server was not there, or by its own clock alone. */
+/* The shared clock of the servers, or this server's own: it tells how much time passed while the server was not running. */
 static int64_t reference_ms(struct app *app)
 {
     return app->shared_ms != NULL ? app->shared_ms(app) : app->now_ms();
@@ -98,7 +98,7 @@ int64_t steady_correction(struct steady *own, int64_t apart_ms, bool is_oldest, 
     return apart_ms;
 }
 
-/* What others have noted counts as if this server had. */
+/* Adopts the note of other servers as if it were this server's. */
 static enum status follow(struct app *app, struct db_conn *conn, struct error *err)
 {
     struct steady *own = &app->steady;

@@ -19,15 +19,15 @@ void steady_read_boot(char *boot, size_t boot_bytes);
 
 int64_t steady_ms(struct app *app); /* milliseconds; any thread */
 
-/* What to add to a time of steady_ms to show it on the wall clock as that one stands now. */
+/* The number to add to a time of steady_ms to show it on today's wall clock. */
 int64_t steady_shift_ms(struct app *app);
 
-/* For the next boot: notes both clocks in the store when the last note is old or the wall clock was set since.  Of several servers
- * the oldest does, and the others follow it.
- * Called by the writer alone.  was_busy: transactions ran since the last call; an idle store writes nothing. */
+/* For the next boot: notes both clocks in the store when the last note is old or the wall clock was set since.  With several
+ * servers the oldest one writes, and the others follow it.  Called by the writer alone.  was_busy: transactions ran since
+ * the last call; an idle store writes nothing. */
 MUST_CHECK enum status steady_note(struct app *app, struct db_conn *conn, bool was_busy, struct error *err);
-/* What to add to the clock of a server that is behind the others' by apart_ms: that, or 0 as long as it can be that the
- * database's clock was set.  For steady_note and its test. */
+/* The correction of a server's clock that is behind the others' by apart_ms: apart_ms, or 0 as long as the database's clock
+ * may have been set.  For steady_note and its test. */
 int64_t steady_correction(struct steady *own, int64_t apart_ms, bool is_oldest, int64_t boot_ms);
 
 #endif

@@ -133,7 +133,7 @@ static void cache_use(struct token_cache *cache, const char *id, int64_t now_ms)
     pthread_rwlock_unlock(&cache->lock);
 }
 
-/* What is not written yet, or 0. */
+/* The time of the last use that is not written yet, or 0. */
 static int64_t cache_used(struct token_cache *cache, const char *id)
 {
     pthread_rwlock_rdlock(&cache->lock);
@@ -313,7 +313,7 @@ static enum status log_token(struct db_conn *conn, const struct token_work *work
                      err);
 }
 
-/* What a token may be bound to, by the prefix of its id; the last one is what other ids are taken for. */
+/* Resources that a token may be bound to, by the prefix of the id; the last row is for all other ids. */
 static const struct {
     const char *prefix, *text;
 } resources[] = {
@@ -342,7 +342,7 @@ static enum status find_home(struct db_conn *conn, const struct caller *caller, 
     return STATUS_OK;
 }
 
-/* What is foreign is not there. */
+/* Resources of other projects are reported as missing. */
 static enum status find_project(struct db_conn *conn, const struct caller *caller, struct token *token,
                                 struct error *err)
 {
@@ -441,7 +441,7 @@ enum status token_secret(char secret[64], struct error *err)
     return draw_secret(id, secret, err);
 }
 
-/* Of its text alone: gno_, as many characters as an id has, _, and 256 bits. */
+/* Judges by the text alone: gno_, as many characters as an id has, _, and 256 bits. */
 static bool is_secret(const char *text)
 {
     enum { BITS_AT = 4 + ID_CHARACTERS + 1, BITS_LENGTH = (4 * SECRET_BYTES + 2) / 3 };
@@ -553,7 +553,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     return db_done(&rows);
 }
 
-/* Whose tokens it may see; "": all. */
+/* The project whose tokens the caller may see; "": all projects. */
 static const char *reach(const struct caller *caller)
 {
     return caller->scope == SCOPE_OPERATOR ? "" : caller->project;

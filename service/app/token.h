@@ -22,7 +22,7 @@ MUST_CHECK enum status token_create(struct app *app, struct caller *caller, cons
  * and its row and event. */
 MUST_CHECK enum status token_draw(struct app *app, const struct token_new *new, struct token *out, struct error *err);
 MUST_CHECK enum status token_add(struct db_conn *conn, struct caller *caller, struct token *token, struct error *err);
-/* One that is not stored: for whoever hands the same to a server and to its clients. */
+/* Draws a secret without storing it: for whoever gives the same secret to a server and to its clients. */
 MUST_CHECK enum status token_secret(char secret[64], struct error *err);
 /* An administrator's token with this secret, without an end, when the store never had a token.
  * INVALID "first_token" when it is not one of token_secret. */

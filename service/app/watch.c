@@ -28,7 +28,7 @@ struct watch {
     pthread_t            thread;
 };
 
-/* What there is to be judged. */
+/* The facts that the checks judge. */
 struct look {
     const struct app_options *options;
     struct db_stats           store;

@@ -24,14 +24,14 @@ void                   watch_stop(struct app *app);
 /* As the last look found it, in an order of weight; all is good where nobody looks.  Does not wait. */
 void watch_read(struct app *app, struct watch_finding out[WATCH_CHECKS]);
 
-/* What the last look found of the disk, so that nobody else waits for it; NaN: nobody looks, or there is none. */
+/* The last look at the disk, so that nobody else waits for one; NaN: nobody looks, or there is no disk. */
 struct watch_sight {
     struct disk_stats disk;
     double            backup_seconds; /* when the last backup was made, since 1970 */
 };
 void watch_see(struct app *app, struct watch_sight *out);
 
-/* What no computation that hangs comes back from: the process is to be started again. */
+/* True when a computation hangs beyond recovery: the process is to be restarted. */
 bool watch_is_lost(struct app *app);
 
 #endif

@@ -26,10 +26,10 @@ static int read_numbers(const char *root, const char *folder, const char *name, 
     return count;
 }
 
-/* What a group may have at most, if it is less. */
+/* The limit of a control group, if it is less than least. */
 typedef double least_of(const char *root, const char *folder, double least);
 
-/* Of one group, whose folder is given. */
+/* The processors of a single group, whose folder is given. */
 static double least_cpus(const char *root, const char *folder, double least)
 {
     double quota[2] = {0}, unused[2];
@@ -51,7 +51,7 @@ static double least_memory(const char *root, const char *folder, double least)
     return has_limit && limit[0] > 0 && limit[0] < least ? limit[0] : least;
 }
 
-/* What is limited, and the folder of its groups in version 1. */
+/* A limited resource, and the folder of its groups in version 1. */
 struct thing {
     least_of   *least_of_group;
     const char *controller, *mount;
@@ -59,7 +59,7 @@ struct thing {
 static const struct thing cpu = {.least_of_group = least_cpus, .controller = "cpu", .mount = "/cpu"},
                           memory = {.least_of_group = least_memory, .controller = "memory", .mount = "/memory"};
 
-/* Of a group and all above it. */
+/* The least limit of a group and all groups above it. */
 static double least_of_path(const struct thing *thing, const char *root, const char *mount, char *path, double least)
 {
     char folder[PATH_BYTES];

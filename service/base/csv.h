@@ -18,7 +18,7 @@ struct csv_table {
  * "csv_header" (no header, an empty or duplicate name), "csv_width" (a row of another length).  NO_MEMORY.
  * csv_table_free is to be called in every case. */
 MUST_CHECK enum status csv_table_read(const char *path, struct csv_table *out, struct error *err);
-/* The same for text in memory, length > 0. */
+/* As csv_table_read for text in memory, length > 0. */
 MUST_CHECK enum status csv_table_parse(const char *text, size_t length, struct csv_table *out, struct error *err);
 void                   csv_table_free(struct csv_table *table);
 

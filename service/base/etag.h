@@ -11,18 +11,18 @@
 
 enum { ETAG_BYTES = 64 };
 
-/* Of a thing whose representation follows from these two, as this version of the program shows it. */
+/* The tag of a resource whose representation follows from these two numbers, in this version of the program. */
 void etag_of(int64_t version, int64_t revision, char out[ETAG_BYTES]);
-/* Of these bytes; or of their SHA-256 in hexadecimal digits, which is the same. */
+/* The tag of these bytes, or of their SHA-256 in hexadecimal digits, which is the same tag. */
 void etag_of_bytes(const void *bytes, size_t length, char out[ETAG_BYTES]);
 void etag_of_digest(const char *sha256, char out[ETAG_BYTES]);
 
-/* Whether the list, "*" or tags with commas, names this tag.  With is_weak W/"x" names "x" too, as it does where it is
- * only asked whether a copy is still good.  What is no list names nothing. */
+/* Whether the list, "*" or tags with commas, names this tag.  With is_weak W/"x" names "x" too, as is right where the
+ * question is only whether a copy is still good.  Text that is no list names nothing. */
 bool etag_is_in(const char *list, const char *etag, bool is_weak);
 
-/* Before the last quote of the tag of what is sent compressed.  To whom it is asked of here the two are one: they hold the
- * same, and are compared as what they were made of. */
+/* Marks the tag of a compressed representation, before the last quote.  In requests both tags are equal: the content is the
+ * same, and they are compared without the mark. */
 #define ETAG_GZIP "-gzip"
 bool etag_is_in_gzip(const char *list, const char *etag);
 

@@ -69,7 +69,7 @@ static bool is_private(FILE *stream, const struct stat *about)
            fstatvfs(fileno(stream), &system) == 0 && (system.f_flag & ST_RDONLY) != 0;
 }
 
-/* What is looked at is the file that was opened, not the name. */
+/* The permissions are those of the opened file, not of the name. */
 enum status file_read_private(const char *path, size_t limit_bytes, char **text, size_t *length, struct error *err)
 {
     struct stat about;

@@ -107,7 +107,7 @@ static bool is_number(const char *text, size_t length)
     return at == length;
 }
 
-/* Of what is quoted the end is the last quote: texts of others have quotes, too. */
+/* A quoted value ends at the last quote: texts of others have quotes, too. */
 static size_t put_value(struct out *out, const char *value)
 {
     if (value[0] == '"') {

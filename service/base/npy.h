@@ -19,7 +19,7 @@ struct npy {
 /* Two dimensions, C order, a type of the list.  *data_offset: where the numbers start.  Errors: INVALID "not_npy",
  * "wrong_shape".  Fuzzed. */
 MUST_CHECK enum status npy_header(const void *bytes, size_t length, struct npy *out, struct error *err);
-/* The same of a vector: one dimension, or one row.  *out: rows is 1. */
+/* As npy_header for a vector: one dimension, or one row.  *out: rows is 1. */
 MUST_CHECK enum status npy_vector(const void *bytes, size_t length, struct npy *out, struct error *err);
 /* Writes a 1.0 header for [rows][columns] into out (at most 128 bytes, a multiple of 64); returns its length. */
 size_t npy_write_header(size_t rows, size_t columns, enum npy_type type, unsigned char out[128]);

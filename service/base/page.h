@@ -19,12 +19,12 @@ int64_t page_limit(int64_t asked);
 /* INVALID "bad_cursor" */
 MUST_CHECK enum status page_bad(struct error *err);
 
-/* Of a list in the order of a number, from which the cursor is made and which it becomes again (0: from the start).
+/* Cursors of a list that is ordered by a number, which the cursor encodes (0: from the start).
  * Errors: INVALID "bad_cursor"; NO_MEMORY. */
 MUST_CHECK enum status page_after(const char *cursor, int64_t *after, struct error *err);
 MUST_CHECK enum status page_next(struct arena *arena, int64_t last, const char **cursor, struct error *err);
 
-/* Of a list in the order of age, and of ids where that is the same. */
+/* Cursors of a list that is ordered by age, then by id. */
 struct page_place {
     int64_t created_ms; /* 0: from the start */
     char    id[24];

@@ -11,7 +11,7 @@
 /* INTERNAL "no_randomness" when the generator fails; out is then all zero. */
 MUST_CHECK enum status random_bytes(void *out, size_t length, struct error *err);
 
-/* The same as a source of bits that takes an argument, which is not used. */
+/* As random_bytes, as a source of bits whose argument is not used. */
 MUST_CHECK enum status random_draw(void *arg, void *out, size_t length, struct error *err);
 
 /* n independent standard normals, by Box and Muller from uniforms of 53 bits in (0, 1]. */

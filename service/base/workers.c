@@ -36,7 +36,7 @@ struct count {
     double all_cost, own_cost, likely_cost; /* likely: of one of unknown cost; 0: nobody knows */
 };
 
-/* Of the job's lane, and among them those of its owner. */
+/* Counts the jobs of the job's lane, and among them those of its owner. */
 static struct count count_like(const struct workers_job *jobs, size_t len, const struct workers_job *job)
 {
     struct count count = {0};
@@ -171,7 +171,7 @@ static int retry_after(double cost, size_t count)
     return seconds < 1 ? 1 : seconds > LATEST_SECONDS ? LATEST_SECONDS : (int)seconds;
 }
 
-/* What an owner asks for again and again costs as much again: with small ones among them the average says too little. */
+/* An owner's next job costs as much as its dearest: with small jobs among them the average is too low. */
 static double guess(const struct count *waiting, const struct count *running)
 {
     size_t own = waiting->own + running->own;

@@ -58,7 +58,7 @@ static enum status load_lock(struct db_conn *conn, const char *study, bool *lock
     return db_done(&rows);
 }
 
-/* What the store has of the matrix; manifest NULL when nothing was declared. */
+/* Loads the stored state of the matrix; manifest NULL when nothing was declared. */
 static enum status load_status(struct db_conn *conn, struct upload *up, struct error *err)
 {
     struct db_rows rows;
@@ -278,8 +278,8 @@ static enum status load_variances(const struct release_manifest *release, struct
     return STATUS_OK;
 }
 
-/* What the model is told of noisy rows.  A rotation mixes the columns: what was Laplace noise along each of them is more
- * nearly normal. */
+/* The noise of the rows as the model sees it.  A rotation mixes the columns, so that Laplace noise along each is nearly
+ * normal. */
 static struct candidates_noise noise_of(const struct mechanism *m)
 {
     bool               has_all = m->kind != MECHANISM_PROJECTED_GAUSSIAN && m->dims == m->columns;
@@ -526,8 +526,8 @@ static enum status append(struct db_conn *conn, void *arg, struct error *err)
     return quota_end(conn, up->task.caller, &mark, err);
 }
 
-/* What was received of the file whose end was refused, unless someone else has ended it well or begun another.  A
- * manifest that declares a file that is no release can never be fulfilled: it goes too. */
+/* Drops the received bytes of a file that was refused, unless another client has completed it or begun a new one meanwhile.
+ * A manifest that declares a file that is no release can never be fulfilled: it goes too. */
 static enum status drop(struct db_conn *conn, void *arg, struct error *err)
 {
     struct upload *up = arg;

@@ -33,13 +33,12 @@ MUST_CHECK enum status candidates_read_manifest(const struct study *study, const
 MUST_CHECK enum status candidates_declare(struct app *app, struct caller *caller, const char *study,
                                           const struct manifest *manifest, struct candidates_status *out,
                                           struct error *err);
-/* One piece of the file, at most CANDIDATES_PIECE_MAX bytes.  total_bytes: of the whole file as this request says.
- * The piece that completes the file is stored only after the whole was checked (digest, header, values, in a private
- * study the statistics of engine/privacy/release_checks.h), outside of any transaction; on failure everything received is
- * dropped and the study stays as it was.  Three such refusals within an hour lock a private study's uploads.
- * Errors: CONFLICT "wrong_offset", "manifest_required", "candidates_complete", "uploads_locked";
- * INVALID "digest_mismatch", "not_npy", "wrong_shape", "not_finite", "not_a_release"; BUSY when the study changed
- * during the check. */
+/* Appends a piece of the file, at most CANDIDATES_PIECE_MAX bytes.  total_bytes: of the whole file as this request says.
+ * The piece that completes the file is stored only after the whole was checked (digest, header, values, in a private study
+ * the statistics of engine/privacy/release_checks.h), outside of any transaction; on failure everything received is dropped
+ * and the study stays as it was.  Three such refusals within an hour lock a private study's uploads.
+ * Errors: CONFLICT "wrong_offset", "manifest_required", "candidates_complete", "uploads_locked"; INVALID "digest_mismatch",
+ * "not_npy", "wrong_shape", "not_finite", "not_a_release"; BUSY when the study changed during the check. */
 enum { CANDIDATES_PIECE_MAX = 1 << 20 };
 struct candidates_piece {
     int64_t     offset, total_bytes;

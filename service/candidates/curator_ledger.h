@@ -1,5 +1,5 @@
-/* What the service remembers of curators' ledgers: the heads that signed manifests vouch for.  A manifest brings the
- * digests of all lines up to its own, so that every head before it can be computed and compared. */
+/* The service's memory of curators' ledgers: the heads that signed manifests vouch for.  A manifest brings the digests of
+ * all lines up to its own, so that every head before it can be computed and compared. */
 #ifndef GNOMON_SERVICE_CANDIDATES_CURATOR_LEDGER_H
 #define GNOMON_SERVICE_CANDIDATES_CURATOR_LEDGER_H
 

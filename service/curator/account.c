@@ -209,7 +209,7 @@ static enum status take_entry(struct reading *reading, json_t *entry, int64_t li
     return STATUS_OK;
 }
 
-/* What was released under another table's declaration, or before a move grew, is charged for what holds now. */
+/* A release under another table's declaration, or before a move grew, is charged by the moves that hold now. */
 static enum status take_moves(const struct account *account, const json_t *names, size_t len, double *moves,
                               struct error *err)
 {
@@ -268,7 +268,7 @@ static enum status take_release(struct reading *reading, size_t at, struct relea
     return STATUS_OK;
 }
 
-/* One release was chosen before anything came out; of several, each after what came out before. */
+/* A single release was chosen before any result was known; each of several knew the results of those before it. */
 static enum status add_up(const struct reading *reading, const struct curve *curves, double delta, double *epsilon,
                           struct error *err)
 {

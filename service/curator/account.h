@@ -1,5 +1,5 @@
-/* What the lines of a ledger say about one data set: which tables are versions of it, what is protected, the budget, and
- * what was spent.  Costs are computed from what was drawn (the mechanisms' integers), for the relation that holds now.
+/* The account of one data set in a ledger: the tables that are its versions, what is protected, the budget, and the
+ * spending.  Costs are computed from the mechanisms' integers, for the relation that holds now.
  *
  * Lines, by kind, with what a ledger adds to each:
  *   declare  tag, rows: of a table;  joins: [number of an earlier declare line, ..] whose tables this one is a version of;
@@ -42,13 +42,14 @@ struct account_table {
 MUST_CHECK enum status account_find(const struct ledger *ledger, struct account_table *table, struct arena *arena,
                                     struct error *err);
 
-/* What the lines say about the data set that the table is a version of, and what it is after next (bodies of a declare and
- * of a release line that are not in the ledger yet, with their kind; NULL: none), all in the arena; names are borrowed.
+/* Reads the account of the table's data set, and how it is after next: the bodies of a declare and a release line with their
+ * kind, not in the ledger yet (NULL: none).  All in the arena; names are borrowed.
  * Errors: INVALID bad_entry, no_bound; NO_MEMORY. */
 MUST_CHECK enum status account_read(const struct ledger *ledger, const struct account_table *table,
                                     const json_t *const next[2], struct arena *arena, struct account *out,
                                     struct error *err);
-/* The same by the number of a declare line; out->table: the first of its data set.  next: a body with its kind, or NULL. */
+/* As account_read by the number of a declare line; out->table: the first of its data set.  next: a body and kind, or
+ * NULL. */
 MUST_CHECK enum status account_of(const struct ledger *ledger, int64_t line, const json_t *next, struct arena *arena,
                                   struct account *out, struct error *err);
 

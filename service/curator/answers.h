@@ -1,7 +1,7 @@
-/* What was answered: in one charged release of outcomes (noise.h), who got which noisy number.  The first measurement is
- * final: a number is in here, durable, before it leaves, and a repeat is told what is in here without being measured.  Two
- * measurements of one row under the same noise would show their exact difference: a corrected table, a command that is
- * not deterministic, a failure and then a success.
+/* The record of answers: the noisy number that each row got in one charged release of outcomes (noise.h).  The first
+ * measurement is final: a number is recorded, durably, before it leaves, and a repeated question gets the recorded number
+ * without a measurement.  Two measurements of one row under the same noise would show their exact difference: a corrected
+ * table, a command that is not deterministic, a failure and then a success.
  * One file for each context, beside the curator's ledger; only ever appended to.  Nothing is in it that may not leave. */
 #ifndef GNOMON_SERVICE_CURATOR_ANSWERS_H
 #define GNOMON_SERVICE_CURATOR_ANSWERS_H
@@ -33,9 +33,9 @@ void answers_path(const char *folder, const unsigned char context[SHA256_BYTES],
  * that makes no sense); BUSY "locked" (another curate is at it); INVALID "file"; NO_MEMORY.  answers_close always. */
 MUST_CHECK enum status answers_open(const char *path, const unsigned char context[SHA256_BYTES],
                                     const struct chain *known, struct answers *out, struct error *err);
-/* The first answer is the one that holds. */
+/* Finds an answer; the first recorded one holds. */
 bool answers_find(const struct answers *answers, const struct noise_tag *tag, int64_t *steps);
-/* Of one who has none.  Durable when it returns.  Errors: FULL or INVALID "file"; NO_MEMORY. */
+/* Adds an answer for a tag that has none.  Durable when it returns.  Errors: FULL or INVALID "file"; NO_MEMORY. */
 MUST_CHECK enum status answers_add(struct answers *answers, const struct noise_tag *tag, int64_t steps,
                                    struct error *err);
 void                   answers_close(struct answers *answers);

@@ -86,7 +86,7 @@ struct trial {
     json_int_t number, lease, candidate;
 };
 
-/* One cell as JSON: a number as it is written in the file, anything else as a string. */
+/* Prints a cell as JSON: a number as it is written in the file, anything else as a string. */
 static enum status print_cell(FILE *stream, const char *cell, struct error *err)
 {
     json_t *number = json_loads(cell, JSON_DECODE_ANY, NULL);
@@ -512,7 +512,7 @@ static enum status agree(struct curator *c, const struct asked *asked, struct er
 
 /* ---- what failed before ---- */
 
-/* One that somebody else has put back already is no failure. */
+/* A trial that somebody else has put back already is no failure. */
 static enum status retry_page(struct curator *c, json_t *trials, struct error *err)
 {
     size_t  i = 0;

@@ -263,7 +263,7 @@ static enum status read_inputs(struct project_job *job, struct error *err)
     return ledger_open(job->options->key, job->key, !job->options->dry_run, &job->ledger, err);
 }
 
-/* What is not known before the release is drawn, so that its line can be read. */
+/* Fills in what is known only after the release is drawn, so that its line can be read. */
 static void fill_unknown(struct project_job *job)
 {
     struct release_manifest *m = &job->manifest;

@@ -14,7 +14,7 @@
 enum { CANONICAL = JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17), KEY_MAX_BYTES = 4096, LINE_BYTES = 160 };
 static const char REMEMBERED[] = "gnomon-ledger ";
 
-/* What the key's file remembers. */
+/* The last line of the ledger as the key's file remembers it. */
 struct remembered {
     char          id[LEDGER_ID_CHARS];
     long long     seq;

@@ -18,13 +18,13 @@
 #include "service/base/sign.h"
 
 enum { NOISE_TAG_BYTES = 16 };
-/* One who is answered once: a row of a table (table_marks.h), or a place in a partition's decks. */
+/* A unit that is answered once: a row of a table (table_marks.h), or a place in a partition's decks. */
 struct noise_tag {
     unsigned char bytes[NOISE_TAG_BYTES];
 };
 struct noise_tag noise_place(uint64_t candidate);
 
-/* One charged release of outcomes. */
+/* A charged release of outcomes. */
 struct noise_context {
     unsigned char                   table_tag[SHA256_BYTES];
     const char                     *outcome; /* what is measured, as the curator names it; at most 128 bytes */
@@ -32,7 +32,7 @@ struct noise_context {
     uint64_t                        epoch;   /* how often the record of answers was given up, each time for a charge */
     const unsigned char            *release; /* [SHA256_BYTES] of a partition's matrix; NULL: rows, in any release */
 };
-/* SHA-256 of what fixes the context, in an injective code. */
+/* SHA-256 of all members that fix the context, in an injective code. */
 void noise_context_digest(const struct noise_context *context, unsigned char out[SHA256_BYTES]);
 
 /* HKDF-SHA-256 (RFC 5869) of a curator's secret for this purpose; to be wiped, as what follows. */

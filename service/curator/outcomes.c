@@ -122,7 +122,7 @@ static enum status note_last(struct outcomes *o, struct ledger *ledger, struct e
     return is_noted(o, ledger, &charge) ? STATUS_OK : note(o, ledger, &charge, err);
 }
 
-/* Of a partition, a candidate is a place in this release; otherwise it is its row. */
+/* In a partition a candidate's tag is its place in this release; otherwise it is the tag of its row. */
 static enum status set_tags(const struct outcomes_of *of, struct outcomes *o, struct error *err)
 {
     bool is_partition = mechanism_is_partition(of->manifest->mechanism.kind);

@@ -28,7 +28,7 @@ struct outcomes {
     bool                           is_open;
 };
 
-/* What a ledger says about the answers of a release. */
+/* The ledger's record of the answers of a release. */
 struct outcomes_charge {
     char         base[SHA256_HEX_BYTES]; /* the context at epoch 0 */
     int64_t      table, epoch;           /* table 0: the release is not in the ledger */
@@ -48,9 +48,9 @@ struct outcomes_of {
  * manifest; CONFLICT "not_charged" (the ledger knows nothing of the release), "wrong_data" (the table is another one than
  * the manifest's).  outcomes_close in every case. */
 MUST_CHECK enum status outcomes_open(const struct outcomes_of *of, struct outcomes *out, struct error *err);
-/* What a candidate was answered: false when it was not. */
+/* Finds the answer of a candidate; false: it has none. */
 bool outcomes_find(const struct outcomes *outcomes, size_t candidate, double *value);
-/* What one who has no answer is answered, from now on; measured NaN: the default's.  Errors: as answers_add. */
+/* Answers a candidate that has no answer yet, for good; measured NaN: with the default's value.  Errors: as answers_add. */
 MUST_CHECK enum status outcomes_settle(struct outcomes *outcomes, size_t candidate, double measured, double *value,
                                        struct error *err);
 void                   outcomes_close(struct outcomes *outcomes);

@@ -10,7 +10,7 @@
 enum { DECLARED_MAX = MECHANISM_COLUMNS_MAX };
 static const double BUDGET_EPSILON = 4, BUDGET_DELTA = 1e-5;
 
-/* One column of --protect and --region; NaN: not given. */
+/* A column of --protect and --region; NaN: not given. */
 struct given {
     const char *name;
     double      move, low, high;
@@ -130,7 +130,7 @@ static enum status check_given(const struct project_job *job, struct given *give
     return STATUS_OK;
 }
 
-/* What is known of the data set goes on to hold for this version of the table, where it has the column. */
+/* Declarations of the data set go on to hold for this version of the table, where it has the column. */
 static enum status add_known(struct project_job *job, struct given_list *list, struct error *err)
 {
     for (size_t c = 0; c < job->before.columns_len; c++) {
@@ -210,7 +210,7 @@ static json_t *joins_json(const struct account_table *known)
     return joins;
 }
 
-/* Of marks, what table_marks_make reads. */
+/* Lists the columns that table_marks_make reads for the marks. */
 static enum status list_columns(struct project_job *job, const struct given_list *list, struct error *err)
 {
     size_t       d = list->len > 0 ? list->len : job->table.d;

@@ -35,7 +35,7 @@ static enum status read_reals(struct project_job *job, const char *flag, const c
     return STATUS_OK;
 }
 
-/* What is declared of each column.  The names are those of the table. */
+/* Takes the declaration of each column.  The names are those of the table. */
 static void take_relation(struct project_job *job)
 {
     struct release_manifest *m = &job->manifest;
@@ -87,7 +87,7 @@ static enum status read_dims(const struct project_job *job, size_t *dims, struct
     return STATUS_OK;
 }
 
-/* What a row that cannot be measured is answered: the worst that there is, for a study that maximises. */
+/* Plans the answer for a row that cannot be measured: the worst possible value, for a study that maximises. */
 static enum status plan_default(struct project_job *job, struct error *err)
 {
     const struct project_options   *options = job->options;

@@ -50,7 +50,7 @@ void project_warn(const struct project_job *job)
                     job->table.names[j]);
 }
 
-/* What two values of a row the odds are between. */
+/* Prints, for each column, the two values of a row between which the odds hold. */
 static void report_relation(const struct project_job *job)
 {
     const struct release_manifest *m = &job->manifest;
@@ -166,7 +166,7 @@ static void report_ledger(const struct project_job *job)
         printf("%zu versions of this table are known; what was released of them counts together.\n", after->tables);
 }
 
-/* What the release is worth, from public numbers alone. */
+/* Prints how useful the release is, from public numbers alone. */
 static void report_utility(const struct project_job *job)
 {
     const struct release_manifest *m = &job->manifest;

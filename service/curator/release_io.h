@@ -1,5 +1,5 @@
-/* What the curator's commands share: columns of a CSV as a matrix, lists of numbers from the command line, and matrices
- * as .npy files.  Everything lives in the caller's arena. */
+/* Input and output of the curator's commands: columns of a CSV as a matrix, lists of numbers from the command line, and
+ * matrices as .npy files.  Everything lives in the caller's arena. */
 #ifndef GNOMON_SERVICE_CURATOR_RELEASE_IO_H
 #define GNOMON_SERVICE_CURATOR_RELEASE_IO_H
 

@@ -1,5 +1,5 @@
-/* What stays with the curator after a release: which row of the data is which candidate, and the transform.
- * Nothing of it may reach a server, a log or a manifest. */
+/* The curator's secret after a release: the row of the data behind each candidate, and the transform.  None of it may reach
+ * a server, a log or a manifest. */
 #ifndef GNOMON_SERVICE_CURATOR_SECRET_H
 #define GNOMON_SERVICE_CURATOR_SECRET_H
 

@@ -12,7 +12,7 @@
 enum { FILE_MAX_BYTES = 1 << 30, HEAD_BYTES = 64 };
 static const char HEAD_FORMAT[] = "gnomon-marks-1 %zu %zu %zu";
 
-/* What the digests of one list are made of. */
+/* A digest of a list, with the row it belongs to. */
 struct digest {
     unsigned char bytes[SHA256_BYTES];
     size_t        row;
@@ -127,7 +127,7 @@ static enum status digest_rows(const struct csv_table *csv, const unsigned char 
     return has_memory ? STATUS_OK : error_no_memory(err);
 }
 
-/* Of digests in the order of number_equals, which is not that of the file. */
+/* The tag of digests that are sorted by number_equals, which is not the order of the file. */
 static void tag_of(const struct digest *digests, size_t n, const unsigned char secret[SHA256_BYTES], char tag[65])
 {
     unsigned char        text[8 + SHA256_BYTES], made[SHA256_BYTES];

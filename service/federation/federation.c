@@ -23,7 +23,7 @@ enum { NPY_HEADER_MAX = 128 };
 
 /* ---- create ---- */
 
-/* What the use cases hand to their transactions. */
+/* The arguments that use cases hand to their transactions. */
 struct work {
     struct app    *app;
     struct caller *caller;

@@ -43,14 +43,14 @@ enum federation_verb { FEDERATION_PAUSE, FEDERATION_RESUME, FEDERATION_COMPLETE 
 /* Completing drops the messages of the open round: they are in no broadcast.  CONFLICT as error_state. */
 MUST_CHECK enum status federation_move(struct app *app, struct caller *caller, const char *id,
                                        enum federation_verb verb, struct federation *out, struct error *err);
-/* Revokes the agents' tokens.  What was broadcast stays broadcast: the ledger keeps its lines. */
+/* Revokes the agents' tokens.  Broadcasts cannot be taken back: the ledger keeps its lines. */
 MUST_CHECK enum status federation_delete(struct app *app, struct caller *caller, const char *id, struct error *err);
-/* Who did something, and when. */
+/* The actor of a change, and its time. */
 struct federation_by {
     const char *actor;
     int64_t     at_ms;
 };
-/* One change of state and its line in the log; drops the open round's messages when it is completed. */
+/* Changes the state and writes its line of the log; drops the open round's messages when it is completed. */
 MUST_CHECK enum status federation_set_state(struct db_conn *conn, struct federation *federation,
                                             enum federation_state state, const char *reason,
                                             const struct federation_by *by, struct error *err);
@@ -139,15 +139,15 @@ struct federation_round_page {
     size_t                   len;
     const char              *next_cursor;
 };
-/* Those that are closed, in order. */
+/* Lists the closed rounds, in order. */
 MUST_CHECK enum status federation_rounds(struct app *app, struct caller *caller, const char *id,
                                          const struct page *page, struct federation_round_page *out, struct error *err);
 
-/* Is the open round to be closed now? */
+/* Whether the open round is to be closed now. */
 bool federation_is_due(const struct federation *federation, int64_t steady_now_ms);
-/* For the metrics, once that is durable; and the messages leave the journal. */
+/* Counts a round for the metrics once its end is durable, and removes its messages from the journal. */
 void federation_count_round(struct app *app, const struct federation *federation);
-/* What the first so many broadcasts cost together; 0 for none. */
+/* The epsilon of the first `broadcasts` broadcasts together; 0 for none. */
 MUST_CHECK enum status federation_cost(const struct federation_spec *spec, int64_t broadcasts, double *epsilon,
                                        struct arena *scratch, struct error *err);
 

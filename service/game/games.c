@@ -117,7 +117,7 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
     return log_event(conn, from, "game.created", work->caller, from->created_ms, err);
 }
 
-/* What cannot be held in memory is refused before it is there; bytes: of the game without rounds. */
+/* Refuses a game that memory cannot hold before it is made; bytes: of the game without rounds. */
 static enum status try_open(struct app *app, struct game_spec *spec, size_t *bytes, struct error *err)
 {
     struct game *game;

@@ -1,6 +1,6 @@
-/* What is played: suggestions, observations, rounds.
- * Invariants: a round's plays are complete exactly when its number is at most the game's rounds; a play never changes,
- * but for a payoff that was not known; the session was told the rounds up to live->seq. */
+/* Playing: suggestions, observations, rounds.
+ * Invariants: a round's plays are complete exactly when its number is at most the game's rounds; a play never changes, but
+ * for a payoff that was not known; the session was told the rounds up to live->seq. */
 #include "service/app/app_transact.h"
 #include "service/app/price.h"
 #include "service/app/slots.h"
@@ -72,7 +72,7 @@ static enum status open_session(struct look *look, struct error *err)
     return game_open(problem, &look->live->game, err);
 }
 
-/* Of what its session does not know. */
+/* The price of the rounds that the session does not know yet. */
 static double price_news(const struct look *look)
 {
     const struct game_problem *problem = &look->game->spec->problem;
@@ -91,7 +91,7 @@ static enum status announce(const struct look *look, struct error *err)
     return slots_announce(look->caller, price_action(look), err);
 }
 
-/* Those that are news: replaying a long game takes a minute. */
+/* Tells the session the plays of new rounds: replaying a long game takes a minute. */
 static enum status tell_plays(struct look *look, const struct game_play *plays, struct error *err)
 {
     struct live            *live = look->live;
@@ -297,7 +297,7 @@ static enum status infer(const struct observing *work, struct game_play *plays, 
     return STATUS_OK;
 }
 
-/* Who has given an action and will not be heard again must have left a payoff. */
+/* Each action that is in needs a payoff, its own or one that follows from others'; but for general sums once all are in. */
 static enum status check_payoffs(const struct observing *work, const struct game_play *plays, bool *is_closed,
                                  struct error *err)
 {

@@ -143,7 +143,7 @@ enum status app_open(const struct app_options *options, struct app **out, struct
     return STATUS_OK;
 }
 
-/* What is written now and then. */
+/* Writes the notes that are written now and then. */
 static enum status note(struct db_conn *conn, void *arg, struct error *err)
 {
     bool more = true;

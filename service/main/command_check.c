@@ -46,7 +46,7 @@ static enum status check_rule(struct db_conn *conn, enum sql rule, struct checki
     return db_done(&rows);
 }
 
-/* What comes in pieces: one after the other. */
+/* Digests a file that comes in consecutive pieces. */
 struct digesting {
     char                 name[160], wanted[SHA256_HEX_BYTES];
     struct sha256_state *state; /* NULL: none yet */

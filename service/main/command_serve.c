@@ -125,8 +125,8 @@ static const struct options_row options_table[] = {
     {.flag = NULL},
 };
 
-/* What the signal handler must reach: how often it was called for what, and whom it wakes.  (A thread of its own that takes the
- * signals will not do: OpenBLAS has started threads before main, and they block none.) */
+/* The variables the signal handler must reach: counts of its calls, and the semaphore that it posts.  (A thread of its own
+ * for the signals will not do: OpenBLAS has started threads before main, and they block none.) */
 static volatile sig_atomic_t stops_requested, has_files, reloads_requested;
 static sem_t                 stop;
 
@@ -155,8 +155,8 @@ static enum status split_address(const char *text, char host[ADDRESS_BYTES], con
     return STATUS_OK;
 }
 
-/* One heap for every few threads: what a large reply took is at the end of one, not in the middle of each; large pieces
- * have pages of their own.  See conns_trim in conns.h. */
+/* Every few threads share a heap: the memory of a large reply is then at the end of one heap, not in the middle of each;
+ * large pieces have pages of their own.  See conns_trim in conns.h. */
 static void limit_heaps(void)
 {
     (void)mallopt(M_ARENA_MAX, HEAPS);
@@ -198,7 +198,7 @@ struct place {
     const char *port; /* NULL: none */
 };
 
-/* What is known of the outside. */
+/* The addresses to listen at, and the networks to trust. */
 struct network {
     struct place    listen, health;
     struct networks trusted;
@@ -237,7 +237,7 @@ static enum status read_network(const struct serve_options *options, struct netw
     return check_place(&out->health, options->insecure_http, err);
 }
 
-/* What is acknowledged before it is on the disk does not go to a standby before either. */
+/* A standby must not receive transactions that are acknowledged before they are on the disk. */
 static enum status check_databases(const struct serve_options *options, struct error *err)
 {
     bool is_hasty = strcmp(options->synchronous, "OFF") == 0;

@@ -59,7 +59,7 @@ static int allow_folder(int rules, const char *path)
     return (int)failed;
 }
 
-/* Of a file that is written, and is a link to elsewhere, or lies there. */
+/* Allows the folder in which a written file really lies, behind links. */
 static int allow_folder_of(int rules, const char *file)
 {
     char path[PATH_MAX];

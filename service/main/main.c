@@ -25,7 +25,7 @@ static const struct command *const commands[] = {
     &command_routes,     NULL,
 };
 
-/* What somebody who has never seen it does first. */
+/* The first steps of somebody who has never seen the program. */
 static void print_first(FILE *stream)
 {
     fputs("gnomon: Bayesian optimisation as a service\n\n"

@@ -75,7 +75,7 @@ static enum status read_heads(const char *name, struct heads *heads, struct erro
     return STATUS_OK;
 }
 
-/* Those of the line that the chain is at. */
+/* Compares the heads in the file for the line that the chain is at. */
 static enum status compare(void *arg, const struct chain_place *at, struct error *err)
 {
     struct verifying *verifying = arg;
@@ -141,7 +141,7 @@ static enum status check_tally(struct db_conn *conn, struct verifying *verifying
     return db_done(&rows);
 }
 
-/* What ends the check is a finding like the others. */
+/* A failure that ends the check is reported as a finding like the others. */
 static enum status check_rows(struct db_conn *conn, void *arg, struct error *err)
 {
     struct verifying *verifying = arg;

@@ -1,4 +1,4 @@
-/* Who calls, for one request. */
+/* The caller of a request. */
 #ifndef GNOMON_SERVICE_MODEL_CALLER_H
 #define GNOMON_SERVICE_MODEL_CALLER_H
 
@@ -50,7 +50,7 @@ struct stint {
     int64_t             looked_us, began_us, used_us, charged_us;
 };
 
-/* What a request took of the slots that computing needs, and what it was expected to take. */
+/* The slots and memory that a request took, and the price that was expected. */
 struct spent {
     struct stint stint;
     double       price_ms; /* of all parts; 0: it was not announced */
@@ -59,7 +59,7 @@ struct spent {
     size_t       held_bytes; /* of memory: service/app/memory.h */
 };
 
-/* Of who has made no other, and of what there was before there were any. */
+/* The project of things made before there were projects, and of tokens created without one. */
 #define CALLER_DEFAULT_PROJECT "prj_default"
 #define CALLER_NO_PROJECT      "none" /* begins as no id does */
 
@@ -91,22 +91,21 @@ struct caller {
     const char *import_source;
 };
 
-/* A request that was read with a space is done with no other: CONFLICT "space_grew" when the study's is a later one by now.
- * The first time it is noted. */
+/* CONFLICT "space_grew" when the study's space is later than that of the request, which the first call notes. */
 MUST_CHECK enum status caller_same_space(struct caller *caller, const char *study, int64_t space_revision,
                                          struct error *err);
-/* The same of what was read with these metrics: BUSY "busy" when the study has more by now. */
+/* As caller_same_space for the metrics that were read: BUSY "busy" when the study has more by now. */
 MUST_CHECK enum status caller_same_metrics(const struct caller *caller, size_t metrics, struct error *err);
 /* NOT_FOUND "<thing>_not_found", of a "study", "federation" or "game". */
 enum status caller_no_such(const char *thing, struct error *err);
-/* The same unless the caller may see it: one whose token is bound to another has nothing there. */
+/* As caller_no_such unless the caller may see it: a token bound to one resource sees no other. */
 MUST_CHECK enum status caller_sees(const struct caller *caller, const char *thing, const char *id, struct error *err);
 
-/* Whether its token is for one study, federation or game alone. */
+/* Whether the caller's token is for a single study, federation or game. */
 bool caller_is_bound(const struct caller *caller);
-/* Whether what is in that project is there for the caller. */
+/* Whether the caller reaches resources of that project. */
 bool caller_has(const struct caller *caller, const char *project);
-/* Where it makes and lists things. */
+/* The project in which the caller makes and lists resources. */
 const char *caller_project(const struct caller *caller);
 
 #endif

@@ -52,7 +52,7 @@ struct game_new {
     GAME_GIVEN(DECLARE)
 };
 
-/* What one agent did in a round, in its own units. */
+/* The play of an agent in a round, in its own units. */
 struct game_play {
     bool          is_in;  /* the action is known */
     int64_t       row;    /* -1: point */

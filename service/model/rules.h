@@ -42,7 +42,7 @@ static inline bool rules_ask_worth(const struct rules *rules)
     return !isnan(rules->worth_gain) || !isnan(rules->worth_share);
 }
 
-/* What has been counted of a study for its rules, as its row keeps it; times on the steady clock. */
+/* Counts of a study for its rules, as its row keeps them; times on the steady clock. */
 struct tally {
     int64_t since_best;                  /* trials that ended since the best one */
     int64_t failures, failures_in_a_row; /* of runs */

@@ -84,7 +84,7 @@ enum status spec_track(struct spec *spec, const struct metric *metrics, size_t l
     return spec_check_tracked(spec, err);
 }
 
-/* What is too large for a number is as good as the largest. */
+/* A bound too large for a number becomes the largest number. */
 static void set_bound(struct bound *bound, const double *value)
 {
     if (bound_is_relative(bound))

@@ -14,10 +14,10 @@
 
 enum goal { GOAL_MAXIMIZE, GOAL_MINIMIZE, GOAL_CONSTRAIN, GOAL_TRACK };
 enum { TRACKED_MAX = 64 };
-/* Of a constraint.  A relative one is times the value of the baseline, plus. */
+/* The bound of a constraint.  A relative bound is times * baseline value + plus. */
 struct bound {
     double value;       /* NaN: there is none, or it is not known yet */
-    double times, plus; /* times NaN: it is no relative one */
+    double times, plus; /* times NaN: the bound is not relative */
 };
 struct metric {
     const char  *name;
@@ -34,8 +34,9 @@ static inline bool bound_is_there(const struct bound *bound)
     return !isnan(bound->value) || bound_is_relative(bound);
 }
 
-/* What an algorithm is to learn from, as the client wrote it.  service/session/transfer_snapshot.h makes the problem's
- * earlier studies of it; those are stored beside the specification, whose text has the names and the defaults only. */
+/* The earlier studies an algorithm is to learn from, as the client wrote them.  service/session/transfer_snapshot.h makes
+ * the problem's earlier studies of them; those are stored beside the specification, whose text has the names and the
+ * defaults only. */
 struct spec_earlier {
     bool                        is_auto; /* they are picked where ids is NULL, when the study is made */
     const char *const          *ids;     /* [ids_len] studies of the store; NULL: none were named */
@@ -53,7 +54,7 @@ struct category {
     double             number; /* of the others; an integer within 2^53; NULL: 0 */
 };
 
-/* What a parameter is beyond what the engine knows. */
+/* Members of a parameter that the engine does not need. */
 struct param_note {
     double      fallback;           /* the member "default", in natural units; NaN: none */
     const char *description, *unit; /* or NULL */
@@ -85,24 +86,24 @@ struct spec {
     const struct param_note      *notes;  /* [params_len] */
 };
 
-/* Which metric is meant: NULL the first objective.  *out: its index.  INVALID "unknown_metric" at "/metric". */
+/* Finds a metric by name; NULL: the first objective.  *out: its index.  INVALID "unknown_metric" at "/metric". */
 MUST_CHECK enum status spec_find_metric(const struct spec *spec, const char *name, size_t *out, struct error *err);
-/* The same of those that are modelled: INVALID "not_modelled" for one that is only recorded. */
+/* As spec_find_metric among the modelled metrics: INVALID "not_modelled" for one that is only recorded. */
 MUST_CHECK enum status spec_find_modelled(const struct spec *spec, const char *name, size_t *out, struct error *err);
 
 /* Whether every context has its value in fixed [params_len], NaN where free, or NULL: INVALID "missing_member" below where. */
 MUST_CHECK enum status spec_check_context(const struct spec *spec, const double *fixed, const char *where,
                                           struct error *err);
 
-/* What is recorded of a private row tells of it, and nobody accounts for it; a graph's values are those of its sites:
+/* Recorded metrics of a private row would leak it outside of the account, and a graph's values are those of its sites:
  * INVALID "private_study", "wrong_space". */
 MUST_CHECK enum status spec_check_tracked(const struct spec *spec, struct error *err);
-/* More of those that are only recorded, behind the others and but for those that are there. */
+/* Adds recorded metrics behind the others, but for those that are there already. */
 MUST_CHECK enum status spec_track(struct spec *spec, const struct metric *metrics, size_t len, struct arena *arena,
                                   struct error *err);
 
-/* Relative bounds from the baseline's values, as a trial has them, and the line that brought them; NULL and 0: it has none.
- * In an array of its own; arena NULL: it has one already. */
+/* Sets relative bounds from the baseline's values and the line that brought them (NULL and 0: it has none), in a new array;
+ * arena NULL: in the array of an earlier call. */
 enum { SPEC_BASELINE = 1 };
 struct baseline_end {
     int64_t       revision;
@@ -185,13 +186,13 @@ static inline bool spec_attains(const struct spec *spec, const double *values)
     return true;
 }
 
-/* Those that are modelled, and those that are only recorded. */
+/* The number of metrics, modelled and recorded. */
 static inline size_t spec_metrics_all(const struct spec *spec)
 {
     return spec->metrics_len + spec->tracked_len;
 }
 
-/* How many doubles are stored of a trial's values: of each metric two; of a graph one for each site of a point. */
+/* The number of doubles that are stored of a trial's values: two of each metric; of a graph one for each site of a point. */
 static inline size_t spec_values_len(const struct spec *spec)
 {
     return spec->space.kind == SPACE_GRAPH ? space_point_len(&spec->space) : 2 * spec_metrics_all(spec);
@@ -209,7 +210,7 @@ static inline bool spec_is_feasible(const struct spec *spec, const double *value
     return feasible;
 }
 
-/* Those that are modelled, as an event has them: out [SPEC_EVENT_VALUES]; NULL for NULL, and for one metric. */
+/* The modelled values of an event: out [SPEC_EVENT_VALUES]; NULL for NULL, and for one metric. */
 enum { SPEC_EVENT_VALUES = GRAPH_STEPS_MAX };
 _Static_assert(SPEC_EVENT_VALUES >= 2 * METRICS_MAX, "room for all metrics");
 static inline const double *spec_event_values(const struct spec *spec, const double *values, double *out)

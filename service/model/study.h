@@ -28,7 +28,7 @@ enum trial_state {
 };
 extern const char *const trial_state_names[TRIAL_STATE_COUNT + 1];
 
-/* What a worker does next: it evaluates (the trial that it holds, or the one that it asks for now), asks again in so many
+/* A worker's next step: it evaluates (the trial that it holds, or the one that it asks for now), asks again in so many
  * seconds, or leaves, since there will be nothing more. */
 extern const char study_next_evaluate[], study_next_wait[], study_next_stop[];
 struct next {
@@ -64,9 +64,9 @@ struct study_new {
     STUDY_SAID(DECLARE) /* or NULL: none; labels: canonical */
 };
 
-/* How many trials count against the budget; failed, abandoned and imported ones do not. */
+/* The number of trials that count against the budget; failed, abandoned and imported ones do not. */
 int64_t study_spent(const struct study *study);
-/* What the study's state does not allow.  CONFLICT: the code names the state ("awaiting_candidates", "study_active",
+/* Refuses what the study's state does not allow.  CONFLICT: the code names the state ("awaiting_candidates", "study_active",
  * "study_paused", "study_completed", which comes with the reason). */
 enum status study_refuse(const struct study *study, struct error *err);
 

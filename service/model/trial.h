@@ -11,17 +11,17 @@ struct curve_point {
     double  value;
 };
 
-/* What is said of a trial and stays with it.  These lists are its home: they make the members of struct trial and struct
- * observation, what is read from JSON, CSV and a row of the store, and what is written there.  One more needs a line
- * here, its column (db/sql.h and a migration) and its words in openapi.yaml.
- * X(name, least, most, with): numbers within a range, NaN: none; texts of so many characters, NULL: none. */
+/* Members of a trial that clients set.  These lists define them: the members of struct trial and struct observation, the
+ * readers and writers of JSON, CSV and rows of the store.  A new one needs a line here, its column (db/sql.h and a
+ * migration) and its words in openapi.yaml.  X(name, least, most, with): numbers within a range, NaN: none; texts of so many
+ * characters, NULL: none. */
 #define TRIAL_NUMBERS(X)                           \
     X(value, -INFINITY, INFINITY, SAID_WITH_VALUE) \
     X(stddev, 0, INFINITY, SAID_WITH_VALUE)
 #define TRIAL_TEXTS(X)                  \
     X(reason, 0, 1000, SAID_WITH_STATE) \
     X(external_id, 1, 128, SAID_ALWAYS)
-/* What else is said of it, for people: db/members.h. */
+/* Further members, for people: db/members.h. */
 struct trial_said {
     TRIAL_SAID(DECLARE) /* labels, metadata, artifacts: JSON texts, NULL for none */
 };
@@ -82,9 +82,9 @@ enum outcome {
     OUTCOME_STOPPED,
     OUTCOME_ABANDONED,
     OUTCOME_RETRACTED,
-    OUTCOME_QUEUED /* there is none yet: the trial is to be tried here */
+    OUTCOME_QUEUED /* no outcome yet: the trial is to be tried here */
 };
-/* What a trial in this state is imported as; false: there is no such state. */
+/* Converts a trial's state to the outcome it is imported with; false: there is no such state. */
 bool outcome_of_state(const char *state, enum outcome *out);
 
 enum { TRIAL_WORKER_MAX = 128 }; /* characters */
@@ -101,14 +101,14 @@ struct observation {
     const double *values; /* several metrics, or a graph: of all, as in struct trial; otherwise NULL */
     const char   *said;   /* a JSON merge patch of what is said of the trial (service/codec/codec_said.h); or NULL */
     size_t        line;   /* of the CSV file it came from, for its errors */
-    /* Of a trial that an import brings, where they are known. */
+    /* Known only of a trial that an import brings. */
     int64_t                   number; /* in the study it comes from; 0 */
     const char               *worker; /* or NULL */
     const struct curve_point *curve;  /* [curve_len] steps ascending */
     size_t                    curve_len;
 };
 
-/* One of those members, for who goes over them. */
+/* A trial member, for loops over all of them. */
 enum said_with {
     SAID_WITH_VALUE, /* of a metric, and of a trial only that has a value */
     SAID_WITH_STATE, /* of one only that has none */
@@ -122,15 +122,15 @@ struct trial_member {
     enum said_with with;
 };
 extern const struct trial_member trial_members[]; /* the numbers first */
-/* Of several metrics each has its own, and in JSON a member more: by metric, with an s at its name. */
+/* With several metrics each has a value of this member; JSON has them by metric, in a member with an s at its name. */
 static inline bool trial_member_is_of_metric(const struct trial_member *member)
 {
     return !member->is_text && member->with == SAID_WITH_VALUE;
 }
-/* Whether there is one, at its place in either struct. */
+/* Whether the member is set, at its place in either struct. */
 bool trial_says(const struct trial_member *member, const void *at);
 
-/* Without a point or anything that is said of it. */
+/* A trial, and an observation, without a point or any member set. */
 struct trial       trial_none(void);
 struct observation observation_none(void);
 /* The item is none but why; *len counts such items, of which as many as a reply lists keep why. */

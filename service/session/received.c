@@ -36,7 +36,7 @@ static enum status read_vectors(struct db_conn *conn, const struct live *live, i
     return db_done(&rows);
 }
 
-/* Of another seat, not zero, and not what it was before. */
+/* Whether the vector comes from another seat, is not zero, and has changed. */
 static bool is_news(const struct live *live, const struct vectors *now, const struct vectors *before, size_t row)
 {
     const double *vector = now->numbers + row * now->columns;

@@ -1,4 +1,4 @@
-/* What an agent of a federation was sent, as its session is told. */
+/* Broadcasts and messages to an agent of a federation, as its session is told them. */
 #ifndef GNOMON_SERVICE_SESSION_RECEIVED_H
 #define GNOMON_SERVICE_SESSION_RECEIVED_H
 

@@ -112,7 +112,7 @@ static struct entry *entry_find(struct app *app, const char *study)
     return entry;
 }
 
-/* Who has a thread that others need does not wait here for what may take long. */
+/* A caller on a thread that others need does not wait here for a lock that may be held long. */
 static bool lock_entry(struct entry *entry, enum session_use use, const struct caller *caller)
 {
     if (use == SESSION_SHARED)
@@ -120,7 +120,7 @@ static bool lock_entry(struct entry *entry, enum session_use use, const struct c
     return caller->may_defer ? pthread_rwlock_trywrlock(&entry->lock) == 0 : pthread_rwlock_wrlock(&entry->lock) == 0;
 }
 
-/* Without having had the lock. */
+/* Leaves an entry whose lock was never taken. */
 static void leave(struct session_cache *cache, struct entry *entry, bool plans)
 {
     pthread_mutex_lock(&cache->mutex);
@@ -389,8 +389,8 @@ static enum status tell_measured(struct live *live, const struct row_replay *row
     return streams_tell(&live->streams, &live->curves, event, err);
 }
 
-/* What a trial ended as is what it is now: what was corrected counts as corrected, from the line that it had ended with,
- * and what was retracted as given up there.  0 when the line is not that one. */
+/* The event of a trial's end as the trial is now: a corrected trial ended with the corrected values, a retracted one as
+ * given up, both at the line that ended it.  0 when the line is another. */
 static bool is_end(const struct row_replay *row, enum event_kind *kind)
 {
     // clang-format off
@@ -505,7 +505,7 @@ static enum status tell_log(struct db_conn *conn, struct live *live, int64_t las
     return db_done(&rows);
 }
 
-/* What the modeller left open and the manifest says. */
+/* Sets an option that the modeller left open from the manifest. */
 static enum status fill_option(struct live *live, const char *name, double value, struct error *err)
 {
     int    option = policy_option(live->spec.policy, name);
@@ -614,7 +614,7 @@ static enum status heed_baseline(struct db_conn *conn, struct live *live, int64_
     return status;
 }
 
-/* What catching up reads where nothing has to begin anew. */
+/* Prefetches the rows that catching up reads when the session need not begin anew. */
 void session_ahead(struct db_conn *conn, const struct live *live)
 {
     db_ahead(conn, SQL_CORRECTION_LAST, BIND(TEXT(live->study), INT(INT64_MAX)));
@@ -734,7 +734,7 @@ struct replay {
     const struct session_at *at;
 };
 
-/* Of a batch the earlier proposals are in the log after what came in while they were made, and the session knew them. */
+/* The log has a batch's earlier proposals after the events that came meanwhile; the session knew them first. */
 static enum status tell_batch(struct db_conn *conn, struct live *live, const struct session_at *at, struct error *err)
 {
     struct db_rows rows = db_query(conn, NULL, err, SQL_EVENT_REPLAY,

@@ -22,9 +22,9 @@ MUST_CHECK enum status session_lock(struct app *app, struct caller *caller, cons
                                     struct live **out, struct error *err);
 /* Unlocks; the oldest entries over the limit go. */
 void session_unlock(struct app *app, struct live *live);
-/* Those who want the same of a session, and can have it done together: who comes first leads, has the lock, and does it
- * for all who came meanwhile.  *out: the session of one who leads, who then takes the members, itself the first, does
- * what they came for, and leaves with them; NULL: it was done.  Errors: as session_lock, SESSION_ALONE. */
+/* Callers who want the same of a session join: the first leads, holds the lock, and works for all who join meanwhile.  *out:
+ * the session for a leader, who takes the members (itself the first), serves them and leaves with them; NULL: this member
+ * has been served.  Errors: as session_lock. */
 struct session_member {
     struct session_member *next;
     sem_t                  turn;
@@ -34,7 +34,7 @@ MUST_CHECK enum status session_join(struct app *app, const char *study, struct s
                                     struct live **out, struct error *err);
 struct session_member *session_members(struct app *app, struct live *live, size_t most);
 void                   session_leave(struct app *app, struct live *live, struct session_member *served);
-/* The price of its model, as far as can be known without the lock. */
+/* The price of the session's model, as far as it is known without the lock. */
 struct price_model session_price(struct app *app, const struct study *study);
 /* Whether there is one that was told the log, up to where it was when its last user left, and which is asked for what is new. */
 bool session_is_there(struct app *app, const char *study);
@@ -42,21 +42,22 @@ bool session_is_there(struct app *app, const char *study);
  * was a moment ago, for the price. */
 MUST_CHECK enum status session_catch_up(struct app *app, struct caller *caller, const struct study *study,
                                         struct live *live, struct error *err);
-/* The same after a look at the store, which is as it is told then; what the look does not find is told to nobody. */
+/* As session_catch_up, after fn has read the store in the same transaction; if fn fails, the session is told nothing. */
 struct session_look {
     db_fn fn;
     void *arg;
 };
 MUST_CHECK enum status session_look_and_catch_up(struct app *app, struct caller *caller, const struct study *study,
                                                  struct live *live, const struct session_look *look, struct error *err);
-/* The same within a transaction, without a slot, of a session that is there and not far behind: BUSY "busy" if it is not.  What it
- * begins with can be read ahead.  When it was told something and the transaction fails the session has to be forgotten. */
+/* As session_catch_up within a transaction, without a slot, for an open session that is not far behind, else BUSY "busy".
+ * session_ahead prefetches its first reads.  If the transaction fails, a session that was told something is to be
+ * forgotten. */
 MUST_CHECK enum status session_catch_up_within(struct db_conn *conn, struct app *app, struct caller *caller,
                                                struct live *live, bool *was_told, struct error *err);
 void                   session_ahead(struct db_conn *conn, const struct live *live);
 /* Forgets the model: it was told something that the log does not say. */
 void session_forget(struct live *live);
-/* Of a study that is gone; who still uses its model finds out when it writes. */
+/* Drops the session of a deleted study; a request that still uses the model finds out when it writes. */
 void session_drop(struct app *app, const char *study);
 
 /* A session of the caller's own, which nobody else sees: as it was when a line of the log was made.  It lies in the
@@ -65,8 +66,8 @@ void session_drop(struct app *app, const char *study);
 MUST_CHECK enum status session_alone(struct app *app, struct caller *caller, const char *study, struct live **out,
                                      struct error *err);
 void                   session_alone_end(struct app *app, struct live *live);
-/* Tells it the log up to the line seen, and of what came between that and the line made the suggestions: those of its
- * batch.  With several servers a later line may have been made by one that had seen less: then it begins anew. */
+/* Tells the session the log up to line `seen`, then the suggestions of its batch before line `made`.  With several servers a
+ * later line may come from a server that had seen less: then the session begins anew. */
 struct session_at {
     int64_t seen, made;
     const struct session_space

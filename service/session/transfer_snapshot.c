@@ -279,7 +279,7 @@ static enum status find_best(struct db_conn *conn, const struct collect *work, s
     return STATUS_OK;
 }
 
-/* One whose values lie elsewhere is passed over. */
+/* A study whose values are out of range is passed over. */
 static enum status collect_picked(struct db_conn *conn, struct collect *work, struct error *err)
 {
     struct fitting best[TRANSFER_TRIES];

@@ -51,7 +51,7 @@ MUST_CHECK enum status transfer_check_rows(const struct spec *spec, const struct
 MUST_CHECK enum status transfer_snapshot(struct db_conn *conn, const char *study, const struct spec *spec,
                                          struct arena *arena, struct transfer_sources *out, struct error *err);
 
-/* What each suggestion thought of the earlier studies, in the order of the trials.
+/* How far each suggestion trusted the earlier studies, in the order of the trials.
  * CONFLICT "no_earlier_studies" when the algorithm learns from none. */
 struct transfer_item {
     int64_t trial, rounds;

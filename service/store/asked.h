@@ -1,5 +1,5 @@
-/* What an algorithm was asked for a trial, beyond what the log says: with it a suggestion can be made again.  Stored with
- * the trial as doubles; nothing is there of trials of the user's own. */
+/* The inputs of a suggestion that the log does not have; with them it can be made again.  Stored with the trial as doubles;
+ * trials of the user's own have none. */
 #ifndef GNOMON_SERVICE_STORE_ASKED_H
 #define GNOMON_SERVICE_STORE_ASKED_H
 

@@ -9,21 +9,21 @@
  * what nobody knows is not taken for a state that allows more. */
 MUST_CHECK enum status rows_state(const char *const *names, const char *stored, const char *what, int *state,
                                   struct error *err);
-/* One study, but for its spec, which is all zero: spec_cache.h has it.  NOT_FOUND "study_not_found". */
+/* A study, but for its spec, which is all zero: spec_cache.h has it.  NOT_FOUND "study_not_found". */
 MUST_CHECK enum status rows_study_get(struct db_conn *conn, const char *id, struct arena *arena, struct study *out,
                                       struct error *err);
-/* What a row points to is not copied: it was read into an arena. */
+/* The texts and bytes of a row are not copied: it was read into an arena. */
 MUST_CHECK enum status rows_study(const struct row_study *from, struct arena *arena, struct study *out,
                                   struct error *err);
-/* The spec alone, of a study that is there. */
+/* The spec alone of a study that exists. */
 MUST_CHECK enum status rows_spec_get(struct db_conn *conn, const char *id, struct arena *arena, struct spec *out,
                                      struct error *err);
-/* The bounds that follow from the study's baseline, as it was believed at the line last of the log; nothing where there is
- * none.  arena NULL: of a specification that has been here before, whose bounds are changed where they are. */
+/* The bounds that follow from the study's baseline, as known at line `last` of the log; without a baseline nothing changes.
+ * arena NULL: the specification has its own bounds from an earlier call, which are changed in place. */
 MUST_CHECK enum status rows_baseline(struct db_conn *conn, const char *study, int64_t last, struct arena *arena,
                                      struct spec *spec, struct error *err);
 MUST_CHECK enum status rows_trial(const struct row_trial *row, struct trial *out, struct error *err);
-/* Of the task's study.  NOT_FOUND "trial_not_found". */
+/* A trial of the task's study.  NOT_FOUND "trial_not_found". */
 MUST_CHECK enum status rows_trial_get(struct db_conn *conn, const struct task *task, int64_t number, struct trial *out,
                                       struct error *err);
 /* CONFLICT code: the trial is in a state that does not allow it. */

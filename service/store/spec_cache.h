@@ -24,7 +24,7 @@ struct spec_known {
     int64_t     space_revision;
 };
 bool spec_cache_recall(struct app *app, const char *study, struct arena *arena, struct spec_known *out);
-/* Of a study that is gone. */
+/* Drops the spec of a deleted study. */
 void spec_cache_drop(struct app *app, const char *study);
 
 struct spec_cache_stats {

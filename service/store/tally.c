@@ -16,7 +16,7 @@ static bool costs_seconds(const struct task *task)
     return name != NULL && strcmp(name, RULES_COST_SECONDS) == 0;
 }
 
-/* What these values say of it; NaN when they say nothing. */
+/* The cost by these values; NaN when they have none. */
 static double cost_of_values(const struct task *task, double value, const double *values)
 {
     const struct spec *spec = &task->study.spec;
@@ -41,7 +41,7 @@ static double or_nothing(double cost)
     return isnan(cost) ? 0 : cost;
 }
 
-/* What it cost: by its values, or by the last that it had. */
+/* The cost of a trial: by its values, or by the last values that had a cost. */
 static enum status cost_of_trial(struct db_conn *conn, const struct task *task, const struct trial *trial, double *out,
                                  struct error *err)
 {

@@ -1,5 +1,5 @@
-/* What is counted of a study for its rules: struct tally, which task_save writes.  Trials that an import brought are not
- * counted: they ran elsewhere. */
+/* Counts of a study for its rules: struct tally, which task_save writes.  Trials that an import brought are not counted:
+ * they ran elsewhere. */
 #ifndef GNOMON_SERVICE_STORE_TALLY_H
 #define GNOMON_SERVICE_STORE_TALLY_H
 
@@ -7,7 +7,7 @@
 
 /* A trial, as it was before, ends; whoever finds that it is the best one sets since_best back. */
 void tally_end(struct task *task, const struct trial *trial, const struct trial_end *end);
-/* It goes on, which the store knows already: as it was before, it has not ended. */
+/* Undoes the end of a trial, as it was before, that goes on; the store has the change already. */
 MUST_CHECK enum status tally_resume(struct db_conn *conn, struct task *task, const struct trial *trial,
                                     struct error *err);
 /* Something was said of it; before: how long it took, as was known until then. */

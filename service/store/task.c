@@ -179,7 +179,7 @@ const char *task_over(const struct task *task, bool *is_final)
     return NULL;
 }
 
-/* Those that run under a lease that has not ended: nobody waits for the others, since they are not handed on. */
+/* Counts the trials that run under a lease that has not ended: nobody waits for the others, since they are not handed on. */
 enum status task_count_held(struct db_conn *conn, const struct task *task, int64_t *out, struct error *err)
 {
     struct db_rows rows;

@@ -1,6 +1,6 @@
-/* One piece of work on a study: who does what to which, and when.  The struct of a use case begins with its task, and is
- * what the task's transaction gets.
- * What changes a study is a line in its log, written by task_log, and at the end of the transaction task_save. */
+/* A task: a caller's piece of work on a study.  The struct of a use case begins with its task, and is the argument of the
+ * task's transaction.  Each change of a study is a line in its log, by task_log, and a task_save at the end of the
+ * transaction. */
 #ifndef GNOMON_SERVICE_STORE_TASK_H
 #define GNOMON_SERVICE_STORE_TASK_H
 
@@ -19,21 +19,21 @@ struct task task_of(struct app *app, struct caller *caller, const char *study);
 
 /* fn's arg is the task.  NOT_FOUND "study_not_found" when the caller may not see the study. */
 MUST_CHECK enum status task_read(struct task *task, db_fn fn, struct error *err);
-/* The same of what is only looked through: see db_browse. */
+/* As task_read for a listing: see db_browse. */
 MUST_CHECK enum status task_browse(struct task *task, db_fn fn, struct error *err);
-/* The same for what changes what is shown of the study: see app_transact. */
+/* As task_read for a change of the study: see app_transact. */
 MUST_CHECK enum status task_write(struct task *task, db_fn fn, struct error *err);
 MUST_CHECK enum status task_write_ahead(struct task *task, db_ahead_fn *ahead, db_fn fn, struct error *err);
 
-/* task->study.spec without a look at the store, as it was read last (spec_cache_recall).  What is written with it is refused if
- * it is another by now, as by any who read it then (caller_same_space); what cannot be read with it, or is refused, is to be
- * asked again by what the store says.  False: nothing is known. */
+/* task->study.spec without a look at the store, as it was read last (spec_cache_recall).  A write is refused if the spec has
+ * changed since (caller_same_space); after a refusal, or when the request cannot be read with this spec, it is to be tried
+ * again with the store's.  False: none is cached. */
 bool task_recall(struct task *task);
-/* Within a transaction, all of these.  NOT_FOUND "study_not_found"; CONFLICT as caller_same_space. */
+/* Opens the task within a transaction.  NOT_FOUND "study_not_found"; CONFLICT as caller_same_space. */
 MUST_CHECK enum status task_open(struct db_conn *conn, struct task *task, struct error *err);
-/* What tokens are called is for the project: who sees one thing of it is not told whose that is. */
+/* Hides the owner from callers bound to a single resource: names of tokens are for the project. */
 void task_hide_owner(const struct caller *caller, struct study *study);
-/* The next revision of the study, and its line in the log.  trial 0: none.  detail may be NULL. */
+/* Writes the next revision of the study, and its line in the log.  trial 0: none.  detail may be NULL. */
 MUST_CHECK enum status task_log(struct db_conn *conn, struct task *task, const char *kind, int64_t trial,
                                 const char *detail, struct error *err);
 /* Logs kind, with the reason, unless it is NULL. */
@@ -61,7 +61,7 @@ struct next_lease {
 };
 MUST_CHECK enum status task_next_lease(struct db_conn *conn, const struct task *task, struct next_lease *out,
                                        struct error *err);
-/* What a worker that has just finished a trial does next. */
+/* The next step of a worker that has just finished a trial. */
 MUST_CHECK enum status task_next(struct db_conn *conn, const struct task *task, struct next *out, struct error *err);
 /* Writes revision and counters back: once, at the end of a transaction that used task_log. */
 MUST_CHECK enum status task_save(struct db_conn *conn, struct task *task, struct error *err);
