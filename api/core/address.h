@@ -20,7 +20,7 @@ struct address address_of(const struct sockaddr *from); /* NULL: none */
 bool           address_is_none(const struct address *address);
 bool           address_equal(const struct address *a, const struct address *b);
 
-/* What limits count by: an IPv4 address, the /64 of an IPv6 address. */
+/* The key that limits count by: an IPv4 address, the /64 of an IPv6 address. */
 struct address address_key(const struct address *address);
 
 enum { NETWORKS_MAX = 32 };

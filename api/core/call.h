@@ -1,4 +1,4 @@
-/* One request on its way through the layers: what the dispatcher read, what the handler found, what is answered.
+/* A request on its way through the layers: the input, the handler's result, the reply.
  * Handlers see this and nothing of threads, sockets or the HTTP library. */
 #ifndef GNOMON_API_CORE_CALL_H
 #define GNOMON_API_CORE_CALL_H
@@ -97,7 +97,7 @@ struct call {
     _Alignas(16) unsigned char result[CALL_RESULT_BYTES]; /* last: only what a handler asks for is cleared */
 };
 
-/* What a handler reads and how: the tables of its body and of its query, and the struct that both fill. */
+/* A handler's input: the tables of its body and of its query, and the size of the struct that both fill. */
 struct form {
     const struct member *body, *query;
     size_t               bytes;

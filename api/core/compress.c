@@ -12,7 +12,7 @@
 
 enum { WINDOW_BITS = 15, GZIP_FORMAT = 16, MEMORY_LEVEL = 8 };
 
-/* Of the parameters behind a coding: false for q=0, whatever its digits. */
+/* Whether a coding is accepted, by the parameters behind it: false for q=0, whatever its digits. */
 static bool has_weight(const char *at, size_t length)
 {
     for (size_t i = 0; i + 1 < length; i++)

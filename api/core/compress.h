@@ -14,7 +14,7 @@ bool compress_is_accepted(const char *accept_encoding);
 /* In the arena; NULL when there is no memory, or it would not be smaller. */
 const char *compress_gzip(const char *bytes, size_t length, struct arena *arena, size_t *out_length);
 
-/* What gzip made of length bytes, in the arena; NULL when there is no memory, or it is not that. */
+/* Unpacks a gzip of `length` bytes, in the arena; NULL when there is no memory, or the bytes are no such gzip. */
 const char *compress_gunzip(const unsigned char *packed, size_t packed_length, size_t length, struct arena *arena);
 
 /* The file from its start, a block at a time, into out, which is open. */

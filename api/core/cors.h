@@ -7,13 +7,13 @@
 
 #include <stdbool.h>
 
-/* What a page may send, and read of a reply, beyond what every page may. */
+/* Methods and headers that a page may send, and headers it may read of a reply, beyond what every page may. */
 extern const char cors_methods[], cors_request_headers[], cors_reply_headers[];
 
 /* "*", or origins with commas: scheme://host or scheme://host:port.  NULL: none.  INVALID "usage". */
 MUST_CHECK enum status cors_check(const char *origins, struct error *err);
 
-/* What Access-Control-Allow-Origin says to this origin, or NULL.  Either may be NULL. */
+/* The value of Access-Control-Allow-Origin for this origin, or NULL.  Either may be NULL. */
 const char *cors_allow(const char *origins, const char *origin);
 
 #endif

@@ -16,7 +16,7 @@ static bool has_cursors(const struct call *call)
     return form != NULL && form->query != NULL && codec_member(form->query, "cursor") != NULL;
 }
 
-/* What a cursor does not belong to. */
+/* Whether a cursor is independent of this query parameter. */
 static bool is_apart(const struct query_item *item)
 {
     return strcmp(item->name, "cursor") == 0 || strcmp(item->name, "limit") == 0 || strcmp(item->name, "wait") == 0;
@@ -44,7 +44,7 @@ static const char *add(struct arena *arena, const char *list, const char *text)
     return list == NULL ? NULL : text_format(arena, "%s%s/%zu", list, text, strlen(text));
 }
 
-/* Of the place in this list; false when out of memory. */
+/* The digest of a place in this list; false when out of memory. */
 static bool digest(struct call *call, const char *place, unsigned char out[SHA256_BYTES])
 {
     const char *list = add(&call->arena, "", call->route->path);

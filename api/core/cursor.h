@@ -9,13 +9,13 @@
 /* The query's cursor becomes the place in it.  Errors: INVALID "bad_cursor"; NO_MEMORY. */
 MUST_CHECK enum status cursor_open(struct call *call, struct error *err);
 
-/* The same of a text that is not in the query; place: in the arena. */
+/* As cursor_open for a text outside of the query; place: in the arena. */
 MUST_CHECK enum status cursor_read(struct call *call, const char *text, const char **place, struct error *err);
 
 /* The cursor of a place, in the arena; NULL when out of memory. */
 const char *cursor_text(struct call *call, const char *place);
 
-/* The places in the reply's next_cursor and last_cursor, if there are any, becomes a cursor; false when out of memory. */
+/* Turns the places in the reply's next_cursor and last_cursor, if there are any, into cursors; false when out of memory. */
 bool cursor_seal(struct call *call, json_t *reply);
 
 #endif

@@ -147,7 +147,7 @@ bool dispatch_options(struct call *call, const char *method)
     return true;
 }
 
-/* What is another project's is not there, nor what a bound token may not see. */
+/* Resources of another project are reported as missing, as are those that a bound token may not see. */
 static enum status check_resource(const struct call *call, bool cached_only, struct error *err)
 {
     const char *thing = route_thing(call->route);
@@ -157,7 +157,7 @@ static enum status check_resource(const struct call *call, bool cached_only, str
                        : home_check(call->app, &call->caller, thing, call->params[0], err);
 }
 
-/* What is the whole server's is for operators; who is in the default project has seen it before there were any. */
+/* Routes about the server are for operators, and for the default project, which had them before there were projects. */
 static bool may_call(const struct call *call)
 {
     const struct caller *caller = &call->caller;
@@ -261,7 +261,7 @@ static enum status finish(struct call *call, struct error *err)
     return STATUS_OK;
 }
 
-/* What computes does when it does not do so at once. */
+/* Whether a request may take much memory: on a lane of its own, but for a computation that may still be deferred. */
 static bool may_take_much(const struct call *call)
 {
     enum route_lane lane = call->route->lane;

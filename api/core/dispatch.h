@@ -1,4 +1,4 @@
-/* What happens to a request between the HTTP library and a handler: headers, route, token, body, reply.
+/* The way of a request between the HTTP library and a handler: headers, route, token, body, reply.
  * Knows nothing of threads, sockets or the library; server.c decides on which thread each step runs. */
 #ifndef GNOMON_API_CORE_DISPATCH_H
 #define GNOMON_API_CORE_DISPATCH_H
@@ -20,10 +20,10 @@ bool dispatch_options(struct call *call, const char *method);
 /* TOO_LARGE "body_too_large", and what to do about it. */
 MUST_CHECK enum status dispatch_too_large(const struct call *call, struct error *err);
 
-/* Who calls, and whether that is allowed here.  cached_only: BUSY "token_unknown" when it would have to wait. */
+/* Identifies the caller and checks that it may call this.  cached_only: BUSY "token_unknown" when it would have to wait. */
 MUST_CHECK enum status dispatch_authorise(struct call *call, bool cached_only, struct error *err);
 
-/* The same for an answer that was not complete: see struct follow. */
+/* Continues an answer that was not complete: see struct follow. */
 bool dispatch_again(struct call *call);
 
 /* Answers now, if that needs no waiting. */

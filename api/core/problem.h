@@ -1,4 +1,4 @@
-/* What a client can be told when something is refused: the codes, and what each of them means. */
+/* The codes that a client is told when a request is refused, and their meanings. */
 #ifndef GNOMON_API_CORE_PROBLEM_H
 #define GNOMON_API_CORE_PROBLEM_H
 

@@ -42,7 +42,7 @@ static const struct {
     {507, "Insufficient Storage"},
 };
 
-/* What a computation could not do has one name, whatever part of it failed; a code that nobody listed is a fault. */
+/* All failures of computations have one code, whatever part failed; a code that is not listed is a fault of the program. */
 static const struct problem_kind *problem_of(const struct error *error)
 {
     const struct problem_kind *listed = problem_find(error->status == STATUS_NUMERIC ? "numeric" : error->code);
@@ -106,7 +106,7 @@ static int retry_after_seconds(const struct error *error, int http)
     return 0;
 }
 
-/* Who is to ask again is told so in the body too. */
+/* The body, too, says when to ask again. */
 static void add_next(json_t **json, const struct error *error, int seconds)
 {
     const char *next = error->next != NULL ? error->next : seconds > 0 ? "wait" : NULL;

@@ -25,7 +25,7 @@ MUST_CHECK enum status reply_result(struct call *call, struct error *err);
 /* A reply that is text already; bytes in the arena or static. */
 void reply_text(struct call *call, const char *type, const char *bytes, size_t length);
 
-/* Of an open file, which the reply then owns.  BUSY "busy" when too many are being sent: closed. */
+/* Replies with an open file, which the reply then owns.  BUSY "busy" when too many are being sent: closed. */
 MUST_CHECK enum status reply_file(struct call *call, const char *type, int file, int64_t length, struct error *err);
 
 /* render and render_arg of struct idempotency: arg is the call. */
@@ -34,8 +34,8 @@ bool reply_render_stored(void *arg, struct kept_reply *out);
 /* An ETag of a version and a revision, in the arena, or NULL. */
 const char *reply_etag(struct call *call, int64_t version, int64_t revision);
 
-/* What is read may be kept, and asked for again by its tag: a digest of it where the handler gave none.  Becomes 304 when
- * the client has it.  Errors: STALE "stale_version" (If-Match), NO_MEMORY. */
+/* Gives a GET's reply an ETag, the digest of the body where the handler gave none.  Becomes 304 when the client has it.
+ * Errors: STALE "stale_version" (If-Match), NO_MEMORY. */
 MUST_CHECK enum status reply_validate(struct call *call, struct error *err);
 
 /* A large text goes compressed to who takes that, under a tag of its own; never one that holds a token. */

@@ -157,8 +157,8 @@ static void dump_input(FILE *stream, const struct member *members)
     fputs(dump_members(stream, members, "")[0] == '\0' ? "- " : " ", stream);
 }
 
-/* Of a reply: ! for a member that is always there, ? for one that may be null; inside: before the names of an object's
- * members.  A page begins with its list: "tokens/id!=". */
+/* Prints the members of a reply: ! for a member that is always there, ? for one that may be null; inside: before the names
+ * of an object's members.  A page begins with its list: "tokens/id!=". */
 static void dump_reply(FILE *stream, const struct shown *shown, const struct member *members, const char *inside)
 {
     for (const struct member *member = members; member->name != NULL; member++) {

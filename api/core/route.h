@@ -24,9 +24,9 @@ enum route_flags {
     ROUTE_MATCHES = 32, /* its use case looks at If-Match, in its transaction */
     ROUTE_UNKEPT = 64,  /* what it says is not kept by anybody: tokens, and what is only true now */
     ROUTE_SERVER = 256, /* of the whole server: for operators, and for unbound tokens of the default project */
-    ROUTE_FINAL = 128   /* what it says once, it says for ever */
+    ROUTE_FINAL = 128   /* its reply never changes */
 };
-/* What runs beside what: see workers.h and server.c, where the limits are. */
+/* Lanes of requests: each has limits of its own, see workers.h and server.c. */
 enum route_lane {
     LANE_SHORT,   /* everything begins here, but what reads long */
     LANE_BULK,    /* with a large body */
@@ -40,7 +40,7 @@ static inline bool body_is_streamed(enum body_kind kind)
     return kind == BODY_NPY || kind == BODY_LINES;
 }
 
-/* What a reply shows, if a table says it all: the struct that the handler announced, or a page of such structs. */
+/* A reply that tables describe whole: the struct that the handler announced, or a page of such structs. */
 struct shown {
     const struct member *members;
     const char *const   *without; /* members that this reply has not, ended by NULL; or NULL */
@@ -67,10 +67,11 @@ extern const size_t       route_table_len;
  * Errors: NOT_FOUND "not_found"; INVALID "bad_request"; INVALID "method_not_allowed" with call->reply.allow set. */
 MUST_CHECK enum status route_find(struct call *call, const char *method, struct error *err);
 
-/* What its first parameter is the id of: "study", "federation", "game"; NULL: nothing that a token can be bound to. */
+/* The resource that the first parameter identifies: "study", "federation", "game"; NULL: none that a token can be bound
+ * to. */
 const char *route_thing(const struct route *route);
 
-/* One line each: method, path, body, scopes, and the members of query, body and reply. */
+/* Prints a line for each route: method, path, body, scopes, and the members of query, body and reply. */
 void route_dump(FILE *stream);
 
 #endif

@@ -37,7 +37,7 @@ static json_t *query_value(const struct member *member, const char *text)
     return codec_is_utf8(text, strlen(text)) ? json_string(text) : json_null();
 }
 
-/* Of a parameter; one whose name is not text is not named. */
+/* The error of a query parameter; a name that is not UTF-8 is left out. */
 static void query_error(struct error *err, const char *code, const char *name)
 {
     char path[sizeof err->path] = "?";

@@ -9,7 +9,7 @@
 /* Fills out (zeroed by the caller) from the members of json. */
 void schema_read(const struct member *members, const json_t *json, void *out, struct problems *problems);
 
-/* One name=value of a query string, decoded. */
+/* A name=value of a query string, decoded. */
 struct query_item {
     const char *name, *value;
 };

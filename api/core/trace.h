@@ -1,5 +1,5 @@
-/* What a request is called: by the client or a proxy in X-Request-Id, and in a trace of several services by traceparent
- * (W3C Trace Context).  Pure. */
+/* The names of a request: by the client or a proxy in X-Request-Id, and in a trace of several services by traceparent (W3C
+ * Trace Context).  Pure. */
 #ifndef GNOMON_API_CORE_TRACE_H
 #define GNOMON_API_CORE_TRACE_H
 

@@ -1,4 +1,4 @@
-/* What the server counts of its requests and connections. */
+/* Counts of the server's requests and connections. */
 #ifndef GNOMON_API_CORE_TRAFFIC_H
 #define GNOMON_API_CORE_TRAFFIC_H
 

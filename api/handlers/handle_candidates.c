@@ -13,7 +13,7 @@
 static const char *const mechanisms[] = {"none", NULL};
 static const char *const dtypes[] = {"<f8", "<f4", NULL};
 
-/* What an open study may be told of its file.  A private study's manifest is read as a whole, by other code. */
+/* The description of an open study's file.  A private study's manifest is read as a whole, by other code. */
 struct open_manifest {
     const char *mechanism, *dtype, *sha256;
     int64_t     rows, columns, bytes;

@@ -35,7 +35,7 @@ const struct form form_export_get = {.query = export_get_query, .bytes = sizeof(
 
 /* ---- export ---- */
 
-/* What would create the study again, with the data of the earlier studies that it learns from. */
+/* The body that would create the study again, with the data of the earlier studies that it learns from. */
 static json_t *study_json(const struct study *study, const struct transfer_sources *earlier)
 {
     json_t *json = codec_write(codec_study_given_members, &(struct writing){.from = study});
@@ -45,7 +45,7 @@ static json_t *study_json(const struct study *study, const struct transfer_sourc
     return json;
 }
 
-/* What is left when it is text.  NULL: no memory. */
+/* The text of json, which is freed.  NULL: no memory. */
 static const char *text_of(struct call *call, json_t *json, size_t *length)
 {
     const char *text = json == NULL ? NULL : json_text(json, &call->arena, length);

@@ -1,4 +1,4 @@
-/* What the handlers of federations share. */
+/* Functions that the handlers of federations share. */
 #ifndef GNOMON_API_HANDLERS_HANDLE_FEDERATIONS_H
 #define GNOMON_API_HANDLERS_HANDLE_FEDERATIONS_H
 

@@ -50,7 +50,7 @@ static const struct member game_members[] = {
     {.name = NULL},
 };
 // clang-format on
-/* What a list shows: nothing whose size is the client's. */
+/* A list leaves out members whose size is the client's choice. */
 static const char *const no_spec[] = {"open_round", "payoffs", "total", "agents", "model", "strategy", "seed", NULL};
 const struct shown       shown_game = {.members = game_members};
 const struct shown       shown_games = {.members = game_members, .without = no_spec, PAGE(game_page, games)};
@@ -292,7 +292,7 @@ static enum status read_observation(struct call *call, const struct game_spec *s
     return is_whole ? read_whole(call, spec, observation, err) : read_own(call, spec, observation, err);
 }
 
-/* One value of each agent, by name. */
+/* An object with a value for each agent, by name. */
 static json_t *by_agent(const struct game_spec *spec, const struct game_play *plays,
                         json_t *(*of)(const struct game_spec *spec, size_t agent, const struct game_play *play))
 {
@@ -322,7 +322,7 @@ static json_t *waiting_json(const struct game_observed *observed)
     return list;
 }
 
-/* Of an open round nothing is shown but who is missing. */
+/* An open round shows only which agents are missing. */
 static json_t *render_observed(struct call *call, const void *result)
 {
     (void)call;

@@ -95,7 +95,7 @@ static json_t *choices_json(const struct option *option)
     return list;
 }
 
-/* What the option is, and where that is not said there, what each choice is. */
+/* The help of an option, followed by that of each choice where the option's own help lacks it. */
 static json_t *description_json(const struct option *option)
 {
     json_t *text = json_string(option->help);

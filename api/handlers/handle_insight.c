@@ -1,4 +1,4 @@
-/* What the model says about the function: importances, slices, residuals. */
+/* The model's view of the function: importances, slices, residuals. */
 #include "api/handlers/handlers.h"
 #include "api/handlers/show.h"
 #include "service/codec/codec_trial.h"

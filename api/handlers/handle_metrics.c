@@ -1,4 +1,4 @@
-/* What the server counts, as Prometheus text (format 0.0.4).  No ids, no names of users' things. */
+/* The server's counts, as Prometheus text (format 0.0.4).  No ids, no names of users' resources. */
 #include "api/handlers/handlers.h"
 #include "api/core/reply.h"
 #include "service/app/slots.h"
@@ -84,7 +84,7 @@ static void print_histogram(struct page *page, const struct histogram *histogram
 
 enum { LABEL_BYTES = 128 };
 
-/* What no route took came with any method. */
+/* Requests that no route took have the empty method. */
 static const char *label(const struct route_traffic *counts, char out[LABEL_BYTES])
 {
     if (counts->path == NULL)

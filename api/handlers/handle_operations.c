@@ -52,7 +52,7 @@ static json_t *render_suggest(struct call *call, const void *result)
     return show_suggested(call, result);
 }
 
-/* The same, of an operation that was quick enough. */
+/* As trials_json, for an operation that was quick enough to be answered at once. */
 static json_t *render_trials(struct call *call, const void *result)
 {
     return trials_json(call, result);
@@ -117,7 +117,7 @@ static enum status suggest(struct call *call, const struct asking *asking, struc
                          CALL_RESULT(call, struct suggest_reply, 200, render_suggest), err);
 }
 
-/* Of a refusal that may not last, and a client that wants to wait. */
+/* Whether to hold a client that wants to wait, because the refusal may not last. */
 static bool is_to_be_held(struct call *call, const struct asking *asking, const struct error *why)
 {
     bool is_passing =
@@ -178,7 +178,7 @@ static const char *preference_text(struct call *call, const struct preference *p
                        (long long)preference->wait_seconds);
 }
 
-/* What lies in the JSON goes when the handler is through for the first time. */
+/* Copies the texts that lie in the JSON, which is freed when the handler returns for the first time. */
 enum status handle_suggest(struct call *call, const struct suggest_request *request, struct error *err)
 {
     struct asking *asking = arena_zalloc(&call->arena, 1, sizeof *asking);

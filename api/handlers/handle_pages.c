@@ -18,7 +18,7 @@ enum status handle_root_get(struct call *call, struct error *err)
     return send(call, "index.html", err);
 }
 
-/* What has another digest is of another version: who asks for it has its page from before. */
+/* An asset with another digest belongs to another version: the client's page is older than this server. */
 enum status handle_page_get(struct call *call, struct error *err)
 {
     call->reply.is_final = true;

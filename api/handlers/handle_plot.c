@@ -1,4 +1,4 @@
-/* What pages draw: plots that are small whatever the study's size, and curves. */
+/* Data that pages draw: plots that are small whatever the study's size, and curves. */
 #include "api/handlers/handlers.h"
 #include "api/handlers/show.h"
 #include "api/core/reply.h"

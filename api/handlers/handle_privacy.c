@@ -1,4 +1,4 @@
-/* What is, and what is not, promised about the data of a study, in words and in the numbers of its manifest.
+/* The promises about the data of a study, and their limits, in words and in the numbers of its manifest.
  * The words claim nothing beyond what release.h proves; without a guarantee no epsilon is shown. */
 #include "api/handlers/handlers.h"
 #include "service/base/text.h"
@@ -184,7 +184,7 @@ static const char *about_sensitivity(const struct release_manifest *release, cha
     return text;
 }
 
-/* What no number of the manifest takes away. */
+/* The risks that remain whatever the numbers of the manifest. */
 static json_t *residual_json(const struct release_manifest *release, int64_t ledgers)
 {
     bool        is_private = release->differentially_private;

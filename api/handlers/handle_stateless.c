@@ -32,7 +32,7 @@ struct shown_suggestions {
     struct trial_page        page;
 };
 
-/* Of a trial, what means something without a study. */
+/* The members of a trial that mean something without a study. */
 static json_t *suggestion_json(const struct spec *spec, const struct trial *trial)
 {
     json_t     *json = codec_trial_json(spec, trial, (struct lease_clock){0});

@@ -42,7 +42,7 @@ static json_t *render_study(struct call *call, const void *result)
     return codec_study_json(study);
 }
 
-/* What the body says of a new study. */
+/* Reads the body of a new study. */
 static enum status read_new(struct call *call, struct error *err)
 {
     struct study_new *new = call->input;
@@ -207,7 +207,7 @@ enum status handle_study_get(struct call *call, struct error *err)
 
 /* ---- edit ---- */
 
-/* What suggestions are made from stays as it is. */
+/* Members that suggestions are made from cannot be edited. */
 #define FIXED(member)                                                                        \
     {                                                                                        \
         .name = member, .refused = "what was suggested was made from it: make another study" \
@@ -237,7 +237,7 @@ static enum status patch_text(struct call *call, const json_t *json, const char 
     return json != NULL && json_object_size(json) > 0 && *out == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
-/* What the body says of members. */
+/* The members of the table that the body has, as text. */
 static enum status picked_text(struct call *call, const struct member *members, const char **out, struct error *err)
 {
     json_t     *json = codec_pick(members, call->json);
@@ -246,7 +246,7 @@ static enum status picked_text(struct call *call, const struct member *members, 
     return status;
 }
 
-/* What the body says of rules and labels. */
+/* The body's rules and labels, as texts. */
 static enum status take_edits(struct call *call, const json_t *labels_json, const char **rules, const char **labels,
                               struct error *err)
 {
@@ -372,7 +372,7 @@ static enum status grow(struct call *call, struct study *out, struct error *err)
 }
 
 enum { TIMES = 10 };
-/* Who comes second while another lets the space grow adds to that one's. */
+/* When another request has let the space grow meanwhile, this growth is added to that one. */
 enum status handle_space_grow(struct call *call, struct error *err)
 {
     const struct space_grow_input *input = call->input;

@@ -1,4 +1,4 @@
-/* What a study has learnt about the earlier studies that it was given. */
+/* Weights that a study has learnt for the earlier studies it was given. */
 #include "api/handlers/handlers.h"
 #include "api/handlers/show.h"
 #include "service/codec/codec_transfer.h"

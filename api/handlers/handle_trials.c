@@ -62,8 +62,7 @@ enum status handle_suggest_post(struct call *call, struct error *err)
 
 /* ---- observe ---- */
 
-/* One observation as such, or a list of them: what an observation may hold is codec_observation's business, so its
- * members are only admitted here. */
+/* An observation, or a list of them: codec_observation reads an observation's members, which are only admitted here. */
 struct observe_post_input {
     const json_t *observations, *any;
 };
@@ -343,7 +342,7 @@ static json_t *render_trial(struct call *call, const void *result)
     return codec_trial_json(&shown->study.spec, &shown->trial, show_clock(call, &shown->study, 0));
 }
 
-/* What the calls about one trial begin with. */
+/* The common beginning of the calls about a single trial. */
 static enum status begin_trial(struct call *call, struct shown_trial **shown, int64_t *number, struct error *err)
 {
     *shown = CALL_RESULT(call, struct shown_trial, 200, render_trial);

@@ -49,13 +49,13 @@ struct shown;
 #define X(name) extern const struct shown shown_##name;
 SHOWN_LIST(X)
 #undef X
-/* Of a page of the service: struct token_page, its member tokens. */
+/* Describes a page of the service: struct token_page, its member tokens. */
 #define PAGE(type, list) PAGE_AS(type, list, #list)
 #define PAGE_AS(type, list, shown) \
     .page = shown,                 \
     .bytes = sizeof *((struct type *)0)->list + 0 * sizeof(char[offsetof(struct type, list) == 0 ? 1 : -1])
 
-/* A suggest as the client prefers it ("wait=10", "respond-async"). */
+/* Handles a suggest with the client's preference ("wait=10", "respond-async"). */
 struct suggest_request;
 MUST_CHECK enum status handle_suggest(struct call *call, const struct suggest_request *request, struct error *err);
 

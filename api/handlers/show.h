@@ -1,4 +1,4 @@
-/* What several handlers read and show: pages, points, rows, trials. */
+/* Readers and renderers that handlers share: pages, points, rows, trials. */
 #ifndef GNOMON_API_HANDLERS_SHOW_H
 #define GNOMON_API_HANDLERS_SHOW_H
 
@@ -33,24 +33,23 @@ struct show_order show_order(const char *const *orders, const char *name);
 MUST_CHECK enum status show_read_labels(struct call *call, const json_t *items, const char **labels, size_t max,
                                         struct error *err);
 
-/* What the route says that it shows (render of struct call). */
+/* Renders the result as the route's table says (render of struct call). */
 json_t                    *show_reply(struct call *call, const void *result);
 extern const struct member show_event_members[];
 struct shown;
 json_t *show_as(struct call *call, const struct shown *shown, const void *result);
 /* {"<name>":[...],"next_cursor":...}; takes the list. */
 json_t *show_page(const char *name, json_t *list, const char *next_cursor);
-/* As leases are shown; to the worker that was given one at that time, or 0: to others. */
+/* The clock for leases in replies: to the worker that was given one at given_ms, or 0: to others. */
 struct lease_clock show_clock(const struct call *call, const struct study *study, int64_t given_ms);
-/* Of what follows from a study's log alone, and takes long: whether the client has it already, which is then the reply.
- * Its ETag is show_log_etag, of the log's
- * length and of the address. */
+/* Whether the client already has the reply, which depends on the study's log alone and takes long; if so that is answered.
+ * The ETag is show_log_etag, of the log's length and of the address. */
 const char            *show_log_etag(struct call *call, int64_t revision);
 MUST_CHECK enum status show_is_had(struct call *call, bool *is_had, struct error *err);
-/* Takes away what a basic view of trials has not: diagnostics of models, and points that are images. */
+/* Removes the members that a basic view of trials lacks: diagnostics of models, and points that are images. */
 void    show_basic(const struct spec *spec, struct trial *trials, size_t len);
 json_t *show_trials(const struct call *call, const struct study *study, const struct trial *trials, size_t len);
-/* What a suggest answers. */
+/* The reply of a suggest. */
 json_t *show_suggested(const struct call *call, const struct suggest_reply *reply);
 /* The member next of what is shown, a struct next, as two of the reply. */
 #define SHOW_NEXT(type)                                                                      \
@@ -62,7 +61,7 @@ json_t *show_suggested(const struct call *call, const struct suggest_reply *repl
  * the nearer one.  Takes the object, which may be NULL. */
 json_t *show_of_metric(const struct spec *spec, size_t metric, json_t *object);
 
-/* The same, or of the probability that a trial is feasible, which is of no metric: null. */
+/* As show_of_metric; for the probability that a trial is feasible, which is of no metric, both are null. */
 json_t *show_of_quantity(const struct spec *spec, size_t metric, enum quantity quantity, json_t *object);
 
 /* {"metrics","algorithm","stopping","seed"} of the call's body, and a space -> spec; a random seed when there is none. */

@@ -28,8 +28,7 @@ enum {
     REPORT_EACH_MS = 60000
 };
 
-/* What one listener's connections came to: the library's threads begin with one a moment after it was handed to them, and
- * with some never, for want of memory. */
+/* Connections handed to a listener: its threads begin with one a moment later, and with some never, for want of memory. */
 struct handed {
     int64_t count, last_ms;
 };
@@ -54,8 +53,8 @@ static void report(struct acceptor *acceptor, int reason)
     log_event(LOG_WARNING, "accept", "text=\"%s\"", strerror(reason));
 }
 
-/* Those are counted, too, with which no thread has begun; not those of long ago, which are lost.  begun is read first: it is
- * written last.  A connection that was cut has left its place. */
+/* Free places of a listener.  Connections that no thread has begun with count too, but for old ones, which are lost.  begun
+ * is read first: it is written last.  A connection that was cut has left its place. */
 static int64_t count_free(struct acceptor *acceptor, size_t i)
 {
     struct listener *listener = &acceptor->listeners[i];

@@ -279,7 +279,7 @@ void conns_watch(struct conns *conns, struct conn *conn, atomic_bool *has_left)
     pthread_mutex_unlock(&conns->lock);
 }
 
-/* One slot per hash: a newer address takes the slot of an older one. */
+/* A slot per hash: a newer address takes the slot of an older one. */
 static struct failures *slot_of(struct conns *conns, const struct address *key)
 {
     uint32_t hash = 2166136261u; // FNV-1a

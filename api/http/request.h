@@ -12,7 +12,7 @@
 
 struct request;
 
-/* What all requests share. */
+/* State that all requests share. */
 struct requests {
     struct app        *app;
     struct workers    *workers, *long_workers; /* of LANE_SHORT, and of the other lanes */
@@ -36,7 +36,7 @@ struct requests {
     bool               is_urgent, is_following, follower_stops;
 };
 
-/* One listener: what the callbacks get as their closure. */
+/* A listener: the closure of the callbacks. */
 struct listener {
     struct requests   *shared;
     enum listener_kind kind;

@@ -4,7 +4,7 @@
 
 #include "api/http/request_life.h"
 
-/* What is longer is not waited for by an answer that is ready. */
+/* A ready answer does not wait for a body longer than this. */
 enum { REQUEST_DISCARD_MAX_BYTES = 32 << 20 };
 
 enum MHD_Result request_body_start(struct request *request);
@@ -12,10 +12,10 @@ enum MHD_Result request_body_start(struct request *request);
 /* Takes some bytes, *length of which are then left. */
 enum MHD_Result request_body_take(struct request *request, const char *data, size_t *length);
 
-/* The same after a worker had the piece before. */
+/* As request_body_take, after a worker had the piece before. */
 enum MHD_Result request_body_go_on(struct request *request, const char *data, size_t *length);
 
-/* The call's reply is ready: what comes of the body is let pass; and some bytes of it came. */
+/* Once the reply is ready, discard lets the rest of the body pass, and pass takes some bytes of it. */
 enum MHD_Result request_body_discard(struct request *request);
 enum MHD_Result request_body_pass(struct request *request, size_t *length);
 

@@ -12,8 +12,8 @@
 
 enum { TICK_MS = 500, REST_MS = 25 };
 
-/* Those that the workers do not take stay, and are tried again; those whose turn it is not are asked after the others.
- * The lock is held; true: all were taken. */
+/* Hands requests that follow to the workers.  Requests that no worker takes stay, and are tried again; those whose turn has
+ * not come go after the others.  The lock is held; true: all were taken. */
 static bool hand_out(struct requests *requests)
 {
     bool            is_done = true;

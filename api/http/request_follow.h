@@ -14,7 +14,7 @@ void request_follow_stop(struct requests *requests);
 /* Something was written, or the service stops.  arg: the struct requests. */
 void request_follow_wake(void *arg);
 
-/* What MHD calls for the bytes of a stream; cls: the request, whose call.reply has the present piece. */
+/* MHD calls this for the bytes of a stream; cls: the request, whose call.reply has the present piece. */
 ssize_t request_follow_read(void *cls, uint64_t position, char *out, size_t room);
 
 #endif

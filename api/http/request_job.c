@@ -35,8 +35,8 @@ static bool unlink_running(struct request *request)
     return linked;
 }
 
-/* What the worker is to do; false: nothing, the request was taken from it.  From then on the stage is the connection's
- * own again, so it is read here and not later. */
+/* The stage a worker is to run; false: none, the request was taken from it.  From then on the stage is the connection's own
+ * again, so it is read here and not later. */
 static bool find_stage(struct request *request, enum stage *stage)
 {
     pthread_mutex_lock(&request->shared->lock);
@@ -71,8 +71,8 @@ void request_abandon_all(struct requests *requests)
     }
 }
 
-/* What others did never counts against a token that is in force: only after it turned out to be none is it asked how
- * many such there were from the address. */
+/* Failures of others never count against a valid token: the failures from the address are counted only once the token is
+ * found invalid. */
 enum status request_authorise(struct request *request, bool cached_only, struct error *err)
 {
     struct requests *shared = request->shared;
@@ -129,7 +129,7 @@ bool request_has_turn(const struct request *request)
     return true;
 }
 
-/* What one was refused the others of its token need not ask for. */
+/* Whether a refusal of `request` answers `other`, too: a like request of the same token that has not looked since. */
 static bool is_told(const struct request *other, const struct request *request)
 {
     const struct follow *own = &request->call.follow, *its = &other->call.follow;
@@ -144,7 +144,7 @@ static void tell_others(const struct request *request)
             other->seen = request->seen;
 }
 
-/* Who has waited longest comes first. */
+/* Links the request by age, the oldest first. */
 static void link_by_age(struct request **list, struct request *request)
 {
     struct request *before = NULL, *next = *list;

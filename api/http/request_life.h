@@ -1,12 +1,12 @@
-/* What is known of a request while it lives: who holds it, what it waits for, when it is late.
- * A request belongs to its connection's thread, or, while it is linked in requests->running, to a worker.  Whoever
- * unlinks it resumes the connection.  It is freed when both have let go (refs). */
+/* The life of a request: its holders, its waits, its deadline.
+ * A request belongs to its connection's thread, or, while it is linked in requests->running, to a worker.  Whoever unlinks
+ * it resumes the connection.  It is freed when both have let go (refs). */
 #ifndef GNOMON_API_HTTP_REQUEST_LIFE_H
 #define GNOMON_API_HTTP_REQUEST_LIFE_H
 
 #include "api/http/request.h"
 
-/* 50 KB/s: what a client must send or take. */
+/* The least rate at which a client must send or take: 50 KB/s. */
 enum { REQUEST_RATE_BYTES_PER_MS = 50 };
 
 /* See request_steps.c. */

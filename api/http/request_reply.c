@@ -206,8 +206,8 @@ const char *request_late_bytes(struct request *request)
 
 /* ---- the library's own errors ---- */
 
-/* Whose head it is: one that is complete but was not given to us yet can be no other's; of those still coming in, the
- * only one. */
+/* Finds the request whose head the library refused: one that is complete but was not given to us yet; else the only one
+ * still coming in. */
 static struct request *find_culprit(unsigned http)
 {
     struct request *complete = NULL, *partial = NULL;

@@ -1,4 +1,4 @@
-/* What the client is sent. */
+/* Replies to the client. */
 #ifndef GNOMON_API_HTTP_REQUEST_REPLY_H
 #define GNOMON_API_HTTP_REQUEST_REPLY_H
 
@@ -7,13 +7,13 @@
 /* The call's reply. */
 enum MHD_Result request_send(struct request *request);
 
-/* That the service is stopping. */
+/* Replies that the service is stopping. */
 enum MHD_Result request_send_abandoned(struct request *request);
 
 /* The reply as bytes of the protocol; NULL when there is no room for it. */
 const char *request_reply_bytes(struct request *request);
 
-/* What a client is told whose body comes too late, as bytes of the protocol; NULL when there is no room for it. */
+/* The reply to a client whose body comes too late, as bytes of the protocol; NULL when there is no room for it. */
 const char *request_late_bytes(struct request *request);
 
 #endif

@@ -204,9 +204,9 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* What is short and what may be long has threads of its own, and of the processor those of the short have more.  Fewer go
- * through whole studies than the store has readers.  64 workers of one study may ask at once.  What one token has waiting can be computed in the
- * time that a request has; large bodies are read by a few, since that, too, is work. */
+/* Short and long requests have threads of their own, and the short ones more processor time.  Fewer requests read whole
+ * studies than the store has readers.  64 workers of a study may ask at once.  The waiting requests of one token fit into a
+ * request's time limit; large bodies are read by a few threads, since that, too, is work. */
 static enum status start_workers(struct server *server, struct error *err)
 {
     enum { LONGEST_MS = 30000 }; // where requests have no limit
