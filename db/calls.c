@@ -1,4 +1,4 @@
-/* What others of db.h come to. */
+/* Functions of db.h that are made of others. */
 #include "db/others.h"
 
 enum status db_transact(struct db *db, db_fn fn, void *arg, struct error *err)

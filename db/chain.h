@@ -28,8 +28,8 @@ struct chain_state {
 };
 MUST_CHECK enum status chain_read(struct db_conn *conn, struct chain_state *out, struct error *err);
 
-/* Of the writer in a transaction: where the log ends.  Its last line is written when the next one comes, or with what it binds
- * at the end; sooner when a statement looks at the log. */
+/* The end of the log, for the writer in a transaction.  Its last line is written when the next one comes, or with what it
+ * binds at the end; sooner when a statement looks at the log. */
 struct chain_end {
     bool               is_known;
     int64_t            sealed;                                      /* the last line of the transaction before */
@@ -47,7 +47,7 @@ MUST_CHECK enum status chain_seal(struct db_conn *conn, struct error *err);
 MUST_CHECK enum status db_log_add(struct db_conn *conn, const struct row_line *line, struct error *err);
 /* A line of this program's own. */
 MUST_CHECK enum status db_log_say(struct db_conn *conn, const char *kind, struct error *err);
-/* What it begins with is read ahead; and what was done since the savepoint is kept, and what follows read ahead. */
+/* chain_ahead prefetches what chain_begin reads.  chain_keep keeps changes since the savepoint, and prefetches what follows. */
 void                   chain_ahead(struct db_conn *conn);
 MUST_CHECK enum status chain_keep(struct db_conn *conn, struct error *err);
 

@@ -1,4 +1,4 @@
-/* One connection with its prepared statements, and the reading of rows.  Private to db/. */
+/* A connection with its prepared statements, and the reading of rows.  Private to db/. */
 #ifndef GNOMON_DB_CONN_H
 #define GNOMON_DB_CONN_H
 
@@ -27,14 +27,14 @@ MUST_CHECK enum status conn_open(struct db_conn *conn, const struct driver *driv
 void                   conn_close(struct db_conn *conn);
 /* Ends the transaction, if there is one: the connection can begin another. */
 void conn_roll_back(struct db_conn *conn);
-/* One that reads. */
+/* Runs fn in a transaction that reads. */
 MUST_CHECK enum status conn_read(struct db_conn *conn, db_fn fn, void *arg, struct error *err);
 /* From now on what takes longer to find a row ends, where the driver can see to that. */
 void                   conn_watch(struct db_conn *conn, int64_t step_ms);
 MUST_CHECK enum status conn_execute(struct db_conn *conn, const char *text, struct error *err);
-/* The statement, prepared. */
+/* The prepared statement. */
 MUST_CHECK enum status conn_statement(struct db_conn *conn, enum sql sql, void **statement, struct error *err);
-/* How far the store has come, as it says itself. */
+/* The witness of the store: how far its own rows say it has come. */
 MUST_CHECK enum status conn_witness(struct db_conn *conn, struct witness *out, struct error *err);
 
 #endif

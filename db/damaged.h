@@ -1,4 +1,4 @@
-/* Whose rows were found not to be what was written, for as long as the process lives.  Private to db/. */
+/* Owners of rows that were found damaged, for as long as the process lives.  Private to db/. */
 #ifndef GNOMON_DB_DAMAGED_H
 #define GNOMON_DB_DAMAGED_H
 

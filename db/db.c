@@ -95,7 +95,7 @@ bool db_is_damaged(struct db *db, const char *owner)
     return damaged_has(&db->damaged, owner);
 }
 
-/* What a connection met. */
+/* Remembers the damage that a connection met. */
 static void note_met(struct db *db, struct db_conn *conn)
 {
     if (conn->damaged[0] != '\0')
@@ -151,7 +151,7 @@ static void share(void *arg, const struct db_wants *all, struct db_wants *own)
     db->on_wants(db->on_others_arg, all, own);
 }
 
-/* What is remembered of what others have changed meanwhile goes before the jobs run. */
+/* Cached rows that other servers have changed meanwhile are forgotten before the jobs run. */
 static enum status begin(struct db *db, struct error *err)
 {
     db_ahead(&db->writer, SQL_CHAIN_GET, BIND_NONE);
@@ -173,8 +173,8 @@ static void count_sync(struct db *db, double took_seconds)
     pthread_mutex_unlock(&db->mutex);
 }
 
-/* What must not be forgotten is witnessed before it is answered, and after it is in the store: what is cut off between
- * the two is caught up with at the next start.  A store that was rolled back stays behind its witness. */
+/* Commits that must not be forgotten are witnessed after they are in the store and before they are answered; the next start
+ * catches up on a commit that was cut off between the two.  A store that was rolled back stays behind its witness. */
 static enum status commit(struct db *db, struct error *err)
 {
     struct witness own;
@@ -194,7 +194,7 @@ static enum status commit(struct db *db, struct error *err)
     _exit(EXIT_WITNESS);
 }
 
-/* Whose commit takes no longer for what came while another server had the lock. */
+/* Adds jobs that came while another server had the lock: they do not make the commit longer. */
 static void take_more(struct db *db, struct job *jobs)
 {
     pthread_mutex_lock(&db->mutex);
@@ -285,7 +285,7 @@ static void checkpoint(struct db *db, bool truncate)
     db->stats.checkpoint_failures += !is_good;
 }
 
-/* Of what db_scrub was called for; readers that were there first delay it. */
+/* Empties the journal after db_scrub; readers that were there first delay it. */
 static void scrub(struct db *db)
 {
     if (!db->is_to_scrub || moment_seconds() < db->scrub_from)
@@ -295,8 +295,8 @@ static void scrub(struct db *db)
     db->scrub_from = moment_seconds() + 1e-3 * SCRUB_MS;
 }
 
-/* What SQLite leaves of deleted rows in pages that others share goes when all is written anew.  Everyone waits for it, so a
- * store that is not small is left to gnomon compact, and it takes a twentieth of the time at most. */
+/* SQLite leaves deleted rows in pages shared with others until all is written anew.  Everyone waits for that, so a store
+ * that is not small is left to gnomon compact, and it takes a twentieth of the time at most. */
 static bool is_renewal_due(const struct db *db, double now)
 {
     double since = now - db->renewed_at;
@@ -325,7 +325,7 @@ static bool is_journal_open(const struct db *db)
     return db->journal_bytes > 0 || db->stats.is_failing;
 }
 
-/* Of a long journal after each commit, as far as readers let it; where that fails, once a second is enough. */
+/* A long journal is emptied after each commit, as far as readers let it; after a failure once a second is enough. */
 static bool is_checkpoint_due(const struct db *db)
 {
     bool is_early = db->stats.is_failing && moment_seconds() - db->checkpoint_at < IDLE_SECONDS;
@@ -604,7 +604,7 @@ static enum status compare_witness(struct db *db, struct error *err)
     return db->is_rolled_back || is_same ? STATUS_OK : witness(db, own.counter, err);
 }
 
-/* What an earlier program left. */
+/* Seals the lines that an earlier program left. */
 static enum status seal(struct db *db, struct error *err)
 {
     struct chain_state state;

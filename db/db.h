@@ -56,7 +56,7 @@ struct db_schema {
     int  found, needed; /* found 0: there is no store yet */
     char backup[40];
 };
-/* Of the store in a folder or a database, whether or not it is in use; changes nothing.
+/* Inspects the store in a folder or a database, whether or not it is in use; changes nothing.
  * Errors: CONFLICT "schema_newer", "schema_unknown" (not one of ours, or changed by hand), INTERNAL "store_corrupt". */
 MUST_CHECK enum status db_inspect(const char *place, struct db_schema *schema, struct error *err);
 
@@ -85,13 +85,13 @@ bool db_clock_ms(struct db *db, int64_t *ms);
  * the store is opened again. */
 bool    db_is_rolled_back(const struct db *db);
 int64_t db_witnessed(const struct db *db);
-/* What was deleted leaves the journal too: it is emptied into the database, where deleting overwrites, after this batch or
- * as soon as readers let it.  Does not wait. */
+/* Removes deleted rows from the journal too, by emptying it into the database, where deleting overwrites, after this batch
+ * or as soon as readers let it.  Does not wait. */
 void db_scrub(struct db *db);
-/* The same, and as soon as nobody writes a small store is written anew: in pages with rows of others SQLite leaves pieces of
- * what was deleted.  Of a large one (db.c) that is done by db_compact alone. */
+/* As db_scrub; and as soon as nobody writes a small store is written anew, because SQLite leaves pieces of deleted rows in
+ * pages with others.  A large store (db.c) needs db_compact for that. */
 void db_erase(struct db *db);
-/* Of an edit: the same as db_erase, but every ten minutes at most, and at the end. */
+/* As db_erase after an edit, but every ten minutes at most, and at the end. */
 void db_tidy(struct db *db);
 /* Finishes what is queued, checkpoints, closes. */
 void db_close(struct db *db);
@@ -110,13 +110,13 @@ MUST_CHECK enum status db_transact(struct db *db, db_fn fn, void *arg, struct er
 struct db_owner {
     uint32_t project, token;
 };
-/* Of what writes thousands of rows: it shares its commit with no other.  In the company of others it would be in a savepoint, under
- * which SQLite goes through all pages written so far at the end of each statement: quadratic in what is written. */
+/* Runs a transaction that writes thousands of rows, in a commit of its own.  In a batch it would be in a savepoint, under
+ * which SQLite goes through all pages written so far at the end of each statement: quadratic in the writes. */
 MUST_CHECK enum status db_transact_large(struct db *db, struct db_owner owner, db_fn fn, void *arg, struct error *err);
-/* Several of them, each by itself, in their order, and durable together as far as a batch has room. */
+/* Runs several transactions, each by itself, in their order, and durable together as far as a batch has room. */
 enum { DB_TOGETHER_MAX = 64 };
 struct db_transaction {
-    struct db_owner owner; /* of several, the first one's turn is all theirs */
+    struct db_owner owner; /* the turn of the first one's owner is used for all */
     size_t          rows;  /* that it writes, about; 0: one or none */
     db_ahead_fn    *ahead; /* or NULL */
     db_fn           fn;
@@ -127,18 +127,18 @@ struct db_transaction {
 };
 void db_transact_all(struct db *db, struct db_transaction *all, size_t len);
 
-/* What the store does for itself, in transactions of the writer between those of others: when the writer has been idle
- * for a second, again at once while it says *more, every minute if nothing else happens; and under load after each
- * UPKEEP_JOBS transactions and once a second, so that what they leave behind is cleared as fast as it comes.
- * Everyone waits for it: a small piece at a time.  was_busy: transactions ran since the last time. */
+/* The store's upkeep, in transactions of the writer between those of others: when the writer has been idle for a second,
+ * again at once while it says *more, every minute if nothing else happens; and under load after each UPKEEP_JOBS
+ * transactions and once a second, so that what they leave behind is cleared as fast as it comes.  Everyone waits for it: a
+ * small piece at a time.  was_busy: transactions ran since the last time. */
 typedef enum status (*db_upkeep_fn)(struct db_conn *conn, void *arg, bool was_busy, bool *more, struct error *err);
 void db_set_upkeep(struct db *db, db_upkeep_fn fn, void *arg); /* NULL: none */
 
-/* Whose rows were found not to be what was written: a study, a federation, a game, a token. */
+/* The damaged owners: a study, a federation, a game, a token, one of whose rows is not as it was written. */
 enum { DAMAGED_BYTES = 40, DAMAGED_MAX = 256 };
 bool db_is_damaged(struct db *db, const char *owner);
 void db_note_damaged(struct db *db, const char *owner);
-/* All rows, piece by piece: begin with one that is zero, and go on until it is over. */
+/* Scans all rows, piece by piece: begin with a zeroed struct, and go on until is_over. */
 enum { SCAN_TABLE_BYTES = 64, SCAN_PLACE_BYTES = 1024 };
 struct scan {
     void (*say)(void *arg, const char *owner); /* of a row that is not what was written */
@@ -161,15 +161,15 @@ void db_on_commit(struct db *db, void (*fn)(void *arg), void *arg);
 /* Runs fn on a read-only connection inside one read transaction (a consistent snapshot).  BUSY "deadline_exceeded" of a
  * statement that found nothing for too long. */
 MUST_CHECK enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err);
-/* The same of what is only looked through: pages, lists, exports.  Where there is a standby it is read there, if that shows all
- * that was acknowledged before, by whichever server, or does within WAIT_MS (standby.c); else, and when that fails, from the database
- * itself.  So fn may run again: it begins by forgetting what it found.  It may see a commit a moment before db_read does. */
+/* As db_read for listings: pages, lists, exports.  A standby answers if it shows every commit that any server has
+ * acknowledged, or does within WAIT_MS (standby.c); otherwise, and when the standby fails, the database does.  So fn may run
+ * again: it begins by forgetting what it found.  It may see a commit a moment before db_read does. */
 MUST_CHECK enum status db_browse(struct db *db, db_fn fn, void *arg, struct error *err);
 
 /* Whether this transaction has come upon a row that is not what was written: nothing of it is to be remembered. */
 bool db_has_met_damage(const struct db_conn *conn);
 
-/* What a parameter is bound to.  NaN is NULL, as the NULL text is. */
+/* A value that a parameter is bound to.  NaN is NULL, as the NULL text is. */
 struct db_blob {
     const void *bytes;
     size_t      length;
@@ -196,7 +196,7 @@ struct db_values {
     (struct db_values){.items = (const struct db_value[]){__VA_ARGS__},                                                \
                        .len = sizeof((const struct db_value[]){__VA_ARGS__}) / sizeof(struct db_value)}
 #define BIND_NONE (struct db_values){.len = 0}
-/* Of a list of members, what they are in a struct, so named: BIND(INT(1), TOKEN_GIVEN(SAVE)). */
+/* Values of the members of a list in the struct `from`: BIND(INT(1), TOKEN_GIVEN(SAVE)). */
 #define SAVE(column, letter, ...) SAVE_##letter(from->column),
 #define SAVE_i(value) INT(value)
 #define SAVE_d(value) REAL(value)
@@ -254,10 +254,10 @@ ROW_LIST(X)
 MUST_CHECK enum status db_exec(struct db_conn *conn, int64_t *changes, struct error *err, enum sql sql,
                                struct db_values values);
 MUST_CHECK enum status db_settle(struct db_conn *conn, struct error *err);
-/* A hint: this statement will be asked soon with these values, before anything is written.  A database that is far answers it
- * together with what is asked first; whoever asks sees the same without it, one trip later. */
+/* A hint to prefetch: this statement will be asked soon with these values, before anything is written.  A distant database
+ * answers it together with the next statement; without the hint the answer is the same, one trip later. */
 void db_ahead(struct db_conn *conn, enum sql sql, struct db_values values);
-/* Of a function of db_transact, a hint too: it will write nothing more, so what follows it may be read ahead. */
+/* A hint, too, from a function of db_transact: it will write nothing more, so the reads that follow it may be prefetched. */
 void db_ends(struct db_conn *conn);
 
 enum { DB_TIMES = 10 };

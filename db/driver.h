@@ -1,4 +1,4 @@
-/* What a database must be able to do: one const record for each.  Only db.c, conn.c and look.c use it.  A handle belongs to
+/* The interface to a database: a const record for each.  Only db.c, conn.c and look.c use it.  A handle belongs to
  * one thread at a time.
  *
  * The contract, which tests/unit/service/driver.c holds every driver to:
@@ -24,11 +24,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of a standby: read-only, and given up sooner, since what it does not answer another one does. */
+/* A standby is read-only, and given up sooner, since another database can answer. */
 enum driver_mode { DRIVER_READ_WRITE, DRIVER_READ_ONLY, DRIVER_STANDBY };
 enum driver_savepoint { SAVEPOINT_SET, SAVEPOINT_KEEP, SAVEPOINT_UNDO };
 
-/* What makes the schema: texts[0] of nothing version 1, texts[1] of that version 2, ... */
+/* The schema's migrations: texts[0] makes version 1 of nothing, texts[1] version 2 of that, ... */
 struct migrations {
     const char *const *texts;
     int                len;
@@ -78,10 +78,10 @@ struct driver {
     enum status (*open)(const char *place, enum driver_mode mode, const char *synchronous, void **handle,
                         struct error *err);
     void (*close)(void *handle);
-    /* Of a reader: one snapshot until it ends.  Of the writer: it will write. */
+    /* A reader gets a snapshot until the end; a writer is going to write. */
     enum status (*begin)(void *handle, enum driver_mode mode, struct error *err);
-    /* Of the transaction's only savepoint: sets it, forgets it, or goes back to it and forgets it.  What a driver puts off
-     * until the next statement fails with that one. */
+    /* Sets the transaction's only savepoint, forgets it, or returns to it and forgets it.  A savepoint that the driver puts
+     * off fails with the next statement. */
     enum status (*savepoint)(void *handle, enum driver_savepoint what, struct error *err);
     enum status (*commit)(void *handle, struct error *err);
     enum status (*roll_back)(void *handle, struct error *err); /* what there is; outside a transaction nothing */
@@ -92,14 +92,14 @@ struct driver {
     /* index from 1, the n of $n */
     enum status (*bind)(void *statement, int index, const struct db_value *value, struct error *err);
     enum status (*step)(void *statement, bool *row, struct error *err);
-    /* Of a driver that puts off statements whose rows and changes nobody asks for; NULL: step will do.  One that fails does so
-     * with a later one, with settle, when the savepoint is kept, or with the commit. */
+    /* Runs a statement whose rows and changes nobody asks for, perhaps later; NULL: step will do.  A failure comes with a
+     * later statement, with settle, when the savepoint is kept, or with the commit. */
     enum status (*run)(void *statement, struct error *err);
     enum status (*settle)(void *handle, struct error *err);
-    /* Of a driver that waits for each answer; NULL: there is nothing to gain.  What is bound to this statement, which reads, will be
-     * asked for soon with the same values, before anything is written: its rows come with what is waited for first, in a
-     * transaction or with its beginning.  Whoever asks sees what he would have seen without; a failure is that of what comes
-     * with it.  What was bound is forgotten. */
+    /* Prefetches the rows of this statement, which reads, with its bound values, to be asked for soon and before anything is
+     * written; NULL: the driver gains nothing by it.  The rows come with the next answer, in a transaction or with its
+     * beginning, and are the same as without a prefetch; a failure is reported by the statement they come with.  The bound
+     * values are forgotten. */
     void (*ahead)(void *statement);
     void (*reset)(void *statement);
     /* Columns from 0, read as the value's letter says.  False: a text is there but cannot be had, for lack of memory. */
@@ -114,11 +114,11 @@ struct driver {
      * no failure), sets *bytes, and on truncate gives its room back.  A driver without a journal does nothing. */
     void (*journal_watch)(void *handle, int64_t *bytes);
     enum status (*checkpoint)(void *handle, bool truncate, int64_t *bytes, struct error *err);
-    /* Of a database that is a file; NULL: its own tools do this.
-     * The store in a file, which is that of a folder, served or not, or a copy.  Whatever comes of it, the handle and the
-     * claim are to be closed and released. */
+    /* The next members are for a database that is a file; NULL: its own tools do this.
+     * Opens the store in a file, that of a folder, served or not, or a copy.  Whatever the result, the handle and the claim
+     * are to be closed and released. */
     enum status (*look)(const char *path, const struct migrations *all, struct driver_look *out, struct error *err);
-    /* What the handle sees, as a new file that is its owner's alone, and on the disk.  One with this name goes. */
+    /* Copies the handle's snapshot to a file that only its owner may read, on the disk; replaces a file of this name. */
     enum status (*copy)(void *handle, const char *path, struct error *err);
     /* Says what is wrong with the store as a file of rows. */
     enum status (*examine)(void *handle, driver_say *say, void *arg, struct error *err);
@@ -127,38 +127,38 @@ struct driver {
     /* Writes all anew, without gaps, of a read-write handle; it is the old one or the new one when that is cut off.  What
      * is left over is given back by the next checkpoint that truncates. */
     enum status (*compact)(void *handle, const char *folder, struct error *err);
-    /* The same beside readers, of a store of no more bytes than that; else nothing is done. */
+    /* As compact beside readers, for a store of at most bytes_max bytes; a larger one is left alone. */
     enum status (*renew)(void *handle, int64_t bytes_max, struct error *err);
     /* Within a transaction of a read-write handle: gives back so many of the pages that are free, if that is
      * worth it; *more: there are others.  NULL: the database does that itself. */
     enum status (*trim)(void *handle, int pages_max, bool *more, struct error *err);
-    /* Of a store that is moved elsewhere (move.h): that no server has it, nor will while it is looked at.  BUSY "locked". */
+    /* Holds a store that is moved elsewhere (move.h): no server has it, nor will while it is looked at.  BUSY "locked". */
     enum status (*hold)(struct driver_look *look, struct error *err);
-    /* It was moved, and who serves it all the same finds it rolled back.  NULL: the witness in its folder says so. */
+    /* Marks the store as moved, so that a server finds it rolled back.  NULL: the witness in its folder says so. */
     enum status (*leave)(struct driver_look *look, struct error *err);
-    /* Of a place that is to get a store, where nothing is: the tables of the last version, in a transaction that has begun, in
-     * which only what guard asks for happens when rows come.  CONFLICT "store_exists".  And when they are there. */
+    /* lay makes the tables of the last version in an empty place, in a transaction that it begins, in which rows cause only
+     * what guard asks for.  CONFLICT "store_exists".  wake ends that state once the rows are there. */
     enum status (*lay)(void *handle, const char *place, const struct migrations *all, struct error *err);
     enum status (*wake)(void *handle, struct error *err);
-    /* Of the writer, before it writes: from now on rows get their sums, and those that are bound to the log are added to the
-     * total, and taken from it.  A row that is not what was written is not changed: CONFLICT "store_corrupt".  Of a reader:
-     * total NULL.  damaged (DAMAGED_BYTES): is set to whose row such a one is that was met. */
+    /* Guards rows from now on: a writer's rows get their sums, and those bound to the log are added to the total and taken
+     * from it.  A damaged row is not changed: CONFLICT "store_corrupt".  A reader has total NULL.  damaged [DAMAGED_BYTES]
+     * out: the owner of a damaged row that was met. */
     enum status (*guard)(void *handle, struct total *total, char *damaged, struct error *err);
     /* Looks at the rows behind a place, for some milliseconds. */
     enum status (*scan)(void *handle, struct scan *scan, struct error *err);
-    /* That total, of what the handle sees. */
+    /* Computes that total for the handle's snapshot. */
     enum status (*gather)(void *handle, struct total *total, struct error *err);
-    /* Of a database of several servers; NULL: there is one.
-     * Whether another one has committed between the last two transactions of this writer. */
+    /* For a database of several servers; NULL: there is one.  Whether another server has committed between the last two
+     * transactions of this writer. */
     bool (*others_wrote)(void *handle);
-    /* From the writer's handle only what never changes is read.  told: what this server wants from now on; NULL: that stays. */
+    /* From the writer's handle only what never changes is read.  told: this server's demands; NULL: unchanged. */
     enum status (*peers)(void *handle, const void *writer, const struct db_wants *told, struct driver_peers *out,
                          struct error *err);
-    /* Of a database that can have standbys; NULL: it cannot.  Outside a transaction, at once or not at all.  What was acknowledged
-     * before it is asked for is at this position or before it; a transaction that begins at a standby after that has told this
-     * position sees all that. */
+    /* For a database that can have standbys; NULL: it cannot.  Returns at once, outside of a transaction, a position that
+     * includes every commit acknowledged before the call; a transaction that begins at a standby which has reached this
+     * position sees them all. */
     enum status (*position)(void *handle, struct driver_position *out, struct error *err);
-    /* Says which rows are not what was written; owner NULL: of all, not of one study, federation or game. */
+    /* Reports damaged rows; owner NULL: of everybody, not of a single study, federation or game. */
     enum status (*damaged)(void *handle, const char *owner, driver_say *say, void *arg, struct error *err);
 };
 

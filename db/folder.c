@@ -90,7 +90,7 @@ bool db_is_postgres(const char *place)
     return strncmp(place, "postgresql://", 13) == 0 || strncmp(place, "postgres://", 11) == 0;
 }
 
-/* What is in a file of the folder would not be seen any more. */
+/* A store in a file of the folder would be hidden by the database. */
 enum status folder_check_database(const char *folder, const char *database, struct error *err)
 {
     char path[PATH_BYTES];

@@ -117,7 +117,7 @@ static void keep_first(void *arg, const char *finding)
         snprintf(first, 160, "%s", finding);
 }
 
-/* What was written, read again from the file. */
+/* Reads the copy again from its file. */
 static enum status check_copy(const char *path, struct error *err)
 {
     struct db_look *look = NULL;

@@ -4,18 +4,18 @@
 
 #include "db/db.h"
 
-/* One moment of the store in a file: that of a folder, gnomon.db, served or not, or a copy.  Of one that nobody serves,
- * servers are kept away meanwhile.
+/* A snapshot of the store in a file: that of a folder, gnomon.db, served or not, or a copy.  Servers are kept away from a
+ * store that none serves.
  * Errors: NOT_FOUND "no_store", those of db_inspect. */
 struct db_look;
 MUST_CHECK enum status db_look_open(const char *path, struct db_look **out, struct error *err);
 void                   db_look_close(struct db_look *look);
-/* Which version of the schema it has.  Only of the needed one the statements can be used: CONFLICT "schema_old". */
+/* The version of its schema.  Statements work only with the needed version: CONFLICT "schema_old". */
 int                    db_look_schema(const struct db_look *look);
 MUST_CHECK enum status db_look_read(struct db_look *look, db_fn fn, void *arg, struct error *err);
 
-/* Writes it as a file that is its owner's alone, whole and on the disk before it has its name.  What is damaged is not
- * copied.  Errors: CONFLICT "file_exists", INTERNAL "store_corrupt", FULL. */
+/* Writes a copy that only its owner may read, whole and on the disk before it has its name.  A damaged store is not copied.
+ * Errors: CONFLICT "file_exists", INTERNAL "store_corrupt", FULL. */
 MUST_CHECK enum status db_look_copy(struct db_look *look, const char *path, struct error *err);
 
 /* How far it has come; for comparison with what witness_read found before it was opened. */

@@ -1,9 +1,9 @@
-/* What is stored and shown of each resource: lists, of which a line is one member.
- * X(column, letter, kind, shown, ...): the column of the row, and the member of the struct, are both called so (letters:
- * sql.h); a reply has it under the shown name, as one of that kind (service/codec/codec_write.h); then whatever else the
- * table says that reads and writes it (struct member of service/codec/codec_read.h).  All the rest is made of the lists:
- * rows, statements and what they are bound to, structs, JSON in both directions, and so the comparison with openapi.yaml.
- * The order is that of replies.  GIVEN is what a client says when it makes one. */
+/* Members of the resources, as stored and shown: lists, of which a line is one member.
+ * X(column, letter, kind, shown, ...): the column of the row and the member of the struct have the first name (letters:
+ * sql.h); the reply has it under the shown name, as that kind (service/codec/codec_write.h); the rest is for the table that
+ * reads and writes it (struct member of service/codec/codec_read.h).  All else is made of the lists: rows, statements and
+ * their bindings, structs, JSON in both directions, and so the comparison with openapi.yaml.
+ * The order is that of replies.  GIVEN lists the members that a client gives a new resource. */
 #ifndef GNOMON_DB_MEMBERS_H
 #define GNOMON_DB_MEMBERS_H
 
@@ -22,7 +22,7 @@
     X(revoked_ms, i, TIME, revoked_at, .nullable = true)
 
 #define PROJECT_GIVEN(X) NAMED(X)
-/* Of each, how much a project may have or use. */
+/* The limits of a project. */
 #define PROJECT_LIMITS(X)                                                                                              \
     X(cpu_seconds_a_day, D, NUMBER, cpu_seconds_a_day, .nullable = true, .min = 1, .max = 1e9)                         \
     X(trials, D, NUMBER, trials, .nullable = true, .min = 1, .max = 1e12)                                              \
@@ -61,7 +61,7 @@
     X(created_ms, i, TIME, created_at)                                                                                 \
     X(updated_ms, i, TIME, updated_at)
 
-/* What is said of a trial besides its result: nothing is computed from it (service/codec/codec_said.h). */
+/* Members of a trial besides its result, from which nothing is computed (service/codec/codec_said.h). */
 #define TRIAL_SAID(X)                                                                                                  \
     X(labels, S) X(metadata, S) X(notes, S) X(artifacts, S) X(duration_seconds, D)
 
@@ -69,11 +69,11 @@
 #define STUDY_LABELLED(X) X(labels, s, LABELS, labels)
 #define STUDY_NOTED(X)    X(notes, s, TEXT, notes, .max = 10000)
 #define STUDY_SAID(X)     STUDY_GIVEN(X) STUDY_LABELLED(X) STUDY_NOTED(X)
-/* What is counted for its rules; not shown as such. */
+/* Counts for the study's rules; not shown as such. */
 #define STUDY_TALLY(X)                                                                                                 \
     X(since_best, i) X(failures, i) X(failures_in_a_row, i) X(counted_from, i) X(cost, d)                                 \
     X(used_ms, i) X(since_ms, i) X(ends_ms, i) X(ends_at_ms, i)
-/* Who made it here, which an export does not tell: the token's id, and its name as it was. */
+/* The creator on this server, which an export leaves out: the token's id, and its name at that time. */
 #define STUDY_OWNED(X)                                                                                                 \
     X(created_by, S, TEXT, created_by, .nullable = true)                                                               \
     X(owner, S, TEXT, owner, .nullable = true)

@@ -36,7 +36,7 @@ static bool is_sum(const struct schema_column *column)
     return strcmp(column->name, "sum") == 0;
 }
 
-/* Of these NULL is not told from 0 and from no bytes, so it is asked for. */
+/* For these types NULL cannot be told from 0 or from no bytes, so that the statement asks for it. */
 static bool is_asked(const struct schema_column *column)
 {
     return column->is_nullable && (column->letter == 'i' || column->letter == 'B');
@@ -329,7 +329,7 @@ static enum status prepare_insert(struct db_conn *conn, const struct schema_tabl
     return prepare(conn, text, is_written, letters, out, err);
 }
 
-/* What the database itself counts. */
+/* Compares with the database's own count. */
 static enum status check_count(struct db_conn *conn, const char *table, int64_t rows, struct error *err)
 {
     struct db_value count = {.letter = 'i'};
@@ -379,7 +379,7 @@ static enum status copy_table(void *arg, const struct schema_table *table, struc
     return STATUS_OK;
 }
 
-/* What is bound to the log is bound anew, for each database has its own digests; the lines and their heads stay. */
+/* Binds rows to the log anew, for each database has its own digests; the log's lines and heads stay. */
 static enum status end_log(struct db_conn *conn, struct error *err)
 {
     struct chain_state state;
@@ -418,7 +418,7 @@ static enum status path_of(char out[PATH_BYTES], const char *folder, const char 
                : error_set(err, STATUS_INVALID, "path", "", "the path is too long");
 }
 
-/* What one that was cut off has left. */
+/* Removes the files of a move that was cut off. */
 static enum status clear_part(const struct moving *moving, struct error *err)
 {
     static const char *const names[] = {"gnomon.db", "gnomon.db-wal", "gnomon.db-shm", "gnomon.db-journal"};
@@ -524,7 +524,7 @@ static enum status find_store(const struct moving *moving, bool *is_there, char 
 
 /* ---- moving ---- */
 
-/* What was forgotten would be forgotten for good. */
+/* A rolled-back source is refused: moving it would make its loss final. */
 static enum status check_source(const struct moving *moving, struct error *err)
 {
     bool is_file = !db_is_postgres(moving->move->from), is_same = strcmp(moving->known.store, moving->own.store) == 0;

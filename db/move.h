@@ -12,7 +12,7 @@ struct db_move {
     const char *from;   /* as for db_look_open */
     const char *folder; /* of a store that is a file: where its witness is */
     const char *to;     /* a folder, which is made if need be, or a database */
-    /* Of each table, when its rows were read again and are the same: how many, and the SHA-256 of what they hold. */
+    /* Called for each table whose rows were read again and are the same: their number, and their SHA-256. */
     void (*say)(void *arg, const char *table, int64_t rows, const char *digest);
     void *arg;
     bool  was_done; /* out: the store was there already, or one that went on from it */

@@ -8,7 +8,7 @@
 typedef enum status    schema_fn(void *arg, const char *type, const char *text, struct error *err);
 MUST_CHECK enum status schema_each(const struct migrations *all, schema_fn *fn, void *arg, struct error *err);
 
-/* The same of tables, those that others refer to first, with what their rows consist of. */
+/* As schema_each for tables, those that others refer to first, with their columns. */
 enum { SCHEMA_NAME_BYTES = 48, SCHEMA_COLUMNS_MAX = 64 };
 struct schema_column {
     char name[SCHEMA_NAME_BYTES];

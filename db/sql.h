@@ -22,7 +22,7 @@
 /* With what an export does not have. */
 #define ROW_STUDY(F, N) ROW_STUDY_TOLD(F, N) N(project, s) STUDY_OWNED(N)
 #define ROW_SPEC(F, N) F(spec, s)
-/* What a trial's end brings, and trying it again takes away. */
+/* Columns that a trial's end sets, and trying it again clears. */
 #define TRIAL_RESULT(N) N(value, D) N(stddev, D) N(reason, S)
 #define ROW_TRIAL(F, N)                                                                                                \
     F(number, i) N(state, s) N(point, B) N(row, i) N(worker, s) N(lease_ms, i) TRIAL_RESULT(N) N(external_id, S)       \
@@ -30,7 +30,7 @@
     N(model_stddev_observed, D) N(milliseconds, d)                                                                     \
     N(created_ms, i) N(finished_ms, i) N(diagnostics, S) N(outcome, B) N(lease, i) N(holder, s) N(taken_over, i)       \
     TRIAL_SAID(N) N(started_ms, i) N(ended, i) N(corrected_ms, i) N(imported, i)
-/* With what nobody is shown. */
+/* The trial with the columns that nobody is shown. */
 #define ROW_TRIAL_WHOLE(F, N) ROW_TRIAL(F, N) N(note, B) N(feasible, i) N(asked, B)
 #define ROW_TRIAL_POINT(F, N) F(number, i) N(point, B)
 #define ROW_TRIAL_PLACE(F, N) F(number, i) N(point, B) N(asked, B)
@@ -60,7 +60,7 @@
 #define ROW_REPLAY(F, N)                                                                                               \
     F(seq, i) N(revision, i) N(kind, s) N(trial, i) N(point, B) N(row, i) N(value, D) N(stddev, D) N(note, B)          \
     N(outcome, B) N(step, I) N(measured, D) N(measured_note, B) N(detail, S) N(state, S) N(ended, I)
-/* What the program made: a suggestion, or with a step what it decided about a measurement, or that a trial goes on. */
+/* Events that the program made: a suggestion, or with a step its verdict on a measurement, or that a trial goes on. */
 #define ROW_MADE(F, N)                                                                                                 \
     F(revision, i) N(trial, i) N(point, B) N(row, i) N(algorithm, S) N(fallback, S) N(seen, i) N(model_mean, D)        \
     N(model_stddev, D) N(note, B) N(asked, B) N(step, I) N(measured, D) N(stop, I) N(reason, S) N(next_step, I)        \
@@ -81,12 +81,12 @@
 #define ROW_TOKEN(F, N) F(id, s) N(hash, b) N(scope, s) TOKEN_GIVEN(N) TOKEN_BOUND(N) TOKEN_KEPT(N) N(project, s) N(previous_hash, B)
 #define ROW_PROJECT(F, N) F(id, s) PROJECT_GIVEN(N) PROJECT_KEPT(N) N(version, i) PROJECT_LIMITS(N) PROJECT_USED(N)
 #define ROW_USED(F, N) F(used_studies, i) N(used_trials, i) N(used_extra, i)
-/* Whose it is. */
+/* The project of a resource. */
 #define ROW_HOME(F, N) F(project, s)
 #define ROW_ID(F, N) F(id, s)
 #define ROW_STEADY(F, N) F(boot, s) N(offset_ms, i) N(noted_ms, i) N(noted_wall_ms, i)
 #define ROW_WITNESS(F, N) F(store, s) N(counter, i) N(lines, i)
-/* What gnomon check reads: what is wrong; and what has which digest, in pieces that follow one another. */
+/* Rows that gnomon check reads: findings; and data with its digest, in consecutive pieces. */
 #define ROW_FINDING(F, N) F(finding, s)
 #define ROW_DIGESTED(F, N) F(name, s) N(sha256, s) N(data, b)
 #define ROW_KEPT_REPLY(F, N) F(fingerprint, s) N(status, i) N(reply, s) N(location, S) N(etag, S)
@@ -177,15 +177,15 @@
 /* All lines about a study are of its project, so one of them says it, also when the study is gone. */
 #define SQL_IS_OF_PROJECT(study, wanted)                                                                               \
     "(" wanted " = '' OR (SELECT project FROM event WHERE study = " study " LIMIT 1) = " wanted ")"
-/* What an operator sees of the log. */
+/* The lines of the log that an operator sees. */
 #define SQL_OF_SERVER "study IS NULL AND substr(kind, 1, instr(kind, '.')) IN ('token.', 'project.', 'store.')"
 #define SQL_NONE_IN(table, wanted, more) "NOT EXISTS (SELECT 1 FROM " table " WHERE id = " wanted more ")"
-/* The id of what a line is about; else its words begin with one. */
+/* The id of a line's resource: its study, or the first word of its detail. */
 #define SQL_ABOUT "coalesce(e.study, substr(e.detail, 1, instr(e.detail || ' ', ' ') - 1))"
 #define SQL_HOME(id)                                                                                                   \
     "SELECT project FROM study WHERE id = " id " UNION ALL SELECT project FROM federation WHERE id = " id              \
     " UNION ALL SELECT project FROM game WHERE id = " id
-/* Of a kind, or of all whose kinds begin with that word and a dot; and not before a time. */
+/* Lines of a kind, or of all kinds that begin with that word and a dot; and not before a time. */
 #define EVENT_WANTED(kind, since)                                                                                      \
     " AND (" kind " = '' OR kind = " kind " OR substr(kind, 1, length(" kind ") + 1) = " kind " || '.') AND at_ms >= " \
     since " "

@@ -1,4 +1,4 @@
-/* What proves that rows are what was written: a sum of each row, in the row, and one of all rows that matter, in the log.
+/* Sums that show whether rows are as they were written: one of each row, in the row, and one of many rows, in the log.
  *
  * The sum of a row has 64 bits: a bit that fell over always changes it, anything else with a probability of 1 - 2^-64.  Whoever
  * can write to the store can make it anew, though.  So what was observed, released and spent is also bound to the log's chain
@@ -12,11 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of a row's values, in the order of its columns.  Begin with 0. */
+/* Sums a row's values, in the order of its columns.  Begin with 0. */
 enum sum_kind { SUM_NONE = 1, SUM_NUMBER, SUM_REAL, SUM_TEXT, SUM_BLOB };
 uint64_t sum_bytes(uint64_t sum, enum sum_kind kind, const void *bytes, size_t length);
 
-/* Whose rows are bound to the log, by which columns. */
+/* Tables whose rows are bound to the log, and by which columns. */
 enum { SUM_BOUND = 11 };
 struct sum_bound {
     const char *table, *columns;

@@ -1,4 +1,4 @@
-/* What was said of one thing that no request fails for alone.  Private to db/. */
+/* The last failure of work that no request fails for alone, so that it is logged once.  Private to db/. */
 #ifndef GNOMON_DB_TELLING_H
 #define GNOMON_DB_TELLING_H
 

@@ -23,12 +23,12 @@ struct witness {
     bool is_copy; /* of what a file says: it was written to another file.  Those of earlier versions do not say that */
 };
 
-/* Of the store in a folder.  No file, or one in which nothing is whole: "" and 0. */
+/* Reads the witness in a folder.  No file, or a file without a whole line: "" and 0. */
 MUST_CHECK enum status witness_read(const char *folder, struct witness *out, struct error *err);
 
-/* Whether the store that says this of itself is another one, has not come as far, or may not have.  is_shared: several servers
- * may have it, each with a witness; one that has witnessed nothing is a new server, and takes any store as it is that goes on;
- * and a copy of its folder is no copy of the store. */
+/* Whether the store with witness `own` is another store, or has not come as far as `known`, or may not have.  is_shared:
+ * several servers may have the store, each with its own witness; a server without one is new and takes any store as it is
+ * that goes on; and a copy of its folder is no copy of the store. */
 bool witness_is_ahead(const struct witness *known, const struct witness *own, bool is_shared);
 
 /* On the disk when it returns; the folder of the file, where a link leads to it that one's, must let files be made.  is_hasty:
