@@ -71,7 +71,7 @@ static void put_off(struct pg *pg, const char *text)
     pg->waiting[pg->waiting_len++] = (struct pg_query){.text = text};
 }
 
-/* Of a transaction that was never sent. */
+/* Whether the transaction's BEGIN was never sent. */
 static bool is_only_begun(const struct pg *pg)
 {
     return pg->waiting_len > 0 && pg->waiting[0].text == begin_read;
@@ -84,7 +84,7 @@ static bool pg_in_transaction(void *handle)
            (is_only_begun(pg) || (!pg->is_ending && pq.PQtransactionStatus(pg->conn) != PQTRANS_IDLE));
 }
 
-/* What waits and was put off last; what is to be read ahead may be behind it. */
+/* Takes back the last query that was put off; prefetches may wait behind it. */
 static bool take_back(struct pg *pg, const char *text)
 {
     int i = pg->waiting_len - 1;
@@ -103,7 +103,7 @@ static int64_t read_number(const PGresult *result, int column)
     return pq.PQntuples(result) > 0 ? strtoll(pq.PQgetvalue(result, 0, column), NULL, 10) : 0;
 }
 
-/* What each transaction begins and ends with, planned once. */
+/* Prepares, once, the statements that begin and end each transaction. */
 static enum status prepare_own(struct pg *pg, struct error *err)
 {
     static const char text[] =
@@ -201,7 +201,7 @@ static enum status send_plain(struct pg *pg, const struct pg_query *queries, int
     return STATUS_OK;
 }
 
-/* Of the writer, as long as the database does not answer. */
+/* Reconnects the writer, as long as the database does not answer. */
 static void come_back(struct pg *pg)
 {
     struct error err;
@@ -295,7 +295,7 @@ static bool is_on_its_way(const struct pg *pg, PGresult *const *out)
     return false;
 }
 
-/* What a statement is read ahead with. */
+/* A statement's prefetch. */
 struct ahead {
     bool        is_said;
     unsigned    writes; /* that there were then */
@@ -319,7 +319,7 @@ struct pg_statement {
     unsigned char numbers[PARAMETERS_MAX][8];
 };
 
-/* What the common subset is called here. */
+/* Replacements for words of the common subset. */
 static const struct {
     const char *own, *theirs;
 } dialect[] = {
@@ -378,7 +378,7 @@ static enum status write_own(const char *text, char **out, struct error *err)
     return fclose(file) == 0 && is_good ? STATUS_OK : error_no_memory(err);
 }
 
-/* What was read ahead goes back there, unless there is something new, or the rows are many. */
+/* Prefetched rows are put back, unless there is something new, or the rows are many. */
 static void pg_reset(void *of)
 {
     struct pg_statement *statement = of;
@@ -540,7 +540,7 @@ static void keep_values(struct pg_statement *statement)
     }
 }
 
-/* Of the writer outside a transaction it comes with the lock.  What would take a trip to prepare waits until it is asked for. */
+/* The writer's prefetch outside of a transaction is sent with the lock.  A statement not yet prepared is not sent. */
 static void pg_ahead(void *of)
 {
     static const int     binary[AHEAD_PARAMETERS] = {1, 1, 1, 1, 1, 1};
@@ -634,7 +634,7 @@ static enum status pg_step(void *of, bool *row, struct error *err)
     return STATUS_OK;
 }
 
-/* Of whatever width. */
+/* Reads an integer of any width. */
 static int64_t read_integer(const unsigned char *bytes, int length)
 {
     uint64_t bits = length > 0 && bytes[0] >= 0x80 ? UINT64_MAX : 0;

@@ -1,6 +1,6 @@
-/* What the files of the PostgreSQL driver share, and nothing else includes: the connection (db_postgres_link.c), the schema
- * (db_postgres_schema.c), the sums of rows (db_postgres_sum.c), the servers (db_postgres_peers.c), statements and transactions
- * (db_postgres.c). */
+/* Types and functions of the PostgreSQL driver's files, which no other file includes: the connection (db_postgres_link.c),
+ * the schema (db_postgres_schema.c), the sums of rows (db_postgres_sum.c), the servers (db_postgres_peers.c), statements and
+ * transactions (db_postgres.c). */
 #ifndef GNOMON_DB_DB_POSTGRES_H
 #define GNOMON_DB_DB_POSTGRES_H
 
@@ -25,7 +25,7 @@ struct pg_library {
 };
 extern struct pg_library pq;
 
-/* Of a writer: its rows get their sums. */
+/* A writer's rows get their sums. */
 #define PG_GUARD "SET gnomon.guard = 'on'"
 
 /* Locks of the schema: of the one transaction that writes, and of each server that lives. */
@@ -47,7 +47,7 @@ enum {
     PG_POSITION_MS = 1000
 };
 
-/* One statement of a pipeline. */
+/* A statement of a pipeline. */
 struct pg_query {
     const char        *name, *text; /* prepared; or a text without parameters */
     bool               gives_text;  /* which a text always does */
@@ -100,15 +100,15 @@ void                   pg_disconnect(struct pg *pg);
  * is that of all, and nothing after it was done.  When the connection is lost: BUSY, and pg->conn is NULL. */
 MUST_CHECK enum status pg_send(struct pg *pg, const struct pg_query *queries, int len, PGresult **out,
                                struct error *err);
-/* One that is sent with the next ones. */
+/* Queues a query, to be sent with the next ones. */
 MUST_CHECK enum status pg_put_off(struct pg *pg, const struct pg_query *query, struct error *err);
 /* Sends what waits, if anything does. */
 MUST_CHECK enum status pg_settle(struct pg *pg, struct error *err);
 /* Sends the end of a transaction that only read. */
 MUST_CHECK enum status pg_end(struct pg *pg, struct error *err);
-/* Of texts of several statements. */
+/* Sends a text of several statements. */
 MUST_CHECK enum status pg_send_text(struct pg *pg, const char *text, struct error *err);
-/* What a statement that was prepared is told of its parameters: the types of its letters. */
+/* Prepares a statement; letters give the types of its parameters. */
 MUST_CHECK enum status pg_send_prepare(struct pg *pg, const char *name, const char *text, const char *letters,
                                        struct error *err);
 MUST_CHECK enum status pg_lost(struct error *err);

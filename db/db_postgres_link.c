@@ -88,7 +88,7 @@ static int read_nibble(char c)
     return c >= 'a' ? c - 'a' + 10 : c - '0';
 }
 
-/* Of lower-case digits, as encode makes them. */
+/* Reads the lower-case digits of encode(). */
 static void read_digest(const char *hex, unsigned char out[ROW_DIGEST_BYTES])
 {
     for (size_t i = 0; i < ROW_DIGEST_BYTES; i++)
@@ -101,7 +101,7 @@ static void note_damaged(struct pg *pg, const char *owner)
         snprintf(pg->damaged, DAMAGED_BYTES, "%s", owner);
 }
 
-/* What the server says unasked otherwise is no failure; one is told where it is met. */
+/* Notices are not errors.  GN006 names a damaged row, GN005 carries digests of rows. */
 static void take_notice(void *arg, const PGresult *result)
 {
     struct pg    *pg = arg;
@@ -177,7 +177,7 @@ static PGresult **place_of(struct pg *pg, int at, int len, PGresult **last)
     return at == len - 1 ? last : NULL;
 }
 
-/* Of each query one result and a NULL, and then that of the synchronisation. */
+/* Reads a result and a NULL for each query, then the result of the synchronisation. */
 static enum status read_pipeline(struct pg *pg, PGresult **out, struct error *err)
 {
     enum status status = STATUS_OK;
@@ -426,7 +426,7 @@ static bool has_password(const char *text, const char *place)
 
 enum status pg_connect(struct pg *pg, struct error *err)
 {
-    // What comes before the address it may say otherwise.
+    // Values before dbname are defaults, which the address may override.
     static const char *const names[] = {"connect_timeout", "tcp_user_timeout", "application_name",
                                         "dbname",          "client_encoding",  NULL};
     const char *const        patience_s = pg->mode == DRIVER_STANDBY ? "2" : "5";

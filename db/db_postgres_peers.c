@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is wanted is told by locks that others may share, of the looking session: they need no row and no COMMIT, and are gone
- * with it.  Of 64 bits: which schema and what, which server, how much; one lock more says that the server tells. */
+/* Demands are announced by shared advisory locks of the looking session: they need no row and no COMMIT, and end with it.
+ * A lock's 64 bits are the schema and the demand, the server, the amount; one more lock says that the server announces. */
 static enum status write_wants(const struct db_wants *told, uint32_t server, char **text, struct error *err)
 {
     size_t bytes = 0;
@@ -36,7 +36,7 @@ static bool has_server(const struct db_wants *wants, const uint32_t *servers, ui
     return false;
 }
 
-/* Of all locks of such a form; what is not of this schema is nothing that anybody looks for. */
+/* Reads all locks of such a form; those of other schemas match nothing. */
 static void read_locks(const PGresult *result, struct driver_peers *out)
 {
     uint32_t         telling[DRIVER_PEERS_MAX];
@@ -92,7 +92,7 @@ static enum status look_around(struct pg *pg, const struct db_wants *told, struc
     return STATUS_OK;
 }
 
-/* Who looks again soon does not wait long for an answer: another connection may have one. */
+/* A server that looks again soon does not wait long for an answer: another connection may have one. */
 enum status pg_peers(void *handle, const void *writer, const struct db_wants *told, struct driver_peers *out,
                      struct error *err)
 {
@@ -106,8 +106,8 @@ enum status pg_peers(void *handle, const void *writer, const struct db_wants *to
 
 /* ---- standbys ---- */
 
-/* One that went over to the timeline of a new primary says so when it reads from that, or has begun anew; until then it may be
- * one that has what the new primary never had.  Whoever may not see what it reads from learns it later. */
+/* A standby that went over to the timeline of a new primary says so when it reads from that, or has restarted; until then it
+ * may have commits that the new primary never had.  A role that may not see what it reads from learns it later. */
 static const char read_position[] =
     "PREPARE read_position AS SELECT (SELECT system_identifier FROM pg_control_system()) || '.' || "
     "(SELECT oid FROM pg_database WHERE datname = current_database()) || '.' || "

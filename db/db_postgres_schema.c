@@ -118,7 +118,7 @@ static void write_bound(FILE *file)
                 sum_bound[i].columns);
 }
 
-/* Of nothing the whole schema, of an earlier one what leads from there to it. */
+/* Writes the whole schema, for an empty database, or the migrations from an earlier version. */
 static enum status write_schema(const struct migrations *all, int found, char **out, struct error *err)
 {
     size_t      bytes = 0;
@@ -189,7 +189,7 @@ static enum status apply(struct pg *pg, const char *text, const struct db_schema
     "relnamespace = current_schema()::regnamespace LOOP EXECUTE format('ALTER TABLE %s ENABLE TRIGGER USER', "     \
     "t.name); END LOOP; END$do$"
 
-/* What has no statistics yet is read by its keys. */
+/* Tables without statistics are read by their keys. */
 enum status pg_lay(void *handle, const char *place, const struct migrations *all, struct error *err)
 {
     struct pg *pg = handle;
@@ -219,7 +219,7 @@ enum status pg_wake(void *handle, struct error *err)
 
 /* ---- to the last version ---- */
 
-/* One transaction; copies before it are PostgreSQL's to make. */
+/* Migrates in one transaction; copies before it are PostgreSQL's to make. */
 enum status pg_migrate(void *handle, const char *place, const struct migrations *all, const struct db_schema *schema,
                        struct error *err)
 {

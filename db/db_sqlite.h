@@ -1,6 +1,6 @@
-/* What the files of the SQLite driver share, and nothing else includes: failures (db_sqlite_error.c), a file of it
- * (db_sqlite_file.c), the store as files in a folder (db_sqlite_store.c), a store as a whole (db_sqlite_whole.c), the sums of its rows (db_sqlite_sum.c), connections
- * (db_sqlite.c). */
+/* Types and functions of the SQLite driver's files, which no other file includes: failures (db_sqlite_error.c), a file
+ * (db_sqlite_file.c), the files in a folder (db_sqlite_store.c), a whole store (db_sqlite_whole.c), sums of rows
+ * (db_sqlite_sum.c), connections (db_sqlite.c). */
 #ifndef GNOMON_DB_DB_SQLITE_H
 #define GNOMON_DB_DB_SQLITE_H
 
@@ -9,7 +9,7 @@
 #include <sqlite3.h>
 
 enum { LITE_PATH_BYTES = 4096, LITE_BUSY_MS = 5000 };
-/* What row_check says of a row whose sum is another. */
+/* The code with which row_check reports a row whose sum is another. */
 enum { LITE_CORRUPT_ROW = SQLITE_CORRUPT | 77 << 8 };
 
 /* The error that belongs to a code of SQLite.  It ends the process after a failed fsync. */
@@ -22,9 +22,9 @@ MUST_CHECK enum status lite_pragma(sqlite3 *handle, const char *name, const char
                                    struct error *err);
 /* The path of a file of the folder, without links: the folder may well lie behind one. */
 MUST_CHECK enum status lite_path(const char *folder, const char *name, char path[LITE_PATH_BYTES], struct error *err);
-/* Of a file of that name and suffix; -1: there is none. */
+/* Bytes of the file of that name and suffix; -1: there is none. */
 int64_t lite_bytes_of(const char *path, const char *suffix);
-/* What the query's only row begins with; 0 without a row. */
+/* The first column of the query's only row; 0 without a row. */
 MUST_CHECK enum status lite_read_int(sqlite3 *handle, const char *text, int *out, struct error *err);
 MUST_CHECK enum status lite_read_version(sqlite3 *handle, const struct migrations *all, int *version,
                                          struct error *err);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum { QUICK_BYTES = 1 << 27, LOOK_TRIES = 40, LOOK_PAUSE_MS = 50, FINDINGS_MAX = 20 };
-/* What is free is of use to what comes: less than 1 MiB, or a sixteenth of the store, stays. */
+/* Free pages serve later rows: less than 1 MiB, or a sixteenth of the store, stays. */
 enum { AUTO_VACUUM_INCREMENTAL = 2, TRIM_PAGES = 256, TRIM_PART = 16 };
 
 /* ---- looking ---- */
@@ -136,7 +136,7 @@ enum status lite_quick(void *handle, const char *folder, struct error *err)
 
 /* ---- writing anew ---- */
 
-/* What it is copied to meanwhile counts as attached.  A store of an earlier version can be trimmed from then on. */
+/* VACUUM attaches the file it copies to.  A store of an earlier version can be trimmed from then on. */
 static enum status vacuum(sqlite3 *handle, struct error *err)
 {
     TRY(lite_execute(handle, "PRAGMA auto_vacuum = INCREMENTAL", err));

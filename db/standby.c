@@ -59,7 +59,7 @@ static void set_usable(struct standby *standby, const struct error *why)
     telling_say(standby->call.log, &standby->told, "standby", why);
 }
 
-/* Of what the primary had at one look at least, it has come to the next. */
+/* Sets *level_at to the time of a look at which the primary had no more than the standby has now. */
 static enum status find_level(struct standby *standby, double *level_at, struct error *err)
 {
     struct driver_position primary, own;
@@ -131,8 +131,8 @@ static enum status come_up(struct standby *standby, struct db_conn *conn, struct
     }
 }
 
-/* What the standby cannot do, and rows that are not there as they were written, are the primary's to judge; not that nobody waits for
- * the answer any more, or has waited for too long. */
+/* Failures of the standby, and damaged rows on it, are left for the primary to judge; but not that nobody waits for the
+ * answer any more, or has waited for too long. */
 static bool is_sound(const struct db_conn *conn, enum status status, struct error *err)
 {
     bool is_its_own = status == STATUS_BUSY && strcmp(err->code, "busy") == 0;
@@ -150,8 +150,8 @@ bool standby_read(struct standby *standby, db_fn fn, void *arg, enum status *sta
     if (standby == NULL)
         return false;
     struct db_conn *conn = is_usable(standby) ? pool_take(&standby->pool) : NULL;
-    bool may = conn != NULL && is_usable(standby); // those that were waited for may have found that it is not
-    bool is_good = may && come_up(standby, conn, &own) == STATUS_OK;
+    bool            may = conn != NULL && is_usable(standby); // it may have become unusable while this waited
+    bool            is_good = may && come_up(standby, conn, &own) == STATUS_OK;
     if (is_good) {
         *status = conn_read(conn, fn, arg, &own);
         is_good = is_sound(conn, *status, &own);

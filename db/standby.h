@@ -12,14 +12,14 @@ struct standby_call {
     void *arg;
     void (*log)(const char *what, const struct error *why);
 };
-/* One that does not answer, is behind, or is none just now, is used when that is over.  Errors: CONFLICT
- * "standby_of_another", NO_MEMORY. */
+/* Starts a standby.  One that does not answer, is behind, or is no standby just now, is used once that is over.
+ * Errors: CONFLICT "standby_of_another", NO_MEMORY. */
 MUST_CHECK enum status standby_start(const struct driver *driver, const char *place, const struct standby_call *call,
                                      struct standby **out, struct error *err);
 void                   standby_halt(struct standby *standby); /* no calls from now on */
 void                   standby_free(struct standby *standby); /* NULL: nothing */
 
-/* One read transaction there.  False: it was not done, or not well; the primary is to be asked.  standby NULL: there is none. */
+/* Runs a read transaction there.  False: it was not done, or not well; the primary is to be asked.  standby may be NULL. */
 bool standby_read(struct standby *standby, db_fn fn, void *arg, enum status *status, struct error *err);
 void standby_stats(struct standby *standby, struct db_standby *out); /* NULL: there is none */
 
