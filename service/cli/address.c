@@ -30,7 +30,7 @@ static const struct block special4[] = {
     {{224}, 4},
     {{240}, 4},
 };
-/* Of IPv6 only this is given out, and of it not these. */
+/* Global unicast of IPv6 is 2000::/3, less these reserved blocks. */
 static const struct block given6 = {{0x20}, 3};
 static const struct block special6[] = {
     {{0x20, 0x01}, 23}, {{0x20, 0x01, 0x0d, 0xb8}, 32}, {{0x20, 0x02}, 16}, {{0x3f, 0xff}, 20}};

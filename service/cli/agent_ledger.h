@@ -1,4 +1,4 @@
-/* What an agent's federations cost together, on its own disk: one line for each federation with a guarantee, durable
+/* The ledger of an agent's federations, on its own disk: a line for each federation with a guarantee, durable
  * before the first message to it.  A ledger is for one set of data; its owner says which by naming the file.
  *
  * A line holds the plan as it is public (sampling rate, noise multiplier, releases, delta); epsilon is computed again when

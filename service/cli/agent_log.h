@@ -1,6 +1,6 @@
-/* What a federation's agent knows, on its own disk: points, values, and what others sent.  One JSON object in a line,
- * appended and made durable before anything is made of it, so that a restart goes on where it was.  The log is also what
- * the agent's session is opened from: the two are told the same, in the same order. */
+/* The log of a federation's agent, on its own disk: points, values, and messages of others.  Each line is a JSON object,
+ * appended and made durable before it is used, so that a restart goes on where it was.  The log is also what the agent's
+ * session is opened from: the two are told the same, in the same order. */
 #ifndef GNOMON_SERVICE_CLI_AGENT_LOG_H
 #define GNOMON_SERVICE_CLI_AGENT_LOG_H
 

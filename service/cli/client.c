@@ -115,7 +115,7 @@ static enum status status_of(long http_status)
     return http_status >= 500 ? STATUS_INTERNAL : STATUS_INVALID;
 }
 
-/* What is no problem of ours: of a proxy, or of a receiver, whose words are not read. */
+/* A refusal that is no problem document of ours: from a proxy, or from a receiver, whose words are not read. */
 static enum status bare_refusal(const struct client *client, long http_status, struct error *err)
 {
     return error_set(err, status_of(http_status), "refused", "", "%s: HTTP %ld%s",

@@ -59,7 +59,7 @@ MUST_CHECK enum status client_send(struct client *client, const struct client_re
  * Errors: as client_send; INTERNAL "bad_reply" when the answer is not JSON. */
 MUST_CHECK enum status client_json(struct client *client, const char *method, const char *path, json_t *body,
                                    json_t **reply, struct error *err);
-/* The same with a request's method, path and key; of a refusal, err has what a worker does next, too. */
+/* As client_json with a request's method, path and key; after a refusal err has a worker's next step, too. */
 MUST_CHECK enum status client_call(struct client *client, const struct client_request *request, json_t *body,
                                    json_t **reply, struct error *err);
 

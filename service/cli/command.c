@@ -44,7 +44,7 @@ static void forbid_core(void)
     }
 }
 
-/* What follows "--", which becomes the end of the arguments. */
+/* Cuts the arguments at "--", and returns those behind it, or NULL. */
 static char **cut_program(char **arguments)
 {
     while (*arguments != NULL && strcmp(*arguments, "--") != 0)

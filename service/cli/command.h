@@ -127,7 +127,7 @@ MUST_CHECK enum status command_connect_local(const char *folder, struct client *
         .flag = "database", .value = "URL", .environment = "GNOMON_DATABASE", .offset = offsetof(type, database), \
         .help = "postgresql://...: the store is there, and not in a file of the folder"                           \
     }
-/* Of a command for files: INVALID "not_a_file" when a database is named.  instead: what PostgreSQL has for it. */
+/* Checks a command for files: INVALID "not_a_file" when a database is named.  instead: what PostgreSQL has for it. */
 MUST_CHECK enum status command_check_file(const char *database, const char *instead, struct error *err);
 
 #endif

@@ -85,7 +85,7 @@ static void say_study(const json_t *study)
 
 /* ---- from the beginning to the end ---- */
 
-/* Of a task of Slurm's: a job that is queued again has its numbers, and so finds its trials again. */
+/* Names the worker.  A Slurm job that is queued again has the same numbers, and so finds its trials again. */
 static void name_worker(const struct work *work, char *out, size_t bytes)
 {
     const char *job = getenv("SLURM_ARRAY_JOB_ID"), *task = getenv("SLURM_ARRAY_TASK_ID");
@@ -187,7 +187,7 @@ static void say_end(struct work *work)
     json_decref(study);
 }
 
-/* What a script should not take for a success: that nothing came of any run. */
+/* A script must not take it for a success that no run gave a value. */
 static enum status check_some(const struct work *work, struct error *err)
 {
     if (work->failed == 0 || work->told > 0)

@@ -1,4 +1,4 @@
-/* What the parts of the demo share: the server, the example data, and how a study is made and found. */
+/* Shared parts of the demo: the server, the example data, and how a study is made and found. */
 #ifndef GNOMON_SERVICE_CLI_DEMO_H
 #define GNOMON_SERVICE_CLI_DEMO_H
 
@@ -39,12 +39,12 @@ MUST_CHECK enum status demo_post(struct demo *demo, const char *path, json_t *bo
 MUST_CHECK enum status demo_create(struct demo *demo, const char *collection, json_t *body, char id[DEMO_ID_BYTES],
                                    struct error *err);
 
-/* Of the "studies", "games" or "federations" of that name the one with most trials or rounds, and how many; id "" and
- * 0: there is none. */
+/* Finds, among the "studies", "games" or "federations" of that name, the one with most trials or rounds, and their number;
+ * id "" and 0: there is none. */
 MUST_CHECK enum status demo_find(struct demo *demo, const char *collection, const char *name, char id[DEMO_ID_BYTES],
                                  int64_t *done, struct error *err);
 
-/* One study, game or federation of each other kind; those that are there already stay as they are. */
+/* Makes a study, game or federation of each other kind; those that are there already stay as they are. */
 MUST_CHECK enum status demo_kinds(struct demo *demo, struct error *err);
 
 #endif

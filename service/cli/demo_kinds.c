@@ -20,7 +20,7 @@ struct kind {
     int         open;  /* suggestions without an answer, at the end */
     const char *body;  /* the request that makes it, without its name, ' for " */
     enum status (*prepare)(struct work *work, struct error *err); /* or NULL */
-    /* One trial's outcome, or one round of a game. */
+    /* Answers a trial's outcome, or a round of a game. */
     enum status (*answer)(struct work *work, const json_t *trial, json_t *said, struct error *err);
     enum status (*run)(struct work *work, struct error *err); /* instead of asking and answering; or NULL */
 };

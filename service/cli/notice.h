@@ -1,5 +1,5 @@
-/* What gnomon notify sends: which lines of the log are worth a message, the message, and its signature.
- * A message names a study or a federation, what happened, and a number; never a point, a value or a text of somebody's. */
+/* Messages of gnomon notify: the choice of lines of the log, the message, and its signature.  A message names a study or a
+ * federation, the event, and a number; never a point, a value or a text of somebody's. */
 #ifndef GNOMON_SERVICE_CLI_NOTICE_H
 #define GNOMON_SERVICE_CLI_NOTICE_H
 
@@ -16,7 +16,7 @@ struct notice_filter {
     unsigned wanted; /* a bit for each row of the table of kinds */
     int64_t  low_percent;
 };
-/* Of a list with commas.  INVALID "usage". */
+/* Reads a list of kinds with commas.  INVALID "usage". */
 MUST_CHECK enum status notice_read_kinds(const char *list, struct notice_filter *out, struct error *err);
 
 enum { NOTICE_ID_BYTES = 96 };

@@ -7,7 +7,7 @@
 
 /* Control characters (C0, DEL, C1) and what is not UTF-8 come out as \xHH, the rest as it is. */
 void plain_print(FILE *stream, const char *text);
-/* The same for a document: line ends and tabs stay. */
+/* As plain_print for a document: line ends and tabs stay. */
 void plain_print_lines(FILE *stream, const char *text);
 
 /* Takes out of it what colours it, moves the cursor or sets a title: the sequences of ECMA-48 that begin with ESC. */

@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* Of what GET plot/history says.  NO_MEMORY. */
+/* Plots a reply of GET plot/history.  NO_MEMORY. */
 MUST_CHECK enum status plot_print(const json_t *history, FILE *stream, struct error *err);
 
 #endif

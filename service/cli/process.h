@@ -62,7 +62,7 @@ MUST_CHECK enum status process_check_stopped(struct error *err);
 void process_sleep_ms(long milliseconds);
 /* Until then, or until process_is_stopped. */
 void process_sleep_until(int64_t until_ms);
-/* Of a clock that nobody sets. */
+/* Milliseconds of a clock that nobody sets. */
 int64_t process_clock_ms(void);
 
 #endif

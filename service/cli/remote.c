@@ -89,7 +89,7 @@ void remote_close(struct client *client)
     lib.curl_easy_cleanup(client->curl);
 }
 
-/* What take_bytes is told. */
+/* The argument of take_bytes. */
 struct answer {
     CURL                *curl;
     struct client_reply *reply;

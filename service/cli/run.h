@@ -1,4 +1,4 @@
-/* One run of the user's program for one trial: its folder, its process with all that this starts, and the lines it prints.
+/* A run of the user's program for a trial: its folder, its process with all that this starts, and the lines it prints.
  * Knows nothing of the server.  A line stays until it is taken, so that what could not be passed on comes again. */
 #ifndef GNOMON_SERVICE_CLI_RUN_H
 #define GNOMON_SERVICE_CLI_RUN_H

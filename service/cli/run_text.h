@@ -1,5 +1,5 @@
-/* What a run is given and what it says, as text: a point as arguments, variables or JSON; a value, or a step, from a line
- * that it printed. */
+/* The input and output of a run as text: a point as arguments, variables or JSON; a value, or a step, from a line that it
+ * printed. */
 #ifndef GNOMON_SERVICE_CLI_RUN_TEXT_H
 #define GNOMON_SERVICE_CLI_RUN_TEXT_H
 

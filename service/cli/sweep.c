@@ -83,8 +83,8 @@ static bool is_one_of(const char *text, const char *const words[])
     return *words != NULL;
 }
 
-/* Of what is written without quotes: by YAML 1.2, so that 1e-5 is a number, and no, on and 1:30 are texts, unlike in 1.1.
- * NULL, and no error: it is a text. */
+/* Reads a scalar without quotes by YAML 1.2, so that 1e-5 is a number, and no, on and 1:30 are texts, unlike in 1.1.  NULL,
+ * and no error: it is a text. */
 static json_t *read_plain(const char *text)
 {
     static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
@@ -202,7 +202,7 @@ static enum status read_node(struct reader *reader, int depth, json_t **out, str
     return status;
 }
 
-/* One document and no more. */
+/* Reads a single document, and refuses a second one. */
 static enum status read_stream(struct reader *reader, json_t **out, struct error *err)
 {
     TRY(next(reader, err)); /* that it begins */

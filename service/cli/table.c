@@ -97,7 +97,7 @@ static bool is_number(const char *text)
     return end != text && (*end == '\0' || *end == ':');
 }
 
-/* What stands behind the point, the point included: 0.0031 has 5, 4 has 0; 1e-05 is put under the others as it is. */
+/* Characters from the decimal point on: 0.0031 has 5, 4 has 0; 1e-05 is put under the others as it is. */
 static size_t behind_point(const char *text)
 {
     const char *point = strchr(text, '.');
@@ -132,7 +132,7 @@ static struct column measure(const struct table *table, size_t column)
     return out;
 }
 
-/* What is left of its width. */
+/* Prints a cell, and returns the rest of the column's width. */
 static size_t print_cell(const char *cell, const struct column *column, bool is_name, FILE *stream)
 {
     size_t width = width_of(cell), behind = 0;

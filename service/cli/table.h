@@ -10,7 +10,7 @@
 
 struct table;
 
-/* Of so many columns; the first row is their names. */
+/* A table of so many columns; the first row has their names. */
 MUST_CHECK enum status table_new(size_t columns, struct table **out, struct error *err);
 void                   table_free(struct table *table); /* NULL is allowed */
 

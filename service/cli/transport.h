@@ -33,7 +33,7 @@ MUST_CHECK enum status local_send(struct client *client, const struct client_req
 /* INVALID "private_address". */
 enum status transport_private_address(const struct client *client, struct error *err);
 
-/* What came of a body, to the sink when it is a success and there is one; false when it cannot be kept. */
+/* Takes bytes of a body, to the sink when it is a success and there is one; false when they cannot be kept. */
 bool reply_take(struct client_reply *reply, const char *bytes, size_t length);
 
 #endif

@@ -58,7 +58,7 @@ struct work {
 /* The next step of one slot.  Errors: those after which there is nothing to go on with. */
 MUST_CHECK enum status work_advance(struct work *work, struct work_slot *slot, struct error *err);
 
-/* One try of a request of the study: BUSY while the server is away, and then nothing has changed.
+/* Tries a request of the study once: BUSY while the server is away, and then nothing has changed.
  * Errors: as client_call; what is still BUSY when patience is used up is in work->failure, too. */
 struct work_request {
     const char *method, *rest, *key;
@@ -76,7 +76,7 @@ void work_sweep(struct work *work);
 /* Sweeps until nothing is left that any run has started. */
 void work_sweep_all(struct work *work);
 
-/* One line for people about a trial that ended. */
+/* Prints a line for people about a trial that ended. */
 void work_say(const struct work *work, const struct work_slot *slot, const char *what);
 
 #endif

@@ -55,7 +55,7 @@ static bool is_lost(const struct error *err)
 
 /* ---- asking ---- */
 
-/* What the program finds in its environment; a new reference, NULL when out of memory. */
+/* The variables of the program's environment; a new reference, NULL when out of memory. */
 static json_t *variables_of(const struct work *work, const struct work_slot *slot, const char *point)
 {
     json_t *all = json_pack("{s:O, s:I, s:s}", "GNOMON_STUDY", json_object_get(work->study, "id"), "GNOMON_TRIAL",
@@ -140,7 +140,7 @@ static enum status check_point(struct work *work, const struct work_slot *slot, 
     return status == STATUS_OK ? work_check_program(work, err) : status;
 }
 
-/* What was reported before, where the trial goes on behind it. */
+/* Takes the last step reported before, where the trial goes on behind it. */
 static void take_resume(struct work_slot *slot, const json_t *trial)
 {
     const json_t *curve = json_object_get(trial, "curve"), *resume = json_object_get(trial, "resume");
