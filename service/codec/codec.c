@@ -188,8 +188,8 @@ static void *take_spare(size_t bytes)
     return NULL;
 }
 
-/* What this thread has of the pool and does not use: a value is some fifty bytes.  Since that is never less than nothing,
- * whoever frees what, the pool has never less than is used. */
+/* Bytes that this thread has taken from the pool and does not use: a value is some fifty bytes.  The credit is never
+ * negative, whichever thread frees, so that the pool never counts less than is used. */
 enum { CHUNK_BYTES = 16 << 10 };
 static struct arena_pool   *pool;
 static _Thread_local size_t credit;

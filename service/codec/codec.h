@@ -13,7 +13,7 @@
 
 /* Once, before other threads: seeds the hash of objects and watches the memory of JSON. */
 void codec_init(void);
-/* ... which from then on counts with that of others: there is none left for it when they have it. */
+/* From then on JSON counts in this pool: there is no memory for it when others have taken all. */
 void codec_count_in(struct arena_pool *of_others);
 
 /* RFC 3339 with milliseconds, UTC; out has room for 32. */
@@ -25,10 +25,10 @@ json_t *codec_number(double value);
 json_t *codec_text(const char *text); /* NULL: null */
 /* *object[name] := value, or *object := NULL when either is.  Both references are taken. */
 void codec_put(json_t **object, const char *name, json_t *value);
-/* The same at the end of a list. */
+/* Appends to the end of a list, likewise. */
 void codec_append(json_t **list, json_t *item);
-/* An object with the same members, none for what is no object; NULL when not all of them found room, of which json_copy() says
- * nothing. */
+/* Copies an object, or makes an empty one of what is no object; NULL when some member found no room, which json_copy() does
+ * not report. */
 json_t *codec_copy(const json_t *object);
 
 /* target (NULL: an empty one) after a merge patch, RFC 7396: null takes away, objects are merged member by member, all
@@ -45,7 +45,7 @@ json_t *codec_load(const char *text, size_t flags);
  * whether there was room for a member's name.  flags: of jansson. */
 char *codec_dump(const json_t *json, size_t flags);
 
-/* The same, in an arena. */
+/* As codec_dump, in an arena. */
 const char *codec_dump_in(const json_t *json, size_t flags, struct arena *arena);
 
 /* Parses bytes as JSON after counting its tokens: INVALID "malformed_json" with the line, TOO_LARGE "too_many_tokens",

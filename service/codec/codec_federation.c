@@ -63,7 +63,7 @@ static json_t *write_round_seconds(const struct writing *out, const struct membe
     return codec_number((double)*(const int64_t *)codec_at(out, member) / 1000);
 }
 
-/* What a study has as well; but the region of an agent follows from its seat. */
+/* Writes a member that studies have, too; without the region of an agent, which follows from its seat. */
 static json_t *write_of_study(const struct writing *out, const struct member *member)
 {
     const struct federation_spec *spec = out->from;
@@ -92,7 +92,7 @@ static json_t *write_privacy(const struct writing *out, const struct member *mem
 
 /* ---- the whole ---- */
 
-/* What is written is the specification alone. */
+/* The table writes the specification alone, which is first. */
 struct form {
     struct federation_spec spec;
     const json_t          *metrics, *space, *algorithm, *weights, *privacy;

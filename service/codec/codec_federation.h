@@ -14,7 +14,7 @@ MUST_CHECK enum status codec_federation(const json_t *members, struct arena *are
                                         struct error *err);
 MUST_CHECK enum status codec_federation_parse(const char *text, struct arena *arena, struct federation_spec *out,
                                               struct error *err);
-/* The same, resolved; a new reference, NULL when out of memory. */
+/* The resolved specification as JSON; a new reference, NULL when out of memory. */
 json_t                    *codec_federation_spec_json(const struct federation_spec *spec);
 extern const struct member codec_federation_spec_members[]; /* what is read, and written of a struct federation_spec */
 extern const struct member codec_federation_members[];      /* what is shown of a struct federation */

@@ -120,7 +120,7 @@ struct belief_form {
     {                                                                                                            \
         AT(belief_form, beliefs), .read = codec_read_kept                                                        \
     }
-/* What a believed agent believes has levels only: there is one opinion about each agent's level-0 strategy. */
+/* Beliefs of a believed agent have levels only: there is one opinion about each agent's level-0 strategy. */
 static const struct member inner_members[] = {BELIEF_MEMBERS, {.name = NULL}};
 static const struct member outer_members[] = {
     BELIEF_MEMBERS,
@@ -128,7 +128,7 @@ static const struct member outer_members[] = {
     {.name = NULL},
 };
 
-/* Whose reasoning is read: the agent's own (thinker set), or what it believes of another's. */
+/* The agent whose reasoning is read: its own (thinker set), or another's belief about it. */
 struct holder {
     size_t             agent, level;
     struct game_agent *thinker;

@@ -18,7 +18,7 @@ MUST_CHECK enum status codec_game_parse(const char *text, struct arena *arena, s
  * all.  A new reference; NULL when out of memory. */
 json_t                    *codec_game_spec_json(const struct game_spec *spec, size_t viewer);
 extern const struct member codec_game_spec_members[]; /* what is read */
-/* What is written of a struct game_spec to a viewer. */
+/* Members of a struct game_spec, as written for a viewer. */
 extern const struct member codec_game_members[];
 
 /* A row number, or an object of parameters. */

@@ -47,7 +47,7 @@ static const struct member graph_members[] = {
     {.name = NULL},
 };
 
-/* One space being read. */
+/* A space being read. */
 struct draft {
     struct reading   *in;
     struct spec      *spec;

@@ -15,7 +15,7 @@ json_t                *codec_graph_json(const struct spec *spec);
 MUST_CHECK enum status codec_graph_point(const struct spec *spec, const json_t *json, const char *where, double *point,
                                          struct error *err);
 json_t                *codec_graph_point_json(const struct spec *spec, const double *point);
-/* One site by its id. */
+/* A site by its id. */
 MUST_CHECK enum status codec_graph_site(const struct spec *spec, const json_t *json, const char *where, uint32_t *out,
                                         struct error *err);
 

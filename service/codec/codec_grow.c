@@ -96,7 +96,7 @@ static enum status merge_when(struct merge *merge, json_t *own, const json_t *wh
     return STATUS_OK;
 }
 
-/* What a specification does not show, because it is so where nothing is said. */
+/* A member with its default value, which a specification does not show. */
 static bool is_implied(const char *key, const json_t *value)
 {
     return (strcmp(key, "step") == 0 && json_is_number(value) && json_number_value(value) == 1) ||
@@ -168,7 +168,7 @@ static const char *text_of(const json_t *json, struct arena *arena)
     return codec_dump_in(json, JSON_COMPACT | JSON_REAL_PRECISION(17), arena);
 }
 
-/* Of the parameters that changed what they are in either space. */
+/* The parameters that changed, as they are in both spaces. */
 static json_t *detail_json(const struct growth *growth, const bool *changed, const json_t *before, const json_t *after)
 {
     json_t *list = json_array(), *object = json_object();

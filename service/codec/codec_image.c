@@ -1,4 +1,4 @@
-/* One table for the space; a size is a number (square) or a pair. */
+/* The space has a table; a size is a number (square) or a pair. */
 #include "service/codec/codec_image.h"
 
 #include "service/codec/codec.h"

@@ -29,7 +29,7 @@ static void take(json_t **out, const json_t *trial, const char *name)
         codec_put(out, name, json_incref(member));
 }
 
-/* What was recorded of a trial that has no result, in values or stddevs. */
+/* Takes the recorded metrics of a trial that has no result, from values or stddevs. */
 static void take_tracked(json_t **out, const struct spec *spec, const json_t *trial, const char *name)
 {
     json_t *own = json_object();
@@ -98,7 +98,7 @@ static enum status read_curve(const json_t *json, const char *where, struct aren
     return STATUS_OK;
 }
 
-/* What an observation does not have. */
+/* Reads the members that an observation does not have. */
 static enum status read_rest(const json_t *trial, const char *where, struct arena *arena, struct observation *out,
                              struct error *err)
 {

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-/* Of a string-to-string object: const char **, its canonical text, in the arena of the reading or of its problems. */
+/* Reads a string-to-string object: const char **, its canonical text, in the arena of the reading or of its problems. */
 MUST_CHECK enum status codec_read_labels(struct reading *in, const struct member *member, const json_t *json,
                                          const char *where, void *out);
 

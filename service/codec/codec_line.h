@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-/* Of a list of columns (db/sql.h), with the struct of its row in LINE_ROW:
+/* A column of a list (db/sql.h), with the struct of its row in LINE_ROW:
  *     #define LINE_ROW row_trial
  *     static const struct line_column trial_columns[] = {ROW_TRIAL(LINE_COLUMN, LINE_COLUMN) LINE_END}; */
 struct line_column {
@@ -44,12 +44,12 @@ MUST_CHECK enum status line_end(struct line *line, struct scratch *out, int64_t 
  * A new column of the store is no new version; another meaning is. */
 enum { LINE_VERSION = 1 };
 #define LINE_FORMAT "gnomon"
-/* What every header begins with (it stays open), and the whole of an end, but for the brace that closes either line. */
+/* The beginning of every header (which stays open), and an end, but for the brace that closes either line. */
 void line_put_header(struct line *line, const char *kind, int64_t now_ms);
 void line_put_end(struct line *line, const char *sha256, int64_t lines);
 void line_put_count(struct line *line, const char *name, int64_t count); /* ,"name":count */
 
-/* Of games: the specification is a line of its own. */
+/* Columns of games: the specification is a line of its own. */
 extern const struct line_column line_game_columns[], line_play_columns[];
 
 /* The inner object into a row.  Texts are borrowed from the JSON, blobs are in the arena; a column that the line has not

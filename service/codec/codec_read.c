@@ -133,7 +133,7 @@ static enum status missing(struct reading *in, const struct member *member, cons
     return error_set(in->err, STATUS_INVALID, "missing_member", path, "is required");
 }
 
-/* Of members that are read later. */
+/* Checks that the members which are read later are there, if required. */
 static enum status check_there(struct reading *in, const struct member *members, const json_t *json, const char *where)
 {
     for (const struct member *member = members; member->name != NULL; member++)

@@ -52,7 +52,7 @@ struct member {
 };
 
 #define AT(type, member) .name = #member, .offset = offsetof(struct type, member)
-/* The same under another name. */
+/* As AT under another name. */
 #define AS(type, member, shown) .name = shown, .offset = offsetof(struct type, member)
 
 /* The member of this name, or NULL; and a new object of those that json has, NULL when out of memory. */

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-/* What is written of a struct rules, and read of a client's. */
+/* Members of a struct rules, as written and as read from a client. */
 extern const struct member codec_rules_members[];
 
 /* members: an object of these members; what it has not is as rules_none says.  INVALID with a pointer, also for what the

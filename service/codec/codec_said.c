@@ -111,7 +111,7 @@ enum { MEMBERS = sizeof members / sizeof *members };
 const char *const codec_said_names[] = {TRIAL_SAID(NAME) NULL};
 #undef NAME
 
-/* Of each member that is there and not null; *patch, unless it is NULL, gets all that are there. */
+/* Checks each member that is present and not null; *patch, unless it is NULL, gets all that are present. */
 static enum status check(const json_t *object, const char *where, struct arena *arena, json_t **patch,
                          struct error *err)
 {

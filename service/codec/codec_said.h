@@ -1,13 +1,13 @@
-/* What is said of a trial besides its result: labels, metadata, notes, artifacts, how long it took.
- * Requests say it as a JSON merge patch (RFC 7396): null takes away, objects are merged member by member, all else is
- * replaced.  What is stored are the members as texts, NULL where there is nothing. */
+/* A trial's members besides its result: labels, metadata, notes, artifacts, its duration.  Requests change them by a JSON
+ * merge patch (RFC 7396): null takes away, objects are merged member by member, all else is replaced.  They are stored as
+ * texts, NULL where there is nothing. */
 #ifndef GNOMON_SERVICE_CODEC_CODEC_SAID_H
 #define GNOMON_SERVICE_CODEC_CODEC_SAID_H
 
 #include "service/codec/codec_read.h"
 #include "service/model/trial.h"
 
-/* Those members in a table of what a body may have: each sets type's any, and the body is read by codec_said_take. */
+/* Adds these members to a table of what a body may have: each sets type's any, and the body is read by codec_said_take. */
 #define SAID_MEMBER(type, any, name_)                                                  \
     {                                                                                  \
         .name = (name_), .offset = offsetof(struct type, any), .read = codec_read_kept \
@@ -20,10 +20,10 @@
  * pointer. */
 MUST_CHECK enum status codec_said_take(const json_t *object, const char *where, struct arena *arena, const char **patch,
                                        struct error *err);
-/* The same of one column of a table: adds it to *patch. */
+/* As codec_said_take for a column of a table: adds it to *patch. */
 MUST_CHECK enum status codec_said_cell(const char *column, const char *cell, struct arena *arena, const char **patch,
                                        struct error *err);
-/* What these members are called, NULL at the end. */
+/* The names of these members, NULL at the end. */
 extern const char *const codec_said_names[];
 
 /* INVALID "out_of_range", with the pointer of the member, when it becomes too much. */

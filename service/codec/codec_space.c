@@ -240,7 +240,7 @@ static enum status read_unique(struct reading *in, const json_t *json, const cha
     return STATUS_OK;
 }
 
-/* Of a categorical. */
+/* Reads the values of a categorical. */
 static enum status read_names(struct reading *in, const struct member *member, const json_t *json, const char *where,
                               void *out)
 {
@@ -265,7 +265,7 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of a discrete parameter, in any order. */
+/* Reads the values of a discrete parameter, in any order. */
 static enum status read_numbers(struct reading *in, const struct member *member, const json_t *json, const char *where,
                                 void *out)
 {
@@ -372,7 +372,7 @@ static enum status read_prior(struct reading *in, const struct member *member, c
     {                                                                                           \
         .name = "prior", .read = read_prior, .offset = offsetof(struct param_form, param.prior) \
     }
-/* What every kind has. */
+/* Members that every kind has. */
 #define OTHER_MEMBERS                                                                                                \
     {AT(param_form, when), .read = codec_read_kept}, {AS(param_form, fallback, "default"), .read = codec_read_kept}, \
         {AS(param_form, note.description, "description"), .read = codec_read_text, .min = 1,                         \
@@ -489,7 +489,7 @@ static enum status read_when(struct reading *in, const struct spec *spec, const 
 
 /* ---- the list of parameters ---- */
 
-/* What is filled of a space; its specification holds what has been read so far. */
+/* The lists of a space that are being filled; its specification holds what has been read so far. */
 struct param_lists {
     struct param           *params;
     const struct category **values;

@@ -11,7 +11,7 @@ MUST_CHECK enum status codec_space_params(struct reading *in, const json_t *json
 MUST_CHECK enum status codec_space_constraints(struct reading *in, const json_t *json, const char *where,
                                                struct spec *spec);
 
-/* One value of parameter i.  Errors: INVALID at where. */
+/* A value of parameter i.  Errors: INVALID at where. */
 MUST_CHECK enum status codec_space_value(const struct spec *spec, size_t i, const json_t *json, const char *where,
                                          double *out, struct error *err);
 

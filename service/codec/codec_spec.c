@@ -505,7 +505,7 @@ static enum status read_baseline(struct reading *in, const json_t *json, struct 
 
 /* ---- the whole ---- */
 
-/* What is written is the specification alone: what is read last, when the rest is known, is kept behind it. */
+/* The table writes the specification alone; members that are read last, when the rest is known, are kept behind it. */
 struct spec_form {
     struct spec   spec;
     const json_t *algorithm, *stopping, *baseline;

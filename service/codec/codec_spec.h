@@ -13,11 +13,11 @@ MUST_CHECK enum status codec_spec(const json_t *members, uint64_t default_seed, 
                                   struct error *err);
 /* The stored text -> spec; the inverse of codec_spec_json. */
 MUST_CHECK enum status codec_spec_parse(const char *text, struct arena *arena, struct spec *out, struct error *err);
-/* What is written of a struct spec, and read of a client's. */
+/* Members of a struct spec, as written and as read from a client. */
 extern const struct member codec_spec_members[];
 /* {"metrics","space","algorithm","stopping","seed"}, resolved; a new reference, NULL when out of memory. */
 json_t *codec_spec_json(const struct spec *spec);
-/* The same as the text that is stored; NULL when out of memory. */
+/* As codec_spec_json, as the text that is stored; NULL when out of memory. */
 const char *codec_spec_text(const struct spec *spec, struct arena *arena);
 
 /* The metrics of a request, which are to be recorded from now on, one after the other in the arena; and of some their names

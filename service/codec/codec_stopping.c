@@ -1,4 +1,4 @@
-/* One table of members per rule. */
+/* Each rule has a table of members. */
 #include "service/codec/codec_stopping.h"
 
 #include "service/codec/codec.h"

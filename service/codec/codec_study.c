@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is known of the bounds that refer to a baseline. */
+/* The bounds that refer to a baseline, as far as they are known. */
 static json_t *write_bounds(const struct writing *out, const struct member *member)
 {
     const struct spec *spec = codec_at(out, member);
@@ -45,7 +45,7 @@ static const struct member best_members[] = {
     {AS(study, best_value, "value"), .read = codec_read_number},
     {.name = NULL},
 };
-/* What of the budget is spent. */
+/* The spent part of the budget. */
 static json_t *write_spent_trials(const struct writing *out, const struct member *member)
 {
     (void)member;

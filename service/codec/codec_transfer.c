@@ -123,7 +123,7 @@ static enum status study_room(struct reading *in, const struct spec *spec, size_
     return STATUS_OK;
 }
 
-/* What one point of a study lacks, all of them lack. */
+/* A parameter that a point of a study lacks must be missing in all its points. */
 static enum status check_same_names(struct reading *in, const char *where, const struct spec *spec,
                                     const double *points, size_t n)
 {

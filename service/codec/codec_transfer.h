@@ -1,4 +1,4 @@
-/* What an algorithm is to learn from <-> JSON, and the points of one space in another.
+/* Earlier studies of an algorithm <-> JSON, and the points of one space in another.
  *   "earlier_studies": ["std_..", ..]            studies of the store
  *   "meta": "auto"                               some are picked, and stand in earlier_studies from then on
  *   "earlier_observations": [{"name", "observations": [{"point" or "candidate", "value"}, ..]}, ..]

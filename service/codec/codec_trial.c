@@ -199,7 +199,7 @@ static enum status check_stddevs(const struct reading *in, const double *values,
     return STATUS_OK;
 }
 
-/* One metric needs no list of values, unless something is recorded beside it. */
+/* A single metric needs no list of values, unless another one is recorded beside it. */
 static bool needs_list(const struct spec *spec, const struct observation_form *form, const double *values)
 {
     bool needs = form->is_long && spec->metrics_len > 1;

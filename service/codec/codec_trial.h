@@ -29,31 +29,31 @@ json_t                *codec_point_json(const struct spec *spec, const double *p
 /* Whether the point, of a trial, lies outside the space, as what was observed for context does; of a space of parameters. */
 bool codec_is_outside(const struct spec *spec, const double *point);
 
-/* Of an observation, for the contract. */
+/* Members of an observation, for the contract. */
 extern const struct member codec_observation_members[];
-/* One observation as documented; item->... is filled, strings in the arena.  where: "" or "/observations/3". */
+/* Reads an observation as documented; item->... is filled, strings in the arena.  where: "" or "/observations/3". */
 MUST_CHECK enum status codec_observation(const struct spec *spec, const json_t *json, const char *where,
                                          struct arena *arena, struct observation *out, struct error *err);
 
-/* The same of a study that may know only some of the parameters: its points are POINT_REST. */
+/* As codec_observation for a study that may know only some of the parameters: its points are POINT_REST. */
 MUST_CHECK enum status codec_observation_rest(const struct spec *spec, const json_t *json, const char *where,
                                               struct arena *arena, struct observation *out, struct error *err);
 
-/* The same of a body that says the result alone, and why, of this trial. */
+/* As codec_observation for a body that has only the result of this trial and the reason. */
 MUST_CHECK enum status codec_correction(const struct spec *spec, const json_t *json, int64_t trial, struct arena *arena,
                                         struct observation *out, struct error *err);
 
-/* What is stored and shown of a model of a metric: numbers of 17 digits; *text NULL when there was none. */
+/* The text of a metric's model, as stored and shown: numbers of 17 digits; *text NULL when there was none. */
 MUST_CHECK enum status codec_diagnostics(const struct spec *spec, size_t metric, const struct diagnostics *diagnostics,
                                          struct arena *arena, const char **text, struct error *err);
-/* Of that text (NULL: none) the kernel, the acquisition and the length-scales, for which out has room; kernel NULL when
- * they are not all there. */
+/* Reads from that text (NULL: none) the kernel, the acquisition and the length-scales, for which out has room; kernel NULL
+ * when they are not all there. */
 MUST_CHECK enum status codec_diagnostics_read(const struct spec *spec, const char *text, struct arena *arena,
                                               struct diagnostics *out, struct error *err);
-/* What it says was expected before the trial; expected NaN when it says nothing.  Errors: NO_MEMORY. */
+/* Reads the gain expected before the trial; expected NaN when the text has none.  Errors: NO_MEMORY. */
 MUST_CHECK enum status codec_diagnostics_gain(const char *text, struct gain *out, struct error *err);
-/* What shows the clock that leases count on on the wall clock (steady_shift_ms); that clock as it stands, 0: what is
- * shown is not to change with it; and how long the study's leases are. */
+/* The clock of leases: the shift that shows its times on the wall clock (steady_shift_ms), its present time (0: replies must
+ * not depend on it), and the length of the study's leases. */
 struct lease_clock {
     int64_t now_ms, shift_ms, lease_ms;
 };

@@ -18,12 +18,12 @@ struct writing {
 
 /* A new reference; NULL when out of memory. */
 json_t *codec_write(const struct member *members, const struct writing *out);
-/* Of structs of so many bytes, from out->from on. */
+/* Writes a list of structs of so many bytes each, from out->from on. */
 json_t *codec_write_list(const struct member *members, const struct writing *out, size_t len, size_t bytes);
 
 bool codec_is_without(const char *const *without, const struct member *member);
 
-/* Where a member of what is written lies. */
+/* The place of a member in the struct that is written. */
 static inline const void *codec_at(const struct writing *out, const struct member *member)
 {
     return (const char *)out->from + member->offset;

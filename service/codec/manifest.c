@@ -441,7 +441,7 @@ static enum status read_mechanism(const json_t *document, struct release_manifes
     return STATUS_OK;
 }
 
-/* What was released; more: other members of the object. */
+/* Reads the release; more: how many other members the object has. */
 static enum status read_release(const json_t *document, size_t more, struct release_manifest *out, struct error *err)
 {
     enum { READ_ELSEWHERE = 5 }; /* mechanism, dtype, parameters, outcomes, total */

@@ -1,4 +1,4 @@
-/* What is said about a release, signed by its curator: struct <-> canonical JSON text, the signature, and the check that
+/* A release's manifest, signed by its curator: struct <-> canonical JSON text, the signature, and the check that
  * every number in it is the one that follows from the others.  The curator writes it and the server reads it with the
  * same code; the curator's ledger holds what it says of the release too.  Must not know of the command line, of requests
  * or of the store.
@@ -31,12 +31,12 @@ enum {
 };
 #define MANIFEST_PROJECTION_ONLY "projection-only"
 
-/* What something costs: for the protected change of a row, and for any change of one row. */
+/* The cost: for the protected change of a row, and for any change of one row. */
 struct manifest_cost {
     double epsilon, delta, epsilon_any_change;
 };
 
-/* Where the release stands in its curator's ledger: who knows an earlier head can compute this one from the lines. */
+/* The release's place in its curator's ledger: who knows an earlier head can compute this one from the lines. */
 struct manifest_ledger {
     char                 id[MANIFEST_ID_CHARS], head[SHA256_HEX_BYTES];
     int64_t              seq, tables;                             /* lines; declared tables of the key */

@@ -73,7 +73,7 @@ static enum status plan_mechanism(struct release_manifest *m, struct error *err)
     return STATUS_OK;
 }
 
-/* What was planned, for any change; and that it keeps what was asked for. */
+/* Computes the plan's costs for any change, and checks that it keeps the epsilon asked for. */
 static enum status plan_costs(struct release_manifest *m, struct arena *scratch, struct error *err)
 {
     struct curve curves[MANIFEST_CURVES_MAX], any[MANIFEST_CURVES_MAX];
@@ -133,7 +133,7 @@ static enum status check_all(const struct number *numbers, size_t len, struct er
     return STATUS_OK;
 }
 
-/* What the engine refuses is not a release either. */
+/* A plan that the engine refuses is not a release either. */
 static enum status not_planned(const char *path, struct error *err)
 {
     char text[sizeof err->text];
