@@ -51,7 +51,7 @@ static enum status find_epsilon(struct app *app, struct db_conn *conn, struct ar
     return STATUS_OK;
 }
 
-/* Of which time alone makes more. */
+/* Counts the tokens about to expire, which change by time alone. */
 static enum status count_tokens(struct app *app, struct db_conn *conn, struct error *err)
 {
     struct app_census *census = &app->census;

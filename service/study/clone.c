@@ -77,7 +77,7 @@ static enum status make_new(struct work *work, struct error *err)
     return new->spec_text == NULL ? error_no_memory(err) : make_rules(work, err);
 }
 
-/* The same algorithm learns from the same copy, whatever has become of those studies. */
+/* The clone's algorithm learns from the same copies, whatever has become of the earlier studies. */
 static enum status look(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work *work = arg;

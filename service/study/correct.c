@@ -68,7 +68,7 @@ static enum status check(const struct work *work, struct error *err)
     return check_graph(work, err);
 }
 
-/* What it was, for whoever wants to know what a suggestion was made of. */
+/* Keeps the former result, for whoever wants to know what a suggestion was made of. */
 static enum status keep_former(struct db_conn *conn, const struct work *work, struct error *err)
 {
     const struct trial *trial = work->trial;

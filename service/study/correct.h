@@ -12,9 +12,9 @@ struct correct_request {
     struct observation result; /* names its trial; outcome RETRACTED: it has none any more */
     const char        *why;    /* or NULL */
 };
-/* The same again changes nothing.  Errors: CONFLICT "trial_not_finished", "trial_abandoned" (there is nothing to retract),
- * "results_are_final" (private studies, agents of federations; of a graph what the agent did stays done); INVALID
- * "wrong_length" (a graph: not the sites that were measured). */
+/* Corrects a trial; a repetition changes nothing.  Errors: CONFLICT "trial_not_finished", "trial_abandoned" (there is
+ * nothing to retract), "results_are_final" (private studies, agents of federations; of a graph what the agent did stays
+ * done); INVALID "wrong_length" (a graph: not the sites that were measured). */
 MUST_CHECK enum status trial_correct(struct app *app, struct caller *caller, const char *study,
                                      const struct correct_request *request, struct trial *out, struct error *err);
 

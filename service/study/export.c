@@ -114,7 +114,7 @@ static enum status put_trials(struct db_conn *conn, struct work *work, struct er
     return db_done(&rows);
 }
 
-/* What the line of the log names: "<federation> <round>". */
+/* Puts the round that a line's detail names: "<federation> <round>". */
 static enum status put_round(struct db_conn *conn, struct work *work, const char *detail, struct error *err)
 {
     const char         *space = detail == NULL ? NULL : strchr(detail, ' ');
@@ -130,7 +130,7 @@ static enum status put_round(struct db_conn *conn, struct work *work, const char
     return db_done(&rows);
 }
 
-/* What belongs to lines of the log, in their order. */
+/* Rows that belong to lines of the log, in their order. */
 struct followers {
     struct error   err;
     struct db_rows rows;

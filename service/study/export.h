@@ -5,18 +5,18 @@
 #include "service/app/app.h"
 #include "service/codec/codec_line.h"
 
-/* What the lines hold; the columns of a trial are the store's own. */
+/* The columns of each line; those of a trial are the store's own. */
 extern const struct line_column export_study_columns[], export_earlier_columns[], export_trial_columns[],
     export_event_columns[], export_measured_columns[], export_correction_columns[], export_round_columns[];
 
-/* What was sent in a round to a study that is an agent of a federation. */
+/* A broadcast of a round to a study that is an agent of a federation. */
 struct export_round {
     int64_t        round;
     struct db_blob npy;
 };
 
-/* One snapshot, written to a file without a name that the caller closes: memory does not grow with the study.
- * FORBIDDEN "forbidden" when what the study was sent is not for this token; FULL "disk_full". */
+/* A snapshot, written to a file without a name that the caller closes: memory does not grow with the study.  FORBIDDEN
+ * "forbidden" when what the study was sent is not for this token; FULL "disk_full". */
 struct export_file {
     int     file;
     int64_t bytes;

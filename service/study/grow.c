@@ -93,8 +93,8 @@ static enum status extend_trials(struct db_conn *conn, struct work *work, struct
     return STATUS_OK;
 }
 
-/* What was observed outside the smaller space counts as any other now, where the larger one has it; the best may be one of
- * them, and be what the study was to stop at. */
+/* Trials outside the smaller space count like any other now, where the larger one has them; the best trial may be one of
+ * them, and reach the value at which the study is to stop. */
 static enum status take_in(struct db_conn *conn, struct work *work, struct error *err)
 {
     struct task  *task = &work->task;

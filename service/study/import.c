@@ -295,7 +295,7 @@ struct kept_event {
     int64_t detail_bytes; /* which follow, with their 0; 0: there is none */
 };
 
-/* Who did something elsewhere is nobody here, whatever the tokens are called. */
+/* Actors of another server are marked as from elsewhere, since tokens here may have the same names. */
 static enum status keep_event(struct work *work, const struct row_event *row, struct error *err)
 {
     static const char elsewhere[] = "elsewhere:";
@@ -544,7 +544,7 @@ enum status import_clean(const struct app *app, struct error *err)
     return STATUS_OK;
 }
 
-/* What could not be removed now is at the next start. */
+/* A study that cannot be removed now is removed at the next start. */
 static enum status store(struct work *work, struct error *err)
 {
     const struct import_taker taker = {.take = store_row, .arg = work};

@@ -41,7 +41,7 @@ MUST_CHECK enum status import_drop(struct app *app, struct caller *caller, const
 MUST_CHECK enum status import_remove(const struct app *app, const char *id, int64_t trials, struct error *err);
 /* Removes what is stored of imports, and of studies that were deleted, when the process ended half-way. */
 MUST_CHECK enum status import_clean(const struct app *app, struct error *err);
-/* What was begun and not gone on with for a day. */
+/* Removes imports that were begun and have not gone on for a day. */
 void import_sweep(const struct app *app);
 
 #endif

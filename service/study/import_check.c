@@ -53,7 +53,7 @@ enum status import_check_note(const struct db_blob *note, const char *path, stru
                : import_bad(err, path, "is longer than any algorithm's note");
 }
 
-/* What is recorded may lack anything but the value of a deviation. */
+/* A recorded metric may lack anything but the value to a deviation. */
 static bool are_tracked(const struct spec *spec, const double *values)
 {
     bool good = true;
@@ -62,7 +62,7 @@ static bool are_tracked(const struct spec *spec, const double *values)
     return good;
 }
 
-/* Of those that are modelled all are there; of a graph's sites the first ones. */
+/* All modelled metrics must have values; of a graph's sites the first ones. */
 static bool are_values(const struct spec *spec, const double *values)
 {
     bool   is_graph = spec->space.kind == SPACE_GRAPH;
@@ -116,7 +116,7 @@ static enum status check_outcome(const struct spec *spec, const struct row_trial
                                                  : import_bad(err, "/feasible", "does not follow from the values");
 }
 
-/* What a user observed for context. */
+/* Whether the user may have observed this point outside of the space, for context. */
 static bool may_be_outside(const struct spec *spec, const struct row_trial_whole *row, enum trial_state state)
 {
     return row->algorithm == NULL && state != TRIAL_QUEUED && state != TRIAL_RUNNING && spec->policy->takes_outside &&

@@ -1,4 +1,4 @@
-/* What the numbers and texts of an imported line must be: each of these is OK, or INVALID with the member's pointer. */
+/* Checks of the numbers and texts of an imported line: each returns OK, or INVALID with the member's pointer. */
 #ifndef GNOMON_SERVICE_STUDY_IMPORT_CHECK_H
 #define GNOMON_SERVICE_STUDY_IMPORT_CHECK_H
 
@@ -23,7 +23,7 @@ MUST_CHECK enum status import_check_note(const struct db_blob *note, const char 
 /* The values of a trial in this state: value, stddev and outcome of the row. */
 MUST_CHECK enum status import_check_values(const struct spec *spec, const struct row_trial_whole *row,
                                            enum trial_state state, struct error *err);
-/* The same, whether it is feasible, where it lies, and what is said of it. */
+/* Checks values, feasibility, place, and the members of struct trial_said. */
 MUST_CHECK enum status import_check_trial(const struct spec *spec, const struct row_trial_whole *row,
                                           enum trial_state state, struct error *err);
 

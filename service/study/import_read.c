@@ -376,7 +376,7 @@ static enum status read_trial(struct import_reader *reader, const void *given, s
 
 /* ---- the log ---- */
 
-/* What a line makes of its trial, and how that must stand before; after 0: as it was. */
+/* The states that a line's kind requires of its trial, and the state it leaves; after 0: as before. */
 static const struct step {
     const char *kind;
     unsigned    before, after;
@@ -449,7 +449,7 @@ static enum status take_step(struct import_reader *reader, const struct row_even
     return STATUS_OK;
 }
 
-/* Of the study, not of a trial: what the service logs of one, and of nothing else. */
+/* Whether the line is of the study, not of a trial. */
 static bool is_study_kind(const char *kind)
 {
     static const char *const words[] = {"study.",      "space.",     "metrics.",
@@ -460,7 +460,7 @@ static bool is_study_kind(const char *kind)
     return false;
 }
 
-/* What may follow the line, and what must. */
+/* The kind of line that may follow an event's line, or must. */
 static const struct {
     const char      *event;
     enum import_kind follower;
@@ -705,7 +705,7 @@ static const struct kind {
 #undef AFTER
 };
 
-/* What the lines before must have brought when one of this kind comes. */
+/* Checks that the lines before allow one of this kind here. */
 static enum status check_order(const struct import_reader *reader, enum import_kind kind, struct error *err)
 {
     bool is_follower = kind == IMPORT_MEASUREMENT || kind == IMPORT_CORRECTION || kind == IMPORT_ROUND;

@@ -418,8 +418,8 @@ static size_t violated(const struct spec *spec, const struct trial *trial)
     return count;
 }
 
-/* Of several objectives no trial is the best: the one with the best value of the metric stands for it, or of the first
- * objective when the metric is a constraint.  A feasible one if there is any; else of those that violate the fewest. */
+/* With several objectives no trial is the best: the one with the best value of the metric stands for it, or of the first
+ * objective when the metric is a constraint.  It is feasible if any is; else among those that violate the fewest. */
 static enum status find_best(struct db_conn *conn, void *arg, struct error *err)
 {
     struct look       *look = arg;

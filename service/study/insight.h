@@ -1,5 +1,5 @@
-/* What the model says about the function: importances, slices, leave-one-out residuals.  All of it is read, nothing is
- * stored, and the model is the one that the next suggestion would use (without pending trials). */
+/* The model's view of the function: importances, slices, leave-one-out residuals.  All of it is read, nothing is stored, and
+ * the model is the one that the next suggestion would use (without pending trials). */
 #ifndef GNOMON_SERVICE_STUDY_INSIGHT_H
 #define GNOMON_SERVICE_STUDY_INSIGHT_H
 
@@ -9,9 +9,9 @@
 
 enum { INSIGHT_PARAMS_MAX = 100, SLICE_AXIS_MAX = 1000, SLICE_POINTS_MAX = 10000 };
 
-/* What is asked: the metric's value, or the probability that a trial there is feasible: that every constraint holds and the
- * trial has values at all, each by its own model, taken for independent.  CONFLICT "no_constraints" when there is nothing
- * that a trial could violate. */
+/* The quantity asked for: the metric's value, or the probability that a trial there is feasible: that every constraint holds
+ * and the trial has values at all, each by its own model, taken for independent.  CONFLICT "no_constraints" when there is
+ * nothing that a trial could violate. */
 enum quantity { QUANTITY_VALUE, QUANTITY_FEASIBILITY };
 extern const char *const insight_quantity_names[];
 

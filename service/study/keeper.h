@@ -1,4 +1,4 @@
-/* What nobody asks for: studies that are over, and wait for trials whose workers are gone, are completed. */
+/* Completes studies that are over but wait for trials whose workers are gone, since no request would. */
 #ifndef GNOMON_SERVICE_STUDY_KEEPER_H
 #define GNOMON_SERVICE_STUDY_KEEPER_H
 

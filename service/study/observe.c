@@ -145,7 +145,7 @@ static enum status add_trial(struct db_conn *conn, struct batch *batch, const st
     return task_add_trial(conn, &batch->task, &new, err);
 }
 
-/* One objective: the best of the feasible trials. */
+/* Keeps the best feasible trial of a single objective. */
 static enum status keep_best(struct db_conn *conn, struct batch *batch, int64_t trial, double value, struct error *err)
 {
     struct study *study = &batch->task.study;
@@ -257,7 +257,7 @@ static enum status find_imported(struct db_conn *conn, struct batch *batch, cons
     return STATUS_OK;
 }
 
-/* What the study has is left alone, but for a result that it lacks. */
+/* A trial that the study has stays as it is, but for a result that it lacks. */
 static enum status import_known(struct db_conn *conn, struct batch *batch, const struct observation *item,
                                 const struct trial *trial, struct error *err)
 {
@@ -316,7 +316,7 @@ static enum status import_one(struct db_conn *conn, struct batch *batch, const s
 
 /* ---- all of them ---- */
 
-/* One that could not be read is refused with the others that are; in a graph those behind it start from where it went. */
+/* Takes an observation.  An unreadable one is refused like the others that are; in a graph later ones start where it went. */
 static enum status take_one(struct db_conn *conn, struct batch *batch, const struct observation *item,
                             bool follows_unread, struct error *err)
 {
@@ -382,7 +382,7 @@ static enum status complete_if_reached(struct db_conn *conn, struct batch *batch
     return task_set_state(conn, &batch->task, STUDY_COMPLETED, "target_reached", "study.completed", err);
 }
 
-/* What observe begins with reading, of one result. */
+/* Prefetches the first reads of an observe with one result. */
 static void ahead(struct db_conn *conn, void *arg)
 {
     const struct batch *batch = arg;

@@ -19,7 +19,7 @@ enum { POLL_MS = 250 };
 
 /* ---- rows ---- */
 
-/* What the transactions here share; in the arena, because the operation that is shown points to its study. */
+/* Arguments of the transactions here; in the arena, because the operation that is shown points to its study. */
 struct work {
     struct task                   task;
     char                          id[24]; /* of the operation */
@@ -320,7 +320,7 @@ static enum status start(struct work *work, struct job **out, struct error *err)
     return failed.error.status;
 }
 
-/* One more who waits; false: there are too many. */
+/* Adds a waiting request, or takes it away; false: there are too many. */
 static bool watch(struct operations *operations, bool begins)
 {
     pthread_mutex_lock(&operations->lock);

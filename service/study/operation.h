@@ -59,7 +59,7 @@ void operations_forget(struct app *app, const char *study);
 /* NOT_FOUND "operation_not_found", also of a study that the token may not see. */
 MUST_CHECK enum status operation_find(struct app *app, struct caller *caller, const char *id, struct operation *out,
                                       struct error *err);
-/* Those of a study, or if that is NULL of the caller, an admin's being all; the newest first. */
+/* Lists operations of a study, or if that is NULL of the caller, for an admin all; the newest first. */
 struct operation_filter {
     const char *study;
     int64_t     states; /* a set; 0: all */

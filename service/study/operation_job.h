@@ -37,7 +37,7 @@ struct operations {
 /* A copy of what is asked for, its fixed with so many bytes; the first attempt, one user.  NULL: no memory. */
 struct job *operation_job_new(struct app *app, const char *id, const char *study, const char *actor,
                               const struct suggest_request *request, size_t bytes);
-/* One user less.  The lock is held, or nobody else knows of the job. */
+/* Drops a user of the job.  The lock is held, or nobody else knows of the job. */
 void operation_job_leave(struct job *job);
 /* Into the list and the queue.  On failure the job is gone. */
 MUST_CHECK enum status operation_job_submit(struct app *app, struct job *job, bool will_wait, struct error *err);

@@ -82,7 +82,7 @@ struct left_over {
     struct job *jobs;
 };
 
-/* Of a study that another server works on it is that one's. */
+/* Finds operations without a server; those of a study that another server works on are that server's. */
 static struct db_rows find_left(struct db_conn *conn, const struct left_over *left, struct error *err)
 {
     return db_query(conn, NULL, err, SQL_OPERATION_LEFT,
@@ -97,7 +97,7 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
     return db_done(&rows);
 }
 
-/* What it computes is its project's, as if that had just asked for it. */
+/* Charges the computation to its project, as if that had just asked for it. */
 static enum status charge(struct db_conn *conn, struct job *job, const char *project, struct error *err)
 {
     struct db_rows rows;
@@ -216,8 +216,8 @@ static void give_back(struct app *app)
         log_event(LOG_ERROR, "operations_not_left", "code=%s", err.code);
 }
 
-/* Takes no more than it soon gets to, so that others have their part.  Where there can be no others nothing comes that is to be
- * looked for. */
+/* Takes over only as many operations as it soon starts, so that other servers have their part.  A server that cannot have
+ * others stops looking once nothing is left. */
 static void *beat_on(void *arg)
 {
     struct app        *app = arg;

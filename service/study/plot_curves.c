@@ -127,7 +127,7 @@ static enum status put_shown(struct plot_work *work, const struct measured *curv
     return STATUS_OK;
 }
 
-/* What each curve of the table is of. */
+/* The trials to which the curves belong. */
 static enum status put_trials(struct plot_work *work, const bool *is_shown, size_t shown, struct error *err)
 {
     const struct plot_data *data = &work->data;
@@ -162,7 +162,7 @@ static size_t part_of(const struct measured *curves, const struct fan *fan, doub
     return part < fan->steps ? part : fan->steps - 1;
 }
 
-/* Of each curve the last value in each part; values NULL: only counted into from[part + 1]. */
+/* The last value of each curve in each part; used NULL: only counted into from[part + 1]. */
 static void fill_fan(const struct plot_work *work, const struct measured *curves, const bool *is_shown, struct fan *fan,
                      size_t *used)
 {

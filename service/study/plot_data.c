@@ -26,13 +26,13 @@ static bool make_room(struct plot_work *work, size_t room)
            data->points != NULL && data->values != NULL;
 }
 
-/* Of all metrics, or NULL. */
+/* The values of all metrics, or NULL. */
 static const double *values_of(const struct spec *spec, const struct row_plot *row)
 {
     return spec->space.kind == SPACE_GRAPH ? NULL : row->outcome.bytes;
 }
 
-/* A trial that ended otherwise may have a value, which is none of the function; what is only recorded counts as it is. */
+/* The value of a trial that failed, say, is not the function's; recorded metrics count as they are. */
 static double value_of(const struct spec *spec, const struct row_plot *row, enum trial_state state, size_t k)
 {
     const double *values = values_of(spec, row);

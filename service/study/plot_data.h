@@ -1,4 +1,4 @@
-/* What plots are made of: the trials of a study as columns of numbers.  Internal to plot.h. */
+/* The data of plots: the trials of a study as columns of numbers.  Internal to plot.h. */
 #ifndef GNOMON_SERVICE_STUDY_PLOT_DATA_H
 #define GNOMON_SERVICE_STUDY_PLOT_DATA_H
 
@@ -35,7 +35,7 @@ MUST_CHECK enum status plot_read(struct db_conn *conn, struct plot_work *work, s
 struct plot_table *plot_table(struct plot_work *work, const char *name, const size_t *rows, size_t len, size_t columns);
 /* Its next column, whose numbers it returns; NULL: no memory. */
 double *plot_column(struct plot_work *work, struct plot_table *table, const char *name, enum plot_what what);
-/* The same with those of its rows. */
+/* Adds a column with the values of the table's rows. */
 MUST_CHECK enum status plot_take(struct plot_work *work, struct plot_table *table, const char *name,
                                  enum plot_what what, const double *from, struct error *err);
 /* Their states, as words. */

@@ -1,4 +1,4 @@
-/* What is drawn of the trials themselves: see plot.h. */
+/* Plots of the trials themselves: see plot.h. */
 #include "engine/acquisition/pareto.h"
 #include "engine/math/decimate.h"
 #include "service/study/plot_data.h"
@@ -32,7 +32,7 @@ static int64_t points_of(const struct plot_request *request, int64_t fallback, i
 
 /* ---- history ---- */
 
-/* What is only recorded has no best. */
+/* A metric that is only recorded has no best. */
 static enum status put_best(struct plot_work *work, size_t *rows, struct error *err)
 {
     struct plot_data *data = &work->data;
@@ -68,7 +68,7 @@ static enum status put_marks(struct plot_work *work, size_t *rows, struct error 
     return plot_take(work, marks, "stddev_observed", PLOT_NUMBER, data->stddev_observed, err);
 }
 
-/* Of those without a value, the first of each state in each column, and how many there are of it. */
+/* Among trials without a value, the first of each state in each column, and the number of the others. */
 static enum status put_others(struct plot_work *work, size_t *rows, struct error *err)
 {
     struct plot_data *data = &work->data;
@@ -331,7 +331,7 @@ static enum status put_front(struct plot_work *work, const struct front *front, 
     return put_objectives(work, table, err);
 }
 
-/* Of those behind it a cell is shown by its best in the first objective. */
+/* A cell of dominated trials is shown by its best in the first objective. */
 static enum status put_dominated(struct plot_work *work, const struct front *front, struct error *err)
 {
     size_t  m = work->task.study.spec.objectives, n = work->data.n;
@@ -387,7 +387,7 @@ static enum status volume_at(struct plot_work *work, const struct pareto_set *se
     return set->n > volume_front_max[set->m] ? STATUS_OK : pareto_hypervolume(set, out, work->arena, err);
 }
 
-/* What the front dominates, by trial, above the reference that the whole study has: in each column the last trial that
+/* The volume that the front dominates, by trial, above the reference of the whole study: in each column the last trial that
  * enlarged it. */
 static enum status put_volumes(struct plot_work *work, const struct front *front, struct error *err)
 {
@@ -495,7 +495,7 @@ static double span_of(const struct bar *bars, size_t len)
     return len > 0 ? last - first : 0;
 }
 
-/* What the log said of each trial so far: when its lease began, and, when that is over, when and whose it was. */
+/* The lease of a trial, as the log has told so far: when it began, and, once it is over, when and whose it was. */
 struct held {
     double      start, expired;
     const char *worker;

@@ -52,7 +52,7 @@ static enum status tell_all(const struct stateless_request *request, struct sess
     return STATUS_OK;
 }
 
-/* One request, while it computes. */
+/* A request while it computes. */
 struct work {
     struct app                     *app;
     struct caller                  *caller;

@@ -289,7 +289,7 @@ enum status study_list(struct app *app, struct caller *caller, const struct stud
 
 /* ---- change ---- */
 
-/* What the caller knows of the study is what it is. */
+/* Checks If-Match: the version the client knows is the study's. */
 static enum status match(const struct study *study, const struct caller *caller, struct error *err)
 {
     char etag[ETAG_BYTES];

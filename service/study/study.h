@@ -11,8 +11,8 @@
 MUST_CHECK enum status study_create(struct app *app, struct caller *caller, const struct study_new *new,
                                     struct study *out, struct error *err);
 
-/* The same for who does more in one transaction: first the study without what it learns from (earlier), then within it.  The
- * answer may be rendered, to be kept for a repeat, before the transaction ends. */
+/* study_create in parts, for use cases that do more in the transaction: study_prepare makes the study without the studies it
+ * learns from, study_create_in stores it.  The answer may be rendered, for a repeat, before the transaction ends. */
 struct study_creation {
     struct task task; /* its study is the new one */
     const struct study_new *new;
@@ -21,8 +21,8 @@ struct study_creation {
 };
 MUST_CHECK enum status study_prepare(struct app *app, struct caller *caller, const struct study_new *new,
                                      struct study_creation *out, struct error *err);
-/* Behind it, before the transaction: what the new study learns from.  Where it is to be picked, new and the task's study
- * are from here on a copy that names what was picked. */
+/* Between the two, before the transaction: collects the earlier studies.  Where they are to be picked, new and the task's
+ * study are from here on a copy that names them. */
 MUST_CHECK enum status study_learn(struct study_creation *creation, struct error *err);
 MUST_CHECK enum status study_create_in(struct db_conn *conn, struct study_creation *creation, struct error *err);
 

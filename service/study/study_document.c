@@ -55,7 +55,7 @@ static enum status put_event(struct work *work, const struct row_event *from, st
     return put(work, text, length, err);
 }
 
-/* What a row, or its text, takes of the arena is given back behind it. */
+/* Each row's memory in the arena is released before the next row. */
 static enum status put_events(struct db_conn *conn, struct work *work, struct error *err)
 {
     struct arena           *arena = work->task.caller->arena;
@@ -103,7 +103,7 @@ static enum status put_trials(struct db_conn *conn, struct work *work, struct er
     return put_text(work, before[1] == '\0' ? "]}" : ",\"trials\":[]}", err);
 }
 
-/* One snapshot: everything is read in one transaction. */
+/* Reads everything in one transaction: a snapshot. */
 static enum status put_all(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work *work = arg;
@@ -150,7 +150,7 @@ static void add_number(struct sha256_state *state, double value)
     sha256_add(state, &plain, sizeof plain);
 }
 
-/* Of what the row says about the function, as numbers: whether it came as JSON or CSV makes no difference. */
+/* The digest of a row's members that matter to the function, as numbers: JSON and CSV make no difference. */
 static enum status digest_item(const struct spec *spec, const struct observation *item, struct named *out,
                                struct error *err)
 {

@@ -71,7 +71,7 @@ static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, 
     return task_say(conn, &plan->task, trial, is_given ? plan->request->said : plan->part->said, err);
 }
 
-/* What is handed out may come back: it fails, is given up, or its lease ends. */
+/* A handed-out trial may come back: it fails, is given up, or its lease ends. */
 static enum status all_handed_out(struct db_conn *conn, const struct plan *plan, struct error *err)
 {
     struct next_lease lease;
@@ -98,7 +98,7 @@ static enum status no_room(struct db_conn *conn, const struct plan *plan, struct
     return STATUS_CONFLICT;
 }
 
-/* What runs is waited for, since it may change what the rule found, or end the study. */
+/* Running trials are waited for, since they may change the rule's finding, or end the study. */
 static enum status nothing_by_rule(struct db_conn *conn, struct plan *plan, struct error *err)
 {
     int64_t held;
@@ -161,8 +161,7 @@ static bool has_none(const struct plan *plan)
     return plan->out->len == 0 && !may_add(plan) && (plan->rule != NULL || plan->waiting == 0 || is_queue_shut);
 }
 
-/* What a reader can see: whether anything is there to claim or to be made.  Workers that ask for nothing cost no
- * transaction. */
+/* A reader's look: whether a trial is there to claim or to be made.  Workers that ask in vain cost no transaction. */
 static enum status look(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan *plan = arg;
@@ -214,7 +213,7 @@ static int64_t wanted(const struct plan *plan, int64_t waiting)
     return plan->rule != NULL ? 0 : count < most ? count : most;
 }
 
-/* Of a policy that takes next to no time for it. */
+/* Proposes within the transaction, by a policy that needs next to no time for it. */
 static enum status propose_within(struct db_conn *conn, struct plan *plan, struct error *err)
 {
     struct plan_group *group = plan->group;
@@ -329,7 +328,7 @@ static enum status suggest_locked(struct plan *plan, struct error *err)
     return give(plan, err);
 }
 
-/* Of plans: whether the log has all that the session was told. */
+/* Whether the log has everything that the session was told in planning. */
 static bool is_logged(const struct plan *plan, enum status status)
 {
     return status == STATUS_OK && !plan->task.caller->idempotency.replayed &&
@@ -417,12 +416,12 @@ static void suggest_together(struct plan *const *plans, size_t len, struct live 
         if (plans[i]->status == STATUS_OK)
             count_given(plans[i]);
     }
-    live->is_slack = is_slack; // who comes back for what he has, or for nothing, is to look first
+    live->is_slack = is_slack; // some request got no new trial: the next ones look before they join
     if (!are_logged(plans, len))
         session_forget(live);
 }
 
-/* What draws its points is no sooner done than its commit, so those who ask meanwhile share one. */
+/* A proposal by drawing takes no longer than its commit, so requests that come meanwhile share one. */
 static enum status ask_together(struct plan *plan, struct error *err)
 {
     struct live *live;
@@ -445,7 +444,7 @@ static bool is_short(const struct spec *spec)
     return spec->policy->only_draws && spec->federation == NULL && !spec->stopping.resumes;
 }
 
-/* Who comes too late for what the group saw, asks again by itself. */
+/* A request that comes too late for what the group saw asks again alone. */
 static enum status ask_model(struct plan *plan, struct error *err)
 {
     const struct study *study = &plan->task.study; // of which a plan that joins at once knows the specification alone

@@ -6,7 +6,7 @@
 #include "service/app/app.h"
 #include "service/model/trial.h"
 
-/* Of an asynchronous suggest: see operation.h. */
+/* The callbacks of an asynchronous suggest: see operation.h. */
 struct suggest_reply;
 struct suggest_watch {
     void (*notify)(void *arg, const struct plan_state *state);
@@ -52,7 +52,7 @@ MUST_CHECK enum status trial_suggest(struct app *app, struct caller *caller, con
                                      const struct suggest_request *request, struct suggest_reply *out,
                                      struct error *err);
 
-/* What it would be refused for now, as far as a look at the study can tell. */
+/* The error with which a suggest would be refused now, as far as a look at the study can tell. */
 MUST_CHECK enum status trial_may_suggest(struct app *app, struct caller *caller, const char *study,
                                          const struct suggest_request *request, struct error *err);
 

@@ -28,7 +28,7 @@ static void notify(void *arg, const struct plan_state *state)
         watch->notify(watch->arg, state);
 }
 
-/* What a proposal is a function of besides the log; after it was made, since it may have been late. */
+/* Keeps the inputs of a proposal besides the log; after it was made, since it may have been late. */
 static void keep_asked(struct plan *plan, const struct ask *ask)
 {
     struct asked *asked = (struct asked *)(plan->asked + plan->fresh_len * plan->asked_len);
@@ -82,7 +82,7 @@ static double now_ms(void)
     return 1e-3 * (double)clock_us(CLOCK_MONOTONIC);
 }
 
-/* What the proposal of this number, from 0, is to have; NULL: nothing. */
+/* The fixed values of proposal i, from 0; NULL: none. */
 const double *plan_fixed(const struct plan *plan, size_t i)
 {
     return plan->part == NULL ? plan->request->fixed : plan->part->points + i * plan->part->params_len;
@@ -128,7 +128,7 @@ static enum status ask_one(struct plan *plan, struct proposal *proposal, struct 
     return keep_proposal(plan, proposal, now_ms() - start, &diagnostics, err);
 }
 
-/* What is modelled now: some of what was counted a moment ago may have ended. */
+/* The price model now: some trials counted a moment ago may have ended. */
 static struct price_model model_of(const struct plan *plan)
 {
     struct price_model model = price_model_of(&plan->task.study);

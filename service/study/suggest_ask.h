@@ -4,19 +4,19 @@
 
 #include "service/study/suggest_claim.h"
 
-/* What the proposal of this number, from 0, is to have; NULL: nothing. */
+/* The fixed values of proposal i, from 0; NULL: none. */
 const double *plan_fixed(const struct plan *plan, size_t i);
 /* Before the lock: so many proposals will be asked for. */
 MUST_CHECK enum status plan_announce(const struct plan *plan, int64_t count, struct error *err);
 /* Fills plan->resumed, where the study goes on with stopped trials: at most so many.  The session's curves then have them as
  * running, which the log is to say, or the session is forgotten. */
 MUST_CHECK enum status plan_ask_rule(struct plan *plan, int64_t count, struct error *err);
-/* What another trial is expected to gain, and whether it is worth it. */
+/* Asks for the expected gain of another trial, and whether that is worth it. */
 MUST_CHECK enum status plan_ask_gain(struct plan *plan, struct error *err);
 /* Fills plan->fresh.  A space with nothing left ends the list, and so does the end of the time for all of them; that is an
  * error only if the list is then empty.  What was being made when the time ended is not a proposal. */
 MUST_CHECK enum status plan_propose(struct plan *plan, int64_t count, struct error *err);
-/* The same of what is to be queued: all of plan->part, or none. */
+/* As plan_propose for trials to be queued: all of plan->part, or none. */
 MUST_CHECK enum status plan_propose_part(struct plan *plan, struct error *err);
 
 #endif

@@ -11,7 +11,7 @@
 
 enum { AHEAD_MS = 50 };
 
-/* What a worker finds that comes back to a trial, or takes over another's. */
+/* Loads the curves for a worker that comes back to a trial, or takes over another's. */
 static enum status load_curves(struct db_conn *conn, const struct plan *plan, struct trial *trials, size_t len,
                                struct error *err)
 {
@@ -34,7 +34,7 @@ static bool fits(const struct plan *plan, const double *point)
     return true;
 }
 
-/* Of the query's trials those that fit, at most so many, while some are missing; *other: the first that does not fit, 0:
+/* Claims the query's trials that fit, at most so many, while some are missing; *other: the first that does not fit, 0:
  * none. */
 static enum status claim(struct db_rows rows, struct plan *plan, int64_t most, int64_t *other, struct error *err)
 {
@@ -185,7 +185,7 @@ void plan_ahead(struct db_conn *conn, struct plan *plan, bool is_writing)
     }
 }
 
-/* How many of those there are that fit, and one that does not. */
+/* Counts the waiting trials that fit, and finds the first that does not. */
 enum status plan_count_waiting(struct db_conn *conn, struct plan *plan, struct error *err)
 {
     bool counts = plan->request->fixed == NULL;

@@ -7,7 +7,7 @@
 #include "service/study/suggest.h"
 #include "service/study/worth.h"
 
-/* Those who want a proposal of one session, and have it made within one transaction. */
+/* Requests for proposals of the same session, which are made in one transaction. */
 struct plan_group {
     bool               is_caught_up; /* the session, within it */
     const struct plan *last;         /* that proposed; NULL: none did */
@@ -63,8 +63,8 @@ int64_t plan_missing(const struct plan *plan);
 MUST_CHECK enum status plan_take_own(struct db_conn *conn, struct plan *plan, struct error *err);
 MUST_CHECK enum status plan_take_waiting(struct db_conn *conn, struct plan *plan, struct error *err);
 MUST_CHECK enum status plan_take_stopped(struct db_conn *conn, struct plan *plan, struct error *err);
-/* What suggest begins with reading, as leases are then: what has just been looked at is looked at as of the same moment, so that
- * what was read ahead is what is asked for. */
+/* Prefetches the first reads of a suggest.  A transaction that follows a look takes the leases as of the same moment, so
+ * that its reads are the prefetched ones. */
 void plan_ahead(struct db_conn *conn, struct plan *plan, bool is_writing);
 /* plan->waiting and plan->unfit. */
 MUST_CHECK enum status plan_count_waiting(struct db_conn *conn, struct plan *plan, struct error *err);

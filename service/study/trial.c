@@ -1,4 +1,4 @@
-/* What surrounds suggest and observe: trials found, listed, queued, kept alive, given up; history and prediction. */
+/* Use cases around suggest and observe: trials found, listed, queued, kept alive, given up; history and prediction. */
 #include "service/study/trial.h"
 
 #include "service/app/app_transact.h"
@@ -143,7 +143,7 @@ static enum status heartbeat(struct db_conn *conn, void *arg, struct error *err)
                    BIND(TEXT(work->task.id), INT(trial->number), INT(trial->lease_ms)));
 }
 
-/* Of the study nothing is shown that this changes. */
+/* A heartbeat changes nothing that is shown of the study. */
 enum status trial_heartbeat(struct app *app, struct caller *caller, const char *id, struct held_trial held,
                             struct trial *out, struct error *err)
 {
@@ -152,7 +152,7 @@ enum status trial_heartbeat(struct app *app, struct caller *caller, const char *
     return app_transact(app, caller, heartbeat, &work, err);
 }
 
-/* Of a trial of this request, in whatever state it is found. */
+/* Gives up a trial of this request, in whatever state it is found. */
 static enum status give_up(struct db_conn *conn, struct work *work, struct error *err)
 {
     struct trial      *trial = work->trial;

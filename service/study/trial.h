@@ -1,4 +1,4 @@
-/* What surrounds suggest and observe: trials found, listed, queued, kept alive, abandoned; history. */
+/* Use cases around suggest and observe: trials found, listed, queued, kept alive, abandoned; history. */
 #ifndef GNOMON_SERVICE_STUDY_TRIAL_H
 #define GNOMON_SERVICE_STUDY_TRIAL_H
 
@@ -20,7 +20,7 @@ MUST_CHECK enum status trial_best(struct app *app, struct caller *caller, const 
                                   struct trial *out, struct error *err);
 MUST_CHECK enum status trial_find(struct app *app, struct caller *caller, const char *study, int64_t number,
                                   struct trial *out, struct error *err);
-/* What a list of trials is ordered by: what a trial has not got yet comes last. */
+/* The order of a list of trials; trials without the key come last. */
 enum trial_order {
     TRIAL_ORDER_NUMBER,
     TRIAL_ORDER_VALUE,

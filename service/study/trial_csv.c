@@ -308,7 +308,7 @@ static enum status read_header(const struct csv_table *table, struct line *line,
 
 /* ---- import ---- */
 
-/* Of the metrics that are only recorded: whether any is given. */
+/* Checks the recorded metrics, and whether any is given. */
 static enum status check_recorded(struct line *line, bool *is_recorded)
 {
     const struct spec *spec = line->spec;

@@ -111,7 +111,7 @@ static enum status judge(struct report *work, struct error *err)
     return status;
 }
 
-/* Of algorithms that know of curves between two ends only (error_of in engine/stopping/policy_bo_bos.c). */
+/* Warns for algorithms that know of curves between two ends only (error_of in engine/stopping/policy_bo_bos.c). */
 static const char *warning_of(const struct spec *spec, double value)
 {
     int low = policy_option(spec->policy, "curve_low"), high = policy_option(spec->policy, "curve_high");

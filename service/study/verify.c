@@ -176,7 +176,7 @@ static bool is_late(void *arg)
     return work->is_cut;
 }
 
-/* What a trial was expected to gain, where the study asked: as it was found in time, it is not late again. */
+/* Whether the expected gain is the same, where the study asked for it; it was in time then, so it is not late now. */
 static enum status same_gain(struct work *work, const struct row_made *row, bool *same, struct error *err)
 {
     const struct policy *policy = work->live->spec.policy;
@@ -336,7 +336,7 @@ static enum status check_in_turn(struct work *work, struct error *err)
 
 /* ---- a page ---- */
 
-/* One after the other: points may be images. */
+/* Reads row by row: points may be images. */
 static enum status read_row(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work   *work = arg;
@@ -348,7 +348,7 @@ static enum status read_row(struct db_conn *conn, void *arg, struct error *err)
     return STATUS_OK;
 }
 
-/* What was compared before the time ended is a page; when nothing was, that is an error. */
+/* The rows compared before the time ended are a page; none is an error. */
 static enum status check_page(struct work *work, struct error *err)
 {
     struct arena *arena = work->caller->arena;
