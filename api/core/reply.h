@@ -34,7 +34,7 @@ bool reply_render_stored(void *arg, struct kept_reply *out);
 /* An ETag of a version and a revision, in the arena, or NULL. */
 const char *reply_etag(struct call *call, int64_t version, int64_t revision);
 
-/* Gives a GET's reply an ETag, the digest of the body where the handler gave none.  Becomes 304 when the client has it.
+/* Gives the reply of a GET an ETag, the digest of the body where the handler gave none.  Becomes 304 when the client has it.
  * Errors: STALE "stale_version" (If-Match), NO_MEMORY. */
 MUST_CHECK enum status reply_validate(struct call *call, struct error *err);
 
