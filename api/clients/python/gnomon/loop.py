@@ -117,7 +117,7 @@ class Run:
         self.error: Optional[BaseException] = None
         self.lock = threading.RLock()
         self.places: Dict[int, Optional["Trial"]] = {}
-        self.bar = bar(progress, trials if trials is not None else (study.body.get("budget") or {}).get("trials"))
+        self.bar = bar(progress, study, trials if trials is not None else (study.body.get("budget") or {}).get("trials"))
 
     def go(self) -> None:
         with contextlib.closing(self.bar), terminating():
@@ -153,7 +153,7 @@ class Run:
                 self.stopped = True
                 self.error = self.error or failure
             if not self.stopped:
-                self.bar.update(1)
+                self.bar.update(outcome)
                 for callback in self.callbacks:
                     callback(self.study, outcome)
 
@@ -353,20 +353,35 @@ def terminating() -> Iterator[None]:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-class NoBar:
-    def update(self, n: int) -> None:
+class Silence:
+    """Shows nothing."""
+
+    def update(self, outcome: Outcome) -> None:
         pass
 
     def close(self) -> None:
         pass
 
 
-def bar(progress: Optional[bool], total: Optional[int]) -> Any:
-    """tqdm's, where it is installed and somebody looks."""
+class Progress(Silence):
+    """One line on the terminal: the study's page first, then how many trials ended and the last one's value."""
+
+    def __init__(self, study: "Study", total: Optional[int]) -> None:
+        self.total, self.ended = f" of {total}" if total is not None else "", 0
+        print(f"{study.name}: {study.page}", file=sys.stderr)
+
+    def update(self, outcome: Outcome) -> None:
+        self.ended += 1
+        last = outcome.value if isinstance(outcome.value, float) else outcome.state
+        print(f"\r{self.ended}{self.total} trials, the last one: {last}\033[K", end="", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self.ended > 0:
+            print(file=sys.stderr)
+
+
+def bar(progress: Optional[bool], study: "Study", total: Optional[int]) -> Silence:
+    """Progress where somebody looks, or where it was asked for."""
     if progress is False or progress is None and not sys.stderr.isatty():
-        return NoBar()
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        return NoBar()
-    return tqdm(total=total, unit="trial")
+        return Silence()
+    return Progress(study, total)

@@ -98,7 +98,7 @@ class Client:
         if learn_from:
             earlier: Dict[str, Any] = {"meta": "auto"} if learn_from == "auto" else {
                 "earlier_studies": [one if isinstance(one, str) else one.id for one in learn_from]}
-            chosen = {"name": "rgpe", **earlier, **chosen}
+            chosen = {"name": "transfer", **earlier, **chosen}
         spec: Dict[str, Any] = {
             "metrics": metric_list(metrics) if metrics is not None else [{"name": metric, "goal": goal}],
             "algorithm": chosen,
@@ -167,7 +167,12 @@ class Study:
         return self.body[member]
 
     def __repr__(self) -> str:
-        return f"<gnomon study {self.name!r} at {self.client.url}{self.path if self.body else ''}>"
+        return f"<gnomon study {self.name!r}: {self.page}>"
+
+    @property
+    def page(self) -> str:
+        """The address of its page, for a browser."""
+        return f"{self.client.url}/#/studies{'/' + self.id if self.body else ''}"
 
     def _get(self, what: str = "", **query: Any) -> Any:
         return self.client.call("GET", self._made() + what + asked(query))
@@ -188,7 +193,10 @@ class Study:
 
     @property
     def best(self) -> Optional[Record]:
-        """The best trial: `.value`, `.params`, `.number`; None when there is none, and with several objectives."""
+        """The best trial: `.value`, `.params`, `.number`; None when there is none yet.  ValueError with several objectives."""
+        goals = [metric["goal"] for metric in self.body.get("metrics", [])]
+        if goals.count("minimize") + goals.count("maximize") > 1:
+            raise ValueError(f"{self.name!r} has several objectives, and so no single best trial: use study.front")
         trial = self._get("/best")["trial"]
         return None if trial is None else self._record(trial)
 

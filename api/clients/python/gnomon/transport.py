@@ -21,6 +21,7 @@ from .errors import RETRIED, Unavailable, refusal
 
 log = logging.getLogger("gnomon")
 AWAY_TRIES = 3  # after so many the user is told why nothing happens
+FIRST_SECONDS = 3.0  # patience with an address that has never answered: it may be wrong
 SECONDS = 90.0  # the longest that one answer takes: a held-back suggest has 60 s, a computation 30
 
 
@@ -58,7 +59,7 @@ class Transport:
         if not token or not all("!" <= letter <= "~" for letter in token):
             raise ValueError("a token is one word of letters, digits and signs")  # it is a secret, and not shown
         self.url, self.token, self.patience, self.ca = parts.geturl().rstrip("/"), token, patience, ca
-        self._address = parts
+        self._address, self.has_answered = parts, False
         self._reset()
 
     def _reset(self) -> None:
@@ -66,10 +67,12 @@ class Transport:
         self._lines: "weakref.WeakValueDictionary[int, Line]" = weakref.WeakValueDictionary()
 
     def __getstate__(self) -> Dict[str, Any]:
-        return {"url": self.url, "token": self.token, "patience": self.patience, "ca": self.ca}
+        return {"url": self.url, "token": self.token, "patience": self.patience, "ca": self.ca, "has_answered": self.has_answered}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
+        has_answered = state.pop("has_answered")
         Transport.__init__(self, **state)
+        self.has_answered = has_answered
 
     def _line(self) -> "Line":
         """This thread's own; a process that was forked does not touch those of its parent."""
@@ -82,11 +85,14 @@ class Transport:
     def _connection(self, line: "Line") -> http.client.HTTPConnection:
         if line.connection is None:
             host, port = self._address.hostname or "", self._address.port
+            seconds = SECONDS if self.has_answered else FIRST_SECONDS
             if self._address.scheme == "https":
                 context = ssl.create_default_context(cafile=self.ca)
-                line.connection = http.client.HTTPSConnection(host, port, timeout=SECONDS, context=context)
+                line.connection = http.client.HTTPSConnection(host, port, timeout=seconds, context=context)
             else:
-                line.connection = http.client.HTTPConnection(host, port, timeout=SECONDS)
+                line.connection = http.client.HTTPConnection(host, port, timeout=seconds)
+            line.connection.connect()
+            line.connection.sock.settimeout(SECONDS)
         return line.connection
 
     def interrupt(self, thread: int) -> None:
@@ -115,12 +121,13 @@ class Transport:
                 raise http.client.IncompleteRead(data)  # broken off among its headers
         except (OSError, http.client.HTTPException) as failure:
             line.drop()
+            hint = "" if self.has_answered else "; nothing has answered at this address yet"
             return 599, {}, {"code": "no_tls" if is_no_tls(failure) else "no_connection",
-                             "detail": f"{self.url}: {type(failure).__name__}: {failure}"}
+                             "detail": f"{self.url}: {type(failure).__name__}: {failure}{hint}"}
         except BaseException:  # Ctrl-C in the middle
             line.drop()
             raise
-        line.asked = None
+        line.asked, self.has_answered = None, True
         try:
             return reply.status, reply.headers, json.loads(data) if data else None
         except ValueError:
@@ -129,7 +136,7 @@ class Transport:
     def call(self, method: str, path: str, body: Any = None, headers: Optional[Mapping[str, str]] = None,
              patience: Optional[float] = None) -> Any:
         """The JSON of the answer.  What may pass is asked again: after Retry-After, else after 0.1 s, doubled up to 5 s
-        and shortened by chance, until the patience is over."""
+        and shortened by chance, until the patience is over: three seconds at an address that has never answered."""
         send = {"Authorization": f"Bearer {self.token}", "Accept": "application/json", **(headers or {})}
         data = None
         if body is not None:
@@ -137,13 +144,14 @@ class Transport:
             data = encoded(body)
         if method == "POST":
             send.setdefault("Idempotency-Key", uuid.uuid4().hex)
-        end = time.monotonic() + (self.patience if patience is None else patience)
+        begun, most = time.monotonic(), self.patience if patience is None else patience
         pause, tries = 0.1, 0
         bell = self._line().bell
         while True:
             status, head, reply = self._once(method, path, data, send)
             if status < 400:
                 return reply
+            end = begun + (most if self.has_answered else min(most, FIRST_SECONDS))
             problem = reply if isinstance(reply, dict) else {"detail": str(reply)}
             failure = refusal(status, explained(problem, body))
             wait = retry_after(head) or pause * random.uniform(0.5, 1)

@@ -1,5 +1,7 @@
 """optimize: threads and processes, failures, workers and services that are killed, Ctrl-C."""
+import contextlib
 import http.client
+import io
 import itertools
 import linecache
 import multiprocessing
@@ -163,10 +165,14 @@ class Loops(Case):
         self.assertEqual((trial.state, trial.reason), ("failed", "pruned"))
 
     def test_progress(self):
-        self.study(trials=2).optimize(value, progress=True)
-        with mock.patch.dict(sys.modules, {"tqdm.auto": None}):
-            self.assertIsInstance(loop.bar(True, 3), loop.NoBar)
-        self.assertIsInstance(loop.bar(None, 3), loop.NoBar)
+        with contextlib.redirect_stderr(io.StringIO()) as shown:
+            study = self.study(trials=2).optimize(value, progress=True)
+        first, line, _ = shown.getvalue().split("\n")
+        self.assertEqual(first, f"{study.name}: {service().url}/#/studies/{study.id}")
+        self.assertIn("\r2 of 2 trials, the last one: ", line)
+        with contextlib.redirect_stderr(io.StringIO()) as shown:
+            self.study(trials=3).optimize(value)
+        self.assertEqual(shown.getvalue(), "", "nobody looks")
 
     def test_portable(self):
         class Odd(Exception):

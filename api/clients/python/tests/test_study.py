@@ -24,7 +24,7 @@ class Studies(Case):
             self.study({"x": (-5.0, 11.0), "y": (0.0, 15.0)})
         self.assertIn('space["x"]["max"]', str(caught.exception))
         self.assertIn(first.id, [one.id for one in service().studies(name=self.id(), label="team:vision")])
-        self.assertIn(first.id, repr(first))
+        self.assertIn(f"{service().url}/#/studies/{first.id}", repr(first))
         self.assertEqual(copy.deepcopy(service()), service())
 
     def test_name_in_an_address(self):
@@ -101,7 +101,7 @@ class Studies(Case):
         for x in range(5):
             earlier.tell({"x": float(x), "y": 1.0}, branin(x, 1.0))
         later = service().study(self.id() + " later", {"x": (-5.0, 10.0), "y": (0.0, 15.0)}, learn_from=[earlier])
-        self.assertEqual(later["algorithm"]["name"], "rgpe")
+        self.assertEqual(later["algorithm"]["name"], "transfer")
         later = service().study(self.id() + " auto", {"x": (-5.0, 10.0), "y": (0.0, 15.0)}, learn_from="auto")
         self.assertEqual(later["algorithm"]["meta"], "auto")
         self.assertGreater(len(later["algorithm"]["earlier_studies"]), 0)
@@ -125,6 +125,9 @@ class Studies(Case):
             trial.tell({"loss": 1.0, "unheard": 2.0})
         trial.tell({"loss": 1.0, "memory": 2.0, "seconds": None})
         self.assertEqual(len(study.front), 1)
+        two = service().study(self.id() + " two", {"x": (0.0, 1.0)}, metrics={"a": "minimize", "b": "maximize"})
+        with self.assertRaisesRegex(ValueError, "use study.front"):
+            two.best
 
 
 class Trials(Case):

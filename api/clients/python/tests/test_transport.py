@@ -44,6 +44,18 @@ class Calls(unittest.TestCase):
         with self.assertRaises(ConnectionError):
             Transport("https://127.0.0.1:1", "t", patience=0).call("GET", "/")
 
+    def test_an_address_that_never_answered(self):
+        """Patience begins with the first answer: a wrong address is told soon, and a service that was there is waited for."""
+        with mock.patch("gnomon.transport.FIRST_SECONDS", 0.2):
+            with self.assertRaisesRegex(gnomon.Unavailable, "nothing has answered at this address yet"):
+                Transport("http://127.0.0.1:1", "t", patience=1e6).call("GET", "/")
+            transport, heard = self.transport((200, {}, {}), *[(503, {}, {"code": "busy"})] * 2, (200, {}, {"ok": 1}))
+            transport.call("GET", "/")
+            again = pickle.loads(pickle.dumps(transport))
+            self.assertTrue(again.has_answered)
+            self.assertEqual(again.call("GET", "/"), {"ok": 1})
+        self.assertEqual(len(heard), 4)
+
     def test_what_stays_refused_is_not_repeated(self):
         for status, kind in ((400, gnomon.Refused), (401, gnomon.Denied), (403, PermissionError), (404, LookupError),
                              (409, gnomon.Conflict), (412, gnomon.Conflict), (422, ValueError), (428, gnomon.Refused),
