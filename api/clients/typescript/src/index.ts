@@ -67,7 +67,8 @@ export function discrete(values: readonly number[], more: Said<'discrete'> = {})
 /* ---- requests ---- */
 
 export interface Options {
-    /* How long requests are repeated, in seconds, while the service is away or busy; 60. */
+    /* How long requests are repeated, in seconds, while the service is away or busy; 60.  At an address that has never
+     * answered: three seconds at most. */
     patience?: number;
     fetch?: typeof fetch;
 }
@@ -106,6 +107,7 @@ export class Client {
     readonly #token: string;
     readonly #patience: number;
     readonly #fetch: typeof fetch;
+    #hasAnswered = false;
 
     constructor(url: string, token: string, options: Options = {}) {
         this.url = url.replace(/\/+$/, '');
@@ -127,6 +129,7 @@ export class Client {
             try {
                 const reply = await this.#fetch(this.url + path, request);
                 const text = await reply.text();
+                this.#hasAnswered = true;
                 const isJson = /[/+]json/.test(reply.headers.get('content-type') ?? '');
                 const json = isJson && text !== '' ? JSON.parse(text) : undefined;
                 if (reply.ok) return json as T;
@@ -135,10 +138,11 @@ export class Client {
                 after = Number(reply.headers.get('retry-after') ?? 0) || 0;
             } catch (failure) {
                 if (failure instanceof GnomonError || options.signal?.aborted) throw failure;
-                why = new Unavailable(0, { code: 'unreachable', detail: `${this.url}: ${failure}` });
+                const hint = this.#hasAnswered ? '' : '; nothing has answered at this address yet';
+                why = new Unavailable(0, { code: 'unreachable', detail: `${this.url}: ${failure}${hint}` });
             }
             const seconds = Math.max(after, wait * (0.5 + Math.random() / 2));
-            if ((performance.now() - began) / 1000 + seconds > patience)
+            if ((performance.now() - began) / 1000 + seconds > (this.#hasAnswered ? patience : Math.min(patience, 3)))
                 throw why instanceof Unavailable ? why : new Unavailable(why.status, why.problem);
             await pause(seconds, options.signal);
         }

@@ -101,6 +101,8 @@ await held.enqueue({ kind: 'c' as 'a' });
 check('a value of a grown space', String((await held.ask({ worker: 'w' })).point.kind) === 'c');
 
 await refused(Unavailable, () => connect('http://127.0.0.1:9', token, { patience: 0.2 }).studies().next());
+const never = await refused(Unavailable, () => connect('http://127.0.0.1:9', token, { patience: 1e6 }).studies().next());
+check('a wrong address is told soon', never.message.includes('nothing has answered at this address yet'), never.message);
 const denied = await refused(GnomonError, () => connect(url, 'gno_wrong').studies().next());
 check('a wrong token', denied.status === 401, denied.code);
 console.log(`${ended.length} trials, best ${best?.value}`);
