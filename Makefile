@@ -206,21 +206,17 @@ http: $(BUILD)/gnomon $(MODULES)
 	$(STEP) $(call NODE_TESTS,$(HTTP))
 http@%: $(BUILD)/gnomon $(MODULES) always
 	$(STEP) $(call NODE_TESTS,$(HTTP))
-postgres: postgres-units postgres-http postgres-replicas postgres-shared postgres-standby
+postgres: postgres-units postgres-http postgres-failover
 postgres-units: $(BUILD)/tests/service
 	$(STEP) $(SAME) tests/check/postgres $< $(POSTGRES_UNITS)
 postgres-http: $(BUILD)/gnomon $(MODULES)
 	$(STEP) tests/check/postgres $(call NODE_TESTS,$(POSTGRES_HTTP:%=%.test.mjs))
 postgres-all@%: $(BUILD)/gnomon $(MODULES) always
 	$(STEP) tests/check/postgres $(call NODE_TESTS,$(HTTP))
-# Three servers on one database, all of which are hurt; what they promise together.
-NEMESIS = env POSTGRES_OPTIONS='-c fsync=on' NEMESIS_SECONDS=$(1) $(2) tests/check/postgres tests/fault/nemesis
-postgres-replicas: $(BUILD)/gnomon
-	$(STEP) $(call NEMESIS,12,SEED=2385)
-postgres-shared: $(BUILD)/gnomon $(FAILING)
-	$(STEP) tests/check/postgres tests/fault/shared
-postgres-standby: $(BUILD)/gnomon
-	$(STEP) tests/check/postgres tests/fault/standby
+# A server and its spare, which are hurt.
+FAILOVER = env POSTGRES_OPTIONS='-c fsync=on' FAILOVER_SECONDS=$(1) $(2) tests/check/postgres tests/fault/failover
+postgres-failover: $(BUILD)/gnomon
+	$(STEP) $(call FAILOVER,12,SEED=2385)
 generators browser openapi deploy: $(BUILD)/gnomon $(MODULES)
 	$(STEP) npm --prefix tests/http run --silent $@
 # The image; `full`, at night, compiles in it.
@@ -231,7 +227,7 @@ container: $(BUILD)/gnomon
 $(MODULES): tests/http/package-lock.json
 	$(call say,npm,$@)npm --prefix tests/http ci --no-audit --no-fund --loglevel=error && touch $@
 E2E := $(addprefix e2e-,$(call scripts,tests/e2e))
-FAULTS := $(filter-out fault-nemesis fault-shared fault-standby,$(addprefix fault-,$(call scripts,tests/fault)))
+FAULTS := $(filter-out fault-failover,$(addprefix fault-,$(call scripts,tests/fault)))
 GOLDENS = $(addprefix golden-,$(notdir $(wildcard tests/golden/*.py)))
 e2e: $(E2E)
 fault: $(FAULTS)
@@ -277,10 +273,10 @@ CRASH_POINTS  ?= 1000
 POWER_STATES  ?= 10000
 FAULT_POINTS  ?= 60
 MANY_ROUNDS   ?= 100
-NIGHT_NEMESIS ?= 600
+NIGHT_FAILOVER ?= 600
 DAMAGE_FLIPS  ?= 1000
 NIGHT_SECONDS ?= 14400
-NIGHTLY = steps bare audit guides reproducible crash power calls statements many damage postgres replicas container asan tsan fuzz api
+NIGHTLY = steps bare audit guides reproducible crash power calls statements many damage postgres failover container asan tsan fuzz api
 nightly:
 	@sh tests/check/setup test
 	+@$(MAKE) --no-print-directory -k $(addprefix nightly-,$(NIGHTLY)) FUZZ_API_SECONDS=3600 FUZZ_SECONDS=600; \
@@ -318,8 +314,8 @@ nightly-api:
 	+$(STEP) $(MAKE) --no-print-directory fuzz-api
 nightly-postgres: $(BUILD)/gnomon $(MODULES)
 	$(STEP) tests/check/postgres $(call NODE_TESTS,*.test.mjs)
-nightly-replicas: $(BUILD)/gnomon
-	$(STEP) $(call NEMESIS,$(NIGHT_NEMESIS),CLIENTS=64 STOP_SECONDS=20 FAULT_SECONDS=4)
+nightly-failover: $(BUILD)/gnomon
+	$(STEP) $(call FAILOVER,$(NIGHT_FAILOVER),CLIENTS=64 FAULT_SECONDS=4)
 nightly-container: $(BUILD)/gnomon
 	$(STEP) tests/check/container $< full
 fuzz-api: $(MODULES)
@@ -400,7 +396,7 @@ clean:
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PHONY: all always run test check units check-engine check-contract check-service check-api check-fuzz whole-engine whole-contract \
-  whole-service http browser postgres postgres-units postgres-http postgres-replicas postgres-shared postgres-standby openapi \
+  whole-service http browser postgres postgres-units postgres-http postgres-failover openapi \
   generators deploy container e2e golden fault asan-built tsan-built api-requests fuzz-api fuzz fuzz-each coverage bench nightly \
   sbom-check reproducible reproduce reproduce-quick lint lint-quick lint-python lint-cppcheck lint-gcc lint-clang lint-changed \
   lint-planted lint-planted-slow every-object format wheel typescript deb install clean help

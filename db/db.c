@@ -9,16 +9,15 @@
 #include "db/damaged.h"
 #include "db/folder.h"
 #include "db/moment.h"
-#include "db/others.h"
 #include "db/pool.h"
 #include "db/queue.h"
-#include "db/standby.h"
 #include "db/telling.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +34,9 @@ enum {
     RENEW_BYTES = 32 << 20,
     TRIM_PAGES = 256,
     TIDY_SECONDS = 600,
+    BEAT_MS = 200,
+    FRESH_MS = 500,
+    WAIT_MS = 500,
     EXIT_WITNESS = 70
 };
 
@@ -45,7 +47,6 @@ struct db {
     struct db_schema schema;
     struct db_conn   writer;
     struct pool      readers;
-    struct standby  *standby; /* NULL: there is none */
     pthread_mutex_t  mutex;
     pthread_cond_t   work;
     struct queue     queue; /* under mutex */
@@ -73,10 +74,7 @@ struct db {
     int64_t        counter;
     char          *folder;
     bool           is_hasty, is_rolled_back;
-    struct others *others; /* NULL: there are none */
-    void (*on_others)(void *arg);
-    void (*on_wants)(void *arg, const struct db_wants *all, struct db_wants *own);
-    void *on_others_arg;
+    _Atomic double known_at; /* the store was this server's then; of a driver that beats */
 };
 
 /* ---- damaged rows ---- */
@@ -135,29 +133,10 @@ static enum status witness(struct db *db, int64_t counter, struct error *err)
     return witness_write(db->folder, &db->witness, db->is_hasty, err);
 }
 
-static void tell_others(void *arg)
-{
-    struct db *db = arg;
-    db->on_others(db->on_others_arg);
-    pthread_mutex_lock(&db->mutex);
-    if (db->on_commit != NULL)
-        db->on_commit(db->on_commit_arg);
-    pthread_mutex_unlock(&db->mutex);
-}
-
-static void share(void *arg, const struct db_wants *all, struct db_wants *own)
-{
-    struct db *db = arg;
-    db->on_wants(db->on_others_arg, all, own);
-}
-
-/* Cached rows that other servers have changed meanwhile are forgotten before the jobs run. */
 static enum status begin(struct db *db, struct error *err)
 {
     db_ahead(&db->writer, SQL_CHAIN_GET, BIND_NONE);
     TRY(db->driver->begin(db->writer.handle, DRIVER_READ_WRITE, err));
-    if (db->others != NULL && db->driver->others_wrote(db->writer.handle))
-        db->on_others(db->on_others_arg);
     return chain_begin(&db->writer, err);
 }
 
@@ -185,6 +164,7 @@ static enum status commit(struct db *db, struct error *err)
     double start = moment_seconds();
     TRY(db->driver->commit(db->writer.handle, err));
     count_sync(db, moment_seconds() - start);
+    atomic_store(&db->known_at, start);
     if (own.counter == db->counter)
         return STATUS_OK;
     db->counter = own.counter;
@@ -194,7 +174,7 @@ static enum status commit(struct db *db, struct error *err)
     _exit(EXIT_WITNESS);
 }
 
-/* Adds jobs that came while another server had the lock: they do not make the commit longer. */
+/* Adds jobs that came while the transaction began: they do not make the commit longer. */
 static void take_more(struct db *db, struct job *jobs)
 {
     pthread_mutex_lock(&db->mutex);
@@ -416,11 +396,38 @@ static bool is_upkeep_due(const struct db *db)
     return db->upkeep_jobs >= UPKEEP_JOBS || (db->upkeep_jobs > 0 && moment_seconds() - db->upkeep_at >= IDLE_SECONDS);
 }
 
+/* Called with the mutex, which it gives up meanwhile. */
+static void beat(struct db *db)
+{
+    struct error err;
+    double       asked_at = moment_seconds();
+    pthread_mutex_unlock(&db->mutex);
+    if (db->driver->beat(db->writer.handle, &err) == STATUS_OK)
+        atomic_store(&db->known_at, asked_at);
+    pthread_mutex_lock(&db->mutex);
+}
+
+static bool is_before(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
+}
+
+/* ETIMEDOUT: nobody came for anything until then. */
 static int wait_until(struct db *db, const struct timespec *until)
 {
-    db->alive_at = 0;
-    int result = pthread_cond_timedwait(&db->work, &db->mutex, until);
-    show_life(db);
+    bool beats = true;
+    int  result = 0;
+    while (beats && result == 0) {
+        struct timespec next = moment_after_ms(BEAT_MS);
+        beats = db->driver->beat != NULL && is_before(&next, until);
+        db->alive_at = 0;
+        result = pthread_cond_timedwait(&db->work, &db->mutex, beats ? &next : until);
+        show_life(db);
+        if (!beats || result != ETIMEDOUT)
+            return result;
+        beat(db);
+        result = db->queue.first != NULL || db->stopping || db->is_to_scrub ? EINTR : 0;
+    }
     return result;
 }
 
@@ -571,20 +578,9 @@ enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err)
     return note_damage(db, status, err);
 }
 
-enum status db_browse(struct db *db, db_fn fn, void *arg, struct error *err)
+bool db_is_fresh(struct db *db)
 {
-    enum status status;
-    return standby_read(db->standby, fn, arg, &status, err) ? status : db_read(db, fn, arg, err);
-}
-
-static enum status ask_position(void *arg, struct driver_position *out, struct error *err)
-{
-    struct db      *db = arg;
-    struct db_conn *conn = pool_take(&db->readers);
-    conn_roll_back(conn);
-    enum status status = db->driver->position(conn->handle, out, err);
-    pool_give(&db->readers, conn);
-    return status;
+    return db->driver->beat == NULL || moment_seconds() - atomic_load(&db->known_at) < 1e-3 * FRESH_MS;
 }
 
 /* ---- opening ---- */
@@ -597,7 +593,7 @@ static enum status compare_witness(struct db *db, struct error *err)
     TRY(witness_read(db->folder, &db->witness, err));
     memcpy(db->store, own.store, sizeof own.store);
     db->counter = own.counter;
-    db->is_rolled_back = witness_is_ahead(&db->witness, &own, db->driver->peers != NULL);
+    db->is_rolled_back = witness_is_ahead(&db->witness, &own, db->driver->beat != NULL);
     if (db->is_rolled_back && db->witness.counter <= own.counter)
         db->witness.counter = own.counter + 1;
     bool is_same = db->witness.counter == own.counter && db->witness.store[0] != '\0';
@@ -617,13 +613,25 @@ static enum status seal(struct db *db, struct error *err)
     return db->driver->commit(db->writer.handle, err);
 }
 
+/* Inspects the schema again, which the server that had the database until now may have changed. */
+static enum status open_writer(struct db *db, const struct db_options *options, const char *place, struct error *err)
+{
+    enum status status;
+    while ((status = conn_open(&db->writer, db->driver, place, DRIVER_READ_WRITE, options->synchronous, err)) ==
+               STATUS_BUSY &&
+           options->waits != NULL && options->waits(options->waits_arg))
+        nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000}, NULL);
+    TRY(status);
+    return db->driver->beat == NULL ? STATUS_OK : db->driver->inspect(place, db->driver->migrations, &db->schema, err);
+}
+
 static enum status open_all(struct db *db, const struct db_options *options, struct error *err)
 {
     const char *place = options->database != NULL ? options->database : options->folder;
     TRY(folder_claim(options->folder, &db->claim, err));
     TRY(folder_check_database(options->folder, options->database, err));
     TRY(db->driver->inspect(place, db->driver->migrations, &db->schema, err));
-    TRY(conn_open(&db->writer, db->driver, place, DRIVER_READ_WRITE, options->synchronous, err));
+    TRY(open_writer(db, options, place, err));
     db->driver->journal_watch(db->writer.handle, &db->journal_bytes);
     if (db->schema.found < db->schema.needed)
         TRY(db->driver->migrate(db->writer.handle, place, db->driver->migrations, &db->schema, err));
@@ -637,12 +645,6 @@ static enum status open_all(struct db *db, const struct db_options *options, str
         TRY(db->driver->guard(conn->handle, NULL, conn->damaged, err));
         conn_watch(conn, options->step_ms);
     }
-    const struct others_call call = {.fn = tell_others, .share = db->on_wants != NULL ? share : NULL, .arg = db};
-    if (options->on_others != NULL && db->driver->peers != NULL)
-        TRY(others_start(db->driver, place, db->writer.handle, &call, &db->others, err));
-    const struct standby_call aside = {.position = ask_position, .arg = db, .log = db->log};
-    if (options->database_read != NULL && db->driver->position != NULL)
-        TRY(standby_start(db->driver, options->database_read, &aside, &db->standby, err));
     if (pthread_create(&db->thread, NULL, writer_main, db) != 0)
         return error_no_memory(err);
     return STATUS_OK;
@@ -650,8 +652,6 @@ static enum status open_all(struct db *db, const struct db_options *options, str
 
 static void release(struct db *db)
 {
-    others_free(db->others);
-    standby_free(db->standby);
     pool_fini(&db->readers);
     conn_close(&db->writer);
     folder_release(db->claim);
@@ -671,9 +671,6 @@ enum status db_open(const struct db_options *options, struct db **out, struct er
     db->driver = options->database != NULL ? &driver_postgres : &driver_sqlite;
     db->claim = -1;
     db->log = options->log;
-    db->on_others = options->on_others;
-    db->on_others_arg = options->on_others_arg;
-    db->on_wants = options->on_wants;
     db->folder = strdup(options->folder);
     db->is_hasty = strcmp(options->synchronous, "OFF") == 0;
     db->upkeep_at = moment_seconds();
@@ -695,8 +692,6 @@ void db_close(struct db *db)
 {
     if (db == NULL)
         return;
-    others_halt(db->others);
-    standby_halt(db->standby);
     pthread_mutex_lock(&db->mutex);
     db->stopping = true;
     pthread_cond_signal(&db->work);
@@ -717,14 +712,6 @@ void db_set_upkeep(struct db *db, db_upkeep_fn fn, void *arg)
     pthread_mutex_unlock(&db->mutex);
 }
 
-void db_hurry(struct db *db)
-{
-    pthread_mutex_lock(&db->mutex);
-    if (db->upkeep_jobs++ == 0)
-        pthread_cond_signal(&db->work);
-    pthread_mutex_unlock(&db->mutex);
-}
-
 void db_on_commit(struct db *db, void (*fn)(void *arg), void *arg)
 {
     pthread_mutex_lock(&db->mutex);
@@ -740,12 +727,6 @@ void db_stats(struct db *db, struct db_stats *stats)
     stats->stuck_seconds = db->alive_at > 0 ? moment_seconds() - db->alive_at : 0;
     stats->waiting = db->queue.len;
     pthread_mutex_unlock(&db->mutex);
-    standby_stats(db->standby, &stats->standby);
-}
-
-const struct others *db_others(const struct db *db)
-{
-    return db->others;
 }
 
 bool db_is_rolled_back(const struct db *db)

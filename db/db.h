@@ -20,33 +20,15 @@ bool db_is_postgres(const char *place); /* what names a database, not a folder o
 
 struct db_conn; /* one connection: a reader's, or the writer's inside db_transact */
 
-/* How much is asked of each server for something that all of them give parts of (service/app/quota.h): what they tell each
- * other with each look at what others wrote.  A server is of those that tell, or is silent: it cannot just now, or is of an earlier
- * version.  is_whole: there is no more than is here. */
-enum { DB_WANTS_OWN = 32, DB_WANTS_MAX = 512, DB_WANT_MUCH = 65535 };
-struct db_want {
-    uint32_t what, server, much; /* much: up to DB_WANT_MUCH */
-};
-struct db_wants {
-    struct db_want items[DB_WANTS_MAX];
-    int            len, telling, silent;
-    uint32_t       own; /* the server that sees this */
-    bool           is_whole;
-};
-
 struct db_options {
-    const char *folder;        /* holds gnomon.db, its lock, journal and witness; created with mode 0700 */
-    const char *database;      /* where PostgreSQL is, instead of gnomon.db; NULL: SQLite */
-    const char *database_read; /* where a standby of it is; NULL: there is none */
-    const char *synchronous;   /* "FULL"; "OFF" only for measurements */
-    size_t      readers;       /* how many may read at once */
-    int64_t     step_ms;       /* how long a statement of theirs may look for its next row; 0: as long as it takes */
-    /* NULL: there are none.  Other servers of the database have written: what is remembered of it may be wrong; called before
-     * what this one writes next, and soon. */
-    void (*on_others)(void *arg);
-    void *on_others_arg;
-    /* Or NULL.  Soon after the looks: what all want, and what of it this one does from now on, DB_WANTS_OWN items at most. */
-    void (*on_wants)(void *arg, const struct db_wants *all, struct db_wants *own);
+    const char *folder;      /* holds gnomon.db, its lock, journal and witness; created with mode 0700 */
+    const char *database;    /* where PostgreSQL is, instead of gnomon.db; NULL: SQLite */
+    const char *synchronous; /* "FULL"; "OFF" only for measurements */
+    size_t      readers;     /* how many may read at once */
+    int64_t     step_ms;     /* how long a statement of theirs may look for its next row; 0: as long as it takes */
+    /* Called again and again while another server has the database, until it says false; NULL: nobody waits for that. */
+    bool (*waits)(void *arg);
+    void *waits_arg;
     void (*log)(const char *what, const struct error *why); /* of what no caller sees; why NULL: well again.  Or NULL */
 };
 
@@ -66,20 +48,14 @@ MUST_CHECK enum status db_make_folder(const char *folder, struct error *err);
 /* Locks the folder, looks at the schema, opens, migrates, reads every pragma back, starts the writer.
  * Errors: BUSY "locked" (another process has it), those of db_inspect, CONFLICT "backup_exists" (a copy that would be
  * overwritten is in the way of a migration), CONFLICT "store_exists" (a database is named, and the folder has a store of its
- * own), CONFLICT "standby_of_another" (what is to be read from is no copy of the database), FULL, INTERNAL. */
+ * own), FULL, INTERNAL. */
 MUST_CHECK enum status db_open(const struct db_options *options, struct db **out, struct error *err);
 /* As it was found when the store was opened: since then it is the needed one. */
 const struct db_schema *db_schema(const struct db *db);
-/* Whether all that others had written half a second ago has been told of.  If not, since the database or the way to it is slow,
- * stands still or is cut, what is remembered may have been wrong for longer than that: it is to be read again.  Of what is
- * taken from memory it is asked before. */
+/* Whether the store was this server's half a second ago.  If not, since the database or the way to it is slow, stands still or is
+ * cut, another server may have it by now, and what is remembered is to be read again.  Of what is taken from memory it is asked
+ * before. */
 bool db_is_fresh(struct db *db);
-/* How many have the store now, this one included. */
-int  db_servers(struct db *db);
-bool db_is_shared(const struct db *db); /* there can be others */
-bool db_is_oldest(struct db *db);       /* whether this one has had it for longer than all others */
-/* The clock that all of them have, the database's, in milliseconds since 1970.  False: there is none, a file has one server. */
-bool db_clock_ms(struct db *db, int64_t *ms);
 /* An older copy is in the place of the store, or one of another store, or the file is gone that says how far the store had
  * come (db/witness.h).  It stays so until a transaction advances the counter (SQL_WITNESS_ADVANCE) beyond db_witnessed, and
  * the store is opened again. */
@@ -151,21 +127,13 @@ MUST_CHECK enum status db_scan(struct db *db, struct scan *scan, struct error *e
  * to the store can make the sums of rows anew.  CONFLICT "store_corrupt". */
 MUST_CHECK enum status db_compare_total(struct db *db, struct error *err);
 
-/* There is something for it to do, within a second, as after a transaction. */
-void db_hurry(struct db *db);
-
-/* Called by the writer, soon after each commit of transactions of others; must not wait.  NULL: none.  When it returns,
+/* Called by the writer, soon after each commit of transactions; must not wait.  NULL: none.  When it returns,
  * the one before is not running any more. */
 void db_on_commit(struct db *db, void (*fn)(void *arg), void *arg);
 
 /* Runs fn on a read-only connection inside one read transaction (a consistent snapshot).  BUSY "deadline_exceeded" of a
  * statement that found nothing for too long. */
 MUST_CHECK enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err);
-/* As db_read for listings: pages, lists, exports.  A standby answers if it shows every commit that any server has
- * acknowledged, or does within WAIT_MS (standby.c); otherwise, and when the standby fails, the database does.  So fn may run
- * again: it begins by forgetting what it found.  It may see a commit a moment before db_read does. */
-MUST_CHECK enum status db_browse(struct db *db, db_fn fn, void *arg, struct error *err);
-
 /* Whether this transaction has come upon a row that is not what was written: nothing of it is to be remembered. */
 bool db_has_met_damage(const struct db_conn *conn);
 
@@ -262,11 +230,6 @@ void db_ends(struct db_conn *conn);
 
 enum { DB_TIMES = 10 };
 extern const int64_t db_times_us[DB_TIMES];
-struct db_standby {
-    bool     is_there, is_used; /* is_used: what is asked for next is read from it */
-    uint64_t reads, refusals;   /* refusals: what was read from the database instead */
-    double   seconds;           /* it shows what there was so long ago; NaN: there is none */
-};
 struct db_stats {
     uint64_t synced[DB_TIMES + 1],
         synced_us; /* what COMMIT took, its fsync included; not cumulative, the last is beyond all */
@@ -276,10 +239,9 @@ struct db_stats {
     uint64_t checkpoint_failures;
     bool     is_failing; /* the last checkpoint failed: what is acknowledged is safe, but the log grows */
     bool     is_damaged; /* something in the store could not be read as what it was written */
-    char refused[40]; /* why the last commit failed; "": it did not.  While nobody writes it is tried once a second */
-    struct db_standby standby;
-    size_t            waiting;       /* transactions that the writer has not begun */
-    double            stuck_seconds; /* since the writer's last sign of life; 0: it has nothing to do */
+    char   refused[40]; /* why the last commit failed; "": it did not.  While nobody writes it is tried once a second */
+    size_t waiting;     /* transactions that the writer has not begun */
+    double stuck_seconds; /* since the writer's last sign of life; 0: it has nothing to do */
 };
 void db_stats(struct db *db, struct db_stats *stats);
 

@@ -1,12 +1,12 @@
 /* The PostgreSQL driver: transactions and statements.
  *
  * Invariants:
- *  1. A transaction that writes has a lock from its beginning to its end, which every other server waits for: what it reads is
- *     what was committed before, by whomever, and it stays so.  What cannot go on for ten seconds loses it.
- *  2. Every commit leaves a number, in the row of its server and in the table store.  When the answer to a COMMIT does not come,
- *     the number says whether it was done: asked for with the lock, so that the old transaction is at its end.
- *     (pg_xact_status would not do: a transaction's id is given again after a crash.)
- *  3. When the number in the table store is not the one that was left last, others have written.
+ *  1. The session that writes has the lock of the schema from its beginning to its end, so one server writes.  A session in which
+ *     nothing comes for ten seconds is ended by PostgreSQL, and its lock is free; what its server still sends changes nothing.
+ *  2. Every commit leaves a number in the table store: how many servers had it before, and which commit of this one it is.  When
+ *     the answer to a COMMIT does not come, the number says whether it was done: asked for with the lock, so that the old
+ *     transaction is at its end.  (pg_xact_status would not do: a transaction's id is given again after a crash.)
+ *  3. A server that gets the lock again, and finds that another one has counted since, ends.
  *  4. Rows lie in memory from the first step to reset.
  *  5. What was read ahead is taken when the values are those that are asked for, and nothing was written since it was said.  A
  *     single row of it is kept for who asks again, as long as nothing is written and the transaction lasts. */
@@ -33,14 +33,25 @@ static void stop(const char *why)
 
 /* ---- connections ---- */
 
+static bool pg_in_transaction(void *handle);
+
+/* The next server need not wait for what this one remembers. */
+static void say_goodbye(struct pg *pg)
+{
+    struct error why;
+    if (pg->mark != 0 && pg->conn != NULL && !pg_in_transaction(pg) &&
+        pg_send_text(pg, "UPDATE store SET mark = -mark", &why) != STATUS_OK)
+        fprintf(stderr, "gnomon: %s\n", why.text);
+}
+
 static void pg_close(void *handle)
 {
     struct pg *pg = handle;
     if (pg == NULL)
         return;
+    say_goodbye(pg);
     pg_disconnect(pg);
     free((void *)pg->place);
-    free(pg->told);
     free(pg);
 }
 
@@ -52,7 +63,7 @@ static enum status pg_open(const char *place, enum driver_mode mode, const char 
         return error_no_memory(err);
     pg->driver = &driver_postgres;
     pg->mode = mode;
-    pg->answer_ms = mode == DRIVER_STANDBY ? PG_STANDBY_MS : PG_ANSWER_MS;
+    pg->answer_ms = PG_ANSWER_MS;
     pg->is_hasty = strcmp(synchronous, "OFF") == 0;
     pg->place = strdup(place);
     enum status status = pg->place == NULL ? error_no_memory(err) : pg_connect(pg, err);
@@ -97,52 +108,30 @@ static bool take_back(struct pg *pg, const char *text)
     return true;
 }
 
-/* A number of the only row. */
-static int64_t read_number(const PGresult *result, int column)
-{
-    return pq.PQntuples(result) > 0 ? strtoll(pq.PQgetvalue(result, 0, column), NULL, 10) : 0;
-}
-
-/* Prepares, once, the statements that begin and end each transaction. */
+/* Prepares, once, the statement that ends each transaction. */
 static enum status prepare_own(struct pg *pg, struct error *err)
 {
-    static const char text[] =
-        "PREPARE take_lock AS " PG_WRITE_LOCK "; PREPARE read_mark AS SELECT mark, version FROM store; PREPARE "
-        "leave_mark(bigint, bigint) AS WITH own AS (UPDATE replica SET mark = $1 WHERE id = $2) UPDATE store SET mark "
-        "= $1";
-    enum status status = pg_send_text(pg, text, err);
+    enum status status = pg_send_text(pg, "PREPARE leave_mark(bigint) AS UPDATE store SET mark = $1", err);
     if (status == STATUS_OK)
         pg->own_link = pg->links;
     else
-        pg_disconnect(pg); // which may have some of them
+        pg_disconnect(pg); // which may have it
     return status;
 }
 
 /* With what was said before to be read first. */
-static enum status lock(struct pg *pg, struct error *err)
+static enum status begin_write(struct pg *pg, struct error *err)
 {
-    PGresult       *result = NULL, *none;
-    struct pg_query queries[3 + PG_WAITING_MAX] = {
-        {.text = "BEGIN"}, {.name = "take_lock"}, {.name = "read_mark", .gives_text = true, .out = &result}};
-    int len = 3 + pg->waiting_len;
-    memcpy(queries + 3, pg->waiting, (size_t)pg->waiting_len * sizeof *queries);
+    PGresult       *none;
+    struct pg_query queries[1 + PG_WAITING_MAX] = {{.text = "BEGIN"}};
+    int             len = 1 + pg->waiting_len;
+    memcpy(queries + 1, pg->waiting, (size_t)pg->waiting_len * sizeof *queries);
     pg->waiting_len = 0;
     if (pg->own_link != pg->links)
         TRY(prepare_own(pg, err));
     enum status status = pg_send(pg, queries, len, &none, err);
     pq.PQclear(none);
-    if (status != STATUS_OK) {
-        pq.PQclear(result);
-        return status;
-    }
-    int64_t mark = read_number(result, 0), version = read_number(result, 1);
-    pq.PQclear(result);
-    pg->others_wrote |= mark != pg->marked;
-    pg->marked = mark;
-    if (pg->version == 0 || version == pg->version)
-        return STATUS_OK;
-    return error_set(err, STATUS_BUSY, "busy", "",
-                     "a later version has changed the database's schema: this server is too old");
+    return status;
 }
 
 static enum status pg_roll_back(void *handle, struct error *err);
@@ -150,24 +139,21 @@ static enum status pg_roll_back(void *handle, struct error *err);
 static enum status pg_begin(void *handle, enum driver_mode mode, struct error *err)
 {
     struct pg *pg = handle;
-    bool       is_lost = pg->conn == NULL || pq.PQstatus(pg->conn) != CONNECTION_OK;
-    if (is_lost && pg->mode == DRIVER_STANDBY) // another one may not have come as far
-        return pg_lost(err);
-    if (is_lost)
+    if (pg->conn == NULL || pq.PQstatus(pg->conn) != CONNECTION_OK)
         TRY(pg_connect(pg, err));
     if (mode == DRIVER_READ_ONLY) {
         put_off(pg, begin_read);
         return STATUS_OK;
     }
     bool        is_alone = pg->waiting_len == 0;
-    enum status status = lock(pg, err);
+    enum status status = begin_write(pg, err);
     if (status == STATUS_OK || (pg->conn != NULL && (is_alone || status == STATUS_BUSY)))
         return status;
     if (pg->conn != NULL) // what was read ahead failed, which is nothing to the others
         TRY(pg_roll_back(pg, err));
     else // a connection that was lost while nobody looked is found here
         TRY(pg_connect(pg, err));
-    return lock(pg, err);
+    return begin_write(pg, err);
 }
 
 static enum status pg_savepoint(void *handle, enum driver_savepoint what, struct error *err)
@@ -201,37 +187,21 @@ static enum status send_plain(struct pg *pg, const struct pg_query *queries, int
     return STATUS_OK;
 }
 
-/* Reconnects the writer, as long as the database does not answer. */
-static void come_back(struct pg *pg)
-{
-    struct error err;
-    for (int tries = 0; pg_begin(pg, DRIVER_READ_WRITE, &err) != STATUS_OK; tries++) {
-        if (tries == UNKNOWN_TRIES)
-            stop("the database did not say whether it committed");
-        pg->waiting_len = 0;
-        if (pg->conn != NULL)
-            pg_disconnect(pg); // with what it had begun
-        nanosleep(&(struct timespec){.tv_nsec = UNKNOWN_PAUSE_MS * 1000000}, NULL);
-    }
-}
-
-/* Whether the commit with this number was done. */
+/* Finds out whether the commit with this number was done; waits as long as the database does not answer. */
 static enum status find_out(struct pg *pg, int64_t mark, struct error *err)
 {
-    char    text[PG_TEXT_BYTES];
-    int64_t found;
-    snprintf(text, sizeof text, "SELECT mark FROM replica WHERE id = %lld", (long long)pg->replica);
-    do
-        come_back(pg);
-    while (pg_ask(pg, text, &found, err) != STATUS_OK);
-    TRY(pg_roll_back(pg, err));
-    return found == mark ? STATUS_OK : pg_lost(err);
+    for (int tries = 0; pg_connect(pg, err) != STATUS_OK; tries++) {
+        if (tries == UNKNOWN_TRIES)
+            stop("the database did not say whether it committed");
+        nanosleep(&(struct timespec){.tv_nsec = UNKNOWN_PAUSE_MS * 1000000}, NULL);
+    }
+    return pg->seen == mark ? STATUS_OK : pg_lost(err);
 }
 
 static enum status pg_commit(void *handle, struct error *err)
 {
     struct pg *pg = handle;
-    char       texts[2][24];
+    char       text[24];
     pg->writes++;
     if (is_only_begun(pg)) {
         pg->waiting_len = 0;
@@ -245,17 +215,11 @@ static enum status pg_commit(void *handle, struct error *err)
         return pg_end(pg, err);
     }
     int64_t mark = ++pg->mark;
-    snprintf(texts[0], sizeof texts[0], "%lld", (long long)mark);
-    snprintf(texts[1], sizeof texts[1], "%lld", (long long)pg->replica);
-    const struct pg_query queries[] = {
-        {.name = "leave_mark", .len = 2, .values = (const char *const[]){texts[0], texts[1]}}, {.text = "COMMIT"}};
-    enum status status = send_plain(pg, queries, 2, err);
-    bool        was_unknown = status != STATUS_OK && pg->conn == NULL;
-    if (was_unknown)
-        status = find_out(pg, mark, err);
-    if (status == STATUS_OK && !was_unknown)
-        pg->marked = mark;
-    return status;
+    snprintf(text, sizeof text, "%lld", (long long)mark);
+    const struct pg_query queries[] = {{.name = "leave_mark", .len = 1, .values = (const char *const[]){text}},
+                                       {.text = "COMMIT"}};
+    enum status           status = send_plain(pg, queries, 2, err);
+    return status != STATUS_OK && pg->conn == NULL ? find_out(pg, mark, err) : status;
 }
 
 static enum status pg_roll_back(void *handle, struct error *err)
@@ -424,7 +388,7 @@ static enum status prepare(struct pg_statement *statement, struct error *err)
  * with it: the transaction, as it was before that, begins again on a new one. */
 static enum status begin_again(struct pg *pg, const struct pg *before, enum status status, struct error *err)
 {
-    if (pg->conn != NULL || !is_only_begun(before) || pg->mode == DRIVER_STANDBY)
+    if (pg->conn != NULL || !is_only_begun(before))
         return status;
     TRY(pg_connect(pg, err));
     pg->waiting_len = 0;
@@ -680,12 +644,18 @@ static int64_t pg_changes(void *handle)
 
 /* ---- what is PostgreSQL's own affair ---- */
 
-static bool pg_others_wrote(void *handle)
+static enum status pg_beat(void *handle, struct error *err)
 {
     struct pg *pg = handle;
-    bool       is = pg->others_wrote;
-    pg->others_wrote = false;
-    return is;
+    int64_t    one;
+    if (pg->conn == NULL || pq.PQstatus(pg->conn) != CONNECTION_OK)
+        return pg_connect(pg, err);
+    if (pg_in_transaction(pg))
+        return STATUS_OK;
+    pg->answer_ms = PG_SILENT_MS;
+    enum status status = pg_ask(pg, "SELECT 1", &one, err);
+    pg->answer_ms = PG_ANSWER_MS;
+    return status;
 }
 
 static void pg_journal_watch(void *handle, int64_t *bytes)
@@ -733,18 +703,15 @@ static enum status pg_look(const char *place, const struct migrations *all, stru
     return pg_begin(out->handle, DRIVER_READ_ONLY, err);
 }
 
-/* The lock of those who write, for as long as the session lasts: a server that begins now does not come to write.  What is
- * seen is seen from then on. */
+/* A server that begins now does not get it.  What is seen is seen from then on. */
 static enum status pg_hold(struct driver_look *look, struct error *err)
 {
-    struct pg          *pg = look->handle;
-    struct driver_peers peers;
-    int64_t             is_had;
+    struct pg *pg = look->handle;
+    int64_t    is_had;
     TRY(pg_roll_back(pg, err));
-    TRY(pg_ask(pg, "SELECT pg_try_advisory_lock(" PG_WRITE_KEY ")::int", &is_had, err));
-    TRY(pg_peers(pg, pg, NULL, &peers, err));
-    if (is_had == 0 || peers.len > 0)
-        return error_set(err, STATUS_BUSY, "locked", "", "a server has the database's store: stop all of them first");
+    TRY(pg_ask(pg, PG_TRY_LOCK, &is_had, err));
+    if (is_had == 0)
+        return error_set(err, STATUS_BUSY, "locked", "", "a server has the database's store: stop it first");
     return pg_begin(pg, DRIVER_READ_ONLY, err);
 }
 
@@ -794,7 +761,5 @@ const struct driver driver_postgres = {
     .scan = pg_scan,
     .gather = pg_gather,
     .damaged = pg_damaged,
-    .others_wrote = pg_others_wrote,
-    .peers = pg_peers,
-    .position = pg_position,
+    .beat = pg_beat,
 };

@@ -1,6 +1,5 @@
 /* Types and functions of the PostgreSQL driver's files, which no other file includes: the connection (db_postgres_link.c),
- * the schema (db_postgres_schema.c), the sums of rows (db_postgres_sum.c), the servers (db_postgres_peers.c), statements and
- * transactions (db_postgres.c). */
+ * the schema (db_postgres_schema.c), the sums of rows (db_postgres_sum.c), statements and transactions (db_postgres.c). */
 #ifndef GNOMON_DB_DB_POSTGRES_H
 #define GNOMON_DB_DB_POSTGRES_H
 
@@ -28,13 +27,9 @@ extern struct pg_library pq;
 /* A writer's rows get their sums. */
 #define PG_GUARD "SET gnomon.guard = 'on'"
 
-/* Locks of the schema: of the one transaction that writes, and of each server that lives. */
-#define PG_WRITE_KEY  "1196314957, hashtext(current_schema())"
-#define PG_WRITE_LOCK "SELECT pg_advisory_xact_lock(" PG_WRITE_KEY ")"
-#define PG_LIFE       1196314958
-#define PG_TELLS      1196314959
-#define PG_KIND(what) "hashtext(current_schema()) # " what
-#define PG_LIFE_KIND  PG_KIND("1196314958")
+/* The lock of the schema, which the session of the one writer has for as long as it lasts.  Servers of 0.1 wait for it in
+ * each transaction. */
+#define PG_TRY_LOCK "SELECT pg_try_advisory_lock(1196314957, hashtext(current_schema()))::int"
 
 enum {
     PG_WAITING_MAX = 16,
@@ -42,9 +37,7 @@ enum {
     PG_TEXT_BYTES = 160,
     PG_MARK_BITS = 40,
     PG_ANSWER_MS = 120000,
-    PG_STANDBY_MS = 10000,
-    PG_LOOK_MS = 3000,
-    PG_POSITION_MS = 1000
+    PG_SILENT_MS = 10000 /* after which PostgreSQL ends the writer's session: db_postgres_link.c */
 };
 
 /* A statement of a pipeline. */
@@ -75,21 +68,17 @@ struct pg {
         int        at;
         PGresult **out;
     } outs[PG_WAITING_MAX]; /* of those, the ones whose result goes somewhere */
-    int              outs_len;
-    unsigned         writes;     /* goes on with whatever may change what is read */
-    bool             is_ending;  /* which is closed: it ends a transaction that only read */
-    unsigned         links;      /* how many connections there were: a statement belongs to one */
-    unsigned         own_link;   /* that which has the statements of every transaction */
-    unsigned         where_link; /* that which has the statement of pg_position */
-    unsigned         prepared;   /* statements, for their names */
-    int64_t          changes;
-    struct total    *total;            /* of a writer that is guarded, see driver.h */
-    char            *damaged;          /* or NULL */
-    int64_t          replica, version; /* of a writer: which of the servers that there ever were; and the schema's */
-    bool             others_wrote;
-    struct db_wants *told;         /* to the others, by locks of this session; NULL: nothing */
-    unsigned         told_by;      /* the connection that they are of */
-    int64_t          mark, marked; /* what the next commit leaves in the table store, and what the last one left */
+    int           outs_len;
+    unsigned      writes;    /* goes on with whatever may change what is read */
+    bool          is_ending; /* which is closed: it ends a transaction that only read */
+    unsigned      links;     /* how many connections there were: a statement belongs to one */
+    unsigned      own_link;  /* that which has the statement of every transaction */
+    unsigned      prepared;  /* statements, for their names */
+    int64_t       changes;
+    struct total *total;   /* of a writer that is guarded, see driver.h */
+    char         *damaged; /* or NULL */
+    int64_t       mark,
+        seen; /* what the last commit left in the table store; and what it had when it was locked.  0: nothing */
 };
 
 /* Connects; a writer takes the store, which no other process may have.  Errors: BUSY "locked", BUSY "busy" (it is not
@@ -115,13 +104,11 @@ MUST_CHECK enum status pg_lost(struct error *err);
 /* An integer of a result in text, of its first row; 0: no row, or NULL. */
 MUST_CHECK enum status pg_ask(struct pg *pg, const char *text, int64_t *out, struct error *err);
 
-/* A writer becomes one of the servers. */
-MUST_CHECK enum status pg_register(struct pg *pg, struct error *err);
+/* The writer, which has the lock, counts on from the server before it, when nobody is answered any more from what that one
+ * remembers. */
+MUST_CHECK enum status pg_succeed(struct pg *pg, struct error *err);
 
 /* Members of the record. */
-MUST_CHECK enum status pg_peers(void *handle, const void *writer, const struct db_wants *told, struct driver_peers *out,
-                                struct error *err);
-MUST_CHECK enum status pg_position(void *handle, struct driver_position *out, struct error *err);
 MUST_CHECK enum status pg_guard(void *handle, struct total *total, char *damaged, struct error *err);
 MUST_CHECK enum status pg_scan(void *handle, struct scan *scan, struct error *err);
 MUST_CHECK enum status pg_gather(void *handle, struct total *total, struct error *err);

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DIGEST_HEX = 2 * ROW_DIGEST_BYTES, VERSION_LEAST = 150000 };
+enum { DIGEST_HEX = 2 * ROW_DIGEST_BYTES, VERSION_LEAST = 150000, EXIT_TAKEN = 70 };
 enum { UNREAD_MAX = 5000, UNREAD_BYTES = 8 << 20 }; // what lies in memory when PostgreSQL is slower
 
 /* ---- the library ---- */
@@ -347,25 +347,47 @@ enum status pg_ask(struct pg *pg, const char *text, int64_t *out, struct error *
 
 /* ---- connecting ---- */
 
-/* That this server lives, for the others: a lock of its session, which others may share.  The old connection may still be
- * at its end. */
-static enum status show_life(struct pg *pg, struct error *err)
+enum { SERVER_BITS = 40, FORGOTTEN_MS = 500 }; // a mark: which server, and below that which of its commits
+
+static void stop(void)
 {
-    char    text[PG_TEXT_BYTES];
-    int64_t any;
-    snprintf(text, sizeof text, "SELECT 1 FROM pg_advisory_lock_shared(" PG_LIFE_KIND ", %d)", (int)pg->replica);
-    return pg_ask(pg, text, &any, err);
+    fprintf(stderr, "gnomon: another server has taken the database over; stopping\n");
+    _exit(EXIT_TAKEN);
 }
 
-enum status pg_register(struct pg *pg, struct error *err)
+/* For as long as this session lasts, which PostgreSQL ends when nothing comes for ten seconds.  Of a server that had the lock
+ * before, and lost its connection: it goes on if nobody else had it meanwhile. */
+static enum status take_lock(struct pg *pg, struct error *err)
 {
-    if (pg->replica != 0)
+    int64_t is_had, is_there;
+    TRY(pg_send_text(pg,
+                     "SET idle_session_timeout = '10s'; SET idle_in_transaction_session_timeout = '10s'; SET "
+                     "tcp_user_timeout = '10s'",
+                     err));
+    TRY(pg_ask(pg, PG_TRY_LOCK, &is_had, err));
+    TRY(pg_ask(pg, "SELECT count(to_regclass('store'))", &is_there, err));
+    if (is_there > 0)
+        TRY(pg_ask(pg, "SELECT mark FROM store", &pg->seen, err));
+    if (pg->mark != 0 && llabs(pg->seen) >> SERVER_BITS != pg->mark >> SERVER_BITS)
+        stop();
+    return is_had > 0 ? STATUS_OK
+                      : error_set(err, STATUS_BUSY, pg->mark != 0 ? "busy" : "locked", "",
+                                  "another server has the database's store");
+}
+
+enum status pg_succeed(struct pg *pg, struct error *err)
+{
+    char text[PG_TEXT_BYTES];
+    if (pg->mark != 0)
         return STATUS_OK;
-    TRY(pg_ask(pg, "INSERT INTO replica(mark) VALUES (0) RETURNING id", &pg->replica, err));
-    TRY(pg_ask(pg, "SELECT version FROM store", &pg->version, err));
-    TRY(pg_ask(pg, "SELECT mark FROM store", &pg->marked, err));
-    pg->mark = pg->replica << PG_MARK_BITS;
-    return show_life(pg, err);
+    TRY(pg_ask(pg, "SELECT mark FROM store", &pg->seen, err));
+    int64_t mark = ((llabs(pg->seen) >> SERVER_BITS) + 1) << SERVER_BITS;
+    snprintf(text, sizeof text, "UPDATE store SET mark = %lld", (long long)mark);
+    TRY(pg_send_text(pg, text, err));
+    if (pg->seen > 0) // it did not end by itself
+        nanosleep(&(struct timespec){.tv_nsec = FORGOTTEN_MS * 1000000}, NULL);
+    pg->mark = mark;
+    return STATUS_OK;
 }
 
 /* Every statement has its index, whose order it asks for, and is planned when nothing is known of its tables yet, or of a time
@@ -429,8 +451,7 @@ enum status pg_connect(struct pg *pg, struct error *err)
     // Values before dbname are defaults, which the address may override.
     static const char *const names[] = {"connect_timeout", "tcp_user_timeout", "application_name",
                                         "dbname",          "client_encoding",  NULL};
-    const char *const        patience_s = pg->mode == DRIVER_STANDBY ? "2" : "5";
-    const char *const        values[] = {patience_s, "10000", "gnomon", pg->place, "UTF8", NULL};
+    const char *const        values[] = {"5", "10000", "gnomon", pg->place, "UTF8", NULL};
     static pthread_once_t    once = PTHREAD_ONCE_INIT;
     if (pthread_once(&once, load) != 0 || !is_loaded)
         return error_set(err, STATUS_INTERNAL, "no_libpq", "",
@@ -451,9 +472,7 @@ enum status pg_connect(struct pg *pg, struct error *err)
     if (status == STATUS_OK)
         status = configure(pg, err);
     if (status == STATUS_OK && pg->mode == DRIVER_READ_WRITE)
-        status = pg_send_text(pg, "SET lock_timeout = '15s'; SET idle_in_transaction_session_timeout = '10s'", err);
-    if (status == STATUS_OK && pg->replica != 0)
-        status = show_life(pg, err);
+        status = take_lock(pg, err);
     if (status != STATUS_OK)
         pg_disconnect(pg);
     return status;

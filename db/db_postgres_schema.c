@@ -159,11 +159,11 @@ static enum status read_version(struct pg *pg, int64_t *found, struct error *err
     return is_there > 0 ? pg_ask(pg, "SELECT version FROM store", found, err) : STATUS_OK;
 }
 
-/* Another server may have been quicker. */
+/* Another server may have been quicker: it had the store between the look at it and the lock. */
 static enum status apply(struct pg *pg, const char *text, const struct db_schema *schema, struct error *err)
 {
     int64_t found;
-    TRY(pg_send_text(pg, "BEGIN; " PG_WRITE_LOCK, err));
+    TRY(pg_send_text(pg, "BEGIN", err));
     TRY(read_version(pg, &found, err));
     if (found == schema->needed)
         return pg_send_text(pg, "ROLLBACK", err);
@@ -196,9 +196,7 @@ enum status pg_lay(void *handle, const char *place, const struct migrations *all
     char      *text = NULL;
     int64_t    there = 0;
     (void)place;
-    TRY(pg_send_text(pg,
-                     "BEGIN; " PG_WRITE_LOCK
-                     "; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off; SET LOCAL jit = off",
+    TRY(pg_send_text(pg, "BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off; SET LOCAL jit = off",
                      err));
     TRY(pg_ask(pg, "SELECT count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace", &there, err));
     if (there > 0)

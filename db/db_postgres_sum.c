@@ -14,7 +14,7 @@ enum status pg_guard(void *handle, struct total *total, char *damaged, struct er
     pg->damaged = damaged;
     if (total == NULL)
         return STATUS_OK;
-    TRY(pg_register(pg, err));
+    TRY(pg_succeed(pg, err));
     return pg_send_text(pg, PG_GUARD, err);
 }
 

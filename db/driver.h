@@ -2,8 +2,8 @@
  * one thread at a time.
  *
  * The contract, which tests/unit/service/driver.c holds every driver to:
- *  1. Transactions that write are one after the other: begin waits until no other, of whatever process, is under way, and what
- *     a connection that lost its transaction still sends changes nothing.  Of a file one process writes.
+ *  1. One process has the store.  What one that lost it still sends changes nothing, and it ends (status 70) when it finds
+ *     that another process had the store since.
  *  2. What commit acknowledged is on the disk.  What it refused was not done.  Where neither can be found out the process
  *     ends (status 70) and acknowledges nothing: the next one finds it.
  *  3. A savepoint that is undone leaves what was there when it was set, whatever failed since; others of the transaction
@@ -24,8 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A standby is read-only, and given up sooner, since another database can answer. */
-enum driver_mode { DRIVER_READ_WRITE, DRIVER_READ_ONLY, DRIVER_STANDBY };
+enum driver_mode { DRIVER_READ_WRITE, DRIVER_READ_ONLY };
 enum driver_savepoint { SAVEPOINT_SET, SAVEPOINT_KEEP, SAVEPOINT_UNDO };
 
 /* The schema's migrations: texts[0] makes version 1 of nothing, texts[1] version 2 of that, ... */
@@ -42,24 +41,6 @@ struct driver_look {
 };
 typedef void driver_say(void *arg, const char *finding);
 
-/* The servers that write to the store now, the oldest first, what the last commit of any of them left, and what they want; the
- * clock of the database, in milliseconds since 1970. */
-enum { DRIVER_PEERS_MAX = 64 };
-struct driver_peers {
-    int64_t         ids[DRIVER_PEERS_MAX], own, mark, clock_ms;
-    int             len;
-    bool            is_own_mark;
-    struct db_wants wants;
-};
-
-/* How far a database has come in what it writes; or a standby of it, in what it shows.  Positions of one timeline can be compared. */
-enum { DRIVER_OF_BYTES = 64 };
-struct driver_position {
-    char    of[DRIVER_OF_BYTES]; /* which database it is, and its standbys */
-    int64_t timeline, at;
-    bool    is_standby;
-};
-
 struct driver {
     const char              *name;
     const struct migrations *migrations; /* of its own schema */
@@ -74,7 +55,7 @@ struct driver {
      * Errors: CONFLICT "backup_exists", FULL, INTERNAL "migration". */
     enum status (*migrate)(void *handle, const char *place, const struct migrations *all,
                            const struct db_schema *schema, struct error *err);
-    /* Errors: BUSY "locked". */
+    /* Errors: BUSY "locked": to write, while another process has the store. */
     enum status (*open)(const char *place, enum driver_mode mode, const char *synchronous, void **handle,
                         struct error *err);
     void (*close)(void *handle);
@@ -148,16 +129,9 @@ struct driver {
     enum status (*scan)(void *handle, struct scan *scan, struct error *err);
     /* Computes that total for the handle's snapshot. */
     enum status (*gather)(void *handle, struct total *total, struct error *err);
-    /* For a database of several servers; NULL: there is one.  Whether another server has committed between the last two
-     * transactions of this writer. */
-    bool (*others_wrote)(void *handle);
-    /* From the writer's handle only what never changes is read.  told: this server's demands; NULL: unchanged. */
-    enum status (*peers)(void *handle, const void *writer, const struct db_wants *told, struct driver_peers *out,
-                         struct error *err);
-    /* For a database that can have standbys; NULL: it cannot.  Returns at once, outside of a transaction, a position that
-     * includes every commit acknowledged before the call; a transaction that begins at a standby which has reached this
-     * position sees them all. */
-    enum status (*position)(void *handle, struct driver_position *out, struct error *err);
+    /* For the writer of a database that another process takes when this one is silent for some seconds; NULL: none can.  A
+     * good answer says that the store was this process's when it was asked.  Within a transaction nothing is asked. */
+    enum status (*beat)(void *handle, struct error *err);
     /* Reports damaged rows; owner NULL: of everybody, not of a single study, federation or game. */
     enum status (*damaged)(void *handle, const char *owner, driver_say *say, void *arg, struct error *err);
 };

@@ -2,10 +2,9 @@
 -- names (a test compares), for the rows that they begin with, and what only it needs.  It is run after every migration: triggers
 -- are made anew, the rest is there or not.  A new trigger of a migration is written here too.
 
--- Which schema this is, and what the last commit left; the servers that there were, and what their last commits left, so that
--- one whose answer was lost can be found out (db_postgres.c).
+-- Which schema this is, and what the last commit left, so that one whose answer was lost can be found out (db_postgres.c).
 CREATE TABLE IF NOT EXISTS store (id BIGINT PRIMARY KEY CHECK (id = 1), version BIGINT NOT NULL, mark BIGINT NOT NULL);
-CREATE TABLE IF NOT EXISTS replica (id BIGINT PRIMARY KEY GENERATED ALWAYS AS IDENTITY, mark BIGINT NOT NULL);
+DROP TABLE IF EXISTS replica;
 
 DO $do$
 DECLARE t record;

@@ -27,7 +27,7 @@ struct witness {
 MUST_CHECK enum status witness_read(const char *folder, struct witness *out, struct error *err);
 
 /* Whether the store with witness `own` is another store, or has not come as far as `known`, or may not have.  is_shared:
- * several servers may have the store, each with its own witness; a server without one is new and takes any store as it is
+ * several servers may have the store in turn, each with its own witness; a server without one is new and takes any store as it is
  * that goes on; and a copy of its folder is no copy of the store. */
 bool witness_is_ahead(const struct witness *known, const struct witness *own, bool is_shared);
 

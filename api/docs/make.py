@@ -52,7 +52,7 @@ SECTIONS = [  # what a reader wants, and the pages for it: name, file, title
         ("compatibility", "api/COMPATIBILITY.md", "What may change")]),
     ("Operate", [
         ("operation", "deploy/README.md", "Installation, TLS, tokens, backups, metrics"),
-        ("scaling", "deploy/SCALING.md", "Several servers on one database"),
+        ("spare", "deploy/SPARE.md", "A server of PostgreSQL, and its spare"),
         ("runbook", "deploy/RUNBOOK.md", "When something is wrong")]),
 ]
 GUIDES = [guide for _, guides in SECTIONS for guide in guides]

@@ -66,7 +66,7 @@ enum status handle_readyz_get(struct call *call, struct error *err)
         return error_no_memory(err);
     watch_read(call->app, findings);
     for (size_t i = 0; i < WATCH_CHECKS && status == NULL; i++)
-        status = findings[i].is_good || findings[i].is_aside ? NULL : findings[i].code;
+        status = findings[i].is_good ? NULL : findings[i].code;
     size_t length = (size_t)sprintf(text, "{\"status\":\"%s\",\"checks\":[", status == NULL ? "ok" : status);
     for (size_t i = 0; i < WATCH_CHECKS; i++)
         length += print_check(text + length, &findings[i]);

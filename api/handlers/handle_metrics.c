@@ -209,21 +209,6 @@ static void print_checks(struct page *page, struct app *app)
         print(page, "%s{check=\"%s\"} %d\n", name, findings[i].name, !findings[i].is_good);
 }
 
-static void print_standby(struct page *page, const struct db_standby *standby)
-{
-    const struct value rows[] = {
-        {"db_standby_reads_total", "counter", "Lists, pages and exports read from the standby; absent without one.",
-         (double)standby->reads},
-        {"db_standby_refusals_total", "counter",
-         "Those read from the database itself, since the standby was behind, away or failed.",
-         (double)standby->refusals},
-        {"db_standby_used", "gauge", "1 if the standby follows and is read from.", (double)standby->is_used},
-        {"db_standby_behind_seconds", "gauge", "The standby shows what there was so long ago.", standby->seconds},
-    };
-    if (standby->is_there)
-        PRINT_VALUES(page, "gnomon", rows);
-}
-
 static void print_store(struct page *page, struct app *app)
 {
     struct db_stats    db = {0};
@@ -250,7 +235,6 @@ static void print_store(struct page *page, struct app *app)
     };
     PRINT_VALUES(page, "gnomon", rows);
     print_commits(page, &db);
-    print_standby(page, &db.standby);
     print_checks(page, app);
 }
 

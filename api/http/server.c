@@ -126,7 +126,7 @@ static void on_message(void *cls, const char *format, va_list args)
 
 /* ---- listening ---- */
 
-static enum status open_socket(const char *host, const char *port, int *fd, struct error *err)
+enum status server_socket(const char *host, const char *port, int *fd, struct error *err)
 {
     struct addrinfo *found = NULL, hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     int              on = 1, problem = getaddrinfo(host, port, &hints, &found);
@@ -188,10 +188,10 @@ static enum status start_listeners(struct server *server, struct error *err)
     int                          fd;
     if (options->tls != NULL)
         TRY(tls_load(options->tls, err));
-    TRY(open_socket(options->host, options->port, &fd, err));
+    TRY(server_socket(options->host, options->port, &fd, err));
     TRY(listen_on(server, LISTENER_MAIN, fd, err));
     if (options->health_port != NULL) {
-        TRY(open_socket(options->health_host, options->health_port, &fd, err));
+        TRY(server_socket(options->health_host, options->health_port, &fd, err));
         TRY(listen_on(server, LISTENER_HEALTH, fd, err));
     }
     if (options->local_fd >= 0)

@@ -33,6 +33,9 @@ struct server_options {                  /* 0 (or NULL, -1): the default, in bra
 MUST_CHECK enum status server_start(struct app *app, const struct server_options *options, struct server **out,
                                     struct error *err);
 
+/* A socket that listens there.  Errors: INVALID "address"; CONFLICT "address_in_use"; INTERNAL "listen". */
+MUST_CHECK enum status server_socket(const char *host, const char *port, int *fd, struct error *err);
+
 /* The port of the main listener, and of the health listener (0: none). */
 int server_port(const struct server *server);
 int server_health_port(const struct server *server);

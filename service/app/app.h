@@ -33,8 +33,10 @@ struct app_options {
     size_t      compute_slots;
     int64_t     compute_ms;                    /* how long a request may wait for a slot and compute; 0: no limit */
     int64_t (*now_ms)(void), (*boot_ms)(void); /* NULL: the system's clocks, see struct app */
-    const char *database, *database_read; /* of PostgreSQL; NULL: a file in the folder.  A standby of it, or NULL */
-    int64_t     stuck_ms, journal_bytes, disk_free_bytes; /* when it is not ready any more: watch.h */
+    const char *database;                      /* of PostgreSQL; NULL: a file in the folder */
+    bool (*waits)(void *arg);                  /* while another server has the database: see struct db_options */
+    void   *waits_arg;
+    int64_t stuck_ms, journal_bytes, disk_free_bytes; /* when it is not ready any more: watch.h */
 };
 
 struct app_counters { /* monotonic; read by /metrics */
@@ -57,7 +59,7 @@ struct app_census {
 struct steady { /* service/app/steady.h */
     _Atomic int64_t offset_ms, shift_ms;
     char            boot[40];
-    int64_t         noted_ms, noted_wall_ms, apart_since_ms; /* of the writer */
+    int64_t         noted_ms, noted_wall_ms; /* of the writer */
 };
 
 struct app {
@@ -77,10 +79,9 @@ struct app {
     _Atomic double        price_logs[PRICE_FACTORS], price_parts[PRICE_PARTS_MAX];
     struct app_counters   counters;
     struct app_census     census;
-    int64_t (*now_ms)(void);               /* wall clock, milliseconds since 1970 */
-    int64_t (*monotonic_ms)(void);         /* CLOCK_MONOTONIC */
-    int64_t (*boot_ms)(void);              /* CLOCK_BOOTTIME; under steady_ms, which leases and deadlines count on */
-    int64_t (*shared_ms)(struct app *app); /* what all servers of the store have, since 1970; NULL: there is one */
+    int64_t (*now_ms)(void);       /* wall clock, milliseconds since 1970 */
+    int64_t (*monotonic_ms)(void); /* CLOCK_MONOTONIC */
+    int64_t (*boot_ms)(void);      /* CLOCK_BOOTTIME; under steady_ms, which leases and deadlines count on */
     struct steady steady;
 };
 

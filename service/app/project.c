@@ -99,7 +99,7 @@ enum status project_list(struct app *app, struct caller *caller, const struct pa
                          struct error *err)
 {
     struct work work = {.app = app, .caller = caller, .asked = page, .page = out};
-    return db_browse(app->db, list, &work, err);
+    return db_read(app->db, list, &work, err);
 }
 
 /* ---- change ---- */

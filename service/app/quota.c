@@ -9,16 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUCKETS = 256, DAY_MS = 86400000, NOTE_MS = 60000, TRIAL_BYTES = 1000, SHARE_MS = 3000, DEMAND_MS = 2000 };
+enum { BUCKETS = 256, DAY_MS = 86400000, NOTE_MS = 60000, TRIAL_BYTES = 1000 };
 
 struct quota {
     char            project[24];
     pthread_mutex_t lock; /* of all below */
     struct limits   limits;
-    double          left;          /* in the bucket */
-    double          part;          /* of it, and of the rate, that are this server's, as of shared_ms */
-    double          asked, demand; /* requests since then, and a second, of late */
-    int64_t         shared_ms;     /* 0: never */
+    double          left; /* in the bucket */
     int64_t         filled_ms, day, computed_us, noted_us;
     int64_t         kept_day, kept_bytes, kept_before; /* of replies for repeats, on that day and the one before */
     struct quota   *next;                              /* under that of all */
@@ -52,23 +49,11 @@ void quotas_free(struct quotas *quotas)
 
 /* ---- what is limited ---- */
 
-/* This server's part of the project's request rate.  The lock is held, as for the next two functions. */
-static double part_of(const struct app *app, const struct quota *quota)
-{
-    bool is_known = quota->shared_ms > 0 && app->monotonic_ms() - quota->shared_ms < SHARE_MS;
-    return is_known ? quota->part : 1.0 / db_servers(app->db);
-}
-
-static double rate_of(const struct app *app, const struct quota *quota)
-{
-    return quota->limits.requests_a_second * part_of(app, quota);
-}
-
-static double burst_of(const struct app *app, const struct quota *quota)
+/* Bounds the bucket.  The lock is held. */
+static double burst_of(const struct quota *quota)
 {
     const struct limits *limits = &quota->limits;
-    double               burst = isnan(limits->burst) ? 2 * limits->requests_a_second : limits->burst;
-    return fmax(1, burst * part_of(app, quota));
+    return fmax(1, isnan(limits->burst) ? 2 * limits->requests_a_second : limits->burst);
 }
 
 static int64_t today(const struct app *app)
@@ -145,12 +130,7 @@ struct quota *quota_learn(struct app *app, const struct row_project *row)
 #define TAKE_LIMIT(column, ...) quota->limits.column = row->column;
     PROJECT_LIMITS(TAKE_LIMIT)
 #undef TAKE_LIMIT
-    if (row->used_day == quota->day && 1000 * row->used_cpu_ms > quota->noted_us) { // other servers computed, too
-        int64_t noted_us = quota->noted_us > 0 ? quota->noted_us : 0;
-        quota->computed_us += 1000 * row->used_cpu_ms - noted_us;
-        quota->noted_us = 1000 * row->used_cpu_ms;
-    }
-    double burst = burst_of(app, quota);
+    double burst = burst_of(quota);
     if (quota->left < 0 || quota->left > burst)
         quota->left = burst;
     pthread_mutex_unlock(&quota->lock);
@@ -178,8 +158,8 @@ int64_t quota_computed_ms(struct app *app, const struct row_project *row)
 static void fill(const struct app *app, struct quota *quota)
 {
     int64_t now_ms = app->monotonic_ms();
-    double  more = rate_of(app, quota) * (double)(now_ms - quota->filled_ms) / 1000;
-    quota->left = fmin(burst_of(app, quota), quota->left + fmax(0, more));
+    double  more = quota->limits.requests_a_second * (double)(now_ms - quota->filled_ms) / 1000;
+    quota->left = fmin(burst_of(quota), quota->left + fmax(0, more));
     quota->filled_ms = now_ms;
 }
 
@@ -193,11 +173,10 @@ enum status quota_take(struct app *app, struct caller *caller, struct error *err
     turn_kept(quota, today(app));
     if (!isnan(quota->limits.requests_a_second)) {
         fill(app, quota);
-        quota->asked += 1;
         if (quota->left >= 1)
             quota->left -= 1;
         else
-            wait = (1 - quota->left) / rate_of(app, quota);
+            wait = (1 - quota->left) / quota->limits.requests_a_second;
     }
     pthread_mutex_unlock(&quota->lock);
     if (wait == 0)
@@ -205,67 +184,6 @@ enum status quota_take(struct app *app, struct caller *caller, struct error *err
     (void)error_set(err, STATUS_BUSY, "rate_limited", "", "the project sends more requests than it may");
     err->retry_after_seconds = (int)fmin(3600, ceil(wait));
     return err->status;
-}
-
-/* ---- several servers ---- */
-
-/* This server's demand in thousandths of the limit, rounded to some bits, so that it is not announced all the time. */
-static uint32_t told_of(const struct quota *quota)
-{
-    double   much = 1000 * quota->demand / quota->limits.requests_a_second;
-    uint32_t told = (uint32_t)fmin(much, DB_WANT_MUCH), bits = 0;
-    while (told >> bits >= 32)
-        bits++;
-    return told >> bits << bits;
-}
-
-double quota_part(const struct db_wants *all, const char *project)
-{
-    uint32_t what = text_hash(project);
-    int      servers = all->telling + all->silent;
-    double   own = 0, sum = 0, whole = (double)all->telling / fmax(1, servers);
-    if (!all->is_whole || all->telling == 0)
-        return 1.0 / fmax(1, servers);
-    for (const struct db_want *want = all->items; want < all->items + all->len; want++)
-        if (want->what == what) {
-            sum += want->much / 1000.0;
-            own += want->server == all->own ? want->much / 1000.0 : 0;
-        }
-    double spare = fmax(whole / 20, whole - sum);
-    return (sum > 0 ? (whole - spare) * own / sum : 0) + spare / all->telling;
-}
-
-/* The lock is held.  What came into the bucket until now came at the rate until now. */
-static void share(const struct app *app, struct quota *quota, const struct db_wants *all, struct db_wants *own)
-{
-    int64_t now_ms = app->monotonic_ms();
-    double  passed_ms = fmax(1, quota->shared_ms == 0 ? DEMAND_MS : (double)(now_ms - quota->shared_ms));
-    fill(app, quota);
-    quota->demand += (1000 * quota->asked / passed_ms - quota->demand) * -expm1(-passed_ms / DEMAND_MS);
-    quota->asked = 0;
-    quota->shared_ms = now_ms;
-    quota->part = quota_part(all, quota->project);
-    uint32_t much = told_of(quota);
-    if (much > 0 && own->len < DB_WANTS_OWN)
-        own->items[own->len++] = (struct db_want){.what = text_hash(quota->project), .much = much};
-}
-
-/* As quota_note goes along them. */
-void quota_share(struct app *app, const struct db_wants *all, struct db_wants *own)
-{
-    struct quotas *quotas = app->quotas;
-    own->len = 0;
-    for (size_t i = 0; i < BUCKETS; i++) {
-        pthread_mutex_lock(&quotas->lock);
-        struct quota *quota = quotas->buckets[i];
-        pthread_mutex_unlock(&quotas->lock);
-        for (; quota != NULL; quota = quota->next) {
-            pthread_mutex_lock(&quota->lock);
-            if (quota->limits.requests_a_second > 0) // NaN: it is not limited
-                share(app, quota, all, own);
-            pthread_mutex_unlock(&quota->lock);
-        }
-    }
 }
 
 /* ---- computations ---- */
@@ -291,16 +209,6 @@ enum status quota_compute(const struct app *app, const struct caller *caller, st
     return err->status;
 }
 
-/* The lock is held.  Beside others a hundredth of what a project may compute, divided by all, is told at once, so that together they
- * are no more than that beyond it. */
-static bool is_to_tell(const struct app *app, const struct quota *quota)
-{
-    int     servers = db_servers(app->db);
-    int64_t noted_us = quota->noted_us > 0 ? quota->noted_us : 0;
-    return servers > 1 &&
-           (double)(quota->computed_us - noted_us) >= 1e4 * quota->limits.cpu_seconds_a_day / servers; // NaN: never
-}
-
 void quota_charge(const struct app *app, const struct caller *caller, int64_t us)
 {
     struct quota *quota = caller->quota;
@@ -309,10 +217,7 @@ void quota_charge(const struct app *app, const struct caller *caller, int64_t us
     pthread_mutex_lock(&quota->lock);
     turn_day(quota, today(app));
     quota->computed_us += us;
-    bool is_news = is_to_tell(app, quota);
     pthread_mutex_unlock(&quota->lock);
-    if (is_news)
-        db_hurry(app->db);
 }
 
 /* ---- what is stored ---- */
@@ -386,14 +291,10 @@ enum status quota_has_room(struct db_conn *conn, const struct caller *caller, do
 
 /* ---- the store ---- */
 
-/* Takes the milliseconds to be written, if some cannot wait, or any; they count as written from then on. */
-static bool take_news(const struct app *app, struct quota *quota, bool any, int64_t *day, int64_t *ms)
+/* Takes the milliseconds to be written, if there are any; they count as written from then on. */
+static bool take_news(struct quota *quota, int64_t *day, int64_t *ms)
 {
     pthread_mutex_lock(&quota->lock);
-    if (!any && !is_to_tell(app, quota)) {
-        pthread_mutex_unlock(&quota->lock);
-        return false;
-    }
     *day = quota->day;
     *ms = (quota->computed_us - (quota->noted_us > 0 ? quota->noted_us : 0)) / 1000;
     bool is_new = quota->noted_us < 0 || *ms > 0;
@@ -407,15 +308,15 @@ enum status quota_note(struct app *app, struct db_conn *conn, bool at_once, stru
 {
     struct quotas *quotas = app->quotas;
     int64_t        now_ms = app->monotonic_ms(), day, ms;
-    bool           any = at_once || now_ms - quotas->noted_ms >= NOTE_MS;
-    if (any)
-        quotas->noted_ms = now_ms;
+    if (!at_once && now_ms - quotas->noted_ms < NOTE_MS)
+        return STATUS_OK;
+    quotas->noted_ms = now_ms;
     for (size_t i = 0; i < BUCKETS; i++) {
         pthread_mutex_lock(&quotas->lock);
         struct quota *quota = quotas->buckets[i];
         pthread_mutex_unlock(&quotas->lock);
         for (; quota != NULL; quota = quota->next)
-            if (take_news(app, quota, any, &day, &ms))
+            if (take_news(quota, &day, &ms))
                 TRY(db_exec(conn, NULL, err, SQL_PROJECT_COMPUTED, BIND(TEXT(quota->project), INT(day), INT(ms))));
     }
     return STATUS_OK;
@@ -434,7 +335,7 @@ void quota_show(const struct app *app, const struct caller *caller, struct quota
     const struct limits *limits = &quota->limits;
     if (!isnan(limits->requests_a_second)) {
         fill(app, quota);
-        double burst = burst_of(app, quota), rate = rate_of(app, quota);
+        double burst = burst_of(quota), rate = limits->requests_a_second;
         policy =
             (size_t)snprintf(out->policy, sizeof out->policy, "\"requests\";q=%.0f;w=%.0f", burst, ceil(burst / rate));
         state = (size_t)snprintf(out->state, sizeof out->state, "\"requests\";r=%.0f;t=%.0f", floor(quota->left),

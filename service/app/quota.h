@@ -1,10 +1,8 @@
 /* The limits of a project, and its use of them.
  *
- * Requests a second: a bucket that fills at that rate up to `burst`; every request with a token of the project takes one
- * out.  Each of several servers has a part of the rate and of the bucket, by the demand on it (quota_share).
+ * Requests a second: a bucket that fills at that rate up to `burst`; every request with a token of the project takes one out.
  * Seconds of the processor a day (UTC), measured by slots.h.  Both are kept in memory; the seconds are written once a minute
- * and at the end, and beside other servers within a second when they matter.  A project that has spent them starts no
- * computation that day; running ones are finished.
+ * and at the end.  A project that has spent them starts no computation that day; running ones are finished.
  * Trials, bytes and studies (with federations and games) are counted by triggers of the store, so that no transaction that
  * adds to them exceeds the limit.  Bytes are an estimate, see db/migrations/004.sql. */
 #ifndef GNOMON_SERVICE_APP_QUOTA_H
@@ -25,12 +23,6 @@ void           quotas_free(struct quotas *quotas);
 struct quota *quota_learn(struct app *app, const struct row_project *row);
 /* Milliseconds of today's computations: those of the row, or of memory if that knows more. */
 int64_t quota_computed_ms(struct app *app, const struct row_project *row);
-
-/* Shares, ten times a second with several servers, the demand on each in thousandths of the limit.  All compute the parts
- * from the same demands, so they sum to the whole: by demand, and the rest, at least a twentieth, in equal parts.  A silent
- * server, and one that cannot look for some seconds, has an equal part. */
-void   quota_share(struct app *app, const struct db_wants *all, struct db_wants *own);
-double quota_part(const struct db_wants *all, const char *project);
 
 /* Charges a request to the bucket.  Error "rate_limited", with when to ask again. */
 MUST_CHECK enum status quota_take(struct app *app, struct caller *caller, struct error *err);

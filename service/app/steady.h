@@ -2,10 +2,7 @@
  * and then does not jump when that one is set: it is CLOCK_BOOTTIME and an offset, which the store keeps with the id of
  * the boot.  A new process on the same boot goes on exactly; after another boot the clock goes on from what was last
  * noted, by as much as the wall clock has moved since then (forward only).  It never goes back.
- *
- * Several servers of a database have one such clock, whatever their own say.  The database's stands in for the wall clock; what
- * the oldest server notes is what both read at one moment.  The others go by that: by how far the database's clock has come since
- * then, which corrects what drifts (by less than a second, back as well).  When that clock is set, the oldest notes anew and no one jumps. */
+ * A server that takes a database over on another machine goes on the same way: by what the wall clocks of both say. */
 #ifndef GNOMON_SERVICE_APP_STEADY_H
 #define GNOMON_SERVICE_APP_STEADY_H
 
@@ -22,12 +19,7 @@ int64_t steady_ms(struct app *app); /* milliseconds; any thread */
 /* The number to add to a time of steady_ms to show it on today's wall clock. */
 int64_t steady_shift_ms(struct app *app);
 
-/* For the next boot: notes both clocks in the store when the last note is old or the wall clock was set since.  With several
- * servers the oldest one writes, and the others follow it.  Called by the writer alone.  was_busy: transactions ran since
- * the last call; an idle store writes nothing. */
+/* For the next boot: notes both clocks in the store when the last note is old or the wall clock was set since.  Called by
+ * the writer alone.  was_busy: transactions ran since the last call; an idle store writes nothing. */
 MUST_CHECK enum status steady_note(struct app *app, struct db_conn *conn, bool was_busy, struct error *err);
-/* The correction of a server's clock that is behind the others' by apart_ms: apart_ms, or 0 as long as the database's clock
- * may have been set.  For steady_note and its test. */
-int64_t steady_correction(struct steady *own, int64_t apart_ms, bool is_oldest, int64_t boot_ms);
-
 #endif

@@ -96,18 +96,6 @@ void study_cache_put(struct app *app, const char *id, const struct study_view *v
     free(json);
 }
 
-void study_cache_clear(struct app *app)
-{
-    struct study_cache *cache = app->studies;
-    pthread_rwlock_wrlock(&cache->lock);
-    cache->generation++;
-    for (struct slot *slot = cache->slots; slot < cache->slots + 2 * SLOTS; slot++) {
-        free(slot->json);
-        *slot = (struct slot){0};
-    }
-    pthread_rwlock_unlock(&cache->lock);
-}
-
 void study_cache_forget(struct app *app, const char *id)
 {
     struct study_cache *cache = app->studies;

@@ -21,7 +21,6 @@ struct study_view {
 bool study_cache_get(struct app *app, const char *id, bool is_bound, struct arena *arena, struct study_view *out);
 /* Every use case that changes a study calls this after its commit, before it answers. */
 void     study_cache_forget(struct app *app, const char *id);
-void     study_cache_clear(struct app *app); /* others may have changed any of them */
 uint64_t study_cache_generation(struct app *app);
 void     study_cache_put(struct app *app, const char *id, const struct study_view *view, uint64_t generation);
 

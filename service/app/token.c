@@ -2,8 +2,8 @@
  * The cache holds what was looked up; revoking takes it out, so a revoked token is refused at once, and so are those that
  * it made, which are revoked with it.  When a token was used is kept beside the cache and written now and then.
  * Invariant: the bit of the id of every token that is not revoked is set; any other id is refused without a look-up.
- * Bits stay when tokens go.  Of a database that other servers may have, too, all bits are set, and what was looked up counts
- * as long as it is known what those have written: else it is looked up for each request, and who cannot be is refused. */
+ * Bits stay when tokens go.  What was looked up in a database that another server may take counts as long as it is known that
+ * none has: else it is looked up for each request, and who cannot be is refused. */
 #include "service/app/token.h"
 
 #include "service/app/app_transact.h"
@@ -179,16 +179,6 @@ static void cache_forget(struct token_cache *cache, const char *id, const char *
     pthread_rwlock_unlock(&cache->lock);
 }
 
-void token_cache_clear(struct app *app)
-{
-    struct token_cache *cache = app->tokens;
-    pthread_rwlock_wrlock(&cache->lock);
-    cache->generation++;
-    for (struct cached *slot = cache->slots; slot < cache->slots + SLOTS; slot++)
-        leave_slot(cache, slot);
-    pthread_rwlock_unlock(&cache->lock);
-}
-
 static enum status read_ids(struct db_conn *conn, void *arg, struct error *err)
 {
     struct app    *app = arg;
@@ -200,8 +190,6 @@ static enum status read_ids(struct db_conn *conn, void *arg, struct error *err)
 
 enum status token_cache_load(struct app *app, struct error *err)
 {
-    if (app->options.database != NULL) // others make tokens, too
-        memset(app->tokens->known, 0xff, sizeof app->tokens->known);
     return db_read(app->db, read_ids, app, err);
 }
 

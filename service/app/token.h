@@ -13,7 +13,6 @@ struct token_filter {
 
 struct token_cache    *token_cache_new(void); /* NULL: no memory */
 void                   token_cache_free(struct token_cache *cache);
-void                   token_cache_clear(struct app *app);                   /* others may have changed any of them */
 MUST_CHECK enum status token_cache_load(struct app *app, struct error *err); /* once, when the store is open */
 
 MUST_CHECK enum status token_create(struct app *app, struct caller *caller, const struct token_new *new,

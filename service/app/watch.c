@@ -94,37 +94,26 @@ static bool does_compute(const struct look *look, char *detail)
     return look->silent_ms <= look->options->stuck_ms;
 }
 
-static bool is_standby_used(const struct look *look, char *detail)
-{
-    const struct db_standby *standby = &look->store.standby;
-    snprintf(detail, WATCH_DETAIL_BYTES, "it shows what there was %.1f s ago: lists are read from the database itself",
-             standby->seconds);
-    return !standby->is_there || standby->is_used;
-}
-
 /* The last is of the looks themselves. */
 static const struct {
     const char *name, *code;
     bool (*is_good)(const struct look *look, char *detail);
-    bool is_aside;
 } checks[WATCH_CHECKS] = {
-    {"store", "store_corrupt", is_sound, false},
-    {"rollback", "store_rolled_back", is_newest, false},
-    {"folder", "store_gone", is_in_place, false},
-    {"checkpoint", "checkpoint_failed", is_checkpointed, false},
-    {"writes", "writes_refused", is_written, false},
-    {"disk", "disk_nearly_full", has_room, false},
-    {"journal", "journal_too_long", is_journal_short, false},
-    {"writer", "writer_stuck", does_write, false},
-    {"compute", "compute_stuck", does_compute, false},
-    {"standby", "standby_not_used", is_standby_used, true},
-    {"looks", "not_looked_at", NULL, false},
+    {"store", "store_corrupt", is_sound},
+    {"rollback", "store_rolled_back", is_newest},
+    {"folder", "store_gone", is_in_place},
+    {"checkpoint", "checkpoint_failed", is_checkpointed},
+    {"writes", "writes_refused", is_written},
+    {"disk", "disk_nearly_full", has_room},
+    {"journal", "journal_too_long", is_journal_short},
+    {"writer", "writer_stuck", does_write},
+    {"compute", "compute_stuck", does_compute},
+    {"looks", "not_looked_at", NULL},
 };
 
 static struct watch_finding all_is_well(size_t i)
 {
-    return (struct watch_finding){
-        .name = checks[i].name, .code = checks[i].code, .is_good = true, .is_aside = checks[i].is_aside};
+    return (struct watch_finding){.name = checks[i].name, .code = checks[i].code, .is_good = true};
 }
 
 /* Whoever makes a backup leaves a file beside the store. */

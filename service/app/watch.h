@@ -5,14 +5,14 @@
 #include "service/app/app.h"
 #include "service/base/process_stats.h"
 
-enum { WATCH_CHECKS = 11, WATCH_DETAIL_BYTES = 120 };
+enum { WATCH_CHECKS = 10, WATCH_DETAIL_BYTES = 120 };
 
 /* The file in the folder whose time is that of the last backup. */
 #define WATCH_BACKUP "gnomon.backup"
 
 struct watch_finding {
-    const char *name, *code;                /* code: what it is when it is not good */
-    bool        is_good, is_aside;          /* is_aside: it is ready all the same */
+    const char *name, *code; /* code: what it is when it is not good */
+    bool        is_good;
     int64_t     since_ms;                   /* since when it is so, by the wall clock */
     char        detail[WATCH_DETAIL_BYTES]; /* "": there is nothing to say */
 };

@@ -133,7 +133,7 @@ enum status federation_list(struct app *app, struct caller *caller, const struct
 {
     struct work work = {
         .app = app, .caller = caller, .filter = filter, .page = out, .limit = page_limit(filter->limit)};
-    return db_browse(app->db, list, &work, err);
+    return db_read(app->db, list, &work, err);
 }
 
 /* ---- change ---- */

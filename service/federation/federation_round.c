@@ -440,5 +440,5 @@ enum status federation_rounds(struct app *app, struct caller *caller, const char
     *out = (struct federation_round_page){0};
     TRY(page_after(page->cursor, &work.after, err));
     TRY(federation_find(app, caller, id, &out->federation, err));
-    return db_browse(app->db, list_rounds, &work, err);
+    return db_read(app->db, list_rounds, &work, err);
 }

@@ -66,7 +66,7 @@ enum status games_export(struct app *app, struct caller *caller, const char *id,
         return error_no_memory(err);
     TRY(caller_sees(caller, "game", id, err));
     TRY(scratch_open(app->options.folder, scratch, err));
-    enum status status = db_browse(app->db, put_all, &work, err);
+    enum status status = db_read(app->db, put_all, &work, err);
     *bytes = scratch->bytes;
     if (status == STATUS_OK)
         status = scratch_finish(scratch, file, err);

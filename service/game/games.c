@@ -235,7 +235,7 @@ enum status games_list(struct app *app, struct caller *caller, const struct page
                        struct error *err)
 {
     struct work work = {.app = app, .caller = caller, .asked = page, .limit = page_limit(page->limit), .page = out};
-    return db_browse(app->db, list, &work, err);
+    return db_read(app->db, list, &work, err);
 }
 
 /* ---- change ---- */

@@ -37,13 +37,6 @@ static int64_t boot_ms(void)
     return clock_ms(CLOCK_BOOTTIME);
 }
 
-static int64_t database_ms(struct app *app)
-{
-    int64_t ms;
-    (void)db_clock_ms(app->db, &ms);
-    return ms;
-}
-
 static void log_store(const char *what, const struct error *why)
 {
     if (why == NULL)
@@ -65,30 +58,16 @@ static enum status count(struct db_conn *conn, void *arg, struct error *err)
     return census_take(arg, conn, true, err);
 }
 
-static void on_others(void *arg)
-{
-    struct app *app = arg;
-    study_cache_clear(app);
-    token_cache_clear(app);
-}
-
-static void on_wants(void *arg, const struct db_wants *all, struct db_wants *own)
-{
-    quota_share(arg, all, own);
-}
-
 static enum status open_store(struct app *app, struct error *err)
 {
     char                    boot[sizeof app->steady.boot];
     const struct db_options db = {.folder = app->options.folder,
                                   .database = app->options.database,
-                                  .database_read = app->options.database_read,
                                   .synchronous = app->options.synchronous,
                                   .readers = READERS + app->options.compute_slots,
                                   .step_ms = STEP_MS,
-                                  .on_others = on_others,
-                                  .on_others_arg = app,
-                                  .on_wants = on_wants,
+                                  .waits = app->options.waits,
+                                  .waits_arg = app->options.waits_arg,
                                   .log = log_store};
     TRY(db_open(&db, &app->db, err));
     const struct db_schema *schema = db_schema(app->db);
@@ -96,15 +75,11 @@ static enum status open_store(struct app *app, struct error *err)
         log_event(LOG_INFO, "store_migrated", "from=%d to=%d backup=%s", schema->found, schema->needed, schema->backup);
     if (db_is_rolled_back(app->db))
         log_event(LOG_ERROR, "store_rolled_back", "refused=tokens,rounds,releases until=acknowledged");
-    int64_t ms;
-    if (app->options.now_ms == NULL && db_clock_ms(app->db, &ms)) // who brings a clock of his own goes by that
-        app->shared_ms = database_ms;
     steady_read_boot(boot, sizeof boot);
     TRY(steady_start(app, boot, err));
     TRY(token_cache_load(app, err));
     TRY(db_read(app->db, count, app, err));
-    if (db_is_oldest(app->db)) // else some may be under way elsewhere
-        TRY(import_clean(app, err));
+    TRY(import_clean(app, err));
     import_sweep(app);
     db_set_upkeep(app->db, upkeep, app);
     return STATUS_OK;

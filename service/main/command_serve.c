@@ -3,6 +3,7 @@
  * before its socket is replaced; the address is printed when requests are answered. */
 #include "api/core/cors.h"
 #include "api/http/server.h"
+#include "api/http/spare.h"
 #include "api/http/tls.h"
 #include "db/db.h"
 #include "engine/math/mat.h"
@@ -46,8 +47,8 @@ enum {
 };
 
 struct serve_options {
-    const char *listen, *health_listen, *data, *database, *database_read, *synchronous, *trusted_proxy, *access_log,
-        *log_format, *cors_origin, *head_file, *first_token;
+    const char *listen, *health_listen, *data, *database, *synchronous, *trusted_proxy, *access_log, *log_format,
+        *cors_origin, *head_file, *first_token;
     int64_t workers, compute_slots, compute_ms, drain_ms, drain_delay_ms, connections, connections_per_address,
         body_bytes, sessions_bytes, session_bytes, memory_bytes, stuck_ms, journal_bytes, disk_free_bytes, head_seconds,
         keep_events_seconds;
@@ -72,8 +73,6 @@ static const struct options_row options_table[] = {
      .help = "allow plain HTTP on an address that other machines reach; put a TLS proxy in front of it"},
     COMMAND_DATA_ROW(struct serve_options),
     COMMAND_DATABASE_ROW(struct serve_options),
-    {OPTION("database-read", "URL", database_read), .environment = "GNOMON_DATABASE_READ",
-     .help = "postgresql://... of a hot standby of the database: lists, pages of history and exports are read there"},
     {OPTION("first-token-file", "FILE", first_token), .environment = "GNOMON_FIRST_TOKEN_FILE",
      .help = "what gnomon token draw printed: an administrator's token of a store that never had any"},
     {OPTION("unconfined", NULL, unconfined), .environment = "GNOMON_UNCONFINED", .kind = OPTIONS_SWITCH,
@@ -237,16 +236,6 @@ static enum status read_network(const struct serve_options *options, struct netw
     return check_place(&out->health, options->insecure_http, err);
 }
 
-/* A standby must not receive transactions that are acknowledged before they are on the disk. */
-static enum status check_databases(const struct serve_options *options, struct error *err)
-{
-    bool is_hasty = strcmp(options->synchronous, "OFF") == 0;
-    if (options->database_read == NULL || (options->database != NULL && !is_hasty))
-        return STATUS_OK;
-    return error_set(err, STATUS_INVALID, "usage", "", "--database-read is for a server with --database%s",
-                     is_hasty ? ", and not with --synchronous OFF" : "");
-}
-
 static size_t compute_slots(const struct serve_options *options)
 {
     double processors = cpus_count("");
@@ -331,6 +320,27 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
     return STATUS_OK;
 }
 
+/* Until the server that has the database ends, or this one is told to. */
+struct waiting {
+    const struct place *health;
+    struct spare       *spare;
+    bool                is_begun;
+};
+
+static bool waits(void *arg)
+{
+    struct waiting *waiting = arg;
+    struct error    err;
+    bool            is_new = !waiting->is_begun;
+    waiting->is_begun = true;
+    if (is_new)
+        log_event(LOG_INFO, "waiting", "for=database");
+    if (is_new && waiting->health->port != NULL &&
+        spare_start(waiting->health->host, waiting->health->port, &waiting->spare, &err) != STATUS_OK)
+        log_event(LOG_ERROR, "health_not_served", "code=%s text=\"%s\"", err.code, err.text);
+    return stops_requested == 0;
+}
+
 /* Before the files are out of reach. */
 static enum status read_first_token(const char *path, char out[FIRST_TOKEN_BYTES], struct error *err)
 {
@@ -367,13 +377,13 @@ static enum status serve(const struct serve_options *options, struct arena_pool 
     struct app                  *app = NULL;
     int                          local_fd = -1;
     struct auditor              *auditor = NULL;
+    struct waiting               waiting = {.health = &network.health};
     const struct auditor_options audits = {.head_file = options->head_file,
                                            .head_seconds = options->head_seconds,
                                            .keep_seconds = options->keep_events_seconds};
     if (strcmp(options->log_format, "json") == 0)
         log_as_json();
     TRY(read_network(options, &network, err));
-    TRY(check_databases(options, err));
     sem_init(&stop, 0, 0);
     process_on_stop(request_stop, SA_RESTART);
     limit_process(options);
@@ -384,7 +394,8 @@ static enum status serve(const struct serve_options *options, struct arena_pool 
         confine_files(options->data, (const char *const[]){options->head_file, NULL});
     enum status status = app_open(&(struct app_options){.folder = options->data,
                                                         .database = options->database,
-                                                        .database_read = options->database_read,
+                                                        .waits = waits,
+                                                        .waits_arg = &waiting,
                                                         .synchronous = options->synchronous,
                                                         .sessions_bytes = (size_t)options->sessions_bytes,
                                                         .session_bytes = (size_t)options->session_bytes,
@@ -394,6 +405,7 @@ static enum status serve(const struct serve_options *options, struct arena_pool 
                                                         .journal_bytes = options->journal_bytes,
                                                         .disk_free_bytes = options->disk_free_bytes},
                                   &app, err);
+    spare_stop(waiting.spare);
     if (app != NULL)
         app->memory = memory;
     snprintf(path, sizeof path, "%.1000s/gnomon.sock", options->data);
@@ -413,7 +425,7 @@ static enum status serve(const struct serve_options *options, struct arena_pool 
         watch_stop(app);
     auditor_stop(auditor);
     app_close(app);
-    return status;
+    return app == NULL && waiting.is_begun && stops_requested > 0 ? STATUS_OK : status;
 }
 
 static enum status run(struct command_call *call, struct error *err)

@@ -66,8 +66,8 @@ void session_drop(struct app *app, const char *study);
 MUST_CHECK enum status session_alone(struct app *app, struct caller *caller, const char *study, struct live **out,
                                      struct error *err);
 void                   session_alone_end(struct app *app, struct live *live);
-/* Tells the session the log up to line `seen`, then the suggestions of its batch before line `made`.  With several servers a
- * later line may come from a server that had seen less: then the session begins anew. */
+/* Tells the session the log up to line `seen`, then the suggestions of its batch before line `made`.  In a log that several
+ * servers wrote a later line may come from a server that had seen less: then the session begins anew. */
 struct session_at {
     int64_t seen, made;
     const struct session_space

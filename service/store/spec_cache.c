@@ -169,7 +169,7 @@ enum status spec_cache_get(struct app *app, struct db_conn *conn, struct arena *
     struct entry *entry = find(app->specs, study);
     if (entry == NULL) {
         TRY(read_entry(app, conn, study, arena->limit_bytes - arena->taken_bytes, &entry, err));
-        if (!db_has_met_damage(conn)) // of a standby it is not what others go on with
+        if (!db_has_met_damage(conn))
             keep(app, entry);
     }
     if (!arena_hold(arena, entry->bytes, leave, entry)) {

@@ -26,12 +26,6 @@ enum status task_read(struct task *task, db_fn fn, struct error *err)
     return db_read(task->app->db, fn, task, err);
 }
 
-enum status task_browse(struct task *task, db_fn fn, struct error *err)
-{
-    TRY(caller_sees(task->caller, "study", task->id, err));
-    return db_browse(task->app->db, fn, task, err);
-}
-
 enum status task_write_ahead(struct task *task, db_ahead_fn *ahead, db_fn fn, struct error *err)
 {
     TRY(caller_sees(task->caller, "study", task->id, err));

@@ -19,8 +19,6 @@ struct task task_of(struct app *app, struct caller *caller, const char *study);
 
 /* fn's arg is the task.  NOT_FOUND "study_not_found" when the caller may not see the study. */
 MUST_CHECK enum status task_read(struct task *task, db_fn fn, struct error *err);
-/* As task_read for a listing: see db_browse. */
-MUST_CHECK enum status task_browse(struct task *task, db_fn fn, struct error *err);
 /* As task_read for a change of the study: see app_transact. */
 MUST_CHECK enum status task_write(struct task *task, db_fn fn, struct error *err);
 MUST_CHECK enum status task_write_ahead(struct task *task, db_ahead_fn *ahead, db_fn fn, struct error *err);

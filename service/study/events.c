@@ -16,7 +16,6 @@ struct listing {
     const char                *project;          /* "": all */
     int64_t                    after, times_cut; /* of the cursor */
     int64_t                    limit;
-    bool                       is_ahead; /* the cursor is beyond what is seen of the log */
     struct event_page         *out;
 };
 
@@ -74,8 +73,7 @@ static enum status find_last(struct db_conn *conn, struct listing *listing, int6
     *last = row_count(&rows)->count;
     if (*last == 0 && study != NULL)
         return caller_no_such("study", err);
-    listing->is_ahead = listing->after > *last;
-    return !listing->is_ahead
+    return listing->after <= *last
                ? STATUS_OK
                : error_set(err, STATUS_NOT_FOUND, "events_gone", "/cursor",
                            "the log ends before this cursor: the store is an older copy of the one that gave it");
@@ -134,9 +132,5 @@ enum status event_list(struct app *app, struct caller *caller, const struct even
     TRY(caller_sees(caller, "study", filter->study == NULL ? "" : filter->study, err));
     listing.limit = filter->limit == 0 ? ALL_MAX : page_limit(filter->limit);
     TRY(read_cursor(filter->cursor, &listing, err));
-    enum status status = db_browse(app->db, list, &listing, err);
-    // A standby may have shown a commit that the database does not yet: whoever has the lock of those who write sees it.
-    if (status == STATUS_NOT_FOUND && listing.is_ahead && app->options.database != NULL)
-        status = db_transact(app->db, list, &listing, err);
-    return status;
+    return db_read(app->db, list, &listing, err);
 }

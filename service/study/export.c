@@ -216,7 +216,7 @@ enum status study_export(struct app *app, struct caller *caller, const char *stu
         return error_no_memory(err);
     struct work work = {.task = task_of(app, caller, study), .out = scratch};
     TRY(scratch_open(app->options.folder, scratch, err));
-    enum status status = task_browse(&work.task, put_all, err);
+    enum status status = task_read(&work.task, put_all, err);
     out->bytes = scratch->bytes;
     if (status == STATUS_OK)
         status = scratch_finish(scratch, &out->file, err);

@@ -92,7 +92,7 @@ static enum status send(struct db_conn *conn, void *arg, struct error *err)
     return federation_take(conn, &delivery, &sync->receipt, err);
 }
 
-/* A message that comes too late, or that another replica has sent, is none. */
+/* A message that comes too late, or that was sent before, is none. */
 static enum status send_open(struct sync *sync, struct error *err)
 {
     struct live *live = sync->live;

@@ -190,7 +190,7 @@ enum status operation_list(struct app *app, struct caller *caller, const struct 
     struct listing listing = {.task = task_of(app, caller, filter->study), .filter = filter, .out = out};
     if (filter->study != NULL)
         TRY(home_check(app, caller, "study", filter->study, err));
-    return db_browse(app->db, list, &listing, err);
+    return db_read(app->db, list, &listing, err);
 }
 
 /* ---- begin ---- */

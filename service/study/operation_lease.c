@@ -216,8 +216,7 @@ static void give_back(struct app *app)
         log_event(LOG_ERROR, "operations_not_left", "code=%s", err.code);
 }
 
-/* Takes over only as many operations as it soon starts, so that other servers have their part.  A server that cannot have
- * others stops looking once nothing is left. */
+/* Takes over only as many operations as it soon starts, as long as the server before it left some. */
 static void *beat_on(void *arg)
 {
     struct app        *app = arg;
@@ -227,7 +226,7 @@ static void *beat_on(void *arg)
         beat_once(app);
         int64_t          has = (int64_t)operations_running(operations);
         struct left_over left = {.app = app, .by_ms = steady_ms(app), .at_most = 2 * OPERATIONS_AT_ONCE - has};
-        bool             is_needed = left.at_most > 0 && (db_is_shared(app->db) || !operations->has_all);
+        bool             is_needed = left.at_most > 0 && !operations->has_all;
         if (is_needed && take_over(&left, &err) != STATUS_OK)
             log_event(LOG_ERROR, "operations_not_taken_over", "code=%s", err.code);
     }
@@ -264,10 +263,9 @@ enum status operations_beat(struct app *app, struct error *err)
 
 enum status operations_resume(struct app *app, struct error *err)
 {
-    bool             is_alone = db_servers(app->db) == 1; // so whoever had them is gone
-    struct left_over left = {
-        .app = app, .by_ms = is_alone ? INT64_MAX : steady_ms(app), .at_most = OPERATIONS_WAITING_MAX};
-    struct error own;
-    enum status  looks = take_over(&left, err), beats = operations_beat(app, looks == STATUS_OK ? err : &own);
+    // Whoever had them is gone.
+    struct left_over left = {.app = app, .by_ms = INT64_MAX, .at_most = OPERATIONS_WAITING_MAX};
+    struct error     own;
+    enum status      looks = take_over(&left, err), beats = operations_beat(app, looks == STATUS_OK ? err : &own);
     return looks == STATUS_OK ? beats : looks;
 }

@@ -284,7 +284,7 @@ enum status study_list(struct app *app, struct caller *caller, const struct stud
     struct study_filter bounded = *filter;
     bounded.limit = page_limit(filter->limit);
     struct list work = {.app = app, .caller = caller, .filter = &bounded, .out = out};
-    return db_browse(app->db, list, &work, err);
+    return db_read(app->db, list, &work, err);
 }
 
 /* ---- change ---- */

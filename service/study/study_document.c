@@ -128,7 +128,7 @@ enum status study_document_write(struct app *app, struct caller *caller, const c
     if (scratch == NULL)
         return error_no_memory(err);
     TRY(scratch_open(app->options.folder, scratch, err));
-    enum status status = task_browse(&work.task, put_all, err);
+    enum status status = task_read(&work.task, put_all, err);
     out->bytes = scratch->bytes;
     scratch_digest(scratch, how->sha256);
     if (status == STATUS_OK)

@@ -258,7 +258,7 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
         TRY(propose_within(conn, plan, err));
     plan->is_overtaken = is_overtaken(plan);
     if (plan->is_overtaken)
-        return error_set(err, STATUS_BUSY, "busy", "", "another replica was faster");
+        return error_set(err, STATUS_BUSY, "busy", "", "another request was faster");
     if (plan->resumed_len > 0 && plan->out->len == 0 && may_add(plan))
         TRY(plan_take_stopped(conn, plan, err));
     for (size_t i = 0; i < plan->fresh_len && plan_missing(plan) > 0 && may_add(plan); i++) {
@@ -560,7 +560,7 @@ static enum status write_queue(struct db_conn *conn, void *arg, struct error *er
     struct plan *plan = arg;
     TRY(look_at_queue(conn, arg, err));
     if (plan->fresh[0].number != plan->task.study.trials_total + 1)
-        return error_set(err, STATUS_BUSY, "busy", "", "another replica was faster");
+        return error_set(err, STATUS_BUSY, "busy", "", "another request was faster");
     for (size_t i = 0; i < plan->fresh_len; i++)
         TRY(add_trial(conn, plan, i, err));
     *plan->queued =

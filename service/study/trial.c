@@ -124,7 +124,7 @@ enum status trial_history(struct app *app, struct caller *caller, const char *id
 {
     struct work work = {
         .task = task_of(app, caller, id), .limit = page_limit(page->limit), .cursor = page->cursor, .history = out};
-    return task_browse(&work.task, history, err);
+    return task_read(&work.task, history, err);
 }
 
 /* ---- changing one trial ---- */

@@ -650,7 +650,7 @@ enum status export_csv(struct app *app, struct caller *caller, const struct csv_
                        size_t *length, struct error *err)
 {
     struct export work = {.task = task_of(app, caller, asked->study)};
-    TRY(task_browse(&work.task, read_export, err));
+    TRY(task_read(&work.task, read_export, err));
     if (work.task.study.spec.space.kind == SPACE_IMAGE)
         return error_set(err, STATUS_INVALID, "wrong_space", "", "images are exported as JSON, not as CSV");
     char *written = write_export(&work, length);

@@ -218,5 +218,5 @@ enum status trial_list(struct app *app, struct caller *caller, const char *id, c
     struct work work = {
         .task = task_of(app, caller, id), .filter = filter, .limit = page_limit(filter->limit), .out = out};
     TRY(read_place(filter, &work.from, err));
-    return task_browse(&work.task, list, err);
+    return task_read(&work.task, list, err);
 }

@@ -5,8 +5,7 @@ usage: proxy.py FOLDER COUNT PLACE; then orders on standard input, each answered
     before N    ends that connection of N which sends the next COMMIT of a writer, without passing that on
     after N     passes it on, waits for the answer and ends the connection without it
     during N    passes it on and ends the connection
-    look N      from now on passes nothing on of that connection of N which looks next at what others wrote, and keeps it open
-    hold N      the same of all connections of N, and of later ones
+    hold N      from now on passes nothing on of all connections of N, and of later ones, and keeps them open
     free N      ends those, and later ones are as they were
     go PLACE    ends all connections; later ones lead there
 Ends when its standard input does.
@@ -48,10 +47,7 @@ class Side(asyncio.Protocol):
             self.early += data
             return None
         order = self.door.order
-        if order == "look" and self in self.door.sides and b"FROM pg_locks" in data:
-            self.door.order = None
-            return self.hold()
-        if order and order != "look" and self in self.door.sides and b"leave_mark" in data and b"COMMIT" in data:
+        if order and self in self.door.sides and b"leave_mark" in data and b"COMMIT" in data:
             self.door.order = None
             if order == "before":
                 return self.end()

@@ -72,6 +72,8 @@ class Uploader(Caller):
 
     def work(self):
         study = self.cluster.curator.studies[-1]
+        if study.is_over:
+            return time.sleep(0.05)
         if self.number not in study.uploaded:
             self.upload(study)
         status, reply = self.ask("POST", f"{study.path}/suggest", {"worker": f"curator-{self.number}"})

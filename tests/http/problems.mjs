@@ -37,7 +37,7 @@ export const unseen = ['address', 'address_in_use', 'backup_exists', 'bad_dims',
     'first_token', 'impossible_point', 'listen', 'locked', 'no_bound', 'no_convergence', 'no_fit', 'no_libpq',
     'no_random_bits', 'no_randomness', 'no_signature', 'no_store', 'noise_test', 'not_a_file', 'not_positive_definite',
     'not_random', 'open_file', 'open_folder', 'path', 'pragma', 'schema_newer', 'schema_old', 'schema_unknown', 'singular',
-    'standby_behind', 'standby_is_primary', 'standby_of_another', 'store_exists', 'tls_certificate', 'tls_clients', 'usage', 'witness'];
+    'store_exists', 'tls_certificate', 'tls_clients', 'usage', 'witness'];
 
 // Each code that the sources name, with the first place.
 export function codesOfSources() {

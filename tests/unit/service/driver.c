@@ -1,6 +1,5 @@
 /* What every database keeps to (db/driver.h): one suite, run on each of them. */
 #include "db/driver.h"
-#include "db/others.h"
 #include "tests/unit/service/database.h"
 #include "tests/unit/service/suites.h"
 
@@ -636,66 +635,7 @@ static void on_postgres(void (*check)(struct store *store))
 CHECKS(X)
 #undef X
 
-/* ---- the others ---- */
-
-static enum status looks_open(const char *place, enum driver_mode mode, const char *synchronous, void **handle,
-                              struct error *err)
-{
-    (void)place, (void)mode, (void)synchronous, (void)handle, (void)err;
-    return STATUS_OK;
-}
-
-static void looks_close(void *handle)
-{
-    (void)handle;
-}
-
-/* A look that nobody answers: what was known is not for long, until one is answered. */
-enum { ANSWERS, STANDS_STILL };
-static atomic_int way = ANSWERS, answered;
-
-static enum status slow_peers(void *handle, const void *writer, const struct db_wants *told, struct driver_peers *out,
-                              struct error *err)
-{
-    (void)handle, (void)writer, (void)told, (void)err;
-    while (atomic_load(&way) == STANDS_STILL)
-        nanosleep(&(const struct timespec){.tv_nsec = 1000000}, NULL);
-    *out = (struct driver_peers){.own = 1, .ids = {1}, .len = 1};
-    atomic_fetch_add(&answered, 1);
-    return STATUS_OK;
-}
-
-static void is_told(void *arg)
-{
-    (void)arg;
-}
-
-static void wait_until_fresh(const struct others *others, bool is)
-{
-    while (others_is_fresh(others) != is)
-        nanosleep(&(const struct timespec){.tv_nsec = 1000000}, NULL);
-}
-
-static void test_what_is_known_ends(void)
-{
-    static const struct driver driver = {.open = looks_open, .close = looks_close, .peers = slow_peers};
-    const struct others_call   call = {.fn = is_told};
-    struct others             *others;
-    struct error               err;
-    CU_ASSERT(others_is_fresh(NULL));
-    MUST(others_start(&driver, "", NULL, &call, &others, &err));
-    wait_until_fresh(others, true);
-    atomic_store(&way, STANDS_STILL);
-    wait_until_fresh(others, false);
-    int before = atomic_load(&answered);
-    atomic_store(&way, ANSWERS);
-    wait_until_fresh(others, true);
-    CU_ASSERT(atomic_load(&answered) > before);
-    others_free(others);
-}
-
 CU_TestInfo suite_driver[] = {
-    {"what is known of others ends with the looks", test_what_is_known_ends},
 #define X(name, text) {"sqlite: " text, test_sqlite_##name}, {"postgres: " text, test_postgres_##name},
     CHECKS(X)
 #undef X

@@ -2,11 +2,7 @@
  * tests are nothing. */
 #include "db/driver.h"
 #include "service/app/event_log.h"
-#include "service/app/quota.h"
-#include "service/app/token.h"
 #include "service/main/app_open.h"
-#include "service/study/operation.h"
-#include "service/study/study.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
 #include "tests/unit/thorough.h"
@@ -161,116 +157,29 @@ static void test_what_is_no_place(void)
     world_end(world);
 }
 
-/* ---- two servers ---- */
+/* ---- a spare ---- */
 
-enum { TURNS = 24, ROTATIONS = 30000, NEWS_ROTATIONS = 4000 };
+enum { LOOKS = 3, ROTATIONS = 30000 };
 
-static bool is_within(int rotations, bool (*is)(struct app *app, void *arg), struct app *app, void *arg)
-{
-    bool good = is(app, arg);
-    for (int i = 0; i < rotations && !good; i++) {
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-        good = is(app, arg);
-    }
-    return good;
-}
-
-static bool is_in_time(bool (*is)(struct app *app, void *arg), struct app *app, void *arg)
-{
-    return is_within(ROTATIONS, is, app, arg);
-}
-
-static bool is_alone(struct app *app, void *arg)
-{
-    (void)arg;
-    return db_servers(app->db) == 1;
-}
-
-static bool has_company(struct app *app, void *arg)
-{
-    (void)arg;
-    return db_servers(app->db) == 2;
-}
-
-static bool is_refused(struct app *app, void *secret)
-{
-    struct caller caller = {.arena = NULL};
-    struct error  err;
-    return token_check(app, secret, false, &caller, &err) == STATUS_UNAUTHORISED;
-}
-
-/* Each gives the number that is next, whoever gave the one before, and closes what the other gave. */
-static void take_turns(struct world *world, struct app *const apps[2], const char *study)
-{
-    for (int64_t i = 0; i < TURNS; i++) {
-        char name[16];
-        world->app = apps[i % 2];
-        snprintf(name, sizeof name, "w%d", (int)i);
-        struct suggest_reply reply = world_suggest(world, study, 1, name);
-        CU_ASSERT_EQUAL_FATAL(reply.len, 1);
-        CU_ASSERT_EQUAL(reply.trials[0].number, i + 1);
-        world->app = apps[i / 2 % 2];
-        CU_ASSERT_EQUAL(world_observe(world, study, i + 1, 2.385), STATUS_OK);
-    }
-    world->app = apps[0];
-}
-
-static bool is_done(struct app *app, void *id)
-{
-    struct arena     arena;
-    struct operation found;
-    struct error     err;
-    arena_init(&arena, 1 << 20);
-    struct caller caller = {.token_id = "local", .scope = SCOPE_ADMIN, .arena = &arena};
-    bool is = operation_find(app, &caller, id, &found, &err) == STATUS_OK && found.state == OPERATION_SUCCEEDED;
-    arena_fini(&arena);
-    return is;
-}
-
-/* What a project may send is divided by them; what others wrote down that they computed for it is added. */
-static void check_share(struct app *app, int servers)
-{
-    struct row_project row = {
-        .id = "prj_shared", .requests_a_second = 10, .burst = 8, .used_day = app->now_ms() / 86400000};
-    struct caller        caller = {.quota = quota_learn(app, &row)};
-    struct quota_headers shown = {.policy = ""};
-    char                 expected[32];
-    CU_ASSERT_PTR_NOT_NULL_FATAL(caller.quota);
-    quota_show(app, &caller, &shown);
-    snprintf(expected, sizeof expected, "\"requests\";q=%d;", 8 / servers);
-    CU_ASSERT_EQUAL(strncmp(shown.policy, expected, strlen(expected)), 0);
-    const struct row_project before = row;
-    row.used_cpu_ms += 1500;
-    CU_ASSERT_PTR_NOT_NULL(quota_learn(app, &row));
-    CU_ASSERT_EQUAL(quota_computed_ms(app, &before), 1500);
-}
-
-struct app_seen {
-    const char *database;
-    int64_t     ms;
+/* The patience of a spare, which is asked between two looks. */
+struct patience {
+    struct app *first; /* ends at the last look */
+    int         looks;
 };
 
-static bool has_computed(struct app *app, void *wanted_ms)
+static bool is_patient(void *arg)
 {
-    struct app_seen *seen = wanted_ms;
-    (void)app;
-    return database_ask(seen->database, "SELECT used_cpu_ms FROM project WHERE id = 'prj_default'") >= seen->ms;
+    struct patience *patience = arg;
+    if (++patience->looks == LOOKS) {
+        app_close(patience->first);
+        patience->first = NULL;
+    }
+    return patience->looks < 10 * LOOKS;
 }
 
-/* What is worth telling others is written down soon, not a minute later: also the second time. */
-static void check_news(struct app *app, const char *database)
+static bool is_impatient(void *arg)
 {
-    struct row_project row = {.id = "prj_default", .cpu_seconds_a_day = 6, .used_day = app->now_ms() / 86400000};
-    row.trials = row.bytes = row.studies = row.requests_a_second = row.burst = (double)NAN;
-    struct caller caller = {.quota = quota_learn(app, &row)};
-    CU_ASSERT_PTR_NOT_NULL_FATAL(caller.quota);
-    for (int64_t ms = 100; ms <= 300; ms += 100) {
-        struct app_seen seen = {.database = database, .ms = ms};
-        quota_charge(app, &caller, 100000);
-        CU_ASSERT(is_within(NEWS_ROTATIONS, has_computed, app, &seen));
-    }
-    row.cpu_seconds_a_day = (double)NAN;
-    CU_ASSERT_PTR_NOT_NULL(quota_learn(app, &row));
+    return ++((struct patience *)arg)->looks < LOOKS;
 }
 
 static void remove_files(const char *folder)
@@ -283,68 +192,86 @@ static void remove_files(const char *folder)
     }
 }
 
-/* Its folder has witnessed nothing, of a store that has counted something: it is new, and the store is not an older copy. */
-static void check_newcomer(const struct app_options *options)
-{
-    struct app  *app;
-    struct error err;
-    remove_files(options->folder);
-    CU_ASSERT_EQUAL_FATAL(app_open(options, &app, &err), STATUS_OK);
-    CU_ASSERT(db_witnessed(app->db) > 0 && !db_is_rolled_back(app->db));
-    app_close(app);
-    remove_files(options->folder);
-}
-
-static void test_two_servers(void)
+/* A database has one server.  Another one is refused, gives up waiting, or waits until the first ends, and goes on from what that
+ * one left; its folder has witnessed nothing, which does not make the store an older copy. */
+static void test_a_spare(void)
 {
     struct world *world = world_new();
     if (!is_there(world))
         return;
-    char folder[] = "gnomon-test-XXXXXX";
-    const struct token_new new = TOKEN_NEW(.scope = SCOPE_READ, .name = "t");
-    struct app_options           options = world->app->options;
-    struct app                  *apps[2] = {world->app};
-    struct caller                caller = {.arena = &world->arena};
-    struct token                 token;
-    struct study                 study;
-    struct operation             begun;
-    const struct suggest_request request = {.count = 1, .worker = "late"};
-    const struct operation_new   operation = {.request = &request};
+    char               folder[] = "gnomon-test-XXXXXX";
+    struct app_options options = world->app->options;
+    struct patience    patience = {.first = world->app};
+    struct app        *second = NULL;
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "w").trials[0].number, 1);
     options.folder = folder;
-    CU_ASSERT_EQUAL_FATAL(app_open(&options, &apps[1], &world->err), STATUS_OK);
-    CU_ASSERT(db_is_oldest(apps[0]->db) && !db_is_oldest(apps[1]->db));
-    CU_ASSERT(is_in_time(has_company, apps[0], NULL));
-    study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
-    take_turns(world, apps, study.id);
-    for (int i = 0; i < 2; i++) {
-        CU_ASSERT_EQUAL(study_find(apps[i], &world->caller, study.id, &study, &world->err), STATUS_OK);
-        CU_ASSERT_EQUAL(study.trials[TRIAL_COMPLETED], TURNS);
-    }
-    CU_ASSERT_EQUAL_FATAL(token_create(apps[0], &world->caller, &new, &token, &world->err), STATUS_OK);
-    for (int i = 0; i < 2; i++)
-        CU_ASSERT_EQUAL(token_check(apps[i], token.secret, false, &caller, &world->err), STATUS_OK);
-    CU_ASSERT_EQUAL(token_revoke(apps[1], &world->caller, token.id, &world->err), STATUS_OK);
-    CU_ASSERT(is_refused(apps[1], token.secret));
-    CU_ASSERT(is_in_time(is_refused, apps[0], token.secret));
-    check_share(apps[0], 2);
-    check_news(apps[0], world->database);
-    for (int i = 0; i < 2; i++)
-        CU_ASSERT_EQUAL(operations_resume(apps[i], &world->err), STATUS_OK);
-    operations_halt(apps[0]); // what it is asked for from now on is left to whoever comes after it
-    CU_ASSERT_EQUAL(operation_begin(apps[0], &world->caller, study.id, &operation, &begun, &world->err), STATUS_OK);
-    CU_ASSERT(!is_done(apps[1], begun.id));
-    app_close(apps[0]);
-    CU_ASSERT(is_in_time(is_alone, apps[1], NULL));
-    CU_ASSERT(is_in_time(is_done, apps[1], begun.id));
-    check_share(apps[1], 1);
-    CU_ASSERT(db_is_oldest(apps[1]->db));
-    app_close(apps[1]);
-    world_open(world);
+    CU_ASSERT_EQUAL(app_open(&options, &second, &world->err), STATUS_BUSY);
+    CU_ASSERT_STRING_EQUAL(world->err.code, "locked");
+    options.waits = is_impatient;
+    options.waits_arg = &patience;
+    CU_ASSERT_EQUAL(app_open(&options, &second, &world->err), STATUS_BUSY);
+    CU_ASSERT_EQUAL(patience.looks, LOOKS);
+    patience.looks = 0;
+    options.waits = is_patient;
+    CU_ASSERT_EQUAL_FATAL(app_open(&options, &second, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(patience.looks, LOOKS);
+    CU_ASSERT(!db_is_rolled_back(second->db) && db_is_fresh(second->db));
+    world->app = second;
+    CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "v").trials[0].number, 2);
+    CU_ASSERT_EQUAL(world_observe(world, study.id, 1, 2.385), STATUS_OK);
     CU_ASSERT_EQUAL(database_ask(world->database, "SELECT count(*) FROM damaged_rows(NULL)"), 0);
     CU_ASSERT_EQUAL(database_ask(world->database, "SELECT max(seq) - count(*) FROM event"), 0);
-    check_newcomer(&options);
+    app_close(second);
+    remove_files(folder);
     CU_ASSERT_EQUAL(remove(folder), 0);
+    world_open(world);
+    world_end(world);
+}
+
+static bool is_fresh(const struct world *world, bool is)
+{
+    for (int i = 0; i < ROTATIONS && db_is_fresh(world->app->db) != is; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    return db_is_fresh(world->app->db) == is;
+}
+
+static enum status wait_for_gate(struct db_conn *conn, void *arg, struct error *err)
+{
+    (void)conn, (void)err;
+    while (!atomic_load((atomic_bool *)arg))
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    return STATUS_OK;
+}
+
+struct gated {
+    struct db  *db;
+    atomic_bool is_open;
+};
+
+static void *transact_gated(void *arg)
+{
+    struct gated *gated = arg;
+    struct error  err;
+    CU_ASSERT_EQUAL(db_transact(gated->db, wait_for_gate, &gated->is_open, &err), STATUS_OK);
+    return NULL;
+}
+
+/* While the writer hears nothing from the database another server may have it, and memory is not believed. */
+static void test_what_is_remembered_of_a_silent_database(void)
+{
+    struct world *world = world_new();
+    if (!is_there(world))
+        return;
+    struct gated gated = {.db = world->app->db};
+    pthread_t    thread;
+    CU_ASSERT(is_fresh(world, true));
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, transact_gated, &gated), 0);
+    CU_ASSERT(is_fresh(world, false));
+    atomic_store(&gated.is_open, true);
+    pthread_join(thread, NULL);
+    CU_ASSERT(is_fresh(world, true));
     world_end(world);
 }
 
@@ -670,7 +597,8 @@ CU_TestInfo suite_postgres[] = {
     {"no trigger is missing", test_no_trigger_is_missing},
     {"a later schema", test_migration},
     {"what is no place", test_what_is_no_place},
-    {"two servers", test_two_servers},
+    {"a spare", test_a_spare},
+    {"what is remembered of a silent database", test_what_is_remembered_of_a_silent_database},
     {"connections that end", test_connections_that_end},
     {"a commit without an answer", test_a_commit_without_an_answer},
     {"no trial is looked for along its study", test_no_trial_is_looked_for_along_a_study},

@@ -201,55 +201,7 @@ static void test_what_is_noted_for_the_next_boot(void)
     end(world);
 }
 
-static int64_t shared_now_ms;
-
-static int64_t shared_clock(struct app *app)
-{
-    (void)app;
-    return shared_now_ms;
-}
-
-static void test_several_servers_go_by_the_clock_of_the_database(void)
-{
-    struct world *world = begin();
-    int64_t       saved_ms = world_clock_ms, first_ms = steady_ms(world->app);
-    world->app->shared_ms = shared_clock;
-    shared_now_ms = world_clock_ms;
-    world_wall_ahead_ms = DAY_MS; // of this machine, and wrong
-    CU_ASSERT_EQUAL_FATAL(steady_start(world->app, "one", &world->err), STATUS_OK);
-    CU_ASSERT_EQUAL(steady_ms(world->app), first_ms);
-    shared_now_ms += MINUTE_MS;
-    CU_ASSERT_EQUAL(boot(world, "another machine", 1000), first_ms + MINUTE_MS);
-    CU_ASSERT_EQUAL(boot(world, "another machine", 1000), first_ms + MINUTE_MS);
-    shared_now_ms += 300; // this one's clock is slow
-    (void)noted(world, false);
-    CU_ASSERT_EQUAL(steady_ms(world->app), first_ms + MINUTE_MS + 300);
-    shared_now_ms += DAY_MS; // the database's is set
-    CU_ASSERT_EQUAL(noted(world, false), first_ms + MINUTE_MS + 300);
-    CU_ASSERT_EQUAL(steady_ms(world->app), first_ms + MINUTE_MS + 300);
-    shared_now_ms += 1000;
-    CU_ASSERT_EQUAL(boot(world, "a third", 1000), first_ms + MINUTE_MS + 1300);
-    world_clock_ms = saved_ms;
-    end(world);
-}
-
-static void test_who_is_not_the_oldest_waits_for_what_that_one_notes(void)
-{
-    struct steady own = {0};
-    CU_ASSERT_EQUAL(steady_correction(&own, 150, false, 1000), 0);
-    CU_ASSERT_EQUAL(steady_correction(&own, -999, false, 1000), -999);
-    CU_ASSERT_EQUAL(steady_correction(&own, DAY_MS, false, 1000), 0);
-    CU_ASSERT_EQUAL(steady_correction(&own, DAY_MS, false, 150999), 0);
-    CU_ASSERT_EQUAL(steady_correction(&own, 0, false, 150999), 0); // it has
-    CU_ASSERT_EQUAL(steady_correction(&own, -DAY_MS, false, 151000), 0);
-    CU_ASSERT_EQUAL(steady_correction(&own, -DAY_MS, false, 301000), -DAY_MS); // it was this one's clock
-    CU_ASSERT_EQUAL(steady_correction(&own, DAY_MS, true, 400000), 0);
-    CU_ASSERT_EQUAL(steady_correction(&own, DAY_MS, true, 900000), 0); // the oldest never
-}
-
 CU_TestInfo suite_steady[] = {
-    {"several servers go by the clock of the database", test_several_servers_go_by_the_clock_of_the_database},
-    {"who is not the oldest waits for what that one notes", test_who_is_not_the_oldest_waits_for_what_that_one_notes},
     {"when a study ends is shown alike while its ETag is the same",
      test_when_a_study_ends_is_shown_alike_while_its_etag_is_the_same},
     {"a running trial stays when the wall clock is set", test_a_running_trial_stays_when_the_wall_clock_is_set},

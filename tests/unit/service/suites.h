@@ -31,7 +31,6 @@
     X(npy)                \
     X(plans)              \
     X(postgres)           \
-    X(quota)              \
     X(races)              \
     X(retention)          \
     X(run_text)           \
