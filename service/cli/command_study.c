@@ -6,7 +6,6 @@
 #include "service/codec/codec.h"
 #include "service/cli/named.h"
 #include "service/cli/plain.h"
-#include "service/cli/plot.h"
 #include "service/cli/run_text.h"
 #include "service/cli/sweep.h"
 #include "service/cli/table.h"
@@ -398,12 +397,6 @@ static enum status best(struct asked *a, struct error *err)
     return print_point(json_object_get(trial, "point"), err);
 }
 
-static enum status plot(struct asked *a, struct error *err)
-{
-    TRY(ask_study(a, "GET", "/plot/history", NULL, err));
-    return a->reply != NULL ? plot_print(a->reply, stdout, err) : STATUS_OK;
-}
-
 static enum status change(struct asked *a, const char *rest, struct error *err)
 {
     TRY(ask_study(a, "POST", rest, NULL, err));
@@ -461,7 +454,6 @@ static const struct verb {
      .run = tell},
     {.name = "best", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = best},
     {.name = "trials", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = trials},
-    {.name = "plot", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = plot},
     {.name = "pause", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = pause_study},
     {.name = "resume", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = resume},
     {.name = "complete", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = complete},
@@ -485,7 +477,7 @@ static enum status run(struct command_call *call, struct error *err)
     if (verb == NULL)
         return error_set(err, STATUS_INVALID, "usage", "",
                          "gnomon study takes one of list, example, create, show, ask, tell, "
-                         "best, trials, plot, pause, resume, complete, reopen, delete");
+                         "best, trials, pause, resume, complete, reopen, delete");
     while (count < COMMAND_OPERANDS_MAX - 1 && a.operands[count] != NULL)
         count++;
     if (count < verb->min || count > verb->max)
@@ -506,7 +498,7 @@ static enum status run(struct command_call *call, struct error *err)
 
 const struct command command_study = {
     .name = "study",
-    .operands = "list|example|create|show|ask|tell|best|trials|plot|pause|resume|complete|reopen|delete [STUDY]",
+    .operands = "list|example|create|show|ask|tell|best|trials|pause|resume|complete|reopen|delete [STUDY]",
     .operands_max = COMMAND_OPERANDS_MAX - 1,
     .summary = "studies and their trials, as tables or with --json",
     .options = options_table,
