@@ -146,7 +146,7 @@ FAILING = $(patsubst tests/fault/%.c,$(BUILD)/%.so,$(wildcard tests/fault/*.c))
 $(FAILING): $(BUILD)/%.so: tests/fault/%.c tests/fault/plan.h
 	$(call say,cc,$<)mkdir -p $(@D) && $(CC) -I. -O1 -g $(WARN) -std=gnu11 -shared -fPIC -o $@ $<
 
-# Starts the service with ./data, makes a first token, runs the demo study, serves until Ctrl-C.
+# Starts the service with ./data, makes a first token, runs a first study, serves until Ctrl-C.
 run:
 	@sh tests/check/setup run
 	@$(MAKE) --no-print-directory -j$(JOBS) all

@@ -46,8 +46,7 @@ function nothing() {
         "study = server.study('first', {'x': (0.0, 1.0)}, goal='minimize', trials=20)\nstudy.optimize(lambda t: (t['x'] - 0.3) ** 2)";
     return h('div', { class: 'cards' },
         h('div', { class: 'card' }, h('h2', {}, 'By a form'), h('p', { class: 'note' }, 'Say what is varied and what is measured; a form shows the JSON it sends. No line of code is needed.'), link('#/new', 'Create a study')),
-        h('div', { class: 'card' }, h('h2', {}, 'Four lines of Python'), h('pre', { tabindex: 0 }, lines), copier('Copy', lines)),
-        h('div', { class: 'card' }, h('h2', {}, 'A demo'), h('p', { class: 'note' }, 'On the machine of the server: a study of every kind, a game and a federation, in half a minute.'), h('pre', { tabindex: 0 }, 'gnomon demo --all --data ./data')));
+        h('div', { class: 'card' }, h('h2', {}, 'Four lines of Python'), h('pre', { tabindex: 0 }, lines), copier('Copy', lines)));
 }
 
 export async function studies(view) {

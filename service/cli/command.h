@@ -37,10 +37,10 @@ struct command_call {
  * command there is, for those that speak of them; or NULL. */
 int command_execute(const struct command *command, const struct command *const *all, char **arguments);
 
-extern const struct command command_serve, command_run, command_demo, command_token, command_project, command_curate,
-    command_agent, command_export, command_import, command_routes, command_key, command_ledger, command_audit,
-    command_migrate, command_verify, command_backup, command_restore, command_check, command_compact, command_health,
-    command_study, command_work, command_notify, command_completion, command_manual;
+extern const struct command command_serve, command_run, command_token, command_project, command_curate, command_agent,
+    command_export, command_import, command_routes, command_key, command_ledger, command_audit, command_migrate,
+    command_verify, command_backup, command_restore, command_check, command_compact, command_health, command_study,
+    command_work, command_notify, command_completion, command_manual;
 
 /* Exit codes; the numbers are those of sysexits.h. */
 enum {
@@ -110,11 +110,6 @@ MUST_CHECK enum status command_connect_local(const char *folder, struct client *
     {                                                                                                         \
         .flag = "listen", .environment = "GNOMON_LISTEN", .value = "HOST:PORT", .fallback = "127.0.0.1:8080", \
         .offset = offsetof(type, listen), .help = "where to answer; port 0 takes any free one"                \
-    }
-#define COMMAND_EXAMPLES_ROW(type)                                                                        \
-    {                                                                                                     \
-        .flag = "examples", .value = "DIR", .fallback = "tests/data", .offset = offsetof(type, examples), \
-        .help = "the folder with the demo's example data"                                                 \
     }
 #define COMMAND_DATA_ROW(type)                                                                                    \
     {                                                                                                             \

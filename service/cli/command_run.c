@@ -1,11 +1,12 @@
-/* gnomon run: what "make run" starts.  A server, a first token, the demo, then the server until Ctrl-C.
- * The children are in process groups of their own, so that Ctrl-C reaches this process alone, and this process ends the
- * demo first and the server last.  It returns only when both are gone. */
+/* gnomon run: what "make run" starts.  A server, a first token, a first study, then the server until Ctrl-C.
+ * The server is in a process group of its own, so that Ctrl-C reaches this process alone, which returns only when the
+ * server is gone. */
 #include "service/cli/client.h"
 #include "service/cli/command.h"
 #include "service/cli/process.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,16 +14,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { POLL_MS = 200, TOKEN_BYTES = 200 };
+enum { POLL_MS = 200, TOKEN_BYTES = 200, PATH_BYTES = 80, TRIALS = 40 /* of first_study */ };
 
 struct run_options {
-    const char *listen, *data, *examples;
+    const char *listen, *data;
 };
 
 static const struct options_row options_table[] = {
     COMMAND_LISTEN_ROW(struct run_options),
     COMMAND_DATA_ROW(struct run_options),
-    COMMAND_EXAMPLES_ROW(struct run_options),
     {.flag = NULL},
 };
 
@@ -52,12 +52,11 @@ static enum status make_token(struct client *client, json_t *body, char token[TO
 }
 
 /* The browser's own token ends by itself, and its page exchanges the secret at once: the address signs in once. */
-static enum status print_token(const char *data, const char *address, char token[TOKEN_BYTES], struct error *err)
+static enum status print_token(struct client *client, const char *data, const char *address, char token[TOKEN_BYTES],
+                               struct error *err)
 {
     enum { BROWSER_SECONDS = 12 * 3600 };
-    struct client *client = NULL;
-    char           once[TOKEN_BYTES] = "";
-    TRY(command_connect_local(data, &client, err));
+    char        once[TOKEN_BYTES] = "";
     enum status status = make_token(client, json_pack("{s:s, s:s}", "name", "first run", "scope", "admin"), token, err);
     if (status == STATUS_OK)
         status = make_token(client,
@@ -69,8 +68,64 @@ static enum status print_token(const char *data, const char *address, char token
                "to look at it with a browser (this address signs in once):\n    %s/#/sign-in?once=%s\n\n",
                address, data, token, address, once);
     fflush(stdout);
-    client_close(client);
     return status;
+}
+
+/* ---- the first study: Branin's function, of which the least value is known ---- */
+
+static double branin(double x, double y)
+{
+    static const double pi = 3.14159265358979323846;
+    double              bend = y - 5.1 / (4 * pi * pi) * x * x + 5 / pi * x - 6;
+    return bend * bend + 10 * (1 - 1 / (8 * pi)) * cos(x) + 10;
+}
+
+static const char first_study[] =
+    "{\"metrics\": [{\"name\": \"f\", \"goal\": \"minimize\"}], \"seed\": 2385, \"budget\": {\"trials\": 40},"
+    "\"space\": {\"type\": \"parameters\", \"parameters\": ["
+    "{\"name\": \"x\", \"type\": \"double\", \"min\": -5, \"max\": 10},"
+    "{\"name\": \"y\", \"type\": \"double\", \"min\": 0, \"max\": 15}]},"
+    "\"notes\": \"Branin's function in the place of a training; its least value is 0.397887.\"}";
+
+static enum status try_point(struct client *client, const char *study, double *best, struct error *err)
+{
+    char       path[PATH_BYTES + 16];
+    json_t    *reply = NULL;
+    json_int_t number = 0;
+    double     x = 0, y = 0;
+    snprintf(path, sizeof path, "%s/suggest", study);
+    TRY(client_json(client, "POST", path, json_pack("{s:s}", "worker", "gnomon run"), &reply, err));
+    int wrong = json_unpack(reply, "{s:[{s:I, s:{s:F, s:F}}]}", "trials", "number", &number, "point", "x", &x, "y", &y);
+    json_decref(reply);
+    if (wrong != 0)
+        return client_bad_reply(err);
+    *best = fmin(*best, branin(x, y));
+    snprintf(path, sizeof path, "%s/observe", study);
+    return client_json(client, "POST", path, json_pack("{s:I, s:f}", "trial", number, "value", branin(x, y)), NULL,
+                       err);
+}
+
+/* It is found by its name when there was an earlier start, which may have left a trial: that is the same worker's. */
+static enum status run_study(struct client *client, struct error *err)
+{
+    char        path[PATH_BYTES];
+    json_t     *study = NULL;
+    enum status status = STATUS_OK;
+    TRY(client_json(client, "PUT", "/v1/studies/by-name/first%20run", json_loads(first_study, 0, NULL), &study, err));
+    const char   *id = json_string_value(json_object_get(study, "id"));
+    const char   *state = json_string_value(json_object_get(study, "state"));
+    const json_t *value = json_object_get(json_object_get(study, "best"), "value");
+    json_int_t    done = json_integer_value(json_object_get(json_object_get(study, "trials"), "completed"));
+    double        best = json_is_number(value) ? json_number_value(value) : INFINITY;
+    bool          is_active = state != NULL && strcmp(state, "active") == 0;
+    snprintf(path, PATH_BYTES, "/v1/studies/%.60s", id != NULL ? id : "");
+    json_decref(study);
+    for (; status == STATUS_OK && is_active && done < TRIALS && !process_is_stopped(); done++)
+        status = try_point(client, path, &best, err);
+    if (status == STATUS_OK)
+        printf("a first study: %lld trials of Branin's function; the best value is %.4f, the least there is 0.3979\n",
+               (long long)done, best);
+    return process_is_stopped() ? STATUS_OK : status;
 }
 
 static bool has_ended(const struct process *process, int *code)
@@ -99,35 +154,24 @@ static int end(const struct process *process)
     return process_wait(process);
 }
 
-static enum status run_demo(const struct run_options *options, const char *address, struct error *err)
-{
-    const char    *arguments[] = {"gnomon",      "demo",       "--server",        address, "--data",
-                                  options->data, "--examples", options->examples, NULL};
-    struct process process;
-    int            code = 0;
-    TRY(process_start(&(struct process_options){.arguments = arguments, .is_own = true, .own_group = true}, &process,
-                      err));
-    if (!wait_or_stop(&process, &code)) {
-        end(&process);
-        return STATUS_OK;
-    }
-    return code == 0 ? STATUS_OK : error_set(err, STATUS_INTERNAL, "demo", "", "the demo ended with code %d", code);
-}
-
 static enum status with_server(const struct run_options *options, const struct process *server, struct error *err)
 {
-    char address[512], token[TOKEN_BYTES];
-    int  code = 0;
+    char           address[512], token[TOKEN_BYTES];
+    struct client *client = NULL;
+    int            code = 0;
     if (!read_address(server->output, address, sizeof address)) {
         code = process_wait(server);
         return error_set(err, STATUS_BUSY, code == COMMAND_TEMPORARY ? "locked" : "server", "",
                          "the server did not start (exit code %d)", code);
     }
-    enum status status = print_token(options->data, address, token, err);
+    enum status status = command_connect_local(options->data, &client, err);
     if (status == STATUS_OK)
-        status = run_demo(options, address, err);
+        status = print_token(client, options->data, address, token, err);
+    if (status == STATUS_OK)
+        status = run_study(client, err);
+    client_close(client);
     if (status == STATUS_OK && !process_is_stopped()) {
-        printf("\nserving at %s until Ctrl-C; to look at these studies, in another terminal:\n"
+        printf("\nserving at %s until Ctrl-C; to look at its studies, in another terminal:\n"
                "    export TOKEN=%s\n"
                "    curl -sS -H \"Authorization: Bearer $TOKEN\" %s/v1/studies\n"
                "and a study of your own: \"Five minutes with curl\" in README.md\n",
@@ -145,7 +189,7 @@ static enum status with_server(const struct run_options *options, const struct p
 static enum status run(struct command_call *call, struct error *err)
 {
     const struct run_options *options = call->options;
-    // A line for each request of the demo would push the address and the token off the screen.
+    // A line for each request of the first study would push the address and the token off the screen.
     const char    *arguments[] = {"gnomon",       "serve", "--listen", options->listen, "--data", options->data,
                                   "--access-log", "off",   NULL};
     struct process server;
@@ -158,7 +202,7 @@ static enum status run(struct command_call *call, struct error *err)
 const struct command command_run = {
     .name = "run",
     .operands = "",
-    .summary = "the service with a first token and the demo, until Ctrl-C",
+    .summary = "the service with a first token and a first study, until Ctrl-C",
     .options = options_table,
     .options_bytes = sizeof(struct run_options),
     .watches_signals = true,

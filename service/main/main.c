@@ -10,19 +10,11 @@
 
 /* NULL at the end. */
 static const struct command *const commands[] = {
-    &command_serve,      &command_run,
-    &command_demo,       &command_study,
-    &command_work,       &command_notify,
-    &command_token,      &command_export,
-    &command_import,     &command_migrate,
-    &command_backup,     &command_restore,
-    &command_check,      &command_compact,
-    &command_verify,     &command_health,
-    &command_key,        &command_project,
-    &command_curate,     &command_agent,
-    &command_ledger,     &command_audit,
-    &command_completion, &command_manual,
-    &command_routes,     NULL,
+    &command_serve,   &command_run,        &command_study,   &command_work,    &command_notify,
+    &command_token,   &command_export,     &command_import,  &command_migrate, &command_backup,
+    &command_restore, &command_check,      &command_compact, &command_verify,  &command_health,
+    &command_key,     &command_project,    &command_curate,  &command_agent,   &command_ledger,
+    &command_audit,   &command_completion, &command_manual,  &command_routes,  NULL,
 };
 
 /* The first steps of somebody who has never seen the program. */

@@ -6,15 +6,13 @@
 //   node browser.mjs --pictures FOLDER  every page at 1440 and 390 pixels, light and dark, of a server with one of each kind
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import http from 'node:http';
 import { createRequire } from 'node:module';
 import { after, test as plainTest } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { chromium } from 'playwright-core';
-import { begin, gnomon, mixed, past, PATIENCE_MS, sleep, tokenFor, until as asks } from './harness.mjs';
+import { begin, mixed, past, PATIENCE_MS, sleep, tokenFor, until as asks } from './harness.mjs';
+import { everyKind } from './kinds.mjs';
 
 const pictures = process.argv.includes('--pictures') ? process.argv[process.argv.indexOf('--pictures') + 1] : null;
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -37,15 +35,6 @@ async function observed(members, value, trials) {
 }
 const loss = ({ lr, layers, optimizer }) => (Math.log10(lr) + 2.5) ** 2 * 0.1 + 0.02 * layers + (optimizer === 'sgd' ? 0.1 : 0);
 
-/* gnomon demo --all, by the program itself: {kind: id}, by the labels of studies; a game and a federation. */
-async function demo() {
-    const folder = fileURLToPath(new URL('../data', import.meta.url));
-    await promisify(execFile)(gnomon, ['demo', '--all', '--server', home.slice(0, -1), '--data', server.folder, '--examples', folder]);
-    const { studies } = await api.get('/v1/studies?view=basic&limit=1000'), { games } = await api.get('/v1/games'), { federations } = await api.get('/v1/federations');
-    return { ...Object.fromEntries(studies.filter(({ labels }) => labels.demo).map(({ id, labels }) => [labels.demo, id])), game: games.find(({ name }) => name.startsWith('demo')).id, federation: federations[0].id,
-        count: [studies.filter(({ labels }) => labels.demo).length, games.filter(({ name }) => name.startsWith('demo')).length, federations.length] };
-}
-
 /* Two prices, each a number on a scale. */
 async function prices() {
     const set = (scale) => ({ type: 'parameters', parameters: [{ name: 'price', type: 'double', min: 1, max: 10, scale }] });
@@ -62,7 +51,7 @@ async function everything() {
         study: await observed({ name: 'resnet', budget: { trials: 20 }, labels: { team: 'vision' } }, (point, i) => (i === 4 ? { state: 'failed', reason: hostile } : { value: loss(point) }), 14),
         hostile: await observed({ name: hostile.slice(0, 200), notes: hostile, labels: { [hostile.slice(0, 64)]: hostile }, metrics: [{ name: hostile.slice(0, 128), goal: 'maximize' }],
             space: { type: 'parameters', parameters: [{ name: hostile.slice(0, 128), type: 'categorical', values: [hostile, 'x'.repeat(256), 'y'] }, { name: '\u202eright', type: 'double', min: 0, max: 1, unit: hostile.slice(0, 16) }] } }, (point, i) => ({ value: i, notes: 'n'.repeat(9000) + hostile }), 6),
-        empty: (await api.study({ name: 'empty' })).id, ...await demo(), prices: await prices(),
+        empty: (await api.study({ name: 'empty' })).id, ...await everyKind(api, home.slice(0, -1), `${server.folder}/kinds`), prices: await prices(),
     };
     return own;
 }
@@ -578,14 +567,6 @@ function tests() {
         await says(volume, /The size of what the front dominates: \d/);
         quiet(seen, 'closer');
         await context.close();
-    });
-
-    test('the demo makes one of every kind, once', async () => {
-        for (const kind of [...kinds, 'game', 'federation']) assert.match(studies[kind], /^(std|gam|fed)_/, kind);
-        assert.deepEqual((await demo()).count, studies.count);
-        for (const kind of kinds) assert.ok((await api.get(`/v1/studies/${studies[kind]}`)).trials.total > 5, kind);
-        assert.ok((await api.get(`/v1/studies/${studies.curves}`)).trials.stopped > 0);
-        assert.ok((await api.get(`/v1/studies/${studies.private}/privacy`)).ledger.spent.epsilon > 2);
     });
 
     test('a federation and a game show their rounds', async () => {

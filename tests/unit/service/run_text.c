@@ -1,12 +1,21 @@
 /* What a run is given and what it says. */
 #include "service/cli/run_text.h"
-#include "service/cli/demo.h"
 #include "service/cli/named.h"
 #include "service/cli/point.h"
 #include "tests/unit/service/suites.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* The JSON of a text that has ' for ". */
+static json_t *quoted(const char *text)
+{
+    char copy[1024];
+    snprintf(copy, sizeof copy, "%s", text);
+    for (char *c = copy; *c != '\0'; c++)
+        *c = *c == '\'' ? '"' : *c;
+    return json_loads(copy, JSON_DECODE_ANY, NULL);
+}
 
 static void test_program(void)
 {
@@ -66,7 +75,7 @@ static void test_plain_values(void)
         snprintf(text, sizeof text,
                  "{'parameters': [{'name': 'n', 'type': 'int', 'min': -1, 'max': 4}, {'name': 'opt', 'values': %s}]}",
                  cases[i].values);
-        json_t *space = demo_json(text);
+        json_t *space = quoted(text);
         CU_ASSERT_PTR_NOT_NULL_FATAL(space);
         enum status status =
             run_text_check_program(&(struct run_text_program){.words = (char *const *)(uintptr_t)cases[i].words,
@@ -94,11 +103,11 @@ static void test_point(void)
         "{'name': "
         "'c', 'type': 'categorical', 'values': ['adam', null, true]}, {'name': 'e', 'type': 'categorical', 'values': "
         "[1.5]}]}";
-    json_t *space = demo_json(space_text);
+    json_t *space = quoted(space_text);
     for (size_t i = 0; i < sizeof fitting / sizeof fitting[0] + sizeof others / sizeof others[0]; i++) {
         struct error err;
         bool         fits = i < sizeof fitting / sizeof fitting[0];
-        json_t      *point = demo_json(fits ? fitting[i] : others[i - sizeof fitting / sizeof fitting[0]]);
+        json_t      *point = quoted(fits ? fitting[i] : others[i - sizeof fitting / sizeof fitting[0]]);
         enum status  status = point_check(space, point, &err);
         CU_ASSERT(status == (fits ? STATUS_OK : STATUS_INTERNAL));
         json_decref(point);
