@@ -1,7 +1,7 @@
 // Which columns the table of trials has: chosen by who looks, and kept until this tab is closed or signed out.
 import { kept } from './api.js';
 import { h, age, button, clip, duration, interval, named, number, seconds, word } from './dom.js';
-import { Z } from './study.js';
+import { Z } from './plots.js';
 
 const AT_FIRST = 8; // parameters that are shown without being asked for
 

@@ -2,7 +2,6 @@
 // in which latent size each was searched for.
 import * as api from './api.js';
 import { count, clip, h, number, percent } from './dom.js';
-import { historyPart } from './study.js';
 import * as plots from './plots.js';
 
 /* Where a site lies; without coordinates, in a row. */
@@ -17,7 +16,7 @@ function siteMap(space) {
     return places;
 }
 
-export function route(view, path, of, open) {
+export function route(view, path, of, open, historyPart) {
     const space = of().space, places = siteMap(space), past = historyPart(path, of, open), metric = of().metrics[0];
     let shown = null, legs = [];
     const field = plots.figure('c12', 'Where', '', (host) => (shown === null ? null : plots.map(host, shown)));
@@ -52,7 +51,7 @@ export function route(view, path, of, open) {
     return { sections: [past.section, beside, field], draw };
 }
 
-export function images(view, path, of, open) {
+export function images(view, path, of, open, historyPart) {
     const space = of().space, past = historyPart(path, of, open), sizes = space.latent_sizes.map((size) => [size].flat()), channels = space.channels ?? 1;
     let best = null, runs = [];
     const change = plots.figure('c4', 'The best change', '', (host) => (best === null ? null : plots.change(host, { point: best.point, height: space.height, width: space.width, channels, bound: space.bound })));

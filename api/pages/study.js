@@ -1,13 +1,13 @@
 // A study: a sentence first, then numbers, then plots, then every trial.
 import * as api from './api.js';
-import { may, remember, show } from './app.js';
-import { h, age, ask, badge, button, clip, clock, copier, count, duration, field, fill, interval, link, list, named, number, percent, save, say, word } from './dom.js';
+import { may, remember } from './app.js';
+import { h, age, ask, badge, button, clip, clock, copier, count, field, fill, interval, list, named, number, percent, save, say } from './dom.js';
 import * as plots from './plots.js';
-import { trials } from './trials.js';
+import { pointTable, trials } from './trials.js';
 import { candidates } from './private.js';
 import { images, route } from './route.js';
 
-const Z = 1.96;
+const { Z } = plots;
 const hasNoModel = ['random', 'sobol', 'linear-ts', 'bos2', 'macro-bo'];
 export const objectivesOf = (study) => study.metrics.filter((m) => m.goal === 'minimize' || m.goal === 'maximize');
 
@@ -107,13 +107,6 @@ function share(study) {
 
 // ---- best parameters ----
 
-const valueOf = (v) => (v === null || v === undefined ? h('span', { class: 'note' }, 'absent') : typeof v === 'number' ? number(v) : named(String(v), 60));
-export function pointTable(study, trial, beside) {
-    const units = new Map((study.space.parameters ?? []).map((p) => [p.name, p.unit]));
-    return h('table', { class: 'pairs' }, h('tbody', {}, Object.entries(trial.point ?? {}).map(([name, value]) => h('tr', { class: beside && JSON.stringify(beside.point?.[name]) !== JSON.stringify(value) ? 'differs' : null },
-        h('th', { scope: 'row' }, named(name, 60)), h('td', { class: 'n' }, valueOf(value), units.get(name) ? [' ', h('bdi', {}, units.get(name))] : null), beside ? h('td', { class: 'n note' }, valueOf(beside.point?.[name])) : null))));
-}
-
 function bestSection(study, best) {
     const quote = JSON.stringify(study.name), base = new URL('.', location.href.split('#')[0]).href;
     const python = `import gnomon, os\nserver = gnomon.connect(${JSON.stringify(base.replace(/\/$/, ''))}, os.environ["TOKEN"])\nbest = server.open(${JSON.stringify(study.id)}).best     # ${clip(quote.replace(/[^\x20-\x7e]/g, '?'), 40)}\nprint(best.value, best.params)`;
@@ -150,7 +143,7 @@ export async function study(view) {
     const table = trials(view, () => now, again);
     const open = (number) => table.open(number);
     const kind = now.space.type;
-    const parts = kind === 'parameters' ? parameterParts(view, state, path, () => now, open, table) : kind === 'graph' ? route(view, path, () => now, open) : kind === 'image' ? images(view, path, () => now, open) : candidates(view, path, () => now, open, historyPart);
+    const parts = kind === 'parameters' ? parameterParts(view, state, path, () => now, open, table) : kind === 'graph' ? route(view, path, () => now, open, historyPart) : kind === 'image' ? images(view, path, () => now, open, historyPart) : candidates(view, path, () => now, open, historyPart);
     const tell = (known) => said.replaceChildren(...[sentence(now, known.data ?? {}, known.found)].flat());
     /* What is quick is shown first; rest comes when the rest is drawn. */
     const draw = async () => {
@@ -165,7 +158,7 @@ export async function study(view) {
 }
 
 /* Best so far, which studies of every kind have: of all trials, or of a range of them. */
-export function historyPart(path, of, open, state = { zoom: null }) {
+function historyPart(path, of, open, state = { zoom: null }) {
     let whole = null, part = null, timer = null;
     const total = () => of().trials.total;
     const section = plots.figure('c8', 'Best so far', '', (host) => {
@@ -347,4 +340,3 @@ function parameterParts(view, state, path, of, open, table) {
     }
     return { sections, draw };
 }
-export { Z, word, duration, show, link };

@@ -4,10 +4,16 @@ import { may, remember } from './app.js';
 import { h, age, ask, badge, button, choice, clip, count, duration, field, fill, named, number, renew, say, table as tableOf, word } from './dom.js';
 import { columns, took } from './columns.js';
 import { change } from './plots.js';
-import { pointTable } from './study.js';
 
 const states = ['queued', 'running', 'completed', 'failed', 'infeasible', 'abandoned', 'stopped', 'retracted'];
 const PAGE = 50;
+
+const valueOf = (v) => (v === null || v === undefined ? h('span', { class: 'note' }, 'absent') : typeof v === 'number' ? number(v) : named(String(v), 60));
+export function pointTable(study, trial, beside) {
+    const units = new Map((study.space.parameters ?? []).map((p) => [p.name, p.unit]));
+    return h('table', { class: 'pairs' }, h('tbody', {}, Object.entries(trial.point ?? {}).map(([name, value]) => h('tr', { class: beside && JSON.stringify(beside.point?.[name]) !== JSON.stringify(value) ? 'differs' : null },
+        h('th', { scope: 'row' }, named(name, 60)), h('td', { class: 'n' }, valueOf(value), units.get(name) ? [' ', h('bdi', {}, units.get(name))] : null), beside ? h('td', { class: 'n note' }, valueOf(beside.point?.[name])) : null))));
+}
 
 export function trials(view, of, again) {
     const path = `v1/studies/${encodeURIComponent(view.id)}`;
