@@ -20,7 +20,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterator, List, NamedTup
                     Type)
 
 from .errors import Finished, GnomonError, LeaseLost, Paused, said
-from .study import Slot
+from .slot import Slot
 from .transport import log
 
 if TYPE_CHECKING:

@@ -2,12 +2,8 @@
 (`Record`); the contract is written down in openapi.yaml and not again here."""
 from __future__ import annotations
 
-import itertools
 import math
-import os
 import re
-import secrets
-import socket
 import threading
 import time
 import urllib.parse
@@ -19,6 +15,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List
 from .errors import (Conflict, Finished, GnomonError, LeaseLost, NotFound, Paused, Pruned, SpaceDiffers, Unavailable, said,
                      text_of)
 from .lease import HEART
+from .slot import Slot
 from .space import Metrics, Param, Space, is_number, metric_list, parameter, plain
 from .transport import Transport, log, whole
 
@@ -423,39 +420,6 @@ class Study:
 
     def plot_curves(self, ax: Any = None, **query: Any) -> Any:
         return self.plot("curves", ax, **query)
-
-
-class Slot:
-    """A worker's name that no other trial of this process has: the service gives a worker its own trial again."""
-
-    _used: Dict[str, int] = {}
-    _lock = threading.Lock()
-    _process = (0, "")
-
-    def __init__(self, worker: Optional[str] = None) -> None:
-        self.name = worker or self._free()
-        self.trials = 1
-
-    @classmethod
-    def name_process(cls, name: str) -> None:
-        cls._lock = threading.Lock()  # that of the parent may have been held when this process was forked
-        cls._process = os.getpid(), name
-        cls._used = {}
-
-    @classmethod
-    def _free(cls) -> str:
-        if cls._process[0] != os.getpid():
-            cls.name_process(f"{socket.gethostname()[:64]}-{os.getpid()}-{secrets.token_hex(2)}")
-        with cls._lock:
-            name = next(name for name in (f"{cls._process[1]}-{n}" for n in itertools.count(1)) if name not in cls._used)
-            cls._used[name] = 1
-            return name
-
-    def leave(self) -> None:
-        with self._lock:
-            self.trials -= 1
-            if self.trials <= 0:
-                self._used.pop(self.name, None)
 
 
 def give_back(study: Study, number: int, lease: int, reason: str) -> None:
