@@ -206,6 +206,23 @@ test('the served contract is the file, and meta agrees with it', async () => {
         }
 });
 
+// What a table of members does not show: the words that choose one of several forms.
+test('the goals, types of parameters and spaces, and stopping rules that a refusal lists are those of the contract', async () => {
+    const { schemas } = contract.components;
+    const forms = (schema, name) => schema.oneOf.map((part) => resolve(part).object.properties[name].const);
+    const study = (more) => ({ name: 'words', metrics: [{ name: 'f', goal: 'minimize' }],
+        space: { type: 'parameters', parameters: [{ name: 'x', type: 'double', min: 0, max: 1 }] }, ...more });
+    for (const [documented, body] of [
+        [wordsOf(schemas.Metric.properties.goal), study({ metrics: [{ name: 'f', goal: 'none' }] })],
+        [forms(schemas.Space, 'type'), study({ space: { type: 'none' } })],
+        [forms(schemas.ParametersSpace.properties.parameters.items, 'type'), study({ space: { type: 'parameters', parameters: [{ name: 'x', type: 'none' }] } })],
+        [forms(schemas.Stopping, 'rule'), study({ stopping: { rule: 'nothing' } })]]) {
+        const { status, json } = await api.request('POST', '/v1/studies', { json: body });
+        assert.equal(status, 422, JSON.stringify(json));
+        assert.deepEqual(json.detail.replace('must be one of ', '').split(', ').sort(), [...documented].sort());
+    }
+});
+
 test('every code of the sources is a row of the list of problems, and every row is used', () => {
     const listed = new Set(problems.map((problem) => problem.code)), used = codesOfSources();
     assert.ok(problems.length > 150 && used.size > 150, `${problems.length} ${used.size}`);
