@@ -24,7 +24,7 @@ static void print_each(const struct function *kind, uint64_t seed, size_t at, do
     printf("%s,%zu,%d,%.17g\n", kind->name, (size_t)seed, (int)kind->trials[at], regret);
 }
 
-/* One study: the regret at each checkpoint. */
+/* Runs a study: the regret at each checkpoint. */
 static void run(const struct function *kind, const struct policy *policy, uint64_t seed, double *regret)
 {
     struct study study;

@@ -45,13 +45,13 @@ struct result {
     size_t repeats;
 };
 
-/* What has been measured. */
+/* The measured trials. */
 struct past {
     size_t len;
     double points[EVALUATIONS_MAX * DIMS_MAX], values[EVALUATIONS_MAX], regrets[EVALUATIONS_MAX];
 };
 
-/* What a worker has in its hands. */
+/* The trial that a worker evaluates. */
 struct job {
     uint64_t trial; /* 0: none */
     double   point[DIMS_MAX], ready;

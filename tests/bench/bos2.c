@@ -236,7 +236,7 @@ static size_t target_of(const struct run *run, size_t instance, size_t *image)
     return run->is_untargeted ? label : other + (other >= label);
 }
 
-/* One query; its score. */
+/* Runs a query and returns its score. */
 static double query(const struct run *run, const struct policy *policy, struct session *session, uint64_t trial,
                     size_t instance)
 {

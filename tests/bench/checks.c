@@ -265,7 +265,7 @@ static double on_lattice(const struct trial *t, const struct mechanism *plan, si
     }
 }
 
-/* What should be a discrete-laplace release and is not. */
+/* Uploads integers that claim to be a discrete-laplace release and are not. */
 static enum status upload_integers(struct trial *t, int how, struct error *err)
 {
     next_table(t, 1);

@@ -160,7 +160,7 @@ static void side_open(struct side *side, const struct policy *policy, const stru
     task_must(policy->open(policy, &side->problem, &side->session, NULL));
 }
 
-/* One trial in a context; u [DIMS] has it, and gets the rest. */
+/* Runs a trial in a context; u [DIMS] has the context, and gets the rest. */
 static void side_step(struct side *side, const struct policy *policy, const struct question *q, double *u, double noise)
 {
     static struct proposal proposal;

@@ -12,7 +12,7 @@
 
 enum { SEEDS_MAX = 200, HIGH = 20, HIGH_SEEDS = 5 };
 
-/* One study: the regret at each checkpoint. */
+/* Runs a study: the regret at each checkpoint. */
 static void run(const struct function *function, const struct policy *policy, uint64_t seed, double *regret)
 {
     struct study study;
@@ -93,7 +93,7 @@ static bool is_chosen(const struct function *f, char *const *names)
            (function_is_development(f) && is_wanted("development", is_function, false, names));
 }
 
-/* Of one function. */
+/* Compares all algorithms on a function. */
 static void compare_all(const struct function *f, size_t seeds, uint64_t first, char *const *names, bool is_each)
 {
     static double               random[CHECKPOINTS][SEEDS_MAX], regrets[CHECKPOINTS][SEEDS_MAX];

@@ -267,7 +267,7 @@ static void add_average(const struct broadcast *b, size_t n, const double *messa
     }
 }
 
-/* What the server sends after `round`; without privacy the plain average. */
+/* The server's broadcast after `round`; without privacy the plain average. */
 static void de_broadcast(const struct de_row *row, uint64_t round, const struct de_agent *agents, struct rng *rng,
                          double *out)
 {

@@ -297,7 +297,7 @@ static const struct function functions[] = {
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 
-/* What choices are made on; figures that are reported are of the others, on other seeds. */
+/* Functions for choices in development; reported figures are of the other functions, on other seeds. */
 static inline bool function_is_development(const struct function *f)
 {
     return f->best_peer[0] == 0 && f->d < 20 && strncmp(f->name, "shifted_", 8) != 0;
@@ -322,7 +322,7 @@ struct study {
     struct rng             rng; /* of the noise */
 };
 
-/* What is measured in this study: the shift, and the noise. */
+/* Places the study's function: its shift, and its noise. */
 static inline void study_place(struct study *study, const struct function *function, uint64_t seed)
 {
     bool   is_shifted = strncmp(function->name, "shifted_", 8) == 0;
@@ -429,7 +429,7 @@ static inline int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of n sorted numbers, interpolated. */
+/* A quantile of n sorted numbers, interpolated. */
 static inline double quantile(const double *sorted, size_t n, double q)
 {
     double at = q * (double)(n - 1);

@@ -307,7 +307,7 @@ struct summary {
     double mean, se;
 };
 
-/* Of regrets, or of differences to another cell of the same games. */
+/* Summarises regrets, or differences to another cell of the same games. */
 static struct summary summarise(const double *values, const double *minus, size_t n)
 {
     struct summary out = {0, 0};

@@ -14,7 +14,7 @@
 enum { TRIALS = 40, SEEDS_MAX = 50 };
 static const double SMALL = 1e-4, WRONG = -1e12;
 
-/* What happens to a trial: at u of the unit cube, with the regret r that was measured. */
+/* Troubles of a trial at u of the unit cube, with the measured regret r. */
 struct trouble {
     const char *name;
     double      first;     /* what the first trial is told to have; NAN: what it has */

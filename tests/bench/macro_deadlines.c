@@ -10,7 +10,7 @@
 enum { WALKS_MAX = 1000, PLANS = 5, LINKS = 4, PRIOR_MAX = 300 };
 static const double LIMIT = 0.020;
 
-/* Of edges: sites at random in a square, each linked with some of the nearest. */
+/* A graph: of edges, it has sites at random in a square, each linked with some of the nearest. */
 struct world {
     const char      *label;
     enum graph_moves moves;
@@ -54,7 +54,7 @@ static int compare(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* One walk with values from nowhere in particular: what is planned matters here, not what is found. */
+/* Walks with arbitrary values: the plans matter here, not the findings. */
 static size_t walk(size_t number, double *over)
 {
     struct rng          rng = rng_at(88, number, RNG_TEST);

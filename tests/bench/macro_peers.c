@@ -133,7 +133,7 @@ static void reach_open(struct reach *reach, const struct peer *peer, const struc
     must(gp_joint(gp, (struct points){X, m}, reach->means, reach->C, &reach->arena, NULL) == STATUS_OK);
 }
 
-/* One path and the outputs drawn along it: y = means + L z. */
+/* A path, and the outputs drawn along it: y = means + L z. */
 struct path {
     size_t len;
     size_t at[PATH_MAX];
@@ -169,7 +169,7 @@ static double path_visit(const struct reach *reach, struct path *path, size_t i,
     return output;
 }
 
-/* What H=1 would do: the macro-action from the site with the greatest sum of means; NULL: there is none. */
+/* The choice of H=1: the macro-action from the site with the greatest sum of means; NULL: there is none. */
 static const struct macro_action *path_greedy(const struct reach *reach, const struct path *path, size_t place)
 {
     const struct macro_actions *actions = &reach->actions[place];

@@ -1,11 +1,11 @@
-/* What a plan could take over from the plan before it (none is taken over: every plan is made from the log alone).
- * On simulated plankton (plankton.h), 4 macro-actions at a site and 100 samples: a plan, its best macro-action done and seen,
- * and the next plan, whose paths begin among those of the first one.
- * usage: macro_reuse [--fields N]      N defaults to 5
- * Prints horizon,ends,tables ms,search ms,shared,saved at most,value,interval: processor time of the second plan's tables (paths,
- * factors, bounds) and of the first expansion of its samples; the share of its steps that the first plan had; what taking
- * over their tables would save of the whole; its value; and how far apart the bounds are that the first plan's
- * samples give the value at what was seen, by the Lipschitz constant (corollary 1) and the nearest sample.
+/* Parts of a plan that the next plan could take over (none is: every plan is made from the log alone).
+ * On simulated plankton (plankton.h), 4 macro-actions at a site and 100 samples: a plan, its best macro-action done and
+ * seen, and the next plan, whose paths begin among those of the first one.
+ * usage: macro_reuse [--fields N]      N defaults to 5 Prints horizon,ends,tables ms,search ms,shared,saved at
+ * most,value,interval: processor time of the second plan's tables (paths, factors, bounds) and of the first expansion of its
+ * samples; the share of its steps that the first plan had; what taking over their tables would save of the whole; its value;
+ * and how far apart the bounds are that the first plan's samples give the value at what was seen, by the Lipschitz constant
+ * (corollary 1) and the nearest sample.
  * ends: whether the budget ends with the plan, so that the second one is a stage shorter. */
 #include "engine/planning/macro_plan.h"
 #include "tests/bench/plankton.h"

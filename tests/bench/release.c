@@ -1,14 +1,13 @@
-/* What a guarantee costs: simple regret of po-gp-ucb over rows released by the mechanisms of release.h, after 5 random
- * rows and 50 queries, against an independent implementation (50 runs a cell).
- * usage: release [--runs N] [--dataset gp|branin]      N defaults to 3, the reference has 50
- * Prints one CSV line per cell.  z = (mean - reference) / sqrt(se^2 + reference_se^2), where se is at least what the
- * reference's spread gives for as many runs.  The exit code is 1 when a cell is worse by more than 3.6
- * (1 % over 40 cells) or the last lines are too slow.
+/* The cost of a guarantee: simple regret of po-gp-ucb over rows released by the mechanisms of release.h, after 5 random rows
+ * and 50 queries, against an independent implementation (50 runs a cell).
+ * usage: release [--runs N] [--dataset gp|branin]      N defaults to 3, the reference has 50 Prints one CSV line per cell.
+ * z = (mean - reference) / sqrt(se^2 + reference_se^2), where se is at least what the reference's spread gives for as many
+ * runs.  The exit code is 1 when a cell is worse by more than 3.6 (1 % over 40 cells) or the last lines are too slow.
  * "naive" ignores the noise of the rows; outcome_sensitivity > 0 releases the answers too, with the same epsilon again.
  * projected-gaussian is released with 12 to 16 % (gp) or 16 to 21 % (branin) more noise than the reference's has: see
- * release.h.  cells come twice: "repeats" as in the reference, where a cell can be asked again and another random row of
- * it answers (the row's own variance is then noise of the answer), and "once", as gnomon project releases them: one row
- * stands for a cell, and the reference beside it is that of the repeats, without a threshold.
+ * release.h.  cells come twice: "repeats" as in the reference, where a cell can be asked again and another random row of it
+ * answers (the row's own variance is then noise of the answer), and "once", as gnomon project releases them: one row stands
+ * for a cell, and the reference beside it is that of the repeats, without a threshold.
  * Last, the time of releasing 100,000 x 50; the bits of this program are no secret, so nothing here is private. */
 #include "engine/privacy/release.h"
 #include "engine/registry.h"
@@ -250,7 +249,7 @@ static double answer(void *arg, double value)
     return release_outcome_value(&curator->outcome, steps);
 }
 
-/* What the modeller knows of the rows' noise.  The bound on the regret counts cells, not their copies. */
+/* Sets the modeller's knowledge of the rows' noise.  The bound on the regret counts cells, not their copies. */
 static void set_model(const struct grid *set, const struct cell *cell, const struct curator *curator,
                       const struct policy *policy, double *options)
 {
@@ -299,7 +298,7 @@ static double regret_of_run(const struct grid *set, const struct cell *cell, uin
     return regret;
 }
 
-/* One line; true when the cell is worse than the reference. */
+/* Prints a line; true when the cell is worse than the reference. */
 static bool report(const struct grid *set, const struct cell *cell, const double *regrets, int runs)
 {
     double mean = 0, squares = 0, n = runs;

@@ -104,7 +104,7 @@ static void predict(struct study *study, const double *points, size_t m, double 
          &err);
 }
 
-/* Of the candidates the one with the least lower bound of mean + 2 sd; the models are of values with their signs turned. */
+/* Chooses the candidate with the least lower bound of mean + 2 sd; the models are of values with their signs turned. */
 static void ask_models(struct place *place, struct study *logs, const double *around, struct rng *rng, double *out)
 {
     static double points[CANDIDATES * DIMS_MAX], mean[CANDIDATES], sd[CANDIDATES], log_mean[CANDIDATES],

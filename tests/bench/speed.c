@@ -30,7 +30,7 @@ void dtrsm_(const char *side, const char *uplo, const char *trans, const char *d
 
 enum { D = 6, ASKS_MAX = 128, REPEATS = 9, POINTS = 10000, COLUMNS = 256, PENDING = 400 };
 
-/* Of this process, which has one thread: other programs on the machine do not count. */
+/* Time of this process, which has a single thread: other programs on the machine do not count. */
 static double now_ms(void)
 {
     struct timespec t;

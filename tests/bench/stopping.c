@@ -19,9 +19,9 @@ enum { CLEARLY_WORSE, WORSE, TIE, BETTER, CLASSES };
 static const double SOLVE_MS_MAX = 150, DECIDE_US_MAX = 1000;
 static const double incumbents[INCUMBENTS] = {0.1, 0.2, 0.3};
 
-/* What the reference found: per class at incumbent 0.2 how many of its curves it stopped and the mean epoch (50 when
- * it did not); the share of epochs saved and of curves below the incumbent that were stopped, by incumbent; the
- * prediction of e(50): mean error, root of the mean squared one, mean standard deviation. */
+/* The reference's results: per class at incumbent 0.2 how many of its curves it stopped and the mean epoch (50 when it did
+ * not); the share of epochs saved and of curves below the incumbent that were stopped, by incumbent; the prediction of
+ * e(50): mean error, root of the mean squared one, mean standard deviation. */
 static const int    class_curves[CLASSES] = {96, 30, 16, 58};
 static const double below_curves[INCUMBENTS] = {28, 66, 102};
 static const struct setting {
@@ -273,14 +273,14 @@ static void print(struct tally *tally, const char *setting, const char *figure, 
     printf("%s,%s,%.4f,%.4f,%.4f,%s\n", setting, figure, measured, reference, se, off > 2 * se ? "NOT" : "ok");
 }
 
-/* Of the difference of two shares, none of which is taken to be certain. */
+/* Standard error of the difference of two shares, none of which is taken to be certain. */
 static double share_se(double a, double n, double b, double m)
 {
     double p = (a * n + b * m + 1) / (n + m + 2);
     return sqrt(p * (1 - p) * (1 / n + 1 / m));
 }
 
-/* Of the difference of two means of n and m things of which sum and sum of squares are of the n; rounding is of the
+/* Standard error of the difference of two means of n and m values, with sum and sum of squares of the n; rounding is of the
  * printed reference. */
 static double mean_se(double sum, double squares, double n, double m, double rounding)
 {
@@ -288,7 +288,7 @@ static double mean_se(double sum, double squares, double n, double m, double rou
     return sqrt(var * (1 / n + 1 / m)) + rounding;
 }
 
-/* Of the same for a mean epoch, by the reference's spread: a share of its curves stopped at one epoch, the others ran. */
+/* Standard error of a mean epoch, by the reference's spread: a share of its curves stopped at one epoch, the others ran. */
 static double reference_se(const struct setting *setting, int class, double n)
 {
     double p = setting->stopped[class], saved = EPOCHS - setting->epoch[class];
@@ -323,7 +323,7 @@ static void compare(struct tally *tally, const struct setting *setting, const st
     print(tally, setting->name, "prediction sd", out->sd / out->n, setting->sd, fmax(spread, 0.003));
 }
 
-/* What must hold whatever the sample, for the recommended setting. */
+/* Conditions that hold whatever the sample, for the recommended setting. */
 static bool holds(const struct outcome *out)
 {
     double clearly = out->stopped[CLEARLY_WORSE] / out->curves[CLEARLY_WORSE], saved = out->saved[1] / out->n;

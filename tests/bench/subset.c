@@ -1,4 +1,4 @@
-/* What is lost above MODEL_ROWS_MAX observations, where the model keeps a subset: a third each of the best, the most
+/* The loss above MODEL_ROWS_MAX observations, where the model keeps a subset: a third each of the best, the most
  * recent and the nearest to the best.
  *   subset [N [SEEDS]]                                       4000 random observations of a function of 6 parameters, 3
  * error_*: root mean square error of the posterior mean at 400 points, everywhere and near the best observation, as a

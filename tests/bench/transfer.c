@@ -94,7 +94,7 @@ static void draw_function(uint64_t number, double *f)
     mat_multiply_lower(factor, POINTS, POINTS, f);
 }
 
-/* The same inputs whatever the gaps are. */
+/* Earlier studies; their inputs are the same whatever the gaps are. */
 struct earlier {
     struct earlier_study study[STUDIES];
     double               points[STUDIES][VALUES], values[STUDIES][VALUES];

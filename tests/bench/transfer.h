@@ -1,5 +1,5 @@
-/* What the benches of the algorithms that learn from earlier studies share: one study from its first value to its
- * last, through the policy interface. */
+/* Shared by the benches of algorithms that learn from earlier studies: a study from its first value to its last, through the
+ * policy interface. */
 #ifndef GNOMON_TESTS_TRANSFER_H
 #define GNOMON_TESTS_TRANSFER_H
 

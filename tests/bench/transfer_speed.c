@@ -1,7 +1,7 @@
-/* What a suggestion that learns from 60 earlier studies of 130 values costs (Dai, thesis, D.2.4), in a space of eight
+/* The cost of a suggestion that learns from 60 earlier studies of 130 values (Dai, thesis, D.2.4), in a space of eight
  * parameters: the first one, which fits and factors the earlier studies, and the median of ten after 50 values.
- * Milliseconds of one core (processor time).  In the rows "kept" nothing lets go of the earlier studies: each of them
- * takes part in every evaluation of the acquisition function.  The exit code is 1 when one is over 100 after 50. */
+ * Milliseconds of one core (processor time).  In the rows "kept" nothing lets go of the earlier studies: each of them takes
+ * part in every evaluation of the acquisition function.  The exit code is 1 when one is over 100 after 50. */
 #include "tests/bench/transfer.h"
 #include "engine/registry.h"
 

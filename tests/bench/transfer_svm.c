@@ -115,7 +115,7 @@ static void run_method(const struct method *method, size_t target, uint64_t stre
 
 /* ---- tables ---- */
 
-/* Of one target: means over its runs. */
+/* The outcome of a target: means over its runs. */
 struct outcome {
     double rank[METHODS][TIMES], regret[METHODS][TIMES];
 };

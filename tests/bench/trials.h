@@ -1,5 +1,5 @@
-/* What the benches of several metrics and of infeasible trials have in common: an algorithm of the registry on a
- * function, as the service would let it. */
+/* Shared by the benches of several metrics and of infeasible trials: an algorithm of the registry on a function, as the
+ * service would let it. */
 #ifndef GNOMON_TESTS_BENCH_TRIALS_H
 #define GNOMON_TESTS_BENCH_TRIALS_H
 

@@ -1,5 +1,5 @@
-/* What the benches of planning ahead have in common: an agent that walks over a field by an algorithm of the registry,
- * as the service would let it. */
+/* Shared by the benches of planning ahead: an agent that walks over a field by an algorithm of the registry, as the service
+ * would let it. */
 #ifndef GNOMON_TESTS_BENCH_WALKS_H
 #define GNOMON_TESTS_BENCH_WALKS_H
 
@@ -14,7 +14,7 @@
 
 enum { WALK_OPTIONS_MAX = 32, WALK_STEPS_MAX = 32 };
 
-/* One kind of agent: an algorithm and what differs from its defaults. */
+/* A kind of agent: an algorithm and its options that differ from the defaults. */
 struct walker {
     const char *label, *policy;
     struct {
@@ -26,7 +26,7 @@ struct walker {
     bool   is_endless;   /* no budget cuts the horizon */
 };
 
-/* What a walk came to. */
+/* The results of a walk. */
 struct walk {
     double      average; /* of the outputs */
     double      best;    /* of the outputs */

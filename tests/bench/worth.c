@@ -1,4 +1,4 @@
-/* What rules that end a study early save and lose.  Each study runs to its whole budget, and each rule is asked before
+/* Savings and losses of the rules that end a study early.  Each study runs to its whole budget, and each rule is asked before
  * every trial, by what was known then: when it would have ended the study, and what the rest of the budget still brought.
  *   worth [SEEDS [FIRST [BUDGET [FUNCTION ...]]]]   (20, 8001, 100, the functions that figures are reported of)
  * development among the functions: those that choices were made on.  each, first: one line per function and rule.

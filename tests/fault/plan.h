@@ -1,4 +1,4 @@
-/* What the libraries that are preloaded into the server share: the plan of a test, in a file that the test maps too. */
+/* Shared by the libraries that are preloaded into the server: the plan of a test, in a file that the test maps too. */
 #ifndef GNOMON_TESTS_FAULT_PLAN_H
 #define GNOMON_TESTS_FAULT_PLAN_H
 

@@ -1,5 +1,5 @@
-/* What an agent keeps: the first byte says which.  '$': its ledger of what federations cost; '*': the journal of an agent
- * without, else of one with a guarantee, behind the head that it must have.  What is taken goes on; what is not is refused. */
+/* Files of an agent, by the first byte.  '$': its ledger of federations' costs; '*': the journal of an agent without a
+ * guarantee, else of one with it, behind the head that it must have.  Accepted files go on; others are refused. */
 #include "tests/fuzz/file.h"
 
 #include "service/cli/agent_ledger.h"

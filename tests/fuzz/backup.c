@@ -11,7 +11,7 @@
 static unsigned char *whole, *changed;
 static size_t         whole_bytes;
 
-/* Of the last schema: what the tests of migrations begin with, taken there. */
+/* Makes a store of the last schema from the store that the tests of migrations begin with. */
 static void make_whole(void)
 {
     struct error            err;

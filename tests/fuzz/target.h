@@ -1,4 +1,4 @@
-/* What every fuzz target is: one function of bytes.  It frees what it takes and asserts what must hold. */
+/* A fuzz target: a function of bytes.  It frees what it takes and asserts what must hold. */
 #ifndef GNOMON_TESTS_FUZZ_TARGET_H
 #define GNOMON_TESTS_FUZZ_TARGET_H
 

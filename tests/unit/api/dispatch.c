@@ -1,4 +1,4 @@
-/* What is decided when the headers are complete: body kinds, sizes, ranges, keys, listeners, draining. */
+/* Decisions when the headers are complete: body kinds, sizes, ranges, keys, listeners, draining. */
 #include "api/core/dispatch.h"
 #include "tests/unit/api/suites.h"
 
@@ -116,7 +116,7 @@ static void test_listeners(void)
     arena_fini(&call.arena);
 }
 
-/* Who may call what, without a store: the local listener, the health listener, and nobody. */
+/* Authorisation without a store: the local listener, the health listener, and nobody. */
 static void test_authorise(void)
 {
     static const struct row studies = {"GET", "/v1/studies", NULL, NULL, NULL, NULL, NULL};

@@ -106,7 +106,7 @@ static const char *code_of(const json_t *json)
     return json_string_value(json_object_get(json, "code"));
 }
 
-/* What nobody listed has a name that is, and the log has the other. */
+/* A code that is not listed becomes a listed one, and the log has the original. */
 static void test_unlisted(void)
 {
     struct call  call;

@@ -1,4 +1,4 @@
-/* What a request is called, and the line that the access log has of it. */
+/* The names of a request, and its line in the access log. */
 #include "api/core/access_log.h"
 #include "tests/unit/api/suites.h"
 
@@ -105,7 +105,7 @@ static void test_lines(void)
                "\"detail\":\"a \\\"b\\\" \\\\?\"}");
 }
 
-/* What stands where an id is expected may be a secret that somebody put there by mistake. */
+/* Text in place of an id may be a secret that somebody put there by mistake. */
 static void test_only_ids_are_shown(void)
 {
     static const char *const others[] = {"gno_abcdefg_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopq", "std_abc", "",

@@ -54,7 +54,7 @@ static void test_all_run(void)
     CU_ASSERT_EQUAL(atomic_load(&ran), 5000);
 }
 
-/* One owner gets half of what there is, a second a third of the rest. */
+/* A first owner gets half of the room, a second a third of the rest. */
 static void test_full(void)
 {
     static const size_t shares[] = {7, 3, 2, 0};
@@ -91,7 +91,7 @@ static enum status submit_at(struct workers *workers, pthread_mutex_t *lock, dou
     return cost >= 0 && would == STATUS_OK ? workers_submit(workers, &job, err) : would;
 }
 
-/* What waits is bounded in what it costs, but nobody is refused his first. */
+/* The cost of the waiting jobs is bounded, but no owner is refused its first. */
 static void test_costs(void)
 {
     struct workers *workers = NULL;
@@ -190,7 +190,7 @@ static void tell_and_go_on(void *arg)
     atomic_fetch_add(&ran, 1);
 }
 
-/* Who was told that his job is over may have the next one, whatever that costs, before its function has returned. */
+/* An owner told that its job is over may submit the next one, whatever that costs, before the function has returned. */
 static void test_what_is_over_counts_no_longer(void)
 {
     struct workers    *workers = NULL;
@@ -213,7 +213,7 @@ static void test_what_is_over_counts_no_longer(void)
     workers_end_job(); // nothing outside a job
 }
 
-/* What waits in one lane has no thread: with six jobs of it waiting and four threads, the other lane goes on. */
+/* Waiting jobs of a lane hold no thread: with six of them waiting and four threads, the other lane goes on. */
 static void test_lanes(void)
 {
     static const struct workers_lane lanes[] = {{2, 6, 0}, {4, 9, 0}};

@@ -28,7 +28,7 @@ static double promise(double q, double z, uint64_t releases, double delta)
     return promise_all(&(struct accountant_run){q, z, releases}, 1, delta);
 }
 
-/* One direction of releases at one step of the lattice. */
+/* The epsilon of one direction of releases at one step of the lattice. */
 static double at_step(const struct pld_gaussian *gaussian, unsigned releases, double delta, double step)
 {
     struct pld pld;
@@ -71,7 +71,7 @@ static void test_brackets(void)
     }
 }
 
-/* One release against the closed form, at every epsilon from above and not far above. */
+/* A single release against the closed form, at every epsilon from above and not far above. */
 static void test_dominates(void)
 {
     static const struct accountant_run cases[] = {{0.25, 1, 1}, {0.011, 0.6, 1}, {0.93, 2.385, 1}, {0.5, 0.17, 1}};
@@ -88,7 +88,7 @@ static void test_dominates(void)
         }
 }
 
-/* What is drawn: integers d with probability q more than noise of sd sigma.  Exact sums, one release, both directions. */
+/* The drawn noise: integers d with probability q more than noise of sd sigma.  Exact sums, one release, both directions. */
 static void test_discrete(void)
 {
     static const struct {

@@ -134,7 +134,7 @@ static const struct param finite_params[] = {
     {.name = "c", .kind = PARAM_INT, .min = 10, .max = 11},
 };
 
-/* Of the mixed space: the int at a step, the categorical one-hot. */
+/* Whether u is a point of the mixed space: the int at a step, the categorical one-hot. */
 static bool is_mixed_point(const double *u, size_t dims)
 {
     double step = u[1] * 40.0, hot = 0.0;

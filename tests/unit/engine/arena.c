@@ -138,7 +138,7 @@ static void test_reserve(void)
     arena_fini(&arena);
 }
 
-/* What was given back is no longer what it was, and cannot be touched where somebody watches. */
+/* Memory that was given back is overwritten, and cannot be touched where somebody watches. */
 #ifdef ARENA_GUARD
 static bool is_hidden(const void *memory, size_t bytes)
 {

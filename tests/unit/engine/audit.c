@@ -49,7 +49,7 @@ static void test_epsilon_bound(void)
     CHECK_NEAR(audit_epsilon_bound(&skewed, 0.01), expected, 1e-12);
 }
 
-/* One row moved by one length unit of the scaled space; draws from either set. */
+/* Draws from either set, in which a row moved by one length unit of the scaled space. */
 static struct audit_likelihood likelihood(const struct mechanism *plan, const double *shift, size_t trials,
                                           uint64_t seed)
 {
@@ -121,7 +121,7 @@ static enum status draw_failing(void *arg, int set, double *loss, struct error *
     return error_set(err, STATUS_BUSY, "entropy", "", "no bits");
 }
 
-/* The same loss in every direction, and less of it by chance than with coordinates of their own. */
+/* The loss is the same in every direction, and less of it by chance than with coordinates of their own. */
 static void test_isotropic_loss(void)
 {
     enum { TRIALS = 100000 };

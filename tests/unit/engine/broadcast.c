@@ -1,4 +1,4 @@
-/* One round at the server: the plan's numbers, the sum against doubles, the noise, and what a hostile agent can do. */
+/* A round at the server: the plan's numbers, the sum against doubles, the noise, and what a hostile agent can do. */
 #include "engine/federated/broadcast.h"
 #include "tests/unit/bits.h"
 #include "tests/unit/engine/suites.h"
@@ -137,7 +137,7 @@ static void test_sums(void)
     }
 }
 
-/* What comes out is the sums plus noise of the planned size, whole steps of it. */
+/* The broadcast is the sums plus noise of the planned size, in whole steps of it. */
 static void test_noise(void)
 {
     struct broadcast b = landmine();
@@ -194,7 +194,7 @@ static void test_subset(void)
         CU_ASSERT(broadcast_has(subset, n));
 }
 
-/* One round in which agent 5 sends this, everything else and all random bits being the same; NULL: nothing. */
+/* A round in which agent 5 sends this, everything else and all random bits being the same; NULL: nothing. */
 static void round_with(const struct broadcast *b, const double *hostile, double *out)
 {
     struct rng     rng = rng_at(2385, 5, RNG_TEST), noise = rng_at(2385, 6, RNG_TEST);
@@ -241,7 +241,7 @@ static void test_hostile(void)
     }
 }
 
-/* What is not finite counts as zero, and says nothing else. */
+/* Numbers that are not finite count as zero, and have no other effect. */
 static void test_not_finite(void)
 {
     static const double bad[] = {NAN, INFINITY, -INFINITY};

@@ -1,6 +1,6 @@
-/* What every registered algorithm must keep, over every kind of space it accepts and every value of its choices:
- * replay equality, determinism, bounds, fixed values, no repetition where there is something to repeat, and no harm
- * from hostile values or a small memory limit.  An algorithm added to the registry is tested here with no edit. */
+/* The contract of every registered algorithm, over every kind of space it accepts and every value of its choices: replay
+ * equality, determinism, bounds, fixed values, no repetition where there is something to repeat, and no harm from hostile
+ * values or a small memory limit.  An algorithm added to the registry is tested here with no edit. */
 #include "tests/unit/engine/contract_world.h"
 #include "engine/registry.h"
 
@@ -65,7 +65,7 @@ static void test_replay(void)
     for_each_world(replay_in);
 }
 
-/* What a trial was stopped at, and that it goes on. */
+/* Tells that a trial was stopped at this value, and that it goes on. */
 static void pause_trial(struct study *study, uint64_t trial, double value)
 {
     struct event event = {.kind = EVENT_OBSERVED,

@@ -191,7 +191,7 @@ static double               earlier_values[EARLIER_STUDIES][EARLIER_VALUES];
 static size_t               earlier_rows[EARLIER_STUDIES][EARLIER_VALUES];
 static struct earlier_study earlier_studies[SPACES][EARLIER_STUDIES];
 
-/* What some trials of the fixed-value test hold, of each space. */
+/* Values that some trials of the fixed-value test hold, of each space. */
 static const double fixed_values[SPACES][PARAMS_MAX] = {
     {0.0625e-1, 0.125, 5, 1},
     {1, 2},

@@ -1,5 +1,5 @@
-/* What the contract is tried on: each algorithm over each space with each choice, and a study with its log that can be
- * lived through or replayed.  For contract.c alone, which includes it once. */
+/* The cases of the contract: each algorithm over each space with each choice, and a study with its log that can be lived
+ * through or replayed.  For contract.c alone, which includes it once. */
 #ifndef GNOMON_TESTS_CONTRACT_WORLD_H
 #define GNOMON_TESTS_CONTRACT_WORLD_H
 
@@ -134,7 +134,7 @@ static bool tries_choice(struct world *w, const struct policy *policy, size_t sp
     return world_init(w, policy, space, option, k, 1);
 }
 
-/* What the short form tries: the default choices over spaces where a search is quick, and over the box those that learn
+/* The cases of the short form: the default choices over spaces where a search is quick, and over the box those that learn
  * nothing from earlier studies.  Every policy, and every kind of space, is among them. */
 static bool is_small(const struct policy *policy, size_t space)
 {
@@ -327,7 +327,7 @@ static double objective(const struct study *study, uint64_t trial)
     return 12.5 + sum;
 }
 
-/* What an agent of a federation receives: a message or broadcast of its length, with some structure. */
+/* Tells an agent of a federation a message or broadcast of its length, with some structure. */
 static void study_receive(struct study *study, uint64_t round)
 {
     const struct world *w = study->world;

@@ -1,5 +1,5 @@
-/* What a release costs under a relation in raw units, and what several cost together: worked cases computed elsewhere with
- * 50 digits, exact lattice sums of the discrete Gaussian, moves that are tried out, refusals. */
+/* The cost of a release under a relation in raw units, and of several together: worked cases computed elsewhere with 50
+ * digits, exact lattice sums of the discrete Gaussian, moves that are tried out, refusals. */
 #include "engine/privacy/curve.h"
 
 #include "engine/base/numbers.h"

@@ -13,7 +13,7 @@ static void noise(double *y, size_t n, uint64_t seed)
         y[i] = rng_normal(&rng);
 }
 
-/* What is kept has the extremes and the ends of every column, in order and once; few points stay all. */
+/* The kept points have the extremes and the ends of every column, in order and once; few points stay all. */
 static void test_m4(void)
 {
     static double x[N], y[N];

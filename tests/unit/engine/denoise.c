@@ -75,7 +75,7 @@ static void test_normal_rows(void)
     }
 }
 
-/* What Laplace noise hides of clusters is found to less than half of its variance; that it is Laplace noise helps. */
+/* Clusters hidden by Laplace noise are found to less than half of its variance; knowing that it is Laplace noise helps. */
 static void test_clusters(void)
 {
     static struct world w;

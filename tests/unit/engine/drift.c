@@ -52,7 +52,7 @@ static void tell(struct world *w, const struct event *event)
     CU_ASSERT_EQUAL_FATAL(policy->tell(w->session, event, NULL), STATUS_OK);
 }
 
-/* What is measured: the function, and what comes to it. */
+/* The measured function, and its disturbances. */
 struct truth {
     double drift;                   /* with each trial */
     double step;                    /* in the second half */
@@ -276,7 +276,7 @@ static void test_extremes(void)
     policy->close(w.session);
 }
 
-/* Of batches of four a fit never comes with a multiple of four values. */
+/* With batches of four a fit never comes with a multiple of four values. */
 static void test_batches(void)
 {
     static const struct truth truth = {.drift = 0.5};
@@ -291,7 +291,7 @@ static void test_batches(void)
     policy->close(w.session);
 }
 
-/* What was measured outside the space has no time. */
+/* Values measured outside the space have no time. */
 static void test_outside(void)
 {
     static const struct truth truth = {.drift = 0.5};

@@ -178,7 +178,7 @@ static void test_pit(void)
     study_free(s);
 }
 
-/* Of the trials that follow, with so many workers, the share of those far from the bottom of the bowl. */
+/* The share of the next trials, by so many workers, that are far from the bottom of the bowl. */
 static double share_away(struct study *s, size_t workers, const double *fixed)
 {
     static const double bottom[D] = {-2, 4};
@@ -212,7 +212,7 @@ static void test_share(void)
     }
 }
 
-/* What a proposal says of its point is of that point, and why it was proposed; mixed spaces find points far away, too. */
+/* A proposal's diagnostics are of its point, and say why it was proposed; mixed spaces find points far away, too. */
 static void test_said(void)
 {
     struct study *s = study_new(mixed, 4, NULL);

@@ -453,7 +453,7 @@ static double hill(const double *point)
     return exp(-(pow(u[0] - 0.7, 2) + pow(u[1] - 0.8, 2)) / (2 * 0.15 * 0.15));
 }
 
-/* One whole round: agents begin in their regions and send, the server clips, adds and makes noise, and all go where the
+/* A whole round: agents begin in their regions and send, the server clips, adds and makes noise, and all go where the
  * broadcast has its maximum, though three in four of them have seen nothing of it. */
 static void test_together(void)
 {

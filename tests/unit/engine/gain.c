@@ -1,4 +1,4 @@
-/* What one more trial is expected to gain: against a computation of its own from what the diagnostics say, in a space small
+/* The expected gain of the next trial: against a computation of its own from what the diagnostics say, in a space small
  * enough to look at every point; and when it is not known. */
 #include "engine/bo/gp_gain.h"
 #include "engine/gp/gp_loo.h"
@@ -183,7 +183,7 @@ static void test_by_hand(void)
 
 /* ---- residuals ---- */
 
-/* Of many rows the last 256 speak, as leave-one-out of the whole model has them. */
+/* The last 256 of many rows decide the trust, as leave-one-out of the whole model has them. */
 static void test_trust(void)
 {
     enum { MANY = 300, LAST = 256 };

@@ -336,7 +336,7 @@ static struct space box(const struct param *params, size_t len)
     return space;
 }
 
-/* One set of 70 rows against one of 1000: too many pairs for a table, though every agent is as in the small game. */
+/* A set of 70 rows against one of 1000: too many pairs for a table, though every agent is as in the small game. */
 static void test_without_table(void)
 {
     enum { MANY = 1000, FEW = 70 };
@@ -513,8 +513,7 @@ static bool is_late(void *arg)
     return true;
 }
 
-/* What a chain of beliefs takes does not grow with what each thought on its way, and estimates grow with what they
- * are of. */
+/* The work of a chain of beliefs does not grow with the thoughts on its way, and estimates grow with their subject. */
 static void test_work(void)
 {
     enum { CHAINED = 60, ROUNDS = 20 };

@@ -125,7 +125,7 @@ static void test_who_is_late_ends_it(void)
     arena_fini(&arena);
 }
 
-/* One observation: the rest is the prior. */
+/* With a single observation the rest is the prior. */
 static void test_alone(void)
 {
     static struct data data;

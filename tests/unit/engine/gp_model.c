@@ -163,7 +163,7 @@ static void test_values(void)
     }
 }
 
-/* One value of -1e13 among values of some thousands: the others still differ. */
+/* With a value of -1e13 among values of some thousands the others still differ. */
 static void test_outlier(void)
 {
     struct world w;

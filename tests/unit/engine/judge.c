@@ -1,4 +1,4 @@
-/* What every algorithm that stops trials must keep: a judgement is repeatable, the same after a replay of the log, leaves
+/* The contract of every algorithm that stops trials: a judgement is repeatable, the same after a replay of the log, leaves
  * no trace in proposals, and its note and answer are sound, for sensible and for hostile curves. */
 #include "engine/registry.h"
 #include "engine/math/rng.h"
@@ -152,7 +152,7 @@ static void suggest(struct world *w, struct session *session, uint64_t trial)
                          .note_bytes = proposal.note_bytes});
 }
 
-/* What the model expects of a stopped trial's point at the last epoch, before it was told that it was stopped and after. */
+/* The model's expectation at a stopped trial's point at the last epoch, before the model was told of the stop and after. */
 static void test_stopped(void)
 {
     static struct world w;

@@ -51,7 +51,7 @@ static double plain_r2(const struct plain *p, size_t i, size_t k)
     return r2;
 }
 
-/* What is made row by row or from distances, against what is made point by point; nothing is written beyond. */
+/* Values made row by row or from distances agree with those made point by point; nothing is written beyond. */
 static void check_rows(const struct kernel_kind *kind, size_t n, size_t dims)
 {
     static struct plain p;

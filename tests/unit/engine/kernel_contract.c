@@ -1,4 +1,4 @@
-/* What every kind of kernel must keep: a kind added to kernel_list.h is tested here with no edit.  The gradients of a
+/* The contract of every kind of kernel: a kind added to kernel_list.h is tested here with no edit.  The gradients of a
  * process with each kind are in gp.c, matrices of odd sizes in kernel.c, and what is proposed with each in contract.c. */
 #include "engine/gp/kernel.h"
 #include "engine/gp/rff.h"

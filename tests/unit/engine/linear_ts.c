@@ -345,7 +345,7 @@ static double score(const double *point, double *most)
     return sum;
 }
 
-/* What is linear is solved in fewer trials than there are pixels, and predicted. */
+/* A linear function is solved in fewer trials than there are pixels, and predicted. */
 static void test_linear(void)
 {
     struct study *s = study_new(0.3);

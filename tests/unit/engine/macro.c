@@ -64,7 +64,7 @@ static double sampled(struct state *s, size_t samples, size_t repetitions, doubl
 
 static const double here[] = {2.5, 2.5};
 
-/* One observation y0 where the agent stands: all four directions are worth the same. */
+/* With a single observation y0 where the agent stands all four directions are worth the same. */
 static void test_symmetric(void)
 {
     static const struct {
@@ -300,7 +300,6 @@ static void test_limits(void)
     arena_fini(&s.arena);
 }
 
-/* What cannot be done is not planned. */
 /* How much is done between two looks at the clock. */
 struct looks {
     const struct macro_tree *tree;

@@ -46,7 +46,7 @@ static void test_mixture(void)
         double epsilon = chi_mixture[i].epsilon, delta = chi_mixture[i].delta;
         double sigma = mechanism_mixture_sigma(epsilon, delta, chi_mixture[i].r);
         CHECK_RATIO(sigma, chi_mixture[i].sigma, 1e-9);
-        /* What is released is calibrated by a bound: never below the exact value, and not far above. */
+        /* The released noise is calibrated by a bound: never below the exact value, and not far above. */
         double bound = mechanism_projected_sigma(epsilon, delta, chi_mixture[i].r) / sigma;
         CU_ASSERT(bound > 1 && bound < (chi_mixture[i].r >= 10 ? 1.22 : 1.5));
     }
@@ -119,7 +119,7 @@ static void test_choice(void)
         }
     struct mechanism pure = {.epsilon = 1, .delta = 0, .distance = 1, .rows = 500, .columns = 40};
     CU_ASSERT(mechanism_plan(&pure, NULL) == STATUS_OK && pure.kind == MECHANISM_DISCRETE_LAPLACE);
-    /* One column moves, the other hardly: then its l1 distance is the l2 one, and each coordinate has its own noise. */
+    /* When a single column moves, its l1 distance is the l2 one, and each coordinate has its own noise. */
     struct mechanism narrow = {.epsilon = 1, .distance = 1, .distance_l1 = 1.05, .rows = 500, .columns = 2};
     CU_ASSERT(mechanism_plan(&narrow, NULL) == STATUS_OK && narrow.kind == MECHANISM_DISCRETE_LAPLACE);
 }

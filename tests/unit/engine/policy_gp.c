@@ -216,8 +216,8 @@ static double reach(const struct study *s, const double *x, const double *length
     return far;
 }
 
-/* What the bound promises is looked for in the trust region; but a basin that is found first is not all: when it promises
- * nothing more, trials go far from it. */
+/* The promise of the bound is looked for in the trust region; but a basin that is found first is not all: when the bound
+ * promises nothing more, trials go far from it. */
 static void test_near_then_far(void)
 {
     struct study      *s = study_new(box2, 2, NULL);

@@ -287,7 +287,7 @@ static void test_doubt(void)
     }
 }
 
-/* One value far below all others: its point comes again; with a second one it is believed. */
+/* A value far below all others: its point comes again; with a second one it is believed. */
 static void test_alone(void)
 {
     for (int has_second = 0; has_second < 2; has_second++) {
@@ -338,7 +338,7 @@ static void test_alone_late(void)
     }
 }
 
-/* What was measured outside the space is not proposed again. */
+/* A point measured outside the space is not proposed again. */
 static void test_outside_alone(void)
 {
     const double  outside[2] = {11, 3};

@@ -169,7 +169,7 @@ static void test_bad_rows(void)
     arena_fini(&f.arena);
 }
 
-/* What is no set of leaves: other numbers, another order, a cell within a cell, a border too far. */
+/* Lists that are no set of leaves: other numbers, another order, a cell within a cell, a border too far. */
 static void test_partition(void)
 {
     struct quadtree tree = {.rows = N, .columns = 2, .epsilon = 1, .radius = 4.7, .levels = 3};

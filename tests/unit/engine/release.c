@@ -217,8 +217,8 @@ static void test_projected_noise(void)
     arena_fini(&f.arena);
 }
 
-/* The same bits give the same noise, so two plain releases differ by what the data differ: never by more than the
- * sensitivity that the noise was made for, and sometimes by almost as much. */
+/* Equal bits give equal noise, so two plain releases differ as much as the data: never by more than the sensitivity that the
+ * noise was made for, and sometimes by almost as much. */
 static void test_sensitivity(void)
 {
     struct rng rng = rng_at(36, 1, RNG_TEST);

@@ -169,7 +169,7 @@ static void test_raw_tables(void)
             }
 }
 
-/* What no statistic sees, so that nobody believes otherwise. */
+/* Changes that no statistic sees, so that nobody believes otherwise. */
 static void test_blind_spots(void)
 {
     enum { N = 200, D = 4 };
@@ -181,7 +181,7 @@ static void test_blind_spots(void)
     CU_ASSERT(check_projection(X, N, D, &err) == STATUS_OK);
 }
 
-/* One good matrix, spoilt in one way at a time. */
+/* A good matrix, spoilt in one way at a time. */
 enum { GOOD_N = 120, GOOD_R = 3 };
 
 static void good_matrix(double *Z)
@@ -209,7 +209,7 @@ static double alternating(size_t i, size_t steps)
     return (i % 2 == 0 ? 1 : -1) * (double)(steps + 1);
 }
 
-/* One row of the good matrix, spoilt; columns stay centred where the check is not about that. */
+/* Spoils a row of the good matrix; columns stay centred where the check is not about that. */
 static void spoil(enum spoilt how, size_t i, const double *good, double *z)
 {
     const double odd = 0.7853981633974483;

@@ -117,7 +117,7 @@ static void observe(const struct policy *policy, struct session *session, uint64
     CU_ASSERT_FATAL(policy->tell(session, &event, NULL) == STATUS_OK);
 }
 
-/* What po-gp-ucb says of a few rows is what the dense formula says of them where they are placed. */
+/* The predictions of po-gp-ucb at a few rows agree with the dense formula at the rows' places. */
 static void check_policy(struct space *space, double noise, size_t memory_bytes, const struct space *placed)
 {
     const struct policy *policy = policy_find("po-gp-ucb");

@@ -87,7 +87,7 @@ static enum status run(double (*value)(const double *), size_t dims, uint64_t se
     return status;
 }
 
-/* What is true of f, by coordinate. */
+/* The true moments and indices of f, by coordinate. */
 struct truth {
     double mean, sd, sum, first[G], total[G];
 };

@@ -116,7 +116,7 @@ static void test_names(void)
     }
 }
 
-/* One objective and constraints: the sum of the logarithms; several: the mean improvement of the samples. */
+/* With one objective and constraints: the sum of the logarithms; with several: the mean improvement of the samples. */
 static void test_values(void)
 {
     double             mean[] = {0.2, -0.1, 0.35, 0.15, -0.7}, sd[] = {0.5, 0.8, 0.3, 0.6, 0.9}, a[5], b[5], sum = 0.0;
@@ -254,7 +254,7 @@ static size_t count_attained(const struct run *run, const double *thresholds)
     return count;
 }
 
-/* Of the front of zdt1, g = 1 - sqrt(f), what lies between f = 0.16 and 0.5 attains both: a third of it. */
+/* The part of the front of zdt1, g = 1 - sqrt(f), between f = 0.16 and 0.5 attains both thresholds: a third of it. */
 static void test_thresholds(void)
 {
     const double middle[] = {-0.5, -0.6}, one[] = {NAN, -0.6};
@@ -284,7 +284,7 @@ static void test_no_thresholds(void)
     CU_ASSERT(memcmp(one.values, other.values, 2 * 16 * sizeof one.values[0]) == 0);
 }
 
-/* What nothing attains, what everything does, and what is no number to compute with: run_study allows no fallback. */
+/* Thresholds that nothing attains, that everything does, and that are no numbers: run_study allows no fallback. */
 static void test_extreme_thresholds(void)
 {
     static const double extremes[][2] = {{1.7e308, 1.7e308}, {-1.7e308, -1.7e308}, {1.7e308, -1.7e308}, {0.1, 0.1}};
@@ -388,7 +388,7 @@ static void test_constraint(void)
     }
 }
 
-/* The same, when all that is seen of the constraint is that a trial was infeasible. */
+/* As test_constraint, when all that is seen of the constraint is that a trial was infeasible. */
 static void test_infeasible(void)
 {
     struct run gp = {rim, "gp", 2, 2, 40, {METRIC_OBJECTIVE, METRIC_CONSTRAINT}, .hides_constraint = true}, random = gp;
@@ -432,7 +432,7 @@ static bool never(void *arg)
     return false;
 }
 
-/* What gp proposes in little time, for which each of its models keeps a part of the 900 rows, not the same ones.  fill:
+/* A proposal of gp in little time, for which each of its models keeps other ones of the 900 rows.  fill:
  * the point and the values of a trial.  Returns the acquisition's value. */
 static double ask_hurried(const enum metric_kind *metrics, struct proposal *proposal,
                           void (*fill)(uint64_t, struct rng *, double *, double *))

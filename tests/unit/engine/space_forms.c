@@ -238,7 +238,7 @@ static void test_step(void)
     }
 }
 
-/* Of every kind one value alone is a constant: a finite space of one point. */
+/* A parameter of any kind with a single value is a constant: a finite space of one point. */
 static void test_constants(void)
 {
     static const double       one[] = {2.385};
@@ -490,7 +490,7 @@ static void test_brute_force(void)
     CU_ASSERT(refused > 300 && accepted > 300);
 }
 
-/* What a maximiser is told of the limits agrees with the test of a point, and the slopes with differences. */
+/* The limits and slopes given to a maximiser agree with the test of a point, and with differences. */
 static void test_excess(void)
 {
     struct rng rng = rng_at(63, 1, RNG_TEST);
@@ -695,7 +695,7 @@ static void test_beyond(void)
     }
 }
 
-/* Of m points those that know a and c, a alone, ...; b exists where a is 1, d where b is 0. */
+/* m points of which some know a and c, some a alone, ...; b exists where a is 1, d where b is 0. */
 static void test_lacks(void)
 {
     static const double    one[] = {1}, zero[] = {0}, sum[] = {1, 2};

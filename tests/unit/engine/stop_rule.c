@@ -379,7 +379,7 @@ static void test_resume_rungs(void)
     arena_fini(&arena);
 }
 
-/* Who is paused at a rung does not go on for where it stood at a lower one, nor keeps others from it. */
+/* A trial paused at a rung does not go on for where it stood at a lower one, nor keeps others from it. */
 static void test_resume_highest(void)
 {
     const struct stop_rule rule = {.kind = STOP_RULE_ASHA, .epochs = 27, .min_epochs = 1, .reduction = 3};

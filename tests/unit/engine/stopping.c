@@ -165,7 +165,7 @@ static void test_dropped(void)
     arena_fini(&arena);
 }
 
-/* One epoch before the end, and the last one given: nothing to decide, or one decision. */
+/* A single epoch before the end leaves one decision; the last one given leaves nothing to decide. */
 static void test_short(void)
 {
     struct arena    arena;

@@ -344,7 +344,7 @@ static void first_of_part(const char *name, const struct param *params, size_t l
     policy->close(session);
 }
 
-/* What an earlier study knows does not depend on the parameters that it lacks: as in the space without them, wherever the
+/* Predictions of an earlier study do not depend on the parameters that it lacks: as in the space without them, wherever the
  * point lies along those. */
 static void test_part(void)
 {

@@ -83,7 +83,7 @@ static void test_many_parameters(void)
     CU_ASSERT_DOUBLE_EQUAL(length_after(10, values, 15), rule.start / 2, 1e-12);
 }
 
-/* What lies far off counts as three times as far below the best as the others, or ten times as far above them. */
+/* Values far off count as three times as far below the best as the others, or ten times as far above them. */
 static void test_limits(void)
 {
     static const struct {
@@ -121,7 +121,7 @@ static void test_limits(void)
     }
 }
 
-/* One value that is none of them does not keep improvements from being seen. */
+/* A single value unlike the others does not keep improvements from being seen. */
 static void test_outlier(void)
 {
     const double values[] = {-1e20, 4.29, 0.7, 2.2, 1.3, 3.3, 5.1, 6.2, 7.3};

@@ -78,7 +78,7 @@ static void test_adds_up(void)
     place_end(place);
 }
 
-/* What the federation itself stops at is what is charged. */
+/* The charge is the budget at which the federation itself stops. */
 static void test_own_budget(void)
 {
     struct place          *place = place_new();

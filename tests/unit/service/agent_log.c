@@ -82,7 +82,7 @@ static void receive(struct place *place, int64_t round)
     CU_ASSERT_EQUAL_FATAL(agent_log_received(&place->log, round, matrix, rows, SEAT, &place->err), STATUS_OK);
 }
 
-/* One life, or a new one for every step. */
+/* A run in a single life, or with a new one for every step. */
 static void run(bool is_private, bool is_reopened, double *points)
 {
     struct place *place = place_new(is_private);
@@ -136,7 +136,7 @@ static size_t lines(const struct place *place)
     return n;
 }
 
-/* Of a broadcast of everybody's vectors: not the agent's own, not zeros, not what is known. */
+/* News in a broadcast of everybody's vectors: not the agent's own, not zeros, not known ones. */
 static void test_news(void)
 {
     struct place *place = place_new(false);
@@ -189,7 +189,7 @@ static void test_refusals(void)
     }
 }
 
-/* Of another agent or federation, in use, or cut short by a crash. */
+/* A log of another agent or federation, in use, or cut short by a crash. */
 static void test_identity(void)
 {
     struct place *place = place_new(true);

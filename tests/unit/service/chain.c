@@ -146,7 +146,7 @@ static enum status count_lines(struct db_conn *conn, void *arg, struct error *er
     return STATUS_OK;
 }
 
-/* Of transactions that share a commit: of one that fails nothing is left, and the lines of the others follow each other. */
+/* Among transactions that share a commit a failed one leaves nothing, and the lines of the others follow each other. */
 static void test_lines_of_a_batch_follow_each_other(void)
 {
     static const struct {

@@ -552,7 +552,7 @@ static void test_spec_memory(void)
     arena_fini(&arena);
 }
 
-/* What is promised is never rounded the wrong way. */
+/* Promised numbers are never rounded the wrong way. */
 static void test_promised_numbers(void)
 {
     static const double values[] = {1,    1.25,   2.718281828459045,   0.3,     1.0000001, 9.9999999, 3e-10, 50.9521831,

@@ -1,4 +1,4 @@
-/* What the command line is made of, without a server: options, CSV, the secret file, the journal, drafts of files and
+/* Parts of the command line, without a server: options, CSV, the secret file, the journal, drafts of files and
  * randomness. */
 #include "tests/unit/service/suites.h"
 
@@ -445,7 +445,7 @@ static void test_shell(void)
         CU_ASSERT_EQUAL(shell_code("seq 100000; cat", large, output, limit), 0); // input and output beyond any pipe
         CU_ASSERT_EQUAL(shell_code("exit 3", large, output, limit), 3);
     }
-    // What is late is ended with all that it started: whether it is silent, deaf, or has closed its output.
+    // A late process is ended with all that it started: whether it is silent, deaf, or has closed its output.
     static const char *const late[] = {"sleep 100", "sleep 100 | cat", "exec >&-; sleep 100",
                                        "trap '' TERM; sleep 100 & wait"};
     for (size_t i = 0; i < sizeof late / sizeof late[0]; i++) {

@@ -1,4 +1,4 @@
-/* What every database keeps to (db/driver.h): one suite, run on each of them. */
+/* The contract of every database (db/driver.h): a suite that is run on each of them. */
 #include "db/driver.h"
 #include "tests/unit/service/database.h"
 #include "tests/unit/service/suites.h"
@@ -143,7 +143,7 @@ static void check_undoing(struct store *store)
     CU_ASSERT_EQUAL(count(store, store->reader), 2);
 }
 
-/* Of what nobody waits for: OK now, or the failure. */
+/* Runs a statement that nobody waits for: OK now, or the failure. */
 static enum status put(struct store *store, void *statement, int64_t round)
 {
     char            hash[] = "0";
@@ -248,7 +248,7 @@ static bool has(struct store *store, void *statement, int64_t round)
     return found.is.i > 0;
 }
 
-/* What is read ahead is what would have been read, whatever came between, and in whichever transaction. */
+/* Prefetched rows are those that would have been read, whatever came between, and in whichever transaction. */
 static const char ahead_text[] = "SELECT count(*) AS count FROM federation_ledger WHERE round = $1";
 
 static void check_reading_ahead(struct store *store)
@@ -445,7 +445,7 @@ static void check_changes(struct store *store)
     commit(store);
 }
 
-/* What outlives everything is neither changed nor deleted, whoever asks. */
+/* The append-only tables are neither changed nor deleted from, whoever asks. */
 static void check_logs(struct store *store)
 {
     static const char *const refused[] = {"UPDATE event SET kind = 'other'", "DELETE FROM event",
@@ -508,7 +508,7 @@ static enum status revoke(struct store *store, const char *id)
                BIND(INT(7), TEXT(id)), NULL);
 }
 
-/* What the writer wrote has its sum and is in the total; what another changed is told of, and not changed again. */
+/* Rows of the writer have their sums and are in the total; rows changed by others are reported, and not changed again. */
 static void check_sums(struct store *store)
 {
     const struct driver *driver = store->driver;

@@ -106,7 +106,7 @@ static void test_spec(void)
     world_end(world);
 }
 
-/* What an agent's session is opened with: its own region, and else what the federation says. */
+/* The options of an agent's session: its own region, and else those of the federation. */
 static void test_options(void)
 {
     struct world *world = world_new();

@@ -208,7 +208,7 @@ static void test_an_operation_goes_where_its_study_is(void)
     world_end(world);
 }
 
-/* What nobody came to an end with is failed, and keeps nobody any more. */
+/* An operation that no server finished is failed, and keeps nobody any more. */
 static void test_attempts_end(void)
 {
     struct world    *world = world_new();
@@ -228,7 +228,7 @@ static void test_attempts_end(void)
     world_end(world);
 }
 
-/* Who stops gives back what it has, so that nobody waits for the lease's end; asked for while it stops, too. */
+/* A server that stops gives back its operations, so that nobody waits for the lease's end; late ones, too. */
 static void test_who_stops_gives_back(void)
 {
     struct world                *world = world_new();

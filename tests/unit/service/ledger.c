@@ -264,7 +264,7 @@ static void spent_is(struct place *place, int64_t table, double epsilon, double 
     arena_fini(&arena);
 }
 
-/* What a radius of 0.08 protects at epsilon 1 is not what a radius of 8 does: the second costs 50 for the first's rows. */
+/* A radius of 0.08 protects less at epsilon 1 than a radius of 8: the second costs 50 for the first's rows. */
 static void test_zoom(void)
 {
     struct place place = place_new();

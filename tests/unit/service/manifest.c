@@ -150,7 +150,7 @@ static char *text_of(const struct release_manifest *m)
     return text;
 }
 
-/* What was written reads back, and is written the same again. */
+/* A written manifest reads back, and is written the same again. */
 static void test_round_trip(void)
 {
     struct sign_key *key = known_key();
@@ -409,8 +409,8 @@ static void test_ledger_place(void)
     sign_key_free(key);
 }
 
-/* What is said in words of larger changes: k times as large costs at most k times the epsilon (without a delta), and no
- * change more than epsilon_any_change; a Gaussian's cost grows too, up to that. */
+/* The words about larger changes: one k times as large costs at most k times the epsilon (without a delta), and no change
+ * more than epsilon_any_change; a Gaussian's cost grows too, up to that. */
 static void test_larger_changes(void)
 {
     static const double factors[] = {1, 1.001, 1.5, 2, 7.25, 1000};

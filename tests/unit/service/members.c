@@ -1,5 +1,5 @@
-/* What is said of a trial: every member that is listed goes through JSON, the store and CSV, and back, as what it was;
- * and what the store says that nobody knows is not taken for something else. */
+/* Members of a trial: every listed one goes through JSON, the store and CSV, and back, unchanged; and an unknown word in the
+ * store is not taken for another. */
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
 
@@ -119,7 +119,7 @@ static void test_every_member_goes_round(void)
     check_round(false);
 }
 
-/* Of a trial that nobody reported on: null, and not 0. */
+/* Members of a trial that nobody reported on are null, and not 0. */
 static void test_nothing_is_said_of_a_fresh_trial(void)
 {
     struct world *world = world_new();

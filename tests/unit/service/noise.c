@@ -140,7 +140,7 @@ static void test_context(void)
             CU_ASSERT((memcmp(digests[i], digests[j], 32) == 0) == (i == 1 && j == 0));
 }
 
-/* The same row the same answer, whatever was drawn before; the noise is that of the plan, and that of one row says
+/* A row always has the same answer, whatever was drawn before; the noise is that of the plan, and that of one row says
  * nothing of the next one's. */
 static void test_answers(void)
 {

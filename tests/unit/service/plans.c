@@ -32,7 +32,7 @@ static bool sorts_a_page(const char *statement, const char *step)
     return is_page && strstr(step, "TEMP B-TREE") != NULL;
 }
 
-/* Of the many that run, a suggestion looks at those that it is about. */
+/* Among many running trials, a suggestion looks at those that concern it. */
 static bool goes_along_running(const char *statement, const char *step)
 {
     static const char *const names[] = {"TRIAL_NEXT_LEASE", "TRIAL_EXPIRED", "TRIAL_COUNT_EXPIRED", "TRIAL_OF_WORKER"};
@@ -42,7 +42,7 @@ static bool goes_along_running(const char *statement, const char *step)
     return false;
 }
 
-/* What the driver puts in there looks at the row that was found. */
+/* Takes out the calls that the driver puts in, which look at the row that was found. */
 static void without_checks(char *text, const char *function)
 {
     for (char *at; (at = strstr(text, function)) != NULL;) {
@@ -52,7 +52,7 @@ static void without_checks(char *text, const char *function)
     }
 }
 
-/* What the planner does with each statement that reads, on a store that nobody has counted. */
+/* The planner's choice for each statement that reads, on a store that nobody has analysed. */
 static void test_no_statement_goes_along_a_study(void)
 {
     struct world *world = world_new();

@@ -1,5 +1,5 @@
-/* What only a database of its own process can do to a store: connections end, others come.  Without one (database.h) these
- * tests are nothing. */
+/* Events that only a database in a process of its own brings: connections end, others come.  Without one (database.h) these
+ * tests do nothing. */
 #include "db/driver.h"
 #include "service/app/event_log.h"
 #include "service/main/app_open.h"

@@ -556,7 +556,7 @@ static void test_caches_never_show_the_past(void)
     world_end(world);
 }
 
-/* What was read with fewer metrics than there are is as many values too short. */
+/* Values read with fewer metrics than there are are as many values too short. */
 static void test_metrics_come_between(void)
 {
     struct world                *world = world_new();
@@ -700,7 +700,7 @@ static void *ask_as_guest(void *arg)
     return NULL;
 }
 
-/* Those who come while a session is not free are a group; that who leads it has left is nothing to the others. */
+/* Requests that come while a session is not free are a group; that its leader's client has left is nothing to the others. */
 static void test_who_stays_is_answered(void)
 {
     enum { ROUNDS = 8, GUESTS = 8 };

@@ -1,4 +1,4 @@
-/* What a run is given and what it says. */
+/* The input and output of a run. */
 #include "service/cli/run_text.h"
 #include "service/cli/named.h"
 #include "service/cli/point.h"
@@ -88,7 +88,7 @@ static void test_plain_values(void)
     }
 }
 
-/* What the server says is a value of a parameter, and is not. */
+/* Values from the server that fit their parameter, and some that do not. */
 static void test_point(void)
 {
     static const char *const fitting[] = {"{'x': -0.5, 'n': 3, 'd': 8, 'c': 'adam', 'e': 1.5}",

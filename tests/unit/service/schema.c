@@ -277,7 +277,7 @@ static void test_versions_are_walked_in_one_go(void)
     place_end(&place);
 }
 
-/* The same by steps, with an index of somebody's own in the way of nothing. */
+/* As before by steps, with an index of somebody's own in the way of nothing. */
 static void test_versions_are_walked_by_steps(void)
 {
     struct place place;
@@ -293,7 +293,7 @@ static void test_versions_are_walked_by_steps(void)
     place_end(&place);
 }
 
-/* What fails, at whichever statement, leaves the store as it was, and the next try finds its own copy. */
+/* A migration that fails, at whichever statement, leaves the store as it was, and the next try finds its own copy. */
 static void test_what_fails_changes_nothing(void)
 {
     static const char *const bad[] = {

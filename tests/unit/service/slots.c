@@ -283,7 +283,7 @@ static void test_nobody_waits_for_nothing(void)
     world_end(world);
 }
 
-/* Who gives up while others have its place has none to give back. */
+/* A request that gives up while others have its place has none to give back. */
 static void test_giving_up_in_a_pause(void)
 {
     struct world *world = begin();
@@ -304,7 +304,7 @@ static void test_giving_up_in_a_pause(void)
     world_end(world);
 }
 
-/* What the owner took is with the caller, and what all took with the slots: time of the processor, not of the clock. */
+/* The owner's time is with the caller, and the time of all with the slots: time of the processor, not of the clock. */
 static void test_what_is_taken_is_counted(void)
 {
     static struct slots_stats stats;
@@ -347,7 +347,7 @@ static bool leaves_at_once(void *arg)
     return true;
 }
 
-/* What took more than twice as long, or less than half; not what is too short to tell, nor what was cut off. */
+/* Prices are judged when the work took over twice as long, or under half; not when it is very short, or was cut off. */
 static void test_prices_are_judged(void)
 {
     static struct slots_stats stats;

@@ -73,7 +73,7 @@ static void test_read_once(void)
     world_end(world);
 }
 
-/* What is out of the table is read again; what is larger than the table is read each time. */
+/* A spec out of the table is read again; one that is larger than the table is read each time. */
 static void test_bounded(void)
 {
     enum { STUDIES = 40, LIMIT = 64 * 1024 };

@@ -176,7 +176,7 @@ static enum status note(struct db_conn *conn, void *arg, struct error *err)
     return steady_note(note->app, conn, note->was_busy, err);
 }
 
-/* What the next boot goes on from, if the wall clock stands still while the machine is off. */
+/* The time from which the next boot goes on, if the wall clock stands still while the machine is off. */
 static int64_t noted(struct world *world, bool was_busy)
 {
     struct note work = {world->app, was_busy};

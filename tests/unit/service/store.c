@@ -76,7 +76,7 @@ static void test_every_statement_prepares(void)
     world_end(world);
 }
 
-/* What fails ends the reading and is told at its end; what is not there is no failure, and needs no memory. */
+/* A failure ends the reading and is told at its end; a missing row is no failure, and needs no memory. */
 static enum status read_events(struct db_conn *conn, void *arg, struct error *err)
 {
     struct world  *world = arg;
@@ -235,7 +235,7 @@ static void test_a_study_runs_to_its_budget(void)
     world_end(world);
 }
 
-/* One run keeps its session, in the other it is forgotten or the store is closed before every call. */
+/* A first study keeps its session; for the other it is forgotten, or the store is closed, before every call. */
 static void test_a_rebuilt_session_suggests_the_same(void)
 {
     static const char *const algorithms[] = {"{\"name\":\"gp\"}", "{\"name\":\"random\"}", "{\"name\":\"sobol\"}"};
@@ -708,7 +708,7 @@ static enum status upload_release(struct world *world, const struct study *study
     return world_upload(world, study->id, file, length, 333, status);
 }
 
-/* What the model gets of a release: gamma times the index, and the noise of the manifest. */
+/* The model's rows of a release: gamma times the index, and the noise of the manifest. */
 static void test_integers_become_rows_on_the_lattice(void)
 {
     struct world *world = world_new();
@@ -736,7 +736,7 @@ static void test_integers_become_rows_on_the_lattice(void)
     world_end(world);
 }
 
-/* Of a quadtree: each card is a row at its leaf's centre, as uncertain as the leaf is wide.  Anything else is refused. */
+/* Rows of a quadtree: each card is a row at its leaf's centre, as uncertain as the leaf is wide.  All else is refused. */
 static void test_leaves_become_rows(void)
 {
     struct world           *world = world_new();

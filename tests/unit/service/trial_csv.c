@@ -9,7 +9,7 @@
 
 enum { ARENA_BYTES = 1 << 20 };
 
-/* One parameter has the name of a column. */
+/* A parameter has the name of a column. */
 static const char mixed[] =
     "{\"metrics\":[{\"name\":\"loss\",\"goal\":\"minimize\"}],\"algorithm\":{\"name\":\"random\"},\"space\":"
     "{\"type\":\"parameters\",\"parameters\":[{\"name\":\"lr\",\"type\":\"double\",\"min\":1e-5,\"max\":0.1},"

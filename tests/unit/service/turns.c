@@ -1,4 +1,4 @@
-/* Whose turn it is to write: projects and tokens by what they have had, and what is large after what is small. */
+/* The turn to write: projects and tokens by what they have had, and large transactions after small ones. */
 #include "db/turns.h"
 #include "service/app/app.h"
 #include "tests/unit/service/suites.h"
@@ -148,7 +148,7 @@ static void *write_large(void *arg)
     return NULL;
 }
 
-/* Who writes one after the other has more than one turn between two large ones, though nothing of his waits when one ends. */
+/* A writer of one transaction after the other gets several turns between two large ones, though none waits when one ends. */
 static void test_large_ones_leave_room(void)
 {
     enum { LARGES = 3 };
