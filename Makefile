@@ -1,4 +1,4 @@
-# One non-recursive file.  `make run` and `make test` install what is missing (tests/check/setup) and work on a fresh
+# A single, non-recursive file.  `make run` and `make test` install what is missing (tests/check/setup) and work on a fresh
 # Debian 12; everything else expects the packages to be there.  A flavour (sanitisers, coverage, another compiler) is
 # the same rules with another BUILD.  `make V=1` shows the commands.
 # Debian's own programs, whatever else has their names in PATH.
@@ -152,7 +152,7 @@ run:
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@exec $(BUILD)/gnomon run --listen $(LISTEN) --data $(DATA)
 
-# What the program is made of, for whoever must know which libraries and versions: CycloneDX.
+# The program's bill of materials, for whoever must know its libraries and versions: CycloneDX.
 sbom: $(BUILD)/gnomon.sbom.json
 $(BUILD)/gnomon.sbom.json: $(BUILD)/gnomon deploy/sbom
 	$(call say,sbom,$@)$(PYTHON) deploy/sbom $< >$@
@@ -197,7 +197,7 @@ check-api: $(BUILD)/tests/api
 	$(STEP) $<
 check-fuzz: $(FUZZ)
 	$(STEP) sh tests/check/replay $(FUZZ)
-# The same on PostgreSQL: the suites that know the store, and of those over HTTP the ones that write most.
+# Suites on PostgreSQL: those that know the store, and the ones over HTTP that write most.
 POSTGRES_UNITS = driver postgres store chain cases races leases federation members spec_cache steady turns
 POSTGRES_HTTP = studies trials lists idempotency events
 NODE_TESTS = sh -c 'cd tests/http && exec /usr/bin/node --test --test-concurrency=1 --test-reporter=tap $(1)'
@@ -238,13 +238,13 @@ fault-%: $(BUILD)/gnomon $(FAILING) always
 	$(STEP) tests/fault/$(firstword $(subst @, ,$*))
 golden-%: $(BUILD)/gnomon $(GOLDEN) always
 	$(STEP) $(PYTHON) tests/golden/$*
-# What is handed to others: the list of what it is made of, and that who builds it elsewhere has the same bytes.
+# Checks of what is handed to others: the bill of materials, and that a build elsewhere gives the same bytes.
 sbom-check: $(BUILD)/gnomon.sbom.json
 	$(STEP) $(PYTHON) tests/check/sbom $(BUILD)/gnomon $<
 reproducible: $(BUILD)/gnomon
 	$(STEP) sh tests/check/reproducible 20 CC='$(CC)' CFLAGS='$(CFLAGS)'
 
-# The same rules with sanitisers, and with guards in the arenas: asan-NAME and tsan-NAME are the step NAME of such a program.
+# All rules with sanitisers, and with guards in the arenas: asan-NAME and tsan-NAME are the step NAME of such a program.
 # What ASan reports, leaks of a server that stopped included, fails the step; UBSan ends the program.
 FLAVOUR = $(MAKE) --no-print-directory FORTIFY= CPPFLAGS=-DARENA_GUARD LOG=$(LOG) WERROR= STEP_SECONDS=2400
 ASAN = $(FLAVOUR) KIND=asan- BUILD=$(BUILD)/asan CFLAGS='-O1 -g1 -fno-omit-frame-pointer' \
@@ -341,7 +341,7 @@ reproduce: $(REPRODUCED)
 reproduce-quick: $(REPRODUCED)
 	$(STEP) tests/bench/reproduce --quick
 
-# What is wrong with the text of the tree: lint-quick takes seconds, the others have gcc and clang with warnings as errors and
+# Faults in the text of the tree: lint-quick takes seconds, the others have gcc and clang with warnings as errors and
 # the analysers; `make lint` is all of it.  planted proves that each check finds what it is for.
 lint-gcc: every-object
 lint-quick lint-python lint-cppcheck lint-gcc lint-clang lint-changed: $(BUILD)/gnomon

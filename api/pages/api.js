@@ -10,7 +10,7 @@ export const token = {
     set: (secret) => sessionStorage.setItem(KEY, secret),
     clear: () => Object.keys(sessionStorage).filter((key) => key === KEY || key.startsWith(KEPT)).forEach((key) => sessionStorage.removeItem(key)),
 };
-/* What was chosen on a page, as JSON, for as long as this tab is signed in; null: nothing. */
+/* Choices made on a page, as JSON, for as long as this tab is signed in; null: none. */
 export const kept = {
     get: (name) => JSON.parse(sessionStorage.getItem(KEPT + name) ?? 'null'),
     set: (name, value) => (value === null ? sessionStorage.removeItem(KEPT + name) : sessionStorage.setItem(KEPT + name, JSON.stringify(value))),
@@ -30,7 +30,7 @@ export class Unreachable extends Error {}
 let page = 0, began = Date.now();
 /* A page begins to be read: what happens from here on is followed. */
 export const beginPage = () => { page++; began = Date.now(); };
-/* What a page asked that was left meanwhile is answered to nobody: it would go on asking, with the token of whoever came next. */
+/* Requests of a page that was left are answered to nobody: the page would go on asking, with the token of whoever came next. */
 async function whileItIsRead(answer) {
     const asked = page;
     try { return await answer; } finally { if (asked !== page) await new Promise(() => {}); }

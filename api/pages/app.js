@@ -29,7 +29,7 @@ export function address() {
     return { path: path || '/studies', words: new URLSearchParams(words) };
 }
 
-/* The same page, seen otherwise: in the address, so that a link shows it, and without a new page. */
+/* Keeps the view's values in the address, so that a link shows the same view, without a new page. */
 export function remember(values) {
     const { path, words } = address();
     for (const [name, value] of Object.entries(values)) {

@@ -38,14 +38,14 @@ export async function create(view) {
     const codeTrouble = h('p', { class: 'hint', role: 'status' });
     let preview = [], timer = null, made = 1;
 
-    /* What is shown is what is sent, and what the form left empty is neither. */
+    /* The text shown is the body sent; members that the form left empty are in neither. */
     const isNothing = (value) => value !== null && typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length === 0;
     const changed = () => {
         code.value = JSON.stringify(spec, (name, value) => (isNothing(value) ? undefined : value), 2);
         codeTrouble.textContent = '';
         later();
     };
-    /* What would be tried first, asked of the service without a study. */
+    /* Asks the service, without a study, for the points that would be tried first. */
     const later = () => {
         clearTimeout(timer);
         timer = setTimeout(async () => {
@@ -102,7 +102,7 @@ export async function create(view) {
             spec.metrics.length > 1 ? button('Remove', () => { spec.metrics.splice(i, 1); draw(); }, { 'aria-label': `Remove metric ${i + 1}` }) : null);
     }
     const whole = { min: 1, step: 1 };
-    /* Of what the service can do besides: folded, but for what is said already. */
+    /* Further options, folded unless they are set already. */
     function stops() {
         const at = spec.stopping ?? {}, turn = () => { if (rule.value === '') delete spec.stopping; else spec.stopping = { rule: rule.value, epochs: at.epochs ?? 50, ...(rule.value === 'patience' ? { patience: 10 } : {}) }; draw(); };
         const rule = choice([...rules, ...(at.rule === 'bos' ? [['bos', 'by the algorithm']] : [])], at.rule ?? '', { onchange: turn, 'data-pointer': '/stopping/rule' });

@@ -27,13 +27,13 @@ export const fill = (element, ...children) => element.replaceChildren(...childre
 /* A name that somebody gave: its direction stays its own. */
 export const named = (text, most = 120) => h('bdi', { title: text.length > most ? text.slice(0, 1000) : null }, clip(text, most));
 export const clip = (text, most = 60) => (text.length > most ? text.slice(0, most - 1) + '…' : text);
-/* The same where there are no elements: titles and labels.  Isolated, and without what turns the direction round. */
+/* Text where there can be no elements, as in titles and labels: isolated, and without characters that change its direction. */
 export const flat = (text, most = 60) => '\u2068' + clip(String(text).replace(/[\u202a-\u202e\u2066-\u2069\u0000-\u001f]/g, ' '), most) + '\u2069';
 
 export const button = (text, onclick, attributes) => h('button', { type: 'button', onclick, ...attributes }, text);
 export const link = (address, ...children) => h('a', { href: address }, ...children);
 
-/* What a screen reader says without anything being seen. */
+/* Text that a screen reader says without anything being seen. */
 export function say(text) {
     document.getElementById('said').textContent = text;
 }

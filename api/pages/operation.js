@@ -24,7 +24,7 @@ async function ready() {
     return { isReady: reply.ok, body: await reply.json() };
 }
 
-/* What an event is about, as a way there. */
+/* Links to the resource of an event. */
 const places = { std: 'studies', gam: 'games', fed: 'federations' };
 const home = (id) => (places[id?.slice(0, 3)] && id[3] === '_' ? h('a', { href: `#/${places[id.slice(0, 3)]}/${id}` }, id) : '–');
 
@@ -103,7 +103,7 @@ export async function operation(view) {
     const all = () => Promise.all([drawHealth(), drawUse(), drawTokens(), drawBudgets(), drawChain(), events()]);
     await all();
     view.main.append(h('h1', {}, 'Operation'), h('div', { class: 'grid' }, health, use, tokens, budgets, chain, log));
-    // What somebody is reading or has in hand stays: an open list of checks, and whatever has the focus.
+    // A part in use stays as it is: an open list of checks, or the part that has the focus.
     const isHeld = (section) => section.contains(document.activeElement);
     const parts = [[health, drawHealth], [use, drawUse], [tokens, drawTokens], [budgets, drawBudgets], [chain, drawChain], [log, events]];
     const again = () => Promise.all(parts.filter(([section]) => !isHeld(section)).map(([, draw]) => draw()));

@@ -121,7 +121,7 @@ export function scaleOf(parameter) {
 
 // ---- best so far ----
 
-/* What lies within the axes, cut off where they end. */
+/* The area within the axes; marks are cut off where they end. */
 const windowOf = (frame) => frame.root.append('svg').attr('x', -6).attr('y', -6).attr('width', frame.w + 12).attr('height', frame.h + 12).append('g').attr('transform', 'translate(6,6)').append('g');
 
 /* A range of trials that a wheel or a finger asks for: across it moves, with Ctrl (or two fingers) it comes closer. */
@@ -131,7 +131,7 @@ function turned([from, to], event, at) {
     const by = 1.002 ** Math.max(-200, Math.min(200, event.deltaY));
     return [at - (at - from) * by, at + (to - at) * by];
 }
-/* The same within all trials, and no fewer than ten of them. */
+/* Keeps a range within all trials, and to no fewer than ten of them. */
 export function within([from, to], total) {
     const width = Math.max(9, Math.min(to - from, total - 1)), middle = (from + to) / 2;
     const low = Math.max(1, Math.min(middle - width / 2, total - width));
@@ -182,7 +182,7 @@ export function history(place, { data, best: all, metric, chosen, zoom, range, t
     if (beyond > 0) frame.root.append('text').attr('x', 0).attr('y', frame.h + 34).text(`${beyond} worse${frame.w < 260 ? '' : ', beyond the edge'} (△)`);
     const heights = dots.data().map((m) => (isBeyond(m.value) ? edge + (sign > 0 ? -5 : 5) : y(m.value)));
     let laid = null; // the range as it was last laid out, and what of it was then shown
-    /* What depends on the range: in each frame in which it moves.  As long as the scale is the same it is only pushed. */
+    /* Lays out the parts that depend on the range, in each frame in which it moves.  While the scale stays they are only pushed. */
     const lay = () => {
         const [from, to] = x.domain(), width = to - from;
         axis.selectAll('*').remove();
@@ -532,7 +532,7 @@ const thinned = (ticks, scale, pixels) => {
 };
 const nameOf = (agent) => (agent.places.unit ? `${agent.places.unit} of ${flat(agent.name, 24)}` : flat(agent.name, 30));
 
-/* What two agents chose together, how often; over it what each had best answer to each choice of the other, and the
+/* How often two agents chose each pair; over it the best answer of each to each choice of the other, and the
  * pairs that are best answers both ways. */
 export function joint(place, { a, b, rows, answers, meetings, text }) {
     const frame = canvas(place, 360, `How often ${flat(a.name)} and ${flat(b.name)} chose together${meetings.length > 0 ? `; best for both: ${meetings.map((m) => `${flat(text(m.a))}, ${flat(text(m.b))}`).slice(0, 5).join('; ')}` : ''}`, { left: 64 });
@@ -557,7 +557,7 @@ export function joint(place, { a, b, rows, answers, meetings, text }) {
     return { heads: [clip(a.name, 30), clip(b.name, 30), '#rounds'], rows: rows.map((r) => [flat(text(r.a)), flat(text(r.b)), r.count]) };
 }
 
-/* What each agent's best answer to each choice of the other would bring, and what it got on average. */
+/* The payoff of each agent's best answer to each choice of the other, and its average payoff. */
 export function answers(place, { sides, text }) {
     for (const { own, other, curve, got, i } of sides) {
         const frame = canvas(place, 196, `${flat(own.name)}: what its best answer to each choice of ${flat(other.name)} would bring`, { right: 100, left: 64 });

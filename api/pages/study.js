@@ -13,7 +13,7 @@ export const objectivesOf = (study) => study.metrics.filter((m) => m.goal === 'm
 
 // ---- words ----
 
-/* What is known, in one sentence. */
+/* The state of the study in one sentence. */
 function sentence(study, data, found) {
     const [metric] = objectivesOf(study), n = study.trials, words = [];
     if (n.total === 0) return 'No trial yet: the study waits for the first suggest.';
@@ -145,7 +145,7 @@ export async function study(view) {
     const kind = now.space.type;
     const parts = kind === 'parameters' ? parameterParts(view, state, path, () => now, open, table) : kind === 'graph' ? route(view, path, () => now, open, historyPart) : kind === 'image' ? images(view, path, () => now, open, historyPart) : candidates(view, path, () => now, open, historyPart);
     const tell = (known) => said.replaceChildren(...[sentence(now, known.data ?? {}, known.found)].flat());
-    /* What is quick is shown first; rest comes when the rest is drawn. */
+    /* Quick parts are shown first; rest resolves when the others are drawn. */
     const draw = async () => {
         drawHead();
         const [known] = await Promise.all([parts.draw(), table.draw()]);
@@ -192,7 +192,7 @@ function historyPart(path, of, open, state = { zoom: null }) {
         section.setFinding('Each mark is a trial, the line the best until then. ', told.length > 0 ? `Grey: what the model expected before the run (95 %, noise included); ${inside} of ${told.length} fell inside. ` : '', data.shown < data.of ? `${data.shown.toLocaleString('en')} of ${data.of.toLocaleString('en')} are shown. ` : '', total() <= 10 ? '' : matchMedia('(pointer: fine)').matches ? 'Drag to look closer; scroll sideways to move, with Ctrl to zoom.' : 'Drag to look closer.');
         section.paint();
     }
-    /* What is known of all trials. */
+    /* Reads the history of all trials, and of the chosen range. */
     const read = async () => {
         const asked = state.zoom, [all, some] = await Promise.all([ask(null), asked && ask(asked)]);
         whole = all;

@@ -1,4 +1,4 @@
-// What several do together: federations, whose members keep their observations, and games, whose players learn.
+// Studies of several agents: federations, whose members keep their observations, and games, whose players learn.
 import * as api from './api.js';
 import { me } from './app.js';
 import { h, age, badge, choice, clip, count, field, fill, link, list, named, number, percent, table, word } from './dom.js';

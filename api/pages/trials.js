@@ -69,7 +69,7 @@ export function trials(view, of, again) {
         const from = (cursors.length - 1) * PAGE;
         said.textContent = rows.length === 0 ? '' : `${asked.state || asked.label || asked.worker ? 'Chosen trials' : `Of ${count(of().trials.total, 'trial')}`}: ${from + 1} to ${from + rows.length}. ${columned.of().some((column) => column.id === 'forecast') ? 'The forecast is what the model said before the run. ' : ''}A row opens the trial.`;
     }
-    /* Those that were chosen on a plot: asked for one by one, as there are few on a page. */
+    /* Shows trials that were chosen on a plot: asked for one by one, as there are few on a page. */
     async function only(numbers) {
         if (numbers === null) return turn({});
         const few = numbers.slice(-PAGE).reverse();

@@ -182,7 +182,7 @@ FIGURES = [
       for queries, value in (("5", .7372), ("10", .7545), ("20", .7598), ("50", .7643))),
 ]
 
-# What no offline run can tell, and why.
+# Figures that no offline run can tell, and why.
 ABSENT = [
     ("Kharkovskii 2020, tables 3.4-3.9", "PO-GP-UCB on loans and on property prices", "the data are not in this tree"),
     ("Kharkovskii 2020, table B.1", "GP-UCB-PE, GP-BUCB, q-EI, BBO-LP on plankton",

@@ -57,7 +57,7 @@ async function opened(address, isThere) {
     const ms = await (await page.waitForFunction(isThere, null, { polling: 'raf', timeout: 300000 })).evaluate((now) => now);
     return { page, context, ms };
 }
-/* What is asked of the server, and how long each took. */
+/* The requests to the server, and how long each took. */
 const asked = (page) => page.evaluate(() => performance.getEntriesByType('resource').filter((e) => e.name.includes('/v1/') && !e.name.includes('/events')).map((e) => [e.name.replace(/^.*\/v1\//, '').replace(/std_\w+/, 'ID'), e.duration, e.startTime, e.encodedBodySize]));
 
 /* Frames a second while something is done, and of each the time of the processor that the page's own thread took. */

@@ -90,7 +90,7 @@ function changed(chance, value) {
     return value !== null && typeof value === 'object' ? { ...value, [chance.of(nameList)]: anything(chance) } : anything(chance);
 }
 
-// One change somewhere in the value: a walk down that may stop at every step.
+// A change somewhere in the value: a walk down that may stop at every step.
 function mutated(chance, value) {
     const isTree = value !== null && typeof value === 'object' && Object.keys(value).length > 0;
     if (!isTree || chance.is(0.12)) return chance.is(0.6) ? changed(chance, value) : anything(chance);

@@ -107,7 +107,7 @@ for (const scope of scopes) {
     });
 }
 
-// What a token of another project is answered where the address names nothing of a project: only of its own.
+// The answers to a token of another project where the address names no resource: only its own project's.
 const inOwnProject = { metrics: 403, event_head: 403, project_list: 200, token_create: 201, token_list: 200, whoami: 200, event_list: 200, study_create: 201,
     study_ensure: 201, study_list: 200, game_create: 201, game_list: 200, federation_create: 201, federation_list: 200,
     operation_list: 200, suggest_stateless: 200, import_put: 422 };

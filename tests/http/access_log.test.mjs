@@ -1,4 +1,4 @@
-// What a request is called, and the line that the access log has of it.
+// The names of a request, and its line in the access log.
 import assert from 'node:assert/strict';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';

@@ -166,7 +166,7 @@ async function isSound(page, where, rules = null) {
     }, [], where);
     await slow(page, SLOW);
 }
-/* What a program says where its words were meant to be: an element as text, a value that is not there. */
+/* No page shows what programs print by mistake: an element as text, a value that is not there. */
 const saysNothingOdd = (page, where) => until(() => page.locator('body').innerText(),
     (text) => assert.doesNotMatch(text.replaceAll(/n{99,}/g, ''), /\[object |undefined|NaN|nullnull|\bnull\b/, where));
 const quiet = (seen, where, expected = null) => {

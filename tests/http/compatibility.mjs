@@ -1,4 +1,4 @@
-// What a change of the contract breaks for clients that were written for an earlier one.  api/COMPATIBILITY.md says in words
+// Breaks in a change of the contract, for clients written for an earlier one.  api/COMPATIBILITY.md says in words
 // what is held here.
 // node compatibility.mjs OLD NEW    prints what breaks
 // node compatibility.mjs --record   keeps openapi.yaml as that of the last release, with its version: when one is made
@@ -20,7 +20,7 @@ export function lastRelease() {
 
 const list = (value) => value === undefined ? [] : [value].flat();
 const wordsOf = (schema) => schema.enum ?? schema['x-extensible-enum'];
-// What every type says of a value when a schema says none.
+// The types of a schema's values; null: any type.
 const typesOf = (schema) => schema.type !== undefined ? list(schema.type)
     : wordsOf(schema) !== undefined ? [...new Set(wordsOf(schema).map((word) => word === null ? 'null' : typeof word))] : null;
 // Limits that a request must keep: how the new one may not be, seen from the old one.
@@ -33,7 +33,7 @@ const least = { minLength: 0, minItems: 0, minProperties: 0 };
 
 export function breaks(old, now) {
     const found = [], seen = new Set();
-    // What was announced with the version that may be without it.
+    // Deprecated parts may go in the version that their sunset names.
     const isOver = (part) => part.deprecated === true && part['x-sunset'] !== undefined
         && now.info.version.localeCompare(String(part['x-sunset']), 'en', { numeric: true }) >= 0;
     const resolve = (document, part) => part?.$ref === undefined ? part ?? {}

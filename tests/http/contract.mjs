@@ -7,7 +7,7 @@ import { load } from 'js-yaml';
 export const text = readFileSync(new URL('../../openapi.yaml', import.meta.url), 'utf8');
 export const contract = load(text);
 const methods = ['get', 'post', 'put', 'patch', 'delete'];
-// What any request may meet; everything else must be written at the operation.
+// Statuses that any request may meet; all others must be written at the operation.
 const general = new Set([400, 405, 408, 411, 412, 413, 414, 415, 417, 422, 429, 431, 500, 501, 503]);
 
 // The words that a schema lists; those of an open enumeration may grow.
@@ -31,7 +31,7 @@ function validatorOf(document) {
     ajv.addVocabulary([...Object.keys(contract), 'x-extensible-enum']); // the document is no schema, its parts are
     return ajv.addSchema(document, 'contract', undefined, false);
 }
-// What is right as of today is right as written, too.
+// A reply that keeps to the contract of today keeps to the contract as written, too.
 const validator = validatorOf({ ...contract, paths: closed(contract.paths), components: closed(contract.components) });
 const compiled = new Map();
 
@@ -105,7 +105,7 @@ export function replyOf(operation, status) {
 const problemSteps = ['components', 'schemas', 'Problem'];
 
 function checkHeaders(reply, where) {
-    // What has a tag may be kept, and asked for again; what has none may not.
+    // A reply with a tag may be kept, and asked for again; one without may not.
     const kept = ['private, no-cache', 'no-cache', 'private, max-age=31536000, immutable'];
     const isKept = [200, 304].includes(reply.status) && kept.includes(reply.headers['cache-control']);
     assert.ok(isKept ? /^"[!#-~]+"$/.test(reply.headers.etag ?? '') : reply.headers['cache-control'] === 'no-store', `${where}: Cache-Control`);

@@ -31,7 +31,7 @@ test('every route is documented, with its body and its scopes, and nothing else 
     assert.equal(byId.size, operations.length, 'an operationId is there twice');
 });
 
-// What the schema at a place says of a member, as the program's tables say it.
+// A member's schema, in the form of the program's tables.
 function said(schema, isRequired) {
     const own = resolve(schema).object;
     const types = { string: ['text', own.minLength ?? 0, own.maxLength], integer: ['integer', own.minimum, own.maximum],
@@ -81,7 +81,7 @@ test('the members of every body and query are those of the tables, with their ra
     assert.deepEqual(found, []);
 });
 
-// Of a reply: whether a member is always there and may be null, and its type or its words.
+// A reply's member: whether it is always there and may be null, and its type or its words.
 function shown(schema, isRequired) {
     const own = resolve(schema).object;
     const parts = [own, ...(own.oneOf ?? own.anyOf ?? []).map((part) => resolve(part).object)];
@@ -123,7 +123,7 @@ test('the members of the replies that a table writes are those of their schemas'
             known.delete(name);
             count++;
         }
-        // What is deeper than the table is known by the name of the whole.
+        // Members deeper than the table are known by the name of the whole.
         for (const name of known.keys())
             if (!name.includes('/') || inside.some((other) => other.startsWith(name.replace(/[^/]*$/, ''))))
                 found.push(`${method} ${path}: ${name} is documented, and not shown`);

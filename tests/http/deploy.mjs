@@ -49,7 +49,7 @@ function* selectors(documents) {
   }
 }
 
-/* Of a file with one set of pods: what its parts say of each other. */
+/* Checks that the parts of a file with one set of pods agree with each other. */
 function related(documents) {
   const found = [], want = (good, text) => good || found.push(text);
   const pods = documents.find(({ spec }) => spec.template), { metadata, spec } = pods.spec.template;

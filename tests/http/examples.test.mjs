@@ -132,7 +132,7 @@ async function project() {
 
 const token = async () => ({ token: (await api.post('/v1/tokens', valueOf('token_create', 'worker'), 201)).id });
 
-// What must be there before the operation (or one of its examples) is sent.
+// Resources that must be there before the operation (or one of its examples) is sent.
 const setups = {
     study_patch: patched, study_resume: after_('pause'), study_reopen: after_('complete'),
     'trial_queue candidates': openRows, study_predict: observed, 'study_predict candidates': observedRows,

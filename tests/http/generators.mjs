@@ -1,4 +1,4 @@
-// What generators make of openapi.yaml compiles strictly, and runs a whole study against the server.
+// Clients that generators make of openapi.yaml compile strictly, and run a whole study against the server.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -31,7 +31,7 @@ writeFileSync(path.join(folder, 'hey-api.config.json'), JSON.stringify({ input: 
 const generators = {
     // A member with a default need not be sent.
     'openapi-typescript': { make: [bin('openapi-typescript'), contract, '-o', 'made/types.d.ts', '--default-non-nullable=false'], exact: true },
-    // What it adds to every client, which sends the requests, is not written for exact optional properties.
+    // Its own part of every client, which sends the requests, is not written for exact optional properties.
     'hey-api': { make: [bin('openapi-ts'), '-f', 'hey-api.config.json'], exact: false },
     'swagger-typescript-api': { make: [bin('swagger-typescript-api'), 'generate', '-p', contract, '-o', 'made', '-n', 'Api.ts'], exact: true },
 };

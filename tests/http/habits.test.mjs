@@ -1,4 +1,4 @@
-// What HTTP itself promises: validators, preconditions, caches, encodings, other origins.
+// Promises of HTTP itself: validators, preconditions, caches, encodings, other origins.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';

@@ -76,7 +76,7 @@ export class Client {
         this.agent = new http.Agent({ keepAlive: true, maxSockets: options.sockets ?? 16 });
     }
 
-    // One request; the reply is checked.  json is sent as such; body with its type.
+    // Sends a request; the reply is checked.  json is sent as such; body with its type.
     async request(method, path, { json, body, type, headers = {}, token = this.token, checked = true } = {}) {
         const bytes = json !== undefined ? Buffer.from(JSON.stringify(json)) : body === undefined ? null : Buffer.from(body);
         const all = { ...headers };
@@ -349,7 +349,7 @@ export function ledgerOf(spent, lines = [sha256(`declared ${++ledgers}`), sha256
     return { id, seq: lines.length, head: headOf(lines), lines, tables: 1, spent, budget: spent && { epsilon: 40, delta: 1e-7 } };
 }
 
-// What follows for the whole release: its total, when the answers are in it, and the least that its ledger can have spent.
+// The costs of the whole release: its total, when the answers are in it, and the least that its ledger can have spent.
 export function totals({ epsilon, epsilon_any_change: any }, outcomes) {
     const answers = outcomes?.epsilon ?? 0;
     const total = { epsilon: epsilon + answers, delta: 0, epsilon_any_change: any + answers };
@@ -392,7 +392,7 @@ export function threshold(dims, { epsilon = 2.718, delta = 1e-4, sigma = 640.5 }
 const rateOf = (epsilon, steps) => Math.floor(epsilon / steps * 2 ** 32 * (1 - 2 ** -50));
 const varianceOf = (rate, gamma) => gamma ** 2 / (2 * Math.sinh(rate * 2 ** -33) ** 2);
 
-// What pure epsilon-DP per coordinate needs: the rate of the noise for the l1 distance of neighbours on the lattice.  Every
+// The need of pure epsilon-DP per coordinate: the rate of the noise for the l1 distance of neighbours on the lattice.  Every
 // column is within -1 and 1, which the ball holds, and may move by what is `distance` in scaled space.
 export function laplace(epsilon, columns, { distance = 1, radius = 3.5 } = {}) {
     const gamma = 2 ** (Math.floor(Math.log2(distance)) - 10), unit = 25 / radius, all = (value) => Array(columns).fill(value);

@@ -148,7 +148,7 @@ test('content types, methods and paths', async () => {
     assert.deepEqual([head.status, head.text], [200, '']);
 });
 
-// One request as bytes.  The answer must be this status and the connection must not serve the next request.
+// A request as bytes.  The answer must be this status and the connection must not serve the next request.
 const line = (text) => text.replaceAll('\n', '\r\n');
 const next = `GET /livez HTTP/1.1\r\nHost: x\r\n\r\n`;
 const gate = [

@@ -31,7 +31,7 @@ async function busy() {
     return id;
 }
 
-// What an export says, but for what differs between a study and its copy.
+// The contents of an export, but for what differs between a study and its copy.
 const essence = (text) => text.split('\n').slice(0, -2).map((line) => JSON.parse(line))
     .filter((line) => line.event?.kind !== 'study.imported')
     .map(({ header, event, ...rest }) => {
@@ -39,7 +39,7 @@ const essence = (text) => text.split('\n').slice(0, -2).map((line) => JSON.parse
         return event === undefined ? rest : { ...event, seq: null, study: null, actor: event.actor.replace('elsewhere:', '') };
     });
 
-// The same lines with others in their place, and an end that vouches for them.
+// An export with some lines replaced, and an end that vouches for them.
 function forge(text, change) {
     const lines = text.split('\n').slice(0, -2).map((line) => JSON.parse(line)), changed = change(lines) ?? lines;
     const before = changed.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('');

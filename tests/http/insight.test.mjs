@@ -1,4 +1,4 @@
-// What the model says: importances, slices, residuals, the diagnostics of a suggestion.
+// The model's view: importances, slices, residuals, the diagnostics of a suggestion.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { begin, matrix, metrics, mixed, numbers, openCandidates, tokenFor } from './harness.mjs';

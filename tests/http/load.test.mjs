@@ -1,4 +1,4 @@
-// One client that asks for more than there is: the others are answered meanwhile, what is too much is refused at once,
+// A client that asks for more than there is: the others are answered meanwhile, its excess is refused at once,
 // and nothing is computed for those who have left or have waited for too long.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// What was measured outside the space: the model leans on it, and nothing else does.
+// Values measured outside the space: the model leans on them, and nothing else does.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { begin, metrics, sha256 } from './harness.mjs';

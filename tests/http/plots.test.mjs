@@ -1,4 +1,4 @@
-// What pages draw: each plot keeps what it promises, is exact in its counts, and stays small.
+// Plots of the pages: each keeps what it promises, is exact in its counts, and stays small.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { begin, numbers } from './harness.mjs';

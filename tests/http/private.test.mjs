@@ -183,7 +183,7 @@ test('a ledger that was taken back, or goes on twice, is refused', async () => {
     await privateCandidates(api, curator, { file: fifth.file, manifest: curator.sign(fifth.manifest) }); // of another key: another ledger
 });
 
-// What a hasty curator may send, and the checks one of which says no.
+// Tables that a hasty curator may send, and the checks one of which refuses each.
 const next = numbers(4711);
 const uniform = (low, high) => Array.from({ length: N }, () => Array.from({ length: D }, () => low + (high - low) * next()));
 const whole = (rows) => rows.map((row) => row.map(Math.round));

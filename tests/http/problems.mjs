@@ -9,7 +9,7 @@ const read = (name) => readFileSync(root + name, 'utf8');
 export const problems = [...read('api/core/problem_list.h').matchAll(/^ {4}X\((\w+), (\d+), (true|false), "(.*?)", "(.*?)"\)/gm)]
     .map(([, code, status, retryable, cause, cure]) => ({ code, status: Number(status), retryable: retryable === 'true', cause, cure }));
 
-// What is sent to clients is made in these folders; the rest of service/ is programs of their own.
+// Replies to clients are made in these folders; the rest of service/ is programs of their own.
 const folders = ['api/core', 'api/handlers', 'api/http', 'db', 'engine', 'service/app', 'service/base', 'service/candidates', 'service/codec',
     'service/federation', 'service/game', 'service/model', 'service/session', 'service/store', 'service/study'];
 const literal = /"([a-z][a-z0-9]*(?:_[a-z0-9]+)*)"/g;
@@ -29,7 +29,7 @@ function argumentsAt(text, at) {
     return parts.map((part) => part.trim());
 }
 
-// What no client sees: the start of the server, contracts of the engine that its callers keep, the programs of curators,
+// Codes that no client sees: the start of the server, contracts of the engine that its callers keep, the programs of curators,
 // and faults, whose name is "internal" to clients.
 export const unseen = ['address', 'address_in_use', 'backup_exists', 'bad_dims', 'bad_distance', 'bad_grid',
     'bad_length_scale', 'bad_mechanism', 'bad_order', 'bad_plan', 'bad_range', 'bad_scale', 'bad_sensitivity',
@@ -44,7 +44,7 @@ export function codesOfSources() {
     const found = new Map(), files = folders.flatMap((folder) => readdirSync(root + folder, { recursive: true })
         .filter((name) => name.endsWith('.c')).map((name) => `${folder}/${name}`))
         .map((name) => [name, read(name).replace(/\/\*[^]*?\*\/|\/\/.*/g, '')]);
-    // Who takes a code, and which argument it is: static functions in their own file.
+    // Functions that take a code, and which argument it is; static ones in their own file.
     const takers = files.flatMap(([name, text]) => [...text.matchAll(/^(static )?[\w ]+\b(\w+)\(([^()]*)\bconst char \*code\b/gm)]
         .map(([, isStatic, taker, before]) => [taker, before.split(',').length - 1, isStatic && name]));
     for (const [name, text] of files) {

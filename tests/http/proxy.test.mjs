@@ -1,4 +1,4 @@
-// What counts by address, and who is asked for it: a token that is in force is never refused for what others sent.
+// Counts by address, and the proxies that may name it: a valid token is never refused for what others sent.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { after, test } from 'node:test';

@@ -1,4 +1,4 @@
-// What a project may use: counted, shown, refused in time, and by so many clients at once.
+// The limits of a project: counted, shown, refused in time, and by so many clients at once.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, test } from 'node:test';

@@ -36,7 +36,7 @@ async function turns(id, count, between = async () => undefined) {
 }
 const told = (all) => all.map(({ number, from, end }) => [number, from, end]);
 
-// Of six that reached the first rung two go on: trial 1, and trial 3, which was the best of those that were stopped.
+// Two of six trials that reached the first rung go on: trial 1, and trial 3, the best of those that were stopped.
 async function sixTrials(members = {}) {
     const { id } = await api.study({ metrics, stopping, ...members });
     assert.deepEqual(told(await turns(id, 6)), [[1, 0, 9], [2, 0, 1], [3, 0, 1], [4, 0, 1], [5, 0, 1], [6, 0, 1]]);

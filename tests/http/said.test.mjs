@@ -1,4 +1,4 @@
-// What is said of a trial besides its result: at suggest, at observe, in the queue, later; and everywhere it is shown.
+// A trial's members besides its result: at suggest, at observe, in the queue, later; and everywhere it is shown.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { begin, openCandidates, plain } from './harness.mjs';

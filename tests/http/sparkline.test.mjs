@@ -9,7 +9,7 @@ const listed = async (id) => (await api.get('/v1/studies?sparkline=true&view=bas
 const observe = (id, json) => api.post(`/v1/studies/${id}/observe`, json);
 const random = (seed) => () => (seed = (seed * 16807) % 2147483647) / 2147483647;
 
-// Of [trial, value] in the order in which they ended.
+// The sparkline of [trial, value] pairs, in the order in which the trials ended.
 function sparkline(ended, sign) {
     const line = [];
     for (const [trial, value] of ended) {

@@ -95,7 +95,7 @@ test('a study is whose token made it, by a name that the project sees and nobody
     const { json: { study: imported } } = await other.api.request('PUT', `/v1/imports/${sha256(text)}`, { body: text, type: 'application/x-ndjson' });
     assert.deepEqual(of(await api.get(`/v1/studies/${imported}`)), his);
 
-    // Who sees one study is not told, whichever of the two is asked first, and whatever the other was told.
+    // A token bound to a study is not told its owner, whichever token asks first, and whatever the other was told.
     const guest = await person('guest', 'read', { resource: one.id }), hand = await person('hand', 'write', { resource: one.id });
     for (let round = 0; round < 3; round++) {
         for (const [token, expected] of [[reader, hers], [guest, nobody], [reader, hers], [hand, nobody], [guest, nobody], [api, hers]]) {
@@ -308,7 +308,7 @@ async function finishedStudy() {
     return path;
 }
 
-// Of a trial, what another study has too: not who suggested it when; what ran is to be run again; an id is given.
+// The part of a trial that its copy has, too: not who suggested it when; a running one is queued; an id is given.
 const essence = ({ created_at, started_at, finished_at, corrected_at, lease, model, worker, state, external_id, curve, ...rest }) => ({ ...rest,
     state: state === 'running' ? 'queued' : state, worker: state === 'running' ? '' : worker,
     external_id: /^(std_[a-z2-7]+\/[0-9]+|row:.*)$/.test(external_id) ? null : external_id,

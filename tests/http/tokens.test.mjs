@@ -1,4 +1,4 @@
-// Who made a token, what goes with it, another secret for it, and when it was used.
+// A token's maker, its end, a new secret for it, and its last use.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { after, test } from 'node:test';

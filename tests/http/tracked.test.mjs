@@ -67,7 +67,7 @@ test('a result has all, some or none of them, and so has a failure', async () =>
     }
 });
 
-// The same log twice: once with what is only recorded, once without.
+// A log twice: with the metrics that are only recorded, and without.
 for (const [name, members, values] of [
     ['one objective', { metrics, algorithm: { name: 'gp', initial: 2 } }, ({ a, b }) => ({ loss: a * a - Math.sin(3 * b) })],
     ['several metrics', { metrics: several, algorithm: { name: 'gp', initial: 2 } }, ({ a, b }) => ({ loss: a * a + b, gain: a - b, size: a + b })],

@@ -1,4 +1,4 @@
-// What a worker is told: what to do next, how long its lease is, and to whom an operation belongs.
+// Replies to a worker: its next step, its lease, and the owner of an operation.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { begin, Client, past, tokenFor, until } from './harness.mjs';

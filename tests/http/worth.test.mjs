@@ -15,7 +15,7 @@ const edit = async (id, json, expected = 200) => {
     const { headers } = await api.request('GET', of(id));
     return api.expect(expected, 'PATCH', of(id), { json, headers: { 'if-match': headers.etag } });
 };
-// One trial after the other until there is no more: the refusal.
+// Runs trials until there is no more, and returns the refusal.
 const finish = async (id, value = bowl, most = 80) => {
     for (let i = 0; i < most; i++) {
         const reply = await ask(id);

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .study import Study, Trial, Value
 
 IN_A_ROW = 5  # failures after which the function is taken to fail always
-# What the function's author has to mend: no other trial would do better.
+# Errors that the function's author has to mend: no other trial would do better.
 MISTAKES = (NameError, TypeError, AttributeError, ImportError)
 LEAVE_SECONDS = 10.0  # for giving trials back at the end
 Catch = Tuple[Type[BaseException], ...]

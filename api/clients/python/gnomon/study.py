@@ -383,7 +383,7 @@ class Study:
             if not self._find():
                 raise
 
-    # What there is to look at
+    # Views of the study
 
     def table(self) -> List[Dict[str, Any]]:
         """One row a trial, as dataframe() has them, without pandas."""
