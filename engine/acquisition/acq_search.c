@@ -304,7 +304,7 @@ static enum status climb(struct run *run, double *point, double *score, struct e
     return STATUS_OK;
 }
 
-/* A move that constraints would undo is none. */
+/* Adds a move, unless constraints would undo it. */
 static void add_move(struct run *run, const double *point, size_t param, double index)
 {
     const struct space *space = run->search->space;
@@ -341,7 +341,7 @@ static void gather_moves_of(struct run *run, const double *point, size_t param)
         add_move(run, point, param, (double)((start + c) % p->choices));
 }
 
-/* Every step of one free parameter that is no double; from a random one on, as there may be more than fit. */
+/* Gathers every step of one free parameter that is no double; from a random one on, as there may be more than fit. */
 static void gather_moves(struct run *run, const double *point)
 {
     const struct space *space = run->search->space;

@@ -32,7 +32,7 @@ static bool dominates(const struct place *a, const struct place *b)
     return is_larger;
 }
 
-/* How many comparisons there were since somebody asked whether it is late, and whether it is. */
+/* Counts comparisons, so that the time is looked at only now and then. */
 struct patience {
     const struct pareto_set *set;
     size_t                   compared;

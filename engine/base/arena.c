@@ -51,7 +51,7 @@ struct arena_block {
     struct arena_held  *held; /* the last one */
 };
 
-/* When two come at once both may be refused, or the most be a little too small: that does no harm. */
+/* When two threads take at once, both may be refused, or most_bytes be a little too small: that does no harm. */
 bool arena_pool_take(struct arena_pool *pool, size_t bytes)
 {
     if (pool == NULL)

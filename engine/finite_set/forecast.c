@@ -97,7 +97,7 @@ static enum status view_open(const struct forecast *f, struct trial_world *w, st
     return STATUS_OK;
 }
 
-/* Neither rotated nor permuted: neither is anything to the model. */
+/* The view of a plain release: rotation and permutation mean nothing to the model. */
 static enum status view_rows(const struct forecast *f, struct trial_world *w, struct sampler *sampler, struct view *out,
                              struct error *err)
 {

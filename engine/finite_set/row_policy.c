@@ -82,7 +82,7 @@ static double length_guess(const struct row_policy *c)
     return rule->release_noise > 0 ? sqrt(fmax(spread * spread - noise, spread * spread / 16)) : spread;
 }
 
-/* Noisy rows, where each of them probably was. */
+/* Moves noisy rows to where each of them probably was. */
 static enum status denoise_places(struct row_policy *c, struct error *err)
 {
     const struct space *space = c->problem->space;

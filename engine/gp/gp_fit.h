@@ -23,7 +23,7 @@ struct gp_fit {
     void *late_arg;
 };
 
-/* Where the search starts when nothing is known. */
+/* The start of a search without an earlier fit. */
 void gp_fit_default(const struct gp_fit *fit, double *theta);
 
 /* Log prior density at theta, up to a constant, and its gradient [groups + GP_SCALARS] (NULL: not wanted).

@@ -15,7 +15,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Channels come first: they are few, or they are all there is. */
+/* Channels get their cells first: they are few, or all there is. */
 static struct image_shape cells_of(const struct image_shape *pixels)
 {
     struct image_shape cells = {.channels = least(pixels->channels, PRIOR_CELLS_MAX)};

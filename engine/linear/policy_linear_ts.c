@@ -134,7 +134,7 @@ static enum status choose_rows(struct session *session, struct rows *rows, struc
 
 /* ---- a proposal ---- */
 
-/* Whether it was tried: f [len] are its features.  What was given up was not. */
+/* Whether a trial has the features f [len]; a trial that was given up does not count. */
 static bool is_known(const struct session *session, const double *f)
 {
     for (size_t i = 0; i < session->log.len; i++)

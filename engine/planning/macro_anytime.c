@@ -267,7 +267,7 @@ static enum status node_expand(struct grow *grow, struct node *node, struct erro
     return STATUS_OK;
 }
 
-/* Where V may be farthest from its lower bound. */
+/* The sample with the widest bounds of V. */
 static size_t widest(const struct branch *branch, size_t N)
 {
     size_t best = 0;
@@ -305,7 +305,7 @@ static void notify(const struct grow *grow, const struct node *root)
         search->notify(search->arg, &search->progress);
 }
 
-/* True when there is nothing more to find, or no leave to look. */
+/* True when the search has nothing more to find, or has come to its limits. */
 static bool is_over(const struct grow *grow, const struct node *root)
 {
     const struct macro_search *search = grow->search;

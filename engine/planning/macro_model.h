@@ -46,7 +46,7 @@ void macro_model_init(struct macro_model *model, const struct space *space, stru
 /* Errors: NO_MEMORY. */
 MUST_CHECK enum status macro_model_tell(struct macro_model *model, const struct event *event, struct error *err);
 
-/* Where the agent stands, or will when it has done what is pending. */
+/* The agent's site, after its pending macro-actions. */
 size_t macro_model_place(const struct macro_model *model);
 
 /* Pairs of a start and a point of macro-actions that were found infeasible: [*len][1 + steps] in the arena.

@@ -37,7 +37,7 @@ struct build {
  * costs besides, most of it memory that is touched for the first time, counts as STEP_WORK. */
 enum { POLL_WORK = 1 << 18, STEP_WORK = 256 };
 
-/* Whether there is still time for what takes so long. */
+/* Checks that the time left is more than ms. */
 static enum status check_left(const struct build *b, double ms, struct error *err)
 {
     bool is_late = b->options->left_ms != NULL && b->options->left_ms(b->options->left_arg) <= ms;

@@ -76,7 +76,7 @@ struct value_limits value_limits(double *values, size_t len);
 MUST_CHECK enum status trial_log_limits(const struct trial_log *log, struct arena *scratch, struct value_limits *out,
                                         struct error *err);
 
-/* Whether no other trial of which there is, or may be, a word has the point at place.  O(len). */
+/* Whether no other trial that has, or may get, a result has the point at place.  O(len). */
 bool trial_log_is_alone(const struct trial_log *log, size_t place);
 
 /* Values above *above are in doubt, INFINITY: none is.  Once there are six values, a few (one, and a tenth of all, at most 32)

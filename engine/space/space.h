@@ -126,7 +126,7 @@ bool space_reaches(const struct space *space, const double *point);
  * owner does not know them, and those that depend on such a parameter.  False: there is none. */
 bool space_lacks(const struct space *space, const double *points, size_t n, bool *lacks);
 
-/* space_nearly_has of what such a point does have: what it lacks has no value, and no constraint on that matters. */
+/* As space_nearly_has for a point that lacks parameters: those have no value, and constraints on them do not matter. */
 bool space_nearly_has_rest(const struct space *space, const double *point, const bool *lacks, double slack);
 
 /* The constraint that the point breaks by more than slack times the rounding error of its sum; NULL: none.

@@ -12,7 +12,7 @@ static bool contains(const struct condition *condition, double value)
     return false;
 }
 
-/* A parent that is not there is NaN, which no list contains: its children are not there either. */
+/* A parent that does not exist is NaN, which no list contains: then its children do not exist either. */
 bool space_is_active(const struct space *space, const double *point, size_t param)
 {
     const struct param *p = &space->params[param];

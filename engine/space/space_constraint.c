@@ -99,7 +99,7 @@ static double value_at(const struct constraint *c, const double *point, size_t w
     return value;
 }
 
-/* A sum without one of its values is NaN, and no other is. */
+/* The sum of a constraint is NaN exactly when one of its values is missing. */
 static const struct constraint *find_broken(const struct space *space, const double *point, double slack, bool is_rest)
 {
     for (size_t k = 0; k < space->constraints_len; k++) {

@@ -230,7 +230,7 @@ static bool read_note(const void *note, size_t note_bytes, struct transfer_state
                : transfer_read_note(note, note_bytes, out);
 }
 
-/* When there is no room for both notes, gp's is the one that saves work. */
+/* Prefers gp's note when there is no room for both: it is the one that saves work. */
 static enum status leave_to_gp(struct session *s, const struct ask *ask, struct proposal *out, struct error *err)
 {
     struct note_head head = {.models_bytes = out->note_bytes};

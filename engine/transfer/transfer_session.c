@@ -14,7 +14,7 @@ static const double Y_MAX = 1e9, GAP_NONE = -1;
 
 const char *const transfer_units[] = {"together", "each", NULL};
 
-/* Nothing is left to estimate: values are taken as they are. */
+/* Whether the options give all hyper-parameters, so that values are taken as they are. */
 static bool is_given(const struct problem *problem)
 {
     const double *values = problem->options;
