@@ -19,7 +19,7 @@ struct reading {
     bool                 failed, is_damaged;
 };
 
-/* A text that every row has, and this one not, is no lack of memory. */
+/* Whether a NULL stands in a column that is a text in every row, rather than memory having ended. */
 static bool lacks_text(const struct reading *in)
 {
     struct db_value value = {.letter = 'S'};

@@ -369,7 +369,7 @@ static void keep_up(struct db *db)
     db->upkeep_more = is_good && more;
 }
 
-/* A write that changes nothing, after one that failed: who asks whether there is room again sends none, or nothing to write. */
+/* Writes nothing, after a failed write: callers that ask whether there is room again may have nothing to write. */
 static enum status write_once(struct db *db, struct error *err)
 {
     TRY(begin(db, err));
@@ -511,7 +511,7 @@ static void *writer_main(void *arg)
     return NULL;
 }
 
-/* In their order behind what is queued; false: there is no room. */
+/* Queues jobs in their order; false: there is no room. */
 static bool enqueue(struct db *db, struct job *jobs, size_t len)
 {
     pthread_mutex_lock(&db->mutex);
@@ -585,7 +585,7 @@ bool db_is_fresh(struct db *db)
 
 /* ---- opening ---- */
 
-/* Whether the store is the one that was witnessed, and has come as far.  One that has counted nothing is witnessed from now on. */
+/* Checks that the store is the witnessed one, and has come as far.  A store that has counted nothing is witnessed anew. */
 static enum status compare_witness(struct db *db, struct error *err)
 {
     struct witness own;

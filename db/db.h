@@ -50,7 +50,7 @@ MUST_CHECK enum status db_make_folder(const char *folder, struct error *err);
  * overwritten is in the way of a migration), CONFLICT "store_exists" (a database is named, and the folder has a store of its
  * own), FULL, INTERNAL. */
 MUST_CHECK enum status db_open(const struct db_options *options, struct db **out, struct error *err);
-/* As it was found when the store was opened: since then it is the needed one. */
+/* The schema as it was found when the store was opened; since then it is the needed one. */
 const struct db_schema *db_schema(const struct db *db);
 /* Whether the store was this server's half a second ago.  If not, since the database or the way to it is slow, stands still or is
  * cut, another server may have it by now, and what is remembered is to be read again.  Of what is taken from memory it is asked

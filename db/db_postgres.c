@@ -475,7 +475,7 @@ static bool has_room(const struct pg_statement *statement)
     return statement->len <= AHEAD_PARAMETERS && bytes <= AHEAD_BYTES;
 }
 
-/* Whether this was said to be read ahead with what is bound now. */
+/* Whether the statement was prefetched with the values that are bound now. */
 static bool is_ahead(const struct pg_statement *statement)
 {
     const struct ahead *ahead = &statement->ahead;
@@ -530,7 +530,7 @@ static void pg_ahead(void *of)
     pg_reset(statement);
 }
 
-/* The answer, if there will be one. */
+/* Takes the prefetched rows, if they come. */
 static enum status take_ahead(struct pg_statement *statement, struct error *err)
 {
     struct ahead *ahead = &statement->ahead;

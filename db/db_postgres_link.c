@@ -432,8 +432,8 @@ static enum status check_address(const char *place, struct error *err)
         "are written %%2F and %%40");
 }
 
-/* Whether libpq's words have the address's password in them, as those about a % in it do; without an @ what is no port may be
- * one whose host was forgotten. */
+/* Whether libpq's text has the address's password in it, as the text about a % there does.  Without an @, what is no port
+ * may be the password of an address whose host was forgotten. */
 static bool has_password(const char *text, const char *place)
 {
     char        password[1024];

@@ -285,8 +285,8 @@ static bool is_same_file(const char *first, const char *second)
     return is_same;
 }
 
-/* Under its own name only when it is whole.  One that is there already may be that of a migration which was
- * interrupted: then it is the same, byte for byte. */
+/* The copy gets its name only when it is whole.  A copy that is there already may be of a migration that was interrupted:
+ * then it is the same, byte for byte. */
 static enum status back_up(sqlite3 *handle, const char *folder, const char *name, struct error *err)
 {
     char        path[LITE_PATH_BYTES], part[LITE_PATH_BYTES + 16];

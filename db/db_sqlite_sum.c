@@ -148,7 +148,7 @@ struct summed {
     char place[LIST_BYTES], literal[LIST_BYTES]; /* the key in words, and as SQL would say it */
 };
 
-/* Behind what is there: between, when something is, and then before, name, after. */
+/* Appends before, name and after to the list, and `between` first if the list is not empty. */
 static void append(char *list, const char *between, const char *before, const char *name, const char *after)
 {
     size_t length = strlen(list);

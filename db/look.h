@@ -22,7 +22,7 @@ MUST_CHECK enum status db_look_copy(struct db_look *look, const char *path, stru
 struct witness;
 MUST_CHECK enum status db_look_witness(struct db_conn *conn, struct witness *out, struct error *err);
 
-/* Whether it is what SQLite and its references want it to be: says what is not. */
+/* Examines the file as SQLite does, with its references, and says what is wrong. */
 typedef void           db_say(void *arg, const char *finding);
 MUST_CHECK enum status db_look_examine(struct db_look *look, db_say *say, void *arg, struct error *err);
 
@@ -33,7 +33,7 @@ MUST_CHECK enum status db_look_damaged(struct db_look *look, const char *owner, 
                                        struct error *err);
 MUST_CHECK enum status db_look_total(struct db_look *look, struct total *out, struct error *err);
 
-/* From now on no server has it, nor will until it is closed.  BUSY "locked". */
+/* Keeps every server away from the store until it is closed.  BUSY "locked". */
 MUST_CHECK enum status db_look_hold(struct db_look *look, struct error *err);
 /* It was moved (move.h), and has come further elsewhere: the witness of its folder says so, or a database does.  own: what the
  * store says itself. */

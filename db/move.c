@@ -431,7 +431,7 @@ static enum status clear_part(const struct moving *moving, struct error *err)
     return STATUS_OK;
 }
 
-/* It has its name when it is whole, and before that its witness. */
+/* Names the store once it is whole, after its witness. */
 static enum status name_store(struct moving *moving, struct error *err)
 {
     char           from[PATH_BYTES], to[PATH_BYTES];
@@ -463,7 +463,7 @@ static enum status fill_folder(struct moving *moving, struct error *err)
 
 /* ---- what is there ---- */
 
-/* Whether a store has gone on from where another one is: the same one, with its log up to there. */
+/* Whether a store has gone on from another one: it is the same store, and its log has that one's lines. */
 struct following {
     struct witness     witness;
     struct chain_state chain;

@@ -26,7 +26,7 @@ struct queue {
 /* In their order behind what is queued. */
 void queue_add(struct queue *queue, struct job *jobs, size_t len);
 
-/* The place of the one whose turn it is; NULL: nobody waits, or what is large rests, which it does not when stopping. */
+/* The place of the job whose turn it is; NULL: none waits, or a large one has to rest, but not when stopping. */
 struct job **queue_next(struct queue *queue, bool is_stopping);
 
 /* Adds what waits to a batch, which may be NULL.  What is large goes alone. */

@@ -26,7 +26,7 @@ static enum status path_of(const char *folder, char path[PATH_BYTES], struct err
     return error_set(err, STATUS_INVALID, "path", "", "the path of the data folder is too long");
 }
 
-/* Which file it is: its number, and when it was made, where the file system keeps that. */
+/* The identity of a file: its number, and when it was made, if the file system keeps that. */
 struct place {
     uint64_t number;
     int64_t  made_ns;
