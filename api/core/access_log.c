@@ -77,7 +77,7 @@ static void put_number(struct text *text, enum access_format format, const char 
     put_text(text, number);
 }
 
-/* Where an id is expected there may be anything, a token that was put there by mistake too. */
+/* The id, if it is one: a token may have been put in its place by mistake. */
 static const char *id_or_null(const char *id)
 {
     static const char *const kinds[] = {"std_", "fed_", "gam_"};

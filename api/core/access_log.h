@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* OFF: only what the server could not do, 5xx; these are logged whatever is asked for. */
+/* OFF: only failures of the server, 5xx; these are logged in every format. */
 enum access_format { ACCESS_LOGFMT, ACCESS_JSON, ACCESS_OFF };
 
 struct access {
@@ -26,7 +26,7 @@ enum { ACCESS_LINE_BYTES = 2000 };
 size_t access_line(const struct access *access, enum access_format format, int64_t now_ms,
                    char line[ACCESS_LINE_BYTES]);
 
-/* Writes it, unless format says that nobody wants it. */
+/* Writes the line, unless format says that it is not wanted. */
 void access_log(const struct access *access, enum access_format format);
 
 #endif

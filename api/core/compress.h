@@ -11,13 +11,13 @@
 /* Whether an Accept-Encoding (RFC 9110 section 12.5.3) takes gzip; NULL takes nothing but the plain text. */
 bool compress_is_accepted(const char *accept_encoding);
 
-/* In the arena; NULL when there is no memory, or it would not be smaller. */
+/* Packs bytes with gzip, in the arena; NULL when there is no memory, or the result would not be smaller. */
 const char *compress_gzip(const char *bytes, size_t length, struct arena *arena, size_t *out_length);
 
 /* Unpacks a gzip of `length` bytes, in the arena; NULL when there is no memory, or the bytes are no such gzip. */
 const char *compress_gunzip(const unsigned char *packed, size_t packed_length, size_t length, struct arena *arena);
 
-/* The file from its start, a block at a time, into out, which is open. */
+/* Packs the file from its start, a block at a time, into out, which is open. */
 MUST_CHECK enum status compress_file(int file, struct scratch *out, struct error *err);
 
 #endif

@@ -14,10 +14,10 @@
 MUST_CHECK enum status dispatch_head(struct call *call, const struct gate_headers *headers, const char *method,
                                      int64_t *body_bytes, struct error *err);
 
-/* After an error of dispatch_head: whether OPTIONS was asked of a path that there is, which is the reply then. */
+/* After an error of dispatch_head: whether the request is OPTIONS of an existing path; call then has its reply. */
 bool dispatch_options(struct call *call, const char *method);
 
-/* TOO_LARGE "body_too_large", and what to do about it. */
+/* The error TOO_LARGE "body_too_large", with the way out. */
 MUST_CHECK enum status dispatch_too_large(const struct call *call, struct error *err);
 
 /* Identifies the caller and checks that it may call this.  cached_only: BUSY "token_unknown" when it would have to wait. */

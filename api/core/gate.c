@@ -68,7 +68,7 @@ void gate_first_line(struct gate_headers *headers, const char *method, const cha
     headers->is_old = strcmp(version, "HTTP/1.1") != 0;
 }
 
-/* Only what is at its place may be looked behind. */
+/* Whether the header lies where the last one ended: only then may the bytes behind it be looked at. */
 static bool is_in_place(const struct gate_headers *headers, const char *name, size_t name_length, const char *value,
                         size_t value_length)
 {

@@ -250,8 +250,8 @@ static const char *gzip_etag(struct call *call, const char *etag)
     return text_format(&call->arena, "%.*s" ETAG_GZIP "\"", (int)strlen(etag) - 1, etag);
 }
 
-/* Beside the store, as the file itself is, so that neither needs memory; where there is no room for it, the file goes as
- * it is. */
+/* Compresses into a file beside the store, as the reply's own file is, so that neither needs memory; without room for it the
+ * reply is sent as it is. */
 static void compress_file_reply(struct call *call)
 {
     struct reply   *reply = &call->reply;

@@ -9,7 +9,7 @@
 enum { TRACE_HEX = 32, SPAN_HEX = 16, VERSION_HEX = 2, FLAGS_HEX = 2, FLAGS_KNOWN = 3 };
 enum { TRACE_AT = 3, SPAN_AT = TRACE_AT + TRACE_HEX + 1, FLAGS_AT = SPAN_AT + SPAN_HEX + 1 };
 
-/* So many lower case digits, of which one at least is not 0 where that is asked for. */
+/* Whether text begins with so many lower case digits, one of them not 0 unless may_be_zero. */
 static bool is_hex(const char *text, size_t length, bool may_be_zero)
 {
     return strspn(text, "0123456789abcdef") >= length && (may_be_zero || strspn(text, "0") < length);
@@ -27,7 +27,7 @@ static bool is_parent(const char *text)
            (end == '\0' || (end == '-' && strncmp(text, "00", VERSION_HEX) != 0));
 }
 
-/* The flags that are known are handed on: whether it is sampled, and that its id is random. */
+/* Hands on the known flags: whether the trace is sampled, and that its id is random. */
 static void begin_span(struct trace *trace, const char *parent)
 {
     unsigned flags = 0;

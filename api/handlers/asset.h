@@ -11,7 +11,7 @@ struct asset {
     size_t               gzip_bytes;
 };
 
-/* The one of that name of the table, as it is to whoever takes no gzip; etag: of them all. */
+/* Sends the asset of that name, unpacked for a client that takes no gzip; etag: of the whole table. */
 MUST_CHECK enum status asset_send(struct call *call, const struct asset *table, size_t len, const char *name,
                                   const char *etag, struct error *err);
 

@@ -1,4 +1,4 @@
-/* Why a trial is where it is, and whether a study is what its log says. */
+/* Explanations of a trial's place, and the comparison of a study with its log. */
 #include "api/handlers/handlers.h"
 #include "api/core/route.h"
 #include "api/handlers/show.h"

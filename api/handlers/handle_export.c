@@ -70,7 +70,7 @@ static const char *trial_text(void *arg, const struct study *study, const struct
     return text_of(call, codec_trial_json(&study->spec, trial, show_clock(call, study, 0)), length);
 }
 
-/* Kept by clients as what is made in memory is. */
+/* The document, which clients may keep like replies made in memory. */
 static enum status show_document(struct call *call, struct error *err)
 {
     struct study_document how = {.study = study_text, .event = event_text, .trial = trial_text, .arg = call};

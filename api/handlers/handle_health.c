@@ -32,7 +32,7 @@ static void refuse(struct call *call, const char *text)
     reply_text(call, "application/json", text, strlen(text));
 }
 
-/* That it is not ready is no reason to start it again. */
+/* A server that is not ready need not be restarted. */
 enum status handle_livez_get(struct call *call, struct error *err)
 {
     (void)err;
@@ -45,7 +45,7 @@ enum status handle_livez_get(struct call *call, struct error *err)
 
 enum { READY_BYTES = 4096 };
 
-/* Names, codes and details have nothing that JSON would have otherwise. */
+/* Names, codes and details have no characters that JSON escapes. */
 static size_t print_check(char *text, const struct watch_finding *finding)
 {
     char since[LOG_TIME_BYTES];

@@ -399,7 +399,7 @@ struct trial_heartbeat_input {
 static const struct member trial_heartbeat_body[] = {LEASE(trial_heartbeat_input), {.name = NULL}};
 const struct form form_trial_heartbeat = {.body = trial_heartbeat_body, .bytes = sizeof(struct trial_heartbeat_input)};
 
-/* The run goes on, whatever else the study does, unless nobody wants its value any more. */
+/* A held trial goes on, whatever else the study does, unless nobody wants its value any more. */
 static json_t *render_held(struct call *call, const void *result)
 {
     const struct shown_trial *shown = result;

@@ -67,7 +67,7 @@ static int64_t count_free(struct acceptor *acceptor, size_t i)
            (atomic_load(&listener->open) + handed->count - begun - atomic_load(&listener->group.shed));
 }
 
-/* Trusted proxies may have any number: none is counted. */
+/* Connections of trusted proxies do not count: they may have any number. */
 static size_t count_connections(const struct listener *listener, const struct guest *guest)
 {
     const struct sockaddr *from = (const struct sockaddr *)&guest->from;
@@ -153,7 +153,7 @@ static int accept_some(struct acceptor *acceptor, size_t place)
     return 0;
 }
 
-/* For how long none is to be looked for.  Where those that are here find no room, more wait in the backlog. */
+/* Returns for how long to accept no connection.  While the accepted ones find no place, more wait in the backlog. */
 static int receive(struct acceptor *acceptor, size_t place, bool may_accept)
 {
     struct listener *listener = &acceptor->listeners[place];

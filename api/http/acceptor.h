@@ -18,7 +18,7 @@ struct listener;
 /* Listeners without a daemon are left out.  After a failure, too, *out is to be stopped. */
 enum status acceptor_start(struct listener *listeners, size_t len, struct acceptor **out, struct error *err);
 
-/* New connections are refused as soon as this returns; one that was just taken is still served.  Twice does nothing. */
+/* Refuses new connections from its return on; one that was just accepted is still served.  A second call does nothing. */
 void acceptor_close(struct listener *listener);
 
 /* Closes all and ends the thread: before the daemons are stopped and the sockets' numbers given back.  NULL does nothing. */

@@ -231,7 +231,7 @@ bool conns_has_unread(int fd)
     return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/* The order of one that may be cut, or 0. */
+/* The order of a connection that may be cut, or 0. */
 static int64_t order_of(const struct conn *conn, const struct conns_group *group, int64_t since_ms)
 {
     int64_t order = conn->group != group || conn->is_shed ? 0 : atomic_load(&conn->order);

@@ -87,7 +87,7 @@ enum status request_authorise(struct request *request, bool cached_only, struct 
     return status;
 }
 
-/* A token that was revoked follows nothing any more. */
+/* Runs a following request again, unless its token was revoked. */
 static void run_again(struct request *request)
 {
     struct call *call = &request->call;
@@ -185,7 +185,7 @@ static void wait_on(struct request *request)
     pthread_mutex_unlock(&shared->lock);
 }
 
-/* Its answer is not complete, and there is nothing of it to be sent. */
+/* Whether the answer is not complete and has nothing to send yet. */
 static bool is_to_wait(const struct request *request, enum stage stage)
 {
     const struct call *call = &request->call;

@@ -135,7 +135,7 @@ static struct MHD_Response *make_response(const struct reply *reply)
     return response;
 }
 
-/* The stage is then that of following, for as long as it is suspended. */
+/* While suspended the request is at STAGE_FOLLOW. */
 static enum MHD_Result send_stream(struct request *request)
 {
     enum { BLOCK_BYTES = 16 << 10 };
@@ -153,7 +153,7 @@ enum MHD_Result request_send(struct request *request)
     return queue(request, reply, make_response(reply));
 }
 
-/* The worker may still have the call: nothing of it is touched but what it does not write. */
+/* Touches only members that the worker does not write, since the worker may still have the call. */
 enum MHD_Result request_send_abandoned(struct request *request)
 {
     const struct problem_kind *problem = problem_find("draining");
