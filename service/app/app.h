@@ -95,7 +95,7 @@ MUST_CHECK enum status app_check_store(const struct app *app, struct error *err)
  * not changed, and nothing is learned from it. */
 MUST_CHECK enum status app_check_rows(const struct app *app, const char *id, struct error *err);
 
-/* Which it gives as its reason, whatever that was. */
+/* Replaces the reason of a study, federation or game that has damaged rows. */
 void app_say_damaged(const struct app *app, const char *id, const char **reason);
 
 /* Asked by whatever waits or computes for a while: BUSY "stopped" when nobody waits for it any more, BUSY

@@ -62,7 +62,7 @@ static enum status keep_reply(struct db_conn *conn, struct caller *caller, int64
                         TEXT(subject)));
 }
 
-/* Replies that nobody can ask for any more. */
+/* Removes kept replies whose time for a repeat is over. */
 static enum status purge(struct db_conn *conn, int64_t now, bool *more, struct error *err)
 {
     int64_t purged = 0;
@@ -97,7 +97,7 @@ static enum status transact(struct db_conn *conn, void *arg, struct error *err)
     return has_key ? keep_reply(conn, work->caller, now, err) : STATUS_OK;
 }
 
-/* A transaction may run twice, so this is when it is through. */
+/* Counts the kept reply once the transaction is through, since a transaction may run twice. */
 static void count_kept(const struct app_work *work, enum status status)
 {
     const struct idempotency *own = &work->caller->idempotency;

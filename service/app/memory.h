@@ -10,8 +10,7 @@
  * others need is deferred (slots.h) instead.  Errors: BUSY "busy"; those of app_go_on. */
 MUST_CHECK enum status memory_admit(const struct app *app, struct caller *caller, struct error *err);
 
-/* So much in all, until memory_let_go, but at most half of what there is: one at a time is served whatever it takes.
- * Otherwise as memory_admit. */
+/* Holds so many bytes until memory_let_go, at most half of all memory: a single request is served whatever it takes. */
 MUST_CHECK enum status memory_hold(const struct app *app, struct caller *caller, double bytes, struct error *err);
 void                   memory_let_go(const struct app *app, struct caller *caller);
 

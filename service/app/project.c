@@ -23,7 +23,7 @@ struct work {
     int64_t                   now_ms;
 };
 
-/* The only one that it may see; "": all. */
+/* The only project that the caller may see; "": all. */
 static const char *reach(const struct caller *caller)
 {
     return caller->scope == SCOPE_OPERATOR ? "" : caller->project;
@@ -156,7 +156,7 @@ static enum status edit(struct db_conn *conn, void *arg, struct error *err)
     return log_project(conn, work, "project.updated", err);
 }
 
-/* From here on it is what counts, for requests that are on their way too. */
+/* Puts the project's new limits in force, for requests under way, too. */
 static enum status learn(struct db_conn *conn, void *arg, struct error *err)
 {
     const struct work *work = arg;

@@ -30,7 +30,7 @@ MUST_CHECK enum status quota_take(struct app *app, struct caller *caller, struct
 MUST_CHECK enum status quota_compute(const struct app *app, const struct caller *caller, struct error *err);
 void                   quota_charge(const struct app *app, const struct caller *caller, int64_t us);
 
-/* Within a transaction, around what it does.  Error "quota_exceeded" when that adds to what is over its limit then. */
+/* Both within a transaction, around its work.  Error "quota_exceeded" when the work adds to a count then over its limit. */
 struct quota_mark {
     double trials, bytes, studies;
 };

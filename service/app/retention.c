@@ -22,7 +22,7 @@ struct work {
     int64_t lines, next; /* of all runs; behind what was looked at */
 };
 
-/* Lines that may go: as many as fit into one piece. */
+/* Finds lines that may go: as many as fit into a piece. */
 static enum status find(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work       *work = arg;

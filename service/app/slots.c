@@ -152,7 +152,7 @@ static void give_back(struct slots *slots, enum place place)
     slots->free_beside += place == BESIDE;
 }
 
-/* Until it is let in, or app_go_on says no. */
+/* Waits until the request is let in, or app_go_on fails. */
 static enum status wait_for_turn(struct slots *slots, const struct app *app, struct caller *caller, struct waiter *own,
                                  struct error *err)
 {
@@ -275,7 +275,7 @@ enum status slots_enter(struct app *app, struct caller *caller, double price_ms,
     return status;
 }
 
-/* The lock is held.  Whether it is somebody else's turn who could have its place. */
+/* Whether it is the turn of another request that could have this one's place.  The lock is held. */
 static bool is_turn_of_other(struct slots *slots, const struct caller *caller)
 {
     const struct waiter  own = waiter_of(caller);
@@ -327,7 +327,7 @@ static bool is_misjudged(const struct stint *stint)
     return is_long && (took_ms > 2 * asked_ms || (!stint->is_cut && asked_ms > 2 * took_ms));
 }
 
-/* The lock is held.  Whether it is to be said, too. */
+/* Counts a wrong price; true: it is to be logged, too.  The lock is held. */
 static bool judge(struct slots *slots, const struct stint *stint, int64_t now_ms)
 {
     if (!is_misjudged(stint))

@@ -98,7 +98,7 @@ static bool cache_get(struct token_cache *cache, const char *id, struct cached *
     return found;
 }
 
-/* Another gets its slot, so when it was used is kept elsewhere; of many at once some are forgotten.  The lock is held. */
+/* Keeps the slot's last use elsewhere before another token takes it; of many at once some are lost.  The lock is held. */
 static void leave_slot(struct token_cache *cache, struct cached *slot)
 {
     int64_t at_ms = atomic_exchange(&cache->used_ms[slot - cache->slots], 0);
@@ -374,7 +374,7 @@ enum status token_check_secret(struct db_conn *conn, const struct caller *caller
     return find_own(conn, caller, &rows, &own, err);
 }
 
-/* No token outlives the one that makes it, and one that is revoked meanwhile makes none. */
+/* No token outlives its maker, and a token that is revoked meanwhile makes none. */
 static enum status find_parent(struct db_conn *conn, const struct caller *caller, struct token *token,
                                struct error *err)
 {
@@ -478,7 +478,7 @@ enum status token_draw(struct app *app, const struct token_new *new, struct toke
     return STATUS_OK;
 }
 
-/* Nobody gives more than he has; who has the machine has everything. */
+/* Nobody grants more than they have; the machine's owner has everything. */
 static bool may_make(const struct caller *caller, enum scope scope)
 {
     return caller->project[0] == '\0' || (caller->scope == SCOPE_OPERATOR) == (scope == SCOPE_OPERATOR);
@@ -602,7 +602,7 @@ static enum status get(struct db_conn *conn, const struct token_work *work, cons
     return STATUS_OK;
 }
 
-/* With all that it made, and they made. */
+/* Revokes the token with all tokens that it made, and that those made. */
 static enum status revoke(struct db_conn *conn, void *arg, struct error *err)
 {
     struct token_work *work = arg;
@@ -660,7 +660,7 @@ static enum status check_seen(struct db_conn *conn, const struct token_work *wor
                      "another request has given the token a new secret meanwhile");
 }
 
-/* Its own, and those that it made: else a token that is about to end could have the secret of one that is not. */
+/* Rotates the caller's own token, or one that it made: a token about to end must not get the secret of one that is not. */
 static enum status rotate(struct db_conn *conn, void *arg, struct error *err)
 {
     struct token_work *work = arg;

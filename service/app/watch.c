@@ -129,7 +129,7 @@ static bool is_same_file(const struct watch *watch)
     return stat(watch->path, &own) == 0 && own.st_dev == watch->device && own.st_ino == watch->inode;
 }
 
-/* After a time in which nobody ran, as of a machine that was asleep, nothing can be said of who is silent. */
+/* After a time in which no thread ran, as when the machine was asleep, silence of the threads means nothing. */
 static void look_around(struct watch *watch, bool is_late, struct look *look)
 {
     struct slots_stats slots;

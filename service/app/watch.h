@@ -1,4 +1,4 @@
-/* Whether the server can do its work.  A thread looks once a second, so that who asks is told at once, whatever hangs. */
+/* Checks whether the server can do its work.  A thread looks once a second, so that any request is answered at once. */
 #ifndef GNOMON_SERVICE_APP_WATCH_H
 #define GNOMON_SERVICE_APP_WATCH_H
 

@@ -25,9 +25,9 @@ struct append_reader {
  * CONFLICT, as the reader says; NO_MEMORY; what take says.  *out is NULL then. */
 MUST_CHECK enum status append_open(const char *path, bool may_create, const struct append_reader *reader,
                                    struct append_file **out, struct error *err);
-/* It had no line when it was opened. */
+/* Whether the file had no line when it was opened. */
 bool append_is_new(const struct append_file *file);
-/* Without a newline.  FULL or INVALID "file": then nobody may act on it. */
+/* Appends a line, which is given without a newline.  FULL or INVALID "file": then nobody may act on the line. */
 MUST_CHECK enum status append_line(const struct append_file *file, const char *line, struct error *err);
 void                   append_close(struct append_file *file); /* NULL is allowed */
 

@@ -25,10 +25,10 @@ void                   csv_table_free(struct csv_table *table);
 const char *csv_table_name(const struct csv_table *table, size_t column);
 const char *csv_table_cell(const struct csv_table *table, size_t row, size_t column);
 
-/* By name.  INVALID "csv_column" when there is none. */
+/* The column of this name.  INVALID "csv_column" when there is none. */
 MUST_CHECK enum status csv_table_column(const struct csv_table *table, const char *name, size_t *column,
                                         struct error *err);
-/* INVALID "csv_value": missing, not a number, not finite. */
+/* A cell's number.  INVALID "csv_value": missing, not a number, not finite. */
 MUST_CHECK enum status csv_table_number(const struct csv_table *table, size_t row, size_t column, double *out,
                                         struct error *err);
 

@@ -58,8 +58,8 @@ enum status file_read(const char *path, size_t limit_bytes, char **text, size_t 
     return stream != NULL ? read_file(stream, path, limit_bytes, text, length, err) : fail(err, path);
 }
 
-/* Nobody but its owner, or: root's on a file system that is read only here, as secrets of a cluster are mounted; who may read
- * it there, and nobody may change it, was decided by who mounted it.  A terminal is whoever sits before it. */
+/* Whether only its owner may read the file; or it is root's on a file system that is read-only here, as secrets of a cluster
+ * are mounted, where the mount decided who may read it.  A terminal belongs to whoever sits before it. */
 static bool is_private(FILE *stream, const struct stat *about)
 {
     struct statvfs system;

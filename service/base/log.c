@@ -68,7 +68,7 @@ static void put(struct out *out, const char *text, size_t length)
     }
 }
 
-/* How many bytes are one character of UTF-8 here; 0: none. */
+/* Bytes of the UTF-8 character that text begins with; 0: it is none. */
 static size_t character(const char *text, size_t length)
 {
     unsigned char first = (unsigned char)text[0];
@@ -124,7 +124,7 @@ static size_t put_value(struct out *out, const char *value)
     return length;
 }
 
-/* line has room for one that is three times as long as details. */
+/* Writes a line of JSON; `out` has room for three times the length of details. */
 static size_t write_json(struct out *out, enum log_level level, const char *event, const char *details)
 {
     char time[LOG_TIME_BYTES], head[160];

@@ -12,7 +12,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* Behind the name, which may have anything in it. */
+/* Reads the numbers behind the program's name, which may have anything in it. */
 static void read_stat(struct process_stats *out)
 {
     char               text[1024] = "";

@@ -25,7 +25,7 @@ struct workers {
     size_t              threads_len, threads_max, sleeping_len;
 };
 
-/* The job that this thread runs, and whose it is; NULL: none, or one that is over. */
+/* The job that this thread runs, and its workers; NULL: none, or a job that is over. */
 static _Thread_local struct {
     struct workers           *workers;
     const struct workers_job *job;
@@ -54,7 +54,7 @@ static struct count count_like(const struct workers_job *jobs, size_t len, const
     return count;
 }
 
-/* The lock is held.  Nobody is before him who has nothing running. */
+/* Takes the next job: an owner without a running job comes first.  The lock is held. */
 static bool take_next(struct workers *workers, struct workers_job *job)
 {
     size_t next = workers->waiting_len, fewest = SIZE_MAX;
@@ -94,7 +94,7 @@ void workers_end_job(void)
     pthread_mutex_unlock(&workers->lock);
 }
 
-/* False when there is nothing for this thread and there will be nothing. */
+/* Waits for a job; false: there is none, and there will be none. */
 static bool next_job(struct workers *workers, struct workers_job *job)
 {
     pthread_mutex_lock(&workers->lock);
@@ -164,7 +164,7 @@ enum status workers_start(size_t threads, const struct workers_lane *lanes, size
     return STATUS_OK;
 }
 
-/* When one of so many, which cost so many milliseconds together, will be through. */
+/* Seconds until one of `count` jobs, of that cost in milliseconds together, will be through. */
 static int retry_after(double cost, size_t count)
 {
     double seconds = count > 0 ? cost / (double)count / 1000 : 0;

@@ -37,15 +37,15 @@ MUST_CHECK enum status workers_start(size_t threads, const struct workers_lane *
  * owner's, else BUSY "busy"; retry_after_seconds says when one of those will be through, costs being milliseconds. */
 MUST_CHECK enum status workers_submit(struct workers *workers, const struct workers_job *job, struct error *err);
 
-/* The job that calls this counts no longer: for one that is about to tell somebody that it is over, whose next job may come
- * before run has returned. */
+/* Ends the count of the calling job: before it tells anybody that it is over, whose next job may come before run has
+ * returned. */
 void workers_end_job(void);
 
-/* Fails as workers_submit would now, and does nothing.  A cost below 0: nobody knows, so it is as the
- * costliest of the owner's that are not larger, or as his others. */
+/* Fails as workers_submit would now, and does nothing.  A cost below 0 is not known: it is taken for that of the owner's
+ * costliest job that is not larger, or of its others. */
 MUST_CHECK enum status workers_would_take(struct workers *workers, const struct workers_job *job, struct error *err);
 
-/* How many wait in the queue now. */
+/* The number of jobs in the queue now. */
 size_t workers_waiting(struct workers *workers);
 
 /* Runs what is queued to its end, then ends the threads and frees.  NULL is allowed. */

@@ -256,7 +256,7 @@ enum status candidates_complete(struct db_conn *conn, const char *study, bool *i
     return find_complete(conn, study, is_complete, NULL, err);
 }
 
-/* How uncertain each row's place in its cell is. */
+/* Loads the variance of each row's place in its cell. */
 static enum status load_variances(const struct release_manifest *release, struct space *space, struct arena *arena,
                                   struct error *err)
 {

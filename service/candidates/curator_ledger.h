@@ -16,7 +16,7 @@ struct curator_release {
 MUST_CHECK enum status curator_ledger_extend(struct db_conn *conn, const struct curator_release *release,
                                              struct arena *arena, struct error *err);
 
-/* How many ledgers of this key are known: more than one is more than one total. */
+/* Counts the known ledgers of this key: several ledgers mean several totals. */
 MUST_CHECK enum status curator_ledger_count(struct db_conn *conn, const char *key, struct arena *arena, int64_t *count,
                                             struct error *err);
 

@@ -63,7 +63,7 @@ MUST_CHECK enum status client_json(struct client *client, const char *method, co
 MUST_CHECK enum status client_call(struct client *client, const struct client_request *request, json_t *body,
                                    json_t **reply, struct error *err);
 
-/* INTERNAL "bad_reply", for an answer that lacks what it must have. */
+/* INTERNAL "bad_reply", for an answer that lacks a required member. */
 enum status client_bad_reply(struct error *err);
 
 #endif

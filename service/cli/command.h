@@ -116,7 +116,7 @@ MUST_CHECK enum status command_connect_local(const char *folder, struct client *
         .flag = "data", .environment = "GNOMON_DATA", .value = "DIR", .fallback = "./data", .kind = OPTIONS_TEXT, \
         .offset = offsetof(type, data), .help = "the folder of the store"                                         \
     }
-/* Where the store is when it is no file of the folder. */
+/* The place of the store, when it is no file of the folder. */
 #define COMMAND_DATABASE_ROW(type)                                                                                \
     {                                                                                                             \
         .flag = "database", .value = "URL", .environment = "GNOMON_DATABASE", .offset = offsetof(type, database), \

@@ -37,7 +37,7 @@ static enum status fetch(const struct export_options *options, struct client *cl
     return client_send(client, &(struct client_request){.method = "GET", .path = path, .sink = sink}, reply, err);
 }
 
-/* The file is there when all of it is. */
+/* The file appears only when it is complete. */
 static enum status to_file(const struct export_options *options, struct client *client, struct error *err)
 {
     struct file_draft   draft;

@@ -132,7 +132,7 @@ static void say(const char *id, const struct error *err, const char *then)
     fprintf(stderr, "; %s\n", then);
 }
 
-/* Until it has arrived, or is given up.  Errors: what another try does not change. */
+/* Posts until the message has arrived, or is given up.  Errors: those that another try does not change. */
 static enum status deliver(const struct notify *notify, const char *id, const char *body, struct error *err)
 {
     int64_t give_up_at_ms = process_clock_ms() + notify->options->give_up_seconds * 1000;

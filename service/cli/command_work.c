@@ -134,7 +134,7 @@ static enum status set_up(struct work *work, struct error *err)
     return STATUS_OK;
 }
 
-/* Every slot does its next step; whether there will be another one. */
+/* Advances every slot by a step; returns whether there will be another round. */
 static bool go_round(struct work *work)
 {
     bool is_busy = false;

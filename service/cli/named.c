@@ -24,7 +24,7 @@ bool named_is_id(const char *prefix, const char *text)
            strlen(text) == length + 1 + DRAWN && strspn(text + length + 1, "abcdefghijklmnopqrstuvwxyz234567") == DRAWN;
 }
 
-/* The study that the server's reply has; the reference is given back when it is none, or another one than was asked for. */
+/* Checks that the reply is a study, and the wanted one; otherwise gives the reference back. */
 static enum status check_study(json_t **study, const char *wanted, struct error *err)
 {
     const char *id = json_string_value(json_object_get(*study, "id"));

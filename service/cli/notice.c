@@ -137,7 +137,7 @@ enum status notice_of(const struct notice_filter *filter, struct patience *serve
 enum { DIGITS = 43, DIGITS_MIN = 32 }; /* of 32 and of 24 bytes, without the "=" behind them */
 static const char prefix[] = "whsec_";
 
-/* Bytes of the key that the text does not have are 0, as HMAC has it. */
+/* Bytes of the key that the text lacks are 0, as HMAC pads it. */
 enum status notice_read_key(const char *text, unsigned char key[NOTICE_KEY_BYTES], struct error *err)
 {
     char   digits[DIGITS + 1] = "";

@@ -26,11 +26,11 @@ MUST_CHECK enum status process_start(const struct process_options *options, stru
 
 /* Waits for its end: the exit code, or 128 + the signal that ended it. */
 int process_wait(const struct process *process);
-/* It has, and process_wait will not wait; until then its number, and that of its group, are nobody else's. */
+/* Whether the process has ended, so that process_wait will not wait; until that its number and its group's are nobody
+ * else's. */
 bool process_has_ended(const struct process *process);
 
-/* From now on what outlives the process that started it is a child of this one, in whatever session it is.  false: the
- * system does not do that. */
+/* Makes this process the parent of orphans below it, in whatever session.  false: the system does not do that. */
 bool process_adopt(void);
 /* Kills each child for which keeps says no; how many there were.  They may have children, whom the next call finds. */
 size_t process_end_adopted(bool (*keeps)(pid_t pid, void *arg), void *arg);

@@ -36,9 +36,9 @@ MUST_CHECK enum status run_start(struct run *run, const struct run_options *opti
 const char *run_line(struct run *run);
 void        run_take_line(struct run *run);
 
-/* Whether it has ended by now; then what it had started is ended, too. */
+/* Whether the run has ended by now; then the processes that it started are ended, too. */
 bool run_has_ended(struct run *run);
-/* To all of it. */
+/* Signals all processes of the run. */
 void run_signal(const struct run *run, int number);
 
 /* The last lines of its errors (of its output, if there are none), so many at most. */

@@ -275,7 +275,7 @@ static bool take_step(struct work *work, struct work_slot *slot, int64_t step, d
     return false;
 }
 
-/* Every line that is there; a step that the service could not be told is read again the next time. */
+/* Reads the printed lines; a step that could not be reported to the service is read again the next time. */
 static void read_lines(struct work *work, struct work_slot *slot)
 {
     const char *line;

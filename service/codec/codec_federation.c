@@ -115,7 +115,7 @@ const struct member codec_federation_spec_members[] = {
     {.name = NULL},
 };
 
-/* No round is open in one that is over. */
+/* The open round; a completed federation has none. */
 static json_t *write_round(const struct writing *out, const struct member *member)
 {
     const struct federation *federation = out->from;

@@ -22,7 +22,7 @@ struct problems {
 };
 /* Keeps a copy while there is room. */
 void problems_add(struct problems *problems, const struct error *problem);
-/* OK when there is none; otherwise err is the first of them, and its status is returned. */
+/* OK without problems; otherwise err is the first of them, and its status is returned. */
 MUST_CHECK enum status problems_first(const struct problems *problems, struct error *err);
 
 struct reading {

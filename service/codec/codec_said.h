@@ -29,7 +29,7 @@ extern const char *const codec_said_names[];
 /* INVALID "out_of_range", with the pointer of the member, when it becomes too much. */
 MUST_CHECK enum status codec_said_merge(struct trial_said *said, const char *patch, struct arena *arena,
                                         struct error *err);
-/* The patch that says all of it of another trial; NULL: nothing is said. */
+/* The patch that gives another trial all these members; NULL: there are none. */
 MUST_CHECK enum status codec_said_patch(const struct trial_said *said, struct arena *arena, const char **patch,
                                         struct error *err);
 /* Adds the members to a trial. */

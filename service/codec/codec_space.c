@@ -69,7 +69,7 @@ static bool is_number(const struct category *category)
     return category->kind == CATEGORY_INTEGER || category->kind == CATEGORY_REAL;
 }
 
-/* The value itself; otherwise a number that is equal, for who cannot write 1.0 beside 1.  choices: there is none. */
+/* Finds the value itself; otherwise a number that is equal, for clients that cannot write 1.0 beside 1.  choices: none. */
 static size_t find_category(const struct category *values, size_t choices, const struct category *wanted)
 {
     size_t found = choices;

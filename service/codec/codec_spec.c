@@ -102,7 +102,7 @@ static enum status read_metric(struct reading *in, const json_t *json, const cha
     return check_metric(in, metric, where);
 }
 
-/* The next one behind those that are there. */
+/* Adds a metric behind those that are there. */
 static enum status add_metric(struct reading *in, struct metric *metric, const char *where, struct spec *spec)
 {
     char path[CODEC_PATH_MAX];
@@ -481,7 +481,7 @@ static const struct member baseline_members[] = {
     {.name = NULL},
 };
 
-/* There is one when a bound refers to it. */
+/* Reads the baseline, which must be there when a bound refers to it. */
 static enum status read_baseline(struct reading *in, const json_t *json, struct spec *spec)
 {
     struct baseline_form form;

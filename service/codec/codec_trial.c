@@ -278,8 +278,8 @@ static enum status check_metrics(const struct spec *spec, const struct observati
     return STATUS_OK;
 }
 
-/* Neither value nor state: then the values are the outcome; beside one they are what is recorded of the trial, unless
- * they name what is modelled. */
+/* Whether the body has an outcome.  Without value and state, its values are the outcome; beside one of these they are
+ * recorded metrics, unless they name a modelled one. */
 static bool has_outcome(const struct spec *spec, const struct observation_form *form)
 {
     bool is_alone = isnan(form->own.value) && form->state < 0;

@@ -70,7 +70,7 @@ struct release_manifest {
 /* "discrete-laplace", ..., "projection-only". */
 const char *manifest_mechanism(const struct release_manifest *manifest);
 
-/* As outcome_name has to be: nothing that is private fits in. */
+/* Whether a text may be an outcome_name: nothing private fits in. */
 bool manifest_is_outcome_name(const char *name);
 
 /* Curves of a guaranteed release, rows first, then private answers if it has them; moves [mechanism.columns] in the place

@@ -29,7 +29,7 @@ struct account {
     struct manifest_cost    spent;
 };
 
-/* A table as it is now, and what of it was or is to be declared. */
+/* A table as it is now, and its columns that were or are to be declared. */
 struct account_table {
     const struct csv_table *csv;
     const struct sign_key  *key;

@@ -162,7 +162,7 @@ static enum status attack_mechanism(struct job *job, struct sampler *sampler, st
 
 /* The matrix itself. */
 
-/* A move that is protected whatever its direction. */
+/* The length of a move that is protected whatever its direction. */
 static double shortest_move(const struct release_manifest *m)
 {
     double least = m->mechanism.distance;

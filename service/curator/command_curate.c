@@ -400,7 +400,7 @@ static enum status open_outcomes(struct curator *c, struct error *err)
     return STATUS_OK;
 }
 
-/* That a row cannot be passed on would end the run when it is asked for, and so be told. */
+/* Checks that every row can be passed on: one that cannot would end the run when it is asked for, and so be told. */
 static enum status check_rows(const struct curator *c, struct error *err)
 {
     for (size_t k = 0; k < c->secret.len && c->manifest.has_outcomes; k++) {
@@ -414,7 +414,7 @@ static enum status check_rows(const struct curator *c, struct error *err)
     return STATUS_OK;
 }
 
-/* Everything that can be wrong on this side is found before the server is asked. */
+/* Finds every error on this side before the server is asked. */
 static enum status prepare(struct curator *c, struct error *err)
 {
     TRY(command_check_id("study", "std", c->options->study, err));
@@ -465,7 +465,7 @@ static enum status read_study(const struct curator *c, json_t *study, struct ask
     return json_array_size(metrics) == 1 ? STATUS_OK : other_study("the study has more than one metric", err);
 }
 
-/* A study that has a manifest has this release's. */
+/* Checks that the study's manifest, if it has one, is this release's. */
 static enum status check_manifest(struct curator *c, struct error *err)
 {
     json_t *candidates = NULL;

@@ -145,7 +145,7 @@ static enum status read_manifest(const struct reading *reading, struct release_m
     return mechanism_plan_outcome(&out->outcomes, err);
 }
 
-/* Whoever has lost which answers were given may give them anew, for what they cost. */
+/* Charges an epoch: a curator who has lost the record of answers may give them anew, for their cost. */
 static enum status charge_epoch(struct reading *reading, const struct release_manifest *m,
                                 const struct outcomes_charge *charge, struct error *err)
 {

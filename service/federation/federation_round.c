@@ -177,7 +177,7 @@ static enum status store(struct closing *closing, double total, struct error *er
                           &(struct federation_by){.actor = closer, .at_ms = closing->now_ms}, err);
 }
 
-/* After a round: is there another one, and can it be paid? */
+/* After a round: whether there is another one, and it can be paid. */
 static enum status go_on(struct closing *closing, struct error *err)
 {
     struct federation *federation = closing->federation;

@@ -11,8 +11,8 @@
 
 MUST_CHECK enum status games_create(struct app *app, struct caller *caller, const struct game_new *new,
                                     struct game_row *out, struct error *err);
-/* NOT_FOUND "game_not_found" when there is none or the token may not see it, as one of scope agent that speaks for
- * nobody. */
+/* NOT_FOUND "game_not_found" when there is no such game or the token may not see it, as one of scope agent without an
+ * agent. */
 MUST_CHECK enum status games_find(struct app *app, struct caller *caller, const char *id, struct game_row *out,
                                   struct error *err);
 struct game_page {

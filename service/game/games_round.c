@@ -85,7 +85,7 @@ static double price_action(const struct look *look)
     return price_seconds(look->app, game_act_seconds(&look->game->spec->problem, (size_t)look->game->rounds));
 }
 
-/* Before the session is locked: as if it knew nothing, unless it is there. */
+/* Announces the price before the session is locked, as if it were up to date. */
 static enum status announce(const struct look *look, struct error *err)
 {
     return slots_announce(look->caller, price_action(look), err);
@@ -240,7 +240,7 @@ static bool same_payoff(const struct game_spec *spec, double x, double y)
     return fabs(x - y) <= slack;
 }
 
-/* Puts what is observed into what is known.  *news: something was not known. */
+/* Merges an observed play into the known one.  *news: something was new. */
 static enum status merge(const struct observing *work, size_t a, struct game_play *known, bool *news, struct error *err)
 {
     const struct game_play *play = &work->observation->plays[a];

@@ -66,7 +66,7 @@ struct acknowledging {
     int64_t       now_ms, ended, revoked;
 };
 
-/* True while there may be more of them. */
+/* Ends a federation; *more: there may be others. */
 static enum status end_one(struct db_conn *conn, struct acknowledging *work, bool *more, struct error *err)
 {
     struct federation federation = {.state = FEDERATION_COMPLETED};

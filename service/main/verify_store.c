@@ -132,7 +132,7 @@ static enum status check_log(struct db_conn *conn, struct verifying *verifying, 
     return check_total(verifying, &walk, err);
 }
 
-/* Has no sums: it is counted anew. */
+/* Checks the tallies, which have no sums, by counting anew. */
 static enum status check_tally(struct db_conn *conn, struct verifying *verifying, struct error *err)
 {
     struct db_rows rows = db_query(conn, NULL, err, SQL_CHECK_TALLY, BIND_NONE);

@@ -1,5 +1,5 @@
-/* How a study is run, which may be edited at any time: nothing that is suggested is made from it, but for what the
- * algorithm is told of the trials that are left. */
+/* The rules of a study, which may be edited at any time: no suggestion is made from them, but that the algorithm is told how
+ * many trials are left. */
 #ifndef GNOMON_SERVICE_MODEL_RULES_H
 #define GNOMON_SERVICE_MODEL_RULES_H
 
@@ -36,7 +36,7 @@ static inline struct rules rules_none(void)
                           .worth_trials = RULES_WORTH_TRIALS};
 }
 
-/* Whether it is to be asked what one more trial is expected to gain. */
+/* Whether a rule asks for the expected gain of the next trial. */
 static inline bool rules_ask_worth(const struct rules *rules)
 {
     return !isnan(rules->worth_gain) || !isnan(rules->worth_share);

@@ -111,7 +111,7 @@ struct baseline_end {
 };
 MUST_CHECK enum status spec_set_baseline(struct spec *spec, struct baseline_end end, struct arena *arena,
                                          struct error *err);
-/* Until then no trial is known to be feasible. */
+/* Whether the baseline has no values yet; until then no trial is known to be feasible. */
 static inline bool spec_awaits_baseline(const struct spec *spec)
 {
     return spec->baseline != NULL && spec->baseline_ended == 0;

@@ -10,9 +10,9 @@ enum study_state { STUDY_AWAITING_CANDIDATES, STUDY_ACTIVE, STUDY_PAUSED, STUDY_
 /* The words for states, NULL at the end. */
 extern const char *const study_state_names[STUDY_STATE_COUNT + 1];
 
-/* The reason of one that awaits candidates again, and is paused once they are there: an imported one. */
+/* The reason of an imported study that awaits candidates again, and is paused once they are there. */
 #define STUDY_WAS_PAUSED "paused"
-/* ... and instead of a state of one that nobody finds: it comes in parts, or goes. */
+/* The state of a study that nobody finds, because its import comes in parts, or it is being deleted. */
 #define STUDY_HIDDEN_STATE "importing"
 
 enum trial_state {

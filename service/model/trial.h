@@ -1,4 +1,4 @@
-/* A trial, what is reported of one, and which one is meant. */
+/* A trial, the report of an observation, and the choice of a trial. */
 #ifndef GNOMON_SERVICE_MODEL_TRIAL_H
 #define GNOMON_SERVICE_MODEL_TRIAL_H
 
@@ -138,7 +138,7 @@ enum { OBSERVATIONS_UNREAD_MAX = 100 };
 MUST_CHECK enum status observation_keep_unread(struct observation *item, size_t *len, const struct error *why,
                                                struct arena *arena, struct error *err);
 
-/* Which trial, and under which lease its worker holds it (0: not said; then it must never have been taken over). */
+/* A trial, and the lease under which its worker holds it (0: not said; then it must never have been taken over). */
 struct held_trial {
     int64_t number, lease;
 };

@@ -407,7 +407,7 @@ static bool is_end(const struct row_replay *row, enum event_kind *kind)
     return false;
 }
 
-/* Nothing was measured of what was retracted, nor was it stopped by that. */
+/* Whether the line counts for nothing, because its trial was retracted. */
 static bool is_void(const struct row_replay *row, enum event_kind kind)
 {
     return (kind == EVENT_MEASURED || kind == EVENT_HANDED_OVER || kind == EVENT_STOPPED) && row->state != NULL &&
@@ -424,7 +424,7 @@ const double *session_point(struct live *live, const double *point)
     return live->former_point;
 }
 
-/* Its note was read when the trial was new. */
+/* Whether the line opens a known trial again, whose note was read when it was new. */
 static bool is_again(const struct row_replay *row)
 {
     return strcmp(row->kind, "trial.retried") == 0 || strcmp(row->kind, "trial.resumed") == 0;
@@ -600,7 +600,7 @@ static enum status heed_corrections(struct db_conn *conn, struct live *live, int
     return STATUS_OK;
 }
 
-/* So does one that was told before the baseline had ended; when it is corrected, see above. */
+/* A baseline makes the session begin anew, too, if values were told before it had ended; for a correction see above. */
 static enum status heed_baseline(struct db_conn *conn, struct live *live, int64_t last, struct error *err)
 {
     struct spec       now = live->spec;

@@ -36,7 +36,7 @@ struct session_member *session_members(struct app *app, struct live *live, size_
 void                   session_leave(struct app *app, struct live *live, struct session_member *served);
 /* The price of the session's model, as far as it is known without the lock. */
 struct price_model session_price(struct app *app, const struct study *study);
-/* Whether there is one that was told the log, up to where it was when its last user left, and which is asked for what is new. */
+/* Whether there is a session that knew all of the log when its last user left, and whose last requests got new trials. */
 bool session_is_there(struct app *app, const char *study);
 /* Opens what is missing and tells the session every event of the log that it does not know yet, in a slot.  study: as it
  * was a moment ago, for the price. */
@@ -55,7 +55,7 @@ MUST_CHECK enum status session_look_and_catch_up(struct app *app, struct caller 
 MUST_CHECK enum status session_catch_up_within(struct db_conn *conn, struct app *app, struct caller *caller,
                                                struct live *live, bool *was_told, struct error *err);
 void                   session_ahead(struct db_conn *conn, const struct live *live);
-/* Forgets the model: it was told something that the log does not say. */
+/* Forgets the model, which was told something that the log does not have. */
 void session_forget(struct live *live);
 /* Drops the session of a deleted study; a request that still uses the model finds out when it writes. */
 void session_drop(struct app *app, const char *study);

@@ -156,7 +156,7 @@ static enum status to_study(struct arena *arena, bool on_rows, const struct gath
     return out->rows == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
-/* Behind those that are copied already; least: how many values it must have here. */
+/* Copies a study behind those that are copied already; least: how many values it must have here. */
 static enum status copy_study(struct db_conn *conn, struct collect *work, const char *id, size_t least,
                               struct error *err)
 {

@@ -44,7 +44,7 @@ MUST_CHECK enum status transfer_store(struct db_conn *conn, const struct task *t
  * Errors: CONFLICT "earlier_matrix_differs". */
 MUST_CHECK enum status transfer_load(struct db_conn *conn, const char *study, const struct spec *spec,
                                      struct arena *arena, struct transfer_sources *out, struct error *err);
-/* The rows of spec, which are there, are those that the sources are about; otherwise CONFLICT "earlier_matrix_differs". */
+/* Checks that the rows of spec, which are there, are those of the sources: CONFLICT "earlier_matrix_differs". */
 MUST_CHECK enum status transfer_check_rows(const struct spec *spec, const struct transfer_sources *sources,
                                            struct error *err);
 /* As transfer_load, but without a look at the matrix: for an export. */

@@ -36,7 +36,7 @@ static void append(struct line *line, int64_t trial, double value)
     memmove(line->values + least, line->values + least + 1, (line->len - least) * sizeof line->values[0]);
 }
 
-/* INTERNAL: what is stored is no line. */
+/* Parses a stored sparkline.  INTERNAL: the text is none. */
 static enum status parse(const char *text, struct line *out, struct error *err)
 {
     json_t       *json = codec_load(text, 0);

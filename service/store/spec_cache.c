@@ -109,7 +109,7 @@ static struct entry *find(struct spec_cache *cache, const struct study *study)
     return entry;
 }
 
-/* Unless another thread was first, or it is larger than all of them may be together. */
+/* Keeps the entry, unless another thread was first, or it is larger than the whole cache may be. */
 static void keep(struct app *app, struct entry *entry)
 {
     struct spec_cache *cache = app->specs;
@@ -138,7 +138,7 @@ static void keep(struct app *app, struct entry *entry)
     leave_all(gone);
 }
 
-/* Several threads may do this for one study at once; they do not wait for each other. */
+/* Reads a study's entry.  Several threads may do this for the same study at once; they do not wait for each other. */
 static enum status read_entry(struct app *app, struct db_conn *conn, const struct study *study, size_t limit_bytes,
                               struct entry **out, struct error *err)
 {

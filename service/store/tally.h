@@ -10,12 +10,12 @@ void tally_end(struct task *task, const struct trial *trial, const struct trial_
 /* Undoes the end of a trial, as it was before, that goes on; the store has the change already. */
 MUST_CHECK enum status tally_resume(struct db_conn *conn, struct task *task, const struct trial *trial,
                                     struct error *err);
-/* Something was said of it; before: how long it took, as was known until then. */
+/* Counts a change of a trial's members; before_seconds: its duration as known until then. */
 void tally_said(struct task *task, const struct trial *trial, double before_seconds);
 /* Another trial is the best one, which the store and the study know already. */
 MUST_CHECK enum status tally_best(struct db_conn *conn, struct task *task, struct error *err);
-/* Its result was corrected or retracted, which is in the store already, as is the study's best.  What was spent stays
- * spent, unless another value is the truth. */
+/* Counts a correction or retraction, which is in the store already, as is the study's best.  Spending stays, unless another
+ * value is the truth. */
 MUST_CHECK enum status tally_correct(struct db_conn *conn, struct task *task, const struct trial *before,
                                      const struct trial *after, struct error *err);
 /* The cost of all trials, when the rules name another. */

@@ -41,12 +41,12 @@ MUST_CHECK enum status task_set_state(struct db_conn *conn, struct task *task, e
 void task_count(struct task *task, enum trial_state from, enum trial_state to);
 /* How many more trials the budget allows; failed, abandoned and retracted ones do not count. */
 int64_t task_allowance(const struct task *task);
-/* How many more may run at once. */
+/* How many more trials may run at once. */
 int64_t task_room(const struct task *task);
-/* Why nothing more is handed out, by the rules other than the budget of trials; NULL: something may be.  is_final: nothing
- * that runs can change that. */
+/* The rule, other than the budget of trials, by which no more trials are handed out; NULL: some may be.  is_final: no
+ * running trial can change that. */
 const char *task_over(const struct task *task, bool *is_final);
-/* How many trials run, but for those whose lease has ended. */
+/* The number of running trials whose lease has not ended. */
 MUST_CHECK enum status task_count_held(struct db_conn *conn, const struct task *task, int64_t *out, struct error *err);
 /* An active study whose budget of trials is spent, and of which none is open, is completed; and one that is over by
  * another rule, and of which none is held. */
@@ -85,9 +85,9 @@ struct new_trial {
  * was fixed. */
 MUST_CHECK enum status task_add_trial(struct db_conn *conn, struct task *task, const struct new_trial *new,
                                       struct error *err);
-/* Whether it lies there; fixed as above. */
+/* Whether the trial lies in the space; fixed as above. */
 bool task_is_possible(const struct space *space, const struct trial *trial, const double *fixed);
-/* That error. */
+/* The error for such a trial. */
 enum status task_impossible(const struct task *task, const struct trial *trial, struct error *err);
 
 /* The best trial of the study, which has one objective, is found anew. */

@@ -116,7 +116,7 @@ static enum status write_result(struct db_conn *conn, struct work *work, struct 
 #undef BIND_S
 }
 
-/* A study that is over stays so: whoever corrected it may reopen it.  has_changed: other trials are judged otherwise. */
+/* A correction does not reopen a completed study: its user may.  has_changed: other trials are judged otherwise. */
 static enum status complete(struct db_conn *conn, struct work *work, bool has_changed, struct error *err)
 {
     const struct study *study = &work->task.study;

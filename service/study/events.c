@@ -21,7 +21,7 @@ struct listing {
 
 /* ---- cursors ---- */
 
-/* How often lines had gone when it was made is in it, so that lines which have gone since are noticed. */
+/* A cursor has the number of cuts of the log at that time, so that lines which go later are noticed. */
 const char *event_cursor(struct arena *arena, const struct event_page *page, int64_t seq)
 {
     return page->times_cut == 0 ? text_format(arena, "%lld", (long long)seq)
@@ -45,7 +45,7 @@ static enum status read_cursor(const char *cursor, struct listing *listing, stru
     return page_after(times + 1, &listing->times_cut, err);
 }
 
-/* Whether all that came after the cursor is still there: of a study that is, it always is. */
+/* Checks that all lines after the cursor are still there; those of an existing study always are. */
 static enum status check_cut(struct db_conn *conn, const struct listing *listing, struct error *err)
 {
     const char            *study = listing->filter->study;

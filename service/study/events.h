@@ -1,4 +1,4 @@
-/* The log as it is shown: every change, who made it, in order. */
+/* The log as it is shown: every change and its actor, in order. */
 #ifndef GNOMON_SERVICE_STUDY_EVENTS_H
 #define GNOMON_SERVICE_STUDY_EVENTS_H
 

@@ -183,7 +183,7 @@ static const double *place_of(const struct space *space, int64_t row, const doub
     return room;
 }
 
-/* All that was observed, at [dims] each, and how far from here; the nearest are kept.  space: with its rows. */
+/* Measures the distance of every observed trial from here, at [dims] each, and keeps the nearest.  space: with its rows. */
 static enum status measure(struct work *work, const struct space *space, struct error *err)
 {
     struct explanation       *out = work->out;

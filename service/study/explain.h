@@ -1,4 +1,4 @@
-/* Why a trial is where it is: what the program knew, and thought, when it was suggested. */
+/* Explains a trial's place: the program's knowledge and reasons when the trial was suggested. */
 #ifndef GNOMON_SERVICE_STUDY_EXPLAIN_H
 #define GNOMON_SERVICE_STUDY_EXPLAIN_H
 

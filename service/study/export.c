@@ -71,7 +71,7 @@ static enum status put_header(struct db_conn *conn, struct work *work, struct er
     return line_end(&work->line, work->out, &work->lines, err);
 }
 
-/* Its text is JSON as it is stored. */
+/* Puts the spec, whose stored text is JSON. */
 static enum status put_spec(struct db_conn *conn, struct work *work, struct error *err)
 {
     struct db_rows rows = db_query(conn, NULL, err, SQL_STUDY_SPEC, BIND(TEXT(work->task.id)));

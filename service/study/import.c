@@ -108,7 +108,7 @@ static int64_t file_bytes(int file)
     return fstat(file, &stat) == 0 ? (int64_t)stat.st_size : 0;
 }
 
-/* Locked, so that no two pieces are taken at once. */
+/* Opens the file and locks it, so that no two pieces are taken at once. */
 static enum status open_file(const char *path, bool may_create, int *out, struct error *err)
 {
     *out = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (may_create ? O_CREAT : 0), 0600);
@@ -379,7 +379,7 @@ static void keep_time(struct work *work)
 static const struct line_column study_columns[] = {ROW_STUDY(LINE_COLUMN, LINE_COLUMN) LINE_END};
 #undef LINE_ROW
 
-/* Lists pass over it, and nobody knows its id.  Whoever made it elsewhere, here it is who brings it. */
+/* Stores the study hidden: lists pass over it, and nobody knows its id.  Its owner here is whoever imports it. */
 static enum status put_hidden(struct work *work, struct error *err)
 {
     struct row_study hidden = work->study;
@@ -448,7 +448,7 @@ static enum status store_part(struct db_conn *conn, void *arg, struct error *err
     return status;
 }
 
-/* From here on it is there, with its log. */
+/* Ends the storing: from here on the study is visible, with its log. */
 static enum status store_end(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work   *work = arg;

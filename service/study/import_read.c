@@ -128,7 +128,7 @@ static enum status keep_text(struct import_reader *reader, const char **text, st
     return STATUS_OK;
 }
 
-/* Whatever columns there are: no number is negative. */
+/* Keeps a row, none of whose numbers may be negative. */
 static enum status keep_row(struct import_reader *reader, const struct line_column *column, void *row,
                             const char *where, struct error *err)
 {
@@ -205,7 +205,7 @@ static enum status check_spec(const struct import_reader *reader, struct error *
                                                       : import_bad(err, "/algorithm", "an agent has a seat");
 }
 
-/* As many rounds as can be played: what is more would not fit into a session. */
+/* Checks the game's rounds, since more than can be played would not fit into a session. */
 static enum status check_game(const struct import_reader *reader, struct error *err)
 {
     int64_t most = (int64_t)game_rounds_max(&reader->game_spec->problem);
@@ -214,7 +214,7 @@ static enum status check_game(const struct import_reader *reader, struct error *
                : import_bad(err, "", "the game has more rounds than can be played");
 }
 
-/* Its text is ours again, whatever it was. */
+/* Reads the rules, whose text is made anew in this program's form. */
 static enum status read_rules(struct import_reader *reader, struct error *err)
 {
     struct rules rules;
@@ -228,7 +228,7 @@ static enum status read_rules(struct import_reader *reader, struct error *err)
     return reader->study.rules == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
-/* Its text is kept as it is: one specification has one text, for all that read it. */
+/* Reads the specification and keeps its text as it is: a specification has one text, for all readers. */
 static enum status read_spec(struct import_reader *reader, const char *text, size_t length, struct error *err)
 {
     struct row_spec row;
@@ -621,7 +621,7 @@ static enum status check_plays(const struct import_reader *reader, struct error 
 
 /* ---- the end ---- */
 
-/* The log does not say what a result became when it was corrected. */
+/* Whether a trial's state is as the log leaves it.  The log does not say what a corrected result became. */
 static bool is_as_left(const struct past *past)
 {
     unsigned stands = stands_of[past->state];

@@ -188,7 +188,7 @@ static enum status finish(struct db_conn *conn, struct batch *batch, const struc
     return keep_best(conn, batch, trial->number, item->value, err);
 }
 
-/* A failure may turn out to be a value that was late; what somebody corrected stays as they said. */
+/* Whether the trial takes this result.  A failure may turn out to be a late value; a correction stands. */
 static enum status check_open(const struct trial *trial, const struct observation *item, bool extends,
                               struct error *err)
 {

@@ -161,7 +161,7 @@ static enum status end_well(struct db_conn *conn, void *arg, const struct sugges
                      "the operation was cancelled, or another server has it");
 }
 
-/* As the request itself would have been told, if it had waited, who was not served for now is to ask again. */
+/* Fails the row as the request itself would have failed: BUSY asks the client to come again. */
 enum status operation_job_fail(struct db_conn *conn, void *arg, struct error *err)
 {
     struct job *job = arg;

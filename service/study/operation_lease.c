@@ -47,7 +47,7 @@ static enum status beat(struct db_conn *conn, void *arg, struct error *err)
     return STATUS_OK;
 }
 
-/* Says that this server still works on what it has, and how far it is; learns what is no longer its own. */
+/* Renews the leases of this server's operations with their progress; learns which ones are no longer its own. */
 static void beat_once(struct app *app)
 {
     struct operations *operations = app->operations;

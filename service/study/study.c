@@ -140,7 +140,7 @@ struct ensure {
     struct study_ensured      *out;
 };
 
-/* *found: there is one, and it is as wanted. */
+/* *found: there is a study of that name, and it is as wanted. */
 static enum status find_named(struct db_conn *conn, struct ensure *work, bool *found, struct error *err)
 {
     const struct study_wanted *wanted = work->wanted;

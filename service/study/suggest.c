@@ -86,7 +86,7 @@ static enum status all_handed_out(struct db_conn *conn, const struct plan *plan,
     return STATUS_CONFLICT;
 }
 
-/* As many run as may; one of them may end at any moment. */
+/* As many trials run as may; one of them may end at any moment. */
 static enum status no_room(struct db_conn *conn, const struct plan *plan, struct error *err)
 {
     struct next_lease lease;
@@ -153,7 +153,7 @@ static bool may_add(const struct plan *plan)
     return plan->rule == NULL && task_allowance(&plan->task) > 0 && task_room(&plan->task) > 0;
 }
 
-/* Whether nothing can be had, as far as a look can tell; of what is fixed it cannot tell what is queued. */
+/* Whether nothing can be had, as far as a look can tell; with fixed values it does not know which queued trials fit. */
 static bool has_none(const struct plan *plan)
 {
     bool is_queue_shut = plan->request->fixed == NULL && task_room(&plan->task) == 0 &&
@@ -352,7 +352,7 @@ static enum status ask_once(struct plan *plan, struct error *err)
     return status;
 }
 
-/* Another server may have been faster: then what it did is caught up with, and the policy asked again. */
+/* Asks again when another server was faster: the session has caught up with its trials by then. */
 static enum status ask_alone(struct plan *plan, struct error *err)
 {
     enum status status = ask_once(plan, err);
@@ -363,13 +363,13 @@ static enum status ask_alone(struct plan *plan, struct error *err)
 
 /* ---- together ---- */
 
-/* Whether what a look has found is all that was asked for. */
+/* Whether the look found all that the request asked for. */
 static bool is_done(const struct plan *plan)
 {
     return plan->task.caller->idempotency.key == NULL && plan->request->watch == NULL && plan_missing(plan) == 0;
 }
 
-/* Whether the log has all that the session was told for them. */
+/* Whether the log has all that the session was told for these plans. */
 static bool are_logged(struct plan *const *plans, size_t len)
 {
     const struct plan *last = NULL;
@@ -486,7 +486,7 @@ static enum status begin(struct plan *plan, struct error *err)
     return plan->is_joining ? STATUS_OK : db_read(plan->task.app->db, look, plan, err);
 }
 
-/* Whether the look of a group will do, as far as is known without one; most often nothing is queued, and no lease over. */
+/* Whether the look of a group will do, as far as is known without; most often nothing is queued, and no lease over. */
 static bool joins_at_once(struct plan *plan)
 {
     const struct suggest_request *request = plan->request;
@@ -503,7 +503,7 @@ static bool joins_at_once(struct plan *plan)
     return is_joining;
 }
 
-/* Nothing was there, or it is gone: the policy is asked. */
+/* Asks the policy, since no trial was there to hand out, or it is gone. */
 static enum status obtain(struct plan *plan, struct error *err)
 {
     set_deadlines(plan);

@@ -88,7 +88,7 @@ const double *plan_fixed(const struct plan *plan, size_t i)
     return plan->part == NULL ? plan->request->fixed : plan->part->points + i * plan->part->params_len;
 }
 
-/* As a policy is told: what the budget allows after the proposals made so far; 0: there is none. */
+/* The budget left after the proposals made so far, as a policy is told; 0: there is no budget. */
 static uint64_t remaining(const struct plan *plan)
 {
     int64_t left = task_allowance(&plan->task);

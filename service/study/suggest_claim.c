@@ -152,7 +152,7 @@ static enum status resume(struct db_conn *conn, struct plan *plan, struct trial 
     return task_log(conn, task, "trial.resumed", trial->number, detail, err);
 }
 
-/* The log has not gone on since the rule was asked, so they are as it saw them. */
+/* Takes the stopped trials, which are as the rule saw them: the log has not gone on since. */
 enum status plan_take_stopped(struct db_conn *conn, struct plan *plan, struct error *err)
 {
     for (size_t i = 0; i < plan->resumed_len; i++) {

@@ -56,7 +56,7 @@ struct plan {
     enum status                   status;
 };
 
-/* How many more it is to have. */
+/* How many more trials the request is to have. */
 int64_t plan_missing(const struct plan *plan);
 
 /* Each adds to plan->out, within a transaction.  CONFLICT "fixed_conflict". */

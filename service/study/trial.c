@@ -167,7 +167,7 @@ static enum status give_up(struct db_conn *conn, struct work *work, struct error
     return STATUS_OK;
 }
 
-/* A space with nothing left completes its study; what is asked again was not all. */
+/* Reopens a study that was completed because its space was exhausted: a retried trial is left. */
 static enum status reopen_for_retry(struct db_conn *conn, struct work *work, struct error *err)
 {
     struct study *study = &work->task.study;

@@ -153,7 +153,7 @@ static enum status read_parameter(struct line *line, const char *cell)
     return STATUS_OK;
 }
 
-/* Whether it may lie there is known when the whole line is. */
+/* Checks a number as far as is known before the whole line is read. */
 static enum status check_number(struct line *line, const struct param *param, double value)
 {
     if (line->is_anywhere)

@@ -123,7 +123,7 @@ static int downwards(const void *a, const void *b)
     return upwards(b, a);
 }
 
-/* Each state has its part of an index; of each as many are read as all of them could need. */
+/* Reads by state, each of which has its part of an index: of each as many as the whole page could need. */
 static enum status read_states(struct db_conn *conn, struct work *work, int64_t states, struct error *err)
 {
     struct trial_page *out = work->out;
@@ -138,7 +138,7 @@ static enum status read_states(struct db_conn *conn, struct work *work, int64_t 
     return STATUS_OK;
 }
 
-/* In the order asked for, then those that have no place in it. */
+/* Reads in the order asked for, then the trials that have no place in it. */
 static enum status read_order(struct db_conn *conn, struct work *work, struct error *err)
 {
     const struct trial_filter *filter = work->filter;

@@ -13,7 +13,7 @@
 
 enum { VERIFY_SECONDS = 10, VERIFY_LISTED = 100 }; /* of a page */
 
-/* Something that is not the same, or could not be compared. */
+/* A difference, or a number that could not be compared. */
 struct verify_item {
     int64_t     trial, revision, step; /* step 0: the suggestion */
     const char *what;                  /* "point", "mean", "stddev", "fallback", "note", "decision" */

@@ -22,7 +22,7 @@ static enum status find_first(struct db_conn *conn, const struct task *task, dou
     return db_done(&rows);
 }
 
-/* NaN: there is none, and nothing is below it. */
+/* Finds the limit of the gain; NaN: there is none, and nothing is below it. */
 static enum status find_limit(struct db_conn *conn, const struct task *task, double *limit, struct error *err)
 {
     const struct study *study = &task->study;
