@@ -39,7 +39,7 @@ struct error {
     char        text[256];
     /* Only the refusals that know these set them; error_set leaves them empty. */
     char        reason[40];          /* what ended the thing that is over, or "" */
-    int         retry_after_seconds; /* when to ask again, 0: nobody knows */
+    int         retry_after_seconds; /* when to ask again, 0: not known */
     const char *next;                /* what a worker does about it, a static word; or NULL */
     int64_t     lease_ends_ms;       /* the next lease to end, milliseconds since 1970; 0: none */
 };

@@ -87,7 +87,7 @@ static size_t bytes(const struct session *session)
 struct situation {
     const struct ask *ask;
     struct bos2_loop  loop;
-    struct bos2_note  note; /* that it will leave */
+    struct bos2_note  note; /* the note that the proposal will leave */
     double           *u;    /* [SPACE_LATENT_MAX] */
 };
 

@@ -63,7 +63,7 @@ static enum status open_parts(struct session *session, struct error *err)
 
 static void close_session(struct session *session)
 {
-    gp_study_close((struct gp_study *)session); /* which it starts with */
+    gp_study_close((struct gp_study *)session); /* the first member of the session */
 }
 
 static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
@@ -159,7 +159,7 @@ static enum status propose_received(struct session *session, const struct ask *a
     enum status status = rff_search_run(&function, &search, point, &session->study.memory.scratch, err);
     if (status == STATUS_OK)
         memcpy(out->point, point, view->params_len * sizeof *point);
-    if (status == STATUS_OK || status == STATUS_NUMERIC) /* what is no function is used up too */
+    if (status == STATUS_OK || status == STATUS_NUMERIC) /* a message that is no function is used up too */
         note_write(received->serial, out);
     return status;
 }

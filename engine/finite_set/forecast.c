@@ -25,7 +25,7 @@ struct view {
     size_t                  n;
     const double           *places;    /* [n][columns] */
     const double           *variances; /* [n][columns] or NULL */
-    const size_t           *row;       /* [n]; NULL: its own */
+    const size_t           *row;       /* [n]; NULL: the candidate's own */
     const struct mechanism *noise;     /* of the places; NULL: none, or in the variances */
 };
 

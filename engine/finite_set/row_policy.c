@@ -54,7 +54,7 @@ struct row_policy {
     size_t                 pending, pending_room;
     struct note            fit; /* the last one recorded; observations 0: none */
     double                 length_default;
-    const double *places, *spread; /* [rows_len][columns] as the model has them; NULL: they are there for sure */
+    const double          *places, *spread; /* [rows_len][columns] for the model; NULL: rows are exact */
 };
 
 /* Mean squared distance of a row from the centre, square root. */
@@ -473,7 +473,7 @@ static void diagnose(const struct row_policy *c, const struct hypers *h, struct 
     out->jitter = 0;
     out->condition = gp_loo_condition(c->gp.L, c->gp.observed, c->gp.room);
     out->length_scales[0] = h->length_scale;
-    out->values.unit = c->rule.release_noise > 0 || c->spread != NULL ? 0 : 1; /* rows are not where they seem to be */
+    out->values.unit = c->rule.release_noise > 0 || c->spread != NULL ? 0 : 1; /* noisy rows have no exact place */
     out->values.centre = s.centre;
     out->values.spread = s.spread;
 }

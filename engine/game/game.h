@@ -55,7 +55,7 @@ struct game_agent {
     const struct space     *actions;      /* parameters without constraints, or rows */
     double                  length_scale; /* in units of the rows or of the unit cube; NaN: estimated */
     double                  mean;         /* of its payoffs; of all agents when the options have a variance */
-    enum game_strategy      level0[GAME_AGENTS_MAX]; /* of each agent as this one believes; its own at its place */
+    enum game_strategy      level0[GAME_AGENTS_MAX]; /* of each agent as this one believes; its own at its own index */
     const struct game_mind *mind;
     bool                    is_lite; /* level 1 only */
 };
@@ -68,14 +68,14 @@ struct game_options {
     double learning_rate;     /* eta of GP-MW and EXP3; for standardised payoffs where there is no variance */
     double uniform_share;     /* gamma of EXP3 */
     size_t features;          /* of EXP3 */
-    size_t samples;           /* where there is no table; fewer when a list is long: GAME_PAIRS_MAX */
+    size_t samples;           /* used without a table; fewer when a list is long: GAME_PAIRS_MAX */
     size_t initial;           /* rounds of uniform play before anything else, from 1 */
 };
 
 struct game_problem {
     const struct game_agent *agents; /* [agents_len] from 2; length_scale of all or of none */
     size_t                   agents_len;
-    size_t                   minds; /* how many ids there are, at most GAME_MINDS_MAX */
+    size_t                   minds; /* the number of ids, at most GAME_MINDS_MAX */
     enum game_sum            sum;   /* which agents' payoffs tell the same of the kernel */
     struct game_options      options;
     uint64_t                 seed;

@@ -156,6 +156,6 @@ double game_rounds_bytes(const struct game_problem *problem, size_t rounds)
         room *= 2;
     if (array < BLOCK_BYTES) // what is left of a block may be too little for another
         array *= 2;
-    double small = 16 * room * (room + (double)sizes.dims); // what was outgrown stays
+    double small = 16 * room * (room + (double)sizes.dims); // outgrown arrays stay in the arena
     return 2 * small + (double)sizes.groups * (small + array * (double)rounds);
 }

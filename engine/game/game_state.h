@@ -64,7 +64,7 @@ double game_signal(const struct game *game, size_t agent);
  * JOINT_BLOCK more behind it. */
 double game_bound_at_cell(const struct game *game, size_t agent, size_t cell, double beta_root);
 void   game_bounds(const struct game *game, size_t agent, const double *inputs, size_t m, double *spare, double *out);
-size_t game_spare(const struct game *game); /* how many doubles that is */
+size_t game_spare(const struct game *game); /* the number of spare doubles */
 
 /* The cell of rows [agents_len]. */
 size_t game_cell(const struct game *game, const size_t *rows);

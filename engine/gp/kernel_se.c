@@ -7,7 +7,7 @@ KERNEL_FUNCTIONS(kernel_gaussian)
 
 static double frequency(struct rng *rng)
 {
-    (void)rng; // its density is the normal one itself
+    (void)rng; // the spectral density is the normal one itself
     return 1.0;
 }
 

@@ -16,11 +16,11 @@ struct table_fit {
     size_t                    n, columns;
     const double             *X;               /* [n][columns] the observed rows */
     const double             *S;               /* [n][columns] their variances, as spread of table_gp.h; NULL: none */
-    const size_t             *rows;            /* [n] which row each is; NULL: all different */
+    const size_t             *rows;            /* [n] the row of each value; NULL: all different */
     const double             *y;               /* [n] centred values in units of their spread */
     double                    length_scale;    /* in: where the prior is centred; out */
     double                    variance, noise; /* in: where the prior is centred; out, units of y squared */
-    bool                      fixed_length_scale, fixed_variance, fixed_noise; /* left as they are */
+    bool                      fixed_length_scale, fixed_variance, fixed_noise; /* not estimated */
     double release_noise; /* s^2 of the rows, SE kernel only: see mechanism_effective_kernel; 0: none */
     size_t release_dims;  /* p */
     bool (*late)(void *); /* polled between evaluations; NULL: no deadline */

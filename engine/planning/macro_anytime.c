@@ -39,7 +39,7 @@ struct grow {
     struct arena            *arena;
     struct prefix           *prefixes; /* [steps before the last stage] */
     double                   sums;     /* since the last look at the clock */
-    bool                     is_over;  /* the last look said that it is late */
+    bool                     is_over;  /* the last look at the clock was too late */
     double                  *values;   /* [horizon + 1][N] scratch of best_paths */
 };
 

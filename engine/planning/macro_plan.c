@@ -141,7 +141,7 @@ static enum status average(struct plan *plan, size_t step, size_t t, double *out
     const struct macro_step *prefix = &plan->tree->steps[step];
     size_t                   N = plan->search->samples;
     struct arena_mark        mark = arena_mark(plan->scratch);
-    if (prefix->children == 0) { // nothing leaves this place: nothing is gained after it
+    if (prefix->children == 0) { // a dead end gains nothing more
         memset(out, 0, power(N, t - 1) * sizeof *out);
         return STATUS_OK;
     }

@@ -29,7 +29,7 @@ struct option {
     bool               required; /* there is no fallback: clients must say it */
     const char *const *choices;  /* OPTION_CHOICE: NULL-terminated; the value is the index */
     const char        *help;
-    const char *(*choice_help)(size_t choice); /* OPTION_CHOICE: what one is; NULL: help says it */
+    const char *(*choice_help)(size_t choice); /* OPTION_CHOICE: describes a choice; NULL: help does */
 };
 
 /* A row of the table: name, least, most, fallback, help. */
@@ -120,7 +120,7 @@ struct measurement {
 struct verdict {
     bool          stop;
     const char   *reason;                /* stable, snake_case */
-    size_t        next_step;             /* before it no measurement can stop the trial; 0: none will */
+    size_t        next_step;             /* no earlier measurement can stop the trial; 0: none will */
     unsigned char note[POLICY_NOTE_MAX]; /* comes back with the EVENT_MEASURED */
     size_t        note_bytes;
 };
@@ -147,7 +147,7 @@ struct diagnostics {
     const struct gain *gain;        /* what a trial was expected to gain before this proposal; NULL: nobody asked */
     const char        *acquisition; /* as the option names it; NULL: not of a proposal */
     double             acquisition_value; /* at the point; of log-ei it is a logarithm */
-    const char        *kernel;            /* as the option names it; NULL: no model, and nothing else here holds */
+    const char        *kernel;            /* as the option names it; NULL: no model, and all below is unset */
     double             signal_variance, noise_variance, jitter;
     struct {
         double unit, centre, spread; /* unit 0: the model's values are not made like this, or not from all of them */
@@ -247,7 +247,7 @@ struct policy {
     bool                 takes_outside; /* parameters: values from outside the space are welcome to it */
     bool                 takes_context; /* parameters: some may be a context, which each ask then holds */
     const struct option *options;
-    const void *rule; /* what tells it from others with the same functions; for its own folder.  NULL: nothing */
+    const void *rule; /* data of this record for functions that several records share, in its own folder; or NULL */
     /* Beyond the option table: combinations.  NULL when there is nothing to check. */
     enum status (*check)(const struct problem *, struct error *);
     /* Called with the record itself.  *out is NULL on failure.  problem and what it points to outlive the session. */

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-static const double Z_MAX = 1e6, DRAWN = 1 - 0x1p-33; /* z of what is drawn over z that was asked for */
+static const double Z_MAX = 1e6, DRAWN = 1 - 0x1p-33; /* z of the drawn noise over the z that was asked for */
 
 static enum status check_run(const struct accountant_run *run, struct error *err)
 {

@@ -21,7 +21,7 @@ struct curve curve_of_release(const struct mechanism *m, const struct relation_s
         return (struct curve){.kind = CURVE_PURE, .value = rate * shift->s2 + MECHANISM_ISOTROPIC_SLACK};
     case MECHANISM_CELLS:
         return (struct curve){.kind = CURVE_PURE, .value = 2 * rate};
-    case MECHANISM_QUADTREE: /* its levels have rates of their own */
+    case MECHANISM_QUADTREE: /* each level has a rate of its own */
         return (struct curve){.kind = CURVE_PURE, .value = m->epsilon};
     case MECHANISM_DISCRETE_GAUSSIAN:
         if (sigma > 2)

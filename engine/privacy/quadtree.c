@@ -151,7 +151,7 @@ static enum status visit(struct growth *g, const struct node *node, struct error
     size_t            before = g->out->len;
     enum status       status = split(g, node, sd, err);
     arena_release(g->arena, mark);
-    if (status == STATUS_OK && g->out->len == before) /* none of its parts was worth keeping: it is, as a whole */
+    if (status == STATUS_OK && g->out->len == before) /* no child was worth keeping, so the parent is kept */
         emit(g, node);
     return status;
 }

@@ -54,7 +54,7 @@ struct quadtree_leaves {
     struct quadtree_leaf *leaves;  /* [len] in the order of the tree */
     int64_t              *indices; /* [len][columns] their centres */
     size_t                len;     /* >= 1 */
-    size_t                cards;   /* of all decks: at most as many as there are rows */
+    size_t                cards;   /* of all decks: at most the number of rows */
     size_t               *order;   /* [rows] all rows in the order of the tree, those of no leaf included */
 };
 

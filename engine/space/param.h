@@ -43,7 +43,7 @@ struct param {
     struct prior            prior;    /* of numbers */
     const struct condition *when;     /* [when_len]; all must hold.  space.h */
     size_t                  when_len;
-    bool                    is_context; /* each ask holds it: what is best depends on it, and is looked for given it */
+    bool                    is_context; /* each ask holds it, and the best point depends on it */
 };
 
 /* Finite bounds, min <= max, min > 0 on a logarithmic scale, integers within 2^53, a range of whole steps, ascending

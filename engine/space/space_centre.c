@@ -25,7 +25,7 @@ struct search {
     double             *wanted;     /* [params_len] its solution in natural units */
     double             *point;      /* [params_len] rounded */
     bool               *is_log;     /* [params_len] in some product */
-    bool                is_curved;  /* some sum has one of these too */
+    bool                is_curved;  /* a sum has one of these parameters, too */
     int                 nodes_left;
 };
 

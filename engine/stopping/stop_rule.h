@@ -44,7 +44,7 @@ struct stop_rule {
     size_t              epochs;     /* the budget: the last step */
     size_t              warm_up;    /* median, percentile: steps that never stop */
     size_t              min_trials; /* these two: completed trials with a curve, before which it never stops; from 1 */
-    size_t              percentile; /* what is worse than that of the others is stopped; below 100 */
+    size_t              percentile; /* values worse than this percentile of the others are stopped; below 100 */
     size_t              patience;   /* at least 1 */
     size_t              min_epochs; /* asha, hyperband: the first rung, at least 1 */
     size_t              reduction;  /* these two: at least 2 */

@@ -17,12 +17,12 @@ struct transfer_model {
 };
 
 struct transfer_task {
-    size_t  n;
-    double *X;     /* [n][dims] */
-    double *z;     /* [n] */
-    double *noise; /* [n] variances of z beyond the noise variance, or NULL */
-    double *theta; /* [groups + GP_SCALARS] */
-    bool *lacks; /* [dims] coordinates of which it knows nothing, so that its process is constant along them; or NULL */
+    size_t    n;
+    double   *X;     /* [n][dims] */
+    double   *z;     /* [n] */
+    double   *noise; /* [n] variances of z beyond the noise variance, or NULL */
+    double   *theta; /* [groups + GP_SCALARS] */
+    bool     *lacks; /* [dims] coordinates that it lacks, along which its process is constant; or NULL */
     double    centre, spread, shift, scale;
     bool      has_theta, is_ready, is_broken; /* broken: cannot be factored; it counts for nothing */
     struct gp gp;                             /* once ready */
