@@ -272,7 +272,7 @@ enum status chain_seal(struct db_conn *conn, struct error *err)
     struct chain_end *log = &conn->log;
     unsigned char     total[TOTAL_BYTES], digest[CHAIN_BYTES];
     TRY(chain_begin(conn, err));
-    TRY(db_settle(conn, err)); // now it is known what was changed
+    TRY(db_settle(conn, err)); // all changes are known now
     bool has_changed = !total_is_zero(&conn->total);
     if (has_changed && log->last == NULL)
         TRY(db_log_say(conn, "store.changed", err));

@@ -21,7 +21,7 @@ struct chain_place {
 };
 struct chain_state {
     struct chain_place first, last; /* before the first line that is left; behind the last */
-    int64_t            at_ms;       /* when that was written; 0: nothing was */
+    int64_t            at_ms;       /* when that line was written; 0: none was */
     int64_t            newest;      /* line that there is */
     struct total       total;       /* of the rows that were bound to it last: sum.h */
     bool               has_total;
@@ -36,7 +36,7 @@ struct chain_end {
     struct chain_place at;                                          /* behind the lines that are written */
     int64_t            at_ms;                                       /* of the last of these */
     struct total       total;                                       /* as it was */
-    struct row_line   *last;                                        /* NULL: all are written */
+    struct row_line   *last;                                        /* NULL: all lines are written */
     enum status (*settle)(struct db_conn *conn, struct error *err); /* writes it now */
 };
 /* At its beginning, which reads where that is, and at its end, which binds what was changed to the last line, or to one that says
@@ -61,7 +61,7 @@ struct chain_walk {
     void              *arg;
     unsigned char      bound[CHAIN_BYTES]; /* by the last of those lines that say so: chain_digest_total */
     bool               has_bound;
-    int64_t            gone;  /* how many of the lines were not there any more */
+    int64_t            gone;  /* how many of the lines had been deleted */
     int64_t            at_ms; /* when the last one was written */
 };
 void chain_digest_total(const struct total *total, unsigned char out[CHAIN_BYTES]);

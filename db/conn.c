@@ -39,7 +39,7 @@ static struct db_value read_column(struct reading *in, char letter)
         value.is.s = arena_strndup(in->arena, value.is.s, strlen(value.is.s));
         in->failed |= value.is.s == NULL;
     } else if (in->arena != NULL && is_blob && value.is.b.bytes != NULL) {
-        void *copy = arena_alloc(in->arena, value.is.b.length, 1); // aligned: they are numbers
+        void *copy = arena_alloc(in->arena, value.is.b.length, 1); // aligned, because blobs are numbers
         in->failed |= copy == NULL;
         value.is.b.bytes = copy == NULL ? NULL : memcpy(copy, value.is.b.bytes, value.is.b.length);
     }
@@ -140,7 +140,7 @@ void conn_roll_back(struct db_conn *conn)
 
 enum status conn_read(struct db_conn *conn, db_fn fn, void *arg, struct error *err)
 {
-    conn_roll_back(conn); // what could not be rolled back when it failed
+    conn_roll_back(conn); // a roll-back that failed before is tried again
     enum status status = conn->driver->begin(conn->handle, DRIVER_READ_ONLY, err);
     if (status == STATUS_OK)
         status = fn(conn, arg, err);

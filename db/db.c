@@ -53,13 +53,13 @@ struct db {
     bool             stopping;
     pthread_t        thread;
     struct db_stats  stats;    /* under mutex */
-    double           alive_at; /* when the writer showed last that it lives; 0: it has nothing to do.  Under mutex */
+    double           alive_at; /* when the writer last showed that it lives; 0: it is idle.  Under mutex */
     db_upkeep_fn     upkeep;
     void            *upkeep_arg;
     void (*on_commit)(void *arg); /* called under mutex */
     void          *on_commit_arg;
-    double         upkeep_at;   /* when it ran last */
-    size_t         upkeep_jobs; /* that ran since then */
+    double         upkeep_at;   /* when upkeep ran last */
+    size_t         upkeep_jobs; /* jobs since then */
     bool           upkeep_more;
     int64_t        journal_bytes; /* of the writer thread, as the next two */
     double         checkpoint_at, scrub_from;
@@ -186,7 +186,7 @@ static void take_more(struct db *db, struct job *jobs)
 static enum status run_batch(struct db *db, struct job *jobs, struct error *err)
 {
     struct db_conn *conn = &db->writer;
-    conn_roll_back(conn); // what could not be rolled back when it failed
+    conn_roll_back(conn); // a roll-back that failed before is tried again
     conn->next = jobs->of;
     db_ends(conn);
     TRY(begin(db, err));
@@ -435,7 +435,7 @@ static struct timespec next_look(const struct db *db)
 {
     bool   is_soon = is_journal_open(db) || db->upkeep_jobs > 0 || db->is_to_renew || db->stats.refused[0] != '\0';
     double rest_ms = 1e3 * (db->queue.large_at - moment_seconds()) + 1;
-    if (db->queue.first != NULL) // what is large rests
+    if (db->queue.first != NULL) // large jobs rest
         return moment_after_ms(rest_ms > 1 ? (long)rest_ms : 1);
     long wait_ms = db->is_to_scrub ? SCRUB_MS : is_soon ? IDLE_SECONDS * 1000L : QUIET_SECONDS * 1000L;
     return moment_after_ms(wait_ms);
@@ -504,7 +504,7 @@ static void *writer_main(void *arg)
         if (is_checkpoint_due(db))
             checkpoint(db, false);
     }
-    db->renewed_at = -TIDY_SECONDS; // whatever is due sometime
+    db->renewed_at = -TIDY_SECONDS; // a renewal that is due sometime is due now
     db->renewal_seconds = 0;
     renew(db);
     pthread_mutex_unlock(&db->mutex);

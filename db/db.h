@@ -234,7 +234,7 @@ struct db_stats {
     uint64_t synced[DB_TIMES + 1],
         synced_us; /* what COMMIT took, its fsync included; not cumulative, the last is beyond all */
     uint64_t commits, transactions;
-    double   commit_seconds; /* of all of them */
+    double   commit_seconds; /* of all commits */
     int64_t  wal_bytes;      /* of the write-ahead log */
     uint64_t checkpoint_failures;
     bool     is_failing; /* the last checkpoint failed: what is acknowledged is safe, but the log grows */

@@ -149,9 +149,9 @@ static enum status pg_begin(void *handle, enum driver_mode mode, struct error *e
     enum status status = begin_write(pg, err);
     if (status == STATUS_OK || (pg->conn != NULL && (is_alone || status == STATUS_BUSY)))
         return status;
-    if (pg->conn != NULL) // what was read ahead failed, which is nothing to the others
+    if (pg->conn != NULL) // only the prefetch failed, not the statement
         TRY(pg_roll_back(pg, err));
-    else // a connection that was lost while nobody looked is found here
+    else // the connection was lost while nobody looked
         TRY(pg_connect(pg, err));
     return begin_write(pg, err);
 }
@@ -231,7 +231,7 @@ static enum status pg_roll_back(void *handle, struct error *err)
     if (!is_sent || !pg_in_transaction(pg))
         return STATUS_OK;
     struct error why;
-    if (pg_settle(pg, &why) != STATUS_OK && pg->conn == NULL) // or it would be skipped after what fails
+    if (pg_settle(pg, &why) != STATUS_OK && pg->conn == NULL) // or it would be skipped after a failed statement
         return STATUS_OK;
     enum status status = send_plain(pg, &(struct pg_query){.text = "ROLLBACK"}, 1, err);
     return pg->conn == NULL ? STATUS_OK : status;
@@ -262,7 +262,7 @@ static bool is_on_its_way(const struct pg *pg, PGresult *const *out)
 /* A statement's prefetch. */
 struct ahead {
     bool        is_said;
-    unsigned    writes; /* that there were then */
+    unsigned    writes; /* pg->writes at that time */
     PGresult   *result;
     const char *values[AHEAD_PARAMETERS];
     int         lengths[AHEAD_PARAMETERS];
@@ -392,7 +392,7 @@ static enum status begin_again(struct pg *pg, const struct pg *before, enum stat
         return status;
     TRY(pg_connect(pg, err));
     pg->waiting_len = 0;
-    put_off(pg, begin_read); // what was to be read ahead is not prepared here
+    put_off(pg, begin_read); // prefetches are not prepared here
     return STATUS_OK;
 }
 
@@ -575,7 +575,7 @@ static enum status run(struct pg_statement *statement, struct error *err)
     if (status == STATUS_OK)
         return STATUS_OK;
     TRY(begin_again(pg, &before, status, err));
-    if (pg->total != NULL) // what was told of it may have come
+    if (pg->total != NULL) // sums of this statement may have come
         *pg->total = total;
     return send_statement(statement, err);
 }

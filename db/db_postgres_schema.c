@@ -39,7 +39,7 @@ static void write_words(FILE *file, const char *text, const char *end)
             text += strcspn(text, "\n");
             continue;
         }
-        if (text[0] == '\'') // a text is its own
+        if (text[0] == '\'') // a text is copied as it is
             length = strcspn(text + 1, "'") + 2;
         length += length == 0;
         if (own != NULL)

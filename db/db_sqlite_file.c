@@ -73,7 +73,7 @@ enum status lite_open_to_look(const char *path, bool is_still, sqlite3 **out, st
 enum status lite_copy(void *handle, const char *path, struct error *err)
 {
     sqlite3 *copy = NULL;
-    unlink(path); // left by one that was interrupted
+    unlink(path); // left by an interrupted copy
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return error_set(err, errno == ENOSPC ? STATUS_FULL : STATUS_INVALID, errno == ENOSPC ? "disk_full" : "path",

@@ -226,7 +226,7 @@ static enum status look(const char *path, const struct migrations *all, int *ver
     sqlite3    *handle = NULL;
     enum status status = lite_open_to_look(path, true, &handle, err);
     if (status == STATUS_OK)
-        status = lite_execute(handle, "BEGIN", err); // one state, whoever writes
+        status = lite_execute(handle, "BEGIN", err); // a snapshot, whoever writes
     if (status == STATUS_OK)
         status = lite_read_version(handle, all, version, err);
     sqlite3_close(handle);
@@ -249,7 +249,7 @@ enum status lite_inspect(const char *folder, const struct migrations *all, struc
     int         looks = 0;
     *schema = (struct db_schema){.needed = all->len};
     TRY(lite_path(folder, "gnomon.db", path, err));
-    if (lite_bytes_of(path, "") <= 0) { // who was killed while making it leaves an empty one
+    if (lite_bytes_of(path, "") <= 0) { // a process killed while making it leaves an empty file
         if (lite_bytes_of(path, "-wal") > 0)
             return error_set(
                 err, STATUS_INTERNAL, "store_corrupt", "",

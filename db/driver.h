@@ -65,7 +65,7 @@ struct driver {
      * off fails with the next statement. */
     enum status (*savepoint)(void *handle, enum driver_savepoint what, struct error *err);
     enum status (*commit)(void *handle, struct error *err);
-    enum status (*roll_back)(void *handle, struct error *err); /* what there is; outside a transaction nothing */
+    enum status (*roll_back)(void *handle, struct error *err); /* outside a transaction it does nothing */
     enum status (*execute)(void *handle, const char *text, struct error *err); /* no parameters, no rows */
     /* The text is the common subset of SQL; of what differs the driver has a table. */
     enum status (*prepare)(void *handle, const struct sql_statement *listed, void **statement, struct error *err);

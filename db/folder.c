@@ -71,7 +71,7 @@ enum status folder_claim(const char *folder, int *claim, struct error *err)
     *claim = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (*claim < 0)
         return error_set(err, STATUS_INVALID, "path", "", "cannot open %.150s: %s", path, strerror(errno));
-    for (int tries = 0; flock(*claim, LOCK_EX | LOCK_NB) != 0; tries++) { // who was killed may not be gone yet
+    for (int tries = 0; flock(*claim, LOCK_EX | LOCK_NB) != 0; tries++) { // a killed process may not be gone yet
         if (tries == LOCK_TRIES)
             return error_set(err, STATUS_BUSY, "locked", "", "another process uses %.150s", folder);
         nanosleep(&(struct timespec){.tv_nsec = LOCK_PAUSE_MS * 1000000}, NULL);

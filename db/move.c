@@ -291,7 +291,7 @@ struct moving {
     struct db_conn *source;
     struct db_conn  target;
     char            folder[PATH_BYTES], part[PATH_BYTES]; /* of a target that is a file; "": it is none */
-    struct witness  own, known;                           /* of the source, as it says itself, and as its folder does */
+    struct witness  own, known;                           /* the source's witness in itself, and in its folder */
 };
 
 struct copying {

@@ -10,7 +10,7 @@
 enum { MOVE_DIGEST_BYTES = 65 };
 struct db_move {
     const char *from;   /* as for db_look_open */
-    const char *folder; /* of a store that is a file: where its witness is */
+    const char *folder; /* the folder of a store that is a file: it has the witness */
     const char *to;     /* a folder, which is made if need be, or a database */
     /* Called for each table whose rows were read again and are the same: their number, and their SHA-256. */
     void (*say)(void *arg, const char *table, int64_t rows, const char *digest);

@@ -18,8 +18,8 @@ struct queue {
     struct job  *first, *last; /* one for all that are taken together */
     size_t       len;          /* of all */
     struct turns turns;
-    double       large_at;    /* from when on the next large one may run while others write what is small */
-    uint32_t     large_token; /* whose the last was, */
+    double       large_at;    /* from when the next large job may run while others write small ones */
+    uint32_t     large_token; /* the token of the last large job, */
     bool         is_shared;   /* and whether somebody else has written since it began */
 };
 

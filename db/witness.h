@@ -17,9 +17,9 @@
 enum { WITNESS_STORE_BYTES = 40 };
 
 struct witness {
-    char    store[WITNESS_STORE_BYTES]; /* which store; "": nothing was witnessed yet */
+    char    store[WITNESS_STORE_BYTES]; /* the store's id; "": nothing was witnessed yet */
     int64_t counter;
-    bool is_new;  /* of what a store says itself: its log has no line, so there is nothing that it can have forgotten */
+    bool    is_new; /* the store's log has no line, so it cannot have forgotten any */
     bool is_copy; /* of what a file says: it was written to another file.  Those of earlier versions do not say that */
 };
 
