@@ -43,7 +43,7 @@ struct hops {
         const char *text; /* borrowed */
         size_t      length;
     } items[HOPS_MAX]; /* a ring */
-    size_t len;        /* of all that came */
+    size_t len;        /* of all hops that came */
 };
 struct forwarded {
     struct hops forwarded, x_forwarded_for;

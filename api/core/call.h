@@ -42,7 +42,7 @@ struct reply {
     const char *type;  /* Content-Type; NULL: no body */
     const char *bytes; /* in the call's arena, or static */
     size_t      length;
-    bool        is_file; /* the bytes are those of an open file, which is closed when they are sent */
+    bool        is_file; /* the bytes are those of an open file, closed once it is sent */
     int         file;
     const char *location, *etag, *allow; /* or NULL */
     const char *cache;                   /* Cache-Control; NULL: not to be kept */

@@ -51,7 +51,7 @@ static bool begin(z_stream *stream)
 const char *compress_gzip(const char *bytes, size_t length, struct arena *arena, size_t *out_length)
 {
     z_stream stream;
-    char    *out = length <= UINT_MAX / 2 ? arena_alloc(arena, length, 1) : NULL; // no larger than what it replaces
+    char *out = length <= UINT_MAX / 2 ? arena_alloc(arena, length, 1) : NULL; // a compressed text must not be larger
     if (out == NULL || !begin(&stream))
         return NULL;
     stream.next_in = (Bytef *)(uintptr_t)bytes;

@@ -200,7 +200,7 @@ static bool is_good_path(const char *uri, size_t length)
             good = !is_dot_segment(uri + i + 1);
         if (uri[i] == '%')
             good = strncasecmp(uri + i, "%2f", 3) != 0 && strncasecmp(uri + i, "%2e", 3) != 0 &&
-                   strncasecmp(uri + i, "%5c", 3) != 0; // in a query it is a character as any other
+                   strncasecmp(uri + i, "%5c", 3) != 0; // in a query a backslash is like any other character
     }
     return good;
 }

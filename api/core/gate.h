@@ -22,7 +22,7 @@ struct gate_headers {
     const char *origin;
     const char *accept, *accept_encoding, *last_event_id; /* the first; there may be more */
     bool        is_old;                                   /* not HTTP/1.1 */
-    const char *request_id, *traceparent; /* "" when there are two: nobody knows which is meant, and it does no harm */
+    const char *request_id, *traceparent; /* "" when there are two: neither counts, and none is needed */
     const char *at;                       /* where the next line must start */
     const char *fields;                   /* where the first header started */
     size_t      bytes;                    /* of all headers, with their line ends; known at the end */

@@ -137,7 +137,7 @@ void reply_problem(struct call *call, const struct error *error)
                             .close = reply->close,
                             .allow = reply->allow,
                             .preference = reply->preference};
-    (void)snprintf(reply->code, sizeof reply->code, "%s", error->code); // as the log shall have it
+    (void)snprintf(reply->code, sizeof reply->code, "%s", error->code); // the code that the log will show
     if (http == 500 || http == 507)
         reply->detail = arena_strndup(&call->arena, error->text, strlen(error->text));
     reply->bytes = json == NULL ? NULL : json_text(json, &call->arena, &reply->length);
@@ -331,7 +331,7 @@ enum status reply_validate(struct call *call, struct error *err)
     TRY(status);
     reply->cache = cache_control(call);
     if (is_304) {
-        if (etag_is_in_gzip(call->if_none_match, reply->etag)) // the copy that it has
+        if (etag_is_in_gzip(call->if_none_match, reply->etag)) // the client's copy is packed
             reply->etag = gzip_etag(call, reply->etag);
         reply->http = 304;
         reply->is_gzip = false;

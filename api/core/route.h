@@ -9,7 +9,7 @@
 enum body_kind {
     BODY_NONE,
     BODY_JSON,
-    BODY_OPTIONAL, /* JSON or nothing, which is {} */
+    BODY_OPTIONAL, /* JSON or nothing, which counts as {} */
     BODY_IMPORT,   /* JSON or CSV */
     BODY_NPY,      /* streamed: the handler gets it in pieces */
     BODY_LINES,    /* the same, of an export */
@@ -22,7 +22,7 @@ enum route_flags {
     ROUTE_GLOBAL = 8,   /* not for tokens bound to one study, federation or game */
     ROUTE_HEALTH = 16,  /* also on the health listener, without a token there */
     ROUTE_MATCHES = 32, /* its use case looks at If-Match, in its transaction */
-    ROUTE_UNKEPT = 64,  /* what it says is not kept by anybody: tokens, and what is only true now */
+    ROUTE_UNKEPT = 64,  /* its reply is not to be stored: tokens, and what is only true now */
     ROUTE_SERVER = 256, /* of the whole server: for operators, and for unbound tokens of the default project */
     ROUTE_FINAL = 128   /* its reply never changes */
 };
@@ -45,12 +45,12 @@ struct shown {
     const struct member *members;
     const char *const   *without; /* members that this reply has not, ended by NULL; or NULL */
     const char          *page;    /* the name of the list; then the result is {items, len, next_cursor} */
-    size_t               bytes;   /* of one of them */
+    size_t               bytes;   /* of one item */
 };
 
 struct route {
     const char         *method, *path; /* "/v1/studies/{study}/trials/{number}"; {study} is checked against the token */
-    unsigned            scopes;        /* 1u << SCOPE_... of those that may */
+    unsigned            scopes;        /* 1u << SCOPE_... of the scopes that may call it */
     unsigned            flags;
     enum body_kind      body;
     enum route_lane     lane;

@@ -13,7 +13,7 @@ enum { TRAFFIC_ROUTES_MAX = 128, TRAFFIC_BUCKETS = 12, TRAFFIC_STATUSES = 40, TR
 enum { TRAFFIC_FOLLOWERS_MAX = 384, TRAFFIC_FOLLOWERS_EACH = 256 };
 
 extern const int64_t traffic_bounds_us[TRAFFIC_BUCKETS];
-extern const int     traffic_statuses[TRAFFIC_STATUSES]; /* those that are counted, then 0: any other */
+extern const int     traffic_statuses[TRAFFIC_STATUSES]; /* the statuses that are counted, then 0: any other */
 
 struct route_traffic {
     const char      *method, *path; /* NULL: what no route took */

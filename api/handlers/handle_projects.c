@@ -16,7 +16,7 @@ static const struct member quota_members[] = {
     {.name = NULL},
 };
 #define LIMIT(column, letter, kind, shown, ...) {AS(project_new, quota.column, #shown), .read = codec_read_number, __VA_ARGS__},
-static const struct member new_quota_members[] = { // what is absent stays 0
+static const struct member new_quota_members[] = { // an absent limit stays 0
     PROJECT_LIMITS(LIMIT)
     {.name = NULL},
 };

@@ -135,7 +135,7 @@ json_t *show_as(struct call *call, const struct shown *shown, const void *result
         const void *items;
         size_t      len;
         const char *next_cursor;
-    } page; // what every page is, whatever it is one of
+    } page; // the beginning of every page struct
     memcpy(&page, result, sizeof page);
     out.from = page.items;
     return show_page(shown->page, codec_write_list(shown->members, &out, page.len, shown->bytes), page.next_cursor);

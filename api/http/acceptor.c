@@ -19,11 +19,11 @@
 enum {
     MAX_LISTENERS = 3,
     AT_ONCE = 64,    /* taken from one socket before the others are looked at */
-    RETRY_MS = 20,   /* how often to look again where there is no room */
+    RETRY_MS = 20,   /* how often to look again for a free place */
     SHED_MAX = 64,   /* connections that were cut and are still to be closed */
     SHED_MS = 1,     /* how often to look again for these, and for one that may be sent away */
-    KEPT_SHARE = 16, /* one of so many places is left for addresses that have none */
-    TICK_MS = 1000,  /* how often those that have sent nothing are looked through */
+    KEPT_SHARE = 16, /* one in so many places is left for addresses without a connection */
+    TICK_MS = 1000,  /* how often silent connections are looked through */
     LOST_MS = 10000,
     REPORT_EACH_MS = 60000
 };

@@ -260,7 +260,7 @@ bool conns_shed(struct conns *conns, struct conns_group *group)
     int64_t      order = 0;
     struct conn *longest;
     pthread_mutex_lock(&conns->lock);
-    do /* until the order is still what it was, and no request has come meanwhile */
+    do /* until the order has not changed meanwhile, so no request came */
         longest = find_longest(conns, group, &order);
     while (longest != NULL && !atomic_compare_exchange_strong(&longest->order, &order, 0));
     if (longest != NULL) {

@@ -37,7 +37,7 @@ struct conn {
     _Atomic int64_t       deadline_ms; /* monotonic; 0: none */
     _Atomic(const char *) farewell; /* what a late client is told before it is cut, as bytes of the protocol; or NULL */
     char                  late[1024], text[1536]; /* for the farewell, each written before it is one */
-    bool                  is_tls;   /* which gets no farewell: another thread would write into its records */
+    bool                  is_tls;   /* a TLS connection gets no farewell: another thread would write into its records */
     atomic_bool          *has_left; /* see conns_watch */
     struct arena          spare;    /* kept for the next request, or empty; to be given back before conns_remove */
 };

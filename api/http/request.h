@@ -26,13 +26,13 @@ struct requests {
     int64_t            idle_ms, body_ms, upload_ms, write_ms;
     uint64_t           id_key;
     _Atomic uint64_t   id_next;
-    _Atomic int64_t    message_ms; /* when the library last said something */
+    _Atomic int64_t    message_ms; /* when the library last logged a message */
     pthread_mutex_t    lock;
-    struct request    *running;   /* those that a worker has, linked */
-    struct request    *following; /* those that nobody has until something happens: see request_follow.h */
+    struct request    *running;   /* the requests that a worker has, linked */
+    struct request    *following; /* the requests that wait for something to happen: see request_follow.h */
     pthread_t          follower;
     pthread_cond_t     happened;
-    _Atomic uint64_t   commits; /* how often something was written */
+    _Atomic uint64_t   commits; /* how many commits there were */
     bool               is_urgent, is_following, follower_stops;
 };
 

@@ -61,7 +61,7 @@ void request_abandon_all(struct requests *requests)
         struct request *request = requests->running;
         if (request != NULL) {
             request->abandoned = true;
-            atomic_store(&request->call.has_left, true); // ends what it computes
+            atomic_store(&request->call.has_left, true); // ends its computation
             request_unlink(&requests->running, request);
         }
         pthread_mutex_unlock(&requests->lock);

@@ -29,9 +29,9 @@ struct request {
     size_t                 uri_length; /* of what call.uri has the start of */
     struct arena_mark      empty, before_pieces;
     size_t                 streamed; /* bytes of the reply's present piece that were sent */
-    uint64_t               seen;     /* how many commits there were before its last answer was made */
+    uint64_t               seen;     /* the number of commits before its last answer was made */
     const char            *turn;     /* that it has while a worker asks again for it, or waits for; NULL: none */
-    int64_t                waits_us, waited_us; /* since when it follows; and for how long it has, before that */
+    int64_t                waits_us, waited_us; /* since when it follows; and how long it has followed before that */
     struct call            call;                /* last: see struct call */
 };
 

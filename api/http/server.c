@@ -152,7 +152,7 @@ static enum status listen_on(struct server *server, enum listener_kind kind, int
     bool                  is_main = kind == LISTENER_MAIN;
     intptr_t              limit = is_main ? (intptr_t)server->options.connections : 64;
     struct MHD_OptionItem options[] = {
-        {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)on_message, listener}, /* first, so that it hears of the others */
+        {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)on_message, listener}, /* first: it logs errors of the others */
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_PER_CONNECTION, NULL},
         {MHD_OPTION_CONNECTION_TIMEOUT, INACTIVITY_SECONDS, NULL},
         {MHD_OPTION_CONNECTION_LIMIT, 2 * limit + 256, NULL}, /* each thread has room for all: the acceptor counts */
@@ -255,7 +255,7 @@ enum status server_start(struct app *app, const struct server_options *options, 
     requests->access_log = options->access_log;
     requests->body_limit = options->body_limit;
     requests->bodies_limit = options->bodies_limit;
-    const struct arena_pool *memory = app->memory; // what has come can be read: half of it is for that
+    const struct arena_pool *memory = app->memory; // half of the memory is for bodies that have come
     if (memory != NULL && memory->limit_bytes > 0 && memory->limit_bytes / 2 < (size_t)requests->bodies_limit)
         requests->bodies_limit = (int64_t)(memory->limit_bytes / 2);
     requests->idle_ms = options->idle_ms;
