@@ -28,7 +28,7 @@ static enum status find_reply(struct db_conn *conn, struct caller *caller, int64
 {
     struct idempotency *own = &caller->idempotency;
     struct db_rows      rows;
-    own->replayed = false; // what a batch that was undone had found
+    own->replayed = false; // a batch that was undone may have set it
     TRY(db_find(conn, caller->arena, &rows, err, SQL_IDEMPOTENCY_GET,
                 BIND(TEXT(caller->token_id), TEXT(own->key), INT(now - IDEMPOTENCY_MS))));
     const struct row_kept_reply *row = row_kept_reply(&rows);

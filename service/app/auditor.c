@@ -23,8 +23,8 @@ struct auditor {
     struct scan            scan;  /* where the look at all rows is, and that at the log */
     struct chain_walk      walk;
     struct chain_place     end;
-    bool                   has_damaged, is_verified; /* rows were met that are not what was written; the log is good */
-    struct retention       retention;                /* what comes after it */
+    bool                   has_damaged, is_verified; /* damaged rows were met; the log is good */
+    struct retention       retention;                /* runs after the verification */
     int64_t                look_ms, head_ms;         /* when it goes on; when the next head is due: monotonic */
     pthread_mutex_t        lock;
     pthread_cond_t         changed;

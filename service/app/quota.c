@@ -18,7 +18,7 @@ struct quota {
     double          left; /* in the bucket */
     int64_t         filled_ms, day, computed_us, noted_us;
     int64_t         kept_day, kept_bytes, kept_before; /* of replies for repeats, on that day and the one before */
-    struct quota   *next;                              /* under that of all */
+    struct quota   *next;                              /* under the lock of the quotas */
 };
 struct quotas {
     pthread_mutex_t lock;
@@ -99,7 +99,7 @@ static struct quota *quota_new(const struct app *app, const struct row_project *
         return NULL;
     pthread_mutex_init(&quota->lock, NULL);
     snprintf(quota->project, sizeof quota->project, "%s", row->id);
-    quota->left = -1; // full, once it is known how much that is
+    quota->left = -1; // full, once the limit is known
     quota->filled_ms = app->monotonic_ms();
     quota->day = row->used_day;
     quota->computed_us = quota->noted_us = 1000 * row->used_cpu_ms;

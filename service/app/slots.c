@@ -16,13 +16,13 @@
 #include <string.h>
 
 enum {
-    LOOK_MS = 100,      // how often who waits looks whether somebody still waits for it
-    INSTANT_MS = 1,     // what costs no more does not wait
-    QUANTUM_US = 20000, // how long somebody computes before it looks whether it is the turn of others
+    LOOK_MS = 100,      // how often a waiter checks that somebody still waits for it
+    INSTANT_MS = 1,     // a computation that costs no more does not wait
+    QUANTUM_US = 20000, // how long a computation runs before it checks for others
     CHARGE_US = 1000,   // at least, for the trouble
-    LEVEL_US = 100000,  // what a request has before others of its token are preferred
+    LEVEL_US = 100000,  // what a request uses before others of its token are preferred
     OWNERS = 1024,
-    WORTH_MS = 5, // what is shorter is not judged
+    WORTH_MS = 5, // a shorter computation is not judged
     TELL_MS = 60000
 };
 
@@ -47,7 +47,7 @@ struct slots {
     pthread_mutex_t    lock;
     pthread_cond_t     moved;
     size_t             free, free_beside;
-    int64_t            now_us; /* served_us of the last who was let in, when it was */
+    int64_t            now_us; /* served_us of the last owner that was let in, at that time */
     struct waiter     *waiting;
     struct stint      *computing;
     struct slots_owner owners[OWNERS];
@@ -256,7 +256,7 @@ enum status slots_enter(struct app *app, struct caller *caller, double price_ms,
     struct slots *slots = app->slots;
     struct stint *stint = &caller->spent.stint;
     enum status   status = STATUS_OK;
-    if (price_ms > INSTANT_MS) // what needs no model is given all the same
+    if (price_ms > INSTANT_MS) // a request without a model is served all the same
         TRY(quota_compute(app, caller, err));
     TRY(app_go_on(app, caller, err));
     if (caller->spent.since_us == 0)

@@ -48,7 +48,7 @@ static struct slot *slot_of(struct study_cache *cache, const char *id, bool is_b
 
 bool study_cache_get(struct app *app, const char *id, bool is_bound, struct arena *arena, struct study_view *out)
 {
-    if (db_is_damaged(app->db, id) || !db_is_fresh(app->db)) // it does not say so of itself
+    if (db_is_damaged(app->db, id) || !db_is_fresh(app->db)) // the cached study does not tell
         return false;
     struct study_cache *cache = app->studies;
     pthread_rwlock_rdlock(&cache->lock);

@@ -28,7 +28,7 @@ struct cached {
     char          id[16];
     unsigned char hash[SHA256_BYTES], previous[SHA256_BYTES];
     struct quota *quota;
-    int64_t       previous_until_ms; /* that is good, too; 0: there is none */
+    int64_t       previous_until_ms; /* until then the previous secret is good, too; 0: there is none */
     enum scope    scope;
     char          project[24], resource[24], agent[64];
     int64_t       expires_ms;
@@ -408,7 +408,7 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
 {
     struct token_work *work = arg;
     const char        *asked = work->project == NULL ? "" : work->project;
-    snprintf(work->out->project, sizeof work->out->project, "%s", asked); // it may run again
+    snprintf(work->out->project, sizeof work->out->project, "%s", asked); // the transaction may run again
     return token_add(conn, work->caller, work->out, err);
 }
 
@@ -444,7 +444,7 @@ static enum status make_first(struct db_conn *conn, void *arg, struct error *err
     struct token_work *work = arg;
     struct db_rows     rows;
     TRY(db_find(conn, work->caller->arena, &rows, err, SQL_TOKEN_ANY, BIND_NONE));
-    work->out->project[0] = '\0'; // it may run again
+    work->out->project[0] = '\0'; // the transaction may run again
     work->is_made = row_id(&rows) == NULL;
     return work->is_made ? token_add(conn, work->caller, work->out, err) : STATUS_OK;
 }
@@ -554,7 +554,7 @@ enum status token_list(struct app *app, struct caller *caller, const struct toke
         .app = app, .caller = caller, .page = out, .project = reach(caller), .asked = &filter->page};
     *out = (struct token_page){0};
     if (filter->project != NULL && work.project[0] != '\0' && strcmp(filter->project, work.project) != 0)
-        return STATUS_OK; // to it there is no such project
+        return STATUS_OK; // for this caller there is no such project
     if (filter->project != NULL)
         work.project = filter->project;
     return db_read(app->db, list, &work, err);

@@ -14,7 +14,7 @@ struct watch_finding {
     const char *name, *code; /* code: what it is when it is not good */
     bool        is_good;
     int64_t     since_ms;                   /* since when it is so, by the wall clock */
-    char        detail[WATCH_DETAIL_BYTES]; /* "": there is nothing to say */
+    char        detail[WATCH_DETAIL_BYTES]; /* "": no detail */
 };
 
 /* Looks for the first time, and then until it is stopped; what changes is logged. */

@@ -171,7 +171,7 @@ void log_event(enum log_level level, const char *event, const char *details, ...
     size_t length =
         is_json ? write_json(&out, level, event, text) : write_logfmt(line, LINE_MAX_BYTES + 1, level, event, text);
     ssize_t written = write(STDERR_FILENO, line, length);
-    (void)written; /* there is nowhere to report it */
+    (void)written; /* a failure could not be reported anywhere */
 }
 
 /* A pipe that can be written to takes a line whole: it has room for PIPE_BUF bytes. */

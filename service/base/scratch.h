@@ -11,7 +11,7 @@
 struct scratch {
     int                  file; /* -1: none */
     int64_t              bytes;
-    struct sha256_state *digest; /* of what was written until scratch_digest */
+    struct sha256_state *digest; /* of all bytes written until scratch_digest */
     char                 buffer[1 << 15];
     size_t               held; /* of the buffer */
 };
@@ -24,6 +24,6 @@ MUST_CHECK enum status scratch_write(struct scratch *scratch, const void *bytes,
 void                   scratch_digest(struct scratch *scratch, char out[SHA256_HEX_BYTES]); /* once */
 /* Everything is written; the descriptor belongs to the caller. */
 MUST_CHECK enum status scratch_finish(struct scratch *scratch, int *file, struct error *err);
-void                   scratch_close(struct scratch *scratch); /* what was not finished */
+void                   scratch_close(struct scratch *scratch); /* drops an unfinished file */
 
 #endif

@@ -107,5 +107,5 @@ bool text_of_base64url(const char *text, size_t length, unsigned char *out)
             *out++ = (unsigned char)(bits >> held);
         }
     }
-    return held < 6 && (bits & ((1u << held) - 1)) == 0; // what is left over is zero
+    return held < 6 && (bits & ((1u << held) - 1)) == 0; // the unused bits are zero
 }

@@ -24,7 +24,7 @@ struct workers_job {
     size_t lane;
     char   owner[16];
     double cost;
-    size_t bytes; /* of what it is about, by which the cost of another is guessed */
+    size_t bytes; /* the size of the job's data, by which the cost of another is guessed */
 };
 
 /* threads: the most there will be; each is made when it is needed.  lanes [lanes_len]; nice: what these threads leave to

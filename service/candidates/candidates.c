@@ -30,7 +30,7 @@ struct check {
     struct matrix           matrix;
     struct release_manifest release; /* private */
     char                    sha256[SHA256_HEX_BYTES];
-    int64_t                 attempt, revision; /* of what was checked */
+    int64_t                 attempt, revision; /* of the checked upload */
     bool                    is_refused, is_declared_file;
 };
 

@@ -66,7 +66,7 @@ struct agent {
     int64_t                     seat, initial, trials; /* trials: to make in all */
     int64_t                     sent;                  /* the last round this process has sent for */
     bool                        is_over;               /* the federation is */
-    bool                        is_alone;              /* it was before this trial was chosen */
+    bool                        is_alone;              /* the federation was over before this trial was chosen */
     double                     *vector;                /* [features] */
     struct proposal             proposal;
     size_t                      measured, failures_in_a_row;

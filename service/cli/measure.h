@@ -11,7 +11,7 @@
 struct measure {
     const char *command;
     int64_t deadline_ms; /* of process_clock_ms, 0: none; a command that has not ended by then is killed, and failed */
-    bool    fails_all;   /* however it goes wrong, this cannot be measured: nothing is "broken" */
+    bool    fails_all;   /* any failure means that this cannot be measured: nothing is "broken" */
 };
 
 /* Runs the command, twice at most, with input on its standard input.

@@ -78,7 +78,7 @@ static enum status say_of_round(const struct notice_filter *filter, struct patie
     sscanf(text_of(event, "detail"), "%40[a-z0-9_] %9ld", id, &round);
     snprintf(path, sizeof path, "/v1/federations/%s/privacy?limit=1", id);
     enum status status = patience_json(server, "GET", path, NULL, &account, err);
-    if (status == STATUS_NOT_FOUND) // it was deleted since
+    if (status == STATUS_NOT_FOUND) // the study or federation was deleted since
         return STATUS_OK;
     const json_t *guarantee = json_object_get(account, "guarantee");
     double        spent = json_number_value(json_object_get(guarantee, "epsilon_spent"));

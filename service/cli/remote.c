@@ -158,7 +158,7 @@ static enum status set_up(struct client *client, const struct client_request *re
         is_good = is_good && lib.curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_public) == CURLE_OK;
         lib.curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, client);
     }
-    if (client->ca_file[0] != '\0') { // these authorities and no others
+    if (client->ca_file[0] != '\0') { // trusts these authorities and no others
         is_good = is_good && lib.curl_easy_setopt(curl, CURLOPT_CAINFO, client->ca_file) == CURLE_OK;
         lib.curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
     }

@@ -47,7 +47,7 @@ static enum status write_point(const char *path, const char *point, struct error
 enum status run_start(struct run *run, const struct run_options *options, struct error *err)
 {
     char output[RUN_PATH_BYTES + 16], errors[RUN_PATH_BYTES + 16], point[RUN_PATH_BYTES + 16];
-    run->is_over = true; // until there is a process, none is waited for or signalled
+    run->is_over = true; // no process is waited for or signalled until there is one
     TRY(make_folders(run->folder, err));
     path_of(run, "output", output);
     path_of(run, "errors", errors);
@@ -71,7 +71,7 @@ enum status run_start(struct run *run, const struct run_options *options, struct
     run->is_over = status != STATUS_OK;
     if (run->is_over)
         run_end(run);
-    if (status == STATUS_INTERNAL) // there is no such program: whose fault that is
+    if (status == STATUS_INTERNAL) // the program does not exist: the user's mistake
         err->status = status = STATUS_INVALID;
     return status;
 }

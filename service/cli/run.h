@@ -18,7 +18,7 @@ struct run {
     int            output;                 /* where the lines are read */
     size_t         length, taken;          /* of what was read and not taken; of the line that was shown, or 0 */
     char          *buffer;                 /* [RUN_LINE_BYTES] */
-    bool           is_over;                /* the process has ended: what is there is all */
+    bool           is_over;                /* the process has ended: there will be no more output */
     int            code;                   /* then: as process_wait */
 };
 

@@ -32,9 +32,9 @@ struct work_slot {
     int64_t    number, lease, began_ms, beat_at_ms, beat_every_ms, kill_at_ms;
     int64_t    step; /* the last that was reported, or 0 */
     double     step_value;
-    char       last[WORK_LINE_BYTES]; /* what it printed last that is no step */
+    char       last[WORK_LINE_BYTES]; /* the last printed line that is no step */
     char       reason[256];           /* of the end */
-    json_t    *point, *result;        /* result: the observation, while it is being told */
+    json_t    *point, *result;        /* result: the observation, while it is being sent */
 };
 
 struct work {
@@ -51,7 +51,7 @@ struct work {
     int64_t                    begun, told, failed, stopped_at_ms; /* told: runs with a value, or stopped */
     bool                       is_over;                            /* the study hands out no more */
     bool                       is_ending;                          /* this program is: runs are ended and given back */
-    bool                       has_news;                           /* a slot did something */
+    bool                       has_news;                           /* a slot has made progress */
     struct error               failure;                            /* why, unless it was a signal; status OK: none */
 };
 

@@ -170,7 +170,7 @@ static enum status take_trial(struct work *work, struct work_slot *slot, const j
     if (slot->lease > 1) // the files of who held it before stay
         snprintf(slot->run.folder + length, sizeof slot->run.folder - (size_t)length, "-%lld", (long long)slot->lease);
     work->begun++;
-    slot->run.is_over = true; // it has not begun
+    slot->run.is_over = true; // the run has not begun
     enum status status = check_point(work, slot, err);
     if (status == STATUS_OK)
         status = start_program(work, slot, err);
@@ -456,7 +456,7 @@ static enum status give_back(struct work *work, struct work_slot *slot, struct e
 
 static enum status watch(struct work *work, struct work_slot *slot, struct error *err)
 {
-    bool has_ended = run_has_ended(&slot->run); // before the lines, so that none is missed
+    bool has_ended = run_has_ended(&slot->run); // asked before the lines are read, so that none is missed
     read_lines(work, slot);
     if (slot->state != WORK_RUNNING)
         return STATUS_OK;

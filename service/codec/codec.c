@@ -45,7 +45,7 @@ bool codec_time_read(const char *text, int64_t *ms)
         for (rest++; *rest >= '0' && *rest <= '9'; rest++, unit /= 10)
             part += unit * (*rest - '0');
     *ms = ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60000 + second * INT64_C(1000) + part;
-    char same[32]; // a day that the month has not is another one
+    char same[32]; // a day beyond the month's end comes out as another day
     codec_time(*ms, same);
     return strcmp(rest, "Z") == 0 && strncmp(same, text, sizeof pattern - 1) == 0 && *ms >= 0;
 }
@@ -255,7 +255,7 @@ static json_t *parse(const char *bytes, size_t length, size_t flags, json_error_
     spares_left = 0;
     if (!is_out_of_memory)
         return json;
-    json_decref(json); // of which characters may be missing
+    json_decref(json); // characters may be missing
     return NULL;
 }
 

@@ -96,7 +96,7 @@ static json_t *write_privacy(const struct writing *out, const struct member *mem
 struct form {
     struct federation_spec spec;
     const json_t          *metrics, *space, *algorithm, *weights, *privacy;
-    bool                   is_stored; /* it was checked in full when it came */
+    bool                   is_stored; /* it was checked in full when it was created */
 };
 _Static_assert(offsetof(struct form, spec) == 0, "the same table reads the form and writes the specification");
 const struct member codec_federation_spec_members[] = {

@@ -163,7 +163,7 @@ static enum status read_member(struct reading *in, const struct member *member, 
     if (json == NULL)
         set_fallback(member, out);
     if (json_is_null(json) && member->nullable && member->read == codec_read_number)
-        *(double *)to = NAN; /* there is none, and not 0 */
+        *(double *)to = NAN; /* no value, rather than 0 */
     if ((json == NULL && !member->required) || (json_is_null(json) && member->nullable))
         return STATUS_OK;
     if (json == NULL)

@@ -17,7 +17,7 @@ enum { CODEC_PATH_MAX = sizeof((struct error *)0)->path };
 enum { PROBLEMS_MAX = 100 };
 struct problems {
     struct arena *arena;
-    struct error *items; /* [PROBLEMS_MAX] once there is one */
+    struct error *items; /* [PROBLEMS_MAX] once there is a problem */
     size_t        len;
 };
 /* Keeps a copy while there is room. */
@@ -32,18 +32,18 @@ struct reading {
     struct problems   *problems; /* gets what is INVALID, and reading goes on; NULL: the first one ends it */
 };
 
-struct writing; /* codec_write.h, where what is written is said of each member */
+struct writing; /* codec_write.h: how the members are written */
 struct member {
     const char *name; /* NULL ends the table */
     bool        required;
     bool        nullable;   /* null leaves what is there, but of a number: NaN; in a reply: there may be none */
     bool        optional;   /* in a reply: left out when there is none */
-    const char *refused;    /* why it is refused whenever it is there; nothing else of it is said then */
+    const char *refused;    /* why the member is refused whenever it is given; then no other rule of it counts */
     bool        is_pointer; /* written of a struct that is pointed to */
     bool        is_many;    /* in a query: may come more than once, and is read as an array */
     enum status (*read)(struct reading *in, const struct member *member, const json_t *json, const char *where,
                         void *out);
-    json_t *(*write)(const struct writing *out, const struct member *member); /* NULL: as what is read */
+    json_t *(*write)(const struct writing *out, const struct member *member); /* NULL: as it is read */
     size_t               offset;   /* of what the reader fills, in the object's struct */
     double               min, max; /* inclusive: of a number, or of a string's length in characters */
     double               fallback; /* of a number, an integer or a bool that is absent; 0: it stays as it is */

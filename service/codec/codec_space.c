@@ -97,7 +97,7 @@ static enum status read_choice_index(const struct category *values, const struct
     struct category wanted = {.text = json_string_value(json)};
     if (!json_is_string(json) && has_texts_only(values, param->choices))
         return error_set(err, STATUS_INVALID, "wrong_type", where, "must be a string");
-    if (!json_is_string(json)) // one that is too long is none of the values
+    if (!json_is_string(json)) // a value that is too long is unknown
         TRY(read_category(&in, json, where, &wanted));
     size_t c = find_category(values, param->choices, &wanted);
     *out = (double)c;

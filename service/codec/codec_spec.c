@@ -650,9 +650,9 @@ enum status codec_spec_compare(const struct spec *wanted, const struct spec *fou
         is_good = json_object_del(a, "seed") == 0 && json_object_del(b, "seed") == 0;
     if (is_good && !given.algorithm && found->space.kind == SPACE_IMAGE)
         is_good = json_object_del(a, "algorithm") == 0 && json_object_del(b, "algorithm") == 0;
-    if (is_good && wanted->earlier.is_auto && wanted->earlier.ids == NULL) // those that were picked
+    if (is_good && wanted->earlier.is_auto && wanted->earlier.ids == NULL) // the picked studies
         (void)json_object_del(json_object_get(b, "algorithm"), "earlier_studies");
-    if (is_good && wanted->seat == 0 && found->seat > 0) // the next one that was free
+    if (is_good && wanted->seat == 0 && found->seat > 0) // the next free seat
         (void)json_object_del(json_object_get(b, "algorithm"), "seat");
     if (is_good)
         compare(a, b, "", out);

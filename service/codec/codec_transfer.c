@@ -62,7 +62,7 @@ static enum status read_ids(struct reading *in, const json_t *list, struct spec_
 {
     static const struct member id = {.min = 1, .max = 64};
     const char                *where = "/algorithm/earlier_studies";
-    TRY(check_list(in, list, where, earlier->is_auto ? 0 : 1, EARLIER_STUDIES_MAX)); // none may have been there to pick
+    TRY(check_list(in, list, where, earlier->is_auto ? 0 : 1, EARLIER_STUDIES_MAX)); // there may have been none to pick
     const char **ids = ARENA_NEW(in->arena, const char *, json_array_size(list) + 1);
     if (ids == NULL)
         return error_no_memory(in->err);

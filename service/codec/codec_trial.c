@@ -92,7 +92,7 @@ enum status codec_point(const struct spec *spec, const json_t *json, enum point_
         return error_set(err, STATUS_INVALID, "wrong_type", where, "must be an object");
     char   path[CODEC_PATH_MAX];
     size_t found = 0;
-    for (size_t i = 0; i < spec->space.params_len; i++) { // in order: whether one exists is known when its turn comes
+    for (size_t i = 0; i < spec->space.params_len; i++) { // in order: parents come before children
         const json_t *value = json_object_get(json, spec->space.params[i].name);
         codec_read_path(path, where, spec->space.params[i].name);
         bool is_active = space_is_active(&spec->space, point, i);

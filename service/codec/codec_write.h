@@ -13,7 +13,7 @@ struct writing {
     const char *const *without;   /* members that are not shown here, ended by NULL; or NULL */
     int64_t            shift_ms;  /* of steady_shift_ms, for what is on the steady clock */
     size_t             viewer;    /* of a game: see struct game_row */
-    bool               for_store; /* what is written is kept: no secrets */
+    bool               for_store; /* the JSON is stored: without secrets */
 };
 
 /* A new reference; NULL when out of memory. */

@@ -24,7 +24,7 @@ enum kind {
     KIND_SIDES,
     KIND_RATES,
     KIND_REALS, /* one for each column of the data */
-    KIND_MOVES, /* the same; null: any */
+    KIND_MOVES, /* as above; null: any move */
     KIND_LINES
 };
 
@@ -33,8 +33,8 @@ struct row {
     enum kind   kind;
     size_t      offset;
     size_t      room;       /* of a text */
-    unsigned    mechanisms; /* bits: those that have the member; 0: all */
-    bool        if_true;    /* a flag that is only said when it is */
+    unsigned    mechanisms; /* bits: the mechanisms that have the member; 0: all */
+    bool        if_true;    /* a flag that is written only when it is true */
 };
 
 enum {
@@ -255,7 +255,7 @@ static json_t *document_json(const struct release_manifest *manifest)
     codec_put(&ledger, "spent", is_private ? object_json(spent_rows, manifest) : json_null());
     codec_put(&ledger, "budget", is_private ? object_json(budget_rows, manifest) : json_null());
     codec_put(&document, "ledger", ledger);
-    if (document != NULL && json_object_update(document, origin) != 0) { // of which there may be none
+    if (document != NULL && json_object_update(document, origin) != 0) { // an origin may be absent
         json_decref(document);
         document = NULL;
     }

@@ -361,7 +361,7 @@ enum status account_read(const struct ledger *ledger, const struct account_table
     size_t         root = 0;
     if (reading.parents == NULL)
         return error_no_memory(err);
-    for (size_t i = 0; i < table->joins_len; i++) { // they are one data set now, whatever they were before
+    for (size_t i = 0; i < table->joins_len; i++) { // the joined tables are one data set from now on
         size_t met = root_of(reading.parents, (size_t)table->joins[i]);
         root = root == 0 ? met : root;
         size_t first = root < met ? root : met;

@@ -26,7 +26,7 @@ struct ledger {
     struct append_file *file;
     char                id[LEDGER_ID_CHARS]; /* random */
     char                key[SIGN_PUBLIC_CHARS];
-    char                key_path[1024], folder[1040];            /* as they are, links resolved */
+    char                key_path[1024], folder[1040];            /* the real paths, links resolved */
     json_t             *entries;                                 /* [chain.seq] as they were signed */
     struct chain        chain;                                   /* after the last line */
     unsigned char       digests[LEDGER_LINES_MAX][SHA256_BYTES]; /* [chain.seq] of the lines; and of the next */

@@ -27,7 +27,7 @@ struct noise_tag noise_place(uint64_t candidate);
 /* A charged release of outcomes. */
 struct noise_context {
     unsigned char                   table_tag[SHA256_BYTES];
-    const char                     *outcome; /* what is measured, as the curator names it; at most 128 bytes */
+    const char                     *outcome; /* the curator's name for the measured outcome; at most 128 bytes */
     const struct mechanism_outcome *plan;    /* planned */
     uint64_t                        epoch;   /* how often the record of answers was given up, each time for a charge */
     const unsigned char            *release; /* [SHA256_BYTES] of a partition's matrix; NULL: rows, in any release */

@@ -39,7 +39,7 @@ void outcomes_charge_of(const struct ledger *ledger, const struct release_manife
                         struct outcomes_charge *out);
 
 struct outcomes_of {
-    const char                    *key_path; /* both must outlive it */
+    const char                    *key_path; /* both must outlive the struct */
     const struct release_manifest *manifest; /* with outcomes, planned */
     const struct secret           *secret;
     const struct csv_table        *table;

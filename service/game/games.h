@@ -86,7 +86,7 @@ struct game_curves {
     const struct game_spec *spec;
     size_t                  agent;
     int64_t                 rounds;                  /* that the model knows */
-    struct game_response   *curves[GAME_AGENTS_MAX]; /* [lens] in the agent's own sign; of itself there is none */
+    struct game_response   *curves[GAME_AGENTS_MAX]; /* [lens] in the agent's own sign; none of itself */
     size_t                  lens[GAME_AGENTS_MAX];
 };
 /* FORBIDDEN for another agent's token, NOT_FOUND "agent_not_found". */

@@ -200,7 +200,7 @@ enum status games_suggest(struct app *app, struct caller *caller, const char *id
 {
     struct game_row game;
     struct look     look = {.app = app, .caller = caller, .id = id, .game = &game};
-    TRY(games_find(app, caller, id, &game, err)); // no session for what is not there
+    TRY(games_find(app, caller, id, &game, err)); // a missing game gets no session
     TRY(announce(&look, err));
     TRY(session_lock(app, caller, id, SESSION_ALONE, &look.live, err));
     enum status status = suggest(&look, agent, out, err);

@@ -48,7 +48,7 @@ static void print_help(const struct command *command)
 
 static bool asks_for_help(char **arguments)
 {
-    for (; *arguments != NULL && strcmp(*arguments, "--") != 0; arguments++) // behind it is another program's
+    for (; *arguments != NULL && strcmp(*arguments, "--") != 0; arguments++) // the rest is another program's
         if (strcmp(*arguments, "--help") == 0)
             return true;
     return false;

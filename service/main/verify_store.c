@@ -118,7 +118,7 @@ static enum status check_log(struct db_conn *conn, struct verifying *verifying, 
     const struct heads       *heads = &verifying->heads;
     struct chain_walk         walk = {.at = *first, .until = INT64_MAX, .see = compare, .arg = verifying};
     while (verifying->next < heads->len && heads->items[verifying->next].seq < first->seq)
-        verifying->next++; // its line is gone, and may be
+        verifying->next++; // retention may have dropped its line
     TRY(compare(verifying, first, err));
     TRY(chain_walk(conn, &walk, INT64_MAX, err));
     verifying->gone = walk.gone;

@@ -42,9 +42,9 @@ struct idempotency {
 
 /* A computation of a request, as service/app/slots.c keeps it; all zero when there is none. */
 struct stint {
-    struct stint       *next; /* of those that compute */
+    struct stint       *next; /* of the running computations */
     struct slots_owner *owner;
-    double              price_ms, asked_ms; /* of this part, as far as it is known now; as it was announced */
+    double              price_ms, asked_ms; /* of this part: as known now, and as announced */
     bool                is_cut;             /* it ended before its time */
     int                 place;
     int64_t             looked_us, began_us, used_us, charged_us;
@@ -54,14 +54,14 @@ struct stint {
 struct spent {
     struct stint stint;
     double       price_ms; /* of all parts; 0: it was not announced */
-    int64_t      since_us; /* when it came first */
+    int64_t      since_us; /* when the request first came */
     int64_t      waited_us, computed_us;
     size_t       held_bytes; /* of memory: service/app/memory.h */
 };
 
 /* The project of things made before there were projects, and of tokens created without one. */
 #define CALLER_DEFAULT_PROJECT "prj_default"
-#define CALLER_NO_PROJECT      "none" /* begins as no id does */
+#define CALLER_NO_PROJECT      "none" /* begins like no id */
 
 struct quota; /* of the token's project: service/app/quota.h */
 
@@ -69,7 +69,7 @@ struct quota; /* of the token's project: service/app/quota.h */
 struct caller {
     char               token_id[16]; /* "local" for the command line */
     enum scope         scope;
-    char               project[24];  /* the token's; "": all of them; CALLER_NO_PROJECT: none, it is an operator's */
+    char               project[24];  /* the token's; "": all projects; CALLER_NO_PROJECT: none, for an operator */
     char               resource[24]; /* the token's only study, federation or game, or "" */
     char               agent[64];    /* of it, whom the token speaks for, or "" */
     unsigned char      secret[32];   /* SHA-256 of the secret that it showed; zero of the machine, which has none */
@@ -80,13 +80,13 @@ struct caller {
     size_t      writes;   /* rows that its transaction writes, where these are many: db/turns.h */
     bool        dry_run;  /* app_transact undoes what succeeded: CONFLICT "dry_run" */
     int64_t     until_ms; /* on the monotonic clock: when what computes for it gives up; 0: never */
-    bool (*has_left)(void *arg); /* nobody waits for the answer any more; NULL: somebody does */
+    bool (*has_left)(void *arg); /* true when nobody waits for the answer any more; NULL: somebody does */
     void        *left_arg;
     bool         may_defer, is_deferred; /* in, out: see slots_announce */
     struct spent spent;
     char         space_of[24];   /* the study whose space this request was read with, or "" */
     int64_t      space_revision; /* of it */
-    size_t       metrics;        /* that it had then; 0: not known */
+    size_t       metrics;        /* the number of metrics at that time; 0: not known */
     /* Not NULL: what trial_observe gets is an import, from the study of this id ("": nobody knows). */
     const char *import_source;
 };

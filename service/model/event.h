@@ -12,7 +12,7 @@
 struct event_row {
     int64_t     seq; /* made by the store */
     int64_t     at_ms;
-    const char *project;   /* when it is logged; NULL or "": that of the thing which it is about */
+    const char *project;   /* the project at that time; NULL or "": that of the line's resource */
     EVENT_MEMBERS(DECLARE) /* revision, trial: 0 is none; study, detail: NULL is none */
     bool is_followed;      /* another line of the same trial comes with it */
 };
@@ -30,7 +30,7 @@ struct event_page {
     struct event_row *events;
     size_t            len;
     const char       *next_cursor, *last_cursor; /* of the next page; and of what comes after all that was looked at */
-    int64_t           times_cut;                 /* how often lines have gone that this listing could have had */
+    int64_t           times_cut;                 /* how often lines of this listing have been dropped */
 };
 
 #endif

@@ -48,8 +48,8 @@ struct tally {
     int64_t failures, failures_in_a_row; /* of runs */
     int64_t counted_from;                /* all of these since this revision, at which the study was last reopened */
     double  cost;
-    int64_t used_ms;  /* how long it was active from its first trial on, until... */
-    int64_t since_ms; /* ... it became active last; 0: it is not, or has no trial */
+    int64_t used_ms;  /* how long the study was active from its first trial on, until... */
+    int64_t since_ms; /* ... it became active last; 0: it is not active, or has no trial */
     /* When it is completed if no trial is held, since its time is up or another rule is met; 0: never, or nobody knows. */
     int64_t ends_ms;
     int64_t ends_at_ms; /* when its time is up, by the wall clock as that stood when the study last changed; or 0 */

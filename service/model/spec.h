@@ -16,7 +16,7 @@ enum goal { GOAL_MAXIMIZE, GOAL_MINIMIZE, GOAL_CONSTRAIN, GOAL_TRACK };
 enum { TRACKED_MAX = 64 };
 /* The bound of a constraint.  A relative bound is times * baseline value + plus. */
 struct bound {
-    double value;       /* NaN: there is none, or it is not known yet */
+    double value;       /* NaN: no bound, or not known yet */
     double times, plus; /* times NaN: the bound is not relative */
 };
 struct metric {
@@ -38,7 +38,7 @@ static inline bool bound_is_there(const struct bound *bound)
  * the problem's earlier studies of them; those are stored beside the specification, whose text has the names and the
  * defaults only. */
 struct spec_earlier {
-    bool                        is_auto; /* they are picked where ids is NULL, when the study is made */
+    bool                        is_auto; /* earlier studies are picked where ids is NULL, when the study is made */
     const char *const          *ids;     /* [ids_len] studies of the store; NULL: none were named */
     size_t                      ids_len;
     const struct earlier_study *given; /* [given_len] that came with the request; values signed */
@@ -61,7 +61,7 @@ struct param_note {
 };
 
 struct spec {
-    const struct metric     *metrics;            /* [metrics_len] that are modelled, then [tracked_len] that are not */
+    const struct metric     *metrics;            /* [metrics_len] modelled ones, then [tracked_len] recorded ones */
     enum metric_kind         kinds[METRICS_MAX]; /* [metrics_len] */
     size_t                   metrics_len, tracked_len, objectives;
     double                   thresholds[METRICS_MAX]; /* [metrics_len] as a policy sees them; NaN: none */
@@ -77,7 +77,7 @@ struct spec {
     const struct policy     *policy;
     const double            *options;    /* as struct problem */
     const char              *federation; /* of an agent that the service hosts: its federation, or NULL */
-    int64_t                  seat;       /* its seat there; 0: the next one that is free */
+    int64_t                  seat;       /* the agent's seat; 0: the next free one */
     uint64_t                 seed;
     struct spec_earlier      earlier;
     struct stop_rule         stopping; /* kind OFF: nothing is measured of running trials */

@@ -46,7 +46,7 @@ struct study {
     struct tally     tally;
     int64_t          revision;       /* length of the log */
     int64_t          version;        /* of what PATCH and the state changes edit: the ETag */
-    int64_t          space_revision; /* at which the space grew last; 0: it is as it was created */
+    int64_t          space_revision; /* the revision at which the space grew last; 0: it is as it was created */
     int64_t          trials[TRIAL_STATE_COUNT], trials_total;
     int64_t          imported;   /* completed, infeasible and stopped trials that the budget does not count */
     int64_t          best_trial; /* 0: none */

@@ -49,7 +49,7 @@ struct trial {
     int64_t                   corrected_ms; /* its result was last corrected or retracted; 0: never */
     bool                      is_imported;
     struct trial_said         said;
-    const struct curve_point *curve; /* [curve_len] what was reported while it ran, where it was asked for; or NULL */
+    const struct curve_point *curve; /* [curve_len] reported while it ran, if asked for; or NULL */
     size_t                    curve_len;
     struct { /* how the point was chosen; algorithm is NULL for a point of the user's */
         const char *algorithm, *fallback;
@@ -90,7 +90,7 @@ bool outcome_of_state(const char *state, enum outcome *out);
 enum { TRIAL_WORKER_MAX = 128 }; /* characters */
 struct observation {
     const struct error
-                 *unread; /* what is wrong with it, so that it says nothing else; path: relative to it.  Or NULL */
+                 *unread; /* why it cannot be read, so that nothing else of it counts; path: relative to it.  Or NULL */
     int64_t       trial;  /* 0: by point or by candidate */
     int64_t       lease;  /* under which the trial was held; 0: not said */
     const double *point;  /* or NULL */
@@ -111,7 +111,7 @@ struct observation {
 /* A trial member, for loops over all of them. */
 enum said_with {
     SAID_WITH_VALUE, /* of a metric, and of a trial only that has a value */
-    SAID_WITH_STATE, /* of one only that has none */
+    SAID_WITH_STATE, /* only of a trial without a value */
     SAID_ALWAYS
 };
 struct trial_member {

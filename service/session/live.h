@@ -8,8 +8,8 @@
 
 /* A space before it grew. */
 struct session_space {
-    int64_t     revision; /* at which it had become so; 0: as it was created */
-    int64_t     until;    /* at which it grew */
+    int64_t     revision; /* the revision that made the space this; 0: creation */
+    int64_t     until;    /* the revision at which it grew */
     const char *spec;     /* the text of the specification then; NULL: nobody knows */
 };
 
@@ -27,11 +27,11 @@ struct live {
     int64_t                     corrected;      /* the last line that corrected or retracted a result */
     int64_t                     told;           /* trials up to this number were told as suggested */
     int64_t                     observations;
-    int64_t       asked_at;     /* the observations that there were when a proposal was made last; -1: none was */
-    struct arena  curves_arena; /* studies with stopping: what was measured of running trials */
-    struct curves curves;
-    bool          is_slack;    /* not all who asked last were given something new */
-    int64_t       round, sent; /* agents of federations: the last broadcast it was told, the last round sent for */
+    int64_t                     asked_at;     /* observations when a proposal was made last; -1: none was */
+    struct arena                curves_arena; /* studies with stopping: what was measured of running trials */
+    struct curves               curves;
+    bool                        is_slack; /* some request got no new trial lately */
+    int64_t round, sent; /* agents of federations: the last broadcast it was told, the last round sent for */
 };
 
 #endif

@@ -41,7 +41,7 @@ struct session_cache {
     pthread_mutex_t mutex;
     struct entry   *buckets[BUCKETS];
     size_t          entries, bytes;
-    size_t          alone; /* sessions that are nobody else's */
+    size_t          alone; /* sessions that belong to one request */
     uint64_t        clock;
 };
 
@@ -308,7 +308,7 @@ void session_leave(struct app *app, struct live *live, struct session_member *se
     struct entry          *entry = (struct entry *)live;
     struct session_member *next;
     for (struct session_member *member = served->next; member != NULL; member = next) {
-        next = member->next; // it is its owner's again once it is done
+        next = member->next; // the member is its owner's again once it is done
         member->is_done = true;
         sem_post(&member->turn);
     }
@@ -441,7 +441,7 @@ static bool add_note_or_values(struct live *live, const struct row_replay *row, 
         return true;
     if (row->trial <= live->told)
         return false;
-    bool is_of_space = row->revision > live->space_revision; // a note is about the space that there was then
+    bool is_of_space = row->revision > live->space_revision; // a note is about the space of its time
     event->note = is_of_space ? row->note.bytes : NULL;
     event->note_bytes = is_of_space ? row->note.length : 0;
     live->told = row->trial;
@@ -478,7 +478,7 @@ static enum status tell_row(struct db_conn *conn, struct live *live, const struc
         return STATUS_OK;
     if (event.kind == EVENT_MEASURED || event.kind == EVENT_STOPPED)
         return tell_measured(live, row, &event, err);
-    if (event.kind == EVENT_OBSERVED && spec_awaits_baseline(&live->spec)) // the session begins anew when there is one
+    if (event.kind == EVENT_OBSERVED && spec_awaits_baseline(&live->spec)) // a baseline makes the session begin anew
         return STATUS_OK;
     if (event.kind == EVENT_OBSERVED)
         event.value = spec_sign(&live->spec) * row->value;

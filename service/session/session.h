@@ -69,9 +69,8 @@ void                   session_alone_end(struct app *app, struct live *live);
 /* Tells the session the log up to line `seen`, then the suggestions of its batch before line `made`.  In a log that several
  * servers wrote a later line may come from a server that had seen less: then the session begins anew. */
 struct session_at {
-    int64_t seen, made;
-    const struct session_space
-        *space; /* as it was then, which stays where it is while the session lives; NULL: as it is now */
+    int64_t                     seen, made;
+    const struct session_space *space; /* as it was then, valid while the session lives; NULL: as it is now */
 };
 /* The point of a trial, as it is stored, in the space of the session: without what it got when the space grew.  Borrowed,
  * until the next one. */

@@ -150,7 +150,7 @@ static enum status read_entry(struct app *app, struct db_conn *conn, const struc
     entry->space_revision = study->space_revision;
     arena_init(&entry->arena, limit_bytes);
     atomic_init(&entry->users, 1);
-    enum status status = arena_reserve(&entry->arena, SMALL_BYTES) // most of them need no more
+    enum status status = arena_reserve(&entry->arena, SMALL_BYTES) // most specs need no more
                              ? rows_spec_get(conn, study->id, &entry->arena, &entry->spec, err)
                              : error_no_memory(err);
     if (status != STATUS_OK) {

@@ -15,7 +15,7 @@
 
 #include <stdio.h>
 
-enum { CLONE_ROWS = 10000 }; /* whatever it will be */
+enum { CLONE_ROWS = 10000 }; /* taken for the rows that a clone writes, whatever their number */
 
 struct work {
     struct task                 source;

@@ -9,7 +9,7 @@
 #include "service/model/trial.h"
 
 struct correct_request {
-    struct observation result; /* names its trial; outcome RETRACTED: it has none any more */
+    struct observation result; /* names its trial; outcome RETRACTED: the trial has no result any more */
     const char        *why;    /* or NULL */
 };
 /* Corrects a trial; a repetition changes nothing.  Errors: CONFLICT "trial_not_finished", "trial_abandoned" (there is

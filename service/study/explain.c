@@ -57,7 +57,7 @@ static enum status keep(struct work *work, const struct row_replay *row, struct 
     if (row->trial <= 0 || row->trial > (int64_t)work->known_len || row->trial == work->number)
         return STATUS_OK;
     struct known *known = &work->known[row->trial - 1];
-    bool          is_end = row->state != NULL && row->revision == row->ended; // as what it is, if it was corrected
+    bool is_end = row->state != NULL && row->revision == row->ended; // of a corrected trial, the result it has now
     if (strcmp(is_end ? row->state : row->kind, is_end ? "completed" : "trial.observed") == 0)
         keep_value(known, spec, row);
     known->is_pending = known->is_pending && !is_end;

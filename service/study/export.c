@@ -34,7 +34,7 @@ const struct line_column export_round_columns[] = {LINE_COLUMN(round, i) LINE_CO
 
 struct work {
     struct task     task;
-    struct line     line; /* the one that is being made */
+    struct line     line; /* the line that is being made */
     struct scratch *out;
     int64_t         lines;
 };

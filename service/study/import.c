@@ -261,7 +261,7 @@ struct work {
     struct row_study      study; /* as it will be, with its counters; texts in the caller's arena */
     double                sign;  /* spec_sign of its objective; 0: it has several */
     struct db_conn       *conn;
-    struct lines         *lines;  /* as far as they are stored */
+    struct lines         *lines;  /* the stored part of them */
     struct scratch        events; /* of these */
     int64_t               events_left;
     struct import_status *out;
@@ -292,7 +292,7 @@ static enum status store_trial(struct work *work, const struct row_trial_whole *
 struct kept_event {
     int64_t at_ms, revision, trial;
     char    kind[4 * IMPORT_TEXT_MAX + 1], actor[96];
-    int64_t detail_bytes; /* which follow, with their 0; 0: there is none */
+    int64_t detail_bytes; /* of the text that follows, with its 0; 0: there is none */
 };
 
 /* Actors of another server are marked as from elsewhere, since tokens here may have the same names. */

@@ -56,8 +56,8 @@ struct import_reader {
     int64_t              trials_said, events_said; /* by the header */
     int64_t              events, revision, born, earlier;
     struct row_event     at;       /* the last event, without its texts */
-    unsigned             before;   /* how its trial stood before it */
-    enum import_kind     follower; /* what may come behind it; IMPORT_KINDS: nothing */
+    unsigned             before;   /* the state that it requires of its trial */
+    enum import_kind     follower; /* the kind of line that may follow; IMPORT_KINDS: none */
     bool                 needs_follower;
     int64_t              round; /* the last one */
     size_t               rows;
@@ -469,7 +469,7 @@ static const struct {
     {"trial.measured", IMPORT_MEASUREMENT, true},
     {"federation.received", IMPORT_ROUND, true},
     {"trial.corrected", IMPORT_CORRECTION, true},
-    {"trial.retracted", IMPORT_CORRECTION, false}, // it may have come retracted
+    {"trial.retracted", IMPORT_CORRECTION, false}, // the trial may have been imported as retracted
 };
 
 /* Its texts go with the line. */

@@ -39,7 +39,7 @@ static enum status run_locked(struct work *work, struct error *err)
 {
     TRY(session_catch_up(work->app, work->caller, work->study, work->live, err));
     const struct policy *policy = work->live->spec.policy;
-    const struct graph  *graph = work->live->spec.space.graph; // may have prior observations
+    const struct graph  *graph = work->live->spec.space.graph; // a graph may have prior observations
     if (policy->predict == NULL || (policy->residuals == NULL && work->run == run_residuals))
         return error_set(err, STATUS_CONFLICT, "no_model", "", "the algorithm %s has no model", policy->name);
     if (work->live->observations == 0 && (graph == NULL || graph->prior_len == 0))

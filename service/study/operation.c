@@ -224,7 +224,7 @@ static enum status add(struct db_conn *conn, void *arg, struct error *err)
     TRY(db_find(conn, task->caller->arena, &rows, err, SQL_OPERATION_OF_WORKER,
                 BIND(TEXT(task->id), TEXT(request->worker), BLOB(request->fixed, bytes))));
     const struct row_operation *row = row_operation(&rows);
-    bool                        is_named = request->worker[0] != '\0'; // who has no name is somebody else each time
+    bool                        is_named = request->worker[0] != '\0'; // a worker without a name is a new one each time
     work->is_new = row == NULL || row->is_same == 0 || !is_named;
     if (row != NULL && work->is_new && is_named)
         return error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed",

@@ -70,7 +70,7 @@ struct operation_item {
     char                 id[24], study[24];
     enum operation_state state;
     const char          *worker, *code, *detail; /* the last two as in struct operation */
-    int64_t              count;                  /* of trials that were asked for */
+    int64_t              count;                  /* the number of trials asked for */
     const int64_t       *trials;                 /* [len], the numbers of those that it gave */
     size_t               len;
     int64_t              created_ms, finished_ms;

@@ -25,7 +25,7 @@ struct job {
 struct operations {
     pthread_mutex_t lock; /* of everything here and in the jobs */
     pthread_cond_t  changed;
-    struct workers *workers; /* NULL until something is to be done */
+    struct workers *workers; /* NULL until there is a job */
     struct job     *jobs;
     size_t          watched; /* requests that wait */
     bool            is_stopping, does_beat;

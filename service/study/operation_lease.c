@@ -169,7 +169,7 @@ static enum status claim(struct db_conn *conn, void *arg, struct error *err)
             at = &job->next;
             continue;
         }
-        job->attempt--; // the one that ends
+        job->attempt--; // the row keeps the attempt that ended
         (void)error_set(&job->error, STATUS_INTERNAL, "internal", "", "%d servers ended or stopped before it was done",
                         ATTEMPTS_MAX);
         TRY(operation_job_fail(conn, job, err));
@@ -244,7 +244,7 @@ void operations_stop(struct app *app)
         return;
     pthread_join(operations->beat, NULL);
     operations->does_beat = false;
-    give_back(app); // what was asked for since then
+    give_back(app); // operations that came since then
 }
 
 enum status operations_beat(struct app *app, struct error *err)

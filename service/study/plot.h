@@ -14,7 +14,7 @@ enum plot_kind {
     PLOT_CONTOUR,  /* over two parameters */
     PLOT_PARETO,   /* the front, and the best of each cell of the others */
     PLOT_CURVES,   /* those of the best, stopped and running trials, and quantiles of the others */
-    PLOT_WORKERS,  /* who had which trial when */
+    PLOT_WORKERS,  /* the lease of each trial by worker, over time */
     PLOT_LATENTS,  /* images: in which latent size trials were searched for */
     PLOT_KIND_COUNT
 };
@@ -47,7 +47,7 @@ struct plot {
     struct study      study;
     enum plot_kind    kind;
     size_t            metric;
-    int64_t           of, shown; /* how many trials it is of, and how many of them can be told apart */
+    int64_t           of, shown; /* the number of trials it is of, and of those that can be told apart */
     struct plot_table tables[PLOT_TABLES_MAX];
     size_t            tables_len;
 };

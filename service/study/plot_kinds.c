@@ -369,7 +369,7 @@ static bool take_in(double *kept, size_t *len, size_t m, const double *v)
             is_less = is_less || v[j] < kept[i * m + j];
         }
         if (!is_more)
-            return false; /* nor does it dominate one of those before */
+            return false; /* nor does it dominate an earlier one */
         if (is_less)
             memmove(kept + left++ * m, kept + i * m, m * sizeof *v);
     }

@@ -51,7 +51,7 @@ struct study_filter {
     int64_t          states; /* bit set */
     const char      *name, *name_part;
     const char      *owner, *owner_part;
-    const char      *labels[STUDY_LABELS_ASKED_MAX]; /* as codec_label makes them: all of them */
+    const char      *labels[STUDY_LABELS_ASKED_MAX]; /* as codec_label makes them: all must be there */
     int64_t          updated_since_ms;
     enum study_order order;
     bool             is_up; /* the first one first */

@@ -340,13 +340,13 @@ static enum status ask_once(struct plan *plan, struct error *err)
     bool             plans = plan->task.study.spec.policy->plans_ahead, is_behind = plan->request->watch != NULL;
     enum session_use use = !plans ? SESSION_ALONE : is_behind ? SESSION_QUEUE : SESSION_PLAN;
     plan->fresh_len = plan->resumed_len = 0;
-    plan->exhausted = NULL; // as it was found before
+    plan->exhausted = NULL; // a look may have set it
     plan->group = NULL;     // which is over
     plan->earlier = NULL;
     plan->is_overtaken = false;
     TRY(session_lock(plan->task.app, plan->task.caller, plan->task.id, use, &plan->live, err));
     enum status status = suggest_locked(plan, err);
-    if (plan->fresh_len + plan->resumed_len > 0 && !is_logged(plan, status)) // it was told what the log does not have
+    if (plan->fresh_len + plan->resumed_len > 0 && !is_logged(plan, status)) // the session knows more than the log
         session_forget(plan->live);
     session_unlock(plan->task.app, plan->live);
     return status;

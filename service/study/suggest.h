@@ -30,7 +30,7 @@ struct suggest_reply {
     struct trial *trials;
     size_t        len;
     int64_t       revision;
-    int64_t       steady_ms; /* when they were given */
+    int64_t       steady_ms; /* when the trials were given */
 };
 /* Points of which the algorithm chooses what is missing, queued. */
 struct queue_part {

@@ -10,21 +10,21 @@
 /* Requests for proposals of the same session, which are made in one transaction. */
 struct plan_group {
     bool               is_caught_up; /* the session, within it */
-    const struct plan *last;         /* that proposed; NULL: none did */
+    const struct plan *last;         /* the last plan that proposed; NULL: none did */
 };
 
 struct plan {
     struct session_member         member; /* first: a member is its plan */
     struct task                   task;
     const struct suggest_request *request;
-    const struct queue_part      *part; /* what is proposed is queued, and has this; NULL: it is handed out */
+    const struct queue_part      *part; /* proposals are queued, with this part; NULL: they are handed out */
     struct suggest_reply         *out;
     struct trial_page            *queued;    /* what part became */
     int64_t                       steady_ms; /* what leases count on, as the task's now_ms is what events do */
     int64_t                       seen_ms;   /* as of when they are looked at; see plan_ahead */
     int64_t                       waiting;   /* queued, or their leases are over */
-    uint64_t                      expired;   /* of these, those that were given */
-    int64_t                       unfit;     /* one of them that has other values than the request fixes; 0: none */
+    uint64_t                      expired;   /* the expired ones among them */
+    int64_t                       unfit;     /* the number of a waiting trial with other values than fixed; 0: none */
     struct live                  *live;
     struct trial                 *fresh; /* proposals, not yet in the log */
     const void                  **notes;
@@ -34,26 +34,26 @@ struct plan {
     size_t                        fresh_len;
     bool                          is_joining;   /* it looks for the first time with its group */
     bool                          is_late;      /* the deadline passed while proposing */
-    bool                          is_cut;       /* ... or all the time that there is, or nobody waits any more */
+    bool                          is_cut;       /* ... or all the time there is, or nobody waits any more */
     int64_t                       deadline_ms;  /* on the monotonic clock; 0: none */
-    const char                   *exhausted;    /* why there are no more, or NULL */
+    const char                   *exhausted;    /* why the space has no more points, or NULL */
     bool                          is_all_used;  /* of the space, and not only what the request holds of it */
     bool                          is_over;      /* ... and none is open, so the study is completed */
     bool                          is_overtaken; /* another server has given the next number */
     int64_t                      *resumed;      /* [resumed_len] trials to go on with, as the rule said at `seen` */
     size_t                        resumed_len;
     bool                          has_resumed;  /* the log says so, too */
-    struct plan_group            *group;        /* NULL: it is alone */
-    const struct plan            *earlier;      /* the one of its group that proposed before it; NULL: none did */
+    struct plan_group            *group;        /* NULL: the plan is alone */
+    const struct plan            *earlier;      /* the plan of its group that proposed before it; NULL: none did */
     bool                          is_telling;   /* it caught up with the log for its group, which had news */
-    struct gain                   gain;         /* what another trial is expected to gain; expected NaN: nobody asked */
-    bool                          is_not_worth; /* ... and it is not worth it... */
+    struct gain                   gain;         /* the expected gain of another trial; expected NaN: nobody asked */
+    bool                          is_not_worth; /* ... and the gain is not worth it... */
     int64_t                       seen;         /* ... as the log was at this revision */
-    const char                   *rule;     /* by which nothing more is handed out (task_over); NULL: something is */
-    bool                          is_final; /* ... and it stays so */
-    int64_t                       added;    /* of fresh, to the log */
-    struct error                 *err;      /* of a member, and its status */
-    enum status                   status;
+    const char   *rule;     /* the rule by which nothing more is handed out (task_over); NULL: something is */
+    bool          is_final; /* ... and that cannot change */
+    int64_t       added;    /* of fresh, to the log */
+    struct error *err;      /* of a member, and its status */
+    enum status   status;
 };
 
 /* How many more trials the request is to have. */

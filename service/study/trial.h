@@ -33,13 +33,13 @@ enum { TRIAL_LABELS_ASKED_MAX = 4 };
 struct trial_filter {
     int64_t          states; /* bit set */
     const char      *worker, *external_id;
-    const char      *labels[TRIAL_LABELS_ASKED_MAX]; /* as codec_label makes them: all of them */
+    const char      *labels[TRIAL_LABELS_ASKED_MAX]; /* as codec_label makes them: all must be there */
     int64_t          updated_since_ms;
     enum trial_order order;
     bool             is_down; /* the last one first */
     const char      *cursor;
     int64_t          limit;
-    bool             with_curves; /* one more query for each trial */
+    bool             with_curves; /* a query more for each trial */
 };
 /* A page seeks to its place: however far down the list it lies costs nothing.  Of what is asked for, several states, a
  * worker or an external_id are found so too, in the order of numbers; otherwise the list is gone along. */

@@ -7,7 +7,7 @@
 
 struct csv_asked {
     const char *study;
-    bool for_spreadsheet; /* what would be a formula there is text, and is not what it was: no import takes it back */
+    bool        for_spreadsheet; /* cells that would be formulas are made texts, which no import takes back */
 };
 /* A study's trials as CSV text in the arena. */
 MUST_CHECK enum status export_csv(struct app *app, struct caller *caller, const struct csv_asked *asked,

@@ -25,7 +25,7 @@ struct report {
     struct report_reply         *out;
     struct live                 *live;
     struct trial                 trial;
-    int64_t                      last;      /* step that was reported before, 0: none */
+    int64_t                      last;      /* the last reported step, 0: none */
     bool                         is_repeat; /* out is the answer that was given */
     struct verdict              *verdict;
 };

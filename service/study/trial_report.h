@@ -17,7 +17,7 @@ struct report_request {
 struct report_reply {
     bool        stop;
     const char *reason;
-    int64_t     next_step; /* before it no report can stop the trial; 0: none will */
+    int64_t     next_step; /* no earlier report can stop the trial; 0: none will */
     const char *warning;   /* of a value outside the range that the algorithm expects curves in; NULL: it is inside */
     struct next next;
 };

@@ -152,7 +152,7 @@ static enum status read_former(struct db_conn *conn, void *arg, struct error *er
         arena_release(arena, mark);
     }
     TRY(db_done(&rows));
-    if (work->former_len == FORMER_MAX) // it may have grown before
+    if (work->former_len == FORMER_MAX) // the space may have grown before
         work->former[FORMER_MAX - 1].spec = NULL;
     return STATUS_OK;
 }
@@ -420,7 +420,7 @@ enum status study_verify(struct app *app, struct caller *caller, const char *stu
     struct error why;
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         work.stop_ms = app->monotonic_ms() + 1000 * VERIFY_SECONDS;
-        caller->space_of[0] = '\0'; // whatever space there is now
+        caller->space_of[0] = '\0'; // any space will do now
         enum status status = try_page(&work, page->cursor, &why);
         TRY(db_read(app->db, read_space_revision, &work, err));
         if (work.space_revision == out->study.space_revision && status != STATUS_OK && err != NULL)
