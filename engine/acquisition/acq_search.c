@@ -99,7 +99,7 @@ static void add_all(struct run *run)
     }
 }
 
-/* Each parameter's value in the best anchor that has it, or any. */
+/* Chooses each parameter's value from the best anchor that has it, or from any. */
 static void choose_fill(struct run *run)
 {
     const struct acq_search *search = run->search;
@@ -252,7 +252,7 @@ static bool is_allowed(void *arg, const double *u)
     return true;
 }
 
-/* The free doubles that exist move; false when there are none. */
+/* Sets the bounds of the free doubles that exist; false when there are none. */
 static bool climb_bounds(struct run *run, const double *point, const double *u)
 {
     const struct space *space = run->search->space;
@@ -269,7 +269,7 @@ static bool climb_bounds(struct run *run, const double *point, const double *u)
     return any;
 }
 
-/* The result satisfies the constraints as it is: is_allowed has computed the sums that the point will have. */
+/* Climbs from a point.  The result satisfies the constraints: is_allowed has computed the sums that it will have. */
 static enum status climb(struct run *run, double *point, double *score, struct error *err)
 {
     const struct acq_search *search = run->search;

@@ -49,7 +49,7 @@ struct error {
 enum status error_set(struct error *err, enum status status, const char *code, const char *path, const char *text, ...)
     __attribute__((format(__printf__, 5, 6)));
 
-/* CONFLICT "<thing>_<state>": a state that does not allow what was asked.  reason: why it is in it, or NULL. */
+/* CONFLICT "<thing>_<state>": the state does not allow the request.  reason: why the thing is in that state, or NULL. */
 enum status error_state(struct error *err, const char *thing, const char *state, const char *reason);
 
 /* NO_MEMORY "no_memory": a study, a game, a release does not fit into its memory limit, or into memory. */

@@ -105,7 +105,7 @@ double table_gp_expected(const double *x, const double *S, const double *z, cons
     return sqrt(shrink) * exp(-0.5 * sum);
 }
 
-/* Without what a row has for itself. */
+/* The covariance of two rows, without a row's own part. */
 static double covariance(const struct table_gp *gp, size_t i, size_t j)
 {
     const double *x = gp->rows + i * gp->columns, *z = gp->rows + j * gp->columns;

@@ -1,4 +1,4 @@
-/* Fewer points that look the same: what a plot of many needs.  Each says how many there were. */
+/* Decimation: fewer points that look the same in a plot, each with the number that it stands for. */
 #ifndef GNOMON_ENGINE_DECIMATE_H
 #define GNOMON_ENGINE_DECIMATE_H
 

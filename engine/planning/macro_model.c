@@ -163,7 +163,7 @@ static enum status make_room(struct macro_model *model, struct error *err)
     return STATUS_OK;
 }
 
-/* The trial's place in the list, where it is added when it is new. */
+/* Finds a trial's place in the list, or adds it there. */
 static enum status find_visit(struct macro_model *model, const struct event *event, struct visit **out,
                               struct error *err)
 {

@@ -155,7 +155,7 @@ static uint32_t step_end(const struct macro_step *step)
     return step->action.sites[step->action.len - 1];
 }
 
-/* How many steps the next stage has: it is known to be too large before it is written. */
+/* Counts the steps of the next stage, so that one too large is refused before it is written. */
 static enum status count_children(struct build *b, size_t from, size_t to, size_t *count, struct error *err)
 {
     const struct macro_tree *tree = b->tree;

@@ -232,7 +232,7 @@ static void settle(double *values, const double *likely, size_t len, double thre
             values[a] = likely[a];
 }
 
-/* The greatest, a random one of those that rounding cannot tell apart; SIZE_MAX when one is not finite. */
+/* The index of the greatest value, of equal ones a random one; SIZE_MAX when a value is not finite. */
 static size_t greatest(const struct planning *p, const double *values, size_t len)
 {
     double     best = -INFINITY, largest = 0;

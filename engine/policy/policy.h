@@ -198,7 +198,7 @@ struct proposal {
     size_t        note_bytes;
 };
 
-/* Nothing known but where the point is to be written. */
+/* Clears all but the place where the point is to be written. */
 void proposal_clear(struct proposal *out);
 /* Why the model was not used, by how computing with it ended; NULL for OK. */
 const char *proposal_fallback(enum status status);

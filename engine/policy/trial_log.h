@@ -28,7 +28,7 @@ static inline bool log_trial_has_value(const struct log_trial *trial)
 {
     return trial->state == LOG_OBSERVED || trial->state == LOG_CONTEXT || trial->state == LOG_FORECAST;
 }
-/* Whether models have a row for it. */
+/* Whether models have a row for the trial. */
 static inline bool log_trial_is_row(const struct log_trial *trial)
 {
     return log_trial_has_value(trial) || trial->state == LOG_INFEASIBLE;

@@ -85,7 +85,7 @@ struct macro_actions {
 MUST_CHECK enum status graph_actions(const struct graph *graph, uint64_t seed, size_t site, struct arena *arena,
                                      struct macro_actions *out, struct error *err);
 
-/* How many simple paths a site has, at most GRAPH_ACTIONS_MAX + 1, which means more than that. */
+/* The number of simple paths from a site; GRAPH_ACTIONS_MAX + 1 means more than GRAPH_ACTIONS_MAX. */
 size_t graph_count(const struct graph *graph, size_t site);
 
 /* True if an agent at `from` can have moved through these sites: along edges (or to neighbours in the grid), at most

@@ -31,9 +31,9 @@ bool                   used_points_has(const struct used_points *set, const doub
  * False: all are used.  O(used) steps. */
 bool used_points_find(const struct used_points *set, const struct space *view, double *point);
 
-/* CONFLICT "search_space_exhausted": what an ask answers then. */
+/* The error CONFLICT "search_space_exhausted" of an ask without a point left. */
 enum status used_points_exhausted(struct error *err);
-/* The reason that err then has where not the view alone, but all of the space is used. */
+/* The reason of err when not only the view, but all of the space is used. */
 #define USED_POINTS_ALL "search_space_exhausted"
 enum status used_points_say_all(const struct used_points *set, enum status status, struct error *err);
 

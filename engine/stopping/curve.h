@@ -36,7 +36,7 @@ void curves_init(struct curves *curves, struct arena *arena);
  * one of its trial is passed over.  Errors: NO_MEMORY.  O(log len), or O(len) for a new trial with a smaller number. */
 MUST_CHECK enum status curves_tell(struct curves *curves, const struct event *event, struct error *err);
 
-/* NULL: nothing was measured of this trial. */
+/* The curve of this trial; NULL: it has no measurement. */
 const struct curve *curves_find(const struct curves *curves, uint64_t trial);
 
 bool curves_is_whole(const struct curves *curves, uint64_t trial);

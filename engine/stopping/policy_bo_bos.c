@@ -642,7 +642,7 @@ static enum status solve(struct session *session, uint64_t trial, struct measure
     return STATUS_OK;
 }
 
-/* The epoch after which a new rule is made: twice as many as this one was made from. */
+/* The epoch after which a new rule is made: twice the number of epochs that this one was made from. */
 static size_t renewal(const unsigned char *table)
 {
     return 2 * (stopping_table_first(table) - 1);

@@ -174,8 +174,8 @@ static enum status judge_rungs(const struct judging *at, struct error *err)
     return STATUS_OK;
 }
 
-/* The best of those that are paused at the rung, by the value with which they reached it; NULL: it does not go on, so none
- * of them does. */
+/* The best of the trials paused at the rung, by the value with which they reached it; NULL: it does not go on, so none of
+ * them does. */
 static const struct curve *find_resumable(const struct stop_rule *rule, const struct curves *curves, size_t rung,
                                           size_t bracket)
 {

@@ -24,7 +24,7 @@ struct transfer_slopes {
     double        evidence;            /* out: logarithm of the density of y, but for what len does not change */
 };
 
-/* Before there are values: together the slopes are 0.8, however many there are. */
+/* The prior before there are values: together the slopes are 0.8, however many there are. */
 static inline struct transfer_slopes transfer_slopes_of(size_t len, double *slopes)
 {
     return (struct transfer_slopes){.len = len,
