@@ -43,7 +43,7 @@ struct chain_end {
  * "store.changed" when none is left to be written. */
 MUST_CHECK enum status chain_begin(struct db_conn *conn, struct error *err);
 MUST_CHECK enum status chain_seal(struct db_conn *conn, struct error *err);
-/* Adds a line, whose seq is not looked at. */
+/* Adds a line; the seq in it is not used. */
 MUST_CHECK enum status db_log_add(struct db_conn *conn, const struct row_line *line, struct error *err);
 /* A line of this program's own. */
 MUST_CHECK enum status db_log_say(struct db_conn *conn, const char *kind, struct error *err);

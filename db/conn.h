@@ -29,7 +29,7 @@ void                   conn_close(struct db_conn *conn);
 void conn_roll_back(struct db_conn *conn);
 /* Runs fn in a transaction that reads. */
 MUST_CHECK enum status conn_read(struct db_conn *conn, db_fn fn, void *arg, struct error *err);
-/* From now on what takes longer to find a row ends, where the driver can see to that. */
+/* Limits from now on the time in which a statement finds a row, where the driver can do that. */
 void                   conn_watch(struct db_conn *conn, int64_t step_ms);
 MUST_CHECK enum status conn_execute(struct db_conn *conn, const char *text, struct error *err);
 /* The prepared statement. */

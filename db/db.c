@@ -238,7 +238,7 @@ static void note_commit(struct db *db, enum status status, const struct error *e
     snprintf(db->stats.refused, sizeof db->stats.refused, "%s", status == STATUS_OK ? "" : err->code);
 }
 
-/* Whoever reads finds it, and it does not heal: the process is of no use until a backup is restored. */
+/* Notes a damaged store.  It does not heal: the process is of no use until a backup is restored. */
 static enum status note_damage(struct db *db, enum status status, const struct error *err)
 {
     if (status != STATUS_INTERNAL || err == NULL || strcmp(err->code, "store_corrupt") != 0)

@@ -234,7 +234,7 @@ static bool put_all(struct pg *pg, const struct pg_query *queries, int len)
     return is_put;
 }
 
-/* Into libpq's memory, which has copies; it is sent when that is much, or flushed. */
+/* Puts queries into libpq's memory, which has copies; they are sent when they are many, or flushed. */
 static bool put(struct pg *pg, const struct pg_query *queries, int len)
 {
     bool is_put =

@@ -120,7 +120,7 @@ static enum status check_schema(sqlite3 *handle, const struct migrations *all, i
     return status;
 }
 
-/* Tables behind those that they refer to, then indices. */
+/* The order of tables behind those that they refer to, then indices. */
 #define WITH_PLACES                                                                                                  \
     "WITH RECURSIVE place(name, depth) AS (SELECT name, 0 FROM sqlite_schema WHERE type = 'table' UNION SELECT "     \
     "s.name, depth + 1 FROM place p, sqlite_schema s, pragma_foreign_key_list(s.name) f WHERE s.type = 'table' AND " \

@@ -71,8 +71,8 @@ static void row_sum(sqlite3_context *context, int len, sqlite3_value **values)
     sqlite3_result_int64(context, sum_of(len, values));
 }
 
-/* Whether the row after the first two, its owner and its sum, is what was written; whose it is, is noted when not.  Of an outer
- * join's missing row there is no sum. */
+/* Whether the row behind its owner and its sum is as it was written; notes the owner if not.  The missing row of an outer
+ * join has no sum. */
 static bool is_intact(sqlite3_context *context, int len, sqlite3_value **values)
 {
     char *damaged = sqlite3_user_data(context);

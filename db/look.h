@@ -18,7 +18,7 @@ MUST_CHECK enum status db_look_read(struct db_look *look, db_fn fn, void *arg, s
  * Errors: CONFLICT "file_exists", INTERNAL "store_corrupt", FULL. */
 MUST_CHECK enum status db_look_copy(struct db_look *look, const char *path, struct error *err);
 
-/* How far it has come; for comparison with what witness_read found before it was opened. */
+/* Reads the store's witness, to compare with the result of witness_read before the store was opened. */
 struct witness;
 MUST_CHECK enum status db_look_witness(struct db_conn *conn, struct witness *out, struct error *err);
 

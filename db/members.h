@@ -35,7 +35,7 @@
     X(created_ms, i, TIME, created_at)                                                                                 \
     X(updated_ms, i, TIME, updated_at)
 
-/* All but its number and its time. */
+/* The members of an event but its number and its time. */
 #define EVENT_MEMBERS(X)                                                                                               \
     X(kind, s, TEXT, kind)                                                                                             \
     X(study, S, TEXT, study, .nullable = true)                                                                         \

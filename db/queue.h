@@ -23,16 +23,16 @@ struct queue {
     bool         is_shared;   /* and whether somebody else has written since it began */
 };
 
-/* In their order behind what is queued. */
+/* Adds jobs in their order behind the queued ones. */
 void queue_add(struct queue *queue, struct job *jobs, size_t len);
 
 /* The place of the job whose turn it is; NULL: none waits, or a large one has to rest, but not when stopping. */
 struct job **queue_next(struct queue *queue, bool is_stopping);
 
-/* Adds what waits to a batch, which may be NULL.  What is large goes alone. */
+/* Adds waiting jobs to a batch, which may be NULL.  A large job goes alone. */
 struct job *queue_take(struct queue *queue, struct job *jobs, bool is_stopping);
 
-/* A batch took so long: counts if it is a large one. */
+/* Charges the time of a batch, if it is a large one. */
 void queue_charge(struct queue *queue, const struct job *jobs, double spent_seconds);
 
 #endif

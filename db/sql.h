@@ -19,7 +19,7 @@
     N(total, i) N(queued, i) N(running, i) N(completed, i) N(failed, i) N(infeasible, i) N(abandoned, i)               \
     N(stopped, i) N(best_trial, i) N(best_value, D) STUDY_KEPT(N) N(imported, i)          \
     N(space_revision, i) N(retracted, i)
-/* With what an export does not have. */
+/* The study with the columns that an export leaves out. */
 #define ROW_STUDY(F, N) ROW_STUDY_TOLD(F, N) N(project, s) STUDY_OWNED(N)
 #define ROW_SPEC(F, N) F(spec, s)
 /* Columns that a trial's end sets, and trying it again clears. */
@@ -174,7 +174,7 @@
 /* Where nobody looks at the specification. */
 #define SQL_GAME_COLUMNS "id" GAME_GIVEN(SQL_NEXT) ", state, reason, budget" GAME_KEPT(SQL_NEXT) ", '' AS spec"
 
-/* All lines about a study are of its project, so one of them says it, also when the study is gone. */
+/* All lines about a study are of its project, so any of them tells it, even when the study is gone. */
 #define SQL_IS_OF_PROJECT(study, wanted)                                                                               \
     "(" wanted " = '' OR (SELECT project FROM event WHERE study = " study " LIMIT 1) = " wanted ")"
 /* The lines of the log that an operator sees. */

@@ -33,7 +33,7 @@ void total_add(struct total *total, const struct total *more);
 bool total_is_zero(const struct total *total);
 /* As it is stored: little-endian. */
 void total_write(const struct total *total, unsigned char out[TOTAL_BYTES]);
-/* No bytes are zero; false: another length. */
+/* Reads a total; no bytes mean zero.  False: another length. */
 bool total_read(const void *bytes, size_t length, struct total *out);
 
 #endif

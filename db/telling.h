@@ -10,7 +10,7 @@ struct telling {
     double at;
     bool   is_bad;
 };
-/* Says what fails, once a minute, and after that when it no longer does.  why NULL: it works; log NULL: to nobody. */
+/* Logs a failure once a minute, and then its end.  why NULL: it works; log NULL: nothing is logged. */
 void telling_say(void (*log)(const char *what, const struct error *why), struct telling *told, const char *what,
                  const struct error *why);
 

@@ -7,7 +7,7 @@
 
 enum { TURNS_SLOTS = 256 };
 
-/* The rows that each owner has written; one that comes after a rest begins where those are that were served meanwhile. */
+/* The rows that each owner has written; after a rest an owner begins at the count of those served meanwhile. */
 struct turns {
     struct {
         int64_t had, clock; /* clock: of the project's tokens */
