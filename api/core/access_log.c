@@ -65,7 +65,7 @@ static void put_string(struct text *text, enum access_format format, const char 
         put_text(text, value);
 }
 
-/* In thousandths, as many as scale says are in one. */
+/* Writes a number: of ones with scale 1, of thousandths with scale 1000. */
 static void put_number(struct text *text, enum access_format format, const char *name, int64_t value, int64_t scale)
 {
     char number[48];

@@ -1,5 +1,5 @@
-/* The access log: a line for each request that was answered.  It says who asked for what of which study, how it went and
- * what it took, and never a token, an address as it was written, or anything that was sent. */
+/* The access log: a line for each answered request.  It has the caller, the use case, its study, the status and the cost;
+ * never a token, an address as it was written, or any text of the request. */
 #ifndef GNOMON_API_CORE_ACCESS_LOG_H
 #define GNOMON_API_CORE_ACCESS_LOG_H
 

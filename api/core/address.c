@@ -62,7 +62,7 @@ static bool read_address(const char *text, struct address *out)
     return is_v4 || inet_pton(AF_INET6, text, out->bytes) == 1;
 }
 
-/* At most three digits; -1: anything else, or more than limit. */
+/* Reads a number of at most three digits; -1: other text, or a number over limit. */
 static int read_bits(const char *text, int limit)
 {
     size_t digits = strspn(text, "0123456789");

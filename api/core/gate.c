@@ -109,7 +109,7 @@ void gate_end(struct gate_headers *headers, const char *end)
     headers->bytes = headers->problem == NULL ? (size_t)(headers->at - headers->fields) : 0;
 }
 
-/* At most 18 digits, so that it cannot overflow; -1 when it is not a number. */
+/* Reads a number of at most 18 digits, so that it cannot overflow; -1: other text. */
 static int64_t parse_length(const char *text)
 {
     int64_t value = 0;

@@ -117,7 +117,7 @@ const char *route_thing(const struct route *route)
     return NULL;
 }
 
-/* Each as name, ! when it is required, and its type with the range: "count=integer:1:100". */
+/* The type of a printed member: name, ! when required, type with range, as in "count=integer:1:100". */
 static const char *type_name(const struct member *member)
 {
     return member->read == codec_read_text      ? "text"

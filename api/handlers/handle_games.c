@@ -231,7 +231,7 @@ static enum status read_own(struct call *call, const struct game_spec *spec, str
                              err);
 }
 
-/* Every problem of both objects is collected. */
+/* Collects a problem, so that the reply has those of both objects. */
 static enum status keep(struct call *call, enum status status, const struct error *problem)
 {
     if (status == STATUS_INVALID)

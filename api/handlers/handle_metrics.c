@@ -317,7 +317,7 @@ static void print_server(struct page *page, struct traffic *traffic)
     PRINT_VALUES(page, "gnomon", rows);
 }
 
-/* The names that Prometheus has for what every process has. */
+/* Prints the metrics that Prometheus expects of every process. */
 static void print_process(struct page *page)
 {
     struct process_stats stats;

@@ -88,7 +88,7 @@ static json_t *neighbours_json(const struct release_manifest *release)
     return json;
 }
 
-/* The relation, column by column as they were released; they have no names here. */
+/* The protected change, column by column in the order of the release; columns have no names here. */
 static json_t *protected_json(const struct release_manifest *release)
 {
     json_t *list = json_array();

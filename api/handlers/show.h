@@ -10,14 +10,14 @@
 #include "service/study/observe.h"
 #include "service/study/suggest.h"
 
-/* How every list is asked for: its struct has a cursor and a limit.  More than a page has is a page. */
+/* The paging members of a list's query: a cursor and a limit, which a page cuts. */
 #define PAGED(type)                                                                                                \
     {AT(type, cursor), .read = codec_read_text, .min = 1, .max = 256},                                             \
     {                                                                                                              \
         AT(type, limit), .read = codec_read_integer, .min = 1, .max = 9007199254740991.0, .fallback = PAGE_DEFAULT \
     }
 
-/* How much of each item a list shows: everything, or not what may be large. */
+/* The views of a list's items: all members, or all but the large ones. */
 extern const char *const show_views[];
 #define VIEWED(type)                                                               \
     {                                                                              \

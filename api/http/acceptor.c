@@ -112,8 +112,8 @@ static void hand_over(struct acceptor *acceptor, size_t place, const struct gues
         note_handed(acceptor, place);
 }
 
-/* Gives those that have sent something to the daemon; returns for how long there is no room for the next, or 0.  One that
- * has left is given, too, and found out there. */
+/* Gives the connections that have sent something to the daemon; returns the pause until it has room for the next, or 0.  A
+ * connection whose client has left is given, too, and found out there. */
 static int let_in(struct acceptor *acceptor, size_t place)
 {
     struct anteroom *room = &acceptor->rooms[place];
@@ -132,7 +132,7 @@ static int let_in(struct acceptor *acceptor, size_t place)
     return 0;
 }
 
-/* For how long there is no descriptor, memory or room for the next; 0: there is, or nobody is left. */
+/* Accepts some connections.  Returns the pause while a descriptor, memory or a place is missing, or 0. */
 static int accept_some(struct acceptor *acceptor, size_t place)
 {
     struct listener *listener = &acceptor->listeners[place];

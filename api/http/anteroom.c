@@ -42,7 +42,7 @@ static void dismiss(struct anteroom *room, struct guest *guest, _Atomic uint64_t
     atomic_fetch_add(count, 1);
 }
 
-/* Sends away as many as most of those that came before since_ms and have sent nothing. */
+/* Sends away up to `most` guests that came before since_ms and have sent nothing. */
 static void clear(struct anteroom *room, int64_t since_ms, size_t most, _Atomic uint64_t *count)
 {
     struct guest *next, *guest = room->head.next;

@@ -26,22 +26,22 @@ struct anteroom {
     _Atomic uint64_t *shed; /* counts guests that made room */
 };
 
-/* False: there is no descriptor, and the anteroom takes nobody. */
+/* False: no descriptor is left, and the anteroom takes nobody. */
 bool anteroom_open(struct anteroom *room, _Atomic uint64_t *shed);
 void anteroom_close(struct anteroom *room);
 
-/* False: nobody may enter.  In a full room the first to have come makes room, but neither one that came after since_ms nor
- * one that has sent something. */
+/* False: nobody may enter.  In a full room the oldest guest makes room, unless it came after since_ms or has sent
+ * something. */
 bool anteroom_has_room(struct anteroom *room, int64_t since_ms);
 
-/* Takes the descriptor, where there is room. */
+/* Takes the descriptor, if there is room. */
 void anteroom_enter(struct anteroom *room, const struct guest *guest);
 
 /* A guest that has sent something or has left, or NULL; it stays until anteroom_leave, which keeps its descriptor open. */
 struct guest *anteroom_ready(struct anteroom *room);
 void          anteroom_leave(struct anteroom *room, struct guest *guest);
 
-/* Closes those that came before since_ms and have sent nothing, and counts them. */
+/* Closes the guests that came before since_ms and have sent nothing, and counts them. */
 void anteroom_reap(struct anteroom *room, int64_t since_ms, _Atomic uint64_t *reaped);
 
 #endif

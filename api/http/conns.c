@@ -66,7 +66,7 @@ static void look_after(struct conns *conns)
     }
 }
 
-/* When requests had much more than they have.  The lock is held, but not meanwhile. */
+/* Gives memory back to the system once requests have used much more than now, unlocked.  The lock is held. */
 static void trim(struct conns *conns)
 {
     struct arena_pool *memory = conns->options.memory;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The lock is held.  Who waits for the turn that the request had may be asked. */
+/* Hands on the turn to the next request that waits for it.  The lock is held. */
 static void end_turn(struct request *request)
 {
     struct requests *shared = request->shared;
@@ -157,7 +157,7 @@ static void link_by_age(struct request **list, struct request *request)
     *(before != NULL ? &before->next : list) = request;
 }
 
-/* The lock is held.  What was written since its answer was made nobody tells again. */
+/* Links a request that follows; commits since its answer wake it at once.  The lock is held. */
 static void link_following(struct request *request)
 {
     struct requests *shared = request->shared;
@@ -208,8 +208,8 @@ static enum status submit(struct requests *shared, const struct workers_job *job
     return workers_submit(job->lane == LANE_SHORT ? shared->workers : shared->long_workers, job, err);
 }
 
-/* The handler found that it has long to compute: it is asked again when it is its turn, and what it read is forgotten.
- * False: there are too many of these, and the reply says so. */
+/* Defers a request whose handler found a long computation: it is asked again in its turn, and its reading is forgotten.
+ * False: too many requests are deferred, and the reply says so. */
 static bool defer(struct request *request, struct arena_mark before)
 {
     struct call       *call = &request->call;

@@ -91,7 +91,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
         (void)shutdown(fd, SHUT_RDWR);
 }
 
-/* The socket in the folder is not TCP's, and the library takes it for one that does not do as it is told. */
+/* Whether the message is about an option of TCP, which the Unix socket in the folder does not have. */
 static bool is_about_tcp(const char *format)
 {
     static const char option[] = "Setting %s option to %s state failed";

@@ -43,7 +43,7 @@ int server_health_port(const struct server *server);
 /* /readyz says that the server is about to stop, and replies close their connections; all else goes on. */
 void server_leave(struct server *server);
 
-/* That, and no new connections, no new requests; what runs may finish for drain_ms, then it is stopped and gets 503. */
+/* As server_leave, and accepts no connections and requests; running ones may finish for drain_ms, then get 503. */
 void server_drain(struct server *server);
 
 /* Drains if that was not done, stops everything, frees.  NULL is allowed.  The app is closed after this. */

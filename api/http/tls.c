@@ -62,7 +62,7 @@ static enum status check_pair(const struct tls_files *files, const struct materi
     return STATUS_OK;
 }
 
-/* An expired one is used: who notices late would otherwise be without service, too. */
+/* Warns of a certificate's age.  An expired one is used: an operator who notices late would be without service as well. */
 static void warn_of_age(const struct material *material)
 {
     gnutls_x509_crt_t certificate;
