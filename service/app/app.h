@@ -98,7 +98,7 @@ MUST_CHECK enum status app_check_rows(const struct app *app, const char *id, str
 /* Replaces the reason of a study, federation or game that has damaged rows. */
 void app_say_damaged(const struct app *app, const char *id, const char **reason);
 
-/* Asked by whatever waits or computes for a while: BUSY "stopped" when nobody waits for it any more, BUSY
+/* Called by every wait and long computation: BUSY "stopped" when nobody waits for the answer any more, BUSY
  * "deadline_exceeded" when it took too long. */
 MUST_CHECK enum status app_go_on(const struct app *app, const struct caller *caller, struct error *err);
 /* As app_go_on, for a read of a whole resource, whose length grows with its data: called at each row, it allows ten times

@@ -32,7 +32,7 @@ MUST_CHECK enum status app_replay(struct app *app, struct caller *caller, struct
  * the words in the log and the replies that are kept for repeats.  Call db_scrub when it is committed. */
 MUST_CHECK enum status app_erase(struct db_conn *conn, const char *id, struct error *err);
 
-/* fn is called soon after something was written, and must not wait; NULL: nothing is. */
+/* fn is called soon after each commit, and must not wait; NULL: no function. */
 void app_on_commit(struct app *app, void (*fn)(void *arg), void *arg);
 
 /* The application's upkeep of the store between transactions: see db_set_upkeep.  arg: the app. */

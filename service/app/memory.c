@@ -8,7 +8,7 @@
 
 enum { WAIT_MS = 1000, LOOK_MS = 10 };
 
-/* A quarter is for what is admitted already, and for all that is small. */
+/* Takes memory, but for a quarter that is left for admitted requests and all small ones. */
 static bool take(struct arena_pool *pool, size_t bytes)
 {
     size_t most = pool->limit_bytes - pool->limit_bytes / 4, now = atomic_load(&pool->taken_bytes);

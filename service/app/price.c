@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/* As engine/bo/gp_model.h has them. */
+/* Limits as in engine/bo/gp_model.h. */
 static const double ROWS_MAX = 2000, FIT_ROWS_MAX = 256;
 static const double LOCAL_ROWS = 20,
                     LOCAL_ROWS_EACH = 5; // of a model of the last part: so many, and for each parameter
@@ -49,7 +49,7 @@ _Static_assert((int)PRICE_PARTS <= (int)PRICE_PARTS_MAX, "room for what was lear
 enum { KERNEL_ROWS = 160, KERNEL_TIMES = 16 };
 static const double KERNEL_MS = 0.24;
 
-/* A covariance and its factor, as a fit has them. */
+/* Computes a covariance and its factor, as a fit does. */
 static void compute_once(double *A, double *spare)
 {
     double       jitter;

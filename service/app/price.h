@@ -17,11 +17,11 @@ struct price_model {
 };
 struct price_model price_model_of(const struct study *study); /* news 0, has_fit false */
 
-/* Whether a proposal estimates them, when there were so many values at the last (-1: there was none):
+/* Whether a proposal fits hyper-parameters, with so many values at the last fit (-1: there was none):
  * engine/bo/gp_schedule.h. */
 bool price_has_fit(double values, int64_t values_then);
 
-/* The next proposal, and so many of them one after the other, each pending for those after it. */
+/* The price of the next proposal, and of `count` proposals one after the other, each pending for those after it. */
 double price_ask(const struct app *app, const struct price_model *model);
 double price_batch(const struct app *app, const struct price_model *model, int64_t count);
 /* The price of the expected gain of another trial. */

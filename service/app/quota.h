@@ -42,7 +42,7 @@ MUST_CHECK enum status quota_end(struct db_conn *conn, const struct caller *call
  * start of the process on and of this server. */
 void quota_keep(const struct app *app, const struct caller *caller, size_t bytes);
 
-/* Error "quota_exceeded" when so many bytes beside what is stored would be over the limit. */
+/* Error "quota_exceeded" when so many bytes more than stored would be over the limit. */
 MUST_CHECK enum status quota_has_room(struct db_conn *conn, const struct caller *caller, double bytes,
                                       struct error *err);
 

@@ -1,5 +1,5 @@
-/* How long the log is kept: lines that are older, and about nothing that is there still, go.  What lives keeps all of its lines:
- * studies are made again from theirs. */
+/* Retention of the log: old lines about resources that are gone are deleted.  A study that exists keeps all of its lines,
+ * from which its session is made again. */
 #ifndef GNOMON_SERVICE_APP_RETENTION_H
 #define GNOMON_SERVICE_APP_RETENTION_H
 

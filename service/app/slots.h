@@ -26,13 +26,13 @@ enum status slots_defer(struct caller *caller, struct error *err);
 MUST_CHECK enum status slots_enter(struct app *app, struct caller *caller, double price_ms, struct error *err);
 /* Called while computing, as often as convenient: fails as app_go_on, and pauses when others are next. */
 MUST_CHECK enum status slots_go_on(struct app *app, struct caller *caller, struct error *err);
-/* algorithm: which one computed, a text that stays; NULL: none.  How many milliseconds of the processor it took. */
+/* Leaves the slot; returns the processor time in milliseconds.  algorithm: a static text, or NULL. */
 double slots_leave(struct app *app, struct caller *caller, const char *algorithm);
 
 /* How many wait now. */
 size_t slots_waiting(struct slots *slots);
 
-/* How long those waited who were let in, and what was computed in slots, by algorithm ("": none). */
+/* Statistics: the waits for slots, and the time computed in slots by algorithm ("": none). */
 enum { SLOTS_WAITS = 8, SLOTS_ALGORITHMS = 32 };
 extern const int64_t slots_bounds_us[SLOTS_WAITS];
 struct slots_stats {

@@ -122,7 +122,7 @@ static void cache_put(struct token_cache *cache, const struct cached *token, uin
     pthread_rwlock_unlock(&cache->lock);
 }
 
-/* To the second, so that not every request writes where others read. */
+/* Notes a token's use, to the second, so that not every request writes where others read. */
 static void cache_use(struct token_cache *cache, const char *id, int64_t now_ms)
 {
     pthread_rwlock_rdlock(&cache->lock);

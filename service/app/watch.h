@@ -17,11 +17,11 @@ struct watch_finding {
     char        detail[WATCH_DETAIL_BYTES]; /* "": no detail */
 };
 
-/* Looks for the first time, and then until it is stopped; what changes is logged. */
+/* Looks once before it returns, and then until it is stopped; changes are logged. */
 MUST_CHECK enum status watch_start(struct app *app, struct error *err);
 void                   watch_stop(struct app *app);
 
-/* As the last look found it, in an order of weight; all is good where nobody looks.  Does not wait. */
+/* The findings of the last look, in an order of weight; all good where nobody looks.  Does not wait. */
 void watch_read(struct app *app, struct watch_finding out[WATCH_CHECKS]);
 
 /* The last look at the disk, so that nobody else waits for one; NaN: nobody looks, or there is no disk. */

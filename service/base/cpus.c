@@ -13,7 +13,7 @@
 
 enum { LINE_BYTES = 4096, PATH_BYTES = 2 * LINE_BYTES };
 
-/* The first two numbers of a file, as far as there are such; how many. */
+/* Reads the first two numbers of a file; returns how many it has. */
 static int read_numbers(const char *root, const char *folder, const char *name, double numbers[2])
 {
     char path[PATH_BYTES], line[LINE_BYTES];

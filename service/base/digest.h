@@ -1,4 +1,4 @@
-/* SHA-256, and what is made of it. */
+/* SHA-256, and codes built on it. */
 #ifndef GNOMON_SERVICE_BASE_DIGEST_H
 #define GNOMON_SERVICE_BASE_DIGEST_H
 

@@ -41,7 +41,7 @@ static const char *end_of_tag(const char *at)
     return end == NULL ? NULL : end + 1;
 }
 
-/* Whether the tag at start is this one, and whether as that of the compressed form. */
+/* Whether the tag at start is this one; *is_gzip: that of the compressed form. */
 static bool is_tag(const char *start, size_t length, const char *etag, bool *is_gzip)
 {
     const size_t own = strlen(etag), more = sizeof ETAG_GZIP - 1;

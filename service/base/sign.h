@@ -28,7 +28,7 @@ bool sign_is_public(const char *text);
 
 MUST_CHECK enum status sign_make(const struct sign_key *key, const void *bytes, size_t length, char out[SIGN_CHARS],
                                  struct error *err);
-/* True when signature is the one text of one that this public key verifies; false for everything else. */
+/* True when signature is the canonical text of a signature that this public key verifies. */
 bool sign_verify(const char *public_key, const void *bytes, size_t length, const char *signature);
 
 /* A secret for one purpose, which says nothing of the key or of the secrets for others: HMAC-SHA-256(private key, purpose).

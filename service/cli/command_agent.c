@@ -299,7 +299,7 @@ static enum status take_broadcast(struct agent *a, int64_t round, const json_t *
     return status;
 }
 
-/* CONFLICT while the round is open, and when it will never close. */
+/* Receives a broadcast.  CONFLICT while the round is open, and when it will never close. */
 static enum status receive(struct agent *a, int64_t round, struct error *err)
 {
     char    path[64];

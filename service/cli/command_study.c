@@ -170,7 +170,7 @@ static enum status list(struct asked *a, struct error *err)
     return status;
 }
 
-/* Get or create, so that the same file may be given on every machine. */
+/* Gets or creates the study, so that the same file may be used on every machine. */
 static enum status create(struct asked *a, struct error *err)
 {
     char    path[PATH_BYTES], name[NAMED_ESCAPED_BYTES];

@@ -50,7 +50,7 @@ static bool send_all(int fd, const char *bytes, size_t length)
     return true;
 }
 
-/* Adds a line when value is there. */
+/* Adds a header line if the value is there. */
 static void add_line(FILE *head, const char *name, const char *value)
 {
     if (value != NULL && value[0] != '\0')

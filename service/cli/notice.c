@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which lines each word means; reasons: these only, each with a space on both sides.  What is said of a federation's
- * rounds depends on what they have spent. */
+/* The lines of the log that each word means; reasons: only with these, each between spaces.  Lines about a federation's
+ * rounds count by the federation's spending. */
 static const struct kind {
     const char *word, *event, *reasons;
     bool        is_of_privacy;

@@ -21,8 +21,8 @@ MUST_CHECK enum status notice_read_kinds(const char *list, struct notice_filter 
 
 enum { NOTICE_ID_BYTES = 96 };
 
-/* The message about an event, and its id, which is the same each time; NULL: there is none.  server: asked for what a
- * federation has spent.  Errors: as patience_json; NO_MEMORY. */
+/* The message about an event, and its id, which is the same each time; NULL: there is none.  server: tells a federation's
+ * spending.  Errors: as patience_json; NO_MEMORY. */
 MUST_CHECK enum status notice_of(const struct notice_filter *filter, struct patience *server, const json_t *event,
                                  char id[NOTICE_ID_BYTES], json_t **out, struct error *err);
 

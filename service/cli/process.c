@@ -212,8 +212,8 @@ static bool wait_ready(const struct process_shell *shell, struct pollfd ends[2])
     return !is_late(shell);
 }
 
-/* Gives it its input and takes its output, both as they go, until it closes its output.  A command that does not read its
- * input is fine: EPIPE is no error. */
+/* Feeds the input to the process and takes its output, until it closes that.  A command that does not read its input is
+ * fine: EPIPE is no error. */
 static void talk(struct process_shell *shell, struct process *process)
 {
     char          piece[512];

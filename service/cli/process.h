@@ -32,12 +32,12 @@ bool process_has_ended(const struct process *process);
 
 /* Makes this process the parent of orphans below it, in whatever session.  false: the system does not do that. */
 bool process_adopt(void);
-/* Kills each child for which keeps says no; how many there were.  They may have children, whom the next call finds. */
+/* Kills each child for which keeps returns false; returns their number.  Their own children are found by the next call. */
 size_t process_end_adopted(bool (*keeps)(pid_t pid, void *arg), void *arg);
-/* Whether it was started with "NAME=value" in its environment. */
+/* Whether the process was started with "NAME=value" in its environment. */
 bool process_has_variable(pid_t pid, const char *variable);
 
-/* "/bin/sh -c command" with input on its standard input, until it ends; SIGPIPE must be ignored. */
+/* Runs "/bin/sh -c command" with input on its standard input, until it ends; SIGPIPE must be ignored. */
 struct process_shell {
     const char *command, *input;
     int64_t     deadline_ms; /* of process_clock_ms; 0: none */
@@ -46,7 +46,7 @@ struct process_shell {
     int code; /* out, as process_wait; PROCESS_LATE: it was killed at the deadline, with all that it had started */
 };
 enum { PROCESS_LATE = -1 };
-/* Errors: only when it cannot be started. */
+/* Errors: only if the shell cannot be started. */
 MUST_CHECK enum status process_run_shell(struct process_shell *shell, struct error *err);
 
 /* The handler gets SIGINT, SIGTERM and, unless it is ignored (nohup), SIGHUP; SIGPIPE is ignored.  flags: of sigaction. */

@@ -1,5 +1,5 @@
-/* See run.h.  What it prints goes to files and is read there: a pipe would fill while the server is away, and nothing that
- * was printed is lost when this program is killed. */
+/* See run.h.  The output of a run goes to files and is read there: a pipe would fill while the server is away, and no output
+ * is lost when this program is killed. */
 #include "service/cli/run.h"
 
 #include "service/cli/plain.h"

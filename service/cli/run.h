@@ -31,7 +31,7 @@ struct run_options {
 /* run->folder is made, with the folders above it.  Errors: INVALID "file", "program" (it cannot be started), NO_MEMORY. */
 MUST_CHECK enum status run_start(struct run *run, const struct run_options *options, struct error *err);
 
-/* The next whole line, or what is left when it is over, without its end; NULL: none yet, or no more.  The same again until
+/* The next whole line, or the rest when the run is over, without its end; NULL: none yet, or no more.  The line stays until
  * run_take_line. */
 const char *run_line(struct run *run);
 void        run_take_line(struct run *run);

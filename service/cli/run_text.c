@@ -236,7 +236,7 @@ static const char *skip_space(const char *text)
     return text;
 }
 
-/* Past the number at *line; false when there is none. */
+/* Moves *line past a number; false when there is none. */
 static bool read_place(const char **pattern, const char **line, int64_t *step, double *value)
 {
     bool  is_step = strncmp(*pattern, STEP, sizeof STEP - 1) == 0;

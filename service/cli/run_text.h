@@ -37,7 +37,7 @@ char **run_text_environment(const json_t *variables);
 /* "epoch {step} loss {value}" against a line: {step} is a whole number from 1, {value} a number, white space is any white
  * space, and before and behind the pattern there may be more of it. */
 bool run_text_step(const char *pattern, const char *line, int64_t *step, double *value);
-/* INVALID "usage" unless it has {step} and {value}, each once. */
+/* INVALID "usage" unless the pattern has {step} and {value}, each once. */
 MUST_CHECK enum status run_text_check_pattern(const char *pattern, struct error *err);
 
 /* The result in a text: a number (the first metric's), {"accuracy": 0.9, ...}, or "accuracy=0.9 cost: 3", for metrics as

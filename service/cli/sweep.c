@@ -174,7 +174,7 @@ static enum status read_object(struct reader *reader, int depth, json_t *object,
     }
 }
 
-/* The node whose first event is here, to its last.
+/* Reads a node from its first event, which is here, to its last.
  * NOLINTNEXTLINE(misc-no-recursion): as deep as DEPTH_MAX */
 static enum status read_node(struct reader *reader, int depth, json_t **out, struct error *err)
 {

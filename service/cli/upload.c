@@ -50,7 +50,7 @@ static enum status send_range(const struct upload *upload, FILE *matrix, const s
     return STATUS_OK;
 }
 
-/* Where to go on is always what the server says it has.  A failure is passing only while something arrives. */
+/* Sends from the place that the server names.  A failure is passing only while something arrives. */
 static enum status send_matrix(const struct upload *upload, struct progress *at, FILE *matrix, char *buffer,
                                struct error *err)
 {

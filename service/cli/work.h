@@ -19,7 +19,7 @@ struct work_options {
 };
 
 enum work_state { WORK_IDLE, WORK_RUNNING, WORK_ENDING, WORK_TELLING };
-/* Why a run ended that did not end by itself. */
+/* The end of a run that did not end by itself. */
 enum work_end { WORK_BY_ITSELF, WORK_STOPPED, WORK_LOST, WORK_OVER, WORK_LATE, WORK_GIVEN_BACK };
 
 enum { WORK_NAME_BYTES = 129, WORK_LINE_BYTES = 4096, WORK_KEY_BYTES = 96 };
@@ -71,7 +71,7 @@ bool                   work_is_away(enum status status);
  * Errors: INVALID "usage" (run_text_check_program). */
 MUST_CHECK enum status work_check_program(const struct work *work, struct error *err);
 
-/* Ends what runs that are over have left in sessions of their own: it is found by the GNOMON_RUN in its environment. */
+/* Ends the processes that finished runs have left in sessions of their own, found by the GNOMON_RUN in their environment. */
 void work_sweep(struct work *work);
 /* Sweeps until nothing is left that any run has started. */
 void work_sweep_all(struct work *work);

@@ -47,7 +47,7 @@ static void clear(struct work_slot *slot)
     slot->state = WORK_IDLE;
 }
 
-/* A refusal by which the trial is not this slot's any more. */
+/* Whether the refusal means that the trial is not this slot's any more. */
 static bool is_lost(const struct error *err)
 {
     return err->status == STATUS_CONFLICT;
@@ -404,7 +404,7 @@ static enum status come_to_an_end(struct work *work, struct work_slot *slot, str
     return STATUS_OK;
 }
 
-/* Five failures before there was any value: it is the program, and not its points. */
+/* Counts a failure.  Five of them before any value mean that the program is at fault, and not its points. */
 static void count_failure(struct work *work, const struct work_slot *slot)
 {
     enum { FAILURES_MAX = 5, LINES = 10 };

@@ -35,10 +35,10 @@ json_t *codec_copy(const json_t *object);
  * else is replaced.  A new reference; NULL when out of memory. */
 json_t *codec_merged(const json_t *target, const json_t *patch);
 
-/* Text that did not come as JSON but will leave as it. */
+/* Whether bytes that did not come as JSON may leave as it. */
 bool codec_is_utf8(const char *bytes, size_t length);
 
-/* JSON of our own, such as is stored: a new reference, NULL when it is none or out of memory.  flags: of jansson. */
+/* Parses our own, stored JSON: a new reference, NULL when it is none or out of memory.  flags: of jansson. */
 json_t *codec_load(const char *text, size_t flags);
 
 /* JSON as text, to be freed; NULL when json is NULL or memory ends.  Never a part: jansson's own json_dumps() does not look

@@ -147,7 +147,7 @@ static enum status csv_refuse(struct draft *d, const char *member, const struct 
                      is_text ? own->text : "cannot be read as CSV");
 }
 
-/* Text that must have this many columns; a header with other names will do. */
+/* Opens a table as text, which must have this many columns; a header with other names will do. */
 static enum status csv_open(struct draft *d, const json_t *json, const char *member, size_t columns,
                             struct csv_table *out)
 {

@@ -18,7 +18,7 @@ struct merge {
     bool          is_changed; /* the parameter at hand */
 };
 
-/* Numbers are the same by value: 1 is 1.0. */
+/* Whether two JSON values are equal; numbers are compared by value: 1 is 1.0. */
 static bool is_same(const json_t *a, const json_t *b, int depth)
 {
     const char *key;

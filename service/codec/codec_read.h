@@ -20,7 +20,7 @@ struct problems {
     struct error *items; /* [PROBLEMS_MAX] once there is a problem */
     size_t        len;
 };
-/* Keeps a copy while there is room. */
+/* Keeps a copy of the problem while there is room. */
 void problems_add(struct problems *problems, const struct error *problem);
 /* OK without problems; otherwise err is the first of them, and its status is returned. */
 MUST_CHECK enum status problems_first(const struct problems *problems, struct error *err);

@@ -60,7 +60,7 @@ static const struct member artifact_members[] = {
     {.name = NULL},
 };
 
-/* A scheme, and nothing that a page would run when its link is followed. */
+/* Whether the text is a link: a scheme, and none that a page would run when the link is followed. */
 static bool is_link(const char *url)
 {
     static const char *const code[] = {"javascript:", "data:", "vbscript:"};

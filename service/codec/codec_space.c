@@ -161,8 +161,8 @@ json_t *codec_space_value_json(const struct spec *spec, size_t i, double value)
 
 /* ---- one value as a cell of a table ---- */
 
-/* A string is written as it is, unless other values are no strings and it reads like one of these: then it has the
- * quotes of JSON too. */
+/* Writes a string as it is, unless other values are no strings and it reads like one of these: then with the quotes of
+ * JSON. */
 void codec_space_cell(const struct spec *spec, size_t i, double value, char out[CODEC_CELL_MAX])
 {
     const struct category *category = &spec->values[i][(size_t)value];

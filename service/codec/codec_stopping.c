@@ -63,7 +63,7 @@ static const struct {
              {STOP_RULE_HYPERBAND, rungs_members}};
 enum { RULES = sizeof rules / sizeof *rules };
 
-/* 0: the algorithm has no budget of its own. */
+/* The algorithm's own budget of epochs; 0: it has none. */
 static int64_t budget_of(const struct spec *spec)
 {
     const struct problem problem = {.space = &spec->space, .options = spec->options};

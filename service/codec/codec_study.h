@@ -10,7 +10,7 @@
 
 extern const struct member codec_study_members[];       /* all that is shown of a struct study */
 extern const struct member codec_study_given_members[]; /* the members that would make it again */
-/* How many trials are in each state. */
+/* The number of trials in each state. */
 json_t *codec_study_counts_json(const struct study *study);
 json_t *codec_study_json(const struct study *study); /* a new reference; NULL when out of memory */
 

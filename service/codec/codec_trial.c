@@ -55,7 +55,7 @@ static enum status check_constraints(const struct spec *spec, const double *poin
                      (size_t)(broken - spec->space.constraints));
 }
 
-/* A number wherever the model reaches; names are those that there are. */
+/* Reads a number wherever the model reaches; names must be known ones. */
 static enum status read_anywhere(const struct spec *spec, size_t i, const json_t *json, const char *where, double *out,
                                  struct error *err)
 {

@@ -73,7 +73,7 @@ static enum status read_columns(const json_t *declared, struct arena *arena, str
     return STATUS_OK;
 }
 
-/* The table's marks on another one's columns; none when it has not those columns. */
+/* The table's marks on the columns of another table; none when it lacks these columns. */
 static enum status mark_alike(const struct account_table *table, const json_t *entry, struct arena *arena,
                               struct table_marks *out, struct error *err)
 {

@@ -565,7 +565,7 @@ static void tell_failures(const struct curator *c)
     fprintf(stderr, "%s. The same command with --retry-failed asks for %s again\n", failures > shown ? ", .." : "", it);
 }
 
-/* To standard output: the best row of those that were answered, and what it is. */
+/* Prints the best of the answered rows, and its value, to standard output. */
 static enum status tell_best(const struct curator *c, struct error *err)
 {
     size_t best = best_of(c);

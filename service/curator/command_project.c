@@ -183,7 +183,7 @@ static enum status write_matrix(struct project_job *job, struct file_draft *draf
     return file_digest(draft->temporary, manifest->sha256, &manifest->bytes, err);
 }
 
-/* The place in the ledger that this release will have. */
+/* Takes the release's place in the ledger. */
 static enum status take_place(struct project_job *job, struct error *err)
 {
     struct manifest_ledger *place = &job->manifest.ledger;

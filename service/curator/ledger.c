@@ -129,7 +129,7 @@ static bool take_text(const json_t *line, const char *name, char *out, size_t ro
     return true;
 }
 
-/* The line is canonical, has the number and the predecessor that it must have, and its key signed it. */
+/* Whether the line is canonical, has the right number and predecessor, and is signed by its key. */
 static bool is_genuine(const struct ledger *ledger, json_t *line, const char *text)
 {
     char  signature[SIGN_CHARS], previous[SHA256_HEX_BYTES], id[LEDGER_ID_CHARS], head[SHA256_HEX_BYTES];

@@ -25,8 +25,8 @@ static enum status deal_all(struct project_job *job, const struct quadtree_leave
     return STATUS_OK;
 }
 
-/* Outcomes without noise say which row they are of, so that nothing is lost with the proof's blanks: the unused row that
- * is nearest in the order of the tree answers.  There is one, as there are no more cards than rows. */
+/* Outcomes without noise tell their row anyway, so nothing is lost without the proof's blanks: the nearest unused row in the
+ * order of the tree answers.  There is one, as there are no more cards than rows. */
 static enum status fill_blanks(struct project_job *job, const struct quadtree_leaves *leaves, struct error *err)
 {
     size_t n = job->table.n, at = 0;

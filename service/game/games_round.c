@@ -48,7 +48,7 @@ struct look {
     bool              is_cut;
 };
 
-/* The game, which was found before, as it is now, and the rounds that are news. */
+/* Reads the game as it is now, and its new rounds. */
 static enum status read_news(struct db_conn *conn, void *arg, struct error *err)
 {
     struct look *look = arg;

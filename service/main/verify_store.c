@@ -97,7 +97,7 @@ static enum status compare(void *arg, const struct chain_place *at, struct error
 
 /* ---- the log ---- */
 
-/* That the rows are those that the log was told of: a value that was changed together with the sum of its row. */
+/* Checks that the rows are those bound to the log: a value may have been changed together with its row's sum. */
 static enum status check_total(struct verifying *verifying, const struct chain_walk *walk, struct error *err)
 {
     struct total  total;

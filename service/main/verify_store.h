@@ -1,4 +1,4 @@
-/* gnomon verify --data: whether a store is what was written to it. */
+/* gnomon verify --data: checks that a store is as it was written. */
 #ifndef GNOMON_SERVICE_MAIN_VERIFY_STORE_H
 #define GNOMON_SERVICE_MAIN_VERIFY_STORE_H
 

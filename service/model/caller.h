@@ -21,7 +21,7 @@ enum scope {
 extern const char *const scope_names[SCOPE_COUNT];
 enum scope               scope_find(const char *name); /* SCOPE_NONE when there is none */
 
-/* An answer as it is kept for a repeat. */
+/* A reply, kept for a repeat of the request. */
 struct kept_reply {
     int         http_status;
     const char *body, *location, *etag; /* location, etag: or NULL */
@@ -40,7 +40,7 @@ struct idempotency {
     struct kept_reply first; /* the first answer, in the arena */
 };
 
-/* A computation of a request, as service/app/slots.c keeps it; all zero when there is none. */
+/* The present computation of a request, for service/app/slots.c; all zero when there is none. */
 struct stint {
     struct stint       *next; /* of the running computations */
     struct slots_owner *owner;

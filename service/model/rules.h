@@ -50,7 +50,7 @@ struct tally {
     double  cost;
     int64_t used_ms;  /* how long the study was active from its first trial on, until... */
     int64_t since_ms; /* ... it became active last; 0: it is not active, or has no trial */
-    /* When it is completed if no trial is held, since its time is up or another rule is met; 0: never, or nobody knows. */
+    /* When the study is completed, unless a trial is held: its time is up or a rule is met; 0: never, or not known. */
     int64_t ends_ms;
     int64_t ends_at_ms; /* when its time is up, by the wall clock as that stood when the study last changed; or 0 */
 };

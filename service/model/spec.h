@@ -163,7 +163,7 @@ static inline bool spec_is_mirrored(const struct spec *spec, size_t k)
     return spec_shown(spec, k, 1) < spec_shown(spec, k, 0);
 }
 
-/* reference [objectives], as a policy sees values: the threshold of each that has one.  Returns whether any has. */
+/* reference [objectives] out, signed as for a policy: the thresholds, where set.  Returns whether any is set. */
 static inline bool spec_set_thresholds(const struct spec *spec, double *reference)
 {
     bool has_any = false;
@@ -177,7 +177,7 @@ static inline bool spec_set_thresholds(const struct spec *spec, double *referenc
     return has_any;
 }
 
-/* values [metrics_len][2] as a trial has them: whether each objective reaches its threshold. */
+/* Whether each objective of values [metrics_len][2] reaches its threshold. */
 static inline bool spec_attains(const struct spec *spec, const double *values)
 {
     for (size_t k = 0; k < spec->metrics_len; k++)

@@ -133,7 +133,7 @@ bool trial_says(const struct trial_member *member, const void *at);
 /* A trial, and an observation, without a point or any member set. */
 struct trial       trial_none(void);
 struct observation observation_none(void);
-/* The item is none but why; *len counts such items, of which as many as a reply lists keep why. */
+/* Empties an unreadable item, but for `why`; *len counts these items, of which as many as a reply lists keep `why`. */
 enum { OBSERVATIONS_UNREAD_MAX = 100 };
 MUST_CHECK enum status observation_keep_unread(struct observation *item, size_t *len, const struct error *why,
                                                struct arena *arena, struct error *err);

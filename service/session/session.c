@@ -430,7 +430,7 @@ static bool is_again(const struct row_replay *row)
     return strcmp(row->kind, "trial.retried") == 0 || strcmp(row->kind, "trial.resumed") == 0;
 }
 
-/* False: what was suggested is known already. */
+/* Adds a suggestion's note or an observation's values to the event; false: the suggestion is known already. */
 static bool add_note_or_values(struct live *live, const struct row_replay *row, double *values, struct event *event)
 {
     if (event->kind == EVENT_OBSERVED) {

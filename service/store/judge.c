@@ -11,7 +11,7 @@ struct judged {
     bool    is_feasible;
 };
 
-/* Trials after one, as many as fit into a batch; *last: the last of them, 0 when there was none. */
+/* Judges a batch of trials behind *last; *last out: its last trial, 0 when there was none. */
 static enum status judge_batch(struct db_conn *conn, const struct task *task, int64_t *last, bool *has_changed,
                                struct error *err)
 {

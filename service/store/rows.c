@@ -52,7 +52,7 @@ enum status rows_study_get(struct db_conn *conn, const char *id, struct arena *a
     return row != NULL ? rows_study(row, arena, out, err) : caller_no_such("study", err);
 }
 
-/* The text is as large as the specification, and is not kept beside it. */
+/* Leaves out the text, which is as large as the specification. */
 enum status rows_spec_get(struct db_conn *conn, const char *id, struct arena *arena, struct spec *out,
                           struct error *err)
 {

@@ -31,7 +31,7 @@ enum status rows_refuse(const struct trial *trial, const char *code, struct erro
 /* CONFLICT "lease_lost" when the trial was handed on since.  lease 0: the client named none; is_needed: it must, once the
  * trial was taken over from another worker, and nobody can while it is to be tried again. */
 MUST_CHECK enum status rows_check_lease(const struct trial *trial, int64_t lease, bool is_needed, struct error *err);
-/* Room in the arena for one item more than len: doubled, where it was full; *items NULL: none yet.  False: no memory. */
+/* Makes room in the arena for an item more than len, by doubling; *items NULL: none yet.  False: no memory. */
 bool rows_grow(struct arena *arena, void **items, size_t len, size_t *room, size_t item_bytes);
 /* Every row of a query, into an array in its arena; closes the query. */
 MUST_CHECK enum status rows_trials(struct db_rows rows, struct trial **out, size_t *len, struct error *err);
@@ -40,7 +40,7 @@ MUST_CHECK enum status rows_trials(struct db_rows rows, struct trial **out, size
 MUST_CHECK enum status rows_curve(struct db_conn *conn, const struct task *task, struct trial *trial,
                                   struct error *err);
 
-/* CONFLICT "row_taken" when the policy uses each row once and a trial has this one. */
+/* CONFLICT "row_taken" when the policy uses each row once and a trial has the row. */
 MUST_CHECK enum status rows_check_row(struct db_conn *conn, const struct study *study, int64_t row, const char *path,
                                       struct error *err);
 

@@ -67,7 +67,7 @@ void spec_cache_free(struct spec_cache *cache)
     free(cache);
 }
 
-/* Where the entry is linked, or would be.  The mutex is held here and below. */
+/* The link to the entry, or where it would be.  The mutex is held here and below. */
 static struct entry **link_of(struct spec_cache *cache, const char *study)
 {
     struct entry **link = &cache->buckets[text_hash(study) % BUCKETS];

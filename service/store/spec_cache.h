@@ -17,8 +17,8 @@ MUST_CHECK enum status spec_cache_get(struct app *app, struct db_conn *conn, str
 /* As rows_study_get, with its specification. */
 MUST_CHECK enum status spec_cache_study(struct app *app, struct db_conn *conn, const char *id, struct arena *arena,
                                         struct study *out, struct error *err);
-/* The one that was read last, without a look at the store: it may be another by now, or its study gone.  Without what it is
- * compared with (spec->baseline).  False: there is none. */
+/* Recalls the spec that was read last, without a look at the store: it may have changed since, or its study be gone.  The
+ * values of its baseline are left out.  False: none is cached. */
 struct spec_known {
     struct spec spec;
     int64_t     space_revision;

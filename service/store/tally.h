@@ -5,7 +5,7 @@
 
 #include "service/store/task.h"
 
-/* A trial, as it was before, ends; whoever finds that it is the best one sets since_best back. */
+/* Counts the end of a trial, as it was before; its caller sets since_best back if it is the best trial. */
 void tally_end(struct task *task, const struct trial *trial, const struct trial_end *end);
 /* Undoes the end of a trial, as it was before, that goes on; the store has the change already. */
 MUST_CHECK enum status tally_resume(struct db_conn *conn, struct task *task, const struct trial *trial,

@@ -48,8 +48,8 @@ int64_t task_room(const struct task *task);
 const char *task_over(const struct task *task, bool *is_final);
 /* The number of running trials whose lease has not ended. */
 MUST_CHECK enum status task_count_held(struct db_conn *conn, const struct task *task, int64_t *out, struct error *err);
-/* An active study whose budget of trials is spent, and of which none is open, is completed; and one that is over by
- * another rule, and of which none is held. */
+/* Completes an active study without open trials whose budget of trials is spent, or one without held trials that is over by
+ * another rule. */
 MUST_CHECK enum status task_complete_if_spent(struct db_conn *conn, struct task *task, struct error *err);
 /* A worker that waits asks again after so long: when the lease ends that ends first, within bounds. */
 enum { TASK_ASK_AGAIN_SECONDS = 30, TASK_ASK_AGAIN_MAX_SECONDS = 60 };
@@ -66,7 +66,7 @@ MUST_CHECK enum status task_save(struct db_conn *conn, struct task *task, struct
 
 /* ---- its trials ---- */
 
-/* A trial that is not there yet. */
+/* A trial that is not stored yet. */
 struct new_trial {
     const struct trial *trial;
     const char         *kind;           /* of its line in the log */

@@ -121,7 +121,7 @@ static enum status as_observation(struct db_conn *conn, struct work *work, struc
     return STATUS_OK;
 }
 
-/* Another algorithm may have no use for what lies outside the space. */
+/* Whether the clone takes the trial: another algorithm may have no use for points outside of the space. */
 static bool is_wanted(const struct work *work, const struct trial *trial, enum outcome *outcome)
 {
     const struct spec *spec = &work->new.spec;

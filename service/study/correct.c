@@ -130,7 +130,7 @@ static enum status complete(struct db_conn *conn, struct work *work, bool has_ch
     return task_complete_if_spent(conn, &work->task, err);
 }
 
-/* Only what is recorded beside the result is another: no model knew it, and none begins anew. */
+/* Whether only recorded metrics change: no model knew them, so none begins anew. */
 static bool is_aside(const struct work *work)
 {
     const struct spec *spec = &work->task.study.spec;

@@ -62,7 +62,7 @@ static enum status extend_row(const struct work *work, const struct row_trial_pl
     return extend(growth, row->number, row->point.bytes, before, out->point, err);
 }
 
-/* Trials after one, as many as fit into a batch; *last: the last of them, 0 when there was none. */
+/* Extends a batch of trials behind *last; *last out: its last trial, 0 when there was none. */
 static enum status extend_batch(struct db_conn *conn, struct work *work, int64_t *last, struct error *err)
 {
     const char     *study = work->task.id;

@@ -277,7 +277,7 @@ static enum status put_row(struct work *work, enum sql sql, const struct line_co
     return db_exec(work->conn, NULL, err, sql, (struct db_values){.items = values, .len = len});
 }
 
-/* A lease ends here when it would have there, by the clocks on the wall. */
+/* Stores a trial.  Its lease ends here when it would have ended there, by the clocks on the wall. */
 static enum status store_trial(struct work *work, const struct row_trial_whole *row, struct error *err)
 {
     struct row_trial_whole trial = *row;
@@ -474,7 +474,7 @@ static enum status store_end(struct db_conn *conn, void *arg, struct error *err)
                         INT(work->now_ms), TEXT(caller_project(work->caller))));
 }
 
-/* A game is small: its parts and its end are one transaction. */
+/* Stores a game, which is small, with its parts and its end in one transaction. */
 static enum status store_game_whole(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work *work = arg;

@@ -36,8 +36,8 @@ MUST_CHECK enum status import_find(struct app *app, struct caller *caller, const
                                    struct import_status *out, struct error *err);
 /* Forgets what came of a file that is not complete. */
 MUST_CHECK enum status import_drop(struct app *app, struct caller *caller, const char *sha256, struct error *err);
-/* In parts, between which others write, what is stored of a study that nobody finds any more; so many trials at most.  What
- * cannot be removed is at the next start. */
+/* Removes the rows of a study that nobody finds any more, in parts between which others write; so many trials at most.  Rows
+ * that cannot be removed now are removed at the next start. */
 MUST_CHECK enum status import_remove(const struct app *app, const char *id, int64_t trials, struct error *err);
 /* Removes what is stored of imports, and of studies that were deleted, when the process ended half-way. */
 MUST_CHECK enum status import_clean(const struct app *app, struct error *err);

@@ -81,7 +81,7 @@ static bool are_values(const struct spec *spec, const double *values)
     return is_graph || are_tracked(spec, values);
 }
 
-/* A trial without a result may have what was recorded of it. */
+/* Whether the values are recorded metrics, which a trial without a result may have. */
 static bool is_recorded(const struct spec *spec, const double *values)
 {
     bool good = spec->tracked_len > 0;

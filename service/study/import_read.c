@@ -553,7 +553,7 @@ static enum status read_correction(struct import_reader *reader, const void *giv
     return import_check_text(row->reason, 0, IMPORT_DETAIL_MAX, "/reason", err);
 }
 
-/* All rounds are of one shape, which the algorithm's options say. */
+/* Checks that a round's file has the shape that the algorithm's options give, the same for all rounds. */
 static enum status check_npy(struct import_reader *reader, const struct db_blob *file, struct error *err)
 {
     const struct spec *spec = &reader->spec;

@@ -69,7 +69,7 @@ static enum status run(struct work *work, const struct study *study, double pric
 
 /* ---- what is asked of the model ---- */
 
-/* How many models say whether a trial is feasible, or 1. */
+/* The number of models asked: all that say whether a trial is feasible, or 1. */
 static double models_asked(const struct work *work, const struct study *study)
 {
     return work->quantity == QUANTITY_FEASIBILITY ? (double)study->spec.metrics_len : 1;
@@ -87,7 +87,7 @@ static double probability(double mean, double sd)
     return 0.5 * erfc(-mean / (sqrt(2) * fmax(sd, DBL_MIN)));
 }
 
-/* mean [m] := the product over what a trial there could violate, number metrics_len that it has no values at all. */
+/* mean [m] out: the probability that a trial there meets all constraints and has values at all (number metrics_len). */
 static enum status feasibility(struct work *work, const struct prediction *wanted, struct error *err)
 {
     const struct spec   *spec = &work->live->spec;

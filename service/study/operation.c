@@ -37,7 +37,7 @@ static struct work *work_new(struct app *app, struct caller *caller, const char 
     return work;
 }
 
-/* As its owner said with a beat. */
+/* Reads the progress that the owner reported with a beat. */
 static void read_progress(enum operation_state state, const struct db_blob *stored, struct plan_state *out)
 {
     double numbers[3];

@@ -1,5 +1,5 @@
-/* Plots of a study of any size: what is drawn is chosen here, and how many trials there are is said beside it.
- * How each is chosen is in engine/math/decimate.h. */
+/* Plots of a study of any size: the points are chosen here, and the reply says how many trials there are.  See
+ * engine/math/decimate.h for the choices. */
 #ifndef GNOMON_SERVICE_STUDY_PLOT_H
 #define GNOMON_SERVICE_STUDY_PLOT_H
 

@@ -1,4 +1,4 @@
-/* Learning curves: of some trials each, of the others what most of them do.  See plot.h. */
+/* Learning curves: those of some trials, and quantiles of the others.  See plot.h. */
 #include "engine/math/decimate.h"
 #include "service/store/rows.h"
 #include "service/study/plot_data.h"

@@ -33,12 +33,12 @@ MUST_CHECK enum status plot_read(struct db_conn *conn, struct plot_work *work, s
 /* A new table of the plot with room for so many rows and columns; rows: which trials they are, or NULL.
  * NULL: no memory. */
 struct plot_table *plot_table(struct plot_work *work, const char *name, const size_t *rows, size_t len, size_t columns);
-/* Its next column, whose numbers it returns; NULL: no memory. */
+/* Adds a column, and returns its numbers; NULL: no memory. */
 double *plot_column(struct plot_work *work, struct plot_table *table, const char *name, enum plot_what what);
 /* Adds a column with the values of the table's rows. */
 MUST_CHECK enum status plot_take(struct plot_work *work, struct plot_table *table, const char *name,
                                  enum plot_what what, const double *from, struct error *err);
-/* Their states, as words. */
+/* Adds the states of the table's trials, as words. */
 MUST_CHECK enum status plot_take_states(struct plot_work *work, struct plot_table *table, struct error *err);
 
 /* Where a parameter's value lies on its scale, 0 .. 1; NaN for NaN. */

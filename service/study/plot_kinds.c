@@ -358,7 +358,7 @@ static enum status put_dominated(struct plot_work *work, const struct front *fro
     return put_objectives(work, cells.table, err);
 }
 
-/* Takes v [m] into those that no other dominates, [len][m], instead of what it dominates; false: it changes nothing. */
+/* Adds v [m] to the points [len][m] that no other dominates, in place of those that it dominates; false: it is dominated. */
 static bool take_in(double *kept, size_t *len, size_t m, const double *v)
 {
     size_t left = 0;

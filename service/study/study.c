@@ -1,4 +1,4 @@
-/* The use cases of studies.  Each is one transaction; what a token may not see is not there. */
+/* The use cases of studies, each a transaction.  A study that a token may not see is reported as missing. */
 #include "service/base/page.h"
 #include "service/study/study.h"
 

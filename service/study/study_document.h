@@ -22,7 +22,7 @@ struct export_file; /* service/study/export.h */
 MUST_CHECK enum status study_document_write(struct app *app, struct caller *caller, const char *study,
                                             struct study_document *how, struct export_file *out, struct error *err);
 
-/* At most so many trials at once. */
+/* The most trials of a document. */
 enum { STUDY_DOCUMENT_MAX = 10000 };
 
 /* Gives an external id to each item that has none: to a trial of a study (source) "<its id>/<number>", otherwise

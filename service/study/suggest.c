@@ -205,7 +205,7 @@ static void write_ahead(struct db_conn *conn, void *arg)
         session_ahead(conn, plan->live);
 }
 
-/* How many the policy is to be asked for, of which so many wait to be claimed. */
+/* The number of trials to ask the policy for, when so many wait to be claimed. */
 static int64_t wanted(const struct plan *plan, int64_t waiting)
 {
     int64_t places = plan_missing(plan), room = task_room(&plan->task), most = task_allowance(&plan->task);
@@ -381,8 +381,8 @@ static bool are_logged(struct plan *const *plans, size_t len)
     return last == NULL || is_logged(last, last->status);
 }
 
-/* A whole log is read before, not while others wait, and so are the news where the last ones asked in vain: what a transaction that
- * fails has told is forgotten.  If that cannot be done, each finds out by itself. */
+/* Tells the session a long log before the transaction, not while others wait; likewise news where the last requests got
+ * nothing: what a failed transaction has told is forgotten.  If that fails, each request finds out by itself. */
 static bool is_ready(struct plan *const *plans, size_t len, struct live *live)
 {
     struct error       why;
@@ -395,7 +395,7 @@ static bool is_ready(struct plan *const *plans, size_t len, struct live *live)
     return false;
 }
 
-/* Under the session's lock: one commit has all of it. */
+/* Makes the proposals of a group under the session's lock, in one commit. */
 static void suggest_together(struct plan *const *plans, size_t len, struct live *live)
 {
     struct plan_group group = {.last = NULL};

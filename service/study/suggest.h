@@ -38,11 +38,12 @@ struct queue_part {
     size_t        params_len, len;
     const char   *said; /* of each: codec_said.h; or NULL */
 };
-/* All or none of them.  Errors: CONFLICT "search_space_exhausted" when every point with these values has been used,
- * "space_grew"; as trial_queue and trial_suggest. */
+/* Queues all trials of a part, or none.
+ * Errors: CONFLICT "search_space_exhausted" when every point with these values is used, "space_grew"; as trial_queue and
+ * trial_suggest. */
 MUST_CHECK enum status trial_queue_part(struct app *app, struct caller *caller, const char *study,
                                         const struct queue_part *part, struct trial_page *out, struct error *err);
-/* CONFLICT (study_refuse) when the study's state is one in which nothing is suggested. */
+/* CONFLICT (study_refuse) when no trial is handed out in the study's state. */
 MUST_CHECK enum status trial_may_be_given(const struct study *study, struct error *err);
 /* This worker's own running trials first, then those that wait, then the policy; only those with the fixed values.
  * Errors: CONFLICT as study_refuse, "all_handed_out" (what runs may come back), "fixed_conflict" (this worker has a trial

@@ -6,7 +6,7 @@
 
 /* The fixed values of proposal i, from 0; NULL: none. */
 const double *plan_fixed(const struct plan *plan, size_t i);
-/* Before the lock: so many proposals will be asked for. */
+/* Announces the price of so many proposals, before the lock. */
 MUST_CHECK enum status plan_announce(const struct plan *plan, int64_t count, struct error *err);
 /* Fills plan->resumed, where the study goes on with stopped trials: at most so many.  The session's curves then have them as
  * running, which the log is to say, or the session is forgotten. */

@@ -61,7 +61,7 @@ enum status plan_fixed_conflict(struct error *err, int64_t trial, const char *wh
                      (long long)trial, what);
 }
 
-/* A worker that has a trial gets no second one beside it, so that a repeat with other values does not take two. */
+/* Takes the worker's own trials; a worker with one gets no second, so that a repeat with other values does not take two. */
 enum status plan_take_own(struct db_conn *conn, struct plan *plan, struct error *err)
 {
     if (plan->request->worker[0] == '\0')
@@ -101,7 +101,7 @@ static enum status start(struct db_conn *conn, struct plan *plan, struct trial *
     return task_log(conn, &plan->task, is_taken ? "trial.handed_over" : "trial.started", trial->number, NULL, err);
 }
 
-/* A trial whose lease is over stays with its worker until it is handed on here; who comes back gets its own first. */
+/* A trial whose lease is over stays its worker's until it is handed on here; a returning worker gets its own first. */
 enum status plan_take_waiting(struct db_conn *conn, struct plan *plan, struct error *err)
 {
     struct arena *arena = plan->task.caller->arena;

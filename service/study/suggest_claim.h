@@ -59,7 +59,7 @@ struct plan {
 /* How many more trials the request is to have. */
 int64_t plan_missing(const struct plan *plan);
 
-/* Each adds to plan->out, within a transaction.  CONFLICT "fixed_conflict". */
+/* Each adds trials to plan->out, within a transaction.  CONFLICT "fixed_conflict". */
 MUST_CHECK enum status plan_take_own(struct db_conn *conn, struct plan *plan, struct error *err);
 MUST_CHECK enum status plan_take_waiting(struct db_conn *conn, struct plan *plan, struct error *err);
 MUST_CHECK enum status plan_take_stopped(struct db_conn *conn, struct plan *plan, struct error *err);

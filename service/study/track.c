@@ -1,5 +1,4 @@
-/* See track.h.  Every trial's values are as many as the specification has metrics, so those that are stored become
- * longer. */
+/* See track.h.  Every trial has as many values as the specification has metrics, so the stored ones become longer. */
 #include "service/study/track.h"
 
 #include "service/codec/codec_spec.h"

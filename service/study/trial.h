@@ -63,7 +63,7 @@ MUST_CHECK enum status trial_abandon(struct app *app, struct caller *caller, con
 MUST_CHECK enum status trial_retry(struct app *app, struct caller *caller, const char *study, int64_t number,
                                    struct trial *out, struct error *err);
 
-/* Changes what is said of a trial in any state. */
+/* Changes the annotations of a trial in any state. */
 struct edit_request {
     int64_t     number;
     const char *patch; /* codec_said.h; NULL: nothing changes */

@@ -47,7 +47,7 @@ static enum status predict(struct work *work, const struct prediction *wanted, s
     return work->live->spec.policy->predict(work->live->streams.session, wanted, err);
 }
 
-/* Where so many trials are: points or rows, whichever the space has. */
+/* The places of trials: points or rows, whichever the space has. */
 struct places {
     double *points;
     size_t *rows;

@@ -84,7 +84,7 @@ static const char *names_of(int64_t states, char out[128])
     return out;
 }
 
-/* At the end of what there is. */
+/* Appends trials to the page. */
 static enum status append(struct db_conn *conn, struct work *work, enum sql sql, int64_t states, int64_t most,
                           struct error *err)
 {

@@ -147,7 +147,7 @@ static enum status stop(struct db_conn *conn, struct report *work, const struct 
     return task_complete_if_spent(conn, &work->task, err);
 }
 
-/* A run that goes on does so for as long as the study wants values. */
+/* Sets the worker's next step: a run goes on for as long as the study wants values. */
 static enum status say_next(struct db_conn *conn, struct report *work, struct error *err)
 {
     bool goes_on = !work->out->stop && work->task.study.state != STUDY_COMPLETED;
