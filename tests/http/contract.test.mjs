@@ -206,7 +206,7 @@ test('the served contract is the file, and meta agrees with it', async () => {
         }
 });
 
-// What a table of members does not show: the words that choose one of several forms.
+// A table of members does not show the words that choose one of several forms.
 test('the goals, types of parameters and spaces, and stopping rules that a refusal lists are those of the contract', async () => {
     const { schemas } = contract.components;
     const forms = (schema, name) => schema.oneOf.map((part) => resolve(part).object.properties[name].const);
