@@ -209,6 +209,20 @@ enum status chain_begin(struct db_conn *conn, struct error *err)
     return STATUS_OK;
 }
 
+enum status chain_check_total(struct db_conn *conn, const struct chain_state *state, struct error *err)
+{
+    unsigned char          digest[CHAIN_BYTES];
+    struct db_rows         rows = db_query(conn, NULL, err, SQL_CHAIN_BOUND, BIND_NONE);
+    const struct row_blob *row = db_next(&rows) ? row_blob(&rows) : NULL;
+    chain_digest_total(&state->total, digest);
+    if (state->has_total && row != NULL &&
+        (row->data.length != CHAIN_BYTES || memcmp(row->data.bytes, digest, CHAIN_BYTES) != 0))
+        rows.status =
+            error_set(err, STATUS_INTERNAL, "store_corrupt", "",
+                      "the total of the rows is not the one that the log vouches for: see gnomon verify --data");
+    return db_done(&rows);
+}
+
 static enum status settle(struct db_conn *conn, struct error *err)
 {
     unsigned char          digest[CHAIN_BYTES];
@@ -274,14 +288,15 @@ enum status chain_seal(struct db_conn *conn, struct error *err)
     TRY(chain_begin(conn, err));
     TRY(db_settle(conn, err)); // all changes are known now
     bool has_changed = !total_is_zero(&conn->total);
-    if (has_changed && log->last == NULL)
+    bool is_empty = log->last == NULL && log->at.seq == 0; // its first line will do
+    if (has_changed && log->last == NULL && !is_empty)
         TRY(db_log_say(conn, "store.changed", err));
     total_add(&log->total, &conn->total);
     chain_digest_total(&log->total, digest);
-    if (has_changed)
+    if (has_changed && !is_empty)
         log->last->bound = (struct db_blob){.bytes = digest, .length = CHAIN_BYTES};
     TRY(settle(conn, err));
-    if (log->at.seq == log->sealed)
+    if (log->at.seq == log->sealed && !(has_changed && is_empty))
         return STATUS_OK;
     total_write(&log->total, total);
     conn->total = (struct total){{0}};

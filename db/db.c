@@ -607,6 +607,7 @@ static enum status seal(struct db *db, struct error *err)
     TRY(db->driver->guard(db->writer.handle, &db->writer.total, db->writer.damaged, err));
     TRY(begin(db, err));
     TRY(chain_read(&db->writer, &state, err));
+    TRY(chain_check_total(&db->writer, &state, err));
     if (!state.has_total)
         TRY(db->driver->gather(db->writer.handle, &db->writer.total, err));
     TRY(chain_seal(&db->writer, err));

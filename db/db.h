@@ -123,7 +123,7 @@ struct scan {
     bool  is_over;
 };
 MUST_CHECK enum status db_scan(struct db *db, struct scan *scan, struct error *err);
-/* That results, releases, ledgers and tokens are those that the log vouches for (sum.h), in one snapshot: somebody who writes
+/* That rows are those that the log vouches for (sum.h), in one snapshot: somebody who writes
  * to the store can make the sums of rows anew.  CONFLICT "store_corrupt". */
 MUST_CHECK enum status db_compare_total(struct db *db, struct error *err);
 

@@ -719,9 +719,7 @@ static enum status pg_hold(struct driver_look *look, struct error *err)
 static enum status pg_leave(struct driver_look *look, struct error *err)
 {
     TRY(pg_roll_back(look->handle, err));
-    return pg_send_text(look->handle,
-                        "BEGIN; SET LOCAL gnomon.guard = 'on'; UPDATE witness SET counter = -abs(counter) - 1; COMMIT",
-                        err);
+    return pg_send_text(look->handle, PG_LEAVE, err);
 }
 
 const struct driver driver_postgres = {

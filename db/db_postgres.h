@@ -111,6 +111,10 @@ MUST_CHECK enum status pg_succeed(struct pg *pg, struct error *err);
 /* Members of the record. */
 MUST_CHECK enum status pg_guard(void *handle, struct total *total, char *damaged, struct error *err);
 MUST_CHECK enum status pg_scan(void *handle, struct scan *scan, struct error *err);
+/* "a,b" of the columns that are bound to the log; false: none is. */
+enum { PG_COLUMNS_BYTES = 4096 };
+struct schema_table;
+bool                   pg_bound_columns(const struct schema_table *table, char out[PG_COLUMNS_BYTES]);
 MUST_CHECK enum status pg_gather(void *handle, struct total *total, struct error *err);
 MUST_CHECK enum status pg_damaged(void *handle, const char *owner, driver_say *say, void *arg, struct error *err);
 /* The schema of SQLite in PostgreSQL's words, and then db/postgres.sql. */
@@ -120,5 +124,9 @@ MUST_CHECK enum status pg_lay(void *handle, const char *place, const struct migr
 MUST_CHECK enum status pg_wake(void *handle, struct error *err);
 MUST_CHECK enum status pg_migrate(void *handle, const char *place, const struct migrations *all,
                                   const struct db_schema *schema, struct error *err);
+
+/* Puts a store that was moved away behind what any witness has seen; -counter - 1 again is the counter that it had. */
+#define PG_LEAVE \
+    "BEGIN; SET LOCAL gnomon.guard = 'on'; UPDATE witness SET counter = -counter - 1 WHERE counter >= 0; COMMIT"
 
 #endif

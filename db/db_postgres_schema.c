@@ -111,11 +111,24 @@ static void write_migration(FILE *file, const char *text)
     }
 }
 
-static void write_bound(FILE *file)
+bool pg_bound_columns(const struct schema_table *table, char out[PG_COLUMNS_BYTES])
 {
-    for (size_t i = 0; i < SUM_BOUND; i++)
-        fprintf(file, "SELECT bind_table('%s', string_to_array('%s', ','));\n", sum_bound[i].table,
-                sum_bound[i].columns);
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; i < table->len; i++)
+        if (sum_is_bound(table->name, table->columns[i].name))
+            used += (size_t)snprintf(out + used, PG_COLUMNS_BYTES - used, "%s%s", used > 0 ? "," : "",
+                                     table->columns[i].name);
+    return used > 0;
+}
+
+static enum status write_bound(void *file, const struct schema_table *table, struct error *err)
+{
+    char columns[PG_COLUMNS_BYTES];
+    (void)err;
+    if (pg_bound_columns(table, columns))
+        fprintf(file, "SELECT bind_table('%s', string_to_array('%s', ','));\n", table->name, columns);
+    return STATUS_OK;
 }
 
 /* Writes the whole schema, for an empty database, or the migrations from an earlier version. */
@@ -131,9 +144,11 @@ static enum status write_schema(const struct migrations *all, int found, char **
     for (int i = found; found > 0 && i < all->len; i++)
         write_migration(file, all->texts[i]);
     fputs(db_postgres_text, file);
-    write_bound(file);
+    if (status == STATUS_OK)
+        status = schema_tables(all, write_bound, file, err);
     fprintf(file,
-            "SELECT sum_rows();\nINSERT INTO store(id, version, mark) VALUES (1, %d, 0) ON CONFLICT (id) DO UPDATE SET "
+            "SELECT sum_rows();\nUPDATE chain SET total = '';\nINSERT INTO store(id, version, mark) VALUES (1, %d, 0) "
+            "ON CONFLICT (id) DO UPDATE SET "
             "version = excluded.version;\n",
             all->len);
     bool is_good = ferror(file) == 0;

@@ -1,11 +1,12 @@
 /* The PostgreSQL driver: the sums of rows (sum.h).  Triggers and functions of the schema make them and look at them
  * (db/postgres.sql); what they have to tell comes as notices, in the order in which rows were written. */
 #include "db/db_postgres.h"
+#include "db/schema.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { GATHER_ROWS = 10000, SCAN_ROWS = 200, TEXT_BYTES = 1024 };
+enum { GATHER_ROWS = 10000, SCAN_ROWS = 200, TEXT_BYTES = 8192 };
 
 enum status pg_guard(void *handle, struct total *total, char *damaged, struct error *err)
 {
@@ -46,6 +47,7 @@ static enum status for_rows(struct pg *pg, const struct sql_statement *listed, s
 }
 
 struct gathering {
+    struct pg    *pg;
     struct total *total;
     int           rows;
 };
@@ -58,30 +60,35 @@ static void gather_row(void *arg, const struct db_value *columns)
     gathering->rows++;
 }
 
+/* The witness as the log vouches for it: pg_leave negates the counter of a store that was moved away, without a line. */
+#define PG_WITNESS \
+    "(SELECT id, store, CASE WHEN counter < 0 THEN -counter - 1 ELSE counter END AS counter, sum FROM witness) w"
+
 /* In a transaction, by a cursor: the rows of a large store do not fit. */
-static enum status gather_table(struct pg *pg, const struct sum_bound *bound, struct total *total, struct error *err)
+static enum status gather_table(void *arg, const struct schema_table *table, struct error *err)
 {
     static const struct sql_statement fetch = {
         .name = "", .parameters = "", .letters = "b", .text = "FETCH 10000 FROM gathered"};
-    struct gathering gathering = {.total = total, .rows = GATHER_ROWS};
-    char             text[TEXT_BYTES];
+    struct gathering *gathering = arg;
+    char              text[TEXT_BYTES], columns[PG_COLUMNS_BYTES];
+    if (!pg_bound_columns(table, columns))
+        return STATUS_OK;
     snprintf(text, sizeof text,
              "DECLARE gathered NO SCROLL CURSOR FOR SELECT sha256(record_send(ROW('%s'::text,%s))) FROM %s",
-             bound->table, bound->columns, bound->table);
-    TRY(pg_send_text(pg, text, err));
-    while (gathering.rows == GATHER_ROWS) {
-        gathering.rows = 0;
-        TRY(for_rows(pg, &fetch, BIND_NONE, gather_row, &gathering, err));
+             table->name, columns, strcmp(table->name, "witness") == 0 ? PG_WITNESS : table->name);
+    TRY(pg_send_text(gathering->pg, text, err));
+    for (gathering->rows = GATHER_ROWS; gathering->rows == GATHER_ROWS;) {
+        gathering->rows = 0;
+        TRY(for_rows(gathering->pg, &fetch, BIND_NONE, gather_row, gathering, err));
     }
-    return pg_send_text(pg, "CLOSE gathered", err);
+    return pg_send_text(gathering->pg, "CLOSE gathered", err);
 }
 
 enum status pg_gather(void *handle, struct total *total, struct error *err)
 {
+    struct gathering gathering = {.pg = handle, .total = total};
     *total = (struct total){{0}};
-    for (size_t i = 0; i < SUM_BOUND; i++)
-        TRY(gather_table(handle, &sum_bound[i], total, err));
-    return STATUS_OK;
+    return schema_tables(&db_migrations, gather_table, &gathering, err);
 }
 
 struct telling {

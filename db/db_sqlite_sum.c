@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { LIST_BYTES = 4096, TEXT_BYTES = 5 * LIST_BYTES, NAME_BYTES = SCAN_TABLE_BYTES, TABLES_MAX = 64, SCAN_US = 3000 };
+enum { LIST_BYTES = 4096, TEXT_BYTES = 6 * LIST_BYTES, NAME_BYTES = SCAN_TABLE_BYTES, TABLES_MAX = 64, SCAN_US = 3000 };
 
 /* ---- functions ---- */
 
@@ -78,7 +78,7 @@ static bool is_intact(sqlite3_context *context, int len, sqlite3_value **values)
     char *damaged = sqlite3_user_data(context);
     bool  is_intact = len < 2 || sqlite3_value_type(values[1]) == SQLITE_NULL ||
                      sqlite3_value_int64(values[1]) == sum_of(len - 2, values + 2);
-    if (!is_intact && damaged != NULL)
+    if (!is_intact && damaged != NULL && sqlite3_value_type(values[0]) != SQLITE_NULL)
         snprintf(damaged, DAMAGED_BYTES, "%s", (const char *)sqlite3_value_text(values[0]));
     return is_intact;
 }
@@ -144,6 +144,7 @@ enum status lite_sum_functions(sqlite3 *handle, struct total *total, char *damag
 struct summed {
     char table[NAME_BYTES], owner[NAME_BYTES];   /* the column that says whose the row is */
     char columns[LIST_BYTES], old[LIST_BYTES];   /* all but the sum; of the row as it was */
+    char bound[LIST_BYTES];                      /* those that are bound to the log; "": none is */
     char key[LIST_BYTES], where[LIST_BYTES];     /* the primary key; that it is the new row's */
     char place[LIST_BYTES], literal[LIST_BYTES]; /* the key in words, and as SQL would say it */
 };
@@ -171,6 +172,8 @@ static enum status read_table(sqlite3 *handle, struct summed *out, struct error 
             break;
         append(out->columns, ",", "", name, "");
         append(out->old, ",", "OLD.", name, "");
+        if (sum_is_bound(out->table, name))
+            append(out->bound, ",", "", name, "");
         if (sqlite3_column_int(statement, 1) == 0)
             continue;
         append(out->key, ",", "", name, "");
@@ -186,20 +189,22 @@ static enum status read_table(sqlite3 *handle, struct summed *out, struct error 
     return code == SQLITE_DONE ? STATUS_OK : lite_fail(handle, code, err);
 }
 
-/* Calls each for every table that has sums. */
+#define ALL_TABLES \
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY 1"
+#define SUMMED_TABLES                                                                                                  \
+    "SELECT s.name FROM sqlite_schema s, pragma_table_info(s.name) c WHERE s.type = 'table' AND c.name = 'sum' ORDER " \
+    "BY 1"
+
+/* Calls each for every table that the query names. */
 typedef enum status each_table(sqlite3 *handle, const struct summed *table, void *arg, struct error *err);
-static enum status  for_tables(sqlite3 *handle, each_table *each, void *arg, struct error *err)
+static enum status  for_named(sqlite3 *handle, const char *query, each_table *each, void *arg, struct error *err)
 {
     char          names[TABLES_MAX][NAME_BYTES];
     size_t        len = 0;
     sqlite3_stmt *statement = NULL;
     enum status   status = STATUS_OK;
     errno = 0;
-    int code =
-        sqlite3_prepare_v2(handle,
-                           "SELECT s.name FROM sqlite_schema s, pragma_table_info(s.name) c WHERE s.type = 'table' AND "
-                           "c.name = 'sum' ORDER BY 1",
-                           -1, &statement, NULL);
+    int code = sqlite3_prepare_v2(handle, query, -1, &statement, NULL);
     while ((code == SQLITE_OK || code == SQLITE_ROW) && len < TABLES_MAX &&
            (code = sqlite3_step(statement)) == SQLITE_ROW)
         snprintf(names[len++], NAME_BYTES, "%s", (const char *)sqlite3_column_text(statement, 0));
@@ -214,6 +219,11 @@ static enum status  for_tables(sqlite3 *handle, each_table *each, void *arg, str
             status = each(handle, &table, arg, err);
     }
     return status;
+}
+
+static enum status for_tables(sqlite3 *handle, each_table *each, void *arg, struct error *err)
+{
+    return for_named(handle, SUMMED_TABLES, each, arg, err);
 }
 
 /* ---- triggers ---- */
@@ -247,17 +257,21 @@ static void prefix(const char *columns, const char *with, char out[LIST_BYTES])
     }
 }
 
-static enum status guard_bound(sqlite3 *handle, const char *table, const char *columns, struct error *err)
+static enum status guard_bound(sqlite3 *handle, const struct summed *table, void *arg, struct error *err)
 {
-    char text[TEXT_BYTES], now[LIST_BYTES], before[LIST_BYTES];
-    prefix(columns, "NEW.", now);
-    prefix(columns, "OLD.", before);
+    char        text[TEXT_BYTES], now[LIST_BYTES], before[LIST_BYTES];
+    const char *name = table->table;
+    (void)arg;
+    if (table->bound[0] == '\0')
+        return STATUS_OK;
+    prefix(table->bound, "NEW.", now);
+    prefix(table->bound, "OLD.", before);
     snprintf(text, sizeof text,
              "CREATE TEMP TRIGGER bound_%s_comes AFTER INSERT ON main.%s BEGIN SELECT row_bind(1, '%s', %s); END;"
              "CREATE TEMP TRIGGER bound_%s_goes AFTER DELETE ON main.%s BEGIN SELECT row_bind(-1, '%s', %s); END;"
              "CREATE TEMP TRIGGER bound_%s_changes AFTER UPDATE OF %s ON main.%s BEGIN "
              "SELECT row_bind(-1, '%s', %s), row_bind(1, '%s', %s); END;",
-             table, table, table, now, table, table, table, before, table, columns, table, table, before, table, now);
+             name, name, name, now, name, name, name, before, name, table->bound, name, name, before, name, now);
     return lite_execute(handle, text, err);
 }
 
@@ -267,9 +281,7 @@ enum status lite_guard(void *handle, struct total *total, char *damaged, struct 
     if (total == NULL)
         return STATUS_OK;
     TRY(for_tables(handle, guard_table, NULL, err));
-    for (size_t i = 0; i < SUM_BOUND; i++)
-        TRY(guard_bound(handle, sum_bound[i].table, sum_bound[i].columns, err));
-    return STATUS_OK;
+    return for_named(handle, ALL_TABLES, guard_bound, NULL, err);
 }
 
 /* ---- of rows that are read ---- */
@@ -316,18 +328,23 @@ enum status lite_write_checks(sqlite3 *handle, const char *text, char *out, size
 
 /* ---- of a whole store ---- */
 
-enum status lite_gather(void *handle, struct total *total, struct error *err)
+static enum status gather_table(sqlite3 *handle, const struct summed *table, void *arg, struct error *err)
 {
     char text[TEXT_BYTES];
+    int  rows;
+    (void)arg;
+    if (table->bound[0] == '\0')
+        return STATUS_OK;
+    snprintf(text, sizeof text, "SELECT count(row_bind(1, '%s', %s)) FROM %s", table->table, table->bound,
+             table->table);
+    return lite_read_int(handle, text, &rows, err);
+}
+
+enum status lite_gather(void *handle, struct total *total, struct error *err)
+{
     TRY(lite_sum_functions(handle, total, NULL, err));
     *total = (struct total){{0}};
-    for (size_t i = 0; i < SUM_BOUND; i++) {
-        int rows;
-        snprintf(text, sizeof text, "SELECT count(row_bind(1, '%s', %s)) FROM %s", sum_bound[i].table,
-                 sum_bound[i].columns, sum_bound[i].table);
-        TRY(lite_read_int(handle, text, &rows, err));
-    }
-    return STATUS_OK;
+    return for_named(handle, ALL_TABLES, gather_table, NULL, err);
 }
 
 static enum status sum_table(sqlite3 *handle, const struct summed *table, void *arg, struct error *err)
@@ -338,9 +355,16 @@ static enum status sum_table(sqlite3 *handle, const struct summed *table, void *
     return lite_execute(handle, text, err);
 }
 
+static enum status unbind(sqlite3 *handle, const struct summed *table, void *arg, struct error *err)
+{
+    (void)arg;
+    return strcmp(table->table, "chain") == 0 ? lite_execute(handle, "UPDATE chain SET total = x''", err) : STATUS_OK;
+}
+
 enum status lite_sum_all(sqlite3 *handle, struct error *err)
 {
-    return for_tables(handle, sum_table, NULL, err);
+    TRY(for_tables(handle, sum_table, NULL, err));
+    return for_named(handle, ALL_TABLES, unbind, NULL, err);
 }
 
 struct finding {

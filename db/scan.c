@@ -50,8 +50,7 @@ static enum status compare(struct db_conn *conn, void *arg, struct error *err)
     TRY(status);
     return memcmp(&total, &state.total, sizeof total) == 0
                ? STATUS_OK
-               : error_set(err, STATUS_CONFLICT, "store_corrupt", "",
-                           "results, releases, ledgers or tokens are not those that the log vouches for");
+               : error_set(err, STATUS_CONFLICT, "store_corrupt", "", "rows are not those that the log vouches for");
 }
 
 enum status db_compare_total(struct db *db, struct error *err)

@@ -151,12 +151,12 @@
 #define SQL_LABELS          SQL_LABELLED("$8") " AND " SQL_LABELLED("$9") " AND " SQL_LABELLED("$10") " AND " SQL_LABELLED("$11")
 #define SQL_TRIALS(state, worker, external, place, order)                                                              \
     "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND " state " AND " worker " AND " external " AND "     \
-    SQL_SINCE " AND " SQL_LABELS " AND " place " AND row_see(trial trial) ORDER BY " order " LIMIT $7"
+    SQL_SINCE " AND " SQL_LABELS " AND " place " AND row_check(trial trial) ORDER BY " order " LIMIT $7"
 #define SQL_TRIALS_BY(place, order) SQL_TRIALS(SQL_ANY_STATE, SQL_ANY_WORKER, SQL_ANY_EXTERNAL, place, order)
 #define SQL_TRIALS_BY_CHANGE(place, order)                                                                             \
     "SELECT " COLUMNS(ROW_TRIAL) " FROM trial_change CROSS JOIN trial WHERE of_study = $1 AND study = of_study AND "   \
     "number = of_trial AND " SQL_ANY_STATE " AND " SQL_ANY_WORKER " AND " SQL_ANY_EXTERNAL " AND changed_ms >= $5 "    \
-    "AND " SQL_LABELS " AND " place " ORDER BY " order " LIMIT $7"
+    "AND " SQL_LABELS " AND " place " AND row_check(trial trial) ORDER BY " order " LIMIT $7"
 /* A page of studies: $1 states, $2 name, $3 part of the name, $4 to $7 labels, $8 the one that may be seen, $9 changed
  * since; the place: $10 time, $11 id; $12 how many; $13 the project; $14 owner, $15 part of its name, for whoever may see all. */
 #define SQL_STUDIES(place, order)                                                                                      \
@@ -164,13 +164,13 @@
     "name = $2) AND ($3 = '' OR replace(lower(name), lower($3), '') <> lower(name)) AND " SQL_LABELLED("$4") " AND "   \
     SQL_LABELLED("$5") " AND " SQL_LABELLED("$6") " AND " SQL_LABELLED("$7") " AND ($8 = '' OR id = $8) AND "          \
     "updated_ms >= $9 AND ($14 || $15 = '' OR ($8 = '' AND ($14 = '' OR owner = $14) AND ($15 = '' OR "                \
-    "replace(lower(owner), lower($15), '') <> lower(owner)))) AND " place " ORDER BY " order " LIMIT $12"
+    "replace(lower(owner), lower($15), '') <> lower(owner)))) AND " place " AND row_see(study study) ORDER BY " order " LIMIT $12"
 #define SQL_OPERATION_COLUMNS                                                                                          \
     "id, study, state, trials, revision, code, detail, created_ms, finished_ms, retry_after_seconds, progress"
 /* A page of operations: $2 states; the place: $3 time, $4 id; $5 how many. */
 #define SQL_OPERATIONS(which)                                                                                          \
     "SELECT " COLUMNS(ROW_OPERATION_LISTED) " FROM operation WHERE " which " AND ($2 = '' OR replace($2, state, '') "  \
-    "<> $2) AND (created_ms, id) < ($3, $4) ORDER BY created_ms DESC, id DESC LIMIT $5"
+    "<> $2) AND (created_ms, id) < ($3, $4) AND row_check(operation operation) ORDER BY created_ms DESC, id DESC LIMIT $5"
 /* Where nobody looks at the specification. */
 #define SQL_GAME_COLUMNS "id" GAME_GIVEN(SQL_NEXT) ", state, reason, budget" GAME_KEPT(SQL_NEXT) ", '' AS spec"
 
@@ -207,8 +207,8 @@
       ")")                                                                                                             \
     X(STUDY_PUT, ROW_STUDY(SQL_LETTER, SQL_LETTER), none,                                                              \
       "INSERT INTO study(" COLUMNS(ROW_STUDY) ") VALUES (" ROW_STUDY(SQL_FIRST_VALUE, SQL_VALUE) ")")                  \
-    X(STUDY_GET, "s", study, "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE id = $1 AND state <> 'importing' AND row_see(study study)")          \
-    X(STUDY_SPEC, "s", spec, "SELECT " COLUMNS(ROW_SPEC) " FROM study_spec WHERE study = $1 AND row_see(study_spec study_spec)")                          \
+    X(STUDY_GET, "s", study, "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE id = $1 AND state <> 'importing' AND row_check(study study)")        \
+    X(STUDY_SPEC, "s", spec, "SELECT " COLUMNS(ROW_SPEC) " FROM study_spec WHERE study = $1 AND row_check(study_spec study_spec)")                          \
     X(STUDIES_CREATED, "ssssssssiisisss", study, SQL_STUDIES("(created_ms, id) > ($10, $11)", "created_ms, id"))          \
     X(STUDIES_CREATED_DOWN, "ssssssssiisisss", study, SQL_STUDIES("(created_ms, id) < ($10, $11)", "created_ms DESC, id DESC"))\
     X(STUDIES_UPDATED, "ssssssssiisisss", study, SQL_STUDIES("(updated_ms, id) > ($10, $11)", "updated_ms, id"))          \
@@ -252,27 +252,27 @@
     X(TRIAL_JUDGE, "sii", none, "UPDATE trial SET feasible = $3 WHERE study = $1 AND number = $2")                     \
     X(STUDY_BEST, "sid", none, "UPDATE study SET best_trial = $2, best_value = $3 WHERE id = $1")                      \
     X(TRIALS_AS_ENDED, "s", best,                                                                                      \
-      "SELECT " COLUMNS(ROW_BEST) " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 ORDER BY "    \
+      "SELECT " COLUMNS(ROW_BEST) " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 AND row_check(trial trial) ORDER BY "    \
       "ended, number")                                                                                                 \
-    X(SPARKLINE, "s", sparkline, "SELECT " COLUMNS(ROW_SPARKLINE) " FROM sparkline WHERE study = $1")                  \
+    X(SPARKLINE, "s", sparkline, "SELECT " COLUMNS(ROW_SPARKLINE) " FROM sparkline WHERE study = $1 AND row_check(sparkline sparkline)")                  \
     X(SPARKLINE_PUT, "ss", none,                                                                                       \
       "INSERT INTO sparkline(study, points) VALUES ($1, $2) ON CONFLICT(study) DO UPDATE SET points = excluded.points") \
     X(SPARKLINE_DELETE, "s", none, "DELETE FROM sparkline WHERE study = $1")                                           \
     X(SPACE_GROWN, "si", grown,                                                                                        \
-      "SELECT " COLUMNS(ROW_GROWN) " FROM event WHERE study = $1 AND kind = 'space.grown' AND detail IS NOT NULL ORDER BY seq DESC LIMIT $2") \
+      "SELECT " COLUMNS(ROW_GROWN) " FROM event WHERE study = $1 AND kind = 'space.grown' AND detail IS NOT NULL AND row_check(event event) ORDER BY seq DESC LIMIT $2") \
     X(STUDY_APPEAR, "ss", none, "UPDATE study SET state = $2 WHERE id = $1")                                           \
     X(STUDY_HIDDEN, "", hidden, "SELECT " COLUMNS(ROW_HIDDEN) " FROM study WHERE state = 'importing' LIMIT 1")         \
     X(TRIALS_DELETE, "si", none, "DELETE FROM trial WHERE study = $1 AND number > $2")                                 \
     X(MEASUREMENTS_DELETE, "si", none, "DELETE FROM measurement WHERE study = $1 AND trial > $2")                      \
     X(STUDY_DELETE, "s", none, "DELETE FROM study WHERE id = $1")                                                      \
     X(TRIAL_PLOT, "sii", plot,                                                                                         \
-      "SELECT " COLUMNS(ROW_PLOT) " FROM trial WHERE study = $1 AND number >= $2 AND number <= $3 ORDER BY number")    \
+      "SELECT " COLUMNS(ROW_PLOT) " FROM trial WHERE study = $1 AND number >= $2 AND number <= $3 AND row_check(trial trial) ORDER BY number")    \
     X(PLOT_POINTS, "sii", plot_point,                                                                                  \
-      "SELECT " COLUMNS(ROW_PLOT_POINT) " FROM measurement WHERE study = $1 AND trial >= $2 AND trial <= $3 ORDER BY " \
+      "SELECT " COLUMNS(ROW_PLOT_POINT) " FROM measurement WHERE study = $1 AND trial >= $2 AND trial <= $3 AND row_check(measurement measurement) ORDER BY " \
       "trial, lease, step")                                                                                            \
     X(CURVE_POINTS, "si", curve_point,                                                                                 \
       "SELECT m.trial, t.state, m.step, m.value FROM measurement m JOIN trial t ON t.study = m.study || '' AND t.number = "  \
-      "m.trial AND t.lease = m.lease WHERE m.study = $1 AND m.trial > $2 ORDER BY m.trial, m.lease, m.step")           \
+      "m.trial AND t.lease = m.lease WHERE m.study = $1 AND m.trial > $2 AND row_check(measurement m) AND row_check(trial t) ORDER BY m.trial, m.lease, m.step")           \
     X(TALLY, "", tally, "SELECT " COLUMNS(ROW_TALLY) " FROM tally")                                                    \
     X(TRIAL_ADD, "sisbisisssiidddbisidbibii" TRIAL_RESULT(SQL_LETTER), none,                                                   \
       "INSERT INTO trial(study, number, state, point, row, worker, lease_ms, external_id, algorithm, fallback, "       \
@@ -286,14 +286,14 @@
       "UPDATE trial SET ended = ended" TRIAL_SAID(SQL_SET) " WHERE study = $ AND number = $")                          \
     X(TRIAL_PUT, "s" ROW_TRIAL_WHOLE(SQL_LETTER, SQL_LETTER), none,                                                    \
       "INSERT INTO trial(study, " COLUMNS(ROW_TRIAL_WHOLE) ") VALUES ($1" ROW_TRIAL_WHOLE(SQL_VALUE, SQL_VALUE) ")")   \
-    X(TRIAL_GET, "si", trial, "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND number = $2 AND row_see(trial trial)")             \
+    X(TRIAL_GET, "si", trial, "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND number = $2 AND row_check(trial trial)")             \
     X(TRIAL_BY_EXTERNAL_ID, "ss", trial,                                                                               \
-      "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND external_id = $2")                                \
+      "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND external_id = $2 AND row_check(trial trial)")                                \
     X(TRIAL_LIST, "sisi", trial,                                                                                       \
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND number > $2 AND ($3 = '' OR state = $3) "         \
-      "ORDER BY number LIMIT $4")                                                                                      \
+      "AND row_check(trial trial) ORDER BY number LIMIT $4")                                                                                      \
     X(TRIAL_WHOLE, "s", trial_whole,                                                                                   \
-      "SELECT " COLUMNS(ROW_TRIAL_WHOLE) " FROM trial WHERE study = $1 AND row_see(trial trial) ORDER BY number")                               \
+      "SELECT " COLUMNS(ROW_TRIAL_WHOLE) " FROM trial WHERE study = $1 AND row_check(trial trial) ORDER BY number")                               \
     X(TRIALS_NUMBER, "ssssiiissss", trial,                                                                                 \
       SQL_TRIALS_BY("number > $6", "number"))                                                                          \
     X(TRIALS_OF_STATE, "ssssiiissss", trial,                                                                               \
@@ -361,7 +361,7 @@
       "SELECT e.seq, e.trial, e.at_ms, t.value, t.feasible FROM event e JOIN trial t ON t.study = e.study || '' AND "        \
       "t.number = e.trial WHERE e.study = $1 AND e.seq > $2 AND e.kind IN ('trial.observed', 'trial.failed', "         \
       "'trial.infeasible', 'trial.abandoned', 'trial.stopped') AND e.revision = t.ended AND t.state = "  \
-      "'completed' ORDER BY e.seq LIMIT $3")                                                                                       \
+      "'completed' AND row_check(event e) AND row_check(trial t) ORDER BY e.seq LIMIT $3")                                                                                       \
     X(TRIAL_CORRECT, "sisbii" TRIAL_RESULT(SQL_LETTER), none,                                                          \
       "UPDATE trial SET state = $3, outcome = $4, feasible = $5, corrected_ms = $6" TRIAL_RESULT(SQL_SET)              \
       " WHERE study = $1 AND number = $2")                                                                             \
@@ -372,12 +372,12 @@
       "INSERT INTO correction(study, trial, revision, ended, at_ms, state, actor, why" TRIAL_RESULT(SQL_NEXT)          \
       ", outcome) VALUES ($1, $2, $3, $4, $5, $6, $7, $8" TRIAL_RESULT(SQL_VALUE) ", $)")                              \
     X(CORRECTIONS_OF_TRIAL, "si", correction,                                                                          \
-      "SELECT " COLUMNS(ROW_CORRECTION) " FROM correction WHERE study = $1 AND trial = $2 ORDER BY revision DESC")     \
+      "SELECT " COLUMNS(ROW_CORRECTION) " FROM correction WHERE study = $1 AND trial = $2 AND row_check(correction correction) ORDER BY revision DESC")     \
     X(TRIAL_DIAGNOSED, "sii", detail,                                                                                  \
       "SELECT diagnostics AS detail FROM trial WHERE study = $1 AND number > $2 AND seen >= $3 AND seen >= (SELECT "   \
       "coalesce(max(revision), 0) FROM correction WHERE study = $1) ORDER BY number DESC")                             \
     X(TRIAL_FIRST_VALUES, "si", best,                                                                                  \
-      "SELECT number, value FROM trial WHERE study = $1 AND state = 'completed' ORDER BY number LIMIT $2")             \
+      "SELECT number, value FROM trial WHERE study = $1 AND state = 'completed' AND row_check(trial trial) ORDER BY number LIMIT $2")             \
     X(CORRECTION_LAST, "si", count,                                                                                    \
       "SELECT coalesce(max(revision), 0) AS count FROM correction WHERE study = $1 AND revision <= $2")                                   \
     X(BASELINE, "si", baseline,                                                                                        \
@@ -385,16 +385,16 @@
       "ON c.study = t.study AND c.trial = t.number AND c.revision = (SELECT min(x.revision) FROM correction x WHERE "  \
       "x.study = t.study AND x.trial = t.number AND x.revision > $2) WHERE t.study = $1 AND t.number = 1")             \
     X(TRIAL_TOP, "sdi", trial,                                                                                         \
-      "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 ORDER BY "   \
+      "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 AND row_check(trial trial) ORDER BY "   \
       "value * $2 DESC, number LIMIT $3")                                                                              \
     X(TRIAL_NOISE, "s", noise,                                                                                         \
       "SELECT EXISTS (SELECT 1 FROM trial WHERE study = $1 AND state = 'completed' AND stddev > 0) AS has_stddev, "    \
       "EXISTS (SELECT 1 FROM trial WHERE study = $1 AND state = 'completed' GROUP BY point, row HAVING "               \
       "min(value) <> max(value)) AS has_repeats")                                                                      \
     X(TRIAL_COMPLETED, "s", trial,                                                                                     \
-      "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state = 'completed' ORDER BY number")             \
+      "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state = 'completed' AND row_check(trial trial) ORDER BY number")             \
     X(TRIAL_FEASIBLE, "s", trial,                                                                                      \
-      "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 ORDER "      \
+      "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 AND row_check(trial trial) ORDER "      \
       "BY number")                                                                                                     \
     X(TRIAL_HAS_ROW, "si", trial_number,                                                                               \
       "SELECT " COLUMNS(ROW_TRIAL_NUMBER) " FROM trial WHERE study = $1 AND row = $2 AND row >= 0 LIMIT 1")            \
@@ -405,7 +405,7 @@
       "INSERT INTO operation(id, study, state, actor, count, worker, fixed, deadline_ms, revision, created_ms, "       \
       "finished_ms, said, project, owner, attempt, lease_ms) VALUES ($1, $2, 'running', $3, $4, $5, $6, $7, 0, $8, 0, "  \
       "$9, $10, $11, 1, $12)")                               \
-    X(OPERATION_GET, "s", operation, "SELECT " SQL_OPERATION_COLUMNS ", 1 AS is_same FROM operation WHERE id = $1")    \
+    X(OPERATION_GET, "s", operation, "SELECT " SQL_OPERATION_COLUMNS ", 1 AS is_same FROM operation WHERE id = $1 AND row_check(operation operation)")    \
     X(OPERATION_OF_WORKER, "ssb", operation,                                                                           \
       "SELECT " SQL_OPERATION_COLUMNS ", fixed IS NOT DISTINCT FROM $3 AS is_same FROM operation WHERE study = $1 AND state = "          \
       "'running' AND worker = $2 ORDER BY is_same DESC, created_ms LIMIT 1")                                           \
@@ -436,6 +436,9 @@
       "FROM chain WHERE id = 1")                                                                                       \
     X(CHAIN_LINES, "iii", line,                                                                                        \
       "SELECT " COLUMNS(ROW_LINE) " FROM event WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3")                    \
+    X(CHAIN_BOUND, "", blob, "SELECT bound AS data FROM event WHERE bound IS NOT NULL ORDER BY seq DESC LIMIT 1")      \
+    X(LOG_BOUND_ANEW, "", gone,                                                                                        \
+      "SELECT coalesce(max(seq), 0) AS last, count(*) AS times FROM event WHERE kind = 'store.changed'")               \
     X(CHAIN_SET, "ibib", none, "UPDATE chain SET seq = $1, head = $2, at_ms = $3, total = $4 WHERE id = 1")            \
     X(CHAIN_GAP, "i", gap, "SELECT " COLUMNS(ROW_GAP) " FROM log_gap WHERE first = $1")                                \
     X(LOG_OVER, "iii", seq,                                                                                            \
@@ -456,16 +459,16 @@
     X(LOG_DROP, "ii", none, "DELETE FROM event WHERE seq >= $1 AND seq <= $2")                                         \
     X(EVENT_OF_DEFAULT, "isii", event,                                                                                 \
       "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE seq > $1 AND project = 'prj_default'"                \
-      EVENT_WANTED("$2", "$3") "ORDER BY seq LIMIT $4")                                                                \
+      EVENT_WANTED("$2", "$3") "AND row_check(event event) ORDER BY seq LIMIT $4")                                                                \
     X(EVENT_OF_PROJECT, "isiis", event,                                                                                \
       "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE project = $5 AND project <> 'prj_default' AND seq > $1"          \
-      EVENT_WANTED("$2", "$3") "ORDER BY seq LIMIT $4")                                                                \
+      EVENT_WANTED("$2", "$3") "AND row_check(event event) ORDER BY seq LIMIT $4")                                                                \
     X(EVENT_OF_SERVER, "isii", event,                                                                                  \
       "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE seq > $1 AND " SQL_OF_SERVER EVENT_WANTED("$2", "$3")            \
-      "ORDER BY seq LIMIT $4")                                                                                         \
+      "AND row_check(event event) ORDER BY seq LIMIT $4")                                                                                         \
     X(EVENT_OF_STUDY, "sisiis", event,                                                                                 \
       "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE study = $1 AND seq > $2 AND " SQL_IS_OF_PROJECT("$1", "$6")      \
-      EVENT_WANTED("$3", "$4") "ORDER BY seq LIMIT $5")                                                                                         \
+      EVENT_WANTED("$3", "$4") "AND row_check(event event) ORDER BY seq LIMIT $5")                                                                                         \
     X(EVENT_LAST, "", count, "SELECT coalesce(max(seq), 0) AS count FROM event")                                       \
     X(EVENT_LAST_OF_STUDY, "ss", count,                                                                                \
       "SELECT coalesce(max(seq), 0) AS count FROM event WHERE study = $1 AND " SQL_IS_OF_PROJECT("$1", "$2"))            \
@@ -497,11 +500,11 @@
     X(MEASUREMENT_KEEP, "sii", none,                                                                                   \
       "UPDATE measurement SET lease = lease + 1 WHERE study = $1 AND trial = $2 AND lease = $3")                       \
     X(MEASUREMENT_WHOLE, "s", measured,                                                                                \
-      "SELECT " COLUMNS(ROW_MEASURED) " FROM measurement WHERE study = $1 ORDER BY revision")                          \
+      "SELECT " COLUMNS(ROW_MEASURED) " FROM measurement WHERE study = $1 AND row_check(measurement measurement) ORDER BY revision")                          \
     X(MEASUREMENT_PUT, "s" ROW_MEASURED(SQL_LETTER, SQL_LETTER), none,                                                 \
       "INSERT INTO measurement(study, " COLUMNS(ROW_MEASURED) ") VALUES ($1" ROW_MEASURED(SQL_VALUE, SQL_VALUE) ")")   \
     X(CORRECTION_WHOLE, "s", correction,                                                                               \
-      "SELECT " COLUMNS(ROW_CORRECTION) " FROM correction WHERE study = $1 ORDER BY revision")                         \
+      "SELECT " COLUMNS(ROW_CORRECTION) " FROM correction WHERE study = $1 AND row_check(correction correction) ORDER BY revision")                         \
     X(CORRECTION_PUT, "s" ROW_CORRECTION(SQL_LETTER, SQL_LETTER), none,                                                \
       "INSERT INTO correction(study, " COLUMNS(ROW_CORRECTION) ") VALUES ($1" ROW_CORRECTION(SQL_VALUE, SQL_VALUE)     \
       ")")                                                                                                             \
@@ -511,13 +514,13 @@
     X(MEASUREMENT_LAST, "sii", step,                                                                                   \
       "SELECT coalesce(max(step), 0) AS step FROM measurement WHERE study = $1 AND trial = $2 AND lease = $3")         \
     X(MEASUREMENT_LIST, "sii", measurement,                                                                            \
-      "SELECT " COLUMNS(ROW_MEASUREMENT) " FROM measurement WHERE study = $1 AND trial = $2 AND lease = $3 ORDER "     \
+      "SELECT " COLUMNS(ROW_MEASUREMENT) " FROM measurement WHERE study = $1 AND trial = $2 AND lease = $3 AND row_check(measurement measurement) ORDER "     \
       "BY step")                                                                                                       \
     X(TRANSFER_SOURCE_ADD, "sissiisbb", none,                                                                          \
       "INSERT INTO transfer_source(study, position, source, name, revision, skipped, matrix, points, data) VALUES "    \
       "($1, $2, $3, $4, $5, $6, $7, $8, $9)")                                                                          \
     X(TRANSFER_SOURCE_LIST, "s", transfer_source,                                                                      \
-      "SELECT " COLUMNS(ROW_TRANSFER_SOURCE) " FROM transfer_source WHERE study = $1 ORDER BY position")               \
+      "SELECT " COLUMNS(ROW_TRANSFER_SOURCE) " FROM transfer_source WHERE study = $1 AND row_check(transfer_source transfer_source) ORDER BY position")               \
     X(TRANSFER_NOTES, "sii", trial_note,                                                                               \
       "SELECT " COLUMNS(ROW_TRIAL_NOTE) " FROM trial WHERE study = $1 AND number > $2 AND length(note) > 0 ORDER "     \
       "BY number LIMIT $3")                                                                                            \
@@ -530,9 +533,9 @@
       ") VALUES ($1, 1, $2, $2" PROJECT_GIVEN(SQL_VALUE) PROJECT_LIMITS(SQL_VALUE) ")")                                \
     X(PROJECT_USED, "s", used, "SELECT " COLUMNS(ROW_USED) " FROM project WHERE id = $1")                              \
     X(PROJECT_COMPUTED, "sii", none, "UPDATE project SET used_cpu_ms = CASE WHEN used_day = $2 THEN used_cpu_ms ELSE 0 END + $3, used_day = $2 WHERE id = $1") \
-    X(PROJECT_GET, "s", project, "SELECT " COLUMNS(ROW_PROJECT) " FROM project WHERE id = $1")                         \
+    X(PROJECT_GET, "s", project, "SELECT " COLUMNS(ROW_PROJECT) " FROM project WHERE id = $1 AND row_check(project project)")                         \
     X(PROJECT_LIST, "sis", project,                                                                                    \
-      "SELECT " COLUMNS(ROW_PROJECT) " FROM project WHERE id > $1 AND ($3 = '' OR id = $3) ORDER BY id LIMIT $2")      \
+      "SELECT " COLUMNS(ROW_PROJECT) " FROM project WHERE id > $1 AND ($3 = '' OR id = $3) AND row_check(project project) ORDER BY id LIMIT $2")      \
     X(PROJECT_EDIT, "si" PROJECT_GIVEN(SQL_LETTER) PROJECT_LIMITS(SQL_LETTER), none,                                   \
       "UPDATE project SET version = version + 1, updated_ms = $2" PROJECT_GIVEN(SQL_SET) PROJECT_LIMITS(SQL_SET)       \
       " WHERE id = $1")                                                                                                \
@@ -554,10 +557,10 @@
     X(TOKEN_USED, "si", none, "UPDATE token SET last_used_ms = $2 WHERE id = $1 AND last_used_ms < $2")                \
     X(TOKEN_LIST_ALL, "sisi", token,                                                                                   \
       "SELECT " COLUMNS(ROW_TOKEN) " FROM token WHERE ($1 = '' OR created_ms > $2 OR (created_ms = $2 AND id > "       \
-      "$3)) ORDER BY created_ms, id LIMIT $4")                                                                         \
+      "$3)) AND row_check(token token) ORDER BY created_ms, id LIMIT $4")                                                                         \
     X(TOKEN_LIST, "sisis", token,                                                                                      \
       "SELECT " COLUMNS(ROW_TOKEN) " FROM token WHERE project = $5 AND ($1 = '' OR created_ms > $2 OR (created_ms = $2 AND id > "       \
-      "$3)) ORDER BY created_ms, id LIMIT $4")                                                                         \
+      "$3)) AND row_check(token token) ORDER BY created_ms, id LIMIT $4")                                                                         \
     X(TOKEN_ANY, "", id, "SELECT " COLUMNS(ROW_ID) " FROM token LIMIT 1")                                                \
     X(TOKEN_IDS, "", id, "SELECT " COLUMNS(ROW_ID) " FROM token WHERE revoked_ms = 0")                                 \
     X(TOKEN_REVOKE, "sis", none,                                                                                       \
@@ -631,7 +634,7 @@
       "p.study = c.study WHERE c.complete = 1 AND c.sha256 <> '' ORDER BY c.study, p.start")                           \
     X(TOKEN_REVOKE_ALL, "i", none, "UPDATE token SET revoked_ms = $1 WHERE revoked_ms = 0")                             \
     X(IDEMPOTENCY_GET, "ssi", kept_reply,                                                                              \
-      "SELECT " COLUMNS(ROW_KEPT_REPLY) " FROM idempotency WHERE token = $1 AND key = $2 AND created_ms >= $3")        \
+      "SELECT " COLUMNS(ROW_KEPT_REPLY) " FROM idempotency WHERE token = $1 AND key = $2 AND created_ms >= $3 AND row_check(idempotency idempotency)")        \
     X(IDEMPOTENCY_ADD, "sssisssis", none,                                                                              \
       "INSERT INTO idempotency(token, key, fingerprint, status, reply, location, etag, created_ms, subject) VALUES "   \
       "($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (token, key) DO UPDATE SET fingerprint = "                     \
@@ -646,7 +649,7 @@
     X(CANDIDATES_ADD, "sssi", none,                                                                                    \
       "INSERT INTO candidates(study, manifest, sha256, bytes, received_bytes, complete, attempt) VALUES ($1, $2, $3, " \
       "$4, 0, 0, 0)")                                                                                                  \
-    X(CANDIDATES_GET, "s", candidates, "SELECT " COLUMNS(ROW_CANDIDATES) " FROM candidates WHERE study = $1")          \
+    X(CANDIDATES_GET, "s", candidates, "SELECT " COLUMNS(ROW_CANDIDATES) " FROM candidates WHERE study = $1 AND row_check(candidates candidates)")          \
     X(CANDIDATES_RECEIVED, "sii", none, "UPDATE candidates SET received_bytes = $2, complete = $3 WHERE study = $1")   \
     X(CANDIDATES_RESTART, "s", none,                                                                                   \
       "UPDATE candidates SET received_bytes = 0, attempt = attempt + 1 WHERE study = $1")                              \
@@ -663,17 +666,17 @@
       "SELECT " COLUMNS(ROW_REFUSAL) " FROM candidates_refusal WHERE study = $1 ORDER BY at_ms DESC LIMIT $2")         \
     X(CANDIDATES_UNLOCK, "s", none, "DELETE FROM candidates_refusal WHERE study = $1")                                 \
     X(CURATOR_LEDGER, "ss", ledger_line,                                                                               \
-      "SELECT " COLUMNS(ROW_LEDGER_LINE) " FROM curator_ledger WHERE curator_key = $1 AND ledger = $2 ORDER BY seq")   \
+      "SELECT " COLUMNS(ROW_LEDGER_LINE) " FROM curator_ledger WHERE curator_key = $1 AND ledger = $2 AND row_check(curator_ledger curator_ledger) ORDER BY seq")   \
     X(CURATOR_LEDGERS, "s", count,                                                                                     \
       "SELECT count(DISTINCT ledger) AS count FROM curator_ledger WHERE curator_key = $1")                             \
     X(GAME_ADD, "sssiis" GAME_GIVEN(SQL_LETTER), none,                                                                 \
       "INSERT INTO game(id, state, spec, budget, rounds, created_ms, updated_ms, project" GAME_GIVEN(SQL_NEXT)         \
       ") VALUES ($1, $2, $3, $4, 0, $5, $5, $6" GAME_GIVEN(SQL_VALUE) ")")                                                 \
     X(GAME_GET, "s", game, "SELECT " COLUMNS(ROW_GAME) " FROM game WHERE id = $1 AND row_see(game game)")                                     \
-    X(GAME_STATE, "s", game, "SELECT " SQL_GAME_COLUMNS " FROM game WHERE id = $1")                                    \
+    X(GAME_STATE, "s", game, "SELECT " SQL_GAME_COLUMNS " FROM game WHERE id = $1 AND row_see(game game)")                                    \
     X(GAME_LIST, "issis", game,                                                                                        \
       "SELECT " SQL_GAME_COLUMNS " FROM game WHERE ($1 = 0 OR created_ms < $1 OR (created_ms = $1 AND id < $2)) "      \
-      "AND ($3 = '' OR id = $3) AND project = $5 ORDER BY created_ms DESC, id DESC LIMIT $4")                                           \
+      "AND ($3 = '' OR id = $3) AND project = $5 AND row_see(game game) ORDER BY created_ms DESC, id DESC LIMIT $4")                                           \
     X(GAME_SAVE, "sssii", none,                                                                                        \
       "UPDATE game SET state = $2, reason = $3, rounds = $4, updated_ms = $5 WHERE id = $1")                           \
     X(GAME_DELETE, "s", none, "DELETE FROM game WHERE id = $1")                                                        \
@@ -695,8 +698,8 @@
       "SELECT " COLUMNS(ROW_FEDERATION) " FROM federation WHERE $1 = '' OR state = $1")                                          \
     X(FEDERATION_LIST, "sisis", federation,                                                                            \
       "SELECT " COLUMNS(ROW_FEDERATION) " FROM federation WHERE ($1 = '' OR state = $1) AND ($2 = 0 OR created_ms "    \
-      "< $2 OR (created_ms = $2 AND id < $3)) AND project = $5 ORDER BY created_ms DESC, id DESC LIMIT $4")            \
-    X(FEDERATION_FEATURES, "s", features, "SELECT " COLUMNS(ROW_FEATURES) " FROM federation WHERE id = $1")            \
+      "< $2 OR (created_ms = $2 AND id < $3)) AND project = $5 AND row_see(federation federation) ORDER BY created_ms DESC, id DESC LIMIT $4")            \
+    X(FEDERATION_FEATURES, "s", features, "SELECT " COLUMNS(ROW_FEATURES) " FROM federation WHERE id = $1 AND row_check(federation federation)")            \
     X(FEDERATION_STATE, "sssi", none,                                                                                  \
       "UPDATE federation SET state = $2, reason = $3, version = version + 1, updated_ms = $4 WHERE id = $1")           \
     X(FEDERATION_REGISTER, "sii", none,                                                                                \
@@ -711,7 +714,7 @@
       "INSERT INTO federation_agent(federation, seat, name, token, study, created_ms) VALUES ($1, $2, $3, $4, $5, "    \
       "$6)")                                                                                                           \
     X(FEDERATION_AGENT_LIST, "sii", agent,                                                                             \
-      "SELECT " COLUMNS(ROW_AGENT) " FROM federation_agent WHERE federation = $1 AND seat > $2 ORDER BY seat "         \
+      "SELECT " COLUMNS(ROW_AGENT) " FROM federation_agent WHERE federation = $1 AND seat > $2 AND row_check(federation_agent federation_agent) ORDER BY seat "         \
       "LIMIT $3")                                                                                                      \
     X(FEDERATION_AGENT_TOKEN, "sis", none,                                                                             \
       "UPDATE federation_agent SET token = $3 WHERE federation = $1 AND seat = $2")                                    \
@@ -745,11 +748,11 @@
     X(IMPORT_ADD, "sSSsiis", none,                                                                                     \
       "INSERT INTO import(sha256, study, game, source, bytes, at_ms, project) VALUES ($1, $2, $3, $4, $5, $6, $7)")                \
     X(IMPORT_GET, "ss", import,                                                                                        \
-      "SELECT " COLUMNS(ROW_IMPORT) " FROM import WHERE project = $2 AND sha256 = $1")                        \
+      "SELECT " COLUMNS(ROW_IMPORT) " FROM import WHERE project = $2 AND sha256 = $1 AND row_check(import import)")                        \
     X(FEDERATION_ROUNDS, "sii", round,                                                                                 \
       "SELECT b.round, b.messages, l.mechanism, l.sha256, l.epsilon, l.total, b.at_ms FROM federation_broadcast b "    \
       "JOIN federation_ledger l ON l.federation = b.federation AND l.round = b.round WHERE b.federation = $1 AND "     \
-      "b.round > $2 ORDER BY b.round LIMIT $3")                                                                        \
+      "b.round > $2 AND row_check(federation_broadcast b) AND row_check(federation_ledger l) ORDER BY b.round LIMIT $3")                                                                        \
     X(TOKEN_REVOKE_RESOURCE, "si", none, "UPDATE token SET revoked_ms = $2 WHERE resource = $1 AND revoked_ms = 0")
 // clang-format on
 

@@ -5,21 +5,45 @@
 #include <openssl/sha.h>
 #include <string.h>
 
-/* Not leases, and what else changes without a line of the log. */
-const struct sum_bound sum_bound[SUM_BOUND] = {
-    {"trial",
-     "study,number,state,point,row,value,stddev,reason,external_id,algorithm,seen,outcome,feasible,asked,note,ended"},
-    {"measurement", "study,trial,lease,step,value,revision,stop,reason,next_step,note,seen"},
-    {"correction", "study,trial,revision,ended,state,value,stddev,reason,outcome,actor,why"},
-    {"study_spec", "study,spec"},
-    {"candidates", "study,manifest,sha256,complete"},
-    {"curator_ledger", "curator_key,ledger,seq,head,sha256"},
-    {"federation_ledger", "federation,round,mechanism,epsilon,delta,total,sha256"},
-    {"federation_broadcast", "federation,round,messages,data"},
-    {"game_play", "game,round,agent,point,row,payoff"},
-    {"token", "id,hash,scope,resource,agent,revoked_ms"},
-    {"log_gap", "first,last,digests"},
+const struct sum_loose sum_loose[SUM_LOOSE] = {
+    {"event", "*", "the chain is made of its lines"},
+    {"chain", "seq,head,at_ms,total", "they are compared with the last line of the log"},
+    {"tally", "*", "check and verify count it anew"},
+    {"trial", "lease_ms", "a heartbeat writes no line; it decides when the trial is offered again, as the clock does"},
+    {"trial_change", "changed_ms", "lists of what changed since a time are made of it, and nothing else"},
+    {"token", "last_used_ms", "it is shown, and decides nothing"},
+    {"project", "used_day,used_cpu_ms", "what was computed today; it begins again at midnight"},
+    {"steady", "*", "the clock of leases: who edits it has what setting the machine's clock gives"},
+    {"idempotency", "*", "replies that are told again for a day; they decide nothing"},
+    {"operation", "*", "work on its way; what comes of it are trials, and lines of the log"},
+    {"candidates", "received_bytes,attempt",
+     "how much of a matrix is there; its SHA-256 is bound, and check compares it"},
+    {"candidates_piece", "*", "bytes of a matrix whose SHA-256 is bound; check and verify compare it"},
+    {"candidates_refusal", "*", "when uploads were refused: fewer let somebody try again sooner"},
+    {"federation", "features,received",
+     "the SHA-256 of features is bound, check and verify compare it; the messages are counted"},
+    {"federation_message", "*", "of a round that is not over; what it comes to is bound with the round"},
+    {"sparkline", "*", "a drawing for lists, made of trials that are bound"},
 };
+
+static bool is_in(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (; *list != '\0'; list += strcspn(list, ","), list += *list == ',')
+        if (strcspn(list, ",") == length && memcmp(list, name, length) == 0)
+            return true;
+    return false;
+}
+
+bool sum_is_bound(const char *table, const char *column)
+{
+    if (strcmp(column, "sum") == 0) // is made of the others
+        return false;
+    for (size_t i = 0; i < SUM_LOOSE; i++)
+        if (strcmp(sum_loose[i].table, table) == 0)
+            return sum_loose[i].columns[0] != '*' && !is_in(sum_loose[i].columns, column);
+    return true;
+}
 
 /* Each step is a bijection of what came before, so that no later one undoes a difference. */
 static uint64_t step(uint64_t sum, uint64_t word)

@@ -1,8 +1,9 @@
 /* Sums that show whether rows are as they were written: one of each row, in the row, and one of many rows, in the log.
  *
- * The sum of a row has 64 bits: a bit that fell over always changes it, anything else with a probability of 1 - 2^-64.  Whoever
- * can write to the store can make it anew, though.  So what was observed, released and spent is also bound to the log's chain
- * (chain.h): the digests of those rows, as 32 numbers of 64 bits, are added up, modulo 2^64 each (Bellare and Micciancio 1997,
+ * The sum of a row has 64 bits: a bit that fell over always changes it, anything else with a probability of 1 - 2^-64.  It
+ * protects against the disk, not against people: whoever can write to the store can make it anew.  So every column of every
+ * table, but for those that sum_loose names, is also bound to the log's chain
+ * (chain.h): the digests of the rows, as 32 numbers of 64 bits, are added up, modulo 2^64 each (Bellare and Micciancio 1997,
  * with vectors as in Lewi et al. 2019), and each commit hashes the total into its last line.  It does not depend on the order,
  * and one row more, less or another changes it by one addition. */
 #ifndef GNOMON_DB_SUM_H
@@ -16,12 +17,14 @@
 enum sum_kind { SUM_NONE = 1, SUM_NUMBER, SUM_REAL, SUM_TEXT, SUM_BLOB };
 uint64_t sum_bytes(uint64_t sum, enum sum_kind kind, const void *bytes, size_t length);
 
-/* Tables whose rows are bound to the log, and by which columns. */
-enum { SUM_BOUND = 11 };
-struct sum_bound {
-    const char *table, *columns;
+/* Columns that change without a line of the log, or are proven otherwise, and why that is enough.  A change of this list comes
+ * with a migration: the driver binds all rows anew behind each. */
+struct sum_loose {
+    const char *table, *columns, *why; /* columns: "a,b", or "*" */
 };
-extern const struct sum_bound sum_bound[SUM_BOUND];
+enum { SUM_LOOSE = 16 };
+extern const struct sum_loose sum_loose[SUM_LOOSE];
+bool                          sum_is_bound(const char *table, const char *column);
 
 enum { TOTAL_LANES = 32, TOTAL_BYTES = 8 * TOTAL_LANES, ROW_DIGEST_BYTES = 32 };
 struct total {

@@ -161,7 +161,7 @@
     X(step_out_of_order, 409, false, "A later step of the trial was reported before.", "Report steps in order; steps may be skipped.") \
     X(step_reported, 409, false, "The step was reported with another value.", "Go on with the next step: what was reported stays.") \
     X(stopped, 503, true, "The client went away, or the server stops.", "Send the same request again.") \
-    X(store_corrupt, 503, false, "Something in the store is not what was written.", "See GET /readyz: if it is ready, only this study, federation or game is damaged, and can be read. The operator runs gnomon verify --data, and restores a backup.") \
+    X(store_corrupt, 503, false, "Something in the store is not what was written.", "See GET /readyz: if it is ready, only this study, federation or game is damaged: what of it is sound can be read. The operator runs gnomon verify --data, and restores a backup.") \
     X(store_error, 500, false, "The store refused; nothing was changed.", "Look at the server's log; report it with the request_id.") \
     X(store_io, 500, false, "The disk of the store failed; nothing was changed.", "Look at the server's log, and at its disk.") \
     X(store_rolled_back, 503, true, "An older copy of the store was brought back: debits of privacy and revoked tokens may be forgotten.", "The operator stops the server and runs gnomon restore --acknowledge-rollback.") \

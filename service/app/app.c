@@ -19,8 +19,9 @@ enum status app_check_rows(const struct app *app, const char *id, struct error *
 {
     return !db_is_damaged(app->db, id)
                ? STATUS_OK
-               : error_set(err, STATUS_BUSY, "store_corrupt", "",
-                           "rows of %s are not what was written: it can be read and deleted", id);
+               : error_set(
+                     err, STATUS_BUSY, "store_corrupt", "",
+                     "rows of %s are not what was written: what of it is sound can be read, and it can be deleted", id);
 }
 
 void app_say_damaged(const struct app *app, const char *id, const char **reason)

@@ -1,10 +1,12 @@
 /* gnomon check: whether a store, served or not, or a copy of one is what it should be.  Changes nothing.  Besides the file's
- * pages and references: counters are those of the rows, logs have no gaps, ledgers add up, and what has a digest has it. */
+ * pages and references: counters are those of the rows, logs have no gaps, ledgers add up, what has a digest has it, and rows
+ * are those that the log vouches for. */
 #include "db/look.h"
 #include "db/witness.h"
-#include "service/base/digest.h"
 #include "service/cli/command.h"
 #include "service/cli/plain.h"
+#include "service/main/store_rules.h"
+#include "service/main/verify_store.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,13 +23,10 @@ static const struct options_row options_table[] = {
     {.flag = NULL},
 };
 
-static const enum sql rules[] = {SQL_CHECK_COUNTERS, SQL_CHECK_NUMBERS, SQL_CHECK_BEST,   SQL_CHECK_REVISIONS,
-                                 SQL_CHECK_EVENTS,   SQL_CHECK_TALLY,   SQL_CHECK_LEDGER, SQL_CHECK_BUDGETS};
-static const enum sql digests[] = {SQL_CHECK_BROADCASTS, SQL_CHECK_FEATURES, SQL_CHECK_MATRICES};
-
 struct checking {
-    int            findings;
-    struct witness own;
+    int             findings;
+    struct db_look *look;
+    struct witness  own;
 };
 
 static void say(void *arg, const char *finding)
@@ -38,60 +37,11 @@ static void say(void *arg, const char *finding)
     putchar('\n');
 }
 
-static enum status check_rule(struct db_conn *conn, enum sql rule, struct checking *checking, struct error *err)
-{
-    struct db_rows rows = db_query(conn, NULL, err, rule, BIND_NONE);
-    while (db_next(&rows))
-        say(checking, row_finding(&rows)->finding);
-    return db_done(&rows);
-}
-
-/* Digests a file that comes in consecutive pieces. */
-struct digesting {
-    char                 name[160], wanted[SHA256_HEX_BYTES];
-    struct sha256_state *state; /* NULL: none yet */
-};
-
-static void end_digest(struct digesting *digesting, struct checking *checking)
-{
-    char is[SHA256_HEX_BYTES], text[200];
-    if (digesting->state == NULL)
-        return;
-    sha256_hex_final(digesting->state, is);
-    digesting->state = NULL;
-    if (strcmp(is, digesting->wanted) == 0)
-        return;
-    snprintf(text, sizeof text, "%s is not what was stored", digesting->name);
-    say(checking, text);
-}
-
-static enum status check_digests(struct db_conn *conn, enum sql sql, struct checking *checking, struct error *err)
-{
-    struct digesting now = {.state = NULL};
-    struct db_rows   rows = db_query(conn, NULL, err, sql, BIND_NONE);
-    while (db_next(&rows)) {
-        const struct row_digested *row = row_digested(&rows);
-        if (strcmp(now.name, row->name) != 0 || now.state == NULL) {
-            end_digest(&now, checking);
-            snprintf(now.name, sizeof now.name, "%s", row->name);
-            snprintf(now.wanted, sizeof now.wanted, "%s", row->sha256);
-            now.state = sha256_start();
-            rows.status = now.state == NULL ? error_no_memory(err) : STATUS_OK;
-        }
-        if (now.state != NULL)
-            sha256_add(now.state, row->data.bytes, row->data.length);
-    }
-    end_digest(&now, checking);
-    return db_done(&rows);
-}
-
 static enum status check_rows(struct db_conn *conn, void *arg, struct error *err)
 {
     struct checking *checking = arg;
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        TRY(check_rule(conn, rules[i], checking, err));
-    for (size_t i = 0; i < sizeof digests / sizeof *digests; i++)
-        TRY(check_digests(conn, digests[i], checking, err));
+    TRY(store_rules(conn, say, checking, err));
+    TRY(verify_log(checking->look, conn, say, checking, err));
     return db_look_witness(conn, &checking->own, err);
 }
 
@@ -99,6 +49,7 @@ static enum status check(const char *path, struct checking *checking, struct err
 {
     struct db_look *look = NULL;
     TRY(db_look_open(path, &look, err));
+    checking->look = look;
     enum status status = db_look_examine(look, say, checking, err);
     if (status == STATUS_OK && checking->findings == 0) // rows of a damaged file say little
         status = db_look_read(look, check_rows, checking, err);

@@ -7,6 +7,7 @@
 #include "service/base/digest.h"
 #include "service/cli/plain.h"
 #include "service/app/auditor.h"
+#include "service/main/store_rules.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,14 +23,21 @@ struct verifying {
     struct chain_state chain;
     int64_t            gone; /* lines */
     int                findings;
+    int64_t            bound_anew, bound_last; /* lines that say store.changed: how many, and the last */
     const char        *study;
     struct db_look    *look;
+    db_say            *say; /* NULL: prints it */
+    void              *arg;
 };
 
 static void say(void *arg, const char *finding)
 {
     struct verifying *verifying = arg;
     verifying->findings++;
+    if (verifying->say != NULL) {
+        verifying->say(verifying->arg, finding);
+        return;
+    }
     plain_print(stdout, finding);
     putchar('\n');
 }
@@ -104,10 +112,10 @@ static enum status check_total(struct verifying *verifying, const struct chain_w
     unsigned char digest[CHAIN_BYTES];
     TRY(db_look_total(verifying->look, &total, err));
     if (memcmp(&total, &verifying->chain.total, sizeof total) != 0)
-        say(verifying, "results, releases, ledgers or tokens are not those that the log vouches for");
+        say(verifying, "rows are not those that the log vouches for");
     chain_digest_total(&verifying->chain.total, digest);
     if (walk->has_bound && memcmp(digest, walk->bound, sizeof digest) != 0)
-        say(verifying, "the total of results, releases, ledgers and tokens is not the one that the log vouches for");
+        say(verifying, "the total of the rows is not the one that the log vouches for");
     return STATUS_OK;
 }
 
@@ -127,32 +135,51 @@ static enum status check_log(struct db_conn *conn, struct verifying *verifying, 
                  walk.at.seq < last->seq ? walk.at.seq + 1 : last->seq + 1);
     else if (memcmp(walk.at.head, last->head, CHAIN_BYTES) != 0)
         say_line(verifying, "or one before it is not what was written", last->seq);
+    else if (walk.at_ms != 0 && walk.at_ms != verifying->chain.at_ms)
+        say_line(verifying, "has another time than the head of the log", last->seq);
     for (; verifying->next < heads->len; verifying->next++)
         say_line(verifying, "is missing: its head was written down", heads->items[verifying->next].seq);
     return check_total(verifying, &walk, err);
 }
 
-/* Checks the tallies, which have no sums, by counting anew. */
-static enum status check_tally(struct db_conn *conn, struct verifying *verifying, struct error *err)
+/* Counts the changes that no request made: they are no fault, and whoever verifies is told of them. */
+static enum status count_bound_anew(struct db_conn *conn, struct verifying *verifying, struct error *err)
 {
-    struct db_rows rows = db_query(conn, NULL, err, SQL_CHECK_TALLY, BIND_NONE);
-    while (db_next(&rows))
-        say(verifying, row_finding(&rows)->finding);
+    struct db_rows         rows = db_query(conn, NULL, err, SQL_LOG_BOUND_ANEW, BIND_NONE);
+    const struct row_gone *row = db_next(&rows) ? row_gone(&rows) : NULL;
+    if (row != NULL) {
+        verifying->bound_anew = row->times;
+        verifying->bound_last = row->last;
+    }
     return db_done(&rows);
 }
 
-/* A failure that ends the check is reported as a finding like the others. */
+/* A failure that ends the look at the log is reported as a finding like the others. */
+static enum status check_whole_log(struct db_conn *conn, struct verifying *verifying, struct error *err)
+{
+    enum status status = check_log(conn, verifying, err);
+    if (status == STATUS_OK)
+        status = count_bound_anew(conn, verifying, err);
+    if (status != STATUS_INTERNAL || strcmp(err->code, "store_corrupt") != 0)
+        return status;
+    say(verifying, err->text);
+    return STATUS_OK;
+}
+
+enum status verify_log(struct db_look *look, struct db_conn *conn, db_say *finding, void *arg, struct error *err)
+{
+    struct verifying verifying = {.look = look, .say = finding, .arg = arg};
+    return check_whole_log(conn, &verifying, err);
+}
+
 static enum status check_rows(struct db_conn *conn, void *arg, struct error *err)
 {
     struct verifying *verifying = arg;
     TRY(db_look_damaged(verifying->look, verifying->study, say, verifying, err));
-    enum status status = verifying->study == NULL ? check_log(conn, arg, err) : STATUS_OK;
-    if (status == STATUS_OK && verifying->study == NULL)
-        status = check_tally(conn, verifying, err);
-    if (status != STATUS_INTERNAL || strcmp(err->code, "store_corrupt") != 0)
-        return status;
-    say(arg, err->text);
-    return STATUS_OK;
+    if (verifying->study != NULL)
+        return STATUS_OK;
+    TRY(store_rules(conn, say, verifying, err));
+    return check_whole_log(conn, verifying, err);
 }
 
 static enum status verify(const char *path, struct verifying *verifying, struct error *err)
@@ -191,5 +218,10 @@ enum status verify_store(const struct verify_store *asked, struct error *err)
     if (verifying.gone > 0)
         printf("of %lld only digests, ", (long long)verifying.gone);
     printf("%zu heads of it were compared\n", verifying.heads.len);
+    if (verifying.bound_anew > 0)
+        printf("%lld lines say store.changed, the last of them line %lld: rows as they were then are vouched for from "
+               "there on, "
+               "after an upgrade, or because somebody wrote to the store by hand\n",
+               (long long)verifying.bound_anew, (long long)verifying.bound_last);
     return STATUS_OK;
 }

@@ -1,0 +1,2 @@
+-- From here on every column of every table is bound to the log, but for those that db/sum.c names.  The rows stay as they are:
+-- the driver binds them anew behind each migration.
