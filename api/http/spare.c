@@ -64,6 +64,12 @@ enum status spare_start(const char *host, const char *port, struct spare **out, 
     return error_set(err, STATUS_INTERNAL, "listen", "", "the health listener did not start");
 }
 
+int spare_port(const struct spare *spare)
+{
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(spare->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    return info == NULL ? 0 : info->port;
+}
+
 void spare_stop(struct spare *spare)
 {
     if (spare == NULL)

@@ -7,6 +7,7 @@
 struct spare;
 /* Errors: those of server_socket, INTERNAL "listen". */
 MUST_CHECK enum status spare_start(const char *host, const char *port, struct spare **out, struct error *err);
+int                    spare_port(const struct spare *spare);
 void                   spare_stop(struct spare *spare); /* its port is free then; NULL: nothing */
 
 #endif

@@ -331,13 +331,14 @@ static bool waits(void *arg)
 {
     struct waiting *waiting = arg;
     struct error    err;
-    bool            is_new = !waiting->is_begun;
+    if (waiting->is_begun)
+        return stops_requested == 0;
     waiting->is_begun = true;
-    if (is_new)
-        log_event(LOG_INFO, "waiting", "for=database");
-    if (is_new && waiting->health->port != NULL &&
+    if (waiting->health->port != NULL &&
         spare_start(waiting->health->host, waiting->health->port, &waiting->spare, &err) != STATUS_OK)
         log_event(LOG_ERROR, "health_not_served", "code=%s text=\"%s\"", err.code, err.text);
+    log_event(LOG_INFO, "waiting", "for=database health_port=%d",
+              waiting->spare == NULL ? 0 : spare_port(waiting->spare));
     return stops_requested == 0;
 }
 
