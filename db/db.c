@@ -412,7 +412,7 @@ static bool is_before(const struct timespec *a, const struct timespec *b)
     return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
 }
 
-/* ETIMEDOUT: nobody came for anything until then. */
+/* Waits for jobs.  ETIMEDOUT: none came until then. */
 static int wait_until(struct db *db, const struct timespec *until)
 {
     bool beats = true;

@@ -134,7 +134,7 @@ void db_on_commit(struct db *db, void (*fn)(void *arg), void *arg);
 /* Runs fn on a read-only connection inside one read transaction (a consistent snapshot).  BUSY "deadline_exceeded" of a
  * statement that found nothing for too long. */
 MUST_CHECK enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err);
-/* Whether this transaction has come upon a row that is not what was written: nothing of it is to be remembered. */
+/* Whether this transaction has met a damaged row: none of its findings may be remembered. */
 bool db_has_met_damage(const struct db_conn *conn);
 
 /* A value that a parameter is bound to.  NaN is NULL, as the NULL text is. */

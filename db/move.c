@@ -406,7 +406,7 @@ static enum status fill(struct moving *moving, struct error *err)
     TRY(db_exec(conn, NULL, err, SQL_WITNESS_ADVANCE, BIND(INT(moving->own.counter + 1))));
     TRY(end_log(conn, err));
     TRY(db_settle(conn, err));
-    // Not commit, which asks a store that may not be there whether it was done: who calls again finds out.
+    // COMMIT, not commit(), which asks a store that may not be there whether it was done: a repeated move finds out.
     TRY(driver->execute(conn->handle, "COMMIT", err));
     return driver->checkpoint(conn->handle, true, &journal, err);
 }

@@ -30,7 +30,7 @@
 #define OPTIONAL(name) .body = BODY_OPTIONAL, READS(name)
 #define SHOWS(name)    .shows = &shown_##name
 #define LANE(name)     .lane = LANE_##name
-// A line: method, path, who may, how it is treated; then what does it, what it reads, what it shows, where it runs.
+// A line: method, path, scopes, flags; then the handler, the tables of its input and of its reply, its lane.
 #define R(verb, where, who, how, ...)                                            \
     {                                                                            \
         .method = #verb, .path = where, .scopes = who, .flags = how, __VA_ARGS__ \

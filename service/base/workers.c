@@ -171,7 +171,7 @@ static int retry_after(double cost, size_t count)
     return seconds < 1 ? 1 : seconds > LATEST_SECONDS ? LATEST_SECONDS : (int)seconds;
 }
 
-/* An owner's next job costs as much as its dearest: with small jobs among them the average is too low. */
+/* A job of unknown cost is taken for its owner's dearest of no more bytes: small jobs make the average too low. */
 static double guess(const struct count *waiting, const struct count *running)
 {
     size_t own = waiting->own + running->own;

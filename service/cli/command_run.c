@@ -105,7 +105,7 @@ static enum status try_point(struct client *client, const char *study, double *b
                        err);
 }
 
-/* It is found by its name when there was an earlier start, which may have left a trial: that is the same worker's. */
+/* Runs the first study, found by its name after an earlier start, which may have left this worker a trial. */
 static enum status run_study(struct client *client, struct error *err)
 {
     char        path[PATH_BYTES];

@@ -320,7 +320,7 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
     return STATUS_OK;
 }
 
-/* Until the server that has the database ends, or this one is told to. */
+/* The wait of a spare until the server that has the database ends, or the spare is told to stop. */
 struct waiting {
     const struct place *health;
     struct spare       *spare;

@@ -142,7 +142,7 @@ static enum status check_log(struct db_conn *conn, struct verifying *verifying, 
     return check_total(verifying, &walk, err);
 }
 
-/* Counts the changes that no request made: they are no fault, and whoever verifies is told of them. */
+/* Counts the changes that no request made: they are no fault, but are reported. */
 static enum status count_bound_anew(struct db_conn *conn, struct verifying *verifying, struct error *err)
 {
     struct db_rows         rows = db_query(conn, NULL, err, SQL_LOG_BOUND_ANEW, BIND_NONE);
