@@ -47,6 +47,7 @@ static const struct options_row options_table[] = {
 struct asked {
     const struct study_options *options;
     struct client              *client;
+    const char                 *verb;
     const char *const          *operands; /* those behind the verb */
     json_t                     *study, *reply;
     long                        http_status;
@@ -397,30 +398,17 @@ static enum status best(struct asked *a, struct error *err)
     return print_point(json_object_get(trial, "point"), err);
 }
 
-static enum status change(struct asked *a, const char *rest, struct error *err)
+/* pause, resume, complete and reopen are called as their routes are. */
+static enum status change(struct asked *a, struct error *err)
 {
+    char rest[16];
+    snprintf(rest, sizeof rest, "/%s", a->verb);
     TRY(ask_study(a, "POST", rest, NULL, err));
     if (a->reply != NULL) {
         print_text(a->reply, "name");
         printf(" is %s\n", text_of(a->reply, "state"));
     }
     return STATUS_OK;
-}
-static enum status pause_study(struct asked *a, struct error *err)
-{
-    return change(a, "/pause", err);
-}
-static enum status resume(struct asked *a, struct error *err)
-{
-    return change(a, "/resume", err);
-}
-static enum status complete(struct asked *a, struct error *err)
-{
-    return change(a, "/complete", err);
-}
-static enum status reopen(struct asked *a, struct error *err)
-{
-    return change(a, "/reopen", err);
 }
 
 static enum status delete_study(struct asked *a, struct error *err)
@@ -454,10 +442,10 @@ static const struct verb {
      .run = tell},
     {.name = "best", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = best},
     {.name = "trials", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = trials},
-    {.name = "pause", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = pause_study},
-    {.name = "resume", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = resume},
-    {.name = "complete", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = complete},
-    {.name = "reopen", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = reopen},
+    {.name = "pause", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = change},
+    {.name = "resume", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = change},
+    {.name = "complete", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = change},
+    {.name = "reopen", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = change},
     {.name = "delete", .operands = "STUDY", .min = 1, .max = 1, .of_study = true, .run = delete_study},
 };
 
@@ -471,7 +459,7 @@ static const struct verb *find_verb(const char *name)
 
 static enum status run(struct command_call *call, struct error *err)
 {
-    struct asked       a = {.options = call->options, .operands = call->operands + 1};
+    struct asked       a = {.options = call->options, .verb = call->operands[0], .operands = call->operands + 1};
     const struct verb *verb = find_verb(call->operands[0]);
     size_t             count = 0;
     if (verb == NULL)
