@@ -3,7 +3,9 @@
  * sql.h); the reply has it under the shown name, as that kind (service/codec/codec_write.h); the rest is for the table that
  * reads and writes it (struct member of service/codec/codec_read.h).  All else is made of the lists: rows, statements and
  * their bindings, structs, JSON in both directions, and so the comparison with openapi.yaml.
- * The order is that of replies.  GIVEN lists the members that a client gives a new resource. */
+ * The order is that of replies.  GIVEN lists the members that a client gives a new resource.
+ * A member that may be absent has its default in its line (.text, .fallback; none for a number that may be null), and the same
+ * DEFAULT in its column, for rows and exports from before it.  A required member that is added later has a default, too. */
 #ifndef GNOMON_DB_MEMBERS_H
 #define GNOMON_DB_MEMBERS_H
 
@@ -61,14 +63,18 @@
     X(created_ms, i, TIME, created_at)                                                                                 \
     X(updated_ms, i, TIME, updated_at)
 
-/* Members of a trial besides its result, from which nothing is computed (service/codec/codec_said.h). */
+/* Members of a trial besides its result, from which nothing is computed (service/codec/codec_said.h).  Each may be none: its
+ * column may be NULL. */
 #define TRIAL_SAID(X)                                                                                                  \
-    X(labels, S) X(metadata, S) X(notes, S) X(artifacts, S) X(duration_seconds, D)
+    X(labels, S, TAGS, labels)                                                                                         \
+    X(metadata, S, METADATA, metadata, .max = 16384)                                                                   \
+    X(notes, S, TEXT, notes, .nullable = true, .max = 10000)                                                           \
+    X(artifacts, S, ARTIFACTS, artifacts, .max = 100)                                                                  \
+    X(duration_seconds, D, NUMBER, duration_seconds, .nullable = true, .max = INFINITY)
 
-#define STUDY_GIVEN(X) NAMED(X)
-#define STUDY_LABELLED(X) X(labels, s, LABELS, labels)
-#define STUDY_NOTED(X)    X(notes, s, TEXT, notes, .max = 10000)
-#define STUDY_SAID(X)     STUDY_GIVEN(X) STUDY_LABELLED(X) STUDY_NOTED(X)
+#define STUDY_LABELLED(X) X(labels, s, LABELS, labels, .text = "{}")
+#define STUDY_NOTED(X)    X(notes, s, TEXT, notes, .text = "", .max = 10000)
+#define STUDY_SAID(X)     NAMED(X) STUDY_LABELLED(X) STUDY_NOTED(X)
 /* Counts for the study's rules; not shown as such. */
 #define STUDY_TALLY(X)                                                                                                 \
     X(since_best, i) X(failures, i) X(failures_in_a_row, i) X(counted_from, i) X(cost, d)                                 \

@@ -143,7 +143,7 @@ static const char *dump_members(FILE *stream, const struct member *members, cons
             before = dump_members(stream, member->members, before);
             continue;
         }
-        fprintf(stream, "%s%s%s=%s", before, member->name, member->required ? "!" : "", type);
+        fprintf(stream, "%s%s%s=%s", before, member->name, member->required && !member->is_edit ? "!" : "", type);
         if (type[0] != '\0' && type[0] != 'b')
             fprintf(stream, ":%.16g:%.16g", member->min, member->max);
         dump_names(stream, member);

@@ -7,8 +7,9 @@
 #include "service/base/text.h"
 #include "service/codec/codec_write.h"
 
-#define GIVEN(...) CODEC_MEMBER(project_new, , __VA_ARGS__)
-#define SHOWN(...) CODEC_MEMBER(project, , __VA_ARGS__)
+#define GIVEN(...)  CODEC_MEMBER(project_new, , __VA_ARGS__)
+#define EDITED(...) CODEC_EDIT(project_new, , __VA_ARGS__)
+#define SHOWN(...)  CODEC_MEMBER(project, , __VA_ARGS__)
 // clang-format off
 #define LIMITED(...) CODEC_MEMBER(limits, , __VA_ARGS__)
 static const struct member quota_members[] = {
@@ -34,7 +35,7 @@ static const struct member projects_post_body[] = {
     {.name = NULL},
 };
 static const struct member project_patch_body[] = {
-    {AT(project_new, name), .read = codec_read_text, .min = 1, .max = 200},
+    PROJECT_GIVEN(EDITED)
     NEW_QUOTA,
     {.name = NULL},
 };

@@ -21,10 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GIVEN(...) CODEC_MEMBER(study_new, , __VA_ARGS__)
+#define GIVEN(...)  CODEC_MEMBER(study_new, , __VA_ARGS__)
+#define EDITED(...) CODEC_EDIT(study_new, , __VA_ARGS__)
 // clang-format off
 static const struct member studies_post_body[] = {
-    STUDY_GIVEN(GIVEN)
+    NAMED(GIVEN)
     {.name = "", .members = codec_spec_members},
     {.name = "", .members = codec_rules_members},
     STUDY_LABELLED(GIVEN) STUDY_NOTED(GIVEN)
@@ -69,7 +70,7 @@ enum status handle_studies_post(struct call *call, struct error *err)
 
 // clang-format off
 static const struct member named_put_body[] = {
-    {AT(study_new, name), .read = codec_read_text, .min = 1, .max = 200},
+    NAMED(EDITED)
     {.name = "", .members = codec_spec_members},
     {.name = "", .members = codec_rules_members},
     STUDY_LABELLED(GIVEN) STUDY_NOTED(GIVEN)
@@ -212,83 +213,63 @@ enum status handle_study_get(struct call *call, struct error *err)
     {                                                                                        \
         .name = member, .refused = "what was suggested was made from it: make another study" \
     }
-struct study_patch_input {
-    struct study_edit edit;
-    const json_t     *labels;
-};
-#define EDITED(...) CODEC_MEMBER(study_patch_input, edit., __VA_ARGS__)
 // clang-format off
 static const struct member study_patch_body[] = {
-    {AS(study_patch_input, edit.name, "name"), .read = codec_read_text, .min = 1, .max = 200},
+    NAMED(EDITED)
     {.name = "", .members = codec_rules_members},
-    {AT(study_patch_input, labels), .read = codec_read_kept},
-    STUDY_NOTED(EDITED)
+    STUDY_LABELLED(EDITED) STUDY_NOTED(EDITED)
     FIXED("metrics"), FIXED("space"), FIXED("baseline"), FIXED("algorithm"), FIXED("stopping"), FIXED("seed"),
     {.name = NULL},
 };
 // clang-format on
-const struct form form_study_patch = {.body = study_patch_body, .bytes = sizeof(struct study_patch_input)};
+const struct form form_study_patch = {.body = study_patch_body, .bytes = sizeof(struct study_new)};
 
-/* A merge patch as text; NULL: nothing is changed. */
-static enum status patch_text(struct call *call, const json_t *json, const char **out, struct error *err)
-{
-    size_t length;
-    *out = json == NULL || json_object_size(json) == 0 ? NULL : json_text(json, &call->arena, &length);
-    return json != NULL && json_object_size(json) > 0 && *out == NULL ? error_no_memory(err) : STATUS_OK;
-}
-
-/* The members of the table that the body has, as text. */
+/* The members of the table that the body has, as text; NULL: none. */
 static enum status picked_text(struct call *call, const struct member *members, const char **out, struct error *err)
 {
-    json_t     *json = codec_pick(members, call->json);
-    enum status status = json == NULL ? error_no_memory(err) : patch_text(call, json, out, err);
+    size_t  length;
+    json_t *json = codec_pick(members, call->json);
+    bool    has_any = json == NULL || json_object_size(json) > 0;
+    *out = json == NULL || !has_any ? NULL : json_text(json, &call->arena, &length);
     json_decref(json);
-    return status;
-}
-
-/* The body's rules and labels, as texts. */
-static enum status take_edits(struct call *call, const json_t *labels_json, const char **rules, const char **labels,
-                              struct error *err)
-{
-    TRY(picked_text(call, codec_rules_members, rules, err));
-    if (labels_json != NULL && !json_is_object(labels_json))
-        return error_set(err, STATUS_INVALID, "wrong_type", "/labels", "must be an object");
-    return patch_text(call, labels_json, labels, err);
+    return has_any && *out == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 enum status handle_study_patch(struct call *call, struct error *err)
 {
-    struct study_patch_input *input = call->input;
+    struct study_edit edit;
     if (call->if_match == NULL)
         return error_set(err, STATUS_INVALID, "precondition_required", "",
                          "If-Match must name the ETag that was read, or *");
-    TRY(take_edits(call, input->labels, &input->edit.rules, &input->edit.labels, err));
-    return study_patch(call->app, &call->caller, call->params[0], &input->edit,
+    TRY(picked_text(call, codec_study_edit_members, &edit.said, err));
+    TRY(picked_text(call, codec_rules_members, &edit.rules, err));
+    return study_patch(call->app, &call->caller, call->params[0], &edit,
                        CALL_RESULT(call, struct study, 200, render_study), err);
 }
 
 /* ---- clone ---- */
 
 struct clone_input {
-    const char   *name, *notes;
+    struct study_new new;
     int           trials;
-    const json_t *algorithm, *stopping, *seed, *labels;
+    const json_t *algorithm, *stopping, *seed;
 };
 #define SAME(member)                                                                            \
     {                                                                                           \
         .name = member, .refused = "a clone has that of its study: create a study with another" \
     }
+#define CLONED(...)  CODEC_MEMBER(clone_input, new., __VA_ARGS__)
+#define CHANGED(...) CODEC_EDIT(clone_input, new., __VA_ARGS__)
 static const char *const clone_trials[] = {"none", "completed", NULL};
 // clang-format off
 static const struct member study_clone_body[] = {
-    {AT(clone_input, name), .required = true, .read = codec_read_text, .min = 1, .max = 200},
+    NAMED(CLONED)
     {AT(clone_input, trials), .read = codec_read_choice, .names = clone_trials},
     {AT(clone_input, algorithm), .read = codec_read_kept},
     {AT(clone_input, stopping), .read = codec_read_kept},
     {AT(clone_input, seed), .read = codec_read_kept},
     {.name = "", .members = codec_rules_members},
-    {AT(clone_input, labels), .read = codec_read_kept},
-    {AT(clone_input, notes), .read = codec_read_text, .max = 10000},
+    STUDY_LABELLED(CHANGED) STUDY_NOTED(CHANGED)
     SAME("metrics"), SAME("space"), SAME("baseline"),
     {.name = NULL},
 };
@@ -298,12 +279,10 @@ const struct form form_study_clone = {.body = study_clone_body, .bytes = sizeof(
 enum status handle_study_clone(struct call *call, struct error *err)
 {
     const struct clone_input *input = call->input;
-    struct clone_request      request = {.name = input->name,
-                                         .notes = input->notes,
-                                         .has_algorithm = input->algorithm != NULL,
-                                         .with_results = input->trials == 1};
+    struct clone_request      request = {.has_algorithm = input->algorithm != NULL, .with_results = input->trials == 1};
+    TRY(picked_text(call, codec_study_edit_members, &request.said, err));
     TRY(picked_text(call, codec_spec_members, &request.spec, err));
-    TRY(take_edits(call, input->labels, &request.rules, &request.labels, err));
+    TRY(picked_text(call, codec_rules_members, &request.rules, err));
     return study_clone(call->app, &call->caller, call->params[0], &request,
                        CALL_RESULT(call, struct study, 201, render_study), err);
 }

@@ -30,14 +30,14 @@ struct suggest_post_input {
     const char   *worker;
     const json_t *fixed, *said;
 };
+#define HANDED(...) SAID_MEMBER(suggest_post_input, said, __VA_ARGS__)
 static const struct member suggest_post_body[] = {
     {AT(suggest_post_input, count), .read = codec_read_integer, .min = 1, .max = SUGGESTIONS_MAX, .fallback = 1},
     {AT(suggest_post_input, worker), .read = codec_read_text, .max = 128},
     {AT(suggest_post_input, fixed), .read = codec_read_kept},
     {AT(suggest_post_input, deadline_ms), .read = codec_read_integer, .min = 1, .max = 60000},
-    SAID_MEMBERS(suggest_post_input, said),
-    {AT(suggest_post_input, space_revision), .read = codec_read_integer, .min = 0, .max = 9007199254740991.0,
-     .fallback = -1},
+    TRIAL_SAID(HANDED){AT(suggest_post_input, space_revision), .read = codec_read_integer, .min = 0,
+                       .max = 9007199254740991.0, .fallback = -1},
     {.name = NULL},
 };
 const struct form form_suggest_post = {.body = suggest_post_body, .bytes = sizeof(struct suggest_post_input)};
@@ -178,13 +178,13 @@ struct trials_post_input {
     int           quantity;
     const char   *fill; /* of fill_names, what is missing of points; NULL: nothing is */
 };
+#define QUEUED(...) SAID_MEMBER(trials_post_input, said, __VA_ARGS__)
 static const struct member trials_post_body[] = {
     {AT(trials_post_input, points), .read = codec_read_kept},
     {AT(trials_post_input, candidates), .read = codec_read_kept},
     {AT(trials_post_input, macro_actions), .read = codec_read_kept},
     {AT(trials_post_input, fill), .read = codec_read_name, .names = fill_names},
-    SAID_MEMBERS(trials_post_input, said),
-    {.name = NULL},
+    TRIAL_SAID(QUEUED){.name = NULL},
 };
 static const struct member predict_post_body[] = {
     {AT(trials_post_input, points), .read = codec_read_kept},
@@ -447,7 +447,8 @@ enum status handle_trial_abandon(struct call *call, struct error *err)
 struct trial_patch_input {
     const json_t *said;
 };
-static const struct member trial_patch_body[] = {SAID_MEMBERS(trial_patch_input, said), {.name = NULL}};
+#define EDITED(...) SAID_MEMBER(trial_patch_input, said, __VA_ARGS__)
+static const struct member trial_patch_body[] = {TRIAL_SAID(EDITED){.name = NULL}};
 const struct form          form_trial_patch = {.body = trial_patch_body, .bytes = sizeof(struct trial_patch_input)};
 
 enum status handle_trial_patch(struct call *call, struct error *err)

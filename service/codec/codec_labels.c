@@ -58,15 +58,17 @@ enum status codec_read_labels(struct reading *in, const struct member *member, c
     return text != NULL ? STATUS_OK : error_no_memory(in->err);
 }
 
-enum status codec_edit_labels(const char *labels, const char *patch, struct arena *arena, const char **out,
-                              struct error *err)
+enum status codec_edit_labels(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                              void *out)
 {
-    json_t        *before = codec_load(labels, 0), *change = codec_load(patch, 0);
-    json_t        *after = before == NULL || change == NULL ? NULL : codec_merged(before, change);
-    struct reading in = {.arena = arena, .err = err};
-    enum status    status = after == NULL ? error_no_memory(err) : codec_read_labels(&in, NULL, after, "/labels", out);
+    const char *const *labels = out;
+    if (!json_is_object(json))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object");
+    if (*labels == NULL)
+        return STATUS_OK;
+    json_t     *before = codec_load(*labels, 0), *after = before == NULL ? NULL : codec_merged(before, json);
+    enum status status = after == NULL ? error_no_memory(in->err) : codec_read_labels(in, member, after, where, out);
     json_decref(after);
-    json_decref(change);
     json_decref(before);
     return status;
 }

@@ -10,9 +10,9 @@
 MUST_CHECK enum status codec_read_labels(struct reading *in, const struct member *member, const json_t *json,
                                          const char *where, void *out);
 
-/* Labels after a merge patch, both as text: null takes one away.  Errors as codec_read_labels has, at "/labels". */
-MUST_CHECK enum status codec_edit_labels(const char *labels, const char *patch, struct arena *arena, const char **out,
-                                         struct error *err);
+/* A merge patch of the labels that are there: null takes one away.  Where there are none (NULL) it is only an object. */
+MUST_CHECK enum status codec_edit_labels(struct reading *in, const struct member *member, const json_t *json,
+                                         const char *where, void *out);
 
 /* "key":"value" as it stands in the text of labels, to look for; NULL when out of memory. */
 const char *codec_label(const char *key, const char *value, struct arena *arena);

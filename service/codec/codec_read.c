@@ -145,7 +145,11 @@ static enum status check_there(struct reading *in, const struct member *members,
 static void set_fallback(const struct member *member, char *out)
 {
     void *to = out + member->offset;
-    if (member->fallback != 0 && member->read == codec_read_integer)
+    if (member->is_edit)
+        return;
+    if (member->text != NULL)
+        *(const char **)to = member->text;
+    else if (member->fallback != 0 && member->read == codec_read_integer)
         *(int64_t *)to = (int64_t)member->fallback;
     else if (member->fallback != 0 && member->read == codec_read_number)
         *(double *)to = member->fallback;
@@ -153,6 +157,13 @@ static void set_fallback(const struct member *member, char *out)
         *(bool *)to = true;
     for (const struct member *inner = member->members; inner != NULL && inner->name != NULL; inner++)
         set_fallback(inner, out);
+}
+
+void codec_read_absent(const struct member *members, const json_t *json, void *out)
+{
+    for (const struct member *member = members; member->name != NULL; member++)
+        if (json_object_get(json, member->name) == NULL)
+            set_fallback(member, out);
 }
 
 static enum status read_member(struct reading *in, const struct member *member, const json_t *json, const char *where,
@@ -164,7 +175,8 @@ static enum status read_member(struct reading *in, const struct member *member, 
         set_fallback(member, out);
     if (json_is_null(json) && member->nullable && member->read == codec_read_number)
         *(double *)to = NAN; /* no value, rather than 0 */
-    if ((json == NULL && !member->required) || (json_is_null(json) && member->nullable))
+    bool is_needed = member->required && !member->is_edit;
+    if ((json == NULL && !is_needed) || (json_is_null(json) && member->nullable))
         return STATUS_OK;
     if (json == NULL)
         return missing(in, member, where);

@@ -41,12 +41,14 @@ struct member {
     const char *refused;    /* why the member is refused whenever it is given; then no other rule of it counts */
     bool        is_pointer; /* written of a struct that is pointed to */
     bool        is_many;    /* in a query: may come more than once, and is read as an array */
+    bool        is_edit;    /* when it is absent it stays as it is, though it is required or has a default */
     enum status (*read)(struct reading *in, const struct member *member, const json_t *json, const char *where,
                         void *out);
     json_t *(*write)(const struct writing *out, const struct member *member); /* NULL: as it is read */
     size_t               offset;   /* of what the reader fills, in the object's struct */
     double               min, max; /* inclusive: of a number, or of a string's length in characters */
     double               fallback; /* of a number, an integer or a bool that is absent; 0: it stays as it is */
+    const char          *text;     /* of a text, a name or labels that are absent; NULL: they stay as they are */
     const char *const   *names;    /* of a choice, ended by NULL */
     const struct member *members;  /* of an object inside */
 };
@@ -63,6 +65,8 @@ json_t              *codec_pick(const struct member *members, const json_t *json
  * here they are only known, and there if they are required.  What an absent member fills stays as it was. */
 MUST_CHECK enum status codec_read_object(struct reading *in, const struct member *members, const json_t *json,
                                          const char *where, void *out);
+/* Gives what is absent in json its default. */
+void codec_read_absent(const struct member *members, const json_t *json, void *out);
 /* Readers: out is const char **, double *, int64_t *, int * (the place in the names), const char ** (the name), bool *,
  * const json_t ** (kept for later, borrowed), and the struct itself: an object whose members are members of it. */
 MUST_CHECK enum status codec_read_text(struct reading *in, const struct member *member, const json_t *json,

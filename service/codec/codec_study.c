@@ -68,10 +68,10 @@ static const struct member spent_members[] = {
 // clang-format off
 #define RULES  {AS(study, rules, ""), .members = codec_rules_members}
 #define SPEC   {AS(study, spec, ""), .members = codec_spec_members}
-const struct member codec_study_given_members[] = {STUDY_GIVEN(SHOWN) STUDY_LABELLED(SHOWN) RULES, STUDY_NOTED(SHOWN) SPEC, {.name = NULL}};
+const struct member codec_study_given_members[] = {NAMED(SHOWN) STUDY_LABELLED(SHOWN) RULES, STUDY_NOTED(SHOWN) SPEC, {.name = NULL}};
 const struct member codec_study_members[] = {
     {AT(study, id), .write = codec_write_characters},
-    STUDY_GIVEN(SHOWN)
+    NAMED(SHOWN)
     {AT(study, state), .read = codec_read_choice, .names = study_state_names},
     {AT(study, reason), .read = codec_read_text, .nullable = true},
     {AT(study, revision), .read = codec_read_integer},
@@ -89,7 +89,19 @@ const struct member codec_study_members[] = {
     STUDY_KEPT(SHOWN)
     {.name = NULL},
 };
+#define EDITED(...) CODEC_EDIT(study_new, , __VA_ARGS__)
+const struct member codec_study_edit_members[] = {STUDY_SAID(EDITED) {.name = NULL}};
 // clang-format on
+
+enum status codec_study_edit(const char *patch, struct arena *arena, struct study_new *said, struct error *err)
+{
+    struct reading in = {.arena = arena, .err = err};
+    json_t        *json = patch == NULL ? json_object() : codec_load(patch, 0);
+    enum status    status =
+        json == NULL ? error_no_memory(err) : codec_read_object(&in, codec_study_edit_members, json, "", said);
+    json_decref(json);
+    return status;
+}
 
 json_t *codec_study_json(const struct study *study)
 {

@@ -6,6 +6,7 @@
 #include "service/codec/codec_read.h"
 #include "service/codec/codec_said.h"
 #include "service/codec/codec_space.h"
+#include "service/codec/codec_write.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -146,6 +147,7 @@ static const char *const  outside_names[] = {"context", NULL};
 static const char *const  outcome_names[] = {"failed", "infeasible", NULL};
 static const enum outcome outcomes[] = {OUTCOME_FAILED, OUTCOME_INFEASIBLE};
 
+#define SAID(...) SAID_MEMBER(observation_form, said, __VA_ARGS__)
 #define NUMBER(name_, least, most, with) \
     {AS(observation_form, own.name_, #name_), .read = codec_read_number, .min = (least), .max = (most)},
 #define TEXT(name_, least, most, with) \
@@ -163,7 +165,7 @@ const struct member codec_observation_members[] = {
     {AT(observation_form, outside), .read = codec_read_name, .names = outside_names},
     TRIAL_NUMBERS(NUMBER)
     TRIAL_TEXTS(TEXT)
-    SAID_MEMBERS(observation_form, said),
+    TRIAL_SAID(SAID)
     {.name = NULL},
 };
 // clang-format on
@@ -653,7 +655,7 @@ json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, str
     if (codec_is_outside(spec, trial->point))
         codec_put(&object, "outside", json_string(outside_names[0]));
     put_members(&object, spec, trial);
-    codec_said_put(&object, &trial->said);
+    codec_write_into(&object, codec_said_members, &(struct writing){.from = &trial->said});
     codec_put(&object, "model", model_json(trial));
     codec_put(&object, "created_at", codec_time_json(trial->created_ms));
     codec_put(&object, "started_at", codec_time_json(trial->started_ms));

@@ -86,13 +86,13 @@ bool codec_is_without(const char *const *without, const struct member *member)
     return without != NULL && *without != NULL;
 }
 
-static void write_members(json_t **object, const struct member *members, const struct writing *out)
+void codec_write_into(json_t **object, const struct member *members, const struct writing *out)
 {
     for (const struct member *member = members; member->name != NULL; member++) {
         struct writing inside = *out;
         inside.from = member->is_pointer ? *(const void *const *)codec_at(out, member) : codec_at(out, member);
         if (member->name[0] == '\0')
-            write_members(object, member->members, &inside);
+            codec_write_into(object, member->members, &inside);
         if (member->name[0] == '\0' || codec_is_without(out->without, member))
             continue;
         json_t *value = write_member(out, member);
@@ -104,7 +104,7 @@ static void write_members(json_t **object, const struct member *members, const s
 json_t *codec_write(const struct member *members, const struct writing *out)
 {
     json_t *object = json_object();
-    write_members(&object, members, out);
+    codec_write_into(&object, members, out);
     return object;
 }
 

@@ -18,6 +18,8 @@ struct writing {
 
 /* A new reference; NULL when out of memory. */
 json_t *codec_write(const struct member *members, const struct writing *out);
+/* Adds the members to an object, which becomes NULL when out of memory. */
+void codec_write_into(json_t **object, const struct member *members, const struct writing *out);
 /* Writes a list of structs of so many bytes each, from out->from on. */
 json_t *codec_write_list(const struct member *members, const struct writing *out, size_t len, size_t bytes);
 
@@ -35,12 +37,20 @@ static inline const void *codec_at(const struct writing *out, const struct membe
  * and in a table TOKEN_KEPT(SHOWN). */
 #define CODEC_MEMBER(type, in, column, letter, kind, shown, ...) \
     {AS(type, in column, #shown), CODEC_##kind, __VA_ARGS__},
-#define CODEC_TEXT    .read = codec_read_text
-#define CODEC_INTEGER .read = codec_read_integer
-#define CODEC_NUMBER  .read = codec_read_number, .fallback = (double)NAN
-#define CODEC_LABELS  .read = codec_read_labels, .write = codec_write_json
-#define CODEC_TIME    .write = codec_write_time
-#define CODEC_STEADY  .write = codec_write_steady
+/* An entry of a table by which something is edited: an absent member stays. */
+#define CODEC_EDIT(type, in, column, letter, kind, shown, ...) \
+    {AS(type, in column, #shown), CODEC_EDIT_##kind, .is_edit = true, __VA_ARGS__},
+#define CODEC_TEXT        .read = codec_read_text
+#define CODEC_CHOICE      .read = codec_read_name
+#define CODEC_INTEGER     .read = codec_read_integer
+#define CODEC_NUMBER      .read = codec_read_number, .fallback = (double)NAN
+#define CODEC_LABELS      .read = codec_read_labels, .write = codec_write_json
+#define CODEC_EDIT_TEXT   CODEC_TEXT
+#define CODEC_EDIT_CHOICE CODEC_CHOICE
+#define CODEC_EDIT_NUMBER CODEC_NUMBER
+#define CODEC_EDIT_LABELS .read = codec_edit_labels
+#define CODEC_TIME        .write = codec_write_time
+#define CODEC_STEADY      .write = codec_write_steady
 
 /* Writers of what no reader tells: int64_t milliseconds on the wall clock and on the steady one (0: null), an array of
  * characters, one that is a secret, a number with a reader of its own, and a text that is JSON. */

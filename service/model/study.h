@@ -61,7 +61,7 @@ struct study_new {
     const char  *spec_text, *rules_text; /* codec_spec_json as text, codec_rules_text */
     struct spec  spec;
     struct rules rules;
-    STUDY_SAID(DECLARE) /* or NULL: none; labels: canonical */
+    STUDY_SAID(DECLARE) /* labels: canonical */
 };
 
 /* The number of trials that count against the budget; failed, abandoned and imported ones do not. */

@@ -11,10 +11,9 @@ struct curve_point {
     double  value;
 };
 
-/* Members of a trial that clients set.  These lists define them: the members of struct trial and struct observation, the
- * readers and writers of JSON, CSV and rows of the store.  A new one needs a line here, its column (db/sql.h and a
- * migration) and its words in openapi.yaml.  X(name, least, most, with): numbers within a range, NaN: none; texts of so many
- * characters, NULL: none. */
+/* Members of a trial that clients set with its result.  These lists define them: the members of struct trial and struct
+ * observation, the readers and writers of JSON, CSV and rows of the store.  X(name, least, most, with): numbers within a
+ * range, NaN: none; texts of so many characters, NULL: none. */
 #define TRIAL_NUMBERS(X)                           \
     X(value, -INFINITY, INFINITY, SAID_WITH_VALUE) \
     X(stddev, 0, INFINITY, SAID_WITH_VALUE)

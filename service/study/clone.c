@@ -3,10 +3,10 @@
 
 #include "service/app/app_transact.h"
 #include "service/base/random.h"
-#include "service/codec/codec_labels.h"
 #include "service/codec/codec_rules.h"
 #include "service/codec/codec_said.h"
 #include "service/codec/codec_spec.h"
+#include "service/codec/codec_study.h"
 #include "service/codec/codec_trial.h"
 #include "service/store/rows.h"
 #include "service/study/observe.h"
@@ -60,18 +60,15 @@ static enum status make_rules(struct work *work, struct error *err)
 
 static enum status make_new(struct work *work, struct error *err)
 {
-    const struct study         *source = &work->source.study;
+    const struct study         *from = &work->source.study;
     const struct clone_request *request = work->request;
     struct study_new *new = &work->new;
     struct arena *arena = work->source.caller->arena;
     uint64_t      seed;
-    new->name = request->name;
-    new->notes = request->notes != NULL ? request->notes : source->notes;
-    new->labels = source->labels;
-    if (request->labels != NULL)
-        TRY(codec_edit_labels(source->labels, request->labels, arena, &new->labels, err));
+    *new = (struct study_new){STUDY_SAID(TAKE)};
+    TRY(codec_study_edit(request->said, arena, new, err));
     TRY(random_bytes(&seed, sizeof seed, err));
-    TRY(codec_spec_change(&source->spec, request->spec == NULL ? "{}" : request->spec, seed >> 11, arena, &new->spec,
+    TRY(codec_spec_change(&from->spec, request->spec == NULL ? "{}" : request->spec, seed >> 11, arena, &new->spec,
                           err));
     new->spec_text = codec_spec_text(&new->spec, arena);
     return new->spec_text == NULL ? error_no_memory(err) : make_rules(work, err);

@@ -7,11 +7,10 @@
 
 /* with_results: its completed, infeasible and stopped trials become observations, which cost nothing of the budget.  What is
  * NULL is as the study has it; spec is an object whose members replace those of the specification, and null takes one
- * away (a seed: another is drawn); rules and labels are merge patches. */
+ * away (a seed: another is drawn); said (codec_study_edit) and rules are merge patches. */
 struct clone_request {
-    const char *name, *notes;
-    const char *spec, *rules, *labels; /* JSON texts */
-    bool        has_algorithm;         /* spec says another */
+    const char *said, *spec, *rules; /* JSON texts */
+    bool        has_algorithm;       /* spec says another */
     bool        with_results;
 };
 /* Errors: CONFLICT "not_cloneable" (what is private, or an agent of a federation, must not be there twice);

@@ -2,8 +2,9 @@
 #include "service/study/import_check.h"
 
 #include "service/codec/codec.h"
-#include "service/codec/codec_read.h"
+#include "service/codec/codec_said.h"
 #include "service/codec/codec_trial.h"
+#include "service/codec/codec_write.h"
 #include "service/store/asked.h"
 #include "service/store/task.h"
 
@@ -31,6 +32,17 @@ enum status import_check_count(int64_t value, int64_t least, int64_t most, const
                ? STATUS_OK
                : error_set(err, STATUS_INVALID, "out_of_range", path, "must be within [%lld, %lld]", (long long)least,
                            (long long)most);
+}
+
+enum status import_check_given(const struct member *members, const json_t *line, const char *where, void *row,
+                               struct arena *arena, struct error *err)
+{
+    struct reading in = {.arena = arena, .err = err};
+    codec_read_absent(members, line, row);
+    json_t     *json = codec_write(members, &(struct writing){.from = row});
+    enum status status = json == NULL ? error_no_memory(err) : codec_read_object(&in, members, json, where, row);
+    json_decref(json);
+    return status;
 }
 
 /* A member that holds JSON. */
@@ -141,6 +153,28 @@ static enum status check_place(const struct spec *spec, const struct row_trial_w
                : import_bad(err, "/point", "does not lie in the space");
 }
 
+/* Checks the members of TRIAL_SAID by their table. */
+static enum status check_members(const struct row_trial_whole *from, struct error *err)
+{
+    struct reading    in = {.err = err};
+    struct trial_said said = {TRIAL_SAID(TAKE)}, read = said;
+    for (const struct member *member = codec_said_members; member->name != NULL; member++) {
+        const struct member one[] = {*member, {.name = NULL}};
+        char                path[CODEC_PATH_MAX];
+        codec_read_path(path, "", member->name);
+        if (member->text != NULL) { // it holds JSON
+            const char *text = *(const char *const *)(const void *)((const char *)&said + member->offset);
+            TRY(check_json(text, member->text[0] == '[' ? JSON_ARRAY : JSON_OBJECT, path, err));
+            continue;
+        }
+        json_t     *json = codec_write(one, &(struct writing){.from = &said});
+        enum status status = json == NULL ? error_no_memory(err) : codec_read_object(&in, one, json, "", &read);
+        json_decref(json);
+        TRY(status);
+    }
+    return STATUS_OK;
+}
+
 static enum status check_said(const struct row_trial_whole *row, struct error *err)
 {
 #define CHECK_TEXT(name, least, most, ...) TRY(import_check_text(row->name, least, most, "/" #name, err));
@@ -150,11 +184,8 @@ static enum status check_said(const struct row_trial_whole *row, struct error *e
     TRY(import_check_text(row->holder, 0, TRIAL_WORKER_MAX, "/holder", err));
     TRY(import_check_text(row->algorithm, 1, IMPORT_TEXT_MAX, "/algorithm", err));
     TRY(import_check_text(row->fallback, 1, IMPORT_TEXT_MAX, "/fallback", err));
-    TRY(import_check_text(row->notes, 0, IMPORT_NOTES_MAX, "/notes", err));
     TRY(check_json(row->diagnostics, JSON_OBJECT, "/diagnostics", err));
-    TRY(check_json(row->labels, JSON_OBJECT, "/labels", err));
-    TRY(check_json(row->metadata, JSON_OBJECT, "/metadata", err));
-    TRY(check_json(row->artifacts, JSON_ARRAY, "/artifacts", err));
+    TRY(check_members(row, err));
     return import_check_note(&row->note, "/note", err);
 }
 

@@ -11,6 +11,7 @@
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_study.h"
 #include "service/codec/codec_trial.h"
+#include "service/codec/codec_write.h"
 #include "service/store/rows.h"
 
 #include <math.h>
@@ -144,6 +145,13 @@ static enum status keep_row(struct import_reader *reader, const struct line_colu
     return STATUS_OK;
 }
 
+#define SAID(...) CODEC_MEMBER(row_study, , __VA_ARGS__)
+static const struct member said_members[] = {NAMED(SAID) STUDY_NOTED(SAID){.name = NULL}};
+#undef SAID
+#define SAID(...) CODEC_MEMBER(row_game, , __VA_ARGS__)
+static const struct member game_members[] = {GAME_GIVEN(SAID){.name = NULL}};
+#undef SAID
+
 static enum status read_study(struct import_reader *reader, const json_t *json, struct error *err)
 {
     struct row_study *study = &reader->study;
@@ -153,8 +161,7 @@ static enum status read_study(struct import_reader *reader, const json_t *json, 
     TRY(line_read(json_object_get(json, "study"), export_study_columns, &reader->kept, study, err));
     TRY(keep_row(reader, export_study_columns, study, "/study", err));
     TRY(import_check_text(study->id, 1, STUDY_ID_MAX, "/study/id", err));
-    TRY(import_check_text(study->name, 1, IMPORT_NAME_MAX, "/study/name", err));
-    TRY(import_check_text(study->notes, 0, IMPORT_NOTES_MAX, "/study/notes", err));
+    TRY(import_check_given(said_members, json_object_get(json, "study"), "/study", study, &reader->kept, err));
     TRY(import_check_text(study->reason, 0, IMPORT_DETAIL_MAX, "/study/reason", err));
     TRY(keep_labels(reader, study, err));
     TRY(import_check_count(study->version, 1, INT64_MAX, "/study/version", err));
@@ -173,7 +180,7 @@ static enum status read_game(struct import_reader *reader, const json_t *json, s
     TRY(line_read(json_object_get(json, "game"), line_game_columns, &reader->kept, game, err));
     TRY(keep_row(reader, line_game_columns, game, "/game", err));
     TRY(import_check_text(game->id, 1, STUDY_ID_MAX, "/game/id", err));
-    TRY(import_check_text(game->name, 1, IMPORT_NAME_MAX, "/game/name", err));
+    TRY(import_check_given(game_members, json_object_get(json, "game"), "/game", game, &reader->kept, err));
     TRY(import_check_text(game->reason, 0, IMPORT_DETAIL_MAX, "/game/reason", err));
     return rows_state(games_state_names, game->state, "game", &state, err) == STATUS_OK
                ? STATUS_OK
@@ -308,8 +315,6 @@ static enum status check_numbers(const struct import_reader *reader, const struc
     TRY(import_check_count(row->corrected_ms, 0, INT64_MAX, "/corrected_ms", err));
     TRY(import_check_count(row->ended, 0, reader->study.revision, "/ended", err));
     TRY(import_check_count(row->imported, 0, 1, "/imported", err));
-    if (!(row->duration_seconds >= 0 || isnan(row->duration_seconds)))
-        return import_bad(err, "/duration_seconds", "must not be negative");
     return import_check_count(row->lease_ms, 0, state == TRIAL_RUNNING ? INT64_MAX : 0, "/lease_ms", err);
 }
 

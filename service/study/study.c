@@ -10,9 +10,9 @@
 #include "service/base/log.h"
 #include "service/base/text.h"
 #include "service/candidates/candidates.h"
-#include "service/codec/codec_labels.h"
 #include "service/codec/codec_rules.h"
 #include "service/codec/codec_spec.h"
+#include "service/codec/codec_study.h"
 #include "service/study/federation_host.h"
 #include "service/study/import.h"
 #include "service/study/operation.h"
@@ -89,10 +89,6 @@ enum status study_prepare(struct app *app, struct caller *caller, const struct s
                        .created_ms = work->task.now_ms,
                        .updated_ms = work->task.now_ms,
                        STUDY_SAID(TAKE)};
-    if (work->task.study.labels == NULL)
-        work->task.study.labels = "{}";
-    if (work->task.study.notes == NULL)
-        work->task.study.notes = "";
     TRY(random_id(work->task.study.id, sizeof work->task.study.id, "std_", 16, err));
     work->task.id = work->task.study.id;
     return STATUS_OK;
@@ -323,14 +319,11 @@ static enum status patch(struct db_conn *conn, void *arg, struct error *err)
     struct study            *study = &work->task.study, *from = study;
     TRY(task_open(conn, &work->task, err));
     TRY(match(study, work->task.caller, err));
-#define EDIT(column, letter, ...)        \
-    if (!IS_NONE_##letter(edit->column)) \
-        study->column = edit->column;
-    STUDY_GIVEN(EDIT)
-    STUDY_NOTED(EDIT)
-#undef EDIT
-    if (edit->labels != NULL)
-        TRY(codec_edit_labels(study->labels, edit->labels, work->task.caller->arena, &study->labels, err));
+    struct study_new said = {STUDY_SAID(TAKE)};
+    TRY(codec_study_edit(edit->said, work->task.caller->arena, &said, err));
+#define KEEP(column, ...) study->column = said.column;
+    STUDY_SAID(KEEP)
+#undef KEEP
     TRY(edit_rules(conn, &work->task, edit->rules, err));
     const char *rules = codec_rules_text(&study->rules, work->task.caller->arena);
     if (rules == NULL)

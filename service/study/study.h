@@ -67,12 +67,10 @@ struct study_page {
 MUST_CHECK enum status study_list(struct app *app, struct caller *caller, const struct study_filter *filter,
                                   struct study_page *out, struct error *err);
 
-/* Members that are NULL stay; labels and rules are merge patches, of labels and of codec_rules_members.  Errors: STALE
- * "stale_version", as of all that change a study (if_match of struct caller); INVALID as codec_rules and codec_read_labels
- * have. */
+/* Merge patches as text, or NULL: of codec_study_edit_members and of codec_rules_members.  Errors: STALE "stale_version", as of
+ * all that change a study (if_match of struct caller); INVALID as codec_study_edit and codec_rules have. */
 struct study_edit {
-    const char *rules;
-    STUDY_SAID(DECLARE)
+    const char *said, *rules;
 };
 MUST_CHECK enum status study_patch(struct app *app, struct caller *caller, const char *id,
                                    const struct study_edit *edit, struct study *out, struct error *err);

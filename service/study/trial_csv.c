@@ -34,6 +34,7 @@ struct line {
     double                    *point, *values;
     bool                       is_anywhere; /* the point may lie outside the space */
     const struct trial_member *member;
+    const struct member       *said;
     struct observation        *out;
 };
 struct column {
@@ -41,6 +42,7 @@ struct column {
     enum status (*read)(struct line *line, const char *cell); /* NULL: not used */
     size_t                     param;
     const struct trial_member *member;
+    const struct member       *said;
 };
 
 /* ---- reading cells ---- */
@@ -107,7 +109,7 @@ static enum status read_member(struct line *line, const char *cell)
 static enum status read_said(struct line *line, const char *cell)
 {
     struct error own;
-    enum status  status = codec_said_cell(line->column, cell, line->arena, &line->out->said, &own);
+    enum status  status = codec_said_cell(line->said, cell, line->arena, &line->out->said, &own);
     return status == STATUS_INVALID ? refuse(line, own.code, own.text) : status;
 }
 
@@ -225,12 +227,10 @@ static bool find_known(const char *name, struct column *column)
             *column = (struct column){.name = member->name, .read = read_member, .member = member};
             return true;
         }
-    for (const char *const *said = codec_said_names; *said != NULL; said++)
-        if (strcmp(*said, name) == 0) {
-            *column = (struct column){.name = *said, .read = read_said};
-            return true;
-        }
-    return false;
+    const struct member *said = codec_member(codec_said_members, name);
+    if (said != NULL)
+        *column = (struct column){.name = name, .read = read_said, .said = said};
+    return said != NULL;
 }
 
 static const char value_prefix[] = "value:", stddev_prefix[] = "stddev:";
@@ -382,6 +382,7 @@ static enum status read_line(const struct csv_table *table, size_t row, const st
         line->column = columns[i].name;
         line->param = columns[i].param;
         line->member = columns[i].member;
+        line->said = columns[i].said;
         if (columns[i].read != NULL)
             TRY(columns[i].read(line, csv_table_cell(table, row, i)));
     }
@@ -508,8 +509,8 @@ static void write_header(FILE *out, const struct spec *spec)
     for (const struct trial_member *member = trial_members; member->name != NULL; member++)
         if (member->is_text)
             fprintf(out, ",%s", member->name);
-    for (const char *const *said = codec_said_names; *said != NULL; said++)
-        fprintf(out, ",%s", *said);
+    for (const struct member *said = codec_said_members; said->name != NULL; said++)
+        fprintf(out, ",%s", said->name);
     fputs(spec->space.kind == SPACE_PARAMETERS ? ",outside\r\n" : "\r\n", out);
 }
 
@@ -563,9 +564,9 @@ static void write_trial(FILE *out, const struct spec *spec, const struct trial *
             fputc(',', out);
             write_text(out, *(const char *const *)(const void *)((const char *)trial + member->in_trial));
         }
-#define WRITE_S(text)           write_text(out, text);
-#define WRITE_D(number)         write_number(out, number);
-#define WRITE_ONE(name, letter) fputc(',', out), WRITE_##letter(trial->said.name)
+#define WRITE_S(text)                write_text(out, text);
+#define WRITE_D(number)              write_number(out, number);
+#define WRITE_ONE(name, letter, ...) fputc(',', out), WRITE_##letter(trial->said.name)
     TRIAL_SAID(WRITE_ONE)
 #undef WRITE_ONE
 #undef WRITE_D

@@ -327,7 +327,8 @@ static enum status hosted_study(struct world *world, const char *algorithm, cons
 {
     char    text[1024];
     json_t *json = NULL;
-    struct study_new new = {.name = "an agent", .spec_text = "", .rules_text = "{}", .rules = rules_none()};
+    struct study_new new = {
+        .name = "an agent", .labels = "{}", .notes = "", .spec_text = "", .rules_text = "{}", .rules = rules_none()};
     snprintf(text, sizeof text, "{%s,\"algorithm\":%s,\"seed\":%lld}", space, algorithm, (long long)seed);
     CU_ASSERT_EQUAL_FATAL(codec_parse(text, strlen(text), &json, &world->err), STATUS_OK);
     enum status status = codec_spec(json, 1, &world->arena, &new.spec, &world->err);

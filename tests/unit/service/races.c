@@ -537,7 +537,7 @@ static void test_caches_never_show_the_past(void)
         CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, read_and_keep, &watches[i]), 0);
     }
     for (int64_t version = 1; version <= 150; version++) {
-        const struct study_edit edit = {.notes = "changed"};
+        const struct study_edit edit = {.said = "{\"notes\":\"changed\"}"};
         struct study_view       view;
         CU_ASSERT_EQUAL(study_patch(world->app, &world->caller, study.id, &edit, &out, &world->err), STATUS_OK);
         sleep_ms(1);

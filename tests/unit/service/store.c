@@ -447,7 +447,7 @@ static void test_patch_states_and_deletion(void)
 {
     struct world     *world = world_new();
     struct study      study = world_study(world, world_box, "{\"name\":\"random\"}", 0), out;
-    struct study_edit edit = {.name = "renamed", .rules = "{\"budget\":{\"trials\":5}}"};
+    struct study_edit edit = {.said = "{\"name\":\"renamed\"}", .rules = "{\"budget\":{\"trials\":5}}"};
     CU_ASSERT_EQUAL(study_patch(world->app, &world->caller, study.id, &edit, &out, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(out.version, 2);
     CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_RESUME, &out, &world->err), STATUS_OK);

@@ -92,7 +92,7 @@ struct study world_study(struct world *world, const char *members, const char *a
 {
     char text[2048];
     snprintf(text, sizeof text, "{%s,\"algorithm\":%s}", members, algorithm);
-    struct study_new new = {.name = "a study"};
+    struct study_new new = {.name = "a study", .labels = "{}", .notes = ""};
     json_t *json = NULL;
     CU_ASSERT_EQUAL_FATAL(codec_parse(text, strlen(text), &json, &world->err), STATUS_OK);
     json_t     *spec = codec_pick(codec_spec_members, json), *rules = codec_pick(codec_rules_members, json);
