@@ -191,6 +191,7 @@ static void fail(struct job *job)
 {
     struct error error;
     enum status  status;
+    workers_end_job(); // as in give() of suggest.c
     for (bool is_told = false; (status = db_transact(job->app->db, operation_job_fail, job, &error)) != STATUS_OK;
          is_told = true) {
         if (!is_told)
@@ -223,6 +224,7 @@ static void run(void *arg)
     if (!is_stopped(job))
         work(job);
     memory_let_go(job->app, &job->caller);
+    workers_end_job(); // where it was stopped
     pthread_mutex_lock(&operations->lock);
     job->is_over = true;
     for (struct job **link = &operations->jobs; *link != NULL; link = &(*link)->next)

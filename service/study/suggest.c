@@ -6,6 +6,7 @@
  * a proposal's randomness is the one it gets.  A policy that only draws is asked within the transaction. */
 #include "service/app/app_transact.h"
 #include "service/app/study_cache.h"
+#include "service/base/workers.h"
 #include "service/study/federation_host.h"
 #include "service/store/rows.h"
 #include "service/session/session.h"
@@ -300,6 +301,8 @@ static void count_given(const struct plan *plan)
 
 static enum status give(struct plan *plan, struct error *err)
 {
+    if (plan->request->watch != NULL)
+        workers_end_job(); // a client may ask again as soon as the row of its operation has ended
     TRY(app_transact_ahead(plan->task.app, plan->task.caller, write_ahead, write, plan, err));
     count_given(plan);
     return STATUS_OK;

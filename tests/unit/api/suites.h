@@ -13,6 +13,7 @@
     X(reply)          \
     X(dispatch)       \
     X(conns)          \
+    X(request_job)    \
     X(workers)
 
 #define X(name) extern CU_TestInfo suite_##name[];

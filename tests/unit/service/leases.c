@@ -2,7 +2,7 @@
  * statements that another server would send. */
 #include "service/app/steady.h"
 #include "service/session/session.h"
-#include "service/study/operation.h"
+#include "service/study/operation_job.h"
 #include "service/study/study.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
@@ -246,6 +246,59 @@ static void test_who_stops_gives_back(void)
     world_end(world);
 }
 
+/* ---- its place among those of its token ---- */
+
+static struct app *probed;
+static atomic_int  found_free;
+
+static void hold(void *arg)
+{
+    pthread_mutex_lock(arg);
+    pthread_mutex_unlock(arg);
+}
+
+/* A transaction that ends a row asks for the time: then the place must be free already, though the work is not over. */
+static int64_t probe(void)
+{
+    struct operations       *operations = probed->operations;
+    const struct workers_job next = {.run = hold, .owner = "local"};
+    struct error             err;
+    bool                     is_free = workers_would_take(operations->workers, &next, &err) == STATUS_OK;
+    found_free += is_free && operations_running(operations) > 0;
+    return world_clock_ms;
+}
+
+/* Fills what its token may have behind one that waits for its model, and lets that one end. */
+static void check_place(bool is_to_fail)
+{
+    struct world      *world = world_new();
+    struct study       study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    struct operation   operation;
+    struct live       *live;
+    struct told        told = begin(world, study.id, &live, &operation);
+    pthread_mutex_t    lock = PTHREAD_MUTEX_INITIALIZER;
+    struct workers_job filler = {.run = hold, .arg = &lock, .owner = "local"};
+    pthread_mutex_lock(&lock);
+    if (is_to_fail)
+        CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_PAUSE, &study, &world->err), STATUS_OK);
+    while (workers_submit(world->app->operations->workers, &filler, &world->err) == STATUS_OK)
+        continue;
+    probed = world->app;
+    found_free = 0;
+    world->app->now_ms = probe;
+    session_unlock(world->app, live);
+    CU_ASSERT(is_in_time(world, is_to_fail ? is_failed : is_done, &told));
+    CU_ASSERT(found_free > 0);
+    pthread_mutex_unlock(&lock);
+    world_end(world);
+}
+
+static void test_what_has_ended_has_no_place(void)
+{
+    check_place(false);
+    check_place(true);
+}
+
 CU_TestInfo suite_leases[] = {
     {"a lease is renewed", test_a_lease_is_renewed},
     {"a stale owner is refused", test_a_stale_owner_is_refused},
@@ -253,5 +306,6 @@ CU_TestInfo suite_leases[] = {
     {"an operation goes where its study is", test_an_operation_goes_where_its_study_is},
     {"attempts end", test_attempts_end},
     {"who stops gives back", test_who_stops_gives_back},
+    {"what has ended has no place", test_what_has_ended_has_no_place},
     CU_TEST_INFO_NULL,
 };
