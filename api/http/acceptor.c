@@ -3,7 +3,6 @@
 #define _GNU_SOURCE /* accept4 */
 #include "api/http/acceptor.h"
 
-#include "api/http/anteroom.h"
 #include "api/http/request.h"
 #include "service/base/log.h"
 
@@ -19,8 +18,7 @@
 enum {
     MAX_LISTENERS = 3,
     AT_ONCE = 64,    /* taken from one socket before the others are looked at */
-    RETRY_MS = 20,   /* how often to look again for a free place */
-    SHED_MAX = 64,   /* connections that were cut and are still to be closed */
+    RETRY_MS = 20,   /* how often to look again where there is no room */
     SHED_MS = 1,     /* how often to look again for these, and for one that may be sent away */
     KEPT_SHARE = 16, /* one in so many places is left for addresses without a connection */
     TICK_MS = 1000,  /* how often silent connections are looked through */
@@ -88,7 +86,7 @@ static bool may_enter(struct acceptor *acceptor, size_t place, const struct gues
         return false;
     if (left > listener->limit / KEPT_SHARE)
         return true;
-    if (atomic_load(&listener->group.shed) >= SHED_MAX)
+    if (atomic_load(&listener->group.shed) >= ACCEPTOR_SHED_MAX)
         *pause_ms = SHED_MS;
     else if (conns_shed(listener->shared->conns, &listener->group))
         return true;

@@ -8,9 +8,16 @@
 #ifndef GNOMON_API_HTTP_ACCEPTOR_H
 #define GNOMON_API_HTTP_ACCEPTOR_H
 
+#include "api/http/anteroom.h"
 #include "engine/base/status.h"
 
 #include <stddef.h>
+
+enum {
+    ACCEPTOR_SHED_MAX = 64, /* connections of a listener that were cut and are still to be closed */
+    /* descriptors of a listener beside its connections: its socket and its anteroom's epoll are two of them */
+    ACCEPTOR_BESIDE = ANTEROOM_MAX + ACCEPTOR_SHED_MAX + 2
+};
 
 struct acceptor;
 struct listener;

@@ -20,6 +20,7 @@
 
 enum {
     LISTENERS = 3,
+    FEW = 64, /* connections of the listeners beside the main one */
     MEMORY_PER_CONNECTION = 32 << 10,
     INACTIVITY_SECONDS = 15,
     BACKLOG = 4096,
@@ -55,6 +56,27 @@ static void set_defaults(struct server_options *options)
     o->queue = o->queue == 0 ? 256 : o->queue;
     o->connections = o->connections == 0 ? 512 : o->connections;
     o->per_address = o->per_address == 0 ? 64 : o->per_address;
+}
+
+/* Connections of a listener; 0: it is not there. */
+static int64_t limit_of(const struct server_options *options, enum listener_kind kind)
+{
+    const int64_t limits[LISTENERS] = {
+        [LISTENER_MAIN] = options->connections,
+        [LISTENER_HEALTH] = options->health_port != NULL ? FEW : 0,
+        [LISTENER_LOCAL] = options->local_fd >= 0 ? FEW : 0,
+    };
+    return limits[kind];
+}
+
+size_t server_descriptors(const struct server_options *options)
+{
+    size_t count = 0;
+    for (int kind = 0; kind < LISTENERS; kind++) {
+        int64_t limit = limit_of(options, (enum listener_kind)kind);
+        count += limit > 0 ? (size_t)limit + ACCEPTOR_BESIDE : 0;
+    }
+    return count;
 }
 
 /* ---- connections ---- */
@@ -150,7 +172,7 @@ static enum status listen_on(struct server *server, enum listener_kind kind, int
 {
     struct listener      *listener = &server->listeners[kind];
     bool                  is_main = kind == LISTENER_MAIN;
-    intptr_t              limit = is_main ? (intptr_t)server->options.connections : 64;
+    intptr_t              limit = (intptr_t)limit_of(&server->options, kind);
     struct MHD_OptionItem options[] = {
         {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)on_message, listener}, /* first: it logs errors of the others */
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_PER_CONNECTION, NULL},

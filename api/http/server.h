@@ -35,6 +35,9 @@ MUST_CHECK enum status server_start(struct app *app, const struct server_options
 
 /* A socket that listens there.  Errors: INVALID "address"; CONFLICT "address_in_use"; INTERNAL "listen". */
 MUST_CHECK enum status server_socket(const char *host, const char *port, int *fd, struct error *err);
+/* How many descriptors the connections of all its listeners may take, those that have sent nothing and those that were cut
+ * included; `connections` is set. */
+size_t server_descriptors(const struct server_options *options);
 
 /* The port of the main listener, and of the health listener (0: none). */
 int server_port(const struct server *server);

@@ -39,7 +39,7 @@
 
 enum {
     ADDRESS_BYTES = 256,
-    DESCRIPTORS_BESIDE = 768, /* with connections that were cut and not closed yet, or have sent nothing */
+    DESCRIPTORS_BESIDE = 256, /* those of the store and of files: server_descriptors has the connections' */
     HEAPS = 2,
     OWN_PAGES_BYTES = 256 << 10,
     FIRST_TOKEN_BYTES = 128,
@@ -164,15 +164,18 @@ static void limit_heaps(void)
 
 static void limit_process(const struct serve_options *options)
 {
-    struct rlimit none = {0, 0}, files;
+    const struct server_options all = {.connections = (unsigned)options->connections,
+                                       .health_port = options->health_listen};
+    struct rlimit               none = {0, 0}, files; // the folder's socket, local_fd, is always there
     umask(077);
     setrlimit(RLIMIT_CORE, &none);
     if (getrlimit(RLIMIT_NOFILE, &files) != 0)
         return;
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
-    if (files.rlim_max < (rlim_t)options->connections + DESCRIPTORS_BESIDE)
-        log_event(LOG_WARNING, "few_descriptors", "limit=%llu", (unsigned long long)files.rlim_max);
+    size_t wanted = server_descriptors(&all) + DESCRIPTORS_BESIDE;
+    if (files.rlim_max < wanted)
+        log_event(LOG_WARNING, "few_descriptors", "limit=%llu wanted=%zu", (unsigned long long)files.rlim_max, wanted);
 }
 
 /* The folder is ours (locked), so a socket in it is a leftover. */

@@ -1,5 +1,7 @@
 /* Connections: the reaper, the limit by address, and blocked addresses. */
 #include "api/http/conns.h"
+#include "api/http/acceptor.h"
+#include "api/http/server.h"
 #include "tests/unit/api/suites.h"
 
 #include <arpa/inet.h>
@@ -204,11 +206,28 @@ static void test_blocking(void)
     conns_stop(conns);
 }
 
+/* Each listener has an anteroom of its own, and connections that were cut. */
+static void test_descriptors(void)
+{
+    struct server_options options = {.connections = 500, .local_fd = -1};
+    const size_t          each = ANTEROOM_MAX + ACCEPTOR_SHED_MAX;
+    size_t                one = server_descriptors(&options);
+    CU_ASSERT(one >= 500 + each);
+    options.local_fd = 3;
+    size_t two = server_descriptors(&options);
+    CU_ASSERT(two > one + each);
+    options.health_port = "8081";
+    CU_ASSERT_EQUAL(server_descriptors(&options) - two, two - one);
+    options.connections++;
+    CU_ASSERT_EQUAL(server_descriptors(&options) - two, two - one + 1);
+}
+
 CU_TestInfo suite_conns[] = {
     {"limit by address", test_limit},
     {"what was let in counts before it is there", test_promises_count},
     {"reaper", test_reaper},
     {"who has waited longest makes room", test_shedding},
     {"blocked addresses", test_blocking},
+    {"descriptors of all listeners", test_descriptors},
     CU_TEST_INFO_NULL,
 };
