@@ -643,6 +643,10 @@
     X(IDEMPOTENCY_BLANK, "s", none,                                                                                    \
       "UPDATE idempotency SET status = 0, reply = '', location = NULL, etag = NULL WHERE subject = $1 AND subject <> "  \
       "''")                                                                                                            \
+    X(IDEMPOTENCY_TRIM, "si", none,                                                                                    \
+      "UPDATE idempotency SET status = -1, reply = '', location = NULL, etag = NULL WHERE token = $1 AND reply <> '' " \
+      "AND key IN (SELECT key FROM (SELECT key, sum(length(reply)) OVER (ORDER BY created_ms DESC, key) AS bytes "     \
+      "FROM idempotency WHERE token = $1) AS newest WHERE bytes > $2)")                                                \
     X(IDEMPOTENCY_PURGE, "ii", none,                                                                                   \
       "DELETE FROM idempotency WHERE (token, key) IN (SELECT token, key FROM idempotency WHERE created_ms < $1 "       \
       "ORDER BY created_ms LIMIT $2)")                                                                                 \

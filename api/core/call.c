@@ -9,6 +9,7 @@ void *call_result(struct call *call, int http, json_t *(*render)(struct call *, 
     assert(bytes <= sizeof call->result);
     call->reply.http = http;
     call->render = render;
+    call->render_kept = NULL;
     return memset(call->result, 0, bytes);
 }
 

@@ -143,6 +143,7 @@
     X(quota_exceeded, 403, false, "The project would have more trials, bytes or studies than its quota allows.", "Delete what is not needed any more, or ask the operator for more: GET /v1/projects/{id} shows both.") \
     X(rate_limited, 429, true, "The project sends more requests a second than it may.", "Ask again after Retry-After; RateLimit says how many are left.") \
     X(regions_do_not_divide, 422, false, "No parameter can be cut into so many equal slices.", "Choose a number of regions that divides the values of a parameter.") \
+    X(reply_not_kept, 409, false, "The request was done when its Idempotency-Key came first; its answer is not kept any more, because the token was given many since.", "Read what it has changed; use a new key for a new request.") \
     X(request_timeout, 408, true, "The request came too slowly.", "Send it again, at once and whole.") \
     X(results_are_final, 409, false, "What was answered for privacy, sent to a federation or walked on a graph cannot be taken back.", "Leave it; the detail says what cannot be changed.") \
     X(rotated_meanwhile, 409, false, "Another request has given the token a new secret meanwhile.", "Take the secret that it was given; if that is not yours, rotate again.") \

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { KEPT_WHOLE_BYTES = 16 << 10 };
+
 static const struct {
     int         http;
     const char *title;
@@ -153,9 +155,9 @@ void reply_problem(struct call *call, const struct error *error)
     json_decref(list);
 }
 
-static const char *render(struct call *call, size_t *length)
+static const char *render(struct call *call, json_t *(*as)(struct call *, const void *), size_t *length)
 {
-    json_t     *json = call->render(call, call->result);
+    json_t     *json = as(call, call->result);
     const char *text = json == NULL || !cursor_seal(call, json) ? NULL : json_text(json, &call->arena, length);
     json_decref(json);
     if (text == NULL)
@@ -168,7 +170,9 @@ bool reply_render_stored(void *arg, struct kept_reply *out)
     struct call *call = arg;
     size_t       length;
     call->for_store = true;
-    const char *text = render(call, &length);
+    const char *text = render(call, call->render, &length);
+    if (text != NULL && length > KEPT_WHOLE_BYTES && call->render_kept != NULL)
+        text = render(call, call->render_kept, &length);
     call->for_store = false;
     *out = (struct kept_reply){
         .http_status = call->reply.http, .body = text, .location = call->reply.location, .etag = call->reply.etag};
@@ -185,13 +189,17 @@ enum status reply_result(struct call *call, struct error *err)
                                      .etag = first->etag,
                                      .retry_after_seconds = first->http_status == 202 ? REPLY_POLL_SECONDS : 0,
                                      .replayed = true};
-        reply_text(call, "application/json", first->body, strlen(first->body));
+        const char *body = first->body;
+        size_t      length = body == NULL ? 0 : strlen(body);
+        if (body == NULL && (body = render(call, call->render, &length)) == NULL)
+            return error_no_memory(err);
+        reply_text(call, "application/json", body, length);
         return STATUS_OK;
     }
     if (call->render == NULL)
         return STATUS_OK;
     size_t      length;
-    const char *text = render(call, &length);
+    const char *text = render(call, call->render, &length);
     if (text == NULL)
         return error_no_memory(err);
     reply_text(call, "application/json", text, length);

@@ -52,6 +52,18 @@ static json_t *render_suggest(struct call *call, const void *result)
     return show_suggested(call, result);
 }
 
+/* Renders a large reply as its revision and the numbers of its trials. */
+static json_t *render_numbers(struct call *call, const void *result)
+{
+    const struct suggest_reply *reply = result;
+    json_t                     *list = json_array();
+    (void)call;
+    codec_append(&list, json_integer(reply->revision));
+    for (size_t i = 0; i < reply->len; i++)
+        codec_append(&list, json_integer(reply->trials[i].number));
+    return list;
+}
+
 /* As trials_json, for an operation that was quick enough to be answered at once. */
 static json_t *render_trials(struct call *call, const void *result)
 {
@@ -109,12 +121,38 @@ static enum status begin_operation(struct call *call, const struct asking *askin
     return STATUS_OK;
 }
 
+/* Makes the reply again from the numbers that were kept for it. */
+static enum status suggest_again(struct call *call, struct error *err)
+{
+    struct kept_reply    *first = &call->caller.idempotency.first;
+    struct suggest_reply *reply = CALL_RESULT(call, struct suggest_reply, 200, render_suggest);
+    json_t               *json = NULL;
+    TRY(codec_parse(first->body, strlen(first->body), &json, err));
+    size_t   len = json_array_size(json);
+    int64_t *numbers = ARENA_NEW(&call->arena, int64_t, len);
+    for (size_t i = 0; numbers != NULL && i < len; i++)
+        numbers[i] = json_integer_value(json_array_get(json, i));
+    json_decref(json);
+    first->body = NULL;
+    if (numbers == NULL)
+        return error_no_memory(err);
+    reply->len = len - 1;
+    TRY(trial_given(call->app, &call->caller, call->params[0], numbers + 1, reply, err));
+    reply->revision = numbers[0];
+    return STATUS_OK;
+}
+
 static enum status suggest(struct call *call, const struct asking *asking, struct error *err)
 {
-    if (asking->preference.is_async)
-        return begin_operation(call, asking, err);
-    return trial_suggest(call->app, &call->caller, call->params[0], &asking->request,
-                         CALL_RESULT(call, struct suggest_reply, 200, render_suggest), err);
+    const struct idempotency *once = &call->caller.idempotency;
+    if (asking->preference.is_async) {
+        TRY(begin_operation(call, asking, err));
+    } else {
+        struct suggest_reply *reply = CALL_RESULT(call, struct suggest_reply, 200, render_suggest);
+        call->render_kept = render_numbers;
+        TRY(trial_suggest(call->app, &call->caller, call->params[0], &asking->request, reply, err));
+    }
+    return once->replayed && once->first.body[0] == '[' ? suggest_again(call, err) : STATUS_OK;
 }
 
 /* Whether to hold a client that wants to wait, because the refusal may not last. */

@@ -40,20 +40,32 @@ static enum status find_reply(struct db_conn *conn, struct caller *caller, int64
     if (row->status == 0)
         return error_set(err, STATUS_NOT_FOUND, "deleted", "",
                          "what this Idempotency-Key was answered about is deleted");
+    if (row->status < 0)
+        return error_set(err, STATUS_CONFLICT, "reply_not_kept", "",
+                         "it was done when this Idempotency-Key came first; the answer made room for later ones");
     own->first = (struct kept_reply){
         .http_status = (int)row->status, .body = row->reply, .location = row->location, .etag = row->etag};
     own->replayed = true;
     return STATUS_OK;
 }
 
-static enum status keep_reply(struct db_conn *conn, struct caller *caller, int64_t now, struct error *err)
+static size_t kept_bytes(const struct idempotency *own)
 {
+    return strlen(own->first.body) + QUOTA_KEPT_ROW_BYTES;
+}
+
+static enum status keep_reply(struct db_conn *conn, const struct app_work *work, int64_t now, struct error *err)
+{
+    struct caller      *caller = work->caller;
     struct idempotency *own = &caller->idempotency;
     char                subject[SUBJECT_BYTES];
     if (!own->render(own->render_arg, &own->first))
         return error_no_memory(err);
     read_subject(own->path, subject);
-    TRY(quota_has_room(conn, caller, (double)strlen(own->first.body), err));
+    TRY(quota_has_room(conn, caller, (double)kept_bytes(own), err));
+    own->is_trimmed = quota_is_to_trim(work->app, caller, kept_bytes(own));
+    if (own->is_trimmed)
+        TRY(db_exec(conn, NULL, err, SQL_IDEMPOTENCY_TRIM, BIND(TEXT(caller->token_id), INT(QUOTA_KEPT_BYTES / 2))));
     if (subject[0] == '\0') // it was created
         read_subject(own->first.location, subject);
     return db_exec(conn, NULL, err, SQL_IDEMPOTENCY_ADD,
@@ -94,7 +106,7 @@ static enum status transact(struct db_conn *conn, void *arg, struct error *err)
     TRY(quota_end(conn, work->caller, &mark, err));
     if (work->caller->dry_run)
         return error_set(err, STATUS_CONFLICT, "dry_run", "", "nothing was changed");
-    return has_key ? keep_reply(conn, work->caller, now, err) : STATUS_OK;
+    return has_key ? keep_reply(conn, work, now, err) : STATUS_OK;
 }
 
 /* Counts the kept reply once the transaction is through, since a transaction may run twice. */
@@ -102,7 +114,7 @@ static void count_kept(const struct app_work *work, enum status status)
 {
     const struct idempotency *own = &work->caller->idempotency;
     if (status == STATUS_OK && own->key != NULL && !own->replayed && own->first.body != NULL)
-        quota_keep(work->app, work->caller, strlen(own->first.body));
+        quota_keep(work->app, work->caller, kept_bytes(own), own->is_trimmed);
 }
 
 struct db_owner app_owner(const struct caller *caller)

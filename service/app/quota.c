@@ -24,6 +24,10 @@ struct quotas {
     pthread_mutex_t lock;
     struct quota   *buckets[BUCKETS];
     int64_t         noted_ms;
+    struct kept {
+        char   token[16];
+        size_t bytes;
+    } kept[BUCKETS]; /* of a token whose hash comes there; what it keeps is not known of any other */
 };
 
 struct quotas *quotas_new(void)
@@ -81,14 +85,41 @@ static void turn_kept(struct quota *quota, int64_t day)
     quota->kept_day = day;
 }
 
-void quota_keep(const struct app *app, const struct caller *caller, size_t bytes)
+bool quota_is_to_trim(const struct app *app, const struct caller *caller, size_t bytes)
+{
+    struct quotas *quotas = app->quotas;
+    pthread_mutex_lock(&quotas->lock);
+    const struct kept *kept = &quotas->kept[text_hash(caller->token_id) % BUCKETS];
+    bool is_known = strcmp(kept->token, caller->token_id) == 0, is_much = kept->bytes + bytes > QUOTA_KEPT_BYTES;
+    pthread_mutex_unlock(&quotas->lock);
+    return !is_known || is_much;
+}
+
+/* How many bytes were known to be kept and are not any more. */
+static size_t note_kept(struct quotas *quotas, const char *token, size_t bytes, bool is_trimmed)
+{
+    pthread_mutex_lock(&quotas->lock);
+    struct kept *kept = &quotas->kept[text_hash(token) % BUCKETS];
+    bool         is_known = strcmp(kept->token, token) == 0;
+    size_t       before = is_known ? kept->bytes : 0, most = QUOTA_KEPT_BYTES / 2;
+    size_t       freed = is_trimmed && before > most ? before - most : 0;
+    kept->bytes = (is_known ? before - freed : most) + bytes;
+    snprintf(kept->token, sizeof kept->token, "%s", token);
+    pthread_mutex_unlock(&quotas->lock);
+    return freed;
+}
+
+void quota_keep(const struct app *app, const struct caller *caller, size_t bytes, bool is_trimmed)
 {
     struct quota *quota = caller->quota;
+    int64_t       freed = (int64_t)note_kept(app->quotas, caller->token_id, bytes, is_trimmed);
     if (quota == NULL)
         return;
     pthread_mutex_lock(&quota->lock);
     turn_kept(quota, today(app));
-    quota->kept_bytes += (int64_t)bytes;
+    int64_t of_before = freed < quota->kept_before ? freed : quota->kept_before; // the oldest go first
+    quota->kept_before -= of_before;
+    quota->kept_bytes = (int64_t)fmax(0, (double)(quota->kept_bytes - freed + of_before)) + (int64_t)bytes;
     pthread_mutex_unlock(&quota->lock);
 }
 

@@ -38,9 +38,12 @@ MUST_CHECK enum status quota_begin(struct db_conn *conn, const struct caller *ca
                                    struct error *err);
 MUST_CHECK enum status quota_end(struct db_conn *conn, const struct caller *caller, const struct quota_mark *mark,
                                  struct error *err);
-/* So many bytes of a reply are kept for repeats: they count as stored on this day and the next, in memory alone, so from the
- * start of the process on and of this server. */
-void quota_keep(const struct app *app, const struct caller *caller, size_t bytes);
+/* Replies kept for repeats, of a token: when they would be more than QUOTA_KEPT_BYTES with so many bytes, or nobody knows, all
+ * but the newest half of that are to be trimmed first.  quota_keep, when it is done: they count as stored on this day and the
+ * next, in memory alone, so from the start of the process on and of this server. */
+enum { QUOTA_KEPT_BYTES = 4 << 20, QUOTA_KEPT_ROW_BYTES = 300 /* of each, beside its text */ };
+bool quota_is_to_trim(const struct app *app, const struct caller *caller, size_t bytes);
+void quota_keep(const struct app *app, const struct caller *caller, size_t bytes, bool is_trimmed);
 
 /* Error "quota_exceeded" when so many bytes more than stored would be over the limit. */
 MUST_CHECK enum status quota_has_room(struct db_conn *conn, const struct caller *caller, double bytes,

@@ -37,7 +37,8 @@ struct idempotency {
     void *render_arg;
     /* out */
     bool              replayed;
-    struct kept_reply first; /* the first answer, in the arena */
+    struct kept_reply first;      /* the first answer, in the arena; body NULL: it was made again */
+    bool              is_trimmed; /* older answers of the token made room for it */
 };
 
 /* The present computation of a request, for service/app/slots.c; all zero when there is none. */

@@ -547,6 +547,37 @@ enum status trial_suggest(struct app *app, struct caller *caller, const char *id
     return status;
 }
 
+/* ---- again ---- */
+
+struct given {
+    struct task           task;
+    const int64_t        *numbers;
+    struct suggest_reply *out;
+};
+
+static enum status read_given(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct given         *given = arg;
+    struct suggest_reply *out = given->out;
+    TRY(task_open(conn, &given->task, err));
+    out->study = given->task.study;
+    out->revision = out->study.revision;
+    out->steady_ms = steady_ms(given->task.app);
+    out->trials = ARENA_NEW(given->task.caller->arena, struct trial, out->len + 1);
+    if (out->trials == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < out->len; i++)
+        TRY(rows_trial_get(conn, &given->task, given->numbers[i], &out->trials[i], err));
+    return STATUS_OK;
+}
+
+enum status trial_given(struct app *app, struct caller *caller, const char *study, const int64_t *numbers,
+                        struct suggest_reply *out, struct error *err)
+{
+    struct given given = {.task = task_of(app, caller, study), .numbers = numbers, .out = out};
+    return db_read(app->db, read_given, &given, err);
+}
+
 /* ---- queueing parts of points ---- */
 
 static enum status look_at_queue(struct db_conn *conn, void *arg, struct error *err)

@@ -53,6 +53,10 @@ MUST_CHECK enum status trial_suggest(struct app *app, struct caller *caller, con
                                      const struct suggest_request *request, struct suggest_reply *out,
                                      struct error *err);
 
+/* Reads out->len trials that were given before, as they are now; out->revision is the study's. */
+MUST_CHECK enum status trial_given(struct app *app, struct caller *caller, const char *study, const int64_t *numbers,
+                                   struct suggest_reply *out, struct error *err);
+
 /* The error with which a suggest would be refused now, as far as a look at the study can tell. */
 MUST_CHECK enum status trial_may_suggest(struct app *app, struct caller *caller, const char *study,
                                          const struct suggest_request *request, struct error *err);

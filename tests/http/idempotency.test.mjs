@@ -1,5 +1,7 @@
 // Idempotency-Key: the first answer again, for every POST that changes something.
 import assert from 'node:assert/strict';
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { begin, Curator, metrics, plain, tokenFor } from './harness.mjs';
 
@@ -133,4 +135,51 @@ test('the first answer survives a restart', async () => {
     assert.equal(second.text, first.text);
     assert.equal(second.headers['idempotent-replayed'], 'true');
     assert.equal((await api.get(`/v1/studies/${id}`)).trials.total, 2);
+});
+
+const wide = { type: 'parameters', parameters: Array.from({ length: 400 }, (_, i) => ({ name: `${i}`.padStart(100, 'p'), type: 'double', min: 0, max: 1 })) };
+const keyed = (path, key, json = {}) => api.request('POST', path, { json, headers: { 'idempotency-key': key } });
+const stored = () => readdirSync(server.folder).filter((name) => name.startsWith('gnomon.db'))
+    .reduce((sum, name) => sum + statSync(join(server.folder, name)).size, 0);
+
+test('a large answer to suggest is kept as its numbers, and made again', async () => {
+    const { id } = await api.study({ space: wide }), path = `/v1/studies/${id}/suggest`, body = { worker: 'w', count: 20 };
+    const first = await keyed(path, 'large-0', body);
+    assert.equal(first.status, 200, first.text);
+    const before = stored();
+    for (let i = 1; i < 20; i++) assert.equal((await keyed(path, `large-${i}`, body)).status, 200);
+    const grown = stored() - before; // with PostgreSQL there is nothing in the folder
+    assert.ok(first.text.length > 500000 && grown < first.text.length, `${grown} for answers of ${first.text.length}`);
+    const again = await keyed(path, 'large-0', body);
+    const left = (reply) => JSON.parse(reply.text, (key, value) => (key === 'expires_in_seconds' ? 0 : value));
+    assert.deepEqual(left(again), left(first));
+    assert.deepEqual([again.status, again.headers['idempotent-replayed']], [200, 'true']);
+    await api.post(`/v1/studies/${id}/observe`, { trial: 1, value: 2.5 });
+    await server.restart();
+    const later = await keyed(path, 'large-0', body);
+    assert.deepEqual(later.json.trials.map(({ number, state }) => [number, state]),
+        first.json.trials.map(({ number }) => [number, number === 1 ? 'completed' : 'running']), 'as they are now');
+    assert.deepEqual([later.json.revision, (await api.get(`/v1/studies/${id}`)).trials.total], [first.json.revision, 20]);
+    const behind = await api.request('POST', path, { json: body, headers: { 'idempotency-key': 'large-0', prefer: 'respond-async' } });
+    assert.deepEqual([behind.status, behind.json.trials.length], [200, 20]);
+    await api.expect(204, 'DELETE', `/v1/studies/${id}`);
+    const gone = await keyed(path, 'large-0', body);
+    assert.equal(gone.status, 404);
+});
+
+test('of each token the newest answers are kept; of older ones that they were given', async () => {
+    const { id, revision } = await api.study({ space: wide }), path = (i) => `/v1/studies/${id}/${i % 2 === 0 ? 'pause' : 'resume'}`;
+    const replies = [];
+    for (let size = 0, i = 0; size < 12e6; size += replies[i++].text.length) replies.push(await keyed(path(i), `old-${i}`));
+    const last = replies.length - 1, again = await keyed(path(last), `old-${last}`);
+    assert.deepEqual([again.text, again.headers['idempotent-replayed']], [replies[last].text, 'true']);
+    const state = await api.get(`/v1/studies/${id}`);
+    const old = await keyed(path(0), 'old-0');
+    assert.deepEqual([old.status, old.json.code], [409, 'reply_not_kept']);
+    assert.deepEqual(await api.get(`/v1/studies/${id}`), state, `nothing is done twice since ${revision}`);
+    const other = await keyed(path(1), 'old-0');
+    assert.equal(other.json.code, 'idempotency_key_reused');
+    let kept = 0;
+    for (const [i, reply] of replies.entries()) kept += (await keyed(path(i), `old-${i}`)).status === 200 ? reply.text.length : 0;
+    assert.ok(kept > 1.5e6 && kept < 4.5e6, `${kept} bytes are kept`);
 });

@@ -50,7 +50,8 @@ static struct request *request_new(struct requests *shared)
     CU_ASSERT_PTR_NOT_NULL_FATAL(request);
     request->shared = shared;
     atomic_init(&request->refs, 1);
-    request->call = (struct call){.app = shared->app, .traffic = &shared->traffic, .route = &route, .body = "", .uri = "/"};
+    request->call =
+        (struct call){.app = shared->app, .traffic = &shared->traffic, .route = &route, .body = "", .uri = "/"};
     arena_init(&request->call.arena, 1 << 20);
     strcpy(request->call.caller.token_id, "token");
     return request;
