@@ -15,9 +15,15 @@ void *call_result(struct call *call, int http, json_t *(*render)(struct call *, 
 
 bool call_hold(struct call *call)
 {
-    struct follow *follow = &call->follow;
-    follow->is_held = follow->is_held || traffic_hold(call->traffic, call->caller.token_id, &follow->held);
+    struct follow           *follow = &call->follow;
+    const struct share_owner owner = call_owner(call);
+    follow->is_held = follow->is_held || traffic_take(call->traffic, SHARE_followers, &owner);
     return follow->is_held;
+}
+
+struct share_owner call_owner(const struct call *call)
+{
+    return share_owner(call->caller.project, call->caller.token_id);
 }
 
 bool call_is_over(const struct call *call)

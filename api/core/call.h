@@ -29,11 +29,11 @@ struct follow {
     const char *turn; /* of those who wait for the same one is asked at a time, who has waited longest first; NULL */
     bool        is_alike;  /* what is refused to one of these and of a token need not be asked for the others */
     bool        is_stream; /* each answer is a piece of the reply; one of no length is not sent */
-    bool        is_held;   /* counted in traffic, as held */
-    uint32_t    held;
+    bool        is_held;   /* counted in traffic */
 };
 /* Counts the request, once, among those that wait; false: there are too many. */
-bool call_hold(struct call *call);
+bool               call_hold(struct call *call);
+struct share_owner call_owner(const struct call *call);
 /* Nobody waits for what will not come: the client has left, or the service stops. */
 bool call_is_over(const struct call *call);
 

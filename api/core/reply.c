@@ -208,11 +208,10 @@ enum status reply_result(struct call *call, struct error *err)
 
 enum status reply_file(struct call *call, const char *type, int file, int64_t length, struct error *err)
 {
-    enum { FILES_MAX = 32 };
-    if (atomic_fetch_add(&call->traffic->files, 1) >= FILES_MAX) {
-        atomic_fetch_sub(&call->traffic->files, 1);
+    const struct share_owner owner = call_owner(call);
+    if (!traffic_take(call->traffic, SHARE_files, &owner)) {
         close(file);
-        return error_set(err, STATUS_BUSY, "busy", "", "%d large replies are being sent: ask again", FILES_MAX);
+        return error_set(err, STATUS_BUSY, "busy", "", "too many large replies are being sent: ask again");
     }
     reply_text(call, type, "", (size_t)length);
     call->reply.is_file = true;
@@ -220,12 +219,13 @@ enum status reply_file(struct call *call, const char *type, int file, int64_t le
     return STATUS_OK;
 }
 
-static void drop_file(struct call *call)
+void reply_drop_file(struct call *call)
 {
+    const struct share_owner owner = call_owner(call);
     if (!call->reply.is_file)
         return;
     close(call->reply.file);
-    atomic_fetch_sub(&call->traffic->files, 1);
+    traffic_leave(call->traffic, SHARE_files, &owner);
     call->reply.is_file = false;
 }
 
@@ -335,7 +335,7 @@ enum status reply_validate(struct call *call, struct error *err)
     enum status status = etag_check(call->if_match, reply->etag, err);
     bool        is_304 = is_had && etag_is_in(call->if_none_match, reply->etag, true);
     if (status != STATUS_OK || is_304)
-        drop_file(call);
+        reply_drop_file(call);
     TRY(status);
     reply->cache = cache_control(call);
     if (is_304) {

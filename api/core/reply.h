@@ -28,6 +28,9 @@ void reply_text(struct call *call, const char *type, const char *bytes, size_t l
 /* Replies with an open file, which the reply then owns.  BUSY "busy" when too many are being sent: closed. */
 MUST_CHECK enum status reply_file(struct call *call, const char *type, int file, int64_t length, struct error *err);
 
+/* Closes it, if the reply is one. */
+void reply_drop_file(struct call *call);
+
 /* render and render_arg of struct idempotency: arg is the call. */
 bool reply_render_stored(void *arg, struct kept_reply *out);
 

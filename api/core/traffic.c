@@ -3,8 +3,6 @@
 
 #include "api/core/problem.h"
 
-#include "service/base/text.h"
-
 const int64_t traffic_bounds_us[TRAFFIC_BUCKETS] = {500,   1000,   2500,   5000,    10000,   25000,
                                                     50000, 100000, 250000, 1000000, 5000000, 30000000};
 
@@ -12,31 +10,23 @@ const int traffic_statuses[TRAFFIC_STATUSES] = {200, 201, 202, 204, 206, 304, 40
                                                 408, 409, 410, 411, 412, 413, 414, 415, 416, 417, 422, 426,
                                                 428, 429, 431, 500, 501, 502, 503, 504, 505, 507};
 
-bool traffic_hold(struct traffic *traffic, const char *token_id, uint32_t *held)
+static struct share *share_of(struct traffic *traffic, enum share_kind kind)
 {
-    size_t own = 0;
-    *held = text_hash(token_id);
+    return kind == SHARE_files ? &traffic->files : &traffic->followers;
+}
+
+bool traffic_take(struct traffic *traffic, enum share_kind kind, const struct share_owner *owner)
+{
     pthread_mutex_lock(&traffic->lock);
-    size_t all = (size_t)atomic_load(&traffic->followers);
-    for (size_t i = 0; i < all; i++)
-        own += traffic->following[i] == *held;
-    bool may = all < TRAFFIC_FOLLOWERS_MAX && own < TRAFFIC_FOLLOWERS_EACH;
-    if (may) {
-        traffic->following[all] = *held;
-        atomic_store(&traffic->followers, (int64_t)all + 1);
-    }
+    bool may = share_take(share_of(traffic, kind), kind, owner);
     pthread_mutex_unlock(&traffic->lock);
     return may;
 }
 
-void traffic_let_go(struct traffic *traffic, uint32_t held)
+void traffic_leave(struct traffic *traffic, enum share_kind kind, const struct share_owner *owner)
 {
     pthread_mutex_lock(&traffic->lock);
-    size_t i = 0, last = (size_t)atomic_load(&traffic->followers) - 1;
-    while (traffic->following[i] != held)
-        i++;
-    traffic->following[i] = traffic->following[last];
-    atomic_store(&traffic->followers, (int64_t)last);
+    share_leave(share_of(traffic, kind), owner);
     pthread_mutex_unlock(&traffic->lock);
 }
 

@@ -2,6 +2,8 @@
 #ifndef GNOMON_API_CORE_TRAFFIC_H
 #define GNOMON_API_CORE_TRAFFIC_H
 
+#include "service/base/share.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -9,8 +11,6 @@
 #include <stdint.h>
 
 enum { TRAFFIC_ROUTES_MAX = 128, TRAFFIC_BUCKETS = 12, TRAFFIC_STATUSES = 40, TRAFFIC_CODES_MAX = 256 };
-/* Requests that wait for something to happen: all together, and with one token.  Connections are left for others. */
-enum { TRAFFIC_FOLLOWERS_MAX = 384, TRAFFIC_FOLLOWERS_EACH = 256 };
 
 extern const int64_t traffic_bounds_us[TRAFFIC_BUCKETS];
 extern const int     traffic_statuses[TRAFFIC_STATUSES]; /* the statuses that are counted, then 0: any other */
@@ -26,14 +26,14 @@ struct traffic {                                         /* zeroed but for the r
     struct route_traffic routes[TRAFFIC_ROUTES_MAX + 1]; /* the last: what no route took */
     _Atomic uint64_t     refusals[TRAFFIC_CODES_MAX];    /* by code, as problem_table has them */
     _Atomic uint64_t     render_failures, refused_auth, reaped, shed;
-    _Atomic int64_t      in_flight, suspended, queued, connections, body_bytes, files, followers;
-    pthread_mutex_t      lock;                             /* of the next */
-    uint32_t             following[TRAFFIC_FOLLOWERS_MAX]; /* for each of the followers a hash of its token */
+    _Atomic int64_t      in_flight, suspended, queued, connections, body_bytes;
+    pthread_mutex_t      lock;             /* of the next */
+    struct share         followers, files; /* requests that wait for something; large replies on their way */
 };
 
-/* False: too many wait already.  Otherwise traffic_let_go once. */
-bool traffic_hold(struct traffic *traffic, const char *token_id, uint32_t *held);
-void traffic_let_go(struct traffic *traffic, uint32_t held);
+/* Of the followers or the files: as share_take and share_leave. */
+bool traffic_take(struct traffic *traffic, enum share_kind kind, const struct share_owner *owner);
+void traffic_leave(struct traffic *traffic, enum share_kind kind, const struct share_owner *owner);
 
 /* code: of a refusal, a text that problem_table has or not. */
 void traffic_count_refusal(struct traffic *traffic, const char *code);

@@ -5,6 +5,7 @@
 #include "api/core/reply.h"
 #include "api/http/request_job.h"
 #include "api/http/request_reply.h"
+#include "service/app/quota.h"
 #include "service/candidates/candidates.h"
 
 #include <stdlib.h>
@@ -36,6 +37,22 @@ enum MHD_Result request_body_start(struct request *request)
     return MHD_YES;
 }
 
+static void count_less(const struct request *request, int64_t bytes)
+{
+    atomic_fetch_sub(&request->shared->traffic.body_bytes, bytes);
+    (void)quota_hold_bodies(request->project, -bytes);
+}
+
+/* Counted in any case.  False: that is too much for all, or for the project, unless it has this body alone. */
+static bool count_more(struct request *request, int64_t bytes, size_t room)
+{
+    struct requests *shared = request->shared;
+    request->project = request->room == 0 ? request->call.caller.quota : request->project;
+    int64_t all = atomic_fetch_add(&shared->traffic.body_bytes, bytes) + bytes, left = shared->bodies_limit - all;
+    int64_t own = quota_hold_bodies(request->project, bytes);
+    return left >= 0 && (own <= (int64_t)room || share_leaves_room((double)left, (double)own));
+}
+
 /* Room for so many bytes and a NUL.  What is small has room beside the large ones: connections bound it. */
 static enum status reserve(struct request *request, size_t bytes, struct error *err)
 {
@@ -46,15 +63,14 @@ static enum status reserve(struct request *request, size_t bytes, struct error *
     if (room == request->room)
         return STATUS_OK;
     int64_t more = (int64_t)(room - request->room);
-    if (atomic_fetch_add(&shared->traffic.body_bytes, more) + more > shared->bodies_limit &&
-        bytes > REQUEST_LARGE_BYTES) {
-        atomic_fetch_sub(&shared->traffic.body_bytes, more);
+    if (!count_more(request, more, room) && bytes > REQUEST_LARGE_BYTES) {
+        count_less(request, more);
         return error_set(err, STATUS_BUSY, "busy", "", "too many bodies are being received");
     }
     bool  has_room = arena_pool_take(shared->app->memory, (size_t)more);
     char *bigger = has_room ? realloc(request->body, room) : NULL;
     if (bigger == NULL) {
-        atomic_fetch_sub(&shared->traffic.body_bytes, more);
+        count_less(request, more);
         arena_pool_give(shared->app->memory, has_room ? (size_t)more : 0);
         return error_no_memory(err);
     }

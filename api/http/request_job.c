@@ -134,7 +134,7 @@ static bool is_told(const struct request *other, const struct request *request)
 {
     const struct follow *own = &request->call.follow, *its = &other->call.follow;
     return other->turn != NULL && strcmp(other->turn, request->turn) == 0 && own->is_alike && its->is_alike &&
-           own->held == its->held && other->seen < request->seen;
+           strcmp(other->call.caller.token_id, request->call.caller.token_id) == 0 && other->seen < request->seen;
 }
 
 static void tell_others(const struct request *request)
@@ -200,6 +200,7 @@ static struct workers_job job_of(struct request *request, enum route_lane lane)
     size_t             bytes = request->declared > 0 ? (size_t)request->declared : request->call.body_bytes;
     struct workers_job job = {.run = run_job, .arg = request, .lane = lane, .owner = "", .bytes = bytes};
     snprintf(job.owner, sizeof job.owner, "%s", request->call.caller.token_id);
+    snprintf(job.project, sizeof job.project, "%s", request->call.caller.project);
     return job;
 }
 

@@ -2,7 +2,9 @@
 #include "api/http/request_life.h"
 
 #include "api/core/gate.h"
+#include "api/core/reply.h"
 #include "api/core/route.h"
+#include "service/app/quota.h"
 #include "service/base/clock.h"
 
 #include <stdlib.h>
@@ -80,10 +82,7 @@ static struct request *take_request(struct requests *shared, struct conn *conn)
 
 void request_free(struct request *request)
 {
-    if (request->call.reply.is_file) {
-        close(request->call.reply.file);
-        atomic_fetch_sub(&request->shared->traffic.files, 1);
-    }
+    reply_drop_file(&request->call);
     arena_fini(&request->call.arena);
     free(request);
 }
@@ -171,6 +170,7 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *connectio
 void request_free_body(struct request *request)
 {
     atomic_fetch_sub(&request->shared->traffic.body_bytes, (int64_t)request->room);
+    (void)quota_hold_bodies(request->project, -(int64_t)request->room);
     arena_pool_give(request->shared->app->memory, request->room);
     free(request->body);
     request->body = NULL;
@@ -223,8 +223,9 @@ void request_end(void *cls, struct MHD_Connection *connection, void **context, e
     request_resumed(request);
     request_set_deadline(request, request->shared->app->monotonic_ms() + request->shared->idle_ms);
     atomic_fetch_sub(&request->shared->traffic.in_flight, 1);
+    const struct share_owner owner = call_owner(&request->call);
     if (request->call.follow.is_held)
-        traffic_let_go(&request->shared->traffic, request->call.follow.held);
+        traffic_leave(&request->shared->traffic, SHARE_followers, &owner);
     if (!request_let_go(request))
         return;
     if (request->conn != NULL && request->conn->spare.last == NULL) {

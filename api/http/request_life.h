@@ -24,6 +24,7 @@ struct request {
     bool                   is_again;                         /* the next one is struct follow's */
     char                  *body;
     size_t                 room;                          /* of body, accounted in traffic.body_bytes */
+    struct quota          *project;                       /* ... and there; or NULL */
     int64_t                declared, received, discarded; /* bytes; declared -1: chunked */
     int64_t                started_us, body_deadline_ms, suspended_ms;
     size_t                 uri_length; /* of what call.uri has the start of */

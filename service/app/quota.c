@@ -18,6 +18,7 @@ struct quota {
     double          left; /* in the bucket */
     int64_t         filled_ms, day, computed_us, noted_us;
     int64_t         kept_day, kept_bytes, kept_before; /* of replies for repeats, on that day and the one before */
+    _Atomic int64_t body_bytes;                        /* under no lock */
     struct quota   *next;                              /* under the lock of the quotas */
 };
 struct quotas {
@@ -121,6 +122,11 @@ void quota_keep(const struct app *app, const struct caller *caller, size_t bytes
     quota->kept_before -= of_before;
     quota->kept_bytes = (int64_t)fmax(0, (double)(quota->kept_bytes - freed + of_before)) + (int64_t)bytes;
     pthread_mutex_unlock(&quota->lock);
+}
+
+int64_t quota_hold_bodies(struct quota *quota, int64_t bytes)
+{
+    return quota == NULL ? 0 : atomic_fetch_add(&quota->body_bytes, bytes) + bytes;
 }
 
 static struct quota *quota_new(const struct app *app, const struct row_project *row)

@@ -45,6 +45,9 @@ enum { QUOTA_KEPT_BYTES = 4 << 20, QUOTA_KEPT_ROW_BYTES = 300 /* of each, beside
 bool quota_is_to_trim(const struct app *app, const struct caller *caller, size_t bytes);
 void quota_keep(const struct app *app, const struct caller *caller, size_t bytes, bool is_trimmed);
 
+/* Adds to the bytes that the project's bodies take while they are received, and returns the sum.  NULL: 0. */
+int64_t quota_hold_bodies(struct quota *quota, int64_t bytes);
+
 /* Error "quota_exceeded" when so many bytes more than stored would be over the limit. */
 MUST_CHECK enum status quota_has_room(struct db_conn *conn, const struct caller *caller, double bytes,
                                       struct error *err);

@@ -4,6 +4,8 @@
  * job may run, so one that may not has others of its lane running, whose threads look again. */
 #include "service/base/workers.h"
 
+#include "service/base/share.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -32,8 +34,8 @@ static _Thread_local struct {
 } current;
 
 struct count {
-    size_t all, own;
-    double all_cost, own_cost, likely_cost; /* likely: of one of unknown cost; 0: nobody knows */
+    size_t all, own, project;
+    double all_cost, own_cost, project_cost, likely_cost; /* likely: of one of unknown cost; 0: nobody knows */
 };
 
 /* Counts the jobs of the job's lane, and among them those of its owner. */
@@ -46,6 +48,9 @@ static struct count count_like(const struct workers_job *jobs, size_t len, const
         bool is_own = strcmp(jobs[i].owner, job->owner) == 0;
         count.all++;
         count.own += is_own;
+        bool is_of_project = job->project[0] != '\0' && strcmp(jobs[i].project, job->project) == 0;
+        count.project += is_of_project;
+        count.project_cost += is_of_project ? jobs[i].cost : 0;
         count.all_cost += jobs[i].cost;
         count.own_cost += is_own ? jobs[i].cost : 0;
         if (is_own && jobs[i].bytes <= job->bytes && jobs[i].cost > count.likely_cost)
@@ -54,16 +59,17 @@ static struct count count_like(const struct workers_job *jobs, size_t len, const
     return count;
 }
 
-/* Takes the next job: an owner without a running job comes first.  The lock is held. */
+/* Takes the next job: a project without a running job comes first.  The lock is held. */
 static bool take_next(struct workers *workers, struct workers_job *job)
 {
     size_t next = workers->waiting_len, fewest = SIZE_MAX;
     for (size_t i = 0; i < workers->waiting_len && fewest > 0; i++) {
         const struct workers_lane *lane = &workers->lanes[workers->waiting[i].lane];
         struct count               now = count_like(workers->running, workers->running_len, &workers->waiting[i]);
-        if (now.all < lane->at_once && now.own <= lane->at_once - now.all && now.own < fewest) {
+        size_t                     rank = now.project * workers->threads_max + now.own;
+        if (now.all < lane->at_once && now.own <= lane->at_once - now.all && rank < fewest) {
             next = i;
-            fewest = now.own;
+            fewest = rank;
         }
     }
     if (next == workers->waiting_len)
@@ -179,6 +185,18 @@ static double guess(const struct count *waiting, const struct count *running)
     return likely > 0 || own == 0 ? likely : (waiting->own_cost + running->own_cost) / (double)own;
 }
 
+/* The first job of a project is taken whatever it costs. */
+static bool is_beyond_project(const struct workers_lane *lane, const struct count *waiting, const struct count *running,
+                              double cost)
+{
+    size_t project = waiting->project + running->project;
+    double left = (double)(lane->at_once + lane->waiting - waiting->all - running->all);
+    double left_cost = lane->cost - waiting->all_cost - running->all_cost - cost;
+    return !share_leaves_room(left, (double)project) ||
+           (lane->cost > 0 && project > 0 &&
+            !share_leaves_room(left_cost, waiting->project_cost + running->project_cost + cost));
+}
+
 /* The lock is held.  A job that a thread will take at once does not wait: until it does, it is counted here. */
 static enum status check_room(const struct workers *workers, const struct workers_job *job, struct error *err)
 {
@@ -191,11 +209,15 @@ static enum status check_room(const struct workers *workers, const struct worker
     double                     left = lane->cost - waiting.all_cost - running.all_cost - cost;
     bool                       is_full = workers->stopping || all >= lane->at_once + lane->waiting;
     bool is_own = own > lane->at_once + lane->waiting - all || (lane->cost > 0 && own > 0 && own_cost + cost > left);
-    if (!is_full && !is_own)
+    bool is_of_project = !is_full && is_beyond_project(lane, &waiting, &running, cost);
+    if (!is_full && !is_own && !is_of_project)
         return STATUS_OK;
-    (void)(is_full
-               ? error_set(err, STATUS_BUSY, "busy", "", "too many requests are waiting")
-               : error_set(err, STATUS_BUSY, "too_many_waiting", "", "too many requests of this token are waiting"));
+    if (is_full)
+        (void)error_set(err, STATUS_BUSY, "busy", "", "too many requests are waiting");
+    else if (is_own)
+        (void)error_set(err, STATUS_BUSY, "too_many_waiting", "", "too many requests of this token are waiting");
+    else
+        (void)error_set(err, STATUS_BUSY, "too_many_waiting", "", "too many requests of this project are waiting");
     if (err != NULL)
         err->retry_after_seconds = retry_after(own_cost, own);
     return STATUS_BUSY;

@@ -1,8 +1,9 @@
 /* Threads that run blocking functions.  Knows nothing of what they do.
  * A job has a lane and an owner.  A lane limits how many of its jobs run at once, how many wait beside those, and what all
  * of them cost together; what waits has no thread.  Of each of these an owner gets no more than is then left for others:
- * one alone gets half, two get a third each, and something is always left for who comes next.  Of those who wait, he who
- * has fewest running is the next, and of his jobs the oldest. */
+ * one alone gets half, two get a third each, and something is always left for who comes next.  All owners of a project together
+ * get no more than three times what is left: share.h.  Of those who wait, he whose project has fewest running is the next, and
+ * of its owners he who has; of his jobs the oldest. */
 #ifndef GNOMON_SERVICE_BASE_WORKERS_H
 #define GNOMON_SERVICE_BASE_WORKERS_H
 
@@ -22,7 +23,7 @@ struct workers_job {
     void (*run)(void *);
     void  *arg;
     size_t lane;
-    char   owner[16];
+    char   owner[16], project[24]; /* project: of the owner, or "" */
     double cost;
     size_t bytes; /* the size of the job's data, by which the cost of another is guessed */
 };

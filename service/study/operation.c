@@ -307,8 +307,10 @@ static enum status start(struct work *work, struct job **out, struct error *err)
     struct job  failed = {.app = app, .attempt = 1};
     struct job *job = operation_job_new(app, work->id, work->task.id, work->task.caller->token_id, work->request,
                                         fixed_bytes(&work->task.study.spec.space, work->request));
-    if (job != NULL)
+    if (job != NULL) {
         job->caller.quota = work->task.caller->quota;
+        memcpy(job->project, work->task.caller->project, sizeof job->project);
+    }
     enum status status =
         job == NULL ? error_no_memory(&failed.error) : operation_job_submit(app, job, true, &failed.error);
     *out = status == STATUS_OK ? job : NULL;
@@ -320,15 +322,20 @@ static enum status start(struct work *work, struct job **out, struct error *err)
     return failed.error.status;
 }
 
-/* Adds a waiting request, or takes it away; false: there are too many. */
-static bool watch(struct operations *operations, bool begins)
+/* Adds a waiting request; false: there are too many. */
+static bool watch(struct operations *operations, const struct share_owner *owner)
 {
     pthread_mutex_lock(&operations->lock);
-    bool may = !begins || operations->watched < OPERATIONS_WATCHED_MAX;
-    if (may)
-        operations->watched += begins ? 1 : (size_t)-1;
+    bool may = share_take(&operations->watched, SHARE_watched, owner);
     pthread_mutex_unlock(&operations->lock);
     return may;
+}
+
+static void watch_no_more(struct operations *operations, const struct share_owner *owner)
+{
+    pthread_mutex_lock(&operations->lock);
+    share_leave(&operations->watched, owner);
+    pthread_mutex_unlock(&operations->lock);
 }
 
 /* Waits for the job, and lets it go. */
@@ -363,13 +370,14 @@ enum status operation_begin(struct app *app, struct caller *caller, const char *
         TRY(start(work, &job, err));
     else
         job = join(app->operations, work->id);
-    int64_t     until_ms = app->monotonic_ms() + new->wait_ms;
-    bool        may_wait = watch(app->operations, true);
+    int64_t                  until_ms = app->monotonic_ms() + new->wait_ms;
+    const struct share_owner owner = share_owner(caller->project, caller->token_id);
+    bool                     may_wait = watch(app->operations, &owner);
     enum status status = job == NULL ? STATUS_OK : await(app->operations, job, may_wait ? new->wait_ms : 0, err);
     if (status == STATUS_OK && may_wait && new->wait_ms > 0)
         status = poll(app, work->id, until_ms, err);
     if (may_wait)
-        watch(app->operations, false);
+        watch_no_more(app->operations, &owner);
     return status == STATUS_OK ? find(work, err) : status;
 }
 

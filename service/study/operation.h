@@ -1,7 +1,7 @@
 /* Asynchronous suggestions: a suggest that continues after its request was answered with 202.
  * The row is written before the work begins, and ended in the transaction that writes the trials, so a restart finds
  * what was promised and does it again; so does another server of the store when the row's lease ends.  Who waits for one, and how long, has no influence on its result.
- * At most OPERATIONS_AT_ONCE are worked on; the others wait in their order.  At most OPERATIONS_WATCHED_MAX requests
+ * At most OPERATIONS_AT_ONCE are worked on; the others wait in their order.  At most SHARE_watched requests
  * are kept waiting for an end, which leaves threads for all others. */
 #ifndef GNOMON_SERVICE_STUDY_OPERATION_H
 #define GNOMON_SERVICE_STUDY_OPERATION_H
@@ -10,7 +10,7 @@
 
 /* A beat says each second that its server still works on it; who was not heard of for a lease has lost it. */
 enum { OPERATIONS_BEAT_MS = 1000, OPERATIONS_LEASE_MS = 5000 };
-enum { OPERATIONS_AT_ONCE = 2, OPERATIONS_WAITING_MAX = 64, OPERATIONS_WATCHED_MAX = 16 };
+enum { OPERATIONS_AT_ONCE = 2, OPERATIONS_WAITING_MAX = 64 };
 enum operation_state {
     OPERATION_RUNNING,
     OPERATION_SUCCEEDED,

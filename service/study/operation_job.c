@@ -251,6 +251,7 @@ enum status operation_job_submit(struct app *app, struct job *job, bool will_wai
     job->next = operations->jobs;
     struct workers_job own = {.run = run, .arg = job};
     memcpy(own.owner, job->caller.token_id, sizeof own.owner);
+    memcpy(own.project, job->project, sizeof own.project);
     if (status == STATUS_OK)
         status = workers_submit(operations->workers, &own, err);
     if (status == STATUS_OK) {

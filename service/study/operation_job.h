@@ -2,6 +2,7 @@
 #ifndef GNOMON_SERVICE_STUDY_OPERATION_JOB_H
 #define GNOMON_SERVICE_STUDY_OPERATION_JOB_H
 
+#include "service/base/share.h"
 #include "service/base/workers.h"
 #include "service/study/operation.h"
 
@@ -11,7 +12,7 @@ struct job {
     struct app            *app;
     struct arena           arena;
     struct caller          caller;
-    char                   id[24], study[24];
+    char                   id[24], study[24], project[24]; /* project: of who asked, or "" */
     int64_t                attempt;
     struct suggest_request request;
     bool                   is_cancelled, is_over; /* is_cancelled: or somebody else's by now */
@@ -27,7 +28,7 @@ struct operations {
     pthread_cond_t  changed;
     struct workers *workers; /* NULL until there is a job */
     struct job     *jobs;
-    size_t          watched; /* requests that wait */
+    struct share    watched; /* requests that wait */
     bool            is_stopping, does_beat;
     bool            has_all;   /* nobody else's were left at the last look; of the one who looks */
     char            owner[24]; /* this server, as long as it runs */

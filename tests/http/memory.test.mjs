@@ -31,7 +31,7 @@ test('what does not fit is refused, what is small is answered, and everything is
     const study = await api.study();
     assert.equal(await metric('memory_limit_bytes'), 64 * MiB);
     const held = [];
-    for (let i = 1; i <= 4; i++) {
+    for (let i = 1; i <= 3; i++) { // the fourth place of 8 MiB is for other projects
         held.push(hold());
         await until(async () => await metric('body_bytes') >= 8 * MiB * i, `${i} bodies are held`);
     }

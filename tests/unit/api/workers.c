@@ -141,6 +141,34 @@ static void test_what_is_as_large_costs_as_much(void)
     CU_ASSERT_EQUAL(atomic_load(&ran), 10);
 }
 
+/* A project may have any number of tokens: together they leave a quarter to others, and by cost as well. */
+static void test_projects(void)
+{
+    struct workers *workers = NULL;
+    struct error    err;
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    size_t          taken = 0;
+    atomic_store(&ran, 0);
+    pthread_mutex_lock(&lock);
+    CU_ASSERT_EQUAL_FATAL(workers_start(3, &(struct workers_lane){3, 64, 1000}, 1, 0, &workers, &err), STATUS_OK);
+    for (int i = 0; i < 200; i++) {
+        struct workers_job job = {.run = hold, .arg = &lock, .project = "prj_greedy", .cost = 5};
+        snprintf(job.owner, sizeof job.owner, "%d", i);
+        taken += workers_submit(workers, &job, &err) == STATUS_OK;
+    }
+    CU_ASSERT_EQUAL(taken, 51);
+    CU_ASSERT_STRING_EQUAL(err.code, "too_many_waiting");
+    struct workers_job dear = {.run = hold, .arg = &lock, .owner = "x", .project = "prj_greedy", .cost = 600};
+    CU_ASSERT_EQUAL(workers_would_take(workers, &dear, &err), STATUS_BUSY);
+    for (int i = 0; i < 8; i++) {
+        struct workers_job job = {.run = hold, .arg = &lock, .owner = "y", .project = "prj_other", .cost = 5};
+        CU_ASSERT_EQUAL(workers_submit(workers, &job, &err), STATUS_OK);
+    }
+    pthread_mutex_unlock(&lock);
+    workers_stop(workers);
+    CU_ASSERT_EQUAL(atomic_load(&ran), 59);
+}
+
 struct note {
     pthread_mutex_t *lock;
     char             name, *order;
@@ -242,6 +270,7 @@ CU_TestInfo suite_workers[] = {
     {"a full queue refuses", test_full},
     {"costs", test_costs},
     {"what is as large costs as much", test_what_is_as_large_costs_as_much},
+    {"projects", test_projects},
     {"who is next", test_who_is_next},
     {"what is over counts no longer", test_what_is_over_counts_no_longer},
     {"lanes", test_lanes},

@@ -1,0 +1,186 @@
+// What tenants share: service/base/share_list.h has all of it, a hostile tenant fills each kind to all that it may, with as
+// many tokens as it likes, and another tenant's requests go on as they were.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFileSync, readdirSync } from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
+import { dirname, join } from 'node:path';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { begin, clientsOf, metrics, plain, until } from './harness.mjs';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
+const list = readFileSync(join(root, 'service/base/share_list.h'), 'utf8');
+const rows = [...list.matchAll(/ X\((\w+), (\d+), (\d+), "(.*?)", "(.*?)", "(.*?)"\)/g)]
+    .map(([, name, places, ofToken, code, refusal, seen]) => ({ name, places: Number(places), ofToken: Number(ofToken), code, refusal, seen }));
+const ofNobody = [...list.matchAll(/ X\((\w+), "(.*?)", "(.*?)"\)/g)].map(([, code, refusal]) => ({ code, refusal }));
+
+const { server, api } = await begin(after, ['--connections-per-address', '0', '--connections', '1200', '--compute-slots', '1',
+    '--memory-bytes', '268435456']);
+const as = clientsOf(server, after), operator = as(server.commandToken('operator'));
+async function tenant(name, tokens, quota = {}) {
+    const { id } = await operator.post('/v1/projects', { name, quota }, 201);
+    return { id, clients: Array.from({ length: tokens }, () => as(server.commandToken('admin', '--project', id))) };
+}
+const gauge = async (name) => Number(new RegExp(`^${name} (.+)$`, 'm').exec((await api.request('GET', '/metrics')).text)[1]);
+const greedy = await tenant('greedy', 9), [boss] = greedy.clients;
+const { clients: [honest] } = await tenant('honest', 1);
+const large = async () => { // its export is more than the system keeps for a connection
+    const { id } = await boss.study();
+    const observations = Array.from({ length: 600 }, (_, i) => ({ point: { x: i / 600 }, value: i, notes: `${i}`.repeat(3000) }));
+    for (let i = 0; i < 3; i++) await boss.post(`/v1/studies/${id}/observe`, { observations });
+    return id;
+};
+const heavy = async () => {
+    const { id } = await boss.post('/v1/studies', { name: 'heavy', metrics, space: plain, algorithm: { name: 'gp' }, seed: 3 }, 201);
+    await boss.post(`/v1/studies/${id}/observe`, { observations: Array.from({ length: 200 }, (_, i) => ({ point: { x: -3 + i / 40 }, value: Math.sin(i) })) });
+    return id;
+};
+
+// Requests that are begun and left: each is {status}, 0 before there is an answer; what is answered is not read.
+function leave(client, method, path, { json, headers = {}, unfinished } = {}) {
+    const bytes = json === undefined ? null : Buffer.from(JSON.stringify(json));
+    const asked = { status: 0 };
+    asked.request = http.request({ host: '127.0.0.1', port: server.port, agent: false, method, path, headers: { authorization: `Bearer ${client.token}`,
+        ...(bytes === null ? {} : { 'content-type': 'application/json', 'content-length': unfinished ?? bytes.length }), ...headers } },
+    (response) => { asked.status = response.statusCode; response.pause(); });
+    asked.request.on('error', () => { asked.status ||= -1; });
+    if (unfinished === undefined) asked.request.end(bytes ?? undefined);
+    else asked.request.write(bytes);
+    return asked;
+}
+
+// By turns with each token, until each of those that are left has been refused.
+async function fill(count, one, isSettled) {
+    const all = [];
+    for (let i = 0; i < count; i += greedy.clients.length) {
+        all.push(...greedy.clients.map((client, k) => one(client, i + k)));
+        await until(() => isSettled(all), `${all.length} are answered or wait`);
+    }
+    return all;
+}
+const settled = (name) => async (all) => all.filter(({ status }) => status !== 0).length + await gauge(name) >= all.length;
+
+// Each fills what there is, and gives what lets it go.
+const attacks = {
+    async followers() {
+        const { last_cursor: cursor } = await boss.get('/v1/events?limit=1');
+        const page = await boss.get(`/v1/events?cursor=${cursor}&limit=1000`);
+        const all = await fill(400, (client) => leave(client, 'GET', `/v1/events?cursor=${page.last_cursor}&wait=60`), settled('gnomon_followers'));
+        assert.ok(all.some(({ status }) => status === 503), 'some are refused');
+        return all;
+    },
+    async files() {
+        const id = await large();
+        const all = await fill(45, (client) => leave(client, 'GET', `/v1/studies/${id}/export`), (asked) => asked.every(({ status }) => status !== 0));
+        assert.ok(all.some(({ status }) => status === 503) && await gauge('gnomon_large_replies') >= 20, 'some are refused');
+        return all;
+    },
+    async watched() {
+        const id = await heavy();
+        return fill(27, (client, i) => leave(client, 'POST', `/v1/studies/${id}/suggest`, { json: { count: 1, worker: `w${i}` },
+            headers: { prefer: 'respond-async, wait=60' } }), async (all) => all.filter(({ status }) => status !== 0).length + await gauge('gnomon_requests_suspended') >= all.length);
+    },
+    async places() {
+        const id = await large();
+        return Array.from({ length: 300 }, (_, i) => leave(greedy.clients[i % 9], 'GET', `/v1/studies/${id}/export`));
+    },
+    async places_of_a_token() {
+        const id = await heavy();
+        return Array.from({ length: 300 }, (_, i) => leave(boss, 'POST', `/v1/studies/${id}/suggest`, { json: { count: 5, worker: `t${i}` } }));
+    },
+    async places_of_a_project() {
+        const id = await heavy();
+        return Array.from({ length: 400 }, (_, i) => leave(greedy.clients[i % 9], 'POST', `/v1/studies/${id}/suggest`, { json: { count: 5, worker: `p${i}` } }));
+    },
+    async imports() {
+        for (let i = 0; i < 18; i++)
+            await boss.request('PUT', `/v1/imports/${i.toString(16).padStart(64, '0')}`, { body: 'x'.repeat(100), type: 'application/x-ndjson',
+                headers: { 'content-range': 'bytes 0-99/1000000' } });
+        return [];
+    },
+    async kept_replies() {
+        const { id } = await boss.study();
+        for (const [i, client] of greedy.clients.entries())
+            for (let k = 0; k < 20; k++)
+                await client.request('POST', `/v1/studies/${id}/${k % 2 === 0 ? 'pause' : 'resume'}`, { json: {}, headers: { 'idempotency-key': `k${i}-${k}` } });
+        return [];
+    },
+    async bodies() {
+        const all = await fill(27, (client) => leave(client, 'POST', '/v1/suggest', { json: 'x'.repeat(7.9e6), unfinished: 8e6 }),
+            async (asked) => asked.filter(({ status }) => status !== 0).length + await gauge('gnomon_body_bytes') / 9e6 >= asked.length - 1
+                || asked.some(({ status }) => status === 503));
+        return all;
+    },
+    async connections() {
+        return Array.from({ length: 1100 }, (_, i) => {
+            const socket = net.connect({ host: '127.0.0.1', port: server.port, localAddress: `127.9.${1 + i % 8}.1` });
+            socket.on('error', () => {});
+            return { request: socket };
+        });
+    },
+    async requests_a_second() {
+        const limited = await tenant('limited', 1, { requests_a_second: 0.001, burst: 3 });
+        for (let i = 0; i < 4; i++) await limited.clients[0].request('GET', '/v1/whoami');
+        return [];
+    },
+    async processor() {
+        const limited = await tenant('limited', 1, { cpu_seconds_a_day: 1 });
+        const { id } = await limited.clients[0].post('/v1/studies', { name: 'h', metrics, space: plain, algorithm: { name: 'gp' } }, 201);
+        await limited.clients[0].post(`/v1/studies/${id}/observe`, { observations: Array.from({ length: 300 }, (_, i) => ({ point: { x: i / 300 }, value: Math.sin(i) })) });
+        await until(async () => (await limited.clients[0].request('POST', `/v1/studies/${id}/suggest`, { json: { count: 20 } })).status === 429, 'all is spent');
+        return [];
+    },
+};
+
+// All that a small tenant does, each once; 202: an operation that goes on.
+async function goOn() {
+    const { id } = await honest.study(), path = `/v1/studies/${id}`, key = { 'idempotency-key': `h${Math.random()}` };
+    const first = await honest.expect(200, 'POST', `${path}/suggest`, { json: { worker: 'w' }, headers: key });
+    const again = await honest.expect(200, 'POST', `${path}/suggest`, { json: { worker: 'w' }, headers: key });
+    assert.equal(again.trials[0].number, first.trials[0].number);
+    await honest.post(`${path}/observe`, { trial: 1, value: 0.5 });
+    await honest.post(`${path}/observe`, { observations: Array.from({ length: 400 }, (_, i) => ({ point: { x: i / 400 }, value: i, notes: 'n'.repeat(500) })) });
+    const { status } = await honest.request('POST', `${path}/suggest`, { json: { worker: 'v' }, headers: { prefer: 'respond-async, wait=1' } });
+    assert.ok(status === 200 || status === 202, `${status}`);
+    const { last_cursor: cursor } = await honest.get(`/v1/events?study=${id}&limit=1000`);
+    await honest.get(`/v1/events?study=${id}&cursor=${cursor}&wait=1`);
+    const space = { metrics, space: plain, algorithm: { name: 'sobol' }, observations: [], count: 1 };
+    await honest.post('/v1/suggest', space);
+    const { status: exported, text } = await honest.request('GET', `${path}/export`);
+    assert.equal(exported, 200, text);
+    const copy = await honest.request('PUT', `/v1/imports/${createHash('sha256').update(text).digest('hex')}`, { body: text, type: 'application/x-ndjson' });
+    assert.equal(copy.status, 201, copy.text);
+    for (const each of [id, copy.json.study ?? copy.json.id]) await honest.expect(204, 'DELETE', `/v1/studies/${each}`);
+}
+
+test('every refusal of the sources is on the list, and every code that is one', () => {
+    const folders = ['api/core', 'api/handlers', 'api/http', 'db', ...['app', 'base', 'candidates', 'federation', 'game', 'model', 'session', 'store', 'study'].map((name) => `service/${name}`)];
+    const known = [...rows, ...ofNobody], missing = [];
+    for (const file of folders.flatMap((folder) => readdirSync(join(root, folder)).filter((name) => name.endsWith('.c')).map((name) => join(folder, name))))
+        for (const [, code, text] of readFileSync(join(root, file), 'utf8').matchAll(/STATUS_(?:BUSY|FULL),\s*"(\w+)",\s*(?:"[^"]*"|[\w.>-]+),\s*"([^"]*)"/g))
+            if (!known.some((row) => row.code === code && row.refusal === text)) missing.push(`${file}: ${code}: ${text}`);
+    assert.deepEqual(missing, []);
+    const problems = readFileSync(join(root, 'api/core/problem_list.h'), 'utf8');
+    for (const [, code] of problems.matchAll(/X\((\w+), (?:429|503|507),/g)) assert.ok(known.some((row) => row.code === code), code);
+    for (const [, code] of problems.matchAll(/X\((too_many_\w+), 409,/g)) assert.match(code, /^too_many_(observations|parameters)$/, 'of one answer');
+    assert.deepEqual(Object.keys(attacks).sort(), rows.map(({ name }) => name).sort());
+});
+
+test('what shows how full it is is there', async () => {
+    const { text } = await api.request('GET', '/metrics'), contract = readFileSync(join(root, 'openapi.yaml'), 'utf8');
+    for (const { name, seen } of rows) assert.ok(seen.startsWith('/') ? contract.includes(`\n  ${seen}:\n`) : text.includes(`\n${seen} `), `${name}: ${seen}`);
+});
+
+for (const { name } of rows)
+    test(`a tenant fills all that it may of ${name}, and another goes on`, async () => {
+        const held = await attacks[name]();
+        try {
+            await goOn();
+        } finally {
+            held.forEach(({ request }) => request.destroy());
+        }
+        await until(async () => await gauge('gnomon_followers') === 0 && await gauge('gnomon_large_replies') === 0 && await gauge('gnomon_body_bytes') < 1e6
+            && await gauge('gnomon_requests_suspended') === 0 && await gauge('gnomon_operations_running') === 0, 'all is given back');
+    });
