@@ -89,7 +89,7 @@ struct call {
 
     /* Set with call_result by the handler, before the service call whose result is shown. */
     json_t *(*render)(struct call *call, const void *result); /* a new reference; NULL: out of memory */
-    /* Of a large reply, what is kept for a repeat; its handler makes the reply again of that.  NULL: the reply. */
+    /* Renders the part of a large reply that is kept, from which its handler makes the reply again.  NULL: all is kept. */
     json_t *(*render_kept)(struct call *call, const void *result);
     struct follow   follow;
     bool            for_store; /* the reply being rendered is kept for a repeat: no secrets */

@@ -31,7 +31,7 @@ struct traffic {                                         /* zeroed but for the r
     struct share         followers, files; /* requests that wait for something; large replies on their way */
 };
 
-/* Of the followers or the files: as share_take and share_leave. */
+/* Take and leave a place among the followers or the files, as share_take and share_leave do. */
 bool traffic_take(struct traffic *traffic, enum share_kind kind, const struct share_owner *owner);
 void traffic_leave(struct traffic *traffic, enum share_kind kind, const struct share_owner *owner);
 

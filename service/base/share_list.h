@@ -1,4 +1,4 @@
-/* What tenants share and can fill: X(name, places, of a token, code, refusal, seen).  Where places is 0 the limit is kept where
+/* Every resource that tenants share and can fill: X(name, places, of a token, code, refusal, seen).  Where places is 0 the limit is kept where
  * the refusal is.  `seen` is the metric, or the route, that shows how full it is.  A test fills every row as a hostile tenant, and
  * fails for a refusal of the sources (BUSY, FULL) that is neither here nor among those of nobody. */
 #ifndef GNOMON_SERVICE_BASE_SHARE_LIST_H

@@ -1,4 +1,4 @@
-// What tenants share: service/base/share_list.h has all of it, a hostile tenant fills each kind to all that it may, with as
+// Every resource that tenants share is in service/base/share_list.h: a hostile tenant fills each as far as it may, with as
 // many tokens as it likes, and another tenant's requests go on as they were.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
