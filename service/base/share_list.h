@@ -25,7 +25,7 @@
     X(too_many_requests, "", "the address") \
     X(busy, "a later version has changed the database's schema: this server is too old", "the operator") \
     X(busy, "another piece of this file is being taken", "the same file") \
-    X(busy, "another replica was faster", "the same study") \
+    X(busy, "another request was faster", "the same study") \
     X(busy, "another server changes the schema", "the operator") \
     X(busy, "as many studies are made again as there is memory for", "of the house: the others end first") \
     X(busy, "metrics were added meanwhile: send the request again", "the same study") \
@@ -49,17 +49,14 @@
     X(deferred, "it is to wait elsewhere", "no reply") \
     X(disk_full, "the disk is full", "the disk: quotas of bytes") \
     X(draining, "the service is stopping", "the operator") \
-    X(locked, "a server has the database's store: stop all of them first", "the operator") \
+    X(locked, "a server has the database's store: stop it first", "the operator") \
     X(locked, "a server has the store, or another command: it is moved by one alone", "the operator") \
     X(locked, "%.150s is used by another process", "the operator") \
     X(locked, "another process uses %.150s", "the operator") \
     X(file, "the key cannot be written", "the command line") \
     X(planning, "a plan for this study is being made: ask again", "the same study") \
-    X(standby_behind, "the standby does not show yet what was committed", "no reply") \
-    X(standby_behind, "the standby has not followed the primary's promotion", "no reply") \
-    X(standby_is_primary, "what is to be read from is no standby: it takes writes", "no reply") \
     X(stopped, "nobody waits for the answer any more", "the client") \
-    X(store_corrupt, "rows of %s are not what was written: it can be read and deleted", "the same study") \
+    X(store_corrupt, "rows of %s are not what was written: what of it is sound can be read, and it can be deleted", "the same study") \
     X(store_rolled_back, "an older copy of the store was brought back, and the operator has not acknowledged that yet", "the operator") \
     X(threads, "cannot start a thread", "the machine") \
     X(threads, "the system gives no thread now", "the machine")

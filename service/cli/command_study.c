@@ -350,7 +350,7 @@ static enum status print_trials(struct asked *a, const json_t *trials, struct er
 
 static enum status trials(struct asked *a, struct error *err)
 {
-    char rest[PATH_BYTES], state[NAMED_ESCAPED_BYTES] = "", path[PATH_BYTES + 64];
+    char rest[PATH_BYTES], state[NAMED_ESCAPED_BYTES] = "", path[PATH_BYTES + 128];
     if (a->options->state != NULL)
         TRY(named_escape(a->options->state, state, err));
     snprintf(rest, sizeof rest, "/trials?view=basic&limit=%lld&order=%s%s%s", (long long)a->options->limit,

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import http from 'node:http';
 import net from 'node:net';
 import { after, test } from 'node:test';
-import { begin, Client, tokenFor, until } from './harness.mjs';
+import { begin, Client, until } from './harness.mjs';
 
 const CONNECTIONS = 320, KEPT = 20, ANTEROOM = 512, CUT = 64, HEALTH = 64; // HEALTH: places of that listener, CUT: not closed yet
 const { server, api } = await begin(after, ['--connections', `${CONNECTIONS}`, '--connections-per-address', '0', '--health-listen', '127.0.0.1:0']);
@@ -90,11 +90,17 @@ test('who sends nothing makes room in the order of coming', async () => {
 });
 
 test('when all others have whole requests, what is left is for addresses without a connection; then nobody is cut', async () => {
-    const { id } = await api.study();
-    await api.post(`/v1/studies/${id}/pause`, {});
-    api.agent.destroy(); // its connections are places, too
-    const write = [api.token, await tokenFor(api, 'write')]; // one token may have 256 wait
-    const wait = (i) => `POST /v1/studies/${id}/suggest HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${write[i % 2]}\r\nPrefer: wait=60\r\nContent-Length: 2\r\nContent-Type: application/json\r\n\r\n{}`;
+    const operator = new Client(server, server.commandToken('operator'));
+    const { id: other } = await operator.post('/v1/projects', { name: 'other' }, 201); // one project may not have all wait
+    const two = [];
+    for (const client of [api, new Client(server, server.commandToken('admin', '--project', other))]) {
+        const { id } = await client.study();
+        await client.post(`/v1/studies/${id}/pause`, {});
+        two.push({ id, token: client.token });
+        client.agent.destroy(); // its connections are places, too
+    }
+    operator.agent.destroy();
+    const wait = (i) => `POST /v1/studies/${two[i % 2].id}/suggest HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${two[i % 2].token}\r\nPrefer: wait=60\r\nContent-Length: 2\r\nContent-Type: application/json\r\n\r\n{}`;
     const held = crowd(CONNECTIONS - KEPT, { bytes: wait, from: (i) => `127.0.3.${i % 2 + 1}` });
     await until(async () => {
         held.refill(); // while others leave, some find no place

@@ -146,8 +146,12 @@ test('a deadline: what is there is given, else 503; the rest of the study is as 
 
 test('SIGTERM ends what computes and what waits for it', async () => {
     const { api: admin, server: stopped } = await begin(after, ['--compute-slots', '1', '--compute-ms', '0', '--drain-ms', '500']);
-    const asked = await Promise.all(Array.from({ length: 6 }, async () => // the first of each token is taken
-        ask(new Client(stopped, await tokenFor(admin, 'write')), '/v1/suggest', heavy)));
+    const operator = new Client(stopped, stopped.commandToken('operator'));
+    const asked = await Promise.all(Array.from({ length: 6 }, async (_, i) => { // the first of each project is taken
+        const { id } = await operator.post('/v1/projects', { name: `project ${i}` }, 201);
+        return ask(new Client(stopped, stopped.commandToken('admin', '--project', id)), '/v1/suggest', heavy);
+    }));
+    operator.agent.destroy();
     await suspended(6, admin);
     const [code, ...replies] = await Promise.all([stopped.stop(), ...asked.map((each) => each.reply)]);
     assert.equal(code, 0, stopped.log);

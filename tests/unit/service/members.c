@@ -143,8 +143,9 @@ static void alter(struct world *world, const char *sql)
     CU_ASSERT_EQUAL_FATAL(database_do(world_place(world), sql, &world->err), STATUS_OK);
 }
 
-#define CHECK_CORRUPT(call)                 \
-    CU_ASSERT_NOT_EQUAL((call), STATUS_OK); \
+/* CONFLICT: the row has not its sum; INTERNAL: its state is none that there is. */
+#define CHECK_CORRUPT(call, wanted)  \
+    CU_ASSERT_EQUAL((call), wanted); \
     CU_ASSERT_STRING_EQUAL(world->err.code, "store_corrupt")
 
 static void test_an_unknown_state_is_no_other_one(void)
@@ -163,12 +164,12 @@ static void test_an_unknown_state_is_no_other_one(void)
                  "INSERT INTO operation SELECT 'op_a', id, 'frozen', '', 1, '', NULL, 0, NULL, 0, NULL, NULL, 1, 0, 0, "
                  "NULL, project, 0, '', 0, 0, NULL "
                  "FROM study");
-    CHECK_CORRUPT(trial_find(world->app, &world->caller, study.id, 1, &trial, &world->err));
-    CHECK_CORRUPT(federation_find(world->app, &world->caller, "fed_a", &federation, &world->err));
-    CHECK_CORRUPT(games_find(world->app, &world->caller, "gam_a", &game, &world->err));
-    CHECK_CORRUPT(operation_find(world->app, &world->caller, "op_a", &operation, &world->err));
+    CHECK_CORRUPT(trial_find(world->app, &world->caller, study.id, 1, &trial, &world->err), STATUS_CONFLICT);
+    CHECK_CORRUPT(federation_find(world->app, &world->caller, "fed_a", &federation, &world->err), STATUS_INTERNAL);
+    CHECK_CORRUPT(games_find(world->app, &world->caller, "gam_a", &game, &world->err), STATUS_INTERNAL);
+    CHECK_CORRUPT(operation_find(world->app, &world->caller, "op_a", &operation, &world->err), STATUS_CONFLICT);
     alter(world, "UPDATE study SET state = 'frozen'");
-    CHECK_CORRUPT(study_find(world->app, &world->caller, study.id, &study, &world->err));
+    CHECK_CORRUPT(study_find(world->app, &world->caller, study.id, &study, &world->err), STATUS_CONFLICT);
     world_end(world);
 }
 
