@@ -1,0 +1,286 @@
+/* The judge of a default: gp and rivals on worlds that are made from the seed (outside_worlds.h), class by class.
+ *   outside [SEEDS [FIRST [TRIALS [CLASS|CLASS/WORLD|ALGORITHM ...]]]]     2 seeds from 1 on, 60 trials, every class, gp
+ *   outside play SEED CLASS/WORLD         for a program of another language: the space, then a value for each point read
+ * ALGORITHM: one of the registry without options that must be given, or plain (outside_plain.h).  One CSV line for each study:
+ * early and end, log10 of the best regret over the median of random search's after a third of the trials and after all, at
+ * least -6 (noise is not counted: of the points tried, the one that is truly best); stuck, whether the end is above a
+ * hundredth and at least half of the last 20 trials lie within 0.1 of the best; repeats, trials at a point that was tried before;
+ * equals, trials with the value that was best before them; ms of processor time.  tests/bench/outside.py compares by class.
+ * Choices are made on some seeds, and reported on others: FIRST 1001 and 7001. */
+#include "tests/bench/outside_plain.h"
+#include "engine/registry.h"
+
+#include <time.h>
+
+enum { TRIALS_MAX = 300, RANDOM_RUNS = 31, LAST = 20 };
+static const double NEAR = 0.1, STUCK = 0.01, FLOOR = 1e-6;
+
+struct run {
+    size_t len;
+    double truth[TRIALS_MAX], value[TRIALS_MAX], u[TRIALS_MAX][WORLD_DIMS];
+    double seconds;
+};
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void must(enum status status)
+{
+    if (status == STATUS_OK)
+        return;
+    fprintf(stderr, "a call failed: %s\n", status_name(status));
+    exit(2);
+}
+
+static void measure(const struct world *world, struct rng *rng, const double *point, struct run *run)
+{
+    size_t i = run->len++;
+    space_encode(&world->space, point, run->u[i]);
+    run->truth[i] = world_value(world, point);
+    run->value[i] = run->truth[i] + world->noise * rng_normal(rng);
+}
+
+static void run_plain(const struct world *world, uint64_t seed, size_t trials, struct run *run)
+{
+    static struct plain plain;
+    struct rng          rng = rng_at(seed, 0, RNG_TEST);
+    double              point[WORLD_PARAMS];
+    plain_open(&plain, &world->space, seed);
+    for (size_t t = 1; t <= trials; t++) {
+        double start = seconds_now();
+        plain_ask(&plain, t, point);
+        run->seconds += seconds_now() - start;
+        measure(world, &rng, point, run);
+        plain_tell(&plain, point, run->value[t - 1]);
+    }
+    plain_close(&plain);
+}
+
+static void run_policy(const struct world *world, const struct policy *policy, uint64_t seed, size_t trials,
+                       struct run *run)
+{
+    static struct proposal proposal;
+    double                 options[32], point[WORLD_PARAMS];
+    struct rng             rng = rng_at(seed, 0, RNG_TEST);
+    const struct problem   problem = {
+          .space = &world->space, .options = options, .seed = seed, .memory_bytes = (size_t)256 << 20};
+    struct session *session;
+    for (size_t o = 0; policy->options[o].name != NULL; o++)
+        options[o] = policy->options[o].fallback;
+    must(policy->open(policy, &problem, &session, NULL));
+    proposal.point = point;
+    for (size_t t = 1; t <= trials; t++) {
+        double start = seconds_now();
+        must(policy->ask(session, &(struct ask){.trial = t}, &proposal, NULL));
+        run->seconds += seconds_now() - start;
+        struct event event = {.kind = EVENT_SUGGESTED,
+                              .trial = t,
+                              .point = point,
+                              .note = proposal.note,
+                              .note_bytes = proposal.note_bytes};
+        must(policy->tell(session, &event, NULL));
+        measure(world, &rng, point, run);
+        double value = run->value[t - 1];
+        event = (struct event){.kind = !isnan(value)       ? EVENT_OBSERVED
+                                       : world->is_failing ? EVENT_FAILED
+                                                           : EVENT_INFEASIBLE,
+                               .trial = t,
+                               .point = point,
+                               .value = isnan(value) ? 0 : -value};
+        must(policy->tell(session, &event, NULL));
+    }
+    policy->close(session);
+}
+
+static double best_of(const double *truth, size_t n)
+{
+    double best = HUGE_VAL;
+    for (size_t i = 0; i < n; i++)
+        best = fmin(best, truth[i]);
+    return best;
+}
+
+/* The median regret of random search after so many trials; where that is none the mean. */
+static double random_regret(const struct world *world, uint64_t seed, size_t trials)
+{
+    double     regrets[RANDOM_RUNS], point[WORLD_PARAMS], unit[WORLD_PARAMS], mean = 0;
+    struct rng rng = rng_at(seed, 0, RNG_POINT);
+    for (size_t r = 0; r < RANDOM_RUNS; r++) {
+        double best = HUGE_VAL;
+        for (size_t t = 0; t < trials; t++) {
+            for (size_t i = 0; i < world->space.params_len; i++)
+                unit[i] = rng_uniform(&rng);
+            (void)space_quantile(&world->space, unit, point);
+            best = fmin(best, world_value(world, point));
+        }
+        regrets[r] = fmin(fmax(best - world->least, 0), DBL_MAX);
+        mean += regrets[r] / RANDOM_RUNS;
+    }
+    qsort(regrets, RANDOM_RUNS, sizeof *regrets, numbers_order);
+    return regrets[RANDOM_RUNS / 2] > 0 ? regrets[RANDOM_RUNS / 2] : mean;
+}
+
+static double apart(const double *a, const double *b, size_t dims)
+{
+    double most = 0;
+    for (size_t j = 0; j < dims; j++)
+        most = fmax(most, fabs(a[j] - b[j]));
+    return most;
+}
+
+/* How many of the last trials lie near the best one. */
+static size_t near_best(const struct run *run, size_t dims)
+{
+    size_t best = 0, count = 0;
+    for (size_t i = 1; i < run->len; i++)
+        if (!(run->truth[i] >= run->truth[best]))
+            best = i;
+    for (size_t i = run->len < LAST ? 0 : run->len - LAST; i < run->len; i++)
+        count += apart(run->u[i], run->u[best], dims) <= NEAR;
+    return count;
+}
+
+static size_t count_repeats(const struct run *run, size_t dims)
+{
+    size_t repeats = 0;
+    for (size_t i = 1; i < run->len; i++)
+        for (size_t k = 0; k < i; k++)
+            if (memcmp(run->u[i], run->u[k], dims * sizeof(double)) == 0) {
+                repeats++;
+                break;
+            }
+    return repeats;
+}
+
+static size_t count_equals(const struct run *run)
+{
+    size_t equals = 0;
+    double best = HUGE_VAL;
+    for (size_t i = 0; i < run->len; i++) {
+        equals += run->truth[i] == best;
+        best = fmin(best, run->truth[i]);
+    }
+    return equals;
+}
+
+static double score(const struct world *world, const struct run *run, size_t trials, double random)
+{
+    double regret = best_of(run->truth, trials) - world->least;
+    return log10(fmax(fmin(regret / random, 1e6), FLOOR));
+}
+
+static void report(const struct world_kind *kind, const struct world *world, uint64_t seed, const char *algorithm,
+                   const struct run *run)
+{
+    size_t dims = world->space.dims, third = run->len / 3;
+    double early = random_regret(world, seed, third), late = random_regret(world, seed, run->len);
+    if (!(early > 0 && late > 0))
+        return; /* random search finds the optimum */
+    double end = score(world, run, run->len, late);
+    bool   is_stuck = end > log10(STUCK) && 2 * near_best(run, dims) >= LAST;
+    printf("%s,%s,%zu,%s,%.4f,%.4f,%d,%zu,%zu,%.1f\n", kind->class, kind->name, (size_t)seed, algorithm,
+           score(world, run, third, early), end, is_stuck, count_repeats(run, dims), count_equals(run),
+           1e3 * run->seconds);
+}
+
+static void study(const struct world_kind *kind, uint64_t seed, size_t trials, const char *algorithm)
+{
+    static struct world world;
+    static struct run   run;
+    run.len = 0;
+    run.seconds = 0;
+    world_make(&world, kind, seed);
+    if (strcmp(algorithm, "plain") == 0)
+        run_plain(&world, seed, trials, &run);
+    else
+        run_policy(&world, policy_find(algorithm), seed, trials, &run);
+    report(kind, &world, seed, algorithm, &run);
+    fflush(stdout);
+}
+
+static bool is_algorithm(const char *name)
+{
+    return strcmp(name, "plain") == 0 || policy_find(name) != NULL;
+}
+
+static bool is_named(const struct world_kind *kind, const char *name)
+{
+    size_t len = strlen(kind->class);
+    return strncmp(kind->class, name, len) == 0 &&
+           (name[len] == '\0' || (name[len] == '/' && strcmp(name + len + 1, kind->name) == 0));
+}
+
+static bool is_wanted(const struct world_kind *kind, char **names)
+{
+    bool any = false, found = false;
+    for (; *names != NULL; names++) {
+        any |= !is_algorithm(*names);
+        found |= is_named(kind, *names);
+    }
+    return found || !any;
+}
+
+static void all_of(const struct world_kind *kind, uint64_t seed, size_t trials, char **names)
+{
+    bool any = false;
+    for (char **name = names; *name != NULL; name++)
+        if (is_algorithm(*name)) {
+            any = true;
+            study(kind, seed, trials, *name);
+        }
+    if (!any)
+        study(kind, seed, trials, "gp");
+}
+
+/* A line for each parameter (kind, logarithmic or not, min, max, values); then for each line of values, in natural units
+ * and - for none, the measured and the true value, and at the end how far those of others are to be divided. */
+static int play(uint64_t seed, const char *name, size_t trials)
+{
+    static struct world world;
+    struct rng          rng = rng_at(seed, 0, RNG_TEST);
+    double              point[WORLD_PARAMS], value;
+    for (size_t k = 0; k < WORLD_KINDS; k++) {
+        if (!is_named(&world_kinds[k], name))
+            continue;
+        world_make(&world, &world_kinds[k], seed);
+        printf("%zu %.17g %.17g %.17g\n", world.space.params_len, world.least, random_regret(&world, seed, trials / 3),
+               random_regret(&world, seed, trials));
+        for (size_t i = 0; i < world.space.params_len; i++) {
+            const struct param *p = &world.params[i];
+            printf("%d %d %.17g %.17g %zu %d\n", p->kind, p->scale == SCALE_LOG, p->min, p->max, p->choices,
+                   p->when_len > 0);
+        }
+        fflush(stdout);
+        for (size_t i = 0; scanf("%lf", &point[i]) == 1;) {
+            if (++i < world.space.params_len)
+                continue;
+            i = 0;
+            space_settle(&world.space, point, point);
+            value = world_value(&world, point);
+            printf("%.17g %.17g\n", value + world.noise * rng_normal(&rng), value);
+            fflush(stdout);
+        }
+        return 0;
+    }
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    size_t   seeds = argc > 1 ? strtoul(argv[1], NULL, 10) : 2, trials = argc > 3 ? strtoul(argv[3], NULL, 10) : 60;
+    uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    if (argc == 4 && strcmp(argv[1], "play") == 0)
+        return play(first, argv[3], 60);
+    if (seeds == 0 || trials < 3 || trials > TRIALS_MAX)
+        return 2;
+    printf("class,world,seed,algorithm,early,end,stuck,repeats,equals,ms\n");
+    for (size_t k = 0; k < WORLD_KINDS; k++)
+        for (uint64_t s = 0; s < seeds; s++)
+            if (is_wanted(&world_kinds[k], argc > 4 ? argv + 4 : argv + argc))
+                all_of(&world_kinds[k], first + s, trials, argc > 4 ? argv + 4 : argv + argc);
+    return 0;
+}
