@@ -53,10 +53,9 @@ static enum status make_token(struct client *client, json_t *body, char token[TO
 
 /* The browser's own token ends by itself, and its page exchanges the secret at once: the address signs in once. */
 static enum status print_token(struct client *client, const char *data, const char *address, char token[TOKEN_BYTES],
-                               struct error *err)
+                               char once[TOKEN_BYTES], struct error *err)
 {
     enum { BROWSER_SECONDS = 12 * 3600 };
-    char        once[TOKEN_BYTES] = "";
     enum status status = make_token(client, json_pack("{s:s, s:s}", "name", "first run", "scope", "admin"), token, err);
     if (status == STATUS_OK)
         status = make_token(client,
@@ -64,9 +63,7 @@ static enum status print_token(struct client *client, const char *data, const ch
                                       "expires_in_seconds", BROWSER_SECONDS),
                             once, err);
     if (status == STATUS_OK)
-        printf("gnomon serves at %s, data in %s\nadmin token: %s\n"
-               "to look at it with a browser (this address signs in once):\n    %s/#/sign-in?once=%s\n\n",
-               address, data, token, address, once);
+        printf("gnomon serves at %s, data in %s\nadmin token: %s\n\n", address, data, token);
     fflush(stdout);
     return status;
 }
@@ -156,7 +153,7 @@ static int end(const struct process *process)
 
 static enum status with_server(const struct run_options *options, const struct process *server, struct error *err)
 {
-    char           address[512], token[TOKEN_BYTES];
+    char           address[512], token[TOKEN_BYTES], once[TOKEN_BYTES];
     struct client *client = NULL;
     int            code = 0;
     if (!read_address(server->output, address, sizeof address)) {
@@ -166,16 +163,16 @@ static enum status with_server(const struct run_options *options, const struct p
     }
     enum status status = command_connect_local(options->data, &client, err);
     if (status == STATUS_OK)
-        status = print_token(client, options->data, address, token, err);
+        status = print_token(client, options->data, address, token, once, err);
     if (status == STATUS_OK)
         status = run_study(client, err);
     client_close(client);
     if (status == STATUS_OK && !process_is_stopped()) {
-        printf("\nserving at %s until Ctrl-C; to look at its studies, in another terminal:\n"
+        printf("\nserving at %s until Ctrl-C; docs/start has lessons.  To list its studies, in another terminal:\n"
                "    export TOKEN=%s\n"
                "    curl -sS -H \"Authorization: Bearer $TOKEN\" %s/v1/studies\n"
-               "and a study of your own: \"Five minutes with curl\" in README.md\n",
-               address, token, address);
+               "To look at them with a browser (this address signs in once):\n    %s/#/sign-in?once=%s\n",
+               address, token, address, address, once);
         fflush(stdout);
         if (wait_or_stop(server, &code))
             return error_set(err, STATUS_INTERNAL, "server", "", "the server ended with code %d", code);
