@@ -170,17 +170,17 @@ void chain_digest_total(const struct total *total, unsigned char out[CHAIN_BYTES
     SHA256_Final(out, &own);
 }
 
-void chain_ahead(struct db_conn *conn)
+void chain_prefetch(struct db_conn *conn)
 {
-    db_ahead(conn, SQL_WITNESS_GET, BIND_NONE);
+    db_prefetch(conn, SQL_WITNESS_GET, BIND_NONE);
 }
 
 void db_ends(struct db_conn *conn)
 {
     if (conn->next == NULL)
-        chain_ahead(conn);
-    else if (conn->next->ahead != NULL)
-        conn->next->ahead(conn, conn->next->arg);
+        chain_prefetch(conn);
+    else if (conn->next->prefetch != NULL)
+        conn->next->prefetch(conn, conn->next->arg);
 }
 
 enum status chain_keep(struct db_conn *conn, struct error *err)

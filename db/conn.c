@@ -281,17 +281,17 @@ enum status db_exec(struct db_conn *conn, int64_t *changes, struct error *err, e
     return status;
 }
 
-void db_ahead(struct db_conn *conn, enum sql sql, struct db_values values)
+void db_prefetch(struct db_conn *conn, enum sql sql, struct db_values values)
 {
     void        *statement = conn->statements[sql];
     enum status  status = STATUS_OK;
     struct error why;
-    if (conn->driver->ahead == NULL || statement == NULL || conn->in_use[sql])
+    if (conn->driver->prefetch == NULL || statement == NULL || conn->in_use[sql])
         return;
     for (size_t i = 0; i < values.len && status == STATUS_OK; i++)
         status = conn->driver->bind(statement, (int)i + 1, &values.items[i], &why);
     if (status == STATUS_OK)
-        conn->driver->ahead(statement);
+        conn->driver->prefetch(statement);
     else
         conn->driver->reset(statement);
 }

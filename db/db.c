@@ -135,7 +135,7 @@ static enum status witness(struct db *db, int64_t counter, struct error *err)
 
 static enum status begin(struct db *db, struct error *err)
 {
-    db_ahead(&db->writer, SQL_CHAIN_GET, BIND_NONE);
+    db_prefetch(&db->writer, SQL_CHAIN_GET, BIND_NONE);
     TRY(db->driver->begin(db->writer.handle, DRIVER_READ_WRITE, err));
     return chain_begin(&db->writer, err);
 }
@@ -158,7 +158,7 @@ static enum status commit(struct db *db, struct error *err)
 {
     struct witness own;
     struct error   why;
-    chain_ahead(&db->writer);
+    chain_prefetch(&db->writer);
     TRY(conn_witness(&db->writer, &own, err));
     TRY(chain_seal(&db->writer, err));
     double start = moment_seconds();

@@ -260,7 +260,7 @@ static bool is_on_its_way(const struct pg *pg, PGresult *const *out)
 }
 
 /* A statement's prefetch. */
-struct ahead {
+struct prefetch {
     bool        is_said;
     unsigned    writes; /* pg->writes at that time */
     PGresult   *result;
@@ -270,17 +270,17 @@ struct ahead {
 };
 
 struct pg_statement {
-    struct pg    *pg;
-    char          name[NAME_BYTES], *text;
-    bool          is_for_once, is_read, is_of_ahead; /* the result was read ahead */
-    struct ahead  ahead;
-    unsigned      link; /* the connection that it is prepared on */
-    const char   *letters;
-    int           len, row;
-    PGresult     *result;
-    const char   *values[PARAMETERS_MAX];
-    int           lengths[PARAMETERS_MAX], formats[PARAMETERS_MAX];
-    unsigned char numbers[PARAMETERS_MAX][8];
+    struct pg      *pg;
+    char            name[NAME_BYTES], *text;
+    bool            is_for_once, is_read, is_of_prefetch; /* the result was read ahead */
+    struct prefetch prefetch;
+    unsigned        link; /* the connection that it is prepared on */
+    const char     *letters;
+    int             len, row;
+    PGresult       *result;
+    const char     *values[PARAMETERS_MAX];
+    int             lengths[PARAMETERS_MAX], formats[PARAMETERS_MAX];
+    unsigned char   numbers[PARAMETERS_MAX][8];
 };
 
 /* Replacements for words of the common subset. */
@@ -346,14 +346,14 @@ static enum status write_own(const char *text, char **out, struct error *err)
 static void pg_reset(void *of)
 {
     struct pg_statement *statement = of;
-    bool is_kept = statement->is_of_ahead && !statement->ahead.is_said && pq.PQntuples(statement->result) <= 1;
+    bool is_kept = statement->is_of_prefetch && !statement->prefetch.is_said && pq.PQntuples(statement->result) <= 1;
     if (is_kept)
-        statement->ahead.result = statement->result;
+        statement->prefetch.result = statement->result;
     else if (statement->result != NULL)
         pq.PQclear(statement->result);
-    statement->ahead.is_said |= is_kept;
+    statement->prefetch.is_said |= is_kept;
     statement->result = NULL;
-    statement->is_of_ahead = false;
+    statement->is_of_prefetch = false;
     memset(statement->values, 0, sizeof statement->values);
 }
 
@@ -366,10 +366,10 @@ static void pg_finalize(void *of)
     snprintf(text, sizeof text, "DEALLOCATE %s", statement->name);
     pg_reset(statement);
     bool        is_there = statement->is_for_once && pg->conn != NULL && statement->link == pg->links;
-    enum status status = is_on_its_way(pg, &statement->ahead.result) ? pg_settle(pg, &why) : STATUS_OK;
+    enum status status = is_on_its_way(pg, &statement->prefetch.result) ? pg_settle(pg, &why) : STATUS_OK;
     status = is_there ? pg_send_text(pg, text, &why) : status;
     (void)status; // what is not dropped now goes with the connection
-    pq.PQclear(statement->ahead.result);
+    pq.PQclear(statement->prefetch.result);
     free(statement->text);
     free(statement);
 }
@@ -476,79 +476,79 @@ static bool has_room(const struct pg_statement *statement)
 }
 
 /* Whether the statement was prefetched with the values that are bound now. */
-static bool is_ahead(const struct pg_statement *statement)
+static bool is_prefetched(const struct pg_statement *statement)
 {
-    const struct ahead *ahead = &statement->ahead;
-    bool                is = ahead->is_said && ahead->writes == statement->pg->writes;
+    const struct prefetch *prefetch = &statement->prefetch;
+    bool                   is = prefetch->is_said && prefetch->writes == statement->pg->writes;
     for (int i = 0; is && i < statement->len; i++) {
         const char *value = statement->values[i];
-        is = (value == NULL) == (ahead->values[i] == NULL) &&
-             (value == NULL || (statement->lengths[i] == ahead->lengths[i] &&
-                                memcmp(value, ahead->values[i], (size_t)ahead->lengths[i]) == 0));
+        is = (value == NULL) == (prefetch->values[i] == NULL) &&
+             (value == NULL || (statement->lengths[i] == prefetch->lengths[i] &&
+                                memcmp(value, prefetch->values[i], (size_t)prefetch->lengths[i]) == 0));
     }
     return is;
 }
 
 static void keep_values(struct pg_statement *statement)
 {
-    struct ahead *ahead = &statement->ahead;
-    char         *to = ahead->bytes;
+    struct prefetch *prefetch = &statement->prefetch;
+    char            *to = prefetch->bytes;
     for (int i = 0; i < statement->len; i++) {
-        ahead->values[i] = NULL;
-        ahead->lengths[i] = statement->lengths[i];
+        prefetch->values[i] = NULL;
+        prefetch->lengths[i] = statement->lengths[i];
         if (statement->values[i] == NULL)
             continue;
         memcpy(to, statement->values[i], (size_t)statement->lengths[i]);
-        ahead->values[i] = to;
+        prefetch->values[i] = to;
         to += statement->lengths[i];
     }
 }
 
 /* The writer's prefetch outside of a transaction is sent with the lock.  A statement not yet prepared is not sent. */
-static void pg_ahead(void *of)
+static void pg_prefetch(void *of)
 {
     static const int     binary[AHEAD_PARAMETERS] = {1, 1, 1, 1, 1, 1};
     struct pg_statement *statement = of;
     struct pg           *pg = statement->pg;
-    struct ahead        *ahead = &statement->ahead;
+    struct prefetch     *prefetch = &statement->prefetch;
     bool                 may = pg->mode == DRIVER_READ_WRITE || pg_in_transaction(pg);
     bool is_ready = pg->conn != NULL && statement->link == pg->links && statement->is_read && has_room(statement);
-    bool is_new = !is_ahead(statement) && !is_on_its_way(pg, &ahead->result);
+    bool is_new = !is_prefetched(statement) && !is_on_its_way(pg, &prefetch->result);
     if (may && is_ready && is_new && pg->waiting_len + pg->outs_len < PG_AHEAD_MAX) {
-        pq.PQclear(ahead->result);
-        ahead->result = NULL;
-        ahead->is_said = true;
-        ahead->writes = pg->writes;
+        pq.PQclear(prefetch->result);
+        prefetch->result = NULL;
+        prefetch->is_said = true;
+        prefetch->writes = pg->writes;
         keep_values(statement);
         pg->waiting[pg->waiting_len++] = (struct pg_query){.name = statement->name,
                                                            .len = statement->len,
-                                                           .values = ahead->values,
-                                                           .lengths = ahead->lengths,
+                                                           .values = prefetch->values,
+                                                           .lengths = prefetch->lengths,
                                                            .formats = binary,
-                                                           .out = &ahead->result};
+                                                           .out = &prefetch->result};
     }
     pg_reset(statement);
 }
 
 /* Takes the prefetched rows, if they come. */
-static enum status take_ahead(struct pg_statement *statement, struct error *err)
+static enum status take_prefetched(struct pg_statement *statement, struct error *err)
 {
-    struct ahead *ahead = &statement->ahead;
-    bool          is = is_ahead(statement);
-    ahead->is_said = false;
-    if (is && ahead->result == NULL)
+    struct prefetch *prefetch = &statement->prefetch;
+    bool             is = is_prefetched(statement);
+    prefetch->is_said = false;
+    if (is && prefetch->result == NULL)
         TRY(pg_settle(statement->pg, err));
     if (is) {
-        statement->result = ahead->result;
-        statement->is_of_ahead = true;
-        ahead->result = NULL;
+        statement->result = prefetch->result;
+        statement->is_of_prefetch = true;
+        prefetch->result = NULL;
     }
     return STATUS_OK;
 }
 
 static enum status send_statement(struct pg_statement *statement, struct error *err)
 {
-    TRY(take_ahead(statement, err));
+    TRY(take_prefetched(statement, err));
     if (statement->result != NULL)
         return STATUS_OK;
     statement->pg->writes += !statement->is_read;
@@ -739,7 +739,7 @@ const struct driver driver_postgres = {
     .bind = pg_bind,
     .run = pg_run,
     .settle = pg_settle_all,
-    .ahead = pg_ahead,
+    .prefetch = pg_prefetch,
     .step = pg_step,
     .reset = pg_reset,
     .column = pg_column,

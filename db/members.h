@@ -63,9 +63,9 @@
     X(created_ms, i, TIME, created_at)                                                                                 \
     X(updated_ms, i, TIME, updated_at)
 
-/* Members of a trial besides its result, from which nothing is computed (service/codec/codec_said.h).  Each may be none: its
+/* Members of a trial besides its result, from which nothing is computed (service/codec/codec_annotations.h).  Each may be none: its
  * column may be NULL. */
-#define TRIAL_SAID(X)                                                                                                  \
+#define TRIAL_ANNOTATIONS(X)                                                                                                  \
     X(labels, S, TAGS, labels)                                                                                         \
     X(metadata, S, METADATA, metadata, .max = 16384)                                                                   \
     X(notes, S, TEXT, notes, .nullable = true, .max = 10000)                                                           \

@@ -29,7 +29,7 @@
     N(algorithm, S) N(fallback, S) N(seen, i) N(observations, i) N(model_mean, D) N(model_stddev, D)                   \
     N(model_stddev_observed, D) N(milliseconds, d)                                                                     \
     N(created_ms, i) N(finished_ms, i) N(diagnostics, S) N(outcome, B) N(lease, i) N(holder, s) N(taken_over, i)       \
-    TRIAL_SAID(N) N(started_ms, i) N(ended, i) N(corrected_ms, i) N(imported, i)
+    TRIAL_ANNOTATIONS(N) N(started_ms, i) N(ended, i) N(corrected_ms, i) N(imported, i)
 /* The trial with the columns that nobody is shown. */
 #define ROW_TRIAL_WHOLE(F, N) ROW_TRIAL(F, N) N(note, B) N(feasible, i) N(asked, B)
 #define ROW_TRIAL_POINT(F, N) F(number, i) N(point, B)
@@ -282,8 +282,8 @@
       "$7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, "                                                       \
       "CASE WHEN $7 > 0 THEN 1 ELSE 0 END, $6, 0, "                                                                    \
       "CASE WHEN $7 > 0 THEN $17 ELSE 0 END, $19, $20, $21, $22, $23, $24, $25" TRIAL_RESULT(SQL_VALUE) ")")                    \
-    X(TRIAL_SAY, TRIAL_SAID(SQL_LETTER) "si", none,                                                                    \
-      "UPDATE trial SET ended = ended" TRIAL_SAID(SQL_SET) " WHERE study = $ AND number = $")                          \
+    X(TRIAL_SAY, TRIAL_ANNOTATIONS(SQL_LETTER) "si", none,                                                                    \
+      "UPDATE trial SET ended = ended" TRIAL_ANNOTATIONS(SQL_SET) " WHERE study = $ AND number = $")                          \
     X(TRIAL_PUT, "s" ROW_TRIAL_WHOLE(SQL_LETTER, SQL_LETTER), none,                                                    \
       "INSERT INTO trial(study, " COLUMNS(ROW_TRIAL_WHOLE) ") VALUES ($1" ROW_TRIAL_WHOLE(SQL_VALUE, SQL_VALUE) ")")   \
     X(TRIAL_GET, "si", trial, "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND number = $2 AND row_check(trial trial)")             \

@@ -4,7 +4,7 @@
 #include "api/handlers/show.h"
 #include "service/base/npy.h"
 #include "api/core/route.h"
-#include "service/codec/codec_said.h"
+#include "service/codec/codec_annotations.h"
 #include "service/codec/codec_trial.h"
 #include "service/codec/codec_write.h"
 #include "service/app/steady.h"
@@ -30,14 +30,14 @@ struct suggest_post_input {
     const char   *worker;
     const json_t *fixed, *said;
 };
-#define HANDED(...) SAID_MEMBER(suggest_post_input, said, __VA_ARGS__)
+#define HANDED(...) ANNOTATION_MEMBER(suggest_post_input, said, __VA_ARGS__)
 static const struct member suggest_post_body[] = {
     {AT(suggest_post_input, count), .read = codec_read_integer, .min = 1, .max = SUGGESTIONS_MAX, .fallback = 1},
     {AT(suggest_post_input, worker), .read = codec_read_text, .max = 128},
     {AT(suggest_post_input, fixed), .read = codec_read_kept},
     {AT(suggest_post_input, deadline_ms), .read = codec_read_integer, .min = 1, .max = 60000},
-    TRIAL_SAID(HANDED){AT(suggest_post_input, space_revision), .read = codec_read_integer, .min = 0,
-                       .max = 9007199254740991.0, .fallback = -1},
+    TRIAL_ANNOTATIONS(HANDED){AT(suggest_post_input, space_revision), .read = codec_read_integer, .min = 0,
+                              .max = 9007199254740991.0, .fallback = -1},
     {.name = NULL},
 };
 const struct form form_suggest_post = {.body = suggest_post_body, .bytes = sizeof(struct suggest_post_input)};
@@ -56,7 +56,7 @@ enum status handle_suggest_post(struct call *call, struct error *err)
         request.fixed_len = study.spec.space.params_len;
     }
     if (input->said != NULL)
-        TRY(codec_said_take(call->json, "", &call->arena, &request.said, err));
+        TRY(codec_annotations_take(call->json, "", &call->arena, &request.said, err));
     return handle_suggest(call, &request, err);
 }
 
@@ -82,7 +82,7 @@ static const struct member observe_post_body[] = {
     ADMITTED("state"),
     ADMITTED("outside"),
 #define X(name, ...) ADMITTED(#name),
-    TRIAL_NUMBERS(X) TRIAL_TEXTS(X) TRIAL_SAID(X)
+    TRIAL_NUMBERS(X) TRIAL_TEXTS(X) TRIAL_ANNOTATIONS(X)
 #undef X
         {.name = NULL},
 };
@@ -178,13 +178,13 @@ struct trials_post_input {
     int           quantity;
     const char   *fill; /* of fill_names, what is missing of points; NULL: nothing is */
 };
-#define QUEUED(...) SAID_MEMBER(trials_post_input, said, __VA_ARGS__)
+#define QUEUED(...) ANNOTATION_MEMBER(trials_post_input, said, __VA_ARGS__)
 static const struct member trials_post_body[] = {
     {AT(trials_post_input, points), .read = codec_read_kept},
     {AT(trials_post_input, candidates), .read = codec_read_kept},
     {AT(trials_post_input, macro_actions), .read = codec_read_kept},
     {AT(trials_post_input, fill), .read = codec_read_name, .names = fill_names},
-    TRIAL_SAID(QUEUED){.name = NULL},
+    TRIAL_ANNOTATIONS(QUEUED){.name = NULL},
 };
 static const struct member predict_post_body[] = {
     {AT(trials_post_input, points), .read = codec_read_kept},
@@ -272,7 +272,7 @@ enum status handle_trials_post(struct call *call, struct error *err)
         TRY(read_places(call, &shown->study.spec, &points, &rows, &len, err));
     struct queue_request request = {.points = points, .rows = rows, .len = len};
     if (input->said != NULL)
-        TRY(codec_said_take(call->json, "", &call->arena, &request.said, err));
+        TRY(codec_annotations_take(call->json, "", &call->arena, &request.said, err));
     const struct queue_part part = {
         .points = points, .params_len = shown->study.spec.space.params_len, .len = len, .said = request.said};
     if (input->fill == fill_algorithm)
@@ -447,15 +447,15 @@ enum status handle_trial_abandon(struct call *call, struct error *err)
 struct trial_patch_input {
     const json_t *said;
 };
-#define EDITED(...) SAID_MEMBER(trial_patch_input, said, __VA_ARGS__)
-static const struct member trial_patch_body[] = {TRIAL_SAID(EDITED){.name = NULL}};
+#define EDITED(...) ANNOTATION_MEMBER(trial_patch_input, said, __VA_ARGS__)
+static const struct member trial_patch_body[] = {TRIAL_ANNOTATIONS(EDITED){.name = NULL}};
 const struct form          form_trial_patch = {.body = trial_patch_body, .bytes = sizeof(struct trial_patch_input)};
 
 enum status handle_trial_patch(struct call *call, struct error *err)
 {
     struct shown_trial *shown;
     struct edit_request request;
-    TRY(codec_said_take(call->json, "", &call->arena, &request.patch, err));
+    TRY(codec_annotations_take(call->json, "", &call->arena, &request.patch, err));
     TRY(begin_trial(call, &shown, &request.number, err));
     return trial_edit(call->app, &call->caller, call->params[0], &request, &shown->trial, err);
 }

@@ -44,7 +44,7 @@ static const struct options_row options_table[] = {
 
 /* ---- a request, and what is made of its reply ---- */
 
-struct asked {
+struct ask_inputs {
     const struct study_options *options;
     struct client              *client;
     const char                 *verb;
@@ -54,7 +54,7 @@ struct asked {
 };
 
 /* With --json the reply is printed as it is, and a->reply is NULL.  body is taken. */
-static enum status ask(struct asked *a, const char *method, const char *path, json_t *body, struct error *err)
+static enum status ask(struct ask_inputs *a, const char *method, const char *path, json_t *body, struct error *err)
 {
     char                key[33];
     struct client_reply answer = {.bytes = NULL};
@@ -89,7 +89,8 @@ static enum status ask(struct asked *a, const char *method, const char *path, js
     return status;
 }
 
-static enum status ask_study(struct asked *a, const char *method, const char *rest, json_t *body, struct error *err)
+static enum status ask_study(struct ask_inputs *a, const char *method, const char *rest, json_t *body,
+                             struct error *err)
 {
     char path[NAMED_PATH_BYTES];
     named_path(a->study, rest, path);
@@ -133,7 +134,7 @@ static const json_t *value_of(const json_t *trial, const json_t *metrics, size_t
 
 /* ---- verbs ---- */
 
-static enum status list(struct asked *a, struct error *err)
+static enum status list(struct ask_inputs *a, struct error *err)
 {
     char          path[PATH_BYTES], state[NAMED_ESCAPED_BYTES] = "", owner[NAMED_ESCAPED_BYTES] = "", done[48];
     struct table *table;
@@ -172,7 +173,7 @@ static enum status list(struct asked *a, struct error *err)
 }
 
 /* Gets or creates the study, so that the same file may be used on every machine. */
-static enum status create(struct asked *a, struct error *err)
+static enum status create(struct ask_inputs *a, struct error *err)
 {
     char    path[PATH_BYTES], name[NAMED_ESCAPED_BYTES];
     json_t *sweep = NULL;
@@ -196,7 +197,7 @@ static enum status create(struct asked *a, struct error *err)
     return STATUS_OK;
 }
 
-static enum status example(struct asked *a, struct error *err)
+static enum status example(struct ask_inputs *a, struct error *err)
 {
     (void)a;
     (void)err;
@@ -212,7 +213,7 @@ static enum status example(struct asked *a, struct error *err)
     return STATUS_OK;
 }
 
-static enum status show(struct asked *a, struct error *err)
+static enum status show(struct ask_inputs *a, struct error *err)
 {
     static const char *const members[] = {"name", "id", "state", "reason", "seed", "notes", "created_at", "updated_at"};
     struct table            *table;
@@ -244,7 +245,7 @@ static enum status show(struct asked *a, struct error *err)
     return status;
 }
 
-static enum status suggest(struct asked *a, struct error *err)
+static enum status suggest(struct ask_inputs *a, struct error *err)
 {
     json_t *body = json_pack("{s:I}", "count", (json_int_t)a->options->count);
     size_t  i;
@@ -260,7 +261,7 @@ static enum status suggest(struct asked *a, struct error *err)
 }
 
 /* "accuracy=0.9" "cost=3" is one text. */
-static json_t *told_values(const struct asked *a)
+static json_t *told_values(const struct ask_inputs *a)
 {
     char    text[1024] = "";
     json_t *values = NULL;
@@ -275,7 +276,7 @@ static json_t *told_values(const struct asked *a)
     return NULL;
 }
 
-static enum status tell(struct asked *a, struct error *err)
+static enum status tell(struct ask_inputs *a, struct error *err)
 {
     const struct study_options *options = a->options;
     const char                 *reason = options->failed != NULL ? options->failed : options->infeasible;
@@ -312,7 +313,7 @@ static bool has_reasons(const json_t *trials)
     return false;
 }
 
-static enum status print_trials(struct asked *a, const json_t *trials, struct error *err)
+static enum status print_trials(struct ask_inputs *a, const json_t *trials, struct error *err)
 {
     const json_t *metrics = json_object_get(a->study, "metrics"), *trial;
     const json_t *parameters = json_object_get(json_object_get(a->study, "space"), "parameters");
@@ -348,7 +349,7 @@ static enum status print_trials(struct asked *a, const json_t *trials, struct er
     return status;
 }
 
-static enum status trials(struct asked *a, struct error *err)
+static enum status trials(struct ask_inputs *a, struct error *err)
 {
     char rest[PATH_BYTES], state[NAMED_ESCAPED_BYTES] = "", path[PATH_BYTES + 128];
     if (a->options->state != NULL)
@@ -365,7 +366,7 @@ static enum status trials(struct asked *a, struct error *err)
 }
 
 /* The best trial; of several objectives the front. */
-static enum status best(struct asked *a, struct error *err)
+static enum status best(struct ask_inputs *a, struct error *err)
 {
     const json_t *metrics = json_object_get(a->study, "metrics");
     size_t        objectives = 0, i;
@@ -399,7 +400,7 @@ static enum status best(struct asked *a, struct error *err)
 }
 
 /* pause, resume, complete and reopen are called as their routes are. */
-static enum status change(struct asked *a, struct error *err)
+static enum status change(struct ask_inputs *a, struct error *err)
 {
     char rest[16];
     snprintf(rest, sizeof rest, "/%s", a->verb);
@@ -411,7 +412,7 @@ static enum status change(struct asked *a, struct error *err)
     return STATUS_OK;
 }
 
-static enum status delete_study(struct asked *a, struct error *err)
+static enum status delete_study(struct ask_inputs *a, struct error *err)
 {
     if (!a->options->yes)
         return error_set(err, STATUS_INVALID, "usage", "", "this deletes the study and all its trials: --yes");
@@ -427,7 +428,7 @@ static const struct verb {
     const char *name, *operands;
     size_t      min, max;
     bool        of_study; /* the first operand is one */
-    enum status (*run)(struct asked *a, struct error *err);
+    enum status (*run)(struct ask_inputs *a, struct error *err);
 } verbs[] = {
     {.name = "list", .operands = "", .run = list},
     {.name = "example", .operands = "", .run = example},
@@ -459,7 +460,7 @@ static const struct verb *find_verb(const char *name)
 
 static enum status run(struct command_call *call, struct error *err)
 {
-    struct asked       a = {.options = call->options, .verb = call->operands[0], .operands = call->operands + 1};
+    struct ask_inputs  a = {.options = call->options, .verb = call->operands[0], .operands = call->operands + 1};
     const struct verb *verb = find_verb(call->operands[0]);
     size_t             count = 0;
     if (verb == NULL)

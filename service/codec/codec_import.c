@@ -3,7 +3,7 @@
 
 #include "service/codec/codec.h"
 #include "service/codec/codec_read.h"
-#include "service/codec/codec_said.h"
+#include "service/codec/codec_annotations.h"
 #include "service/codec/codec_trial.h"
 
 #include <string.h>

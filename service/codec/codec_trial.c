@@ -4,7 +4,7 @@
 #include "service/codec/codec_graph.h"
 #include "service/codec/codec_image.h"
 #include "service/codec/codec_read.h"
-#include "service/codec/codec_said.h"
+#include "service/codec/codec_annotations.h"
 #include "service/codec/codec_space.h"
 #include "service/codec/codec_write.h"
 
@@ -147,7 +147,7 @@ static const char *const  outside_names[] = {"context", NULL};
 static const char *const  outcome_names[] = {"failed", "infeasible", NULL};
 static const enum outcome outcomes[] = {OUTCOME_FAILED, OUTCOME_INFEASIBLE};
 
-#define SAID(...) SAID_MEMBER(observation_form, said, __VA_ARGS__)
+#define SAID(...) ANNOTATION_MEMBER(observation_form, said, __VA_ARGS__)
 #define NUMBER(name_, least, most, with) \
     {AS(observation_form, own.name_, #name_), .read = codec_read_number, .min = (least), .max = (most)},
 #define TEXT(name_, least, most, with) \
@@ -165,7 +165,7 @@ const struct member codec_observation_members[] = {
     {AT(observation_form, outside), .read = codec_read_name, .names = outside_names},
     TRIAL_NUMBERS(NUMBER)
     TRIAL_TEXTS(TEXT)
-    TRIAL_SAID(SAID)
+    TRIAL_ANNOTATIONS(SAID)
     {.name = NULL},
 };
 // clang-format on
@@ -379,7 +379,7 @@ static enum status read_observation(struct reading *in, const json_t *json, enum
     TRY(check_outside(spec, &form, where, in->err));
     TRY(read_point(in, &form, kind, where, &form.own.point));
     if (form.said != NULL)
-        TRY(codec_said_take(json, where, in->arena, &form.own.said, in->err));
+        TRY(codec_annotations_take(json, where, in->arena, &form.own.said, in->err));
     *out = form.own;
     out->outcome = form.state < 0 ? OUTCOME_VALUE : outcomes[form.state];
     if (form.values != NULL)

@@ -432,7 +432,7 @@ static enum status prepare(struct curator *c, struct error *err)
 
 /* ---- what the curator agrees to ---- */
 
-struct asked {
+struct ask_inputs {
     json_int_t budget; /* 0: none */
     bool       is_minimized;
 };
@@ -443,13 +443,13 @@ static enum status other_study(const char *text, struct error *err)
 }
 
 /* Is it a private study of this curator, for this release? */
-static enum status read_study(const struct curator *c, json_t *study, struct asked *out, struct error *err)
+static enum status read_study(const struct curator *c, json_t *study, struct ask_inputs *out, struct error *err)
 {
     const char *kind = "", *key = "", *goal = "";
     int         is_private = 0;
     json_int_t  rows = 0;
     json_t     *metrics = json_object_get(study, "metrics"), *space = json_object_get(study, "space");
-    *out = (struct asked){.budget = 0};
+    *out = (struct ask_inputs){.budget = 0};
     json_unpack(space, "{s:s, s:b, s:s, s:I}", "type", &kind, "private", &is_private, "curator_key", &key, "rows",
                 &rows);
     json_unpack(study, "{s:{s:I}}", "budget", "trials", &out->budget);
@@ -494,7 +494,7 @@ static enum status confirm(const struct curator *c, size_t limit, struct error *
 }
 
 /* Once: what the server says of its budget later changes nothing. */
-static enum status agree(struct curator *c, const struct asked *asked, struct error *err)
+static enum status agree(struct curator *c, const struct ask_inputs *asked, struct error *err)
 {
     size_t limit = (size_t)c->options->max_answers;
     if (limit == 0 && c->journal.limit == 0) {
@@ -586,7 +586,7 @@ static enum status tell_best(const struct curator *c, struct error *err)
 static enum status curate(struct curator *c, struct error *err)
 {
     const struct curate_options *options = c->options;
-    struct asked                 asked;
+    struct ask_inputs            asked;
     json_t                      *study = NULL;
     TRY(patience_call(&c->patience, "GET", "", NULL, &study, err));
     enum status status = read_study(c, study, &asked, err);

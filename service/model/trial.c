@@ -45,7 +45,7 @@ struct trial trial_none(void)
                           .worker = "",
                           .holder = "",
                           .model = {.mean = NAN, .stddev = NAN, .stddev_observed = NAN},
-                          .said = {TRIAL_SAID(NONE)},
+                          .said = {TRIAL_ANNOTATIONS(NONE)},
                           TRIAL_NUMBERS(UNSAID)};
 }
 

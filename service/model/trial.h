@@ -21,8 +21,8 @@ struct curve_point {
     X(reason, 0, 1000, SAID_WITH_STATE) \
     X(external_id, 1, 128, SAID_ALWAYS)
 /* Further members, for people: db/members.h. */
-struct trial_said {
-    TRIAL_SAID(DECLARE) /* labels, metadata, artifacts: JSON texts, NULL for none */
+struct trial_annotations {
+    TRIAL_ANNOTATIONS(DECLARE) /* labels, metadata, artifacts: JSON texts, NULL for none */
 };
 
 #define TRIAL_NUMBER(name, ...) double name;
@@ -47,7 +47,7 @@ struct trial {
     int64_t                   ended;        /* the revision whose line in the log brought its result; 0: none has */
     int64_t                   corrected_ms; /* its result was last corrected or retracted; 0: never */
     bool                      is_imported;
-    struct trial_said         said;
+    struct trial_annotations  said;
     const struct curve_point *curve; /* [curve_len] reported while it ran, if asked for; or NULL */
     size_t                    curve_len;
     struct { /* how the point was chosen; algorithm is NULL for a point of the user's */
@@ -98,8 +98,8 @@ struct observation {
     TRIAL_NUMBERS(TRIAL_NUMBER) /* value and stddev of the first objective */
     TRIAL_TEXTS(TRIAL_TEXT)
     const double *values; /* several metrics, or a graph: of all, as in struct trial; otherwise NULL */
-    const char   *said;   /* a JSON merge patch of what is said of the trial (service/codec/codec_said.h); or NULL */
-    size_t        line;   /* of the CSV file it came from, for its errors */
+    const char *said; /* a JSON merge patch of what is said of the trial (service/codec/codec_annotations.h); or NULL */
+    size_t      line; /* of the CSV file it came from, for its errors */
     /* Known only of a trial that an import brings. */
     int64_t                   number; /* in the study it comes from; 0 */
     const char               *worker; /* or NULL */

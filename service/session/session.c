@@ -615,19 +615,19 @@ static enum status heed_baseline(struct db_conn *conn, struct live *live, int64_
 }
 
 /* Prefetches the rows that catching up reads when the session need not begin anew. */
-void session_ahead(struct db_conn *conn, const struct live *live)
+void session_prefetch(struct db_conn *conn, const struct live *live)
 {
-    db_ahead(conn, SQL_CORRECTION_LAST, BIND(TEXT(live->study), INT(INT64_MAX)));
-    db_ahead(conn, SQL_STUDY_GET, BIND(TEXT(live->study)));
+    db_prefetch(conn, SQL_CORRECTION_LAST, BIND(TEXT(live->study), INT(INT64_MAX)));
+    db_prefetch(conn, SQL_STUDY_GET, BIND(TEXT(live->study)));
     if (live->streams.session != NULL)
-        db_ahead(conn, SQL_EVENT_REPLAY, BIND(TEXT(live->study), INT(live->seq), INT(INT64_MAX), INT(INT64_MAX)));
+        db_prefetch(conn, SQL_EVENT_REPLAY, BIND(TEXT(live->study), INT(live->seq), INT(INT64_MAX), INT(INT64_MAX)));
 }
 
 static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
 {
     struct catch_up *work = arg;
     struct live     *live = work->live;
-    session_ahead(conn, live);
+    session_prefetch(conn, live);
     TRY(heed_corrections(conn, live, INT64_MAX, err));
     TRY(heed_baseline(conn, live, INT64_MAX, err));
     struct study      study;
@@ -652,7 +652,7 @@ static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
 static enum status look_and_catch_up(struct db_conn *conn, void *arg, struct error *err)
 {
     struct catch_up *work = arg;
-    session_ahead(conn, work->live);
+    session_prefetch(conn, work->live);
     if (work->look != NULL)
         TRY(work->look->fn(conn, work->look->arg, err));
     work->is_telling = true;

@@ -111,7 +111,7 @@ enum status rows_trial(const struct row_trial *row, struct trial *out, struct er
     out->holder = row->holder;
     out->is_taken_over = row->taken_over != 0;
 #define KEEP(column, ...) out->said.column = row->column;
-    TRIAL_SAID(KEEP)
+    TRIAL_ANNOTATIONS(KEEP)
 #undef KEEP
     out->started_ms = row->started_ms;
     out->ended = row->ended;

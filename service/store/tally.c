@@ -110,7 +110,7 @@ enum status tally_resume(struct db_conn *conn, struct task *task, const struct t
     return tally_best(conn, task, err);
 }
 
-void tally_said(struct task *task, const struct trial *trial, double before_seconds)
+void tally_annotated(struct task *task, const struct trial *trial, double before_seconds)
 {
     double seconds = trial->said.duration_seconds;
     if (!trial->is_imported)

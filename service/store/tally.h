@@ -11,7 +11,7 @@ void tally_end(struct task *task, const struct trial *trial, const struct trial_
 MUST_CHECK enum status tally_resume(struct db_conn *conn, struct task *task, const struct trial *trial,
                                     struct error *err);
 /* Counts a change of a trial's members; before_seconds: its duration as known until then. */
-void tally_said(struct task *task, const struct trial *trial, double before_seconds);
+void tally_annotated(struct task *task, const struct trial *trial, double before_seconds);
 /* Another trial is the best one, which the store and the study know already. */
 MUST_CHECK enum status tally_best(struct db_conn *conn, struct task *task, struct error *err);
 /* Counts a correction or retraction, which is in the store already, as is the study's best.  Spending stays, unless another

@@ -7,7 +7,7 @@
 #include "service/app/steady.h"
 #include "service/app/study_cache.h"
 #include "service/base/log.h"
-#include "service/codec/codec_said.h"
+#include "service/codec/codec_annotations.h"
 #include "service/codec/codec_trial.h"
 #include "service/store/spec_cache.h"
 #include "service/store/sparkline.h"
@@ -26,17 +26,17 @@ enum status task_read(struct task *task, db_fn fn, struct error *err)
     return db_read(task->app->db, fn, task, err);
 }
 
-enum status task_write_ahead(struct task *task, db_ahead_fn *ahead, db_fn fn, struct error *err)
+enum status task_write_prefetching(struct task *task, db_prefetch_fn *prefetch, db_fn fn, struct error *err)
 {
     TRY(caller_sees(task->caller, "study", task->id, err));
-    TRY(app_transact_ahead(task->app, task->caller, ahead, fn, task, err));
+    TRY(app_transact_prefetching(task->app, task->caller, prefetch, fn, task, err));
     study_cache_forget(task->app, task->id);
     return STATUS_OK;
 }
 
 enum status task_write(struct task *task, db_fn fn, struct error *err)
 {
-    return task_write_ahead(task, NULL, fn, err);
+    return task_write_prefetching(task, NULL, fn, err);
 }
 
 void task_hide_owner(const struct caller *caller, struct study *study)
@@ -357,8 +357,8 @@ enum status task_say(struct db_conn *conn, struct task *task, struct trial *tria
     if (patch == NULL)
         return STATUS_OK;
     double before_seconds = trial->said.duration_seconds;
-    TRY(codec_said_merge(&trial->said, patch, task->caller->arena, err));
-    tally_said(task, trial, before_seconds);
-    const struct trial_said *from = &trial->said;
-    return db_exec(conn, NULL, err, SQL_TRIAL_SAY, BIND(TRIAL_SAID(SAVE) TEXT(task->id), INT(trial->number)));
+    TRY(codec_annotations_merge(&trial->said, patch, task->caller->arena, err));
+    tally_annotated(task, trial, before_seconds);
+    const struct trial_annotations *from = &trial->said;
+    return db_exec(conn, NULL, err, SQL_TRIAL_SAY, BIND(TRIAL_ANNOTATIONS(SAVE) TEXT(task->id), INT(trial->number)));
 }

@@ -21,7 +21,7 @@ struct task task_of(struct app *app, struct caller *caller, const char *study);
 MUST_CHECK enum status task_read(struct task *task, db_fn fn, struct error *err);
 /* As task_read for a change of the study: see app_transact. */
 MUST_CHECK enum status task_write(struct task *task, db_fn fn, struct error *err);
-MUST_CHECK enum status task_write_ahead(struct task *task, db_ahead_fn *ahead, db_fn fn, struct error *err);
+MUST_CHECK enum status task_write_prefetching(struct task *task, db_prefetch_fn *prefetch, db_fn fn, struct error *err);
 
 /* task->study.spec without a look at the store, as it was read last (spec_cache_recall).  A write is refused if the spec has
  * changed since (caller_same_space); after a refusal, or when the request cannot be read with this spec, it is to be tried
@@ -74,7 +74,7 @@ struct new_trial {
     bool                may_be_outside; /* of the space: a user's, for context */
     const void         *note;           /* of the policy, or NULL */
     size_t              note_bytes;
-    const double       *asked; /* [asked_len] of a policy: see service/store/asked.h; or NULL */
+    const double       *asked; /* [asked_len] of a policy: see service/store/ask_inputs.h; or NULL */
     size_t              asked_len;
     /* How it has ended already, or NULL, and the line of the log that says so: task_log_end writes it. */
     const struct trial_end *end;
@@ -93,7 +93,7 @@ enum status task_impossible(const struct task *task, const struct trial *trial, 
 /* The best trial of the study, which has one objective, is found anew. */
 MUST_CHECK enum status task_find_best(struct db_conn *conn, struct task *task, struct error *err);
 
-/* Keeps what patch says of it (codec_said.h), also in the struct; NULL says nothing. */
+/* Keeps what patch says of it (codec_annotations.h), also in the struct; NULL says nothing. */
 MUST_CHECK enum status task_say(struct db_conn *conn, struct task *task, struct trial *trial, const char *patch,
                                 struct error *err);
 

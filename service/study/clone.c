@@ -4,7 +4,7 @@
 #include "service/app/app_transact.h"
 #include "service/base/random.h"
 #include "service/codec/codec_rules.h"
-#include "service/codec/codec_said.h"
+#include "service/codec/codec_annotations.h"
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_study.h"
 #include "service/codec/codec_trial.h"
@@ -109,7 +109,7 @@ static enum status as_observation(struct db_conn *conn, struct work *work, struc
     item->external_id = trial->external_id;
     item->number = trial->number;
     item->worker = trial->worker;
-    TRY(codec_said_patch(&trial->said, arena, &item->said, err));
+    TRY(codec_annotations_patch(&trial->said, arena, &item->said, err));
     if (work->source.study.spec.stopping.kind == STOP_RULE_OFF)
         return STATUS_OK;
     TRY(rows_curve(conn, &work->source, trial, err));

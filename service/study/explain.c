@@ -6,7 +6,7 @@
 #include "service/app/slots.h"
 #include "service/codec/codec_trial.h"
 #include "service/session/session.h"
-#include "service/store/asked.h"
+#include "service/store/ask_inputs.h"
 #include "service/store/rows.h"
 #include "service/study/study.h"
 
@@ -344,7 +344,7 @@ enum status trial_explain(struct app *app, struct caller *caller, const char *st
     if (spec->space.kind == SPACE_CANDIDATES)
         TRY(measure_rows(&work, err));
     if (work.has_made && work.made.asked.length > ASKED_FIXED * sizeof(double))
-        out->fixed = ((const struct asked *)work.made.asked.bytes)->fixed;
+        out->fixed = ((const struct ask_inputs *)work.made.asked.bytes)->fixed;
     TRY(find_transfer(&work, err));
     say_all(out, &text);
     out->sentence = text.at;

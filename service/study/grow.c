@@ -4,7 +4,7 @@
 #include "service/codec/codec_rules.h"
 #include "service/codec/codec_trial.h"
 #include "service/session/session.h"
-#include "service/store/asked.h"
+#include "service/store/ask_inputs.h"
 #include "service/store/judge.h"
 #include "service/store/spec_cache.h"
 #include "service/store/task.h"

@@ -2,10 +2,10 @@
 #include "service/study/import_check.h"
 
 #include "service/codec/codec.h"
-#include "service/codec/codec_said.h"
+#include "service/codec/codec_annotations.h"
 #include "service/codec/codec_trial.h"
 #include "service/codec/codec_write.h"
-#include "service/store/asked.h"
+#include "service/store/ask_inputs.h"
 #include "service/store/task.h"
 
 #include <math.h>
@@ -153,11 +153,11 @@ static enum status check_place(const struct spec *spec, const struct row_trial_w
                : import_bad(err, "/point", "does not lie in the space");
 }
 
-/* Checks the members of TRIAL_SAID by their table. */
+/* Checks the members of TRIAL_ANNOTATIONS by their table. */
 static enum status check_members(const struct row_trial_whole *from, struct error *err)
 {
-    struct reading    in = {.err = err};
-    struct trial_said said = {TRIAL_SAID(TAKE)}, read = said;
+    struct reading           in = {.err = err};
+    struct trial_annotations said = {TRIAL_ANNOTATIONS(TAKE)}, read = said;
     for (const struct member *member = codec_said_members; member->name != NULL; member++) {
         const struct member one[] = {*member, {.name = NULL}};
         char                path[CODEC_PATH_MAX];

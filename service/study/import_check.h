@@ -22,7 +22,7 @@ MUST_CHECK enum status import_check_note(const struct db_blob *note, const char 
 /* The values of a trial in this state: value, stddev and outcome of the row. */
 MUST_CHECK enum status import_check_values(const struct spec *spec, const struct row_trial_whole *row,
                                            enum trial_state state, struct error *err);
-/* Checks values, feasibility, place, and the members of struct trial_said. */
+/* Checks values, feasibility, place, and the members of struct trial_annotations. */
 MUST_CHECK enum status import_check_trial(const struct spec *spec, const struct row_trial_whole *row,
                                           enum trial_state state, struct error *err);
 

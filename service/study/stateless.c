@@ -69,7 +69,7 @@ static bool is_over(void *arg)
     return work->is_over;
 }
 
-static enum status ask_one(struct work *work, uint64_t number, struct trial *out, struct error *err)
+static enum status propose_next(struct work *work, uint64_t number, struct trial *out, struct error *err)
 {
     const struct stateless_request *request = work->request;
     const struct spec              *spec = &request->spec;
@@ -122,11 +122,11 @@ static struct price_model model_of(const struct work *work, uint64_t number)
                                 .has_fit = number == request->observations_len + request->pending_len + 1};
 }
 
-static enum status ask_in_turn(struct work *work, uint64_t number, struct trial *out, struct error *err)
+static enum status propose_in_slot(struct work *work, uint64_t number, struct trial *out, struct error *err)
 {
     const struct price_model model = model_of(work, number);
     TRY(slots_enter(work->app, work->caller, price_ask(work->app, &model), err));
-    enum status status = ask_one(work, number, out, err);
+    enum status status = propose_next(work, number, out, err);
     double      took_ms = slots_leave(work->app, work->caller, work->request->spec.policy->name);
     if (!work->is_over)
         price_learn(work->app, &model, took_ms);
@@ -145,7 +145,7 @@ static enum status run(struct work *work, const struct problem *problem, struct 
     enum status status = open_and_tell(work, problem, &number, err);
     slots_leave(work->app, work->caller, request->spec.policy->name);
     while (status == STATUS_OK && (int64_t)out->len < request->count) {
-        status = ask_in_turn(work, ++number, &out->trials[out->len], err);
+        status = propose_in_slot(work, ++number, &out->trials[out->len], err);
         out->len += status == STATUS_OK;
     }
     bool is_short = status == STATUS_CONFLICT || (status == STATUS_BUSY && strcmp(err->code, "deadline_exceeded") == 0);

@@ -167,7 +167,7 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan *plan = arg;
     plan->task.now_ms = plan->task.app->now_ms();
-    plan_ahead(conn, plan, false);
+    plan_prefetch(conn, plan, false);
     if (plan->request->fixed == NULL)
         plan->task.caller->space_of[0] = '\0';
     TRY(task_open(conn, &plan->task, err));
@@ -198,12 +198,12 @@ static bool is_overtaken(const struct plan *plan)
     return plan->fresh_len > 0 && (!is_whole || plan->fresh[0].number != plan->task.study.trials_total + 1);
 }
 
-static void write_ahead(struct db_conn *conn, void *arg)
+static void write_prefetch(struct db_conn *conn, void *arg)
 {
     const struct plan *plan = arg;
-    plan_ahead(conn, arg, true);
+    plan_prefetch(conn, arg, true);
     if (plan->group != NULL && !plan->group->is_caught_up)
-        session_ahead(conn, plan->live);
+        session_prefetch(conn, plan->live);
 }
 
 /* The number of trials to ask the policy for, when so many wait to be claimed. */
@@ -241,7 +241,7 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     plan->added = 0;
     plan->has_resumed = false;
     plan->task.now_ms = plan->task.app->now_ms();
-    plan_ahead(conn, plan, true); // leases begin when trials are given, not when they were asked for
+    plan_prefetch(conn, plan, true); // leases begin when trials are given, not when they were asked for
     if (plan->group != NULL && plan->request->fixed == NULL && plan->request->space_revision == NULL)
         plan->task.caller->space_of[0] = '\0'; // nothing was made for the space that was looked at
     TRY(task_open(conn, &plan->task, err));
@@ -303,7 +303,7 @@ static enum status give(struct plan *plan, struct error *err)
 {
     if (plan->request->watch != NULL)
         workers_end_job(); // a client may ask again as soon as the row of its operation has ended
-    TRY(app_transact_ahead(plan->task.app, plan->task.caller, write_ahead, write, plan, err));
+    TRY(app_transact_prefetching(plan->task.app, plan->task.caller, write_prefetch, write, plan, err));
     count_given(plan);
     return STATUS_OK;
 }
@@ -338,7 +338,7 @@ static bool is_logged(const struct plan *plan, enum status status)
            (plan->resumed_len > 0 ? plan->has_resumed : plan->task.study.trials_total == plan->live->told);
 }
 
-static enum status ask_once(struct plan *plan, struct error *err)
+static enum status propose_locked(struct plan *plan, struct error *err)
 {
     bool             plans = plan->task.study.spec.policy->plans_ahead, is_behind = plan->request->watch != NULL;
     enum session_use use = !plans ? SESSION_ALONE : is_behind ? SESSION_QUEUE : SESSION_PLAN;
@@ -356,11 +356,11 @@ static enum status ask_once(struct plan *plan, struct error *err)
 }
 
 /* Asks again when another server was faster: the session has caught up with its trials by then. */
-static enum status ask_alone(struct plan *plan, struct error *err)
+static enum status propose_alone(struct plan *plan, struct error *err)
 {
-    enum status status = ask_once(plan, err);
+    enum status status = propose_locked(plan, err);
     for (int tries = 1; plan->is_overtaken && tries < OVERTAKEN_MAX; tries++)
-        status = ask_once(plan, err);
+        status = propose_locked(plan, err);
     return status;
 }
 
@@ -409,8 +409,11 @@ static void suggest_together(struct plan *const *plans, size_t len, struct live 
     for (size_t i = 0; i < len; i++) {
         plans[i]->live = live;
         plans[i]->group = &group;
-        works[i] = (struct app_work){
-            .caller = plans[i]->task.caller, .ahead = write_ahead, .fn = write, .arg = plans[i], .err = plans[i]->err};
+        works[i] = (struct app_work){.caller = plans[i]->task.caller,
+                                     .prefetch = write_prefetch,
+                                     .fn = write,
+                                     .arg = plans[i],
+                                     .err = plans[i]->err};
     }
     app_transact_all(plans[0]->task.app, works, len);
     for (size_t i = 0; i < len; i++) {
@@ -425,7 +428,7 @@ static void suggest_together(struct plan *const *plans, size_t len, struct live 
 }
 
 /* A proposal by drawing takes no longer than its commit, so requests that come meanwhile share one. */
-static enum status ask_together(struct plan *plan, struct error *err)
+static enum status propose_in_group(struct plan *plan, struct error *err)
 {
     struct live *live;
     struct plan *plans[GROUP_MAX] = {plan}; // who leads is the first member
@@ -448,15 +451,15 @@ static bool is_short(const struct spec *spec)
 }
 
 /* A request that comes too late for what the group saw asks again alone. */
-static enum status ask_model(struct plan *plan, struct error *err)
+static enum status propose(struct plan *plan, struct error *err)
 {
     const struct study *study = &plan->task.study; // of which a plan that joins at once knows the specification alone
     bool is_shared = is_short(&study->spec) && plan->request->watch == NULL && !rules_ask_worth(&study->rules);
     if (!plan->is_joining && !is_shared)
-        return ask_alone(plan, err);
-    enum status status = ask_together(plan, err);
+        return propose_alone(plan, err);
+    enum status status = propose_in_group(plan, err);
     bool        is_late = status == STATUS_BUSY && strcmp(err->code, "busy") == 0 && !plan->is_over;
-    return is_late ? ask_alone(plan, err) : status;
+    return is_late ? propose_alone(plan, err) : status;
 }
 
 /* A plan ahead within a request has a time limit of its own; an asynchronous one takes as long as it needs. */
@@ -511,12 +514,12 @@ static enum status obtain(struct plan *plan, struct error *err)
 {
     set_deadlines(plan);
     if (plan->is_joining)
-        return ask_model(plan, err);
+        return propose(plan, err);
     int64_t count = wanted(plan, plan->waiting);
     if (count > 0)
         TRY(plan_announce(plan, count, err));
     enum status status = count > 0 ? STATUS_BUSY : give(plan, err);
-    return status == STATUS_BUSY && !plan->is_over ? ask_model(plan, err) : status;
+    return status == STATUS_BUSY && !plan->is_over ? propose(plan, err) : status;
 }
 
 enum status trial_may_suggest(struct app *app, struct caller *caller, const char *id,

@@ -20,7 +20,7 @@ struct suggest_request {
     const double               *fixed;          /* [fixed_len], NaN where free; NULL */
     size_t                      fixed_len;      /* params_len of the space that it was read with */
     const int64_t              *space_revision; /* that the client knows; NULL: it does not say */
-    const char                 *said;           /* of what is handed out: codec_said.h; or NULL */
+    const char                 *said;           /* of what is handed out: codec_annotations.h; or NULL */
     int64_t                     deadline_ms;    /* 0: none (of what plans ahead in a request: SUGGEST_PLAN_MS) */
     const struct suggest_watch *watch;          /* or NULL */
 };
@@ -36,7 +36,7 @@ struct suggest_reply {
 struct queue_part {
     const double *points; /* [len][params_len], NaN where free; some point of the space has what is given */
     size_t        params_len, len;
-    const char   *said; /* of each: codec_said.h; or NULL */
+    const char   *said; /* of each: codec_annotations.h; or NULL */
 };
 /* Queues all trials of a part, or none.
  * Errors: CONFLICT "search_space_exhausted" when every point with these values is used, "space_grew"; as trial_queue and

@@ -6,7 +6,7 @@
 #include "service/app/slots.h"
 #include "service/base/clock.h"
 #include "service/codec/codec_trial.h"
-#include "service/store/asked.h"
+#include "service/store/ask_inputs.h"
 
 #include <math.h>
 #include <string.h>
@@ -29,10 +29,10 @@ static void notify(void *arg, const struct plan_state *state)
 }
 
 /* Keeps the inputs of a proposal besides the log; after it was made, since it may have been late. */
-static void keep_asked(struct plan *plan, const struct ask *ask)
+static void keep_inputs(struct plan *plan, const struct ask *ask)
 {
-    struct asked *asked = (struct asked *)(plan->asked + plan->fresh_len * plan->asked_len);
-    *asked = (struct asked){
+    struct ask_inputs *asked = (struct ask_inputs *)(plan->asked + plan->fresh_len * plan->asked_len);
+    *asked = (struct ask_inputs){
         .remaining = (double)ask->remaining, .deadline_ms = ask->deadline_ms, .is_late = plan->is_late ? 1 : 0};
     if (ask->fixed != NULL)
         memcpy(asked->fixed, ask->fixed, (plan->asked_len - ASKED_FIXED) * sizeof *ask->fixed);
@@ -102,7 +102,7 @@ static double time_left(const struct plan *plan)
     return plan->deadline_ms > 0 ? fmax((double)(plan->deadline_ms - plan->task.app->monotonic_ms()), 1) : 0;
 }
 
-static enum status ask_one(struct plan *plan, struct proposal *proposal, struct error *err)
+static enum status propose_next(struct plan *plan, struct proposal *proposal, struct error *err)
 {
     const struct spec *spec = &plan->live->spec;
     double            *point = ARENA_NEW(plan->task.caller->arena, double, 2 * (space_point_len(&spec->space) + 1));
@@ -124,7 +124,7 @@ static enum status ask_one(struct plan *plan, struct proposal *proposal, struct 
     TRY(streams_ask(&plan->live->streams, &spec->stopping, &plan->live->curves, &ask, proposal, err));
     if (proposal->fallback != NULL)
         atomic_fetch_add(&plan->task.app->counters.fallbacks, 1);
-    keep_asked(plan, &ask);
+    keep_inputs(plan, &ask);
     return keep_proposal(plan, proposal, now_ms() - start, &diagnostics, err);
 }
 
@@ -150,14 +150,14 @@ enum status plan_announce(const struct plan *plan, int64_t count, struct error *
 }
 
 /* In a slot, which is given back after each proposal; not within a transaction, for which others wait. */
-static enum status ask_in_turn(struct plan *plan, struct proposal *proposal, struct error *err)
+static enum status propose_in_slot(struct plan *plan, struct proposal *proposal, struct error *err)
 {
     struct app *app = plan->task.app;
     if (plan->group != NULL)
-        return ask_one(plan, proposal, err);
+        return propose_next(plan, proposal, err);
     const struct price_model model = model_of(plan);
     TRY(slots_enter(app, plan->task.caller, price_ask(app, &model), err));
-    enum status status = ask_one(plan, proposal, err);
+    enum status status = propose_next(plan, proposal, err);
     double      took_ms = slots_leave(app, plan->task.caller, plan->live->spec.policy->name);
     if (!plan->is_cut)
         price_learn(app, &model, took_ms);
@@ -225,7 +225,7 @@ enum status plan_propose(struct plan *plan, int64_t count, struct error *err)
     enum status status = STATUS_OK;
     size_t      whole = 0;
     while (status == STATUS_OK && !plan->is_cut && (int64_t)plan->fresh_len < count) {
-        status = ask_in_turn(plan, proposal, err);
+        status = propose_in_slot(plan, proposal, err);
         whole += status == STATUS_OK && !plan->is_cut;
     }
     if (plan->is_cut)
@@ -244,6 +244,6 @@ enum status plan_propose_part(struct plan *plan, struct error *err)
     struct proposal *proposal;
     TRY(make_room(plan, (int64_t)plan->part->len, &proposal, err));
     while (plan->fresh_len < plan->part->len && !plan->is_cut)
-        TRY(ask_in_turn(plan, proposal, err));
+        TRY(propose_in_slot(plan, proposal, err));
     return plan->is_cut ? app_go_on(plan->task.app, plan->task.caller, err) : STATUS_OK;
 }

@@ -167,21 +167,21 @@ enum status plan_take_stopped(struct db_conn *conn, struct plan *plan, struct er
     return STATUS_OK;
 }
 
-void plan_ahead(struct db_conn *conn, struct plan *plan, bool is_writing)
+void plan_prefetch(struct db_conn *conn, struct plan *plan, bool is_writing)
 {
     const char *study = plan->task.id, *worker = plan->request->worker;
     int64_t     now_ms = steady_ms(plan->task.app), since_ms = now_ms - plan->seen_ms;
     plan->steady_ms = now_ms;
     if (since_ms < 0 || since_ms > AHEAD_MS)
         plan->seen_ms = now_ms;
-    db_ahead(conn, SQL_STUDY_GET, BIND(TEXT(study)));
+    db_prefetch(conn, SQL_STUDY_GET, BIND(TEXT(study)));
     if (worker[0] != '\0')
-        db_ahead(conn, SQL_TRIAL_OF_WORKER, BIND(TEXT(study), TEXT(worker), INT(plan->seen_ms)));
+        db_prefetch(conn, SQL_TRIAL_OF_WORKER, BIND(TEXT(study), TEXT(worker), INT(plan->seen_ms)));
     if (is_writing) {
-        db_ahead(conn, SQL_TRIAL_EXPIRED, BIND(TEXT(study), INT(plan->seen_ms), TEXT(worker)));
-        db_ahead(conn, SQL_TRIAL_QUEUED, BIND(TEXT(study)));
+        db_prefetch(conn, SQL_TRIAL_EXPIRED, BIND(TEXT(study), INT(plan->seen_ms), TEXT(worker)));
+        db_prefetch(conn, SQL_TRIAL_QUEUED, BIND(TEXT(study)));
     } else if (plan->request->fixed == NULL) {
-        db_ahead(conn, SQL_TRIAL_COUNT_EXPIRED, BIND(TEXT(study), INT(plan->seen_ms)));
+        db_prefetch(conn, SQL_TRIAL_COUNT_EXPIRED, BIND(TEXT(study), INT(plan->seen_ms)));
     }
 }
 

@@ -21,7 +21,7 @@ struct plan {
     struct suggest_reply         *out;
     struct trial_page            *queued;    /* what part became */
     int64_t                       steady_ms; /* what leases count on, as the task's now_ms is what events do */
-    int64_t                       seen_ms;   /* as of when they are looked at; see plan_ahead */
+    int64_t                       seen_ms;   /* as of when they are looked at; see plan_prefetch */
     int64_t                       waiting;   /* queued, or their leases are over */
     uint64_t                      expired;   /* the expired ones among them */
     int64_t                       unfit;     /* the number of a waiting trial with other values than fixed; 0: none */
@@ -65,7 +65,7 @@ MUST_CHECK enum status plan_take_waiting(struct db_conn *conn, struct plan *plan
 MUST_CHECK enum status plan_take_stopped(struct db_conn *conn, struct plan *plan, struct error *err);
 /* Prefetches the first reads of a suggest.  A transaction that follows a look takes the leases as of the same moment, so
  * that its reads are the prefetched ones. */
-void plan_ahead(struct db_conn *conn, struct plan *plan, bool is_writing);
+void plan_prefetch(struct db_conn *conn, struct plan *plan, bool is_writing);
 /* plan->waiting and plan->unfit. */
 MUST_CHECK enum status plan_count_waiting(struct db_conn *conn, struct plan *plan, struct error *err);
 

@@ -11,7 +11,7 @@ struct queue_request {
     const double  *points;
     const int64_t *rows;
     size_t         len;
-    const char    *said; /* of each: codec_said.h; or NULL */
+    const char    *said; /* of each: codec_annotations.h; or NULL */
 };
 MUST_CHECK enum status trial_queue(struct app *app, struct caller *caller, const char *study,
                                    const struct queue_request *request, struct trial_page *out, struct error *err);
@@ -66,7 +66,7 @@ MUST_CHECK enum status trial_retry(struct app *app, struct caller *caller, const
 /* Changes the annotations of a trial in any state. */
 struct edit_request {
     int64_t     number;
-    const char *patch; /* codec_said.h; NULL: nothing changes */
+    const char *patch; /* codec_annotations.h; NULL: nothing changes */
 };
 MUST_CHECK enum status trial_edit(struct app *app, struct caller *caller, const char *study,
                                   const struct edit_request *request, struct trial *out, struct error *err);

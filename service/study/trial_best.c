@@ -124,7 +124,7 @@ static enum status choose_in_slot(struct work *work, double price_ms, struct err
     return status;
 }
 
-static enum status ask_model(struct work *work, struct error *err)
+static enum status predict_places(struct work *work, struct error *err)
 {
     const struct price_model model = session_price(work->app, &work->out->study);
     double                   price_ms = price_means(work->app, &model, (double)work->len);
@@ -160,7 +160,7 @@ enum status trial_best_by(struct app *app, struct caller *caller, const char *id
     if (work.len == 0)
         return STATUS_OK;
     struct trial observed = out->trial;
-    enum status  status = ask_model(&work, err);
+    enum status  status = predict_places(&work, err);
     if (status == STATUS_NUMERIC && rule == BEST_AUTO) {
         out->trial = observed;
         out->rule = BEST_OBSERVED;

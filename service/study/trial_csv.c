@@ -5,7 +5,7 @@
  * "parameter:NAME"; that form is always understood.  Import reads rows in every state, and by the number of the trial
  * it knows one again; the columns that only the service can know (times) are not used. */
 #include "service/codec/codec.h"
-#include "service/codec/codec_said.h"
+#include "service/codec/codec_annotations.h"
 #include "service/codec/codec_space.h"
 #include "service/codec/codec_trial.h"
 #include "service/base/csv.h"
@@ -109,7 +109,7 @@ static enum status read_member(struct line *line, const char *cell)
 static enum status read_said(struct line *line, const char *cell)
 {
     struct error own;
-    enum status  status = codec_said_cell(line->said, cell, line->arena, &line->out->said, &own);
+    enum status  status = codec_annotations_cell(line->said, cell, line->arena, &line->out->said, &own);
     return status == STATUS_INVALID ? refuse(line, own.code, own.text) : status;
 }
 
@@ -567,7 +567,7 @@ static void write_trial(FILE *out, const struct spec *spec, const struct trial *
 #define WRITE_S(text)                write_text(out, text);
 #define WRITE_D(number)              write_number(out, number);
 #define WRITE_ONE(name, letter, ...) fputc(',', out), WRITE_##letter(trial->said.name)
-    TRIAL_SAID(WRITE_ONE)
+    TRIAL_ANNOTATIONS(WRITE_ONE)
 #undef WRITE_ONE
 #undef WRITE_D
 #undef WRITE_S

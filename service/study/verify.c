@@ -9,7 +9,7 @@
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_trial.h"
 #include "service/session/session.h"
-#include "service/store/asked.h"
+#include "service/store/ask_inputs.h"
 #include "service/store/rows.h"
 #include "service/study/study.h"
 
@@ -199,10 +199,10 @@ static enum status same_gain(struct work *work, const struct row_made *row, bool
 
 static enum status ask_again(struct work *work, const struct row_made *row, struct proposal *made, struct error *err)
 {
-    const struct space *space = &work->live->spec.space;
-    const struct asked *asked = row->asked.bytes;
-    bool                has_fixed = row->asked.length > ASKED_FIXED * sizeof(double);
-    double             *point = ARENA_NEW(work->caller->arena, double, space_point_len(space) + 1);
+    const struct space      *space = &work->live->spec.space;
+    const struct ask_inputs *asked = row->asked.bytes;
+    bool                     has_fixed = row->asked.length > ASKED_FIXED * sizeof(double);
+    double                  *point = ARENA_NEW(work->caller->arena, double, space_point_len(space) + 1);
     if (point == NULL)
         return error_no_memory(err);
     *made = (struct proposal){.point = point, .mean = NAN, .sd = NAN, .sd_observed = NAN};
@@ -218,11 +218,11 @@ static enum status ask_again(struct work *work, const struct row_made *row, stru
 
 static enum status check_suggestion(struct work *work, const struct row_made *row, bool *same, struct error *err)
 {
-    const struct asked *asked = row->asked.bytes;
-    const char         *why = asked == NULL                                                 ? "not_recorded"
-                              : asked->is_late != 0 || same_text(row->fallback, "deadline") ? "deadline"
-                                                                                            : NULL;
-    struct proposal    *made = ARENA_NEW(work->caller->arena, struct proposal, 1);
+    const struct ask_inputs *asked = row->asked.bytes;
+    const char              *why = asked == NULL                                                 ? "not_recorded"
+                                   : asked->is_late != 0 || same_text(row->fallback, "deadline") ? "deadline"
+                                                                                                 : NULL;
+    struct proposal         *made = ARENA_NEW(work->caller->arena, struct proposal, 1);
     if (made == NULL)
         return error_no_memory(err);
     if (why != NULL) {

@@ -231,10 +231,10 @@ static void check_putting_off(struct store *store)
 static void say(struct store *store, void *statement, int64_t round)
 {
     struct db_value value = INT(round);
-    if (store->driver->ahead == NULL)
+    if (store->driver->prefetch == NULL)
         return;
     MUST(store->driver->bind(statement, 1, &value, &store->err));
-    store->driver->ahead(statement);
+    store->driver->prefetch(statement);
 }
 
 static bool has(struct store *store, void *statement, int64_t round)
@@ -249,12 +249,12 @@ static bool has(struct store *store, void *statement, int64_t round)
 }
 
 /* Prefetched rows are those that would have been read, whatever came between, and in whichever transaction. */
-static const char ahead_text[] = "SELECT count(*) AS count FROM federation_ledger WHERE round = $1";
+static const char prefetch_text[] = "SELECT count(*) AS count FROM federation_ledger WHERE round = $1";
 
 static void check_reading_ahead(struct store *store)
 {
     void *of;
-    MUST(store->driver->prepare(store->writer, STATEMENT("i", "i", ahead_text), &of, &store->err));
+    MUST(store->driver->prepare(store->writer, STATEMENT("i", "i", prefetch_text), &of, &store->err));
     begin(store);
     say(store, of, 1);
     MUST(add(store, store->writer, 1, 0.5)); // which it does not know
@@ -303,7 +303,7 @@ static void check_readers_ahead(struct store *store)
     for (int i = 0; i < 3; i++)
         MUST(add(store, store->writer, rounds[i], 0.5));
     commit(store);
-    MUST(store->driver->prepare(store->reader, STATEMENT("i", "i", ahead_text), &of, &store->err));
+    MUST(store->driver->prepare(store->reader, STATEMENT("i", "i", prefetch_text), &of, &store->err));
     MUST(store->driver->begin(store->reader, DRIVER_READ_ONLY, &store->err));
     say(store, of, 5);
     begin(store);
@@ -326,7 +326,7 @@ static void check_readers_ahead(struct store *store)
     MUST(store->driver->begin(store->reader, DRIVER_READ_ONLY, &store->err));
     CU_ASSERT(has(store, of, 5));
     for (int i = 0; i < MANY; i++) {
-        MUST(store->driver->prepare(store->reader, STATEMENT("i", "i", ahead_text), &more[i], &store->err));
+        MUST(store->driver->prepare(store->reader, STATEMENT("i", "i", prefetch_text), &more[i], &store->err));
         say(store, more[i], i);
     }
     for (int i = 0; i < MANY; i++)

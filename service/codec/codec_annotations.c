@@ -1,5 +1,5 @@
-/* See codec_said.h. */
-#include "service/codec/codec_said.h"
+/* See codec_annotations.h. */
+#include "service/codec/codec_annotations.h"
 
 #include "service/codec/codec.h"
 #include "service/codec/codec_labels.h"
@@ -93,15 +93,15 @@ static enum status read_artifacts(struct reading *in, const struct member *membe
 #define CODEC_EDIT_TAGS      .read = read_tags, .write = write_kept, .text = "{}"
 #define CODEC_EDIT_METADATA  .read = read_metadata, .write = write_kept, .text = "{}"
 #define CODEC_EDIT_ARTIFACTS .read = read_artifacts, .write = write_kept, .text = "[]"
-#define SAID(...)            CODEC_EDIT(trial_said, , __VA_ARGS__)
-const struct member codec_said_members[] = {TRIAL_SAID(SAID){.name = NULL}};
+#define SAID(...)            CODEC_EDIT(trial_annotations, , __VA_ARGS__)
+const struct member codec_said_members[] = {TRIAL_ANNOTATIONS(SAID){.name = NULL}};
 
 /* Reads the members as they are shown. */
-static enum status read_said(const json_t *json, const char *where, struct arena *arena, struct trial_said *out,
+static enum status read_said(const json_t *json, const char *where, struct arena *arena, struct trial_annotations *out,
                              struct error *err)
 {
     struct reading in = {.arena = arena, .err = err};
-    *out = (struct trial_said){TRIAL_SAID(NONE)};
+    *out = (struct trial_annotations){TRIAL_ANNOTATIONS(NONE)};
     return json == NULL ? error_no_memory(err) : codec_read_object(&in, codec_said_members, json, where, out);
 }
 
@@ -112,13 +112,13 @@ static enum status text_of(const json_t *patch, struct arena *arena, const char 
     return patch == NULL || (*out == NULL && json_object_size(patch) > 0) ? error_no_memory(err) : STATUS_OK;
 }
 
-enum status codec_said_take(const json_t *object, const char *where, struct arena *arena, const char **patch,
-                            struct error *err)
+enum status codec_annotations_take(const json_t *object, const char *where, struct arena *arena, const char **patch,
+                                   struct error *err)
 {
-    struct trial_said said;
-    struct arena_mark mark = arena_mark(arena);
-    json_t           *taken = codec_pick(codec_said_members, object), *plain = codec_merged(NULL, taken);
-    enum status       status = taken == NULL ? error_no_memory(err) : read_said(plain, where, arena, &said, err);
+    struct trial_annotations said;
+    struct arena_mark        mark = arena_mark(arena);
+    json_t                  *taken = codec_pick(codec_said_members, object), *plain = codec_merged(NULL, taken);
+    enum status              status = taken == NULL ? error_no_memory(err) : read_said(plain, where, arena, &said, err);
     arena_release(arena, mark);
     *patch = NULL;
     if (status == STATUS_OK)
@@ -128,8 +128,8 @@ enum status codec_said_take(const json_t *object, const char *where, struct aren
     return status;
 }
 
-enum status codec_said_cell(const struct member *member, const char *cell, struct arena *arena, const char **patch,
-                            struct error *err)
+enum status codec_annotations_cell(const struct member *member, const char *cell, struct arena *arena,
+                                   const char **patch, struct error *err)
 {
     bool    is_text = member->read == codec_read_text || member->read == codec_read_name;
     json_t *value = NULL, *object = *patch == NULL ? json_object() : codec_load(*patch, 0);
@@ -141,7 +141,7 @@ enum status codec_said_cell(const struct member *member, const char *cell, struc
     enum status status = value == NULL ? error_set(err, STATUS_INVALID, "wrong_type", "", "must be JSON") : STATUS_OK;
     if (status == STATUS_OK) {
         codec_put(&object, member->name, value);
-        status = object == NULL ? error_no_memory(err) : codec_said_take(object, "", arena, patch, err);
+        status = object == NULL ? error_no_memory(err) : codec_annotations_take(object, "", arena, patch, err);
     }
     json_decref(object);
     return status;
@@ -155,7 +155,8 @@ static bool is_nothing(const json_t *json)
     return json_is_null(json) || (is_inside && json_object_size(json) + json_array_size(json) == 0);
 }
 
-enum status codec_said_patch(const struct trial_said *said, struct arena *arena, const char **patch, struct error *err)
+enum status codec_annotations_patch(const struct trial_annotations *said, struct arena *arena, const char **patch,
+                                    struct error *err)
 {
     json_t *object = codec_write(codec_said_members, &(struct writing){.from = said});
     for (const struct member *member = codec_said_members; member->name != NULL; member++)
@@ -166,7 +167,8 @@ enum status codec_said_patch(const struct trial_said *said, struct arena *arena,
     return status;
 }
 
-enum status codec_said_merge(struct trial_said *said, const char *patch, struct arena *arena, struct error *err)
+enum status codec_annotations_merge(struct trial_annotations *said, const char *patch, struct arena *arena,
+                                    struct error *err)
 {
     json_t *before = codec_write(codec_said_members, &(struct writing){.from = said}), *change = codec_load(patch, 0);
     json_t *after = before == NULL || change == NULL ? NULL : codec_merged(before, change);

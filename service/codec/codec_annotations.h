@@ -1,0 +1,31 @@
+/* A trial's members besides its result: labels, metadata, notes, artifacts, its duration.  Requests change them by a JSON
+ * merge patch (RFC 7396): null takes away, objects are merged member by member, all else is replaced.  They are stored as
+ * texts, NULL where there is nothing. */
+#ifndef GNOMON_SERVICE_CODEC_CODEC_ANNOTATIONS_H
+#define GNOMON_SERVICE_CODEC_CODEC_ANNOTATIONS_H
+
+#include "service/codec/codec_read.h"
+#include "service/model/trial.h"
+
+/* Members of struct trial_annotations, shown as {}, [] or null where there is nothing. */
+extern const struct member codec_said_members[];
+/* Adds one of them to a table of what a body may have: it sets type's any, and the body is read by codec_annotations_take. */
+#define ANNOTATION_MEMBER(type, any, column, ...) \
+    {.name = #column, .offset = offsetof(struct type, any), .read = codec_read_kept},
+
+/* The patch that an object holds among its other members, as text; NULL when it has none of these.  INVALID, with the
+ * pointer. */
+MUST_CHECK enum status codec_annotations_take(const json_t *object, const char *where, struct arena *arena,
+                                              const char **patch, struct error *err);
+/* As codec_annotations_take for a cell of a table: adds it to *patch. */
+MUST_CHECK enum status codec_annotations_cell(const struct member *member, const char *cell, struct arena *arena,
+                                              const char **patch, struct error *err);
+
+/* INVALID "out_of_range", with the pointer of the member, when it becomes too much. */
+MUST_CHECK enum status codec_annotations_merge(struct trial_annotations *said, const char *patch, struct arena *arena,
+                                               struct error *err);
+/* The patch that gives another trial all these members; NULL: there are none. */
+MUST_CHECK enum status codec_annotations_patch(const struct trial_annotations *said, struct arena *arena,
+                                               const char **patch, struct error *err);
+
+#endif
