@@ -34,7 +34,7 @@ objects   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
 programs  = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
 scripts   = $(notdir $(shell find $(1) -maxdepth 1 -type f -perm -100))
 ENGINE    = $(call objects,engine/*.c engine/*/*.c)
-DB        = $(call objects,db/*.c)
+DB        = $(call objects,db/*.c db/*/*.c)
 SERVICE   = $(filter-out $(BUILD)/service/main/main.o,$(call objects,service/*/*.c))
 API       = $(call objects,api/*/*.c)
 RUNNERS   = $(addprefix $(BUILD)/tests/,engine service api)
@@ -117,7 +117,7 @@ $(BUILD)/whole.inc: db/whole.py $(MIGRATIONS)
 $(BUILD)/next/whole.inc: db/whole.py $(MIGRATIONS) tests/fault/next.sql
 $(BUILD)/whole.inc $(BUILD)/next/whole.inc:
 	@mkdir -p $(@D) && $(PYTHON) $^ > $@.sql && $(call BYTES,$@.sql) > $@
-$(BUILD)/postgres.inc: db/postgres.sql
+$(BUILD)/postgres.inc: db/postgres/postgres.sql
 	@mkdir -p $(@D) && $(call BYTES,$<) > $@
 $(API): $(BUILD)/openapi.inc
 $(BUILD)/db/migrations.o: $(BUILD)/migrations.inc $(BUILD)/whole.inc $(BUILD)/postgres.inc

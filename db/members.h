@@ -1,7 +1,7 @@
 /* Members of the resources, as stored and shown: lists, of which a line is one member.
  * X(column, letter, kind, shown, ...): the column of the row and the member of the struct have the first name (letters:
- * sql.h); the reply has it under the shown name, as that kind (service/codec/codec_write.h); the rest is for the table that
- * reads and writes it (struct member of service/codec/codec_read.h).  All else is made of the lists: rows, statements and
+ * sql.h); the reply has it under the shown name, as that kind (service/member/codec_write.h); the rest is for the table that
+ * reads and writes it (struct member of service/member/codec_read.h).  All else is made of the lists: rows, statements and
  * their bindings, structs, JSON in both directions, and so the comparison with openapi.yaml.
  * The order is that of replies.  GIVEN lists the members that a client gives a new resource.
  * A member that may be absent has its default in its line (.text, .fallback; none for a number that may be null), and the same

@@ -23,6 +23,6 @@ struct schema_table {
 typedef enum status    schema_table_fn(void *arg, const struct schema_table *table, struct error *err);
 MUST_CHECK enum status schema_tables(const struct migrations *all, schema_table_fn *fn, void *arg, struct error *err);
 
-extern const char db_postgres_text[]; /* of db/postgres.sql */
+extern const char db_postgres_text[]; /* of db/postgres/postgres.sql */
 
 #endif

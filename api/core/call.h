@@ -3,10 +3,10 @@
 #ifndef GNOMON_API_CORE_CALL_H
 #define GNOMON_API_CORE_CALL_H
 
-#include "api/core/address.h"
-#include "api/core/traffic.h"
+#include "api/base/address.h"
+#include "api/base/traffic.h"
 #include "api/core/schema.h"
-#include "api/core/trace.h"
+#include "api/base/trace.h"
 #include "service/app/app.h"
 
 #include <jansson.h>

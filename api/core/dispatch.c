@@ -1,10 +1,10 @@
 /* See dispatch.h. */
 #include "api/core/dispatch.h"
 
-#include "api/core/compress.h"
+#include "api/base/compress.h"
 #include "api/core/cursor.h"
 #include "api/core/reply.h"
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "service/base/digest.h"
 #include "service/base/etag.h"
 #include "service/model/spec.h"

@@ -3,7 +3,7 @@
 #ifndef GNOMON_API_CORE_DISPATCH_H
 #define GNOMON_API_CORE_DISPATCH_H
 
-#include "api/core/gate.h"
+#include "api/base/gate.h"
 #include "api/core/route.h"
 
 /* The steps, in order.  An error of any of them is answered with reply_problem. */

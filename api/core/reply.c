@@ -2,13 +2,13 @@
 #include "api/core/reply.h"
 
 #include "api/core/cursor.h"
-#include "api/core/json_text.h"
-#include "api/core/problem.h"
+#include "api/base/json_text.h"
+#include "api/base/problem.h"
 #include "api/core/route.h"
-#include "api/core/compress.h"
+#include "api/base/compress.h"
 #include "service/base/etag.h"
 #include "service/base/text.h"
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 
 #include <stdio.h>
 #include <string.h>

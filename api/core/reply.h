@@ -3,7 +3,7 @@
 #define GNOMON_API_CORE_REPLY_H
 
 #include "api/core/call.h"
-#include "api/core/problem.h"
+#include "api/base/problem.h"
 
 enum { REPLY_POLL_SECONDS = 1 }; /* when an operation that was begun is worth a look */
 

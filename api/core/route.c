@@ -1,8 +1,8 @@
 /* See route.h. */
 #include "api/core/route.h"
 
-#include "api/core/gate.h"
-#include "service/codec/codec_write.h"
+#include "api/base/gate.h"
+#include "service/member/codec_write.h"
 
 #include <string.h>
 

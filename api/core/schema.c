@@ -1,7 +1,7 @@
 /* See schema.h. */
 #include "api/core/schema.h"
 
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef GNOMON_API_CORE_SCHEMA_H
 #define GNOMON_API_CORE_SCHEMA_H
 
-#include "service/codec/codec_read.h"
+#include "service/member/codec_read.h"
 
 /* Fills out (zeroed by the caller) from the members of json. */
 void schema_read(const struct member *members, const json_t *json, void *out, struct problems *problems);

@@ -48,7 +48,7 @@ SECTIONS = [  # what a reader wants, and the pages for it: name, file, title
         ("python", "api/clients/python/GUIDE.md", "The Python client"),
         ("typescript", "api/clients/typescript/README.md", "The TypeScript client"),
         ("command-line", "service/cli/GUIDE.md", "The command line: a program for each trial"),
-        ("export", "service/study/EXPORT.md", "The format of an export"),
+        ("export", "service/portable/EXPORT.md", "The format of an export"),
         ("compatibility", "api/COMPATIBILITY.md", "What may change")]),
     ("Operate", [
         ("operation", "deploy/README.md", "Installation, TLS, tokens, backups, metrics"),

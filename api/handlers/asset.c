@@ -1,5 +1,5 @@
 #include "api/handlers/asset.h"
-#include "api/core/compress.h"
+#include "api/base/compress.h"
 #include "api/core/reply.h"
 
 #include <string.h>

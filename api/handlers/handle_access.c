@@ -2,7 +2,7 @@
 #include "api/handlers/handlers.h"
 #include "api/handlers/show.h"
 #include "api/core/route.h"
-#include "service/codec/codec_write.h"
+#include "service/member/codec_write.h"
 #include "service/app/token.h"
 
 #include <stdlib.h>

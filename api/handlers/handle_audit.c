@@ -3,8 +3,8 @@
 #include "api/core/route.h"
 #include "api/handlers/show.h"
 #include "service/codec/codec_transfer.h"
-#include "service/study/explain.h"
-#include "service/study/verify.h"
+#include "service/insight/explain.h"
+#include "service/insight/verify.h"
 
 #include <math.h>
 

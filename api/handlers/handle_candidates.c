@@ -1,10 +1,10 @@
 /* The matrix of a candidates study: its manifest, its upload, its state. */
 #include "api/handlers/handlers.h"
 #include "api/handlers/show.h"
-#include "api/core/json_text.h"
+#include "api/base/json_text.h"
 #include "service/base/npy.h"
 #include "service/candidates/candidates.h"
-#include "service/codec/manifest.h"
+#include "service/manifest/manifest.h"
 #include "service/study/study.h"
 
 #include <stdlib.h>

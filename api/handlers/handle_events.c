@@ -2,13 +2,13 @@
 #include "api/handlers/handlers.h"
 #include "api/handlers/show.h"
 #include "api/core/cursor.h"
-#include "api/core/json_text.h"
+#include "api/base/json_text.h"
 #include "api/core/reply.h"
 #include "api/core/route.h"
 #include "service/app/event_log.h"
 #include "service/base/text.h"
-#include "service/codec/codec_write.h"
-#include "service/study/events.h"
+#include "service/member/codec_write.h"
+#include "service/trial/events.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Studies as documents: export and import, JSON and CSV. */
 #include "api/handlers/handlers.h"
-#include "api/core/json_text.h"
+#include "api/base/json_text.h"
 #include "api/core/reply.h"
 #include "api/handlers/show.h"
 #include "service/base/etag.h"
@@ -9,12 +9,12 @@
 #include "service/codec/codec_transfer.h"
 #include "service/codec/codec_study.h"
 #include "service/codec/codec_trial.h"
-#include "service/codec/codec_write.h"
-#include "service/study/export.h"
+#include "service/member/codec_write.h"
+#include "service/portable/export.h"
 #include "service/study/study.h"
-#include "service/study/observe.h"
-#include "service/study/trial_csv.h"
-#include "service/study/study_document.h"
+#include "service/trial/observe.h"
+#include "service/portable/trial_csv.h"
+#include "service/portable/study_document.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -3,11 +3,11 @@
 #include "api/handlers/handlers.h"
 #include "api/core/reply.h"
 #include "api/handlers/show.h"
-#include "api/core/json_text.h"
+#include "api/base/json_text.h"
 #include "service/base/text.h"
 #include "service/codec/codec_federation.h"
 #include "api/core/route.h"
-#include "service/codec/codec_write.h"
+#include "service/member/codec_write.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "service/app/watch.h"
 #include "service/base/log.h"
 #include "service/base/version.h"
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* Whole exports, as they come back: see service/study/import.h. */
+/* Whole exports, as they come back: see service/portable/import.h. */
 #include "api/handlers/handlers.h"
 #include "service/base/text.h"
-#include "service/codec/codec.h"
-#include "service/study/import.h"
+#include "service/member/codec.h"
+#include "service/portable/import.h"
 
 static json_t *render_import_status(struct call *call, const void *result)
 {

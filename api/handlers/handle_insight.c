@@ -3,7 +3,7 @@
 #include "api/handlers/show.h"
 #include "service/codec/codec_trial.h"
 #include "service/codec/codec_space.h"
-#include "service/study/insight.h"
+#include "service/insight/insight.h"
 
 #include <math.h>
 #include <stdlib.h>

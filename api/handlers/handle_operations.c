@@ -4,7 +4,7 @@
 #include "api/core/reply.h"
 #include "api/handlers/show.h"
 #include "service/base/text.h"
-#include "service/study/operation.h"
+#include "service/suggest/operation.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "api/core/route.h"
 #include "service/codec/codec_space.h"
 #include "service/codec/codec_study.h"
-#include "service/study/plot.h"
+#include "service/insight/plot.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,10 +2,10 @@
  * The words claim nothing beyond what release.h proves; without a guarantee no epsilon is shown. */
 #include "api/handlers/handlers.h"
 #include "service/base/text.h"
-#include "service/base/written.h"
+#include "service/file/written.h"
 #include "service/candidates/candidates.h"
-#include "service/codec/codec.h"
-#include "service/codec/manifest.h"
+#include "service/member/codec.h"
+#include "service/manifest/manifest.h"
 #include "service/study/study.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* The codes of refusals, each at the address that the type of a problem names. */
 #include "api/handlers/handlers.h"
-#include "api/core/problem.h"
+#include "api/base/problem.h"
 #include "api/core/reply.h"
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 
 static json_t *problem_json(const struct problem_kind *problem)
 {

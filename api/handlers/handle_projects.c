@@ -5,7 +5,7 @@
 #include "api/core/route.h"
 #include "service/app/project.h"
 #include "service/base/text.h"
-#include "service/codec/codec_write.h"
+#include "service/member/codec_write.h"
 
 #define GIVEN(...)  CODEC_MEMBER(project_new, , __VA_ARGS__)
 #define EDITED(...) CODEC_EDIT(project_new, , __VA_ARGS__)

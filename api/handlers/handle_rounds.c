@@ -6,9 +6,9 @@
 #include "engine/base/status.h"
 #include "service/base/npy.h"
 #include "service/base/text.h"
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "api/core/route.h"
-#include "service/codec/codec_write.h"
+#include "service/member/codec_write.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #include "api/handlers/handlers.h"
 #include "api/handlers/show.h"
 #include "service/codec/codec_trial.h"
-#include "service/codec/codec_read.h"
-#include "service/study/stateless.h"
+#include "service/member/codec_read.h"
+#include "service/suggest/stateless.h"
 
 #include <math.h>
 #include <string.h>

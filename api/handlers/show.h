@@ -3,12 +3,12 @@
 #define GNOMON_API_HANDLERS_SHOW_H
 
 #include "api/core/call.h"
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "service/codec/codec_trial.h"
 #include "service/base/page.h"
-#include "service/study/insight.h"
-#include "service/study/observe.h"
-#include "service/study/suggest.h"
+#include "service/insight/insight.h"
+#include "service/trial/observe.h"
+#include "service/suggest/suggest.h"
 
 /* The paging members of a list's query: a cursor and a limit, which a page cuts. */
 #define PAGED(type)                                                                                                \

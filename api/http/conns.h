@@ -5,7 +5,7 @@
 #ifndef GNOMON_API_HTTP_CONNS_H
 #define GNOMON_API_HTTP_CONNS_H
 
-#include "api/core/address.h"
+#include "api/base/address.h"
 #include "engine/base/arena.h"
 #include "engine/base/status.h"
 

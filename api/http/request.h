@@ -2,7 +2,7 @@
 #ifndef GNOMON_API_HTTP_REQUEST_H
 #define GNOMON_API_HTTP_REQUEST_H
 
-#include "api/core/access_log.h"
+#include "api/base/access_log.h"
 #include "api/core/call.h"
 #include "api/http/conns.h"
 #include "service/base/workers.h"

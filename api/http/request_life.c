@@ -1,7 +1,7 @@
 /* See request_life.h. */
 #include "api/http/request_life.h"
 
-#include "api/core/gate.h"
+#include "api/base/gate.h"
 #include "api/core/reply.h"
 #include "api/core/route.h"
 #include "service/app/quota.h"

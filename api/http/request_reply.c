@@ -1,8 +1,8 @@
 /* See request_reply.h. */
 #include "api/http/request_reply.h"
 
-#include "api/core/access_log.h"
-#include "api/core/cors.h"
+#include "api/base/access_log.h"
+#include "api/base/cors.h"
 #include "api/core/reply.h"
 #include "api/core/route.h"
 #include "api/http/request_follow.h"

@@ -7,8 +7,8 @@
 #ifndef GNOMON_API_HTTP_SERVER_H
 #define GNOMON_API_HTTP_SERVER_H
 
-#include "api/core/access_log.h"
-#include "api/core/address.h"
+#include "api/base/access_log.h"
+#include "api/base/address.h"
 #include "service/app/app.h"
 
 struct server;

@@ -1,7 +1,7 @@
 /* See tls.h. */
 #include "api/http/tls.h"
 
-#include "service/base/file.h"
+#include "service/file/file.h"
 #include "service/base/log.h"
 
 #include <gnutls/x509.h>

@@ -3,7 +3,7 @@
 
 #include "engine/acquisition/acq.h"
 #include "engine/bo/gp_schedule.h"
-#include "engine/bo/gp_target.h"
+#include "engine/surrogate/gp_target.h"
 
 enum { INSIST_EVERY = 4, GREEDY_ROWS = 1000 };
 static const double GREEDY = 0.25, GAIN_OF_NOISE = 0.5, NOISE_MUCH = 0.01;

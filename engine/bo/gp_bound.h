@@ -3,7 +3,7 @@
 #ifndef GNOMON_ENGINE_GP_BOUND_H
 #define GNOMON_ENGINE_GP_BOUND_H
 
-#include "engine/bo/gp_model.h"
+#include "engine/surrogate/gp_model.h"
 #include "engine/policy/policy.h"
 
 /* Whether a hundredth of the values' variance is noise, or more. */

@@ -10,7 +10,7 @@
 #ifndef GNOMON_ENGINE_GP_ELSEWHERE_H
 #define GNOMON_ENGINE_GP_ELSEWHERE_H
 
-#include "engine/bo/gp_model.h"
+#include "engine/surrogate/gp_model.h"
 
 struct gp_elsewhere {
     const double *centre;     /* [dims] the place of the best trial in the unit cube */

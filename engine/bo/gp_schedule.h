@@ -4,7 +4,7 @@
 #define GNOMON_ENGINE_GP_SCHEDULE_H
 
 #include "engine/acquisition/acq_search.h"
-#include "engine/bo/gp_study.h"
+#include "engine/surrogate/gp_study.h"
 
 enum { GP_FEW = 60 }; /* values up to which each fit starts from the default, too */
 

@@ -1,7 +1,7 @@
 /* See gp_single.h. */
 #include "engine/bo/gp_single.h"
 
-#include "engine/bo/gp_drift.h"
+#include "engine/surrogate/gp_drift.h"
 #include "engine/bo/gp_schedule.h"
 
 #include <math.h>

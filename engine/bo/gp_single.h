@@ -4,7 +4,7 @@
 #ifndef GNOMON_ENGINE_GP_SINGLE_H
 #define GNOMON_ENGINE_GP_SINGLE_H
 
-#include "engine/bo/gp_note.h"
+#include "engine/surrogate/gp_note.h"
 
 /* What values do with time (gp_drift.h). */
 enum gp_course { GP_STEADY, GP_LINE, GP_STEP };

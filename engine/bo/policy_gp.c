@@ -5,7 +5,7 @@
  * Candidate spaces: a rule over row_policy.
  * The session keeps the log, the last recorded fits, the set of used points of a finite space and caches of factors,
  * which are functions of the others: so a proposal is a function of (problem, log, trial). */
-#include "engine/bo/gp_insight.h"
+#include "engine/surrogate/gp_insight.h"
 #include "engine/finite_set/row_policy.h"
 #include "engine/bo/several_search.h"
 #include "engine/bo/gp_schedule.h"

@@ -4,9 +4,9 @@
  * the next point is the best by log-EI in the trust region; when that is too small a new run starts from nothing.  All of
  * this but the last fit is found again from the log at each proposal. */
 #include "engine/bo/gp_schedule.h"
-#include "engine/bo/gp_insight.h"
+#include "engine/surrogate/gp_insight.h"
 #include "engine/bo/gp_single.h"
-#include "engine/bo/gp_target.h"
+#include "engine/surrogate/gp_target.h"
 #include "engine/bo/trust_region.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "engine/bo/several_acquisition.h"
 
 #include "engine/acquisition/pareto.h"
-#include "engine/bo/gp_context.h"
+#include "engine/surrogate/gp_context.h"
 #include "engine/math/rng.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #define GNOMON_ENGINE_SEVERAL_MODELS_H
 
 #include "engine/acquisition/acq_several.h"
-#include "engine/bo/gp_note.h"
+#include "engine/surrogate/gp_note.h"
 
 enum { SEVERAL_PARTS_MAX = ACQ_METRICS_MAX };
 

@@ -3,10 +3,10 @@
 
 #include "engine/acquisition/acq.h"
 #include "engine/bo/gp_bound.h"
-#include "engine/bo/gp_gain.h"
+#include "engine/surrogate/gp_gain.h"
 #include "engine/bo/gp_schedule.h"
-#include "engine/bo/gp_insight.h"
-#include "engine/bo/gp_target.h"
+#include "engine/surrogate/gp_insight.h"
+#include "engine/surrogate/gp_target.h"
 #include "engine/bo/several_acquisition.h"
 #include "engine/math/rng.h"
 

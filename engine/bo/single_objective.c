@@ -3,12 +3,12 @@
 
 #include "engine/acquisition/acq_search.h"
 #include "engine/bo/gp_bound.h"
-#include "engine/bo/gp_context.h"
+#include "engine/surrogate/gp_context.h"
 #include "engine/bo/gp_elsewhere.h"
-#include "engine/bo/gp_gain.h"
+#include "engine/surrogate/gp_gain.h"
 #include "engine/bo/gp_schedule.h"
-#include "engine/bo/gp_insight.h"
-#include "engine/bo/gp_target.h"
+#include "engine/surrogate/gp_insight.h"
+#include "engine/surrogate/gp_target.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "engine/federated/fts.h"
 #include "engine/federated/fts_inbox.h"
 #include "engine/federated/fts_options.h"
-#include "engine/bo/gp_insight.h"
+#include "engine/surrogate/gp_insight.h"
 #include "engine/bo/gp_single.h"
 #include "engine/math/mat.h"
 #include "engine/policy/policy.h"

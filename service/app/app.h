@@ -18,7 +18,7 @@ struct session_cache; /* service/session/session.h */
 struct token_cache;   /* service/app/token.h */
 struct study_cache;   /* service/app/study_cache.h */
 struct spec_cache;    /* service/store/spec_cache.h */
-struct operations;    /* service/study/operation.h */
+struct operations;    /* service/suggest/operation.h */
 struct quotas;        /* service/app/quota.h */
 struct homes;         /* service/app/home.h */
 struct watch;         /* service/app/watch.h */

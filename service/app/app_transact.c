@@ -1,7 +1,7 @@
 /* See app_transact.h. */
 #include "service/app/app_transact.h"
 
-#include "db/chain.h"
+#include "db/writer/chain.h"
 #include "service/app/quota.h"
 #include "service/app/steady.h"
 #include "service/base/text.h"

@@ -1,8 +1,8 @@
 /* See auditor.h. */
 #include "service/app/auditor.h"
 
-#include "db/chain.h"
-#include "service/base/append.h"
+#include "db/writer/chain.h"
+#include "service/file/append.h"
 #include "service/base/clock.h"
 #include "service/base/digest.h"
 #include "service/base/log.h"

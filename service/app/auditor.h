@@ -14,7 +14,7 @@ struct auditor_options {
 };
 struct auditor;
 
-/* Opens the file: before the process gives up to open any.  Errors: those of append_open (service/base/append.h). */
+/* Opens the file: before the process gives up to open any.  Errors: those of append_open (service/file/append.h). */
 MUST_CHECK enum status auditor_open(const struct auditor_options *options, struct auditor **out, struct error *err);
 /* Starts a thread.  Heads are written at once, every so many seconds, and when it is stopped.  BUSY "threads". */
 MUST_CHECK enum status auditor_start(struct auditor *auditor, struct app *app, struct error *err);

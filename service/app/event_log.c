@@ -1,7 +1,7 @@
 /* See event_log.h. */
 #include "service/app/event_log.h"
 
-#include "db/chain.h"
+#include "db/writer/chain.h"
 #include "service/app/home.h"
 #include "service/base/digest.h"
 #include "service/base/random.h"

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Limits as in engine/bo/gp_model.h. */
+/* Limits as in engine/surrogate/gp_model.h. */
 static const double ROWS_MAX = 2000, FIT_ROWS_MAX = 256;
 static const double LOCAL_ROWS = 20,
                     LOCAL_ROWS_EACH = 5; // of a model of the last part: so many, and for each parameter

@@ -3,7 +3,7 @@
  * sets the other one forward while the service runs makes nothing go. */
 #include "service/app/retention.h"
 
-#include "db/chain.h"
+#include "db/writer/chain.h"
 #include "service/app/event_log.h"
 #include "service/app/steady.h"
 

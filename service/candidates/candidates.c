@@ -10,7 +10,7 @@
 #include "service/app/slots.h"
 #include "service/app/study_cache.h"
 #include "service/base/text.h"
-#include "service/codec/manifest.h"
+#include "service/manifest/manifest.h"
 #include "service/candidates/curator_ledger.h"
 #include "service/candidates/matrix.h"
 #include "service/store/rows.h"

@@ -7,7 +7,7 @@
 #include "service/base/npy.h"
 #include "service/model/study.h"
 
-struct manifest_ledger; /* service/codec/manifest.h */
+struct manifest_ledger; /* service/manifest/manifest.h */
 struct manifest {
     int64_t                       rows, columns, bytes;
     enum npy_type                 type;

@@ -1,7 +1,7 @@
 /* See curator_ledger.h. */
 #include "service/candidates/curator_ledger.h"
 
-#include "db/conn.h"
+#include "db/writer/conn.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 
 #include "db/db.h"
 #include "engine/base/arena.h"
-#include "service/codec/manifest.h"
+#include "service/manifest/manifest.h"
 
 /* Remembers the manifest's line with its matrix, and all lines before.  CONFLICT "ledger_fork": a line is known with
  * another head, or this one with another matrix, so the ledger was taken back to an earlier copy, or goes on twice. */

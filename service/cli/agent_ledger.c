@@ -2,9 +2,9 @@
 #include "service/cli/agent_ledger.h"
 
 #include "engine/privacy/accountant.h"
-#include "service/base/append.h"
-#include "service/codec/codec.h"
-#include "service/codec/codec_read.h"
+#include "service/file/append.h"
+#include "service/member/codec.h"
+#include "service/member/codec_read.h"
 
 #include <jansson.h>
 

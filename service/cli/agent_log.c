@@ -1,8 +1,8 @@
 /* See agent_log.h. */
 #include "service/cli/agent_log.h"
 
-#include "service/codec/codec.h"
-#include "service/codec/codec_read.h"
+#include "service/member/codec.h"
+#include "service/member/codec_read.h"
 
 #include <jansson.h>
 

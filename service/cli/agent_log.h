@@ -5,7 +5,7 @@
 #define GNOMON_SERVICE_CLI_AGENT_LOG_H
 
 #include "engine/policy/policy.h"
-#include "service/base/append.h"
+#include "service/file/append.h"
 #include "service/model/federation_spec.h"
 
 struct agent_log {

@@ -1,9 +1,9 @@
 /* See command.h. */
 #include "service/cli/command.h"
-#include "service/cli/client.h"
-#include "service/base/file.h"
-#include "service/cli/plain.h"
-#include "service/cli/process.h"
+#include "service/client/client.h"
+#include "service/file/file.h"
+#include "service/client/plain.h"
+#include "service/client/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-struct client; /* service/cli/client.h */
+struct client; /* service/client/client.h */
 struct command_call;
 
 struct command {

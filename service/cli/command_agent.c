@@ -4,18 +4,18 @@
  * Invariants: what is known is in the journal, durable, before anything is made of it; an agent that was killed goes on
  * with the same points.  What other agents send can be late or absent: then an own draw takes its place. */
 #include "engine/federated/fts.h"
-#include "service/cli/client.h"
-#include "service/codec/codec.h"
+#include "service/client/client.h"
+#include "service/member/codec.h"
 #include "service/codec/codec_trial.h"
 #include "service/codec/codec_federation.h"
 #include "service/cli/command.h"
 #include "service/cli/agent_ledger.h"
 #include "service/cli/agent_log.h"
-#include "service/cli/measure.h"
-#include "service/cli/plain.h"
-#include "service/cli/process.h"
+#include "service/client/measure.h"
+#include "service/client/plain.h"
+#include "service/client/process.h"
 #include "service/base/random.h"
-#include "service/cli/upload.h"
+#include "service/client/upload.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* gnomon export: a study, from the service to a file or to standard output. */
-#include "service/cli/client.h"
+#include "service/client/client.h"
 #include "service/cli/command.h"
-#include "service/base/file.h"
-#include "service/cli/plain.h"
+#include "service/file/file.h"
+#include "service/client/plain.h"
 
 #include <stdlib.h>
 #include <string.h>

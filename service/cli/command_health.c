@@ -1,6 +1,6 @@
 /* gnomon health: whether the server of a folder can do its work, asked through its socket: for HEALTHCHECK of a container,
  * which needs neither a port nor a token nor another program for it. */
-#include "service/cli/client.h"
+#include "service/client/client.h"
 #include "service/cli/command.h"
 
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* gnomon import: an export becomes a study; or trials go from a file into a study, all or none; many of them in parts, each
  * all or none. */
-#include "service/cli/client.h"
+#include "service/client/client.h"
 #include "service/cli/command.h"
-#include "service/base/file.h"
-#include "service/codec/codec.h"
-#include "service/cli/plain.h"
-#include "service/cli/whole_import.h"
+#include "service/file/file.h"
+#include "service/member/codec.h"
+#include "service/client/plain.h"
+#include "service/client/whole_import.h"
 
 #include <jansson.h>
 #include <stdlib.h>

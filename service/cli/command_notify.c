@@ -4,15 +4,15 @@
  * The log is the queue, on the server's disk: here is one page of it, and in a file how far it has been sent.  That file is
  * written after a message has arrived, so each arrives at least once, in order; the same message has the same id.  The
  * program may therefore end at any moment, and does so at a signal. */
-#include "service/cli/client.h"
+#include "service/client/client.h"
 #include "service/cli/command.h"
-#include "service/cli/notice.h"
-#include "service/cli/patience.h"
-#include "service/cli/plain.h"
-#include "service/cli/process.h"
+#include "service/client/notice.h"
+#include "service/client/patience.h"
+#include "service/client/plain.h"
+#include "service/client/process.h"
 #include "service/base/clock.h"
-#include "service/base/file.h"
-#include "service/codec/codec.h"
+#include "service/file/file.h"
+#include "service/member/codec.h"
 
 #include <stdlib.h>
 #include <string.h>

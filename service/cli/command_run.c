@@ -1,9 +1,9 @@
 /* gnomon run: what "make run" starts.  A server, a first token, a first study, then the server until Ctrl-C.
  * The server is in a process group of its own, so that Ctrl-C reaches this process alone, which returns only when the
  * server is gone. */
-#include "service/cli/client.h"
+#include "service/client/client.h"
 #include "service/cli/command.h"
-#include "service/cli/process.h"
+#include "service/client/process.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -1,12 +1,12 @@
 /* gnomon study: studies from the command line: tables for people, the service's own replies for scripts. */
-#include "service/cli/client.h"
+#include "service/client/client.h"
 #include "service/cli/command.h"
 
 #include "service/base/random.h"
-#include "service/codec/codec.h"
-#include "service/cli/named.h"
-#include "service/cli/plain.h"
-#include "service/cli/run_text.h"
+#include "service/member/codec.h"
+#include "service/client/named.h"
+#include "service/client/plain.h"
+#include "service/client/run_text.h"
 #include "service/cli/sweep.h"
 #include "service/cli/table.h"
 

@@ -2,7 +2,7 @@
  * the choices. */
 #include "service/cli/options.h"
 
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,7 +3,7 @@
  * that are no texts, a second document, the same name twice. */
 #include "service/cli/sweep.h"
 
-#include "service/base/file.h"
+#include "service/file/file.h"
 
 #include <ctype.h>
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* See table.h. */
 #include "service/cli/table.h"
 
-#include "service/cli/plain.h"
+#include "service/client/plain.h"
 
 #include <ctype.h>
 #include <stdbool.h>

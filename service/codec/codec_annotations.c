@@ -1,9 +1,9 @@
 /* See codec_annotations.h. */
 #include "service/codec/codec_annotations.h"
 
-#include "service/codec/codec.h"
-#include "service/codec/codec_labels.h"
-#include "service/codec/codec_write.h"
+#include "service/member/codec.h"
+#include "service/member/codec_labels.h"
+#include "service/member/codec_write.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef GNOMON_SERVICE_CODEC_CODEC_ANNOTATIONS_H
 #define GNOMON_SERVICE_CODEC_CODEC_ANNOTATIONS_H
 
-#include "service/codec/codec_read.h"
+#include "service/member/codec_read.h"
 #include "service/model/trial.h"
 
 /* Members of struct trial_annotations, shown as {}, [] or null where there is nothing. */

@@ -4,11 +4,11 @@
 
 #include "engine/privacy/accountant.h"
 #include "engine/privacy/mechanism.h"
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "service/codec/codec_spec.h"
-#include "service/codec/codec_read.h"
+#include "service/member/codec_read.h"
 #include "service/codec/codec_space.h"
-#include "service/codec/codec_write.h"
+#include "service/member/codec_write.h"
 
 #include <math.h>
 #include <stdlib.h>

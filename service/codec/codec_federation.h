@@ -2,7 +2,7 @@
 #ifndef GNOMON_SERVICE_CODEC_CODEC_FEDERATION_H
 #define GNOMON_SERVICE_CODEC_CODEC_FEDERATION_H
 
-#include "service/codec/codec_read.h"
+#include "service/member/codec_read.h"
 #include "service/model/federation_spec.h"
 
 #include <jansson.h>

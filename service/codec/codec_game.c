@@ -2,11 +2,11 @@
  * share one mind per level, the others get one each, so that a small text never becomes a large tree. */
 #include "service/codec/codec_game.h"
 
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "service/codec/codec_trial.h"
-#include "service/codec/codec_read.h"
+#include "service/member/codec_read.h"
 #include "service/codec/codec_space.h"
-#include "service/codec/codec_write.h"
+#include "service/member/codec_write.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef GNOMON_SERVICE_CODEC_CODEC_GAME_H
 #define GNOMON_SERVICE_CODEC_CODEC_GAME_H
 
-#include "service/codec/codec_read.h"
+#include "service/member/codec_read.h"
 #include "service/model/game_spec.h"
 
 #include <jansson.h>

@@ -1,7 +1,7 @@
 /* See codec_graph.h. */
 #include "service/codec/codec_graph.h"
 
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "service/base/csv.h"
 
 #include <math.h>

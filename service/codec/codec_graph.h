@@ -3,7 +3,7 @@
 #ifndef GNOMON_SERVICE_CODEC_CODEC_GRAPH_H
 #define GNOMON_SERVICE_CODEC_CODEC_GRAPH_H
 
-#include "service/codec/codec_read.h"
+#include "service/member/codec_read.h"
 #include "service/model/trial.h"
 
 /* The whole space; sign: of the study's goal.  Errors: INVALID with a pointer. */

@@ -2,7 +2,7 @@
  * The larger space is put together as JSON and read as any other, which checks it as a whole. */
 #include "service/codec/codec_grow.h"
 
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "service/codec/codec_spec.h"
 
 #include <stdint.h>

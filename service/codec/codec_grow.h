@@ -3,7 +3,7 @@
 #ifndef GNOMON_SERVICE_CODEC_CODEC_GROW_H
 #define GNOMON_SERVICE_CODEC_CODEC_GROW_H
 
-#include "service/codec/codec_read.h"
+#include "service/member/codec_read.h"
 
 struct growth {
     struct spec   spec;      /* with the larger space; parameters and names have the places that they had */

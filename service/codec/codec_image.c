@@ -1,7 +1,7 @@
 /* The space has a table; a size is a number (square) or a pair. */
 #include "service/codec/codec_image.h"
 
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 
 #include <math.h>
 #include <stddef.h>

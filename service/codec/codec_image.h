@@ -3,7 +3,7 @@
 #ifndef GNOMON_SERVICE_CODEC_CODEC_IMAGE_H
 #define GNOMON_SERVICE_CODEC_CODEC_IMAGE_H
 
-#include "service/codec/codec_read.h"
+#include "service/member/codec_read.h"
 
 /* The object at where -> spec->space.  Errors: INVALID. */
 MUST_CHECK enum status codec_image_space(struct reading *in, const json_t *json, const char *where, struct spec *spec);

@@ -1,8 +1,8 @@
 /* See codec_import.h. */
 #include "service/codec/codec_import.h"
 
-#include "service/codec/codec.h"
-#include "service/codec/codec_read.h"
+#include "service/member/codec.h"
+#include "service/member/codec_read.h"
 #include "service/codec/codec_annotations.h"
 #include "service/codec/codec_trial.h"
 

@@ -3,8 +3,8 @@
 
 #include "service/base/text.h"
 #include "service/base/version.h"
-#include "service/codec/codec.h"
-#include "service/codec/codec_read.h"
+#include "service/member/codec.h"
+#include "service/member/codec_read.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -5,7 +5,7 @@
 #ifndef GNOMON_SERVICE_CODEC_CODEC_LINE_H
 #define GNOMON_SERVICE_CODEC_CODEC_LINE_H
 
-#include "service/base/scratch.h"
+#include "service/file/scratch.h"
 #include "db/db.h"
 #include "engine/base/arena.h"
 

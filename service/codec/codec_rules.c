@@ -1,8 +1,8 @@
 /* See codec_rules.h. */
 #include "service/codec/codec_rules.h"
 
-#include "service/codec/codec.h"
-#include "service/codec/codec_write.h"
+#include "service/member/codec.h"
+#include "service/member/codec_write.h"
 
 #include <float.h>
 #include <stdlib.h>

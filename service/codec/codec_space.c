@@ -1,7 +1,7 @@
 /* Parameters, their conditions and priors, and constraints: one table per kind of object. */
 #include "service/codec/codec_space.h"
 
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef GNOMON_SERVICE_CODEC_CODEC_SPACE_H
 #define GNOMON_SERVICE_CODEC_CODEC_SPACE_H
 
-#include "service/codec/codec_read.h"
+#include "service/member/codec_read.h"
 
 /* spec->space.params and spec->values from the list of parameters. */
 MUST_CHECK enum status codec_space_params(struct reading *in, const json_t *json, const char *where, struct spec *spec);

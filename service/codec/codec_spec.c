@@ -1,17 +1,17 @@
 /* A study's specification <-> JSON.
  * One table per kind of object; which members an algorithm has is the policy's own option table.  What the engine
  * checks itself (bounds, sizes, combinations of options) is left to it; errors carry the pointer either way. */
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_graph.h"
 #include "service/codec/codec_image.h"
 #include "service/codec/codec_transfer.h"
-#include "service/codec/codec_read.h"
+#include "service/member/codec_read.h"
 #include "service/codec/codec_space.h"
 #include "service/codec/codec_stopping.h"
 #include "service/codec/codec_trial.h"
-#include "service/codec/codec_write.h"
-#include "service/base/sign.h"
+#include "service/member/codec_write.h"
+#include "service/file/sign.h"
 #include "engine/registry.h"
 
 #include <math.h>

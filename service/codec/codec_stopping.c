@@ -1,7 +1,7 @@
 /* Each rule has a table of members. */
 #include "service/codec/codec_stopping.h"
 
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 
 #include <stddef.h>
 #include <string.h>

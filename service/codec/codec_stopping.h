@@ -2,7 +2,7 @@
 #ifndef GNOMON_SERVICE_CODEC_CODEC_STOPPING_H
 #define GNOMON_SERVICE_CODEC_CODEC_STOPPING_H
 
-#include "service/codec/codec_read.h"
+#include "service/member/codec_read.h"
 
 /* Fills spec->stopping.  json NULL or null: "bos" when the algorithm judges, otherwise nothing is measured.  After the
  * algorithm, whose epoch budget is the rule's.  Errors: INVALID with a pointer into "/stopping". */

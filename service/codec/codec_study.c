@@ -3,7 +3,7 @@
 
 #include "service/codec/codec_rules.h"
 #include "service/codec/codec_spec.h"
-#include "service/codec/codec_write.h"
+#include "service/member/codec_write.h"
 
 #include <stdlib.h>
 #include <string.h>

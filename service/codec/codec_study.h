@@ -2,8 +2,8 @@
 #ifndef GNOMON_SERVICE_CODEC_CODEC_STUDY_H
 #define GNOMON_SERVICE_CODEC_CODEC_STUDY_H
 
-#include "service/codec/codec_labels.h"
-#include "service/codec/codec_read.h"
+#include "service/member/codec_labels.h"
+#include "service/member/codec_read.h"
 #include "service/model/study.h"
 
 #include <jansson.h>

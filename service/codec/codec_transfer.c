@@ -1,7 +1,7 @@
 /* See codec_transfer.h. */
 #include "service/codec/codec_transfer.h"
 
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "service/codec/codec_trial.h"
 #include "service/codec/codec_space.h"
 #include "service/model/trial.h"

@@ -6,7 +6,7 @@
 #ifndef GNOMON_SERVICE_CODEC_CODEC_TRANSFER_H
 #define GNOMON_SERVICE_CODEC_CODEC_TRANSFER_H
 
-#include "service/codec/codec_read.h"
+#include "service/member/codec_read.h"
 
 bool codec_transfer_is_member(const char *key);
 

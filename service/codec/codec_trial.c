@@ -1,12 +1,12 @@
 /* Points, observations and trials <-> JSON. */
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "service/codec/codec_trial.h"
 #include "service/codec/codec_graph.h"
 #include "service/codec/codec_image.h"
-#include "service/codec/codec_read.h"
+#include "service/member/codec_read.h"
 #include "service/codec/codec_annotations.h"
 #include "service/codec/codec_space.h"
-#include "service/codec/codec_write.h"
+#include "service/member/codec_write.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* See account.h. */
 #include "service/curator/account.h"
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 
 #include <math.h>
 #include <stdio.h>

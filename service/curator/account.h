@@ -15,7 +15,7 @@
 
 #include "engine/base/arena.h"
 #include "engine/privacy/relation.h"
-#include "service/codec/manifest.h"
+#include "service/manifest/manifest.h"
 #include "service/curator/ledger.h"
 #include "service/curator/table_marks.h"
 

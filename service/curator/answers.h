@@ -7,8 +7,8 @@
 #define GNOMON_SERVICE_CURATOR_ANSWERS_H
 
 #include "engine/base/status.h"
-#include "service/base/append.h"
-#include "service/base/chain.h"
+#include "service/file/append.h"
+#include "service/file/chain.h"
 #include "service/curator/noise.h"
 
 #include <stdbool.h>

@@ -7,19 +7,19 @@
  * journal is never measured again; nothing that a command prints leaves but that one number.  Private outcomes: that
  * number leaves as outcomes.h makes it, a measurement that fails too, and what was measured is written nowhere; nothing
  * that a row does ends the run. */
-#include "service/cli/client.h"
+#include "service/client/client.h"
 #include "service/cli/command.h"
 #include "service/base/csv.h"
-#include "service/base/file.h"
-#include "service/base/written.h"
-#include "service/codec/codec.h"
+#include "service/file/file.h"
+#include "service/file/written.h"
+#include "service/member/codec.h"
 #include "service/curator/journal.h"
 #include "service/curator/outcomes.h"
-#include "service/cli/measure.h"
-#include "service/cli/process.h"
+#include "service/client/measure.h"
+#include "service/client/process.h"
 #include "service/curator/release_io.h"
 #include "service/curator/secret.h"
-#include "service/cli/upload.h"
+#include "service/client/upload.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* gnomon key: the curator's signing key, and the ledger of what it will sign.  The private key stays in its file; the
  * public one is printed, to be given to whoever makes the study. */
 #include "service/cli/command.h"
-#include "service/base/file.h"
-#include "service/base/sign.h"
+#include "service/file/file.h"
+#include "service/file/sign.h"
 #include "service/curator/ledger.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * budget for one of them, by a signed line.  gnomon ledger epoch: a record of answers is given up, by a signed line that is
  * charged. */
 #include "service/cli/command.h"
-#include "service/base/file.h"
+#include "service/file/file.h"
 #include "service/curator/account.h"
 #include "service/curator/outcomes.h"
 

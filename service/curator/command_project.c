@@ -5,9 +5,9 @@
  * without a release and never the reverse; nothing is drawn when the budget does not allow it; nothing appears under its
  * name before all three are complete on the disk. */
 #include "engine/math/mat.h"
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "service/cli/command.h"
-#include "service/base/file.h"
+#include "service/file/file.h"
 #include "service/curator/project.h"
 #include "service/base/random.h"
 #include "service/base/version.h"

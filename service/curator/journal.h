@@ -4,7 +4,7 @@
 #define GNOMON_SERVICE_CURATOR_JOURNAL_H
 
 #include "engine/base/status.h"
-#include "service/base/append.h"
+#include "service/file/append.h"
 
 #include <stdbool.h>
 #include <stddef.h>

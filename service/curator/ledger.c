@@ -1,9 +1,9 @@
 /* See ledger.h. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "service/curator/ledger.h"
-#include "service/base/file.h"
+#include "service/file/file.h"
 #include "service/base/random.h"
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -10,10 +10,10 @@
 #define GNOMON_SERVICE_CURATOR_LEDGER_H
 
 #include "engine/base/status.h"
-#include "service/base/append.h"
-#include "service/base/chain.h"
-#include "service/base/sign.h"
-#include "service/codec/manifest.h"
+#include "service/file/append.h"
+#include "service/file/chain.h"
+#include "service/file/sign.h"
+#include "service/manifest/manifest.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -15,7 +15,7 @@
 #include "engine/base/status.h"
 #include "engine/privacy/mechanism.h"
 #include "service/base/digest.h"
-#include "service/base/sign.h"
+#include "service/file/sign.h"
 
 enum { NOISE_TAG_BYTES = 16 };
 /* A unit that is answered once: a row of a table (table_marks.h), or a place in a partition's decks. */

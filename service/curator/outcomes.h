@@ -11,7 +11,7 @@
 #define GNOMON_SERVICE_CURATOR_OUTCOMES_H
 
 #include "service/base/csv.h"
-#include "service/codec/manifest.h"
+#include "service/manifest/manifest.h"
 #include "service/curator/answers.h"
 #include "service/curator/ledger.h"
 #include "service/curator/secret.h"

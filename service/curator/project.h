@@ -8,7 +8,7 @@
 #include "engine/privacy/projection.h"
 #include "engine/privacy/release.h"
 #include "service/base/csv.h"
-#include "service/codec/manifest.h"
+#include "service/manifest/manifest.h"
 #include "service/curator/account.h"
 #include "service/curator/ledger.h"
 #include "service/curator/release_io.h"

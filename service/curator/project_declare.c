@@ -1,7 +1,7 @@
 /* See project.h.  What is protected is declared once for each data set and then holds for all its releases: a move may
  * only grow, a column may be added, the budget changes by a line of its own. */
 #include "service/curator/project.h"
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* See release_io.h. */
 #include "service/curator/release_io.h"
 #include "service/base/digest.h"
-#include "service/base/file.h"
+#include "service/file/file.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
 #include "engine/base/status.h"
 #include "service/base/npy.h"
 #include "service/base/csv.h"
-#include "service/codec/manifest.h"
-#include "service/base/sign.h"
+#include "service/manifest/manifest.h"
+#include "service/file/sign.h"
 
 #include <stddef.h>
 #include <stdint.h>

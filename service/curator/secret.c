@@ -1,7 +1,7 @@
 /* See secret.h. */
 #include "service/curator/secret.h"
-#include "service/base/file.h"
-#include "service/codec/codec.h"
+#include "service/file/file.h"
+#include "service/member/codec.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 #define GNOMON_SERVICE_CURATOR_SECRET_H
 
 #include "engine/base/status.h"
-#include "service/base/sign.h"
+#include "service/file/sign.h"
 
 #include <stddef.h>
 #include <stdint.h>

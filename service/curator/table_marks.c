@@ -2,7 +2,7 @@
 #include "service/curator/table_marks.h"
 
 #include "service/base/digest.h"
-#include "service/base/file.h"
+#include "service/file/file.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 
 #include "engine/base/status.h"
 #include "service/base/csv.h"
-#include "service/base/sign.h"
+#include "service/file/sign.h"
 
 #include <stdbool.h>
 #include <stddef.h>

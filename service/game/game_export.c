@@ -1,7 +1,7 @@
 /* See game_export.h. */
 #include "service/game/game_export.h"
 
-#include "service/base/scratch.h"
+#include "service/file/scratch.h"
 #include "service/codec/codec_line.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* A game as lines of JSON: service/study/EXPORT.md. */
+/* A game as lines of JSON: service/portable/EXPORT.md. */
 #ifndef GNOMON_SERVICE_GAME_GAME_EXPORT_H
 #define GNOMON_SERVICE_GAME_GAME_EXPORT_H
 

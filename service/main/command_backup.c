@@ -1,8 +1,8 @@
 /* gnomon backup: a copy of the store as it is at one moment, while a server serves or not; examined, then named. */
-#include "db/look.h"
+#include "db/whole/look.h"
 #include "service/app/watch.h"
 #include "service/base/digest.h"
-#include "service/base/file.h"
+#include "service/file/file.h"
 #include "service/cli/command.h"
 
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* gnomon check: whether a store, served or not, or a copy of one is what it should be.  Changes nothing.  Besides the file's
  * pages and references: counters are those of the rows, logs have no gaps, ledgers add up, what has a digest has it, and rows
  * are those that the log vouches for. */
-#include "db/look.h"
+#include "db/whole/look.h"
 #include "db/witness.h"
 #include "service/cli/command.h"
-#include "service/cli/plain.h"
+#include "service/client/plain.h"
 #include "service/main/store_rules.h"
 #include "service/main/verify_store.h"
 

@@ -1,5 +1,5 @@
 /* gnomon compact: gives back the room of what was deleted. */
-#include "db/look.h"
+#include "db/whole/look.h"
 #include "service/cli/command.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* gnomon migrate: takes a store to the schema of this version without serving it, or says what a start would do.  With --to, to
  * another database: what is not what was written is not moved, and what arrived is looked at as gnomon verify does. */
 #include "db/db.h"
-#include "db/move.h"
+#include "db/whole/move.h"
 #include "service/cli/command.h"
-#include "service/cli/plain.h"
+#include "service/client/plain.h"
 #include "service/main/verify_store.h"
 
 #include <stdio.h>

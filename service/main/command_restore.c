@@ -1,10 +1,10 @@
 /* gnomon restore: makes a backup the store of a folder that has none, or takes note that an older copy is in its place.
  * What was debited and revoked after the copy was made is forgotten, and nobody knows it.  So the acknowledgement ends every
  * federation that promised privacy, rather than let it spend the same budget again; tokens are the operator's to judge. */
-#include "db/look.h"
+#include "db/whole/look.h"
 #include "service/app/event_log.h"
 #include "service/base/digest.h"
-#include "service/base/file.h"
+#include "service/file/file.h"
 #include "service/cli/command.h"
 #include "service/federation/federation.h"
 #include "service/main/app_open.h"

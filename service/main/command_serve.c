@@ -1,27 +1,27 @@
 /* gnomon serve: puts the layers together, waits for a signal, takes them apart in reverse order.
  * Order matters: BLAS is set to one thread and jansson's hash is seeded before any thread starts; the store is locked
  * before its socket is replaced; the address is printed when requests are answered. */
-#include "api/core/cors.h"
+#include "api/base/cors.h"
 #include "api/http/server.h"
 #include "api/http/spare.h"
 #include "api/http/tls.h"
 #include "db/db.h"
 #include "engine/math/mat.h"
-#include "service/cli/client.h"
-#include "service/codec/codec.h"
+#include "service/client/client.h"
+#include "service/member/codec.h"
 #include "service/cli/command.h"
-#include "service/cli/process.h"
+#include "service/client/process.h"
 #include "service/app/watch.h"
 #include "service/base/cpus.h"
 #include "service/app/memory.h"
 #include "service/app/token.h"
-#include "service/base/file.h"
+#include "service/file/file.h"
 #include "service/base/log.h"
 #include "service/main/app_open.h"
 #include "service/main/confine.h"
 #include "service/app/auditor.h"
 #include "service/study/keeper.h"
-#include "service/study/operation.h"
+#include "service/suggest/operation.h"
 #include "service/base/version.h"
 
 #include <errno.h>

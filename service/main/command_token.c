@@ -2,12 +2,12 @@
  * its Unix socket, so that there are never two writers on one file; without one, the store is opened here.  It makes no
  * store: a token in a new one would be good for nobody. */
 #include "service/app/app.h"
-#include "service/cli/client.h"
-#include "service/codec/codec.h"
+#include "service/client/client.h"
+#include "service/member/codec.h"
 #include "service/cli/command.h"
 #include "service/main/app_open.h"
-#include "service/cli/plain.h"
-#include "service/cli/process.h"
+#include "service/client/plain.h"
+#include "service/client/process.h"
 #include "service/app/token.h"
 
 #include <stdlib.h>

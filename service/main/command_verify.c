@@ -2,13 +2,13 @@
  * a store of its own, in a folder that is gone afterwards, and is asked there what GET /v1/studies/{study}/verify asks. */
 #include "engine/math/mat.h"
 #include "service/base/digest.h"
-#include "service/base/file.h"
+#include "service/file/file.h"
 #include "service/candidates/candidates.h"
 #include "service/cli/command.h"
 #include "service/main/app_open.h"
 #include "service/main/verify_store.h"
-#include "service/study/import.h"
-#include "service/study/verify.h"
+#include "service/portable/import.h"
+#include "service/insight/verify.h"
 
 #include <dirent.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #ifndef GNOMON_SERVICE_MAIN_STORE_RULES_H
 #define GNOMON_SERVICE_MAIN_STORE_RULES_H
 
-#include "db/look.h"
+#include "db/whole/look.h"
 
 /* Says each rule that is broken. */
 MUST_CHECK enum status store_rules(struct db_conn *conn, db_say *say, void *arg, struct error *err);

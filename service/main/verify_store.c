@@ -1,11 +1,11 @@
 /* See verify_store.h. */
 #include "service/main/verify_store.h"
 
-#include "db/chain.h"
-#include "db/look.h"
-#include "service/base/append.h"
+#include "db/writer/chain.h"
+#include "db/whole/look.h"
+#include "service/file/append.h"
 #include "service/base/digest.h"
-#include "service/cli/plain.h"
+#include "service/client/plain.h"
 #include "service/app/auditor.h"
 #include "service/main/store_rules.h"
 

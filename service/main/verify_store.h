@@ -2,7 +2,7 @@
 #ifndef GNOMON_SERVICE_MAIN_VERIFY_STORE_H
 #define GNOMON_SERVICE_MAIN_VERIFY_STORE_H
 
-#include "db/look.h"
+#include "db/whole/look.h"
 
 /* Prints what is not, and says of which file; beside a server, too.  head_file: heads that were written down (serve
  * --head-file), each of which the log must have had; or NULL.  study: only its rows are looked at; NULL: everything.

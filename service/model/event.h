@@ -21,7 +21,7 @@ struct event_row {
     {                                   \
         EVENT_MEMBERS(NONE) __VA_ARGS__ \
     }
-/* The state of the log: its last line, and the head of its chain (db/chain.h). */
+/* The state of the log: its last line, and the head of its chain (db/writer/chain.h). */
 struct event_head {
     int64_t seq, at_ms;
     char    hash[65];

@@ -1,7 +1,7 @@
 /* See sparkline.h. */
 #include "service/store/sparkline.h"
 
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define GNOMON_SERVICE_STUDY_STUDY_H
 
 #include "service/app/app.h"
-#include "service/codec/codec_read.h"
+#include "service/member/codec_read.h"
 #include "service/codec/codec_spec.h"
 #include "service/model/study.h"
 #include "service/session/transfer_snapshot.h"

@@ -7,7 +7,7 @@
  * regret_*: median over the seeds of the simple regret after FURTHER suggestions, starting from N random points (subset)
  * and from the first EXACT of them (all in the model).  Lines have limits where there is something to keep; the exit
  * code is 1 when one is missed. */
-#include "engine/bo/gp_model.h"
+#include "engine/surrogate/gp_model.h"
 #include "engine/math/mat.h"
 #include "engine/math/rng.h"
 #include "engine/registry.h"

@@ -13,7 +13,7 @@
  *                    least 20), b^2 = 2/5 log(d n^2 pi^2 / 0.6): Makarova et al. 2022 as Optuna has it
  *   window           the last five trials improved the best by less than a tenth of the quartiles' distance of all values:
  *                    Ax */
-#include "engine/bo/gp_model.h"
+#include "engine/surrogate/gp_model.h"
 #include "engine/math/mat.h"
 #include "engine/registry.h"
 #include "tests/bench/functions.h"

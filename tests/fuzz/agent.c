@@ -4,7 +4,7 @@
 
 #include "service/cli/agent_ledger.h"
 #include "service/cli/agent_log.h"
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "service/codec/codec_federation.h"
 
 #include <math.h>

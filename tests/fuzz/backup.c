@@ -3,7 +3,7 @@
  * what is copied is as sound as a check says, and reading what lies in its rows comes to an end. */
 #include "tests/fuzz/file.h"
 
-#include "db/look.h"
+#include "db/whole/look.h"
 #include "service/cli/command.h"
 
 #include <string.h>

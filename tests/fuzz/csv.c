@@ -1,7 +1,7 @@
 /* CSV import: what is accepted lies in the space of the study. */
 #include "engine/space/space.h"
 #include "service/codec/codec_spec.h"
-#include "service/study/trial_csv.h"
+#include "service/portable/trial_csv.h"
 #include "tests/fuzz/target.h"
 
 #include <math.h>

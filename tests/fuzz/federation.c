@@ -1,5 +1,5 @@
 /* The codec of federations: what is accepted is written and read back to the same text, and its costs can be told. */
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "service/codec/codec_federation.h"
 #include "service/federation/federation.h"
 #include "tests/fuzz/target.h"

@@ -2,7 +2,7 @@
  * Nothing but a trusted proxy is gone through: the client found is the peer, or one was named. */
 #include "tests/fuzz/target.h"
 
-#include "api/core/address.h"
+#include "api/base/address.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The codec of games: what is accepted is written and read back to the same text, and its minds can be walked. */
 #include "tests/fuzz/target.h"
 
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "service/codec/codec_game.h"
 
 #include <stdlib.h>

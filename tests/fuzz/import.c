@@ -3,8 +3,8 @@
 #include "tests/fuzz/target.h"
 
 #include "service/base/digest.h"
-#include "service/codec/codec.h"
-#include "service/study/import_read.h"
+#include "service/member/codec.h"
+#include "service/portable/import_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The JSON reader with what reads its results: points, observations, labels.
  * What is accepted lies in the space, and comes back equal after it was written. */
 #include "engine/space/space.h"
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_study.h"
 #include "service/codec/codec_trial.h"

@@ -3,7 +3,7 @@
  * is read back as it was written, and what it adds up to is no less than nothing. */
 #include "tests/fuzz/file.h"
 
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "service/curator/account.h"
 
 #include <math.h>

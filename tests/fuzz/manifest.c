@@ -2,7 +2,7 @@
  * numbers end. */
 #include "tests/fuzz/target.h"
 
-#include "service/codec/manifest.h"
+#include "service/manifest/manifest.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "tests/fuzz/target.h"
 
 #include "engine/space/space.h"
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_trial.h"
 

@@ -1,5 +1,5 @@
 /* The codec of specifications: what is accepted is written and read back to the same text. */
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "service/codec/codec_spec.h"
 #include "tests/fuzz/target.h"
 

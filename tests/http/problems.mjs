@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const read = (name) => readFileSync(root + name, 'utf8');
 
-export const problems = [...read('api/core/problem_list.h').matchAll(/^ {4}X\((\w+), (\d+), (true|false), "(.*?)", "(.*?)"\)/gm)]
+export const problems = [...read('api/base/problem_list.h').matchAll(/^ {4}X\((\w+), (\d+), (true|false), "(.*?)", "(.*?)"\)/gm)]
     .map(([, code, status, retryable, cause, cure]) => ({ code, status: Number(status), retryable: retryable === 'true', cause, cure }));
 
 // Replies to clients are made in these folders; the rest of service/ is programs of their own.
@@ -59,7 +59,7 @@ export function codesOfSources() {
     return found;
 }
 
-const begin = '    # problems: made by `node tests/http/problems.mjs --write` from api/core/problem_list.h\n', end = '    # problems end\n';
+const begin = '    # problems: made by `node tests/http/problems.mjs --write` from api/base/problem_list.h\n', end = '    # problems end\n';
 
 // openapi.yaml with the part as it shall be.
 export function withProblems(text) {

@@ -1,5 +1,5 @@
 /* Addresses, networks, and whom a trusted proxy speaks for. */
-#include "api/core/address.h"
+#include "api/base/address.h"
 #include "tests/unit/api/suites.h"
 
 #include <arpa/inet.h>

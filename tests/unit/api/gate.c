@@ -1,5 +1,5 @@
 /* The request gate: every probe that the HTTP library lets through, and what must pass. */
-#include "api/core/gate.h"
+#include "api/base/gate.h"
 #include "tests/unit/api/suites.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Replies: the HTTP status of errors, problem documents, and JSON as text. */
 #include "api/core/reply.h"
-#include "api/core/json_text.h"
+#include "api/base/json_text.h"
 #include "tests/unit/api/suites.h"
 
 #include <float.h>

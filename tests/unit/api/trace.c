@@ -1,5 +1,5 @@
 /* The names of a request, and its line in the access log. */
-#include "api/core/access_log.h"
+#include "api/base/access_log.h"
 #include "tests/unit/api/suites.h"
 
 #include <stdio.h>

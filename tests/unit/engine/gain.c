@@ -1,6 +1,6 @@
 /* The expected gain of the next trial: against a computation of its own from what the diagnostics say, in a space small
  * enough to look at every point; and when it is not known. */
-#include "engine/bo/gp_gain.h"
+#include "engine/surrogate/gp_gain.h"
 #include "engine/gp/gp_loo.h"
 #include "tests/unit/engine/gp_world.h"
 

@@ -1,6 +1,6 @@
 /* Numerics of the model: hyper-parameters at every corner of their box, one row, a hundred parameters, exact copies,
  * outliers.  Nothing fails and nothing is NaN. */
-#include "engine/bo/gp_model.h"
+#include "engine/surrogate/gp_model.h"
 #include "engine/math/rng.h"
 #include "tests/unit/engine/suites.h"
 

@@ -1,5 +1,5 @@
 /* An agent's journal: what it holds is what a session is told, and what it cannot mean is refused by its line. */
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "service/codec/codec_federation.h"
 #include "service/cli/agent_log.h"
 #include "tests/unit/service/suites.h"

@@ -1,12 +1,12 @@
 /* The corners of the use cases: what fails half way, comes late, comes twice or is closed meanwhile. */
-#include "db/conn.h"
-#include "service/study/events.h"
-#include "service/study/insight.h"
+#include "db/writer/conn.h"
+#include "service/trial/events.h"
+#include "service/insight/insight.h"
 #include "service/main/app_open.h"
 #include "service/session/session.h"
 #include "service/study/study.h"
-#include "service/study/observe.h"
-#include "service/study/suggest.h"
+#include "service/trial/observe.h"
+#include "service/suggest/suggest.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
 

@@ -1,5 +1,5 @@
 /* The chain of the log: what may happen to its lines, and what is noticed. */
-#include "db/chain.h"
+#include "db/writer/chain.h"
 #include "service/app/app_transact.h"
 #include "service/app/event_log.h"
 #include "service/main/app_open.h"

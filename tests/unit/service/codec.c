@@ -1,6 +1,6 @@
 /* The JSON text reader, times, labels, and specifications: what is accepted, what is refused and where. */
 #include "service/base/text.h"
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "engine/registry.h"
 #include "service/codec/codec_space.h"
 #include "service/codec/codec_spec.h"

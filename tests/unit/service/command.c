@@ -4,9 +4,9 @@
 
 #include "service/cli/options.h"
 #include "service/base/csv.h"
-#include "service/base/file.h"
+#include "service/file/file.h"
 #include "service/curator/journal.h"
-#include "service/cli/process.h"
+#include "service/client/process.h"
 #include "service/base/random.h"
 #include "service/curator/secret.h"
 

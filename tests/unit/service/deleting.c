@@ -1,6 +1,6 @@
 /* Studies that go in parts. */
-#include "service/study/import.h"
-#include "service/study/observe.h"
+#include "service/portable/import.h"
+#include "service/trial/observe.h"
 #include "service/study/study.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"

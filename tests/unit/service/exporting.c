@@ -1,8 +1,8 @@
 /* Exports, which read a study from end to end: each stops when nobody waits for it, and when it has taken too long. */
-#include "service/study/export.h"
-#include "service/study/observe.h"
+#include "service/portable/export.h"
+#include "service/trial/observe.h"
 #include "service/study/study.h"
-#include "service/study/study_document.h"
+#include "service/portable/study_document.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
 

@@ -1,13 +1,13 @@
 /* Federations below HTTP: a round is closed once and as a whole, whoever asks at the same time. */
 #include "engine/privacy/accountant.h"
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_federation.h"
 #include "service/federation/federation.h"
 #include "service/main/app_open.h"
 #include "service/session/session.h"
 #include "service/study/study.h"
-#include "service/study/suggest.h"
+#include "service/suggest/suggest.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
 

@@ -2,7 +2,7 @@
  * statements that another server would send. */
 #include "service/app/steady.h"
 #include "service/session/session.h"
-#include "service/study/operation_job.h"
+#include "service/suggest/operation_job.h"
 #include "service/study/study.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"

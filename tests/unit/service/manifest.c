@@ -1,7 +1,7 @@
 /* Signatures against published vectors; manifests: written, read, and refused for every change of a member. */
 #include "service/base/npy.h"
 #include "service/base/digest.h"
-#include "service/codec/manifest.h"
+#include "service/manifest/manifest.h"
 #include "tests/unit/service/suites.h"
 
 #include <jansson.h>

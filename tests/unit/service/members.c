@@ -7,10 +7,10 @@
 #include "service/codec/codec_trial.h"
 #include "service/federation/federation.h"
 #include "service/game/games.h"
-#include "service/study/operation.h"
+#include "service/suggest/operation.h"
 #include "service/study/study.h"
-#include "service/study/observe.h"
-#include "service/study/trial_csv.h"
+#include "service/trial/observe.h"
+#include "service/portable/trial_csv.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Memory that requests have together: what is admitted, what waits, and what is given back. */
 #include "service/app/memory.h"
 
-#include "service/study/trial_report.h"
+#include "service/trial/trial_report.h"
 #include "service/main/app_open.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"

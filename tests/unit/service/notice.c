@@ -1,8 +1,8 @@
 /* gnomon notify: which addresses are of the internet, secrets and signatures. */
 #include "tests/unit/service/suites.h"
 
-#include "service/cli/address.h"
-#include "service/cli/notice.h"
+#include "service/client/address.h"
+#include "service/client/notice.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

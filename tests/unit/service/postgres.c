@@ -53,7 +53,7 @@ static void test_no_trigger_is_missing(void)
         snprintf(text, sizeof text, "SELECT count(*) AS count FROM pg_trigger WHERE tgname = '%.60s'", name.is.s);
         bool is_written = database_ask(world->database, text) > 0;
         if (!is_written)
-            fprintf(stderr, "the trigger %s of db/migrations is not in db/postgres.sql\n", name.is.s);
+            fprintf(stderr, "the trigger %s of db/migrations is not in db/postgres/postgres.sql\n", name.is.s);
         CU_ASSERT(is_written);
     }
     CU_ASSERT(found > 10);

@@ -1,11 +1,11 @@
 /* Old lines of the log go, those of what lives stay, and the chain holds through both. */
 #include "service/app/retention.h"
 
-#include "db/chain.h"
+#include "db/writer/chain.h"
 #include "service/app/event_log.h"
 #include "service/app/token.h"
 #include "service/main/app_open.h"
-#include "service/study/events.h"
+#include "service/trial/events.h"
 #include "service/study/study.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"

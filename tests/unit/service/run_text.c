@@ -1,7 +1,7 @@
 /* The input and output of a run. */
-#include "service/cli/run_text.h"
-#include "service/cli/named.h"
-#include "service/cli/point.h"
+#include "service/client/run_text.h"
+#include "service/client/named.h"
+#include "service/client/point.h"
 #include "tests/unit/service/suites.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
 
-#include "db/conn.h"
+#include "db/writer/conn.h"
 #include "db/driver.h"
 
 #include <sqlite3.h>

@@ -2,7 +2,7 @@
  * of the study and of the cache. */
 #include "service/store/spec_cache.h"
 
-#include "service/study/observe.h"
+#include "service/trial/observe.h"
 #include "service/study/study.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"

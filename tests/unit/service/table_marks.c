@@ -1,7 +1,7 @@
 /* Tables are recognised again by keyed digests, and the chain's heads are those of its formula. */
 #include "tests/unit/service/suites.h"
 
-#include "service/base/chain.h"
+#include "service/file/chain.h"
 #include "service/curator/table_marks.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* CSV import: what is taken in and what is refused, with the line. */
 #include "service/codec/codec_spec.h"
-#include "service/study/trial_csv.h"
+#include "service/portable/trial_csv.h"
 
 #include <CUnit/CUnit.h>
 #include <math.h>

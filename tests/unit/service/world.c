@@ -2,15 +2,15 @@
 #include "tests/unit/service/world.h"
 
 #include "service/base/npy.h"
-#include "service/codec/codec.h"
+#include "service/member/codec.h"
 #include "service/codec/codec_rules.h"
 #include "service/codec/codec_spec.h"
 #include "service/base/digest.h"
 #include "service/main/app_open.h"
-#include "service/codec/manifest.h"
+#include "service/manifest/manifest.h"
 #include "service/study/study.h"
-#include "service/study/observe.h"
-#include "service/study/suggest.h"
+#include "service/trial/observe.h"
+#include "service/suggest/suggest.h"
 
 #include <CUnit/CUnit.h>
 #include <math.h>

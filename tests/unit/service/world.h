@@ -4,8 +4,8 @@
 #define GNOMON_TESTS_SERVICE_WORLD_H
 
 #include "service/candidates/candidates.h"
-#include "service/study/suggest.h"
-#include "service/study/trial.h"
+#include "service/suggest/suggest.h"
+#include "service/trial/trial.h"
 #include "tests/unit/service/database.h"
 
 struct world {

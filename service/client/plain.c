@@ -1,0 +1,73 @@
+/* See plain.h. */
+#include "service/client/plain.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* Bytes of the character at text that may be printed; 0: the first byte may not. */
+static size_t printable(const unsigned char *text)
+{
+    if (text[0] < 0x80)
+        return text[0] >= 0x20 && text[0] != 0x7f;
+    size_t length = text[0] >= 0xf0 && text[0] < 0xf5 ? 4 : text[0] >= 0xe0 ? 3 : text[0] >= 0xc2 ? 2 : 0;
+    if (text[0] >= 0xf5 || (text[0] == 0xc2 && text[1] < 0xa0)) // U+0080 to U+009F are controls too
+        return 0;
+    if (text[0] == 0xed && text[1] >= 0xa0) // half of a pair of UTF-16
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    return length;
+}
+
+static void print(FILE *stream, const char *text, const char *kept)
+{
+    while (*text != '\0') {
+        size_t length = strchr(kept, *text) != NULL ? 1 : printable((const unsigned char *)text);
+        if (length == 0)
+            fprintf(stream, "\\x%02x", (unsigned)(unsigned char)*text);
+        else
+            fwrite(text, 1, length, stream);
+        text += length == 0 ? 1 : length;
+    }
+}
+
+void plain_print(FILE *stream, const char *text)
+{
+    print(stream, text, "");
+}
+
+void plain_print_lines(FILE *stream, const char *text)
+{
+    print(stream, text, "\n\t");
+}
+
+static const char *skip(const char *text, char from, char to)
+{
+    while (*text >= from && *text <= to)
+        text++;
+    return text;
+}
+
+/* Behind the sequence that follows an ESC. */
+static const char *skip_sequence(const char *text)
+{
+    if (*text != '\0' && strchr("]PX^_", *text) != NULL) { // a text, to BEL or ESC \ .
+        text += strcspn(text, "\a\033");
+        return *text == '\a' ? text + 1 : *text == '\033' && text[1] == '\\' ? text + 2 : text;
+    }
+    text = *text == '[' ? skip(text + 1, '0', '?') : text;
+    text = skip(text, ' ', '/');
+    return *text >= '0' && *text <= '~' ? text + 1 : text;
+}
+
+void plain_strip(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from != '\0';)
+        if (*from == '\033')
+            from = skip_sequence(from + 1);
+        else
+            *to++ = *from++;
+    *to = '\0';
+}

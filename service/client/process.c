@@ -1,0 +1,274 @@
+/* See process.h.  The flag below is the one thing a signal handler may touch, hence the only variable of its kind. */
+#include "service/client/process.h"
+#include "service/base/clock.h"
+#include "service/file/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static volatile sig_atomic_t stop_requested;
+
+static void request_stop(int number)
+{
+    (void)number;
+    stop_requested = 1;
+}
+
+void process_on_stop(void (*handler)(int number), int flags)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, hangup;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) // nohup stays in force
+        sigaction(SIGHUP, &action, NULL);
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &action, NULL);
+}
+
+void process_watch_signals(void)
+{
+    process_on_stop(request_stop, 0);
+}
+
+bool process_is_stopped(void)
+{
+    return stop_requested != 0;
+}
+
+enum status process_check_stopped(struct error *err)
+{
+    return !process_is_stopped()
+               ? STATUS_OK
+               : error_set(err, STATUS_BUSY, "interrupted", "", "interrupted: the same command goes on");
+}
+
+void process_sleep_ms(long milliseconds)
+{
+    struct timespec pause = {.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000};
+    nanosleep(&pause, NULL);
+}
+
+int64_t process_clock_ms(void)
+{
+    return clock_ms(CLOCK_MONOTONIC);
+}
+
+void process_sleep_until(int64_t until_ms)
+{
+    int64_t left = 0;
+    while (!process_is_stopped() && (left = until_ms - process_clock_ms()) > 0)
+        process_sleep_ms(left < 1000 ? (long)left : 1000);
+}
+
+static void close_pipe(const int ends[2])
+{
+    for (int i = 0; i < 2; i++)
+        if (ends[i] >= 0)
+            close(ends[i]);
+}
+
+static bool open_pipe(bool wanted, int ends[2])
+{
+    ends[0] = ends[1] = -1;
+    if (!wanted)
+        return true;
+    return pipe(ends) == 0 && fcntl(ends[0], F_SETFD, FD_CLOEXEC) == 0 && fcntl(ends[1], F_SETFD, FD_CLOEXEC) == 0;
+}
+
+static int spawn(const struct process_options *options, int input, int output, pid_t *pid)
+{
+    enum { WRITTEN = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, MODE = 0666 };
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t          attributes;
+    sigset_t                   defaults, blocked;
+    sigemptyset(&blocked);
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE);
+    sigaddset(&defaults, SIGINT);
+    sigaddset(&defaults, SIGTERM);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setsigmask(&attributes, &blocked);
+    posix_spawnattr_setflags(&attributes, (short)(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
+                                                  (options->own_group ? POSIX_SPAWN_SETPGROUP : 0)));
+    if (input >= 0)
+        posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+    else
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO,
+                                         options->input_file != NULL ? options->input_file : "/dev/null", O_RDONLY, 0);
+    if (output >= 0)
+        posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    else if (options->output_file != NULL)
+        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, options->output_file, WRITTEN, MODE);
+    if (options->error_file != NULL)
+        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, options->error_file, WRITTEN, MODE);
+    const char  *program = options->is_own ? "/proc/self/exe" : options->arguments[0];
+    char *const *arguments = (char *const *)(uintptr_t)options->arguments; /* by POSIX they are not changed */
+    int          failure = posix_spawnp(pid, program, &actions, &attributes, arguments,
+                               options->environment != NULL ? options->environment : environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    return failure;
+}
+
+enum status process_start(const struct process_options *options, struct process *out, struct error *err)
+{
+    int input[2] = {-1, -1}, output[2] = {-1, -1};
+    int failure = open_pipe(options->pipe_input, input) && open_pipe(options->pipe_output, output) ? 0 : errno;
+    if (failure == 0)
+        failure = spawn(options, input[0], output[1], &out->pid);
+    if (failure != 0) {
+        close_pipe(input);
+        close_pipe(output);
+        return error_set(err, STATUS_INTERNAL, "process", "", "cannot start %.100s: %s", options->arguments[0],
+                         strerror(failure));
+    }
+    close_pipe((int[]){input[0], output[1]});
+    out->input = input[1];
+    out->output = output[0];
+    return STATUS_OK;
+}
+
+int process_wait(const struct process *process)
+{
+    int state = 0;
+    while (waitpid(process->pid, &state, 0) < 0)
+        if (errno != EINTR)
+            return 127;
+    return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+}
+
+bool process_has_ended(const struct process *process)
+{
+    siginfo_t about = {.si_pid = 0};
+    return waitid(P_PID, (id_t)process->pid, &about, WEXITED | WNOHANG | WNOWAIT) != 0 || about.si_pid != 0;
+}
+
+bool process_adopt(void)
+{
+    return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
+}
+
+size_t process_end_adopted(bool (*keeps)(pid_t pid, void *arg), void *arg)
+{
+    char   path[64];
+    int    pid;
+    size_t ended = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
+    FILE *children = fopen(path, "re");
+    while (children != NULL && fscanf(children, "%d", &pid) == 1) {
+        if (keeps(pid, arg))
+            continue;
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, WNOHANG); // if it has not ended by now, the next call takes its end
+        ended++;
+    }
+    if (children != NULL)
+        fclose(children);
+    return ended;
+}
+
+bool process_has_variable(pid_t pid, const char *variable)
+{
+    enum { BYTES_MAX = 4 << 20 };
+    char         path[64], *text = NULL;
+    size_t       length = 0, at = 0;
+    struct error ignored;
+    snprintf(path, sizeof path, "/proc/%ld/environ", (long)pid);
+    if (file_read(path, BYTES_MAX, &text, &length, &ignored) != STATUS_OK)
+        return false;
+    while (at < length && strcmp(text + at, variable) != 0)
+        at += strlen(text + at) + 1;
+    free(text);
+    return at < length;
+}
+
+static bool is_late(const struct process_shell *shell)
+{
+    return shell->deadline_ms > 0 && (process_is_stopped() || process_clock_ms() >= shell->deadline_ms);
+}
+
+/* Until one of the two can go on; a second at a time, so that a signal that came just before is not slept through. */
+static bool wait_ready(const struct process_shell *shell, struct pollfd ends[2])
+{
+    enum { ROUND_MS = 1000 };
+    int64_t left = shell->deadline_ms > 0 ? shell->deadline_ms - process_clock_ms() : ROUND_MS;
+    poll(ends, 2, left < 0 ? 0 : left > ROUND_MS ? ROUND_MS : (int)left);
+    return !is_late(shell);
+}
+
+/* Feeds the input to the process and takes its output, until it closes that.  A command that does not read its input is
+ * fine: EPIPE is no error. */
+static void talk(struct process_shell *shell, struct process *process)
+{
+    char          piece[512];
+    size_t        left = strlen(shell->input), length = 0;
+    struct pollfd ends[2] = {{.fd = process->input, .events = POLLOUT}, {.fd = process->output, .events = POLLIN}};
+    ssize_t       got = 1;
+    fcntl(process->input, F_SETFL, O_NONBLOCK);
+    while (got != 0 && wait_ready(shell, ends)) {
+        ssize_t given = ends[0].revents != 0 ? write(ends[0].fd, shell->input + strlen(shell->input) - left, left) : 0;
+        left -= given > 0 ? (size_t)given : 0;
+        if (ends[0].fd >= 0 && (left == 0 || (given < 0 && errno != EINTR && errno != EAGAIN))) {
+            close(ends[0].fd);
+            ends[0].fd = -1;
+        }
+        if (ends[1].revents == 0)
+            continue;
+        got = read(ends[1].fd, piece, sizeof piece);
+        if (got < 0 && errno != EINTR)
+            break;
+        size_t room = shell->output_bytes - 1 - length, taken = got < 0 ? 0 : (size_t)got < room ? (size_t)got : room;
+        memcpy(shell->output + length, piece, taken);
+        length += taken;
+    }
+    if (ends[0].fd >= 0)
+        close(ends[0].fd);
+    close(process->output);
+    shell->output[length] = '\0';
+}
+
+/* It may close its output and go on. */
+static bool has_ended(const struct process_shell *shell, const struct process *process)
+{
+    enum { ROUND_MS = 5 };
+    while (!process_has_ended(process)) {
+        if (is_late(shell))
+            return false;
+        process_sleep_ms(ROUND_MS);
+    }
+    return true;
+}
+
+enum status process_run_shell(struct process_shell *shell, struct error *err)
+{
+    const char    *arguments[] = {"/bin/sh", "-c", shell->command, NULL};
+    bool           has_limit = shell->deadline_ms > 0;
+    struct process process;
+    TRY(process_start(
+        &(struct process_options){
+            .arguments = arguments, .pipe_input = true, .pipe_output = true, .own_group = has_limit},
+        &process, err));
+    talk(shell, &process);
+    bool is_killed = has_limit && !has_ended(shell, &process);
+    if (is_killed)
+        kill(-process.pid, SIGKILL);
+    int code = process_wait(&process);
+    shell->code = is_killed ? PROCESS_LATE : code;
+    return STATUS_OK;
+}

@@ -1,0 +1,56 @@
+/* The data of plots: the trials of a study as columns of numbers.  Internal to plot.h. */
+#ifndef GNOMON_SERVICE_STUDY_PLOT_DATA_H
+#define GNOMON_SERVICE_STUDY_PLOT_DATA_H
+
+#include "service/store/task.h"
+#include "service/insight/plot.h"
+
+/* [n] in the order of numbers; NaN: none.  value is the metric's own, worth is larger when better. */
+struct plot_data {
+    size_t            n;
+    double           *number, *value, *worth, *mean, *stddev, *stddev_observed, *started_ms, *finished_ms;
+    enum trial_state *state;
+    bool             *is_feasible;
+    int64_t          *lease; /* the present one, or the last */
+    const char      **worker;
+    double           *points; /* [n][params] */
+    double           *values; /* [n][metrics] */
+    size_t            params, metrics;
+};
+
+struct plot_work {
+    struct task                task;
+    const struct plot_request *request;
+    struct plot               *out;
+    struct plot_data           data;
+    struct arena              *arena;
+    enum status (*make)(struct db_conn *conn, struct plot_work *work, struct error *err);
+};
+
+/* Within a transaction, of the task's study. */
+MUST_CHECK enum status plot_read(struct db_conn *conn, struct plot_work *work, struct error *err);
+
+/* A new table of the plot with room for so many rows and columns; rows: which trials they are, or NULL.
+ * NULL: no memory. */
+struct plot_table *plot_table(struct plot_work *work, const char *name, const size_t *rows, size_t len, size_t columns);
+/* Adds a column, and returns its numbers; NULL: no memory. */
+double *plot_column(struct plot_work *work, struct plot_table *table, const char *name, enum plot_what what);
+/* Adds a column with the values of the table's rows. */
+MUST_CHECK enum status plot_take(struct plot_work *work, struct plot_table *table, const char *name,
+                                 enum plot_what what, const double *from, struct error *err);
+/* Adds the states of the table's trials, as words. */
+MUST_CHECK enum status plot_take_states(struct plot_work *work, struct plot_table *table, struct error *err);
+
+/* Where a parameter's value lies on its scale, 0 .. 1; NaN for NaN. */
+double plot_place(const struct param *param, double value);
+
+/* The kinds. */
+enum status plot_history(struct db_conn *conn, struct plot_work *work, struct error *err);
+enum status plot_parallel(struct db_conn *conn, struct plot_work *work, struct error *err);
+enum status plot_cells(struct db_conn *conn, struct plot_work *work, struct error *err);
+enum status plot_pareto(struct db_conn *conn, struct plot_work *work, struct error *err);
+enum status plot_some_curves(struct db_conn *conn, struct plot_work *work, struct error *err);
+enum status plot_workers(struct db_conn *conn, struct plot_work *work, struct error *err);
+enum status plot_latents(struct db_conn *conn, struct plot_work *work, struct error *err);
+
+#endif

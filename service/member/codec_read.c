@@ -1,0 +1,338 @@
+/* See codec_read.h. */
+#include "service/member/codec_read.h"
+
+#include "service/member/codec.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static const double integer_max = 9007199254740992.0; /* 2^53 */
+
+size_t codec_read_characters(const char *text)
+{
+    size_t characters = 0;
+    for (; *text != '\0'; text++)
+        characters += ((unsigned char)*text & 0xc0) != 0x80;
+    return characters;
+}
+
+static size_t sequence_length(const char *text)
+{
+    size_t length = 1;
+    while (((unsigned char)text[length] & 0xc0) == 0x80)
+        length++;
+    return length;
+}
+
+void codec_read_path(char out[CODEC_PATH_MAX], const char *where, const char *name)
+{
+    size_t used = (size_t)snprintf(out, CODEC_PATH_MAX, "%s/", where);
+    if (used >= CODEC_PATH_MAX)
+        return;
+    while (*name != '\0') {
+        const char *piece = *name == '~' ? "~0" : *name == '/' ? "~1" : name;
+        size_t      taken = sequence_length(name), length = piece == name ? taken : 2;
+        if (used + length >= CODEC_PATH_MAX)
+            break;
+        memcpy(out + used, piece, length);
+        used += length;
+        name += taken;
+    }
+    out[used] = '\0';
+}
+
+void codec_read_path_item(char out[CODEC_PATH_MAX], const char *where, size_t item)
+{
+    snprintf(out, CODEC_PATH_MAX, "%s/%zu", where, item);
+}
+
+bool codec_read_is_finite(const json_t *json, double *value)
+{
+    if (!json_is_number(json))
+        return false;
+    *value = json_number_value(json) + 0.0; // -0 becomes 0: the store would lose the sign
+    return isfinite(*value);
+}
+
+bool codec_read_is_integral(const json_t *json, double *value)
+{
+    if (!codec_read_is_finite(json, value) || floor(*value) != *value || fabs(*value) > integer_max)
+        return false;
+    return !json_is_integer(json) || (json_int_t)*value == json_integer_value(json);
+}
+
+void problems_add(struct problems *problems, const struct error *problem)
+{
+    if (problems->items == NULL)
+        problems->items = ARENA_NEW(problems->arena, struct error, PROBLEMS_MAX);
+    if (problems->items != NULL && problems->len < PROBLEMS_MAX)
+        problems->items[problems->len++] = *problem;
+}
+
+enum status problems_first(const struct problems *problems, struct error *err)
+{
+    if (problems->len == 0)
+        return STATUS_OK;
+    if (err != NULL)
+        *err = problems->items[0];
+    return problems->items[0].status;
+}
+
+static enum status collect(struct reading *in, enum status status)
+{
+    if (status != STATUS_INVALID || in->problems == NULL)
+        return status;
+    problems_add(in->problems, in->err);
+    return STATUS_OK;
+}
+
+const struct member *codec_member(const struct member *members, const char *name)
+{
+    for (const struct member *member = members; member->name != NULL; member++) {
+        const struct member *found = member->name[0] == '\0'           ? codec_member(member->members, name)
+                                     : strcmp(member->name, name) == 0 ? member
+                                                                       : NULL;
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}
+
+json_t *codec_pick(const struct member *members, const json_t *json)
+{
+    json_t *object = json_object();
+    for (const struct member *member = members; member->name != NULL; member++)
+        if (json_object_get(json, member->name) != NULL)
+            codec_put(&object, member->name, json_incref(json_object_get(json, member->name)));
+    return object;
+}
+
+static enum status check_known(struct reading *in, const struct member *members, const json_t *json, const char *where)
+{
+    const char *key;
+    json_t     *value;
+    char        path[CODEC_PATH_MAX];
+    json_object_foreach ((json_t *)json, key, value) {
+        const struct member *member = codec_member(members, key);
+        if (member != NULL && member->refused == NULL)
+            continue;
+        codec_read_path(path, where, key);
+        TRY(collect(in, member == NULL
+                            ? error_set(in->err, STATUS_INVALID, "unknown_member", path, "there is no such member")
+                            : error_set(in->err, STATUS_INVALID, "not_editable", path, "%s", member->refused)));
+    }
+    return STATUS_OK;
+}
+
+static enum status missing(struct reading *in, const struct member *member, const char *where)
+{
+    char path[CODEC_PATH_MAX];
+    codec_read_path(path, where, member->name);
+    return error_set(in->err, STATUS_INVALID, "missing_member", path, "is required");
+}
+
+/* Checks that the members which are read later are there, if required. */
+static enum status check_there(struct reading *in, const struct member *members, const json_t *json, const char *where)
+{
+    for (const struct member *member = members; member->name != NULL; member++)
+        if (member->required && json_object_get(json, member->name) == NULL)
+            TRY(collect(in, missing(in, member, where)));
+    return STATUS_OK;
+}
+
+static void set_fallback(const struct member *member, char *out)
+{
+    void *to = out + member->offset;
+    if (member->is_edit)
+        return;
+    if (member->text != NULL)
+        *(const char **)to = member->text;
+    else if (member->fallback != 0 && member->read == codec_read_integer)
+        *(int64_t *)to = (int64_t)member->fallback;
+    else if (member->fallback != 0 && member->read == codec_read_number)
+        *(double *)to = member->fallback;
+    else if (member->fallback != 0 && member->read == codec_read_bool)
+        *(bool *)to = true;
+    for (const struct member *inner = member->members; inner != NULL && inner->name != NULL; inner++)
+        set_fallback(inner, out);
+}
+
+void codec_read_absent(const struct member *members, const json_t *json, void *out)
+{
+    for (const struct member *member = members; member->name != NULL; member++)
+        if (json_object_get(json, member->name) == NULL)
+            set_fallback(member, out);
+}
+
+static enum status read_member(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                               char *out)
+{
+    char  path[CODEC_PATH_MAX];
+    void *to = out + member->offset;
+    if (json == NULL)
+        set_fallback(member, out);
+    if (json_is_null(json) && member->nullable && member->read == codec_read_number)
+        *(double *)to = NAN; /* no value, rather than 0 */
+    bool is_needed = member->required && !member->is_edit;
+    if ((json == NULL && !is_needed) || (json_is_null(json) && member->nullable))
+        return STATUS_OK;
+    if (json == NULL)
+        return missing(in, member, where);
+    codec_read_path(path, where, member->name);
+    return member->read(in, member, json, path, to);
+}
+
+enum status codec_read_object(struct reading *in, const struct member *members, const json_t *json, const char *where,
+                              void *out)
+{
+    if (!json_is_object(json))
+        return collect(in, error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object"));
+    TRY(check_known(in, members, json, where));
+    for (const struct member *member = members; member->name != NULL; member++)
+        if (member->refused == NULL)
+            TRY(member->name[0] == '\0'
+                    ? check_there(in, member->members, json, where)
+                    : collect(in, read_member(in, member, json_object_get(json, member->name), where, out)));
+    return STATUS_OK;
+}
+
+enum status codec_read_inside(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                              void *out)
+{
+    return codec_read_object(in, member->members, json, where, out);
+}
+
+enum status codec_read_text(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                            void *out)
+{
+    if (!json_is_string(json))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be a string");
+    size_t characters = codec_read_characters(json_string_value(json));
+    if ((double)characters < member->min || (double)characters > member->max)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have %.0f to %.0f characters",
+                         member->min, member->max);
+    const char *text = json_string_value(json);
+    const char *copy = in->arena == NULL ? text : arena_strndup(in->arena, text, json_string_length(json));
+    if (copy == NULL)
+        return error_no_memory(in->err);
+    memcpy(out, &copy, sizeof copy);
+    return STATUS_OK;
+}
+
+static enum status check_range(struct reading *in, const struct member *member, double value, const char *where)
+{
+    if (value < member->min || value > member->max)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must be within [%.16g, %.16g]", member->min,
+                         member->max);
+    return STATUS_OK;
+}
+
+enum status codec_read_number(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                              void *out)
+{
+    double value;
+    if (!codec_read_is_finite(json, &value))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be a number");
+    TRY(check_range(in, member, value, where));
+    memcpy(out, &value, sizeof value);
+    return STATUS_OK;
+}
+
+enum status codec_read_integer(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                               void *out)
+{
+    double value;
+    if (!codec_read_is_integral(json, &value))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an integer");
+    TRY(check_range(in, member, value, where));
+    int64_t integer = (int64_t)value;
+    memcpy(out, &integer, sizeof integer);
+    return STATUS_OK;
+}
+
+enum status codec_read_choice(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                              void *out)
+{
+    if (!json_is_string(json))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be a string");
+    for (int i = 0; member->names[i] != NULL; i++) {
+        if (strcmp(member->names[i], json_string_value(json)) != 0)
+            continue;
+        memcpy(out, &i, sizeof i);
+        return STATUS_OK;
+    }
+    char list[sizeof in->err->text] = "";
+    for (size_t i = 0, length = 0; member->names[i] != NULL && length < sizeof list; i++)
+        length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i > 0 ? ", " : "", member->names[i]);
+    return error_set(in->err, STATUS_INVALID, "unknown_value", where, "must be one of %s", list);
+}
+
+enum status codec_read_name(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                            void *out)
+{
+    int i = 0;
+    TRY(codec_read_choice(in, member, json, where, &i));
+    memcpy(out, &member->names[i], sizeof member->names[i]);
+    return STATUS_OK;
+}
+
+enum status codec_read_set(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                           void *out)
+{
+    int64_t set = 0;
+    size_t  i;
+    json_t *item;
+    json_array_foreach ((json_t *)(uintptr_t)json, i, item) {
+        int place = 0;
+        TRY(codec_read_choice(in, member, item, where, &place));
+        set |= INT64_C(1) << place;
+    }
+    memcpy(out, &set, sizeof set);
+    return STATUS_OK;
+}
+
+enum status codec_read_time(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                            void *out)
+{
+    int64_t ms;
+    (void)member;
+    if (!json_is_string(json) || !codec_time_read(json_string_value(json), &ms))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be a time like 2026-03-01T09:30:00.125Z");
+    memcpy(out, &ms, sizeof ms);
+    return STATUS_OK;
+}
+
+enum status codec_read_bool(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                            void *out)
+{
+    (void)member;
+    if (!json_is_boolean(json))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be true or false");
+    bool value = json_is_true(json);
+    memcpy(out, &value, sizeof value);
+    return STATUS_OK;
+}
+
+enum status codec_read_kept(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                            void *out)
+{
+    (void)in, (void)member, (void)where;
+    memcpy(out, &json, sizeof json);
+    return STATUS_OK;
+}
+
+enum status codec_read_type(struct reading *in, const json_t *json, const char *where, const char *const *names,
+                            int *type)
+{
+    const struct member member = {.names = names};
+    char                path[CODEC_PATH_MAX];
+    if (!json_is_object(json))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object");
+    codec_read_path(path, where, "type");
+    const json_t *value = json_object_get(json, "type");
+    if (value == NULL)
+        return error_set(in->err, STATUS_INVALID, "missing_member", path, "is required");
+    return codec_read_choice(in, &member, value, path, type);
+}

@@ -1,0 +1,238 @@
+/* See study_document.h. */
+#include "service/portable/study_document.h"
+
+#include "service/file/scratch.h"
+#include "service/base/text.h"
+#include "service/store/rows.h"
+#include "service/store/spec_cache.h"
+#include "service/portable/export.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { IMAGE_NUMBERS_MAX = 1 << 21, ID_BYTES = 32 };
+
+/* ---- export ---- */
+
+struct work {
+    struct task            task;
+    struct study_document *how;
+    struct scratch        *out;
+    int64_t                rows;
+};
+
+static enum status put(struct work *work, const char *text, size_t length, struct error *err)
+{
+    return text == NULL ? error_no_memory(err) : scratch_write(work->out, text, length, err);
+}
+
+static enum status put_text(struct work *work, const char *text, struct error *err)
+{
+    return put(work, text, strlen(text), err);
+}
+
+static enum status put_study(struct db_conn *conn, struct work *work, struct error *err)
+{
+    const struct study     *study = &work->task.study;
+    struct transfer_sources earlier;
+    size_t                  length = 0;
+    char                    head[80];
+    TRY(transfer_snapshot(conn, study->id, &study->spec, work->task.caller->arena, &earlier, err));
+    snprintf(head, sizeof head, "{\"format\":\"gnomon-study-1\",\"id\":\"%.24s\",\"study\":", study->id);
+    TRY(put_text(work, head, err));
+    const char *text = work->how->study(work->how->arg, study, &earlier, &length);
+    return put(work, text, length, err);
+}
+
+static enum status put_event(struct work *work, const struct row_event *from, struct error *err)
+{
+    TRY(app_read_on(work->task.app, work->task.caller, work->rows++, err));
+    const struct event_row event = {.seq = from->seq, .at_ms = from->at_ms, EVENT_MEMBERS(TAKE)};
+    size_t                 length = 0;
+    const char            *text = work->how->event(work->how->arg, &event, &length);
+    return put(work, text, length, err);
+}
+
+/* Each row's memory in the arena is released before the next row. */
+static enum status put_events(struct db_conn *conn, struct work *work, struct error *err)
+{
+    struct arena           *arena = work->task.caller->arena;
+    const char             *before = ",\"events\":[";
+    struct db_rows          rows = db_query(conn, arena, err, SQL_EVENT_OF_STUDY,
+                                            BIND(TEXT(work->task.id), INT(0), TEXT(""), INT(0), INT(INT64_MAX), TEXT("")));
+    const struct arena_mark mark = arena_mark(arena);
+    for (; db_next(&rows); before = ",") {
+        rows.status = put_text(work, before, err);
+        if (rows.status == STATUS_OK)
+            rows.status = put_event(work, row_event(&rows), err);
+        arena_release(arena, mark);
+    }
+    TRY(db_done(&rows));
+    return put_text(work, before[1] == '\0' ? "]" : ",\"events\":[]", err);
+}
+
+static enum status put_trial(struct db_conn *conn, struct work *work, const struct row_trial *from, struct error *err)
+{
+    const struct study *study = &work->task.study;
+    struct trial        trial;
+    size_t              length = 0;
+    TRY(app_read_on(work->task.app, work->task.caller, work->rows++, err));
+    TRY(rows_trial(from, &trial, err));
+    if (study->spec.stopping.kind != STOP_RULE_OFF)
+        TRY(rows_curve(conn, &work->task, &trial, err));
+    const char *text = work->how->trial(work->how->arg, study, &trial, &length);
+    return put(work, text, length, err);
+}
+
+static enum status put_trials(struct db_conn *conn, struct work *work, struct error *err)
+{
+    struct arena  *arena = work->task.caller->arena;
+    const char    *before = ",\"trials\":[";
+    struct db_rows rows =
+        db_query(conn, arena, err, SQL_TRIAL_LIST, BIND(TEXT(work->task.id), INT(0), TEXT(""), INT(INT64_MAX)));
+    const struct arena_mark mark = arena_mark(arena);
+    for (; db_next(&rows); before = ",") {
+        rows.status = put_text(work, before, err);
+        if (rows.status == STATUS_OK)
+            rows.status = put_trial(conn, work, row_trial(&rows), err);
+        arena_release(arena, mark);
+    }
+    TRY(db_done(&rows));
+    return put_text(work, before[1] == '\0' ? "]}" : ",\"trials\":[]}", err);
+}
+
+/* Reads everything in one transaction: a snapshot. */
+static enum status put_all(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    work->rows = 0;
+    TRY(scratch_again(work->out, err));
+    TRY(task_open(conn, &work->task, err));
+    const struct spec *spec = &work->task.study.spec;
+    size_t             total = (size_t)work->task.study.trials_total;
+    if (spec->space.kind == SPACE_IMAGE && total > IMAGE_NUMBERS_MAX / space_point_len(&spec->space))
+        return error_set(err, STATUS_TOO_LARGE, "export_too_large", "",
+                         "%zu images are too much for one document: read the trials page by page", total);
+    TRY(put_study(conn, work, err));
+    TRY(put_events(conn, work, err));
+    return put_trials(conn, work, err);
+}
+
+enum status study_document_write(struct app *app, struct caller *caller, const char *study, struct study_document *how,
+                                 struct export_file *out, struct error *err)
+{
+    struct scratch *scratch = arena_alloc(caller->arena, 1, sizeof *scratch);
+    struct work     work = {.task = task_of(app, caller, study), .how = how, .out = scratch};
+    if (scratch == NULL)
+        return error_no_memory(err);
+    TRY(scratch_open(app->options.folder, scratch, err));
+    enum status status = task_read(&work.task, put_all, err);
+    out->bytes = scratch->bytes;
+    scratch_digest(scratch, how->sha256);
+    if (status == STATUS_OK)
+        status = scratch_finish(scratch, &out->file, err);
+    scratch_close(scratch);
+    return status;
+}
+
+/* ---- import ---- */
+
+struct named {
+    char   digest[ID_BYTES + 1];
+    size_t index;
+};
+
+static void add_number(struct sha256_state *state, double value)
+{
+    double plain = isnan(value) ? (double)NAN : value + 0.0; // one NaN, one zero
+    sha256_add(state, &plain, sizeof plain);
+}
+
+/* The digest of a row's members that matter to the function, as numbers: JSON and CSV make no difference. */
+static enum status digest_item(const struct spec *spec, const struct observation *item, struct named *out,
+                               struct error *err)
+{
+    char                 hex[SHA256_HEX_BYTES];
+    struct sha256_state *state = sha256_start();
+    if (state == NULL)
+        return error_no_memory(err);
+    const int64_t whole[] = {item->number, item->row, (int64_t)item->outcome};
+    sha256_add(state, whole, sizeof whole);
+    for (size_t i = 0; item->point != NULL && i < space_point_len(&spec->space); i++)
+        add_number(state, item->point[i]);
+    for (size_t i = 0; item->values != NULL && i < spec_values_len(spec); i++)
+        add_number(state, item->values[i]);
+    add_number(state, item->value);
+    add_number(state, item->stddev);
+    sha256_hex_final(state, hex);
+    snprintf(out->digest, sizeof out->digest, "%.32s", hex);
+    return STATUS_OK;
+}
+
+static int compare_named(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+    int                 order = strcmp(x->digest, y->digest);
+    return order != 0 ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+/* Equal rows of a table are as many measurements: the first is told from the second. */
+static enum status name_rows(struct named *names, size_t len, struct observation *items, struct arena *arena,
+                             struct error *err)
+{
+    size_t before = 0;
+    qsort(names, len, sizeof *names, compare_named);
+    for (size_t i = 0; i < len; i++) {
+        before = i > 0 && strcmp(names[i].digest, names[i - 1].digest) == 0 ? before + 1 : 0;
+        items[names[i].index].external_id = text_format(arena, "row:%s:%zu", names[i].digest, before);
+        if (items[names[i].index].external_id == NULL)
+            return error_no_memory(err);
+    }
+    return STATUS_OK;
+}
+
+enum status study_document_identify(const struct spec *spec, const char *source, struct observation *items, size_t len,
+                                    struct arena *arena, struct error *err)
+{
+    struct named *names = ARENA_NEW(arena, struct named, len + 1);
+    size_t        names_len = 0;
+    if (names == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < len; i++) {
+        struct observation *item = &items[i];
+        if (item->unread != NULL || item->external_id != NULL || item->trial > 0)
+            continue;
+        if (source[0] != '\0' && item->number > 0) {
+            item->external_id = text_format(arena, "%.100s/%lld", source, (long long)item->number);
+            if (item->external_id == NULL)
+                return error_no_memory(err);
+            continue;
+        }
+        names[names_len].index = i;
+        TRY(digest_item(spec, item, &names[names_len++], err));
+    }
+    return name_rows(names, names_len, items, arena, err);
+}
+
+enum status study_document_curve(struct db_conn *conn, struct task *task, int64_t trial, const struct observation *item,
+                                 struct error *err)
+{
+    size_t epochs = task->study.spec.stopping.epochs;
+    for (size_t i = 0; i < item->curve_len; i++) {
+        const struct curve_point *point = &item->curve[i];
+        char                      path[48], detail[32];
+        bool                      is_last = item->outcome == OUTCOME_STOPPED && i + 1 == item->curve_len;
+        snprintf(path, sizeof path, "/curve/%zu/step", i);
+        if (point->step > (int64_t)epochs)
+            return error_set(err, STATUS_INVALID, "out_of_range", path, "must be within [1, %zu]", epochs);
+        snprintf(detail, sizeof detail, "step %lld", (long long)point->step);
+        TRY(task_log(conn, task, "trial.measured", trial, detail, err));
+        TRY(db_exec(conn, NULL, err, SQL_MEASUREMENT_ADD,
+                    BIND(TEXT(task->id), INT(trial), INT(0), INT(point->step), REAL(point->value),
+                         INT(task->study.revision), INT(task->now_ms), INT(is_last), TEXT("no_rule"), INT(0),
+                         BLOB(NULL, 0), INT(0))));
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,427 @@
+/* See operation.h: rows of operations, whoever works on them.  operation_job.c has the work of this process, operation_lease.c
+ * what makes it this one's. */
+#include "service/suggest/operation_job.h"
+
+#include "service/app/app_transact.h"
+#include "service/app/event_log.h"
+#include "service/app/home.h"
+#include "service/app/steady.h"
+#include "service/base/clock.h"
+#include "service/base/page.h"
+#include "service/base/random.h"
+#include "service/store/rows.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { POLL_MS = 250 };
+
+/* ---- rows ---- */
+
+/* Arguments of the transactions here; in the arena, because the operation that is shown points to its study. */
+struct work {
+    struct task                   task;
+    char                          id[24]; /* of the operation */
+    const struct suggest_request *request;
+    struct operation             *out;
+    bool                          is_new, is_elsewhere; /* a server works on the study, and takes it within a second */
+};
+
+static struct work *work_new(struct app *app, struct caller *caller, const char *study, struct operation *out)
+{
+    struct work *work = ARENA_NEW(caller->arena, struct work, 1);
+    *out = (struct operation){0};
+    if (work != NULL)
+        *work = (struct work){.task = task_of(app, caller, study), .out = out};
+    return work;
+}
+
+/* Reads the progress that the owner reported with a beat. */
+static void read_progress(enum operation_state state, const struct db_blob *stored, struct plan_state *out)
+{
+    double numbers[3];
+    if (state != OPERATION_RUNNING || stored->length != sizeof numbers)
+        return;
+    memcpy(numbers, stored->bytes, sizeof numbers);
+    *out = (struct plan_state){.horizon = (size_t)numbers[0], .nodes = numbers[1], .gap = numbers[2]};
+}
+
+/* Without its trials. */
+static enum status read_row(const struct row_operation *row, struct operation *out, const int64_t **numbers,
+                            struct error *err)
+{
+    int state;
+    TRY(rows_state(operation_state_names, row->state, row->id, &state, err));
+    *out = (struct operation){.state = (enum operation_state)state,
+                              .revision = row->revision,
+                              .created_ms = row->created_ms,
+                              .finished_ms = row->finished_ms,
+                              .retry_after_seconds = (int)row->retry_after_seconds,
+                              .code = row->code,
+                              .detail = row->detail,
+                              .len = row->trials.length / sizeof(int64_t)};
+    snprintf(out->id, sizeof out->id, "%s", row->id);
+    snprintf(out->study, sizeof out->study, "%s", row->study);
+    read_progress(out->state, &row->progress, &out->progress);
+    *numbers = row->trials.bytes;
+    return STATUS_OK;
+}
+
+/* With its trials. */
+static enum status load(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work      *work = arg;
+    struct operation *out = work->out;
+    struct arena     *arena = work->task.caller->arena;
+    const int64_t    *numbers;
+    struct db_rows    rows;
+    TRY(db_find(conn, arena, &rows, err, SQL_OPERATION_GET, BIND(TEXT(work->id))));
+    const struct row_operation *row = row_operation(&rows);
+    enum status                 seen =
+        row == NULL ? STATUS_NOT_FOUND : home_check_in(conn, work->task.caller, "study", row->study, err);
+    if (seen != STATUS_OK && seen != STATUS_NOT_FOUND)
+        return seen; // the store could not say
+    if (seen != STATUS_OK)
+        return error_set(err, STATUS_NOT_FOUND, "operation_not_found", "", "there is no such operation");
+    TRY(read_row(row, out, &numbers, err));
+    work->task.id = out->study;
+    TRY(task_open(conn, &work->task, err));
+    out->of = &work->task.study;
+    out->trials = ARENA_NEW(arena, struct trial, out->len + 1);
+    if (out->trials == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < out->len; i++)
+        TRY(rows_trial_get(conn, &work->task, numbers[i], &out->trials[i], err));
+    return STATUS_OK;
+}
+
+static enum status find(struct work *work, struct error *err)
+{
+    return db_read(work->task.app->db, load, work, err);
+}
+
+enum status operation_find(struct app *app, struct caller *caller, const char *id, struct operation *out,
+                           struct error *err)
+{
+    struct work *work = work_new(app, caller, "", out);
+    if (work == NULL)
+        return error_no_memory(err);
+    snprintf(work->id, sizeof work->id, "%s", id);
+    return find(work, err);
+}
+
+/* ---- list ---- */
+
+struct listing {
+    struct task                    task; /* of the study, if they are one's */
+    const struct operation_filter *filter;
+    struct operation_page         *out;
+};
+
+static enum status read_item(const struct row_operation_listed *row, struct operation_item *out, struct error *err)
+{
+    int state;
+    TRY(rows_state(operation_state_names, row->state, row->id, &state, err));
+    *out = (struct operation_item){.state = (enum operation_state)state,
+                                   .worker = row->worker,
+                                   .code = row->code,
+                                   .detail = row->detail,
+                                   .count = row->count,
+                                   .trials = row->trials.bytes,
+                                   .len = row->trials.length / sizeof(int64_t),
+                                   .created_ms = row->created_ms,
+                                   .finished_ms = row->finished_ms};
+    snprintf(out->id, sizeof out->id, "%s", row->id);
+    snprintf(out->study, sizeof out->study, "%s", row->study);
+    read_progress(out->state, &row->progress, &out->progress);
+    return STATUS_OK;
+}
+
+static const char *names_of(int64_t states, char out[64])
+{
+    size_t length = 0;
+    out[0] = '\0';
+    for (size_t state = 0; state < OPERATION_STATE_COUNT; state++)
+        if (states >> state & 1)
+            length += (size_t)snprintf(out + length, 64 - length, "%s ", operation_state_names[state]);
+    return out;
+}
+
+static enum status list(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct listing                *listing = arg;
+    const struct operation_filter *filter = listing->filter;
+    struct operation_page         *out = listing->out;
+    struct caller                 *caller = listing->task.caller;
+    int64_t                        limit = page_limit(filter->limit);
+    bool                           is_all = filter->study == NULL && caller->scope == SCOPE_ADMIN;
+    struct page_place              after;
+    char                           names[64];
+    *out = (struct operation_page){0};
+    if (filter->study != NULL)
+        TRY(task_open(conn, &listing->task, err));
+    TRY(page_after_place(filter->cursor, &after, err));
+    out->operations = ARENA_NEW(caller->arena, struct operation_item, (size_t)limit);
+    if (out->operations == NULL)
+        return error_no_memory(err);
+    struct db_rows rows =
+        db_query(conn, caller->arena, err,
+                 filter->study != NULL ? SQL_OPERATIONS_OF_STUDY
+                 : is_all              ? SQL_OPERATIONS_OF_PROJECT
+                                       : SQL_OPERATIONS_OF_ACTOR,
+                 BIND(TEXT(filter->study != NULL ? filter->study
+                           : is_all              ? caller_project(caller)
+                                                 : caller->token_id),
+                      TEXT(names_of(filter->states, names)), INT(after.created_ms == 0 ? INT64_MAX : after.created_ms),
+                      TEXT(after.id), INT(limit + 1)));
+    while (db_next(&rows) && (int64_t)out->len < limit)
+        rows.status = read_item(row_operation_listed(&rows), &out->operations[out->len++], err);
+    if (rows.has_row) {
+        const struct operation_item *last = &out->operations[out->len - 1];
+        rows.status = page_next_place(caller->arena, last->created_ms, last->id, &out->next_cursor, err);
+    }
+    return db_done(&rows);
+}
+
+enum status operation_list(struct app *app, struct caller *caller, const struct operation_filter *filter,
+                           struct operation_page *out, struct error *err)
+{
+    struct listing listing = {.task = task_of(app, caller, filter->study), .filter = filter, .out = out};
+    if (filter->study != NULL)
+        TRY(home_check(app, caller, "study", filter->study, err));
+    return db_read(app->db, list, &listing, err);
+}
+
+/* ---- begin ---- */
+
+static enum status log_operation(struct db_conn *conn, const struct work *work, const char *kind, struct error *err)
+{
+    return event_log(conn,
+                     EVENT(.at_ms = work->task.now_ms, .kind = kind, .study = work->out->study,
+                           .project = work->task.study.project, .actor = work->task.caller->token_id,
+                           .detail = work->id),
+                     err);
+}
+
+static size_t fixed_bytes(const struct space *space, const struct suggest_request *request)
+{
+    return request->fixed == NULL ? 0 : space_point_len(space) * sizeof *request->fixed;
+}
+
+/* The one of this worker that runs, if it has a name, or a new one.  With other fixed values it is another request, and would give the
+ * worker a second trial. */
+static enum status add(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work                  *work = arg;
+    const struct task            *task = &work->task;
+    const struct suggest_request *request = work->request;
+    struct operation             *out = work->out;
+    const int64_t                *numbers;
+    struct db_rows                rows;
+    TRY(task_open(conn, &work->task, err));
+    size_t bytes = fixed_bytes(&task->study.spec.space, request);
+    TRY(db_find(conn, task->caller->arena, &rows, err, SQL_OPERATION_OF_WORKER,
+                BIND(TEXT(task->id), TEXT(request->worker), BLOB(request->fixed, bytes))));
+    const struct row_operation *row = row_operation(&rows);
+    bool                        is_named = request->worker[0] != '\0'; // a worker without a name is a new one each time
+    work->is_new = row == NULL || row->is_same == 0 || !is_named;
+    if (row != NULL && work->is_new && is_named)
+        return error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed",
+                         "operation %.23s of this worker still runs, with other values", row->id);
+    *out = (struct operation){.created_ms = task->now_ms};
+    if (!work->is_new) {
+        TRY(read_row(row, out, &numbers, err));
+    } else {
+        TRY(trial_may_be_given(&task->study, err));
+        snprintf(out->study, sizeof out->study, "%s", task->id);
+        TRY(random_id(out->id, sizeof out->id, "op_", 16, err));
+    }
+    memcpy(work->id, out->id, sizeof work->id);
+    out->of = &task->study;
+    if (!work->is_new)
+        return STATUS_OK;
+    TRY(db_find(conn, task->caller->arena, &rows, err, SQL_OPERATION_ELSEWHERE,
+                BIND(TEXT(task->id), TEXT(task->app->operations->owner), INT(steady_ms(task->app)))));
+    work->is_elsewhere = row_count(&rows)->count > 0;
+    TRY(db_exec(conn, NULL, err, SQL_OPERATION_ADD,
+                BIND(TEXT(out->id), TEXT(out->study), TEXT(task->caller->token_id), INT(request->count),
+                     TEXT(request->worker), BLOB(request->fixed, bytes), INT(request->deadline_ms),
+                     INT(out->created_ms), TEXT(request->said), TEXT(task->study.project),
+                     TEXT(task->app->operations->owner),
+                     INT(work->is_elsewhere ? 0 : operation_lease_end(task->app)))));
+    return log_operation(conn, work, "operation.created", err);
+}
+
+/* Until the job is over, the time is up, or the service stops. */
+static void wait_for(struct operations *operations, const struct job *job, int64_t wait_ms)
+{
+    const struct timespec until = clock_after_ms(wait_ms);
+    while (!job->is_over && !operations->is_stopping &&
+           pthread_cond_timedwait(&operations->changed, &operations->lock, &until) == 0)
+        continue;
+}
+
+struct question {
+    const char *id;
+    bool        is_running;
+};
+
+static enum status ask(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct question *question = arg;
+    struct db_rows   rows = db_query(conn, NULL, err, SQL_OPERATION_GET, BIND(TEXT(question->id)));
+    question->is_running = db_next(&rows) && strcmp(row_operation(&rows)->state, "running") == 0;
+    return db_done(&rows);
+}
+
+/* Until the row says that it has ended, the time is up, or the service stops: it is worked on elsewhere. */
+static enum status poll(struct app *app, const char *id, int64_t until_ms, struct error *err)
+{
+    struct operations *operations = app->operations;
+    struct question    question = {.id = id};
+    do
+        TRY(db_read(app->db, ask, &question, err));
+    while (question.is_running && app->monotonic_ms() < until_ms &&
+           !clock_wait(&operations->lock, &operations->changed, &operations->is_stopping, POLL_MS));
+    return STATUS_OK;
+}
+
+/* The job of an operation that was there already, with a user more; NULL: it is over. */
+static struct job *join(struct operations *operations, const char *id)
+{
+    pthread_mutex_lock(&operations->lock);
+    struct job *job = operations->jobs;
+    while (job != NULL && strcmp(job->id, id) != 0)
+        job = job->next;
+    if (job != NULL)
+        job->users++;
+    pthread_mutex_unlock(&operations->lock);
+    return job;
+}
+
+/* Starts the job of a new row; a row whose job cannot start is ended at once. */
+static enum status start(struct work *work, struct job **out, struct error *err)
+{
+    struct app *app = work->task.app;
+    struct job  failed = {.app = app, .attempt = 1};
+    struct job *job = operation_job_new(app, work->id, work->task.id, work->task.caller->token_id, work->request,
+                                        fixed_bytes(&work->task.study.spec.space, work->request));
+    if (job != NULL) {
+        job->caller.quota = work->task.caller->quota;
+        memcpy(job->project, work->task.caller->project, sizeof job->project);
+    }
+    enum status status =
+        job == NULL ? error_no_memory(&failed.error) : operation_job_submit(app, job, true, &failed.error);
+    *out = status == STATUS_OK ? job : NULL;
+    if (status == STATUS_OK || strcmp(failed.error.code, "draining") == 0) // which a restart takes up
+        return STATUS_OK;
+    memcpy(failed.id, work->id, sizeof failed.id);
+    TRY(db_transact(app->db, operation_job_fail, &failed, err));
+    *err = failed.error;
+    return failed.error.status;
+}
+
+/* Adds a waiting request; false: there are too many. */
+static bool watch(struct operations *operations, const struct share_owner *owner)
+{
+    pthread_mutex_lock(&operations->lock);
+    bool may = share_take(&operations->watched, SHARE_watched, owner);
+    pthread_mutex_unlock(&operations->lock);
+    return may;
+}
+
+static void watch_no_more(struct operations *operations, const struct share_owner *owner)
+{
+    pthread_mutex_lock(&operations->lock);
+    share_leave(&operations->watched, owner);
+    pthread_mutex_unlock(&operations->lock);
+}
+
+/* Waits for the job, and lets it go. */
+static enum status await(struct operations *operations, struct job *job, int64_t wait_ms, struct error *err)
+{
+    enum status status = STATUS_OK;
+    pthread_mutex_lock(&operations->lock);
+    wait_for(operations, job, wait_ms);
+    if (job->is_over && job->status != STATUS_OK && !job->is_cancelled && !operations->is_stopping) {
+        status = job->status;
+        *err = job->error;
+    }
+    operation_job_leave(job);
+    pthread_mutex_unlock(&operations->lock);
+    return status;
+}
+
+enum status operation_begin(struct app *app, struct caller *caller, const char *study, const struct operation_new *new,
+                            struct operation *out, struct error *err)
+{
+    struct work *work = work_new(app, caller, study, out);
+    struct job  *job = NULL;
+    if (work == NULL)
+        return error_no_memory(err);
+    work->request = new->request;
+    TRY(caller_sees(caller, "study", study, err));
+    TRY(operations_beat(app, err));
+    TRY(app_transact(app, caller, add, work, err));
+    if (caller->idempotency.replayed)
+        return STATUS_OK;
+    if (work->is_new && !work->is_elsewhere)
+        TRY(start(work, &job, err));
+    else
+        job = join(app->operations, work->id);
+    int64_t                  until_ms = app->monotonic_ms() + new->wait_ms;
+    const struct share_owner owner = share_owner(caller->project, caller->token_id);
+    bool                     may_wait = watch(app->operations, &owner);
+    enum status status = job == NULL ? STATUS_OK : await(app->operations, job, may_wait ? new->wait_ms : 0, err);
+    if (status == STATUS_OK && may_wait && new->wait_ms > 0)
+        status = poll(app, work->id, until_ms, err);
+    if (may_wait)
+        watch_no_more(app->operations, &owner);
+    return status == STATUS_OK ? find(work, err) : status;
+}
+
+/* ---- cancel ---- */
+
+static enum status cancel(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    int64_t      changes;
+    TRY(load(conn, work, err));
+    TRY(db_exec(conn, &changes, err, SQL_OPERATION_END,
+                BIND(TEXT(work->id), TEXT(operation_state_names[OPERATION_CANCELLED]), BLOB(NULL, 0), INT(0),
+                     TEXT(NULL), TEXT(NULL), INT(work->task.now_ms), INT(0), INT(0))));
+    if (changes == 0)
+        return error_set(err, STATUS_CONFLICT, "operation_finished", "", "the operation has ended: %s",
+                         operation_state_names[work->out->state]);
+    return log_operation(conn, work, "operation.cancelled", err);
+}
+
+/* Stops the work on one operation, or on those of a study; the other is NULL. */
+static void cancel_jobs(struct operations *operations, const char *id, const char *study)
+{
+    pthread_mutex_lock(&operations->lock);
+    for (struct job *job = operations->jobs; job != NULL; job = job->next)
+        job->is_cancelled |=
+            (id != NULL && strcmp(job->id, id) == 0) || (study != NULL && strcmp(job->study, study) == 0);
+    pthread_mutex_unlock(&operations->lock);
+}
+
+enum status operation_cancel(struct app *app, struct caller *caller, const char *id, struct operation *out,
+                             struct error *err)
+{
+    struct work *work = work_new(app, caller, "", out);
+    if (work == NULL)
+        return error_no_memory(err);
+    snprintf(work->id, sizeof work->id, "%s", id);
+    TRY(find(work, err));
+    TRY(app_transact(app, caller, cancel, work, err));
+    cancel_jobs(app->operations, work->id, NULL);
+    return find(work, err);
+}
+
+void operations_forget(struct app *app, const char *study)
+{
+    if (app->operations != NULL)
+        cancel_jobs(app->operations, NULL, study);
+}

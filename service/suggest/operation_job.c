@@ -1,0 +1,265 @@
+/* See operation_job.h.
+ * Invariants: a job is in the list from before it is queued until its work is over; its row is running as long as
+ * nobody ended it, and only one UPDATE can do that, so a trial is never written for an operation that was cancelled.
+ * A row is its owner's until its lease ends, which a beat renews; then whoever looks first has it, and counts `attempt` up.  What
+ * an owner of before writes names another attempt and finds no row.  Claims and beats are transactions that write, of which the
+ * store has one at a time. */
+#include "service/suggest/operation_job.h"
+
+#include "service/app/memory.h"
+#include "service/base/clock.h"
+#include "service/base/log.h"
+#include "service/base/random.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { JOB_ARENA_BYTES = 64 << 20, TRIES = 5, PAUSE_MS = 200 };
+
+// clang-format off
+const char *const operation_state_names[OPERATION_STATE_COUNT + 1] = {
+    [OPERATION_RUNNING] = "running",     [OPERATION_SUCCEEDED] = "succeeded",
+    [OPERATION_FAILED] = "failed",       [OPERATION_CANCELLED] = "cancelled",
+};
+// clang-format on
+
+static const struct workers_lane only_lane = {.at_once = OPERATIONS_AT_ONCE, .waiting = OPERATIONS_WAITING_MAX};
+
+struct operations *operations_new(void)
+{
+    struct operations *operations = calloc(1, sizeof *operations);
+    if (operations == NULL)
+        return NULL;
+    struct error err;
+    if (random_id(operations->owner, sizeof operations->owner, "srv_", 16, &err) != STATUS_OK) {
+        free(operations);
+        return NULL;
+    }
+    clock_cond_init(&operations->changed);
+    pthread_mutex_init(&operations->lock, NULL);
+    return operations;
+}
+
+void operations_halt(struct app *app)
+{
+    struct operations *operations = app->operations;
+    pthread_mutex_lock(&operations->lock);
+    operations->is_stopping = true;
+    pthread_cond_broadcast(&operations->changed);
+    pthread_mutex_unlock(&operations->lock);
+}
+
+size_t operations_running(struct operations *operations)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&operations->lock);
+    for (const struct job *job = operations->jobs; job != NULL; job = job->next)
+        count++;
+    pthread_mutex_unlock(&operations->lock);
+    return count;
+}
+
+void operations_free(struct operations *operations)
+{
+    if (operations == NULL)
+        return;
+    pthread_cond_destroy(&operations->changed);
+    pthread_mutex_destroy(&operations->lock);
+    free(operations);
+}
+
+/* ---- jobs ---- */
+
+/* The lock is held. */
+void operation_job_leave(struct job *job)
+{
+    if (--job->users > 0)
+        return;
+    arena_fini(&job->arena);
+    free(job);
+}
+
+/* The job outlives the request that asked for it: whatever that points to is copied, its fixed with so many bytes. */
+struct job *operation_job_new(struct app *app, const char *id, const char *study, const char *actor,
+                              const struct suggest_request *request, size_t bytes)
+{
+    struct job *job = calloc(1, sizeof *job);
+    if (job == NULL)
+        return NULL;
+    job->app = app;
+    arena_init(&job->arena, JOB_ARENA_BYTES);
+    job->arena.pool = app->memory;
+    snprintf(job->id, sizeof job->id, "%s", id);
+    snprintf(job->study, sizeof job->study, "%s", study);
+    snprintf(job->caller.token_id, sizeof job->caller.token_id, "%s", actor);
+    job->caller.scope = SCOPE_WRITE;
+    job->caller.arena = &job->arena;
+    double *fixed = request->fixed == NULL ? NULL : arena_alloc(&job->arena, bytes, 1);
+    if (fixed != NULL)
+        memcpy(fixed, request->fixed, bytes);
+    job->request = (struct suggest_request){
+        .count = request->count,
+        .worker = arena_strndup(&job->arena, request->worker, strlen(request->worker)),
+        .fixed = fixed,
+        .said = request->said == NULL ? NULL : arena_strndup(&job->arena, request->said, strlen(request->said)),
+        .fixed_len = bytes / sizeof *fixed,
+        .deadline_ms = request->deadline_ms,
+    };
+    job->attempt = 1;
+    job->users = 1;
+    if (job->request.worker != NULL && (fixed != NULL || request->fixed == NULL) &&
+        (job->request.said != NULL || request->said == NULL))
+        return job;
+    operation_job_leave(job);
+    return NULL;
+}
+
+static bool is_stopped(void *arg)
+{
+    struct job        *job = arg;
+    struct operations *operations = job->app->operations;
+    pthread_mutex_lock(&operations->lock);
+    bool stopped = job->is_cancelled || operations->is_stopping;
+    pthread_mutex_unlock(&operations->lock);
+    return stopped;
+}
+
+static void notify(void *arg, const struct plan_state *state)
+{
+    struct job *job = arg;
+    pthread_mutex_lock(&job->app->operations->lock);
+    job->progress = *state;
+    pthread_mutex_unlock(&job->app->operations->lock);
+}
+
+static void lose(struct job *job)
+{
+    pthread_mutex_lock(&job->app->operations->lock);
+    job->is_cancelled = true;
+    pthread_mutex_unlock(&job->app->operations->lock);
+}
+
+/* In the transaction that writes the trials. */
+static enum status end_well(struct db_conn *conn, void *arg, const struct suggest_reply *reply, struct error *err)
+{
+    struct job *job = arg;
+    int64_t     changes, *numbers = ARENA_NEW(&job->arena, int64_t, reply->len + 1);
+    if (numbers == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < reply->len; i++)
+        numbers[i] = reply->trials[i].number;
+    TRY(db_exec(conn, &changes, err, SQL_OPERATION_END,
+                BIND(TEXT(job->id), TEXT(operation_state_names[OPERATION_SUCCEEDED]),
+                     BLOB(numbers, reply->len * sizeof *numbers), INT(reply->revision), TEXT(NULL), TEXT(NULL),
+                     INT(job->app->now_ms()), INT(0), INT(job->attempt))));
+    if (changes > 0)
+        return STATUS_OK;
+    lose(job);
+    return error_set(err, STATUS_CONFLICT, "operation_finished", "",
+                     "the operation was cancelled, or another server has it");
+}
+
+/* Fails the row as the request itself would have failed: BUSY asks the client to come again. */
+enum status operation_job_fail(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct job *job = arg;
+    int         told = job->error.retry_after_seconds, seconds = told > 0 ? told : job->error.status == STATUS_BUSY;
+    return db_exec(conn, NULL, err, SQL_OPERATION_END,
+                   BIND(TEXT(job->id), TEXT(operation_state_names[OPERATION_FAILED]), BLOB(NULL, 0), INT(0),
+                        TEXT(job->error.code), TEXT(job->error.text), INT(job->app->now_ms()), INT(seconds),
+                        INT(job->attempt)));
+}
+
+/* False: it is stopped. */
+static bool pause_a_moment(struct job *job)
+{
+    struct operations    *operations = job->app->operations;
+    const struct timespec until = clock_after_ms(PAUSE_MS);
+    pthread_mutex_lock(&operations->lock);
+    while (!job->is_cancelled && !operations->is_stopping &&
+           pthread_cond_timedwait(&operations->changed, &operations->lock, &until) == 0)
+        continue;
+    bool goes_on = !job->is_cancelled && !operations->is_stopping;
+    pthread_mutex_unlock(&operations->lock);
+    return goes_on;
+}
+
+/* A store that is away for a while must hear of it in the end: while the job is in the list, its row is nobody else's to end. */
+static void fail(struct job *job)
+{
+    struct error error;
+    enum status  status;
+    workers_end_job(); // as in give() of suggest.c
+    for (bool is_told = false; (status = db_transact(job->app->db, operation_job_fail, job, &error)) != STATUS_OK;
+         is_told = true) {
+        if (!is_told)
+            log_event(LOG_ERROR, "operation_not_ended", "id=%s code=%s", job->id, error.code);
+        if (status != STATUS_BUSY || !pause_a_moment(job))
+            return;
+    }
+}
+
+static void work(struct job *job)
+{
+    const struct suggest_watch watch = {.notify = notify, .end = end_well, .arg = job};
+    struct suggest_reply       reply;
+    job->request.watch = &watch;
+    job->caller.has_left = is_stopped;
+    job->caller.left_arg = job;
+    for (int i = 0; i < TRIES && !is_stopped(job); i++) {
+        job->status = trial_suggest(job->app, &job->caller, job->study, &job->request, &reply, &job->error);
+        if (job->status != STATUS_BUSY || strcmp(job->error.code, "deadline_exceeded") == 0)
+            break; // otherwise something happened to the study while the plan was made
+    }
+    if (job->status != STATUS_OK && !is_stopped(job))
+        fail(job);
+}
+
+static void run(void *arg)
+{
+    struct job        *job = arg;
+    struct operations *operations = job->app->operations;
+    if (!is_stopped(job))
+        work(job);
+    memory_let_go(job->app, &job->caller);
+    workers_end_job(); // where it was stopped
+    pthread_mutex_lock(&operations->lock);
+    job->is_over = true;
+    for (struct job **link = &operations->jobs; *link != NULL; link = &(*link)->next)
+        if (*link == job) {
+            *link = job->next;
+            break;
+        }
+    pthread_cond_broadcast(&operations->changed);
+    operation_job_leave(job);
+    pthread_mutex_unlock(&operations->lock);
+}
+
+/* Into the list and the queue.  On failure the job is gone. */
+enum status operation_job_submit(struct app *app, struct job *job, bool will_wait, struct error *err)
+{
+    struct operations *operations = app->operations;
+    enum status        status = STATUS_OK;
+    pthread_mutex_lock(&operations->lock);
+    if (operations->is_stopping)
+        status = error_set(err, STATUS_BUSY, "draining", "", "the service is stopping");
+    if (status == STATUS_OK && operations->workers == NULL)
+        status = workers_start(OPERATIONS_AT_ONCE, &only_lane, 1, WORKERS_LONG_NICE, &operations->workers, err);
+    job->users += will_wait;
+    job->next = operations->jobs;
+    struct workers_job own = {.run = run, .arg = job};
+    memcpy(own.owner, job->caller.token_id, sizeof own.owner);
+    memcpy(own.project, job->project, sizeof own.project);
+    if (status == STATUS_OK)
+        status = workers_submit(operations->workers, &own, err);
+    if (status == STATUS_OK) {
+        operations->jobs = job;
+    } else {
+        job->users = 1;
+        operation_job_leave(job);
+    }
+    pthread_mutex_unlock(&operations->lock);
+    return status;
+}

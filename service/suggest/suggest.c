@@ -1,0 +1,637 @@
+/* suggest: what a worker does next.
+ * Order: its own running trials (a retry is safe), those whose leases ran out and those that are queued, then those that
+ * were stopped and that the study's rule goes on with, then the policy, which is asked when there is none of these; what
+ * does not have the values that the request fixes is passed over.  One transaction writes all of it.  When
+ * the policy is asked, the session's lock is held from the look at the log to the commit, so the trial number that keys
+ * a proposal's randomness is the one it gets.  A policy that only draws is asked within the transaction. */
+#include "service/app/app_transact.h"
+#include "service/app/study_cache.h"
+#include "service/base/workers.h"
+#include "service/suggest/federation_host.h"
+#include "service/store/rows.h"
+#include "service/session/session.h"
+#include "service/app/steady.h"
+#include "service/suggest/suggest_ask.h"
+#include "service/suggest/visits.h"
+#include "service/suggest/worth.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A place may be free sooner than any lease ends. */
+enum { ROOM_SECONDS = 5, OVERTAKEN_MAX = 4 };
+static const char WORTH_REASON[] = "not_worth_it";
+enum { GROUP_MAX = 64 };
+_Static_assert((int)GROUP_MAX <= (int)DB_TOGETHER_MAX, "a group is one commit");
+
+enum status trial_may_be_given(const struct study *study, struct error *err)
+{
+    if (study->state == STUDY_ACTIVE)
+        return STATUS_OK;
+    enum status status = study_refuse(study, err);
+    if (study->state != STUDY_COMPLETED && err != NULL)
+        err->retry_after_seconds = TASK_ASK_AGAIN_SECONDS;
+    return status;
+}
+
+/* Values of parameters are of the space that they were read with; a request that brings none may be done with any. */
+static enum status check_space(const struct plan *plan, struct error *err)
+{
+    const struct study *study = &plan->task.study;
+    const int64_t      *wanted = plan->request->space_revision;
+    bool is_other = plan->request->fixed != NULL && plan->request->fixed_len != study->spec.space.params_len;
+    if (!is_other && (wanted == NULL || *wanted == study->space_revision))
+        return spec_check_context(&study->spec, plan->request->fixed, "/fixed", err);
+    return error_set(err, STATUS_CONFLICT, "space_grew", is_other ? "/fixed" : "/space_revision",
+                     "the study's space is that of revision %lld", (long long)study->space_revision);
+}
+
+/* ---- writing ---- */
+
+static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, struct error *err)
+{
+    struct trial *trial = &plan->fresh[i];
+    bool          is_given = plan->part == NULL;
+    trial->created_ms = plan->task.now_ms;
+    trial->started_ms = is_given ? plan->task.now_ms : 0;
+    trial->lease_ms = is_given ? plan->steady_ms + plan->task.study.rules.lease_ms : 0;
+    trial->lease = is_given;
+    const struct new_trial new = {.trial = trial,
+                                  .kind = is_given ? "trial.suggested" : "trial.queued",
+                                  .fixed = plan_fixed(plan, i),
+                                  .note = plan->notes[i],
+                                  .note_bytes = plan->note_bytes[i],
+                                  .asked = plan->asked + i * plan->asked_len,
+                                  .asked_len = plan->asked_len};
+    enum status status = visits_check(conn, &plan->task, trial->point, "", err);
+    if (status == STATUS_INVALID)
+        return task_impossible(&plan->task, trial, err);
+    TRY(status);
+    TRY(task_add_trial(conn, &plan->task, &new, err));
+    return task_say(conn, &plan->task, trial, is_given ? plan->request->said : plan->part->said, err);
+}
+
+/* A handed-out trial may come back: it fails, is given up, or its lease ends. */
+static enum status all_handed_out(struct db_conn *conn, const struct plan *plan, struct error *err)
+{
+    struct next_lease lease;
+    TRY(task_next_lease(conn, &plan->task, &lease, err));
+    (void)error_set(err, STATUS_CONFLICT, "all_handed_out", "",
+                    "every trial is handed out: %lld running, the lease of trial %lld expires first",
+                    (long long)plan->task.study.trials[TRIAL_RUNNING], (long long)lease.trial);
+    if (err != NULL) {
+        err->retry_after_seconds = lease.seconds;
+        err->lease_ends_ms = lease.ends_ms + steady_shift_ms(plan->task.app);
+    }
+    return STATUS_CONFLICT;
+}
+
+/* As many trials run as may; one of them may end at any moment. */
+static enum status no_room(struct db_conn *conn, const struct plan *plan, struct error *err)
+{
+    struct next_lease lease;
+    TRY(task_next_lease(conn, &plan->task, &lease, err));
+    (void)error_set(err, STATUS_CONFLICT, "parallelism_reached", "", "as many trials run as may at once: %lld",
+                    (long long)plan->task.study.rules.parallelism);
+    if (err != NULL)
+        err->retry_after_seconds = lease.seconds < ROOM_SECONDS ? lease.seconds : ROOM_SECONDS;
+    return STATUS_CONFLICT;
+}
+
+/* Running trials are waited for, since they may change the rule's finding, or end the study. */
+static enum status nothing_by_rule(struct db_conn *conn, struct plan *plan, struct error *err)
+{
+    int64_t held;
+    TRY(task_count_held(conn, &plan->task, &held, err));
+    if (held > 0 && !plan->is_final)
+        return all_handed_out(conn, plan, err);
+    plan->is_over = held == 0;
+    (void)error_set(err, held == 0 ? STATUS_BUSY : STATUS_CONFLICT, "study_ends", "",
+                    "%s: nothing more is handed out, and the study is completed when its running trials end",
+                    plan->rule);
+    if (err != NULL)
+        snprintf(err->reason, sizeof err->reason, "%s", plan->rule);
+    if (err != NULL)
+        err->next = study_next_stop;
+    return err == NULL ? STATUS_CONFLICT : err->status;
+}
+
+/* Nothing has happened to the study since the gain was looked at. */
+static bool is_decided(const struct plan *plan)
+{
+    return plan->is_not_worth && plan->task.study.revision == plan->seen;
+}
+
+/* Results come in while the policy thinks: they may spend the budget, or take what was queued. */
+static enum status nothing_left(struct db_conn *conn, struct plan *plan, struct error *err)
+{
+    bool is_spent = task_allowance(&plan->task) == 0;
+    if (plan->rule != NULL)
+        return nothing_by_rule(conn, plan, err);
+    if (task_room(&plan->task) == 0 && (!is_spent || plan->task.study.trials[TRIAL_QUEUED] > 0))
+        return no_room(conn, plan, err);
+    if (is_spent)
+        plan->exhausted = "budget_exhausted";
+    else if (is_decided(plan))
+        plan->exhausted = WORTH_REASON;
+    if (plan->exhausted == NULL)
+        return error_set(err, STATUS_BUSY, "busy", "", "other workers took what there was: ask again");
+    if (plan->unfit > 0)
+        return plan_fixed_conflict(err, plan->unfit, "is next and");
+    bool is_all_used = plan->is_all_used && space_has_context(&plan->task.study.spec.space); // nobody asks without
+    if (!is_spent && !plan->is_not_worth && plan->request->fixed != NULL && !is_all_used)
+        return error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed",
+                         "every point with these values has been used");
+    if (plan->task.study.trials[TRIAL_RUNNING] > 0)
+        return all_handed_out(conn, plan, err);
+    plan->is_over = true;
+    return error_set(err, STATUS_BUSY, "busy", "", "the study is about to be completed: ask again");
+}
+
+static bool may_add(const struct plan *plan)
+{
+    return plan->rule == NULL && task_allowance(&plan->task) > 0 && task_room(&plan->task) > 0;
+}
+
+/* Whether nothing can be had, as far as a look can tell; with fixed values it does not know which queued trials fit. */
+static bool has_none(const struct plan *plan)
+{
+    bool is_queue_shut = plan->request->fixed == NULL && task_room(&plan->task) == 0 &&
+                         plan->waiting == plan->task.study.trials[TRIAL_QUEUED];
+    return plan->out->len == 0 && !may_add(plan) && (plan->rule != NULL || plan->waiting == 0 || is_queue_shut);
+}
+
+/* A reader's look: whether a trial is there to claim or to be made.  Workers that ask in vain cost no transaction. */
+static enum status look(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct plan *plan = arg;
+    plan->task.now_ms = plan->task.app->now_ms();
+    plan_prefetch(conn, plan, false);
+    if (plan->request->fixed == NULL)
+        plan->task.caller->space_of[0] = '\0';
+    TRY(task_open(conn, &plan->task, err));
+    TRY(check_space(plan, err));
+    plan->out->study = plan->task.study;
+    plan->out->revision = plan->task.study.revision;
+    plan->out->steady_ms = plan->steady_ms;
+    TRY(trial_may_be_given(&plan->task.study, err));
+    if ((size_t)plan->request->count > trial_points_max(&plan->task.study.spec.space))
+        return error_set(err, STATUS_INVALID, "out_of_range", "/count",
+                         "at most %zu points of this size go into a reply",
+                         trial_points_max(&plan->task.study.spec.space));
+    plan->rule = task_over(&plan->task, &plan->is_final);
+    if (plan->rule == NULL)
+        TRY(plan_count_waiting(conn, plan, err));
+    TRY(plan_take_own(conn, plan, err));
+    return has_none(plan) ? nothing_left(conn, plan, err) : STATUS_OK;
+}
+
+/* Whether the log is not what the proposals were made for: another server has given the next number, or took the place of
+ * what was proposed before them in their group, of which the policy was told.  What is gone on with is due by the whole log. */
+static bool is_overtaken(const struct plan *plan)
+{
+    if (plan->resumed_len > 0)
+        return plan->out->len == 0 && plan->task.study.revision != plan->seen;
+    const struct plan *earlier = plan->earlier;
+    bool               is_whole = earlier == NULL || earlier->added == (int64_t)earlier->fresh_len;
+    return plan->fresh_len > 0 && (!is_whole || plan->fresh[0].number != plan->task.study.trials_total + 1);
+}
+
+static void write_prefetch(struct db_conn *conn, void *arg)
+{
+    const struct plan *plan = arg;
+    plan_prefetch(conn, arg, true);
+    if (plan->group != NULL && !plan->group->is_caught_up)
+        session_prefetch(conn, plan->live);
+}
+
+/* The number of trials to ask the policy for, when so many wait to be claimed. */
+static int64_t wanted(const struct plan *plan, int64_t waiting)
+{
+    int64_t places = plan_missing(plan), room = task_room(&plan->task), most = task_allowance(&plan->task);
+    int64_t count = (places < room ? places : room) - waiting;
+    return plan->rule != NULL ? 0 : count < most ? count : most;
+}
+
+/* Proposes within the transaction, by a policy that needs next to no time for it. */
+static enum status propose_within(struct db_conn *conn, struct plan *plan, struct error *err)
+{
+    struct plan_group *group = plan->group;
+    int64_t            count = wanted(plan, 0);
+    if (count <= 0)
+        return STATUS_OK;
+    if (rules_ask_worth(&plan->task.study.rules)) // which takes some
+        return error_set(err, STATUS_BUSY, "busy", "", "the study has got another rule: ask again");
+    if (!group->is_caught_up)
+        TRY(session_catch_up_within(conn, plan->task.app, plan->task.caller, plan->live, &plan->is_telling, err));
+    group->is_caught_up = true;
+    if (plan->live->space_revision != plan->task.study.space_revision) // the group is in two batches
+        return error_set(err, STATUS_BUSY, "busy", "", "the space has grown meanwhile: ask again");
+    plan->earlier = group->last;
+    group->last = plan;
+    return plan_propose(plan, count, err);
+}
+
+static enum status write(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct plan *plan = arg;
+    plan->out->len = 0;
+    plan->expired = 0;
+    plan->added = 0;
+    plan->has_resumed = false;
+    plan->task.now_ms = plan->task.app->now_ms();
+    plan_prefetch(conn, plan, true); // leases begin when trials are given, not when they were asked for
+    if (plan->group != NULL && plan->request->fixed == NULL && plan->request->space_revision == NULL)
+        plan->task.caller->space_of[0] = '\0'; // nothing was made for the space that was looked at
+    TRY(task_open(conn, &plan->task, err));
+    TRY(trial_may_be_given(&plan->task.study, err));
+    int64_t before = plan->task.study.revision;
+    bool    may_move =
+        plan->task.study.spec.space.kind == SPACE_GRAPH; // the agent may stand elsewhere than the plan took it to
+    if (plan->fresh_len > 0 && may_move && before != plan->live->revision)
+        return error_set(err, STATUS_BUSY, "busy", "", "results came in while the plan was made: ask again");
+    plan->rule = task_over(&plan->task, &plan->is_final);
+    TRY(plan_take_own(conn, plan, err));
+    if (plan->rule == NULL)
+        TRY(plan_take_waiting(conn, plan, err));
+    if (plan->group != NULL)
+        TRY(propose_within(conn, plan, err));
+    plan->is_overtaken = is_overtaken(plan);
+    if (plan->is_overtaken)
+        return error_set(err, STATUS_BUSY, "busy", "", "another request was faster");
+    if (plan->resumed_len > 0 && plan->out->len == 0 && may_add(plan))
+        TRY(plan_take_stopped(conn, plan, err));
+    for (size_t i = 0; i < plan->fresh_len && plan_missing(plan) > 0 && may_add(plan); i++) {
+        TRY(add_trial(conn, plan, i, err));
+        plan->out->trials[plan->out->len++] = plan->fresh[i];
+        plan->added++;
+    }
+    if (plan->out->len == 0)
+        return nothing_left(conn, plan, err);
+    plan->out->study = plan->task.study;
+    plan->out->revision = plan->task.study.revision;
+    plan->out->steady_ms = plan->steady_ms;
+    if (plan->request->watch != NULL)
+        TRY(plan->request->watch->end(conn, plan->request->watch->arg, plan->out, err));
+    return plan->task.study.revision == before ? STATUS_OK : task_save(conn, &plan->task, err);
+}
+
+/* No trial is left to give and none is open: the study is over, unless something has happened to it since. */
+static enum status complete(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct plan        *plan = arg;
+    const struct study *study = &plan->task.study;
+    TRY(task_open(conn, &plan->task, err));
+    int64_t before = study->revision;
+    TRY(task_complete_if_spent(conn, &plan->task, err));
+    bool is_searched = plan->exhausted != NULL && strcmp(plan->exhausted, "budget_exhausted") != 0 &&
+                       (!plan->is_not_worth || is_decided(plan));
+    bool is_spent = is_searched || (plan->exhausted != NULL && task_allowance(&plan->task) == 0);
+    if (study->state == STUDY_ACTIVE && is_spent && study->trials[TRIAL_QUEUED] + study->trials[TRIAL_RUNNING] == 0)
+        TRY(task_set_state(conn, &plan->task, STUDY_COMPLETED, plan->exhausted, "study.completed", err));
+    return study->revision == before ? STATUS_OK : task_save(conn, &plan->task, err);
+}
+
+static void count_given(const struct plan *plan)
+{
+    atomic_fetch_add(&plan->task.app->counters.leases_expired, plan->expired);
+    atomic_fetch_add(&plan->task.app->counters.suggestions, (uint64_t)plan->added);
+}
+
+static enum status give(struct plan *plan, struct error *err)
+{
+    if (plan->request->watch != NULL)
+        workers_end_job(); // a client may ask again as soon as the row of its operation has ended
+    TRY(app_transact_prefetching(plan->task.app, plan->task.caller, write_prefetch, write, plan, err));
+    count_given(plan);
+    return STATUS_OK;
+}
+
+/* Under the session's lock. */
+static enum status suggest_locked(struct plan *plan, struct error *err)
+{
+    struct app *app = plan->task.app;
+    plan->out->len = 0;
+    const struct study        before = plan->task.study; // it is looked at again: the lock may have been long in coming
+    const struct session_look also = {.fn = look, .arg = plan};
+    TRY(session_look_and_catch_up(app, plan->task.caller, &before, plan->live, &also, err));
+    int64_t count = wanted(plan, plan->waiting);
+    if (count > 0 && plan->live->spec.federation != NULL)
+        TRY(federation_host_sync(app, plan->task.caller, &plan->task.study, plan->live, err));
+    plan->seen = plan->task.study.revision;
+    if (count > 0)
+        TRY(plan_ask_rule(plan, count, err));
+    if (plan->resumed_len > 0)
+        return give(plan, err);
+    if (count > 0 && rules_ask_worth(&plan->task.study.rules))
+        TRY(plan_ask_gain(plan, err));
+    if (count > 0 && !plan->is_not_worth)
+        TRY(plan_propose(plan, count, err));
+    return give(plan, err);
+}
+
+/* Whether the log has everything that the session was told in planning. */
+static bool is_logged(const struct plan *plan, enum status status)
+{
+    return status == STATUS_OK && !plan->task.caller->idempotency.replayed &&
+           (plan->resumed_len > 0 ? plan->has_resumed : plan->task.study.trials_total == plan->live->told);
+}
+
+static enum status propose_locked(struct plan *plan, struct error *err)
+{
+    bool             plans = plan->task.study.spec.policy->plans_ahead, is_behind = plan->request->watch != NULL;
+    enum session_use use = !plans ? SESSION_ALONE : is_behind ? SESSION_QUEUE : SESSION_PLAN;
+    plan->fresh_len = plan->resumed_len = 0;
+    plan->exhausted = NULL; // a look may have set it
+    plan->group = NULL;     // which is over
+    plan->earlier = NULL;
+    plan->is_overtaken = false;
+    TRY(session_lock(plan->task.app, plan->task.caller, plan->task.id, use, &plan->live, err));
+    enum status status = suggest_locked(plan, err);
+    if (plan->fresh_len + plan->resumed_len > 0 && !is_logged(plan, status)) // the session knows more than the log
+        session_forget(plan->live);
+    session_unlock(plan->task.app, plan->live);
+    return status;
+}
+
+/* Asks again when another server was faster: the session has caught up with its trials by then. */
+static enum status propose_alone(struct plan *plan, struct error *err)
+{
+    enum status status = propose_locked(plan, err);
+    for (int tries = 1; plan->is_overtaken && tries < OVERTAKEN_MAX; tries++)
+        status = propose_locked(plan, err);
+    return status;
+}
+
+/* ---- together ---- */
+
+/* Whether the look found all that the request asked for. */
+static bool is_done(const struct plan *plan)
+{
+    return plan->task.caller->idempotency.key == NULL && plan->request->watch == NULL && plan_missing(plan) == 0;
+}
+
+/* Whether the log has all that the session was told for these plans. */
+static bool are_logged(struct plan *const *plans, size_t len)
+{
+    const struct plan *last = NULL;
+    for (size_t i = 0; i < len; i++) {
+        if ((plans[i]->fresh_len > 0 || plans[i]->is_telling) && plans[i]->status != STATUS_OK)
+            return false;
+        last = plans[i]->fresh_len > 0 ? plans[i] : last;
+    }
+    return last == NULL || is_logged(last, last->status);
+}
+
+/* Tells the session a long log before the transaction, not while others wait; likewise news where the last requests got
+ * nothing: what a failed transaction has told is forgotten.  If that fails, each request finds out by itself. */
+static bool is_ready(struct plan *const *plans, size_t len, struct live *live)
+{
+    struct error       why;
+    const struct task *task = &plans[0]->task;
+    bool               is_near = live->streams.session != NULL && !live->is_slack;
+    if (is_near || session_catch_up(task->app, task->caller, &task->study, live, &why) == STATUS_OK)
+        return true;
+    for (size_t i = 0; i < len; i++)
+        plans[i]->status = error_set(plans[i]->err, STATUS_BUSY, "busy", "", "the study could not be read: ask again");
+    return false;
+}
+
+/* Makes the proposals of a group under the session's lock, in one commit. */
+static void suggest_together(struct plan *const *plans, size_t len, struct live *live)
+{
+    struct plan_group group = {.last = NULL};
+    struct app_work   works[GROUP_MAX];
+    bool              is_slack = false;
+    if (!is_ready(plans, len, live))
+        return;
+    for (size_t i = 0; i < len; i++) {
+        plans[i]->live = live;
+        plans[i]->group = &group;
+        works[i] = (struct app_work){.caller = plans[i]->task.caller,
+                                     .prefetch = write_prefetch,
+                                     .fn = write,
+                                     .arg = plans[i],
+                                     .err = plans[i]->err};
+    }
+    app_transact_all(plans[0]->task.app, works, len);
+    for (size_t i = 0; i < len; i++) {
+        plans[i]->status = works[i].status;
+        is_slack |= plans[i]->added == 0;
+        if (plans[i]->status == STATUS_OK)
+            count_given(plans[i]);
+    }
+    live->is_slack = is_slack; // some request got no new trial: the next ones look before they join
+    if (!are_logged(plans, len))
+        session_forget(live);
+}
+
+/* A proposal by drawing takes no longer than its commit, so requests that come meanwhile share one. */
+static enum status propose_in_group(struct plan *plan, struct error *err)
+{
+    struct live *live;
+    struct plan *plans[GROUP_MAX] = {plan}; // who leads is the first member
+    size_t       len = 0;
+    plan->err = err;
+    TRY(session_join(plan->task.app, plan->task.id, &plan->member, &live, err));
+    if (live != NULL) {
+        struct session_member *members = session_members(plan->task.app, live, GROUP_MAX);
+        for (struct session_member *member = members; member != NULL; member = member->next)
+            plans[len++] = (struct plan *)member;
+        suggest_together(plans, len, live);
+        session_leave(plan->task.app, live, members);
+    }
+    return plan->status;
+}
+
+static bool is_short(const struct spec *spec)
+{
+    return spec->policy->only_draws && spec->federation == NULL && !spec->stopping.resumes;
+}
+
+/* A request that comes too late for what the group saw asks again alone. */
+static enum status propose(struct plan *plan, struct error *err)
+{
+    const struct study *study = &plan->task.study; // of which a plan that joins at once knows the specification alone
+    bool is_shared = is_short(&study->spec) && plan->request->watch == NULL && !rules_ask_worth(&study->rules);
+    if (!plan->is_joining && !is_shared)
+        return propose_alone(plan, err);
+    enum status status = propose_in_group(plan, err);
+    bool        is_late = status == STATUS_BUSY && strcmp(err->code, "busy") == 0 && !plan->is_over;
+    return is_late ? propose_alone(plan, err) : status;
+}
+
+/* A plan ahead within a request has a time limit of its own; an asynchronous one takes as long as it needs. */
+static void set_deadlines(struct plan *plan)
+{
+    const struct app *app = plan->task.app;
+    bool              is_behind = plan->request->watch != NULL;
+    int64_t           now_ms = app->monotonic_ms(), own_ms = plan->request->deadline_ms;
+    if (own_ms == 0 && plan->task.study.spec.policy->plans_ahead && !is_behind)
+        own_ms = SUGGEST_PLAN_MS;
+    if (own_ms > 0)
+        plan->deadline_ms = now_ms + own_ms;
+    if (plan->task.study.spec.policy->plans_ahead)
+        plan->task.caller->until_ms = is_behind ? 0 : app_until(app, plan->deadline_ms);
+    else if (is_behind)
+        plan->task.caller->until_ms = app_until(app, now_ms);
+}
+
+static enum status begin(struct plan *plan, struct error *err)
+{
+    struct suggest_reply *out = plan->out;
+    *out = (struct suggest_reply){.trials =
+                                      ARENA_NEW(plan->task.caller->arena, struct trial, (size_t)plan->request->count)};
+    if (out->trials == NULL)
+        return error_no_memory(err);
+    TRY(caller_sees(plan->task.caller, "study", plan->task.id, err));
+    TRY(app_replay(plan->task.app, plan->task.caller, err));
+    if (plan->task.caller->idempotency.replayed)
+        return STATUS_OK;
+    return plan->is_joining ? STATUS_OK : db_read(plan->task.app->db, look, plan, err);
+}
+
+/* Whether the look of a group will do, as far as is known without; most often nothing is queued, and no lease over. */
+static bool joins_at_once(struct plan *plan)
+{
+    const struct suggest_request *request = plan->request;
+    struct caller                *caller = plan->task.caller;
+    struct arena_mark             before = arena_mark(caller->arena);
+    bool is_plain = request->watch == NULL && request->fixed == NULL && request->space_revision == NULL &&
+                    request->count == 1 && session_is_there(plan->task.app, plan->task.id);
+    if (!is_plain || !task_recall(&plan->task))
+        return false;
+    caller->space_of[0] = '\0'; // nothing of the request was read with it
+    bool is_joining = is_short(&plan->task.study.spec);
+    if (!is_joining)
+        arena_release(caller->arena, before); // the look has it again, and it counts
+    return is_joining;
+}
+
+/* Asks the policy, since no trial was there to hand out, or it is gone. */
+static enum status obtain(struct plan *plan, struct error *err)
+{
+    set_deadlines(plan);
+    if (plan->is_joining)
+        return propose(plan, err);
+    int64_t count = wanted(plan, plan->waiting);
+    if (count > 0)
+        TRY(plan_announce(plan, count, err));
+    enum status status = count > 0 ? STATUS_BUSY : give(plan, err);
+    return status == STATUS_BUSY && !plan->is_over ? propose(plan, err) : status;
+}
+
+enum status trial_may_suggest(struct app *app, struct caller *caller, const char *id,
+                              const struct suggest_request *request, struct error *err)
+{
+    struct suggest_reply reply;
+    struct plan          plan = {.task = task_of(app, caller, id), .request = request, .out = &reply};
+    enum status          status = begin(&plan, err);
+    return plan.is_over ? STATUS_OK : status; // who tries finds it completed
+}
+
+enum status trial_suggest(struct app *app, struct caller *caller, const char *id, const struct suggest_request *request,
+                          struct suggest_reply *out, struct error *err)
+{
+    struct plan plan = {.task = task_of(app, caller, id), .request = request, .out = out, .gain.expected = NAN};
+    plan.is_joining = joins_at_once(&plan);
+    enum status status = begin(&plan, err);
+    if (status == STATUS_OK && (caller->idempotency.replayed || is_done(&plan)))
+        return STATUS_OK;
+    if (status == STATUS_OK)
+        status = obtain(&plan, err);
+    if (status != STATUS_OK && plan.is_over) {
+        TRY(db_transact(app->db, complete, &plan, err));
+        if (plan.task.study.state == STUDY_COMPLETED)
+            status = study_refuse(&plan.task.study, err);
+    }
+    study_cache_forget(app, id);
+    return status;
+}
+
+/* ---- again ---- */
+
+struct given {
+    struct task           task;
+    const int64_t        *numbers;
+    struct suggest_reply *out;
+};
+
+static enum status read_given(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct given         *given = arg;
+    struct suggest_reply *out = given->out;
+    TRY(task_open(conn, &given->task, err));
+    out->study = given->task.study;
+    out->revision = out->study.revision;
+    out->steady_ms = steady_ms(given->task.app);
+    out->trials = ARENA_NEW(given->task.caller->arena, struct trial, out->len + 1);
+    if (out->trials == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < out->len; i++)
+        TRY(rows_trial_get(conn, &given->task, given->numbers[i], &out->trials[i], err));
+    return STATUS_OK;
+}
+
+enum status trial_given(struct app *app, struct caller *caller, const char *study, const int64_t *numbers,
+                        struct suggest_reply *out, struct error *err)
+{
+    struct given given = {.task = task_of(app, caller, study), .numbers = numbers, .out = out};
+    return db_read(app->db, read_given, &given, err);
+}
+
+/* ---- queueing parts of points ---- */
+
+static enum status look_at_queue(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct plan *plan = arg;
+    plan->task.now_ms = plan->task.app->now_ms();
+    TRY(task_open(conn, &plan->task, err));
+    bool is_open = plan->task.study.state == STUDY_ACTIVE || plan->task.study.state == STUDY_PAUSED;
+    return is_open ? STATUS_OK : study_refuse(&plan->task.study, err);
+}
+
+static enum status write_queue(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct plan *plan = arg;
+    TRY(look_at_queue(conn, arg, err));
+    if (plan->fresh[0].number != plan->task.study.trials_total + 1)
+        return error_set(err, STATUS_BUSY, "busy", "", "another request was faster");
+    for (size_t i = 0; i < plan->fresh_len; i++)
+        TRY(add_trial(conn, plan, i, err));
+    *plan->queued =
+        (struct trial_page){.trials = plan->fresh, .len = plan->fresh_len}; // kept for a repeat with the rest
+    return task_save(conn, &plan->task, err);
+}
+
+static enum status queue_locked(struct plan *plan, struct error *err)
+{
+    struct app *app = plan->task.app;
+    TRY(db_read(app->db, look_at_queue, plan, err));
+    TRY(session_catch_up(app, plan->task.caller, &plan->task.study, plan->live, err));
+    if (plan->live->spec.federation != NULL)
+        TRY(federation_host_sync(app, plan->task.caller, &plan->task.study, plan->live, err));
+    TRY(plan_propose_part(plan, err));
+    return app_transact(app, plan->task.caller, write_queue, plan, err);
+}
+
+enum status trial_queue_part(struct app *app, struct caller *caller, const char *id, const struct queue_part *part,
+                             struct trial_page *out, struct error *err)
+{
+    const struct suggest_request request = {.count = (int64_t)part->len, .worker = ""};
+    struct plan plan = {.task = task_of(app, caller, id), .request = &request, .part = part, .queued = out};
+    TRY(caller_sees(caller, "study", id, err));
+    TRY(app_replay(app, caller, err));
+    if (caller->idempotency.replayed)
+        return STATUS_OK;
+    TRY(db_read(app->db, look_at_queue, &plan, err));
+    TRY(plan_announce(&plan, (int64_t)part->len, err));
+    TRY(session_lock(app, caller, id, SESSION_ALONE, &plan.live, err));
+    enum status status = queue_locked(&plan, err);
+    if (plan.fresh_len > 0 && (status != STATUS_OK || caller->idempotency.replayed))
+        session_forget(plan.live);
+    session_unlock(app, plan.live);
+    study_cache_forget(app, id);
+    return status;
+}
