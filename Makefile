@@ -213,6 +213,8 @@ postgres-http: $(BUILD)/gnomon $(MODULES)
 	$(STEP) tests/check/postgres $(call NODE_TESTS,$(POSTGRES_HTTP:%=%.test.mjs))
 postgres-all@%: $(BUILD)/gnomon $(MODULES) always
 	$(STEP) tests/check/postgres $(call NODE_TESTS,$(HTTP))
+postgres-tamper@%: $(BUILD)/gnomon always
+	$(STEP) tests/check/postgres tests/fault/tamper
 # A server and its spare, which are hurt.
 FAILOVER = env POSTGRES_OPTIONS='-c fsync=on' FAILOVER_SECONDS=$(1) $(2) tests/check/postgres tests/fault/failover
 postgres-failover: $(BUILD)/gnomon

@@ -41,6 +41,12 @@ struct driver_look {
 };
 typedef void driver_say(void *arg, const char *finding);
 
+/* The part of a migration that is the writer's. */
+struct driver_bind {
+    enum status (*bind)(void *arg, struct error *err);
+    void *arg;
+};
+
 struct driver {
     const char              *name;
     const struct migrations *migrations; /* of its own schema */
@@ -51,10 +57,11 @@ struct driver {
     enum status (*inspect)(const char *place, const struct migrations *all, struct db_schema *schema,
                            struct error *err);
     /* Takes the store with this schema to the last version in one transaction, after a copy of it was made durable as
-     * schema->backup.  Whatever happens, the store is the old one or the new one.
+     * schema->backup.  `last`, unless it is NULL, binds the rows anew at the end of that transaction: no store is ever without a
+     * total.  Whatever happens, the store is the old one or the new one.
      * Errors: CONFLICT "backup_exists", FULL, INTERNAL "migration". */
     enum status (*migrate)(void *handle, const char *place, const struct migrations *all,
-                           const struct db_schema *schema, struct error *err);
+                           const struct db_schema *schema, const struct driver_bind *last, struct error *err);
     /* Errors: BUSY "locked": to write, while another process has the store. */
     enum status (*open)(const char *place, enum driver_mode mode, const char *synchronous, void **handle,
                         struct error *err);
@@ -121,14 +128,14 @@ struct driver {
      * what guard asks for.  CONFLICT "store_exists".  wake ends that state once the rows are there. */
     enum status (*lay)(void *handle, const char *place, const struct migrations *all, struct error *err);
     enum status (*wake)(void *handle, struct error *err);
-    /* Guards rows from now on: a writer's rows get their sums, and those bound to the log are added to the total and taken
+    /* Guards rows from now on; again does no harm: a writer's rows get their sums, and those bound to the log are added to the total and taken
      * from it.  A damaged row is not changed: CONFLICT "store_corrupt".  A reader has total NULL.  damaged [DAMAGED_BYTES]
      * out: the owner of a damaged row that was met. */
     enum status (*guard)(void *handle, struct total *total, char *damaged, struct error *err);
     /* Looks at the rows behind a place, for some milliseconds. */
     enum status (*scan)(void *handle, struct scan *scan, struct error *err);
-    /* Computes that total for the handle's snapshot. */
-    enum status (*gather)(void *handle, struct total *total, struct error *err);
+    /* Computes that total for the handle's snapshot, which has this schema. */
+    enum status (*gather)(void *handle, int schema, struct total *total, struct error *err);
     /* For the writer of a database that another process takes when this one is silent for some seconds; NULL: none can.  A
      * good answer says that the store was this process's when it was asked.  Within a transaction nothing is asked. */
     enum status (*beat)(void *handle, struct error *err);

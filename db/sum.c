@@ -3,6 +3,7 @@
 #include "db/sum.h"
 
 #include <openssl/sha.h>
+#include <stdio.h>
 #include <string.h>
 
 const struct sum_loose sum_loose[SUM_LOOSE] = {
@@ -26,23 +27,57 @@ const struct sum_loose sum_loose[SUM_LOOSE] = {
     {"sparkline", "*", "a drawing for lists, made of trials that are bound"},
 };
 
-static bool is_in(const char *list, const char *name)
+/* Schemas SUM_FIRST to 7 bound what is listed here.  A total of theirs is compared before it is replaced. */
+enum { FORMER_LAST = 7 };
+static const struct {
+    const char *table, *columns;
+} former[] = {
+    {"trial",
+     "study,number,state,point,row,value,stddev,reason,external_id,algorithm,seen,outcome,feasible,asked,note,ended"},
+    {"measurement", "study,trial,lease,step,value,revision,stop,reason,next_step,note,seen"},
+    {"correction", "study,trial,revision,ended,state,value,stddev,reason,outcome,actor,why"},
+    {"study_spec", "study,spec"},
+    {"candidates", "study,manifest,sha256,complete"},
+    {"curator_ledger", "curator_key,ledger,seq,head,sha256"},
+    {"federation_ledger", "federation,round,mechanism,epsilon,delta,total,sha256"},
+    {"federation_broadcast", "federation,round,messages,data"},
+    {"game_play", "game,round,agent,point,row,payoff"},
+    {"token", "id,hash,scope,resource,agent,revoked_ms"},
+    {"log_gap", "first,last,digests"},
+};
+
+static bool is_in(const char *list, const char *name, size_t length)
 {
-    size_t length = strlen(name);
     for (; *list != '\0'; list += strcspn(list, ","), list += *list == ',')
         if (strcspn(list, ",") == length && memcmp(list, name, length) == 0)
             return true;
     return false;
 }
 
-bool sum_is_bound(const char *table, const char *column)
+static void list_former(const char *table, char *out, size_t room)
 {
-    if (strcmp(column, "sum") == 0) // is made of the others
-        return false;
+    for (size_t i = 0; i < sizeof former / sizeof *former; i++)
+        if (strcmp(former[i].table, table) == 0)
+            snprintf(out, room, "%s", former[i].columns);
+}
+
+void sum_list(int schema, const char *table, const char *columns, char *out, size_t room)
+{
+    const char *loose = "";
+    size_t      used = 0;
+    out[0] = '\0';
+    if (schema <= FORMER_LAST) {
+        list_former(table, out, room);
+        return;
+    }
     for (size_t i = 0; i < SUM_LOOSE; i++)
         if (strcmp(sum_loose[i].table, table) == 0)
-            return sum_loose[i].columns[0] != '*' && !is_in(sum_loose[i].columns, column);
-    return true;
+            loose = sum_loose[i].columns;
+    for (size_t length; loose[0] != '*' && *columns != '\0'; columns += length + (columns[length] == ',')) {
+        length = strcspn(columns, ",");
+        if (!is_in(loose, columns, length))
+            used += (size_t)snprintf(out + used, room - used, "%s%.*s", used > 0 ? "," : "", (int)length, columns);
+    }
 }
 
 /* Each step is a bijection of what came before, so that no later one undoes a difference. */

@@ -18,13 +18,16 @@ enum sum_kind { SUM_NONE = 1, SUM_NUMBER, SUM_REAL, SUM_TEXT, SUM_BLOB };
 uint64_t sum_bytes(uint64_t sum, enum sum_kind kind, const void *bytes, size_t length);
 
 /* Columns that change without a line of the log, or are proven otherwise, and why that is enough.  A change of this list comes
- * with a migration: the driver binds all rows anew behind each. */
+ * with a migration, which binds all rows anew; sum_list goes on to know what each earlier schema bound. */
 struct sum_loose {
     const char *table, *columns, *why; /* columns: "a,b", or "*" */
 };
 enum { SUM_LOOSE = 16 };
 extern const struct sum_loose sum_loose[SUM_LOOSE];
-bool                          sum_is_bound(const char *table, const char *column);
+/* Schemas before SUM_FIRST have no total. */
+enum { SUM_FIRST = 4 };
+/* Writes those columns, of "a,b", that a schema binds to the log, in the order of their digest.  "": none of this table. */
+void sum_list(int schema, const char *table, const char *columns, char *out, size_t room);
 
 enum { TOTAL_LANES = 32, TOTAL_BYTES = 8 * TOTAL_LANES, ROW_DIGEST_BYTES = 32 };
 struct total {

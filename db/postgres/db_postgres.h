@@ -111,11 +111,11 @@ MUST_CHECK enum status pg_succeed(struct pg *pg, struct error *err);
 /* Members of the record. */
 MUST_CHECK enum status pg_guard(void *handle, struct total *total, char *damaged, struct error *err);
 MUST_CHECK enum status pg_scan(void *handle, struct scan *scan, struct error *err);
-/* "a,b" of the columns that are bound to the log; false: none is. */
+/* "a,b" of the columns that a schema binds to the log; false: none is. */
 enum { PG_COLUMNS_BYTES = 4096 };
 struct schema_table;
-bool                   pg_bound_columns(const struct schema_table *table, char out[PG_COLUMNS_BYTES]);
-MUST_CHECK enum status pg_gather(void *handle, struct total *total, struct error *err);
+bool                   pg_bound_columns(int schema, const struct schema_table *table, char out[PG_COLUMNS_BYTES]);
+MUST_CHECK enum status pg_gather(void *handle, int schema, struct total *total, struct error *err);
 MUST_CHECK enum status pg_damaged(void *handle, const char *owner, driver_say *say, void *arg, struct error *err);
 /* The schema of SQLite in PostgreSQL's words, and then db/postgres/postgres.sql. */
 MUST_CHECK enum status pg_inspect(const char *place, const struct migrations *all, struct db_schema *schema,
@@ -123,7 +123,7 @@ MUST_CHECK enum status pg_inspect(const char *place, const struct migrations *al
 MUST_CHECK enum status pg_lay(void *handle, const char *place, const struct migrations *all, struct error *err);
 MUST_CHECK enum status pg_wake(void *handle, struct error *err);
 MUST_CHECK enum status pg_migrate(void *handle, const char *place, const struct migrations *all,
-                                  const struct db_schema *schema, struct error *err);
+                                  const struct db_schema *schema, const struct driver_bind *last, struct error *err);
 
 /* Puts a store that was moved away behind what any witness has seen; -counter - 1 again is the counter that it had. */
 #define PG_LEAVE \

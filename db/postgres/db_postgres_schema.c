@@ -111,22 +111,23 @@ static void write_migration(FILE *file, const char *text)
     }
 }
 
-bool pg_bound_columns(const struct schema_table *table, char out[PG_COLUMNS_BYTES])
+bool pg_bound_columns(int schema, const struct schema_table *table, char out[PG_COLUMNS_BYTES])
 {
+    char   columns[PG_COLUMNS_BYTES] = "";
     size_t used = 0;
-    out[0] = '\0';
     for (int i = 0; i < table->len; i++)
-        if (sum_is_bound(table->name, table->columns[i].name))
-            used += (size_t)snprintf(out + used, PG_COLUMNS_BYTES - used, "%s%s", used > 0 ? "," : "",
+        if (strcmp(table->columns[i].name, "sum") != 0) // is made of the others
+            used += (size_t)snprintf(columns + used, sizeof columns - used, "%s%s", used > 0 ? "," : "",
                                      table->columns[i].name);
-    return used > 0;
+    sum_list(schema, table->name, columns, out, PG_COLUMNS_BYTES);
+    return out[0] != '\0';
 }
 
 static enum status write_bound(void *file, const struct schema_table *table, struct error *err)
 {
     char columns[PG_COLUMNS_BYTES];
     (void)err;
-    if (pg_bound_columns(table, columns))
+    if (pg_bound_columns(db_migrations.len, table, columns))
         fprintf(file, "SELECT bind_table('%s', string_to_array('%s', ','));\n", table->name, columns);
     return STATUS_OK;
 }
@@ -175,7 +176,8 @@ static enum status read_version(struct pg *pg, int64_t *found, struct error *err
 }
 
 /* Another server may have been quicker: it had the store between the look at it and the lock. */
-static enum status apply(struct pg *pg, const char *text, const struct db_schema *schema, struct error *err)
+static enum status apply(struct pg *pg, const char *text, const struct db_schema *schema,
+                         const struct driver_bind *last, struct error *err)
 {
     int64_t found;
     TRY(pg_send_text(pg, "BEGIN", err));
@@ -187,6 +189,8 @@ static enum status apply(struct pg *pg, const char *text, const struct db_schema
     if (schema->found > 0)
         TRY(check_rows(pg, err));
     TRY(pg_send_text(pg, text, err));
+    if (last != NULL)
+        TRY(last->bind(last->arg, err));
     return pg_send_text(pg, "COMMIT", err);
 }
 
@@ -234,7 +238,7 @@ enum status pg_wake(void *handle, struct error *err)
 
 /* Migrates in one transaction; copies before it are PostgreSQL's to make. */
 enum status pg_migrate(void *handle, const char *place, const struct migrations *all, const struct db_schema *schema,
-                       struct error *err)
+                       const struct driver_bind *last, struct error *err)
 {
     struct pg   *pg = handle;
     char        *text = NULL;
@@ -242,7 +246,7 @@ enum status pg_migrate(void *handle, const char *place, const struct migrations 
     (void)place;
     enum status status = write_schema(all, schema->found, &text, &why);
     if (status == STATUS_OK)
-        status = apply(pg, text, schema, &why);
+        status = apply(pg, text, schema, last, &why);
     free(text);
     if (status == STATUS_OK)
         return STATUS_OK;

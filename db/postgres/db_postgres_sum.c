@@ -49,7 +49,7 @@ static enum status for_rows(struct pg *pg, const struct sql_statement *listed, s
 struct gathering {
     struct pg    *pg;
     struct total *total;
-    int           rows;
+    int           schema, rows;
 };
 
 static void gather_row(void *arg, const struct db_value *columns)
@@ -71,7 +71,7 @@ static enum status gather_table(void *arg, const struct schema_table *table, str
         .name = "", .parameters = "", .letters = "b", .text = "FETCH 10000 FROM gathered"};
     struct gathering *gathering = arg;
     char              text[TEXT_BYTES], columns[PG_COLUMNS_BYTES];
-    if (!pg_bound_columns(table, columns))
+    if (!pg_bound_columns(gathering->schema, table, columns))
         return STATUS_OK;
     snprintf(text, sizeof text,
              "DECLARE gathered NO SCROLL CURSOR FOR SELECT sha256(record_send(ROW('%s'::text,%s))) FROM %s",
@@ -84,11 +84,12 @@ static enum status gather_table(void *arg, const struct schema_table *table, str
     return pg_send_text(gathering->pg, "CLOSE gathered", err);
 }
 
-enum status pg_gather(void *handle, struct total *total, struct error *err)
+enum status pg_gather(void *handle, int schema, struct total *total, struct error *err)
 {
-    struct gathering gathering = {.pg = handle, .total = total};
+    struct gathering        gathering = {.pg = handle, .total = total, .schema = schema};
+    const struct migrations own = {.texts = db_migrations.texts, .len = schema};
     *total = (struct total){{0}};
-    return schema_tables(&db_migrations, gather_table, &gathering, err);
+    return schema_tables(schema == db_migrations.len ? &db_migrations : &own, gather_table, &gathering, err);
 }
 
 struct telling {

@@ -46,7 +46,7 @@ MUST_CHECK enum status lite_sum_all(sqlite3 *handle, struct error *err);
 MUST_CHECK enum status lite_inspect(const char *folder, const struct migrations *all, struct db_schema *schema,
                                     struct error *err);
 MUST_CHECK enum status lite_migrate(void *handle, const char *folder, const struct migrations *all,
-                                    const struct db_schema *schema, struct error *err);
+                                    const struct db_schema *schema, const struct driver_bind *last, struct error *err);
 MUST_CHECK enum status lite_lay(void *handle, const char *folder, const struct migrations *all, struct error *err);
 MUST_CHECK enum status lite_wake(void *handle, struct error *err);
 MUST_CHECK enum status lite_hold(struct driver_look *look, struct error *err);
@@ -58,7 +58,7 @@ MUST_CHECK enum status lite_quick(void *handle, const char *folder, struct error
 MUST_CHECK enum status lite_compact(void *handle, const char *folder, struct error *err);
 MUST_CHECK enum status lite_guard(void *handle, struct total *total, char *damaged, struct error *err);
 MUST_CHECK enum status lite_scan(void *handle, struct scan *scan, struct error *err);
-MUST_CHECK enum status lite_gather(void *handle, struct total *total, struct error *err);
+MUST_CHECK enum status lite_gather(void *handle, int schema, struct total *total, struct error *err);
 MUST_CHECK enum status lite_damaged(void *handle, const char *owner, driver_say *say, void *arg, struct error *err);
 MUST_CHECK enum status lite_renew(void *handle, int64_t bytes_max, struct error *err);
 MUST_CHECK enum status lite_trim(void *handle, int pages_max, bool *more, struct error *err);

@@ -320,7 +320,8 @@ static void note_damaged(void *is_whole, const char *finding)
     *(bool *)is_whole = false;
 }
 
-static enum status apply(sqlite3 *handle, const struct migrations *all, int from, struct error *err)
+static enum status apply(sqlite3 *handle, const struct migrations *all, int from, const struct driver_bind *last,
+                         struct error *err)
 {
     char text[96];
     bool is_whole = true;
@@ -333,13 +334,15 @@ static enum status apply(sqlite3 *handle, const struct migrations *all, int from
     TRY(lite_sum_all(handle, err));
     if (from > 0) // a new store has just been made by the texts that it would be compared with
         TRY(check_schema(handle, all, all->len, err));
+    if (last != NULL)
+        TRY(last->bind(last->arg, err));
     snprintf(text, sizeof text, "PRAGMA user_version = %d; PRAGMA application_id = %d; COMMIT", all->len,
              APPLICATION_ID);
     return lite_execute(handle, text, err);
 }
 
 enum status lite_migrate(void *handle, const char *folder, const struct migrations *all, const struct db_schema *schema,
-                         struct error *err)
+                         const struct driver_bind *last, struct error *err)
 {
     struct error why = {.status = STATUS_OK}, left;
     enum status  status = schema->found > 0 ? back_up(handle, folder, schema->backup, &why) : STATUS_OK;
@@ -347,7 +350,7 @@ enum status lite_migrate(void *handle, const char *folder, const struct migratio
     if (status == STATUS_OK)
         status = lite_pragma(handle, "foreign_keys", "0", "0", &why);
     if (status == STATUS_OK)
-        status = apply(handle, all, schema->found, &why);
+        status = apply(handle, all, schema->found, last, &why);
     if (status == STATUS_OK)
         return lite_pragma(handle, "foreign_keys", "1", "1", err);
     if (sqlite3_get_autocommit(handle) == 0 && lite_execute(handle, "ROLLBACK", &left) != STATUS_OK)
@@ -384,7 +387,7 @@ static enum status execute_rows(sqlite3 *handle, const char *query, struct error
 
 enum status lite_lay(void *handle, const char *folder, const struct migrations *all, struct error *err)
 {
-    TRY(lite_migrate(handle, folder, all, &(struct db_schema){.needed = all->len}, err));
+    TRY(lite_migrate(handle, folder, all, &(struct db_schema){.needed = all->len}, NULL, err));
     TRY(lite_execute(handle, REST, err));
     return execute_rows(handle, "SELECT 'DROP TRIGGER main.' || name FROM temp.resting", err);
 }

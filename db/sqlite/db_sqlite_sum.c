@@ -144,7 +144,6 @@ enum status lite_sum_functions(sqlite3 *handle, struct total *total, char *damag
 struct summed {
     char table[NAME_BYTES], owner[NAME_BYTES];   /* the column that says whose the row is */
     char columns[LIST_BYTES], old[LIST_BYTES];   /* all but the sum; of the row as it was */
-    char bound[LIST_BYTES];                      /* those that are bound to the log; "": none is */
     char key[LIST_BYTES], where[LIST_BYTES];     /* the primary key; that it is the new row's */
     char place[LIST_BYTES], literal[LIST_BYTES]; /* the key in words, and as SQL would say it */
 };
@@ -172,8 +171,6 @@ static enum status read_table(sqlite3 *handle, struct summed *out, struct error 
             break;
         append(out->columns, ",", "", name, "");
         append(out->old, ",", "OLD.", name, "");
-        if (sum_is_bound(out->table, name))
-            append(out->bound, ",", "", name, "");
         if (sqlite3_column_int(statement, 1) == 0)
             continue;
         append(out->key, ",", "", name, "");
@@ -233,16 +230,15 @@ static enum status guard_table(sqlite3 *handle, const struct summed *table, void
     char text[TEXT_BYTES];
     (void)arg;
     snprintf(text, sizeof text,
-             "CREATE TEMP TRIGGER sum_%s_comes AFTER INSERT ON main.%s BEGIN "
+             "CREATE TEMP TRIGGER IF NOT EXISTS sum_%s_comes AFTER INSERT ON main.%s BEGIN "
              "UPDATE %s SET sum = row_sum(%s) WHERE %s; END",
              table->table, table->table, table->table, table->columns, table->where);
     TRY(lite_execute(handle, text, err));
-    snprintf(
-        text, sizeof text,
-        "CREATE TEMP TRIGGER sum_%s_changes AFTER UPDATE OF %s ON main.%s BEGIN SELECT row_check(OLD.%s, OLD.sum, %s); "
-        "UPDATE %s SET sum = row_sum(%s) WHERE %s; END",
-        table->table, table->columns, table->table, table->owner, table->old, table->table, table->columns,
-        table->where);
+    snprintf(text, sizeof text,
+             "CREATE TEMP TRIGGER IF NOT EXISTS sum_%s_changes AFTER UPDATE OF %s ON main.%s BEGIN "
+             "SELECT row_check(OLD.%s, OLD.sum, %s); UPDATE %s SET sum = row_sum(%s) WHERE %s; END",
+             table->table, table->columns, table->table, table->owner, table->old, table->table, table->columns,
+             table->where);
     return lite_execute(handle, text, err);
 }
 
@@ -259,19 +255,22 @@ static void prefix(const char *columns, const char *with, char out[LIST_BYTES])
 
 static enum status guard_bound(sqlite3 *handle, const struct summed *table, void *arg, struct error *err)
 {
-    char        text[TEXT_BYTES], now[LIST_BYTES], before[LIST_BYTES];
+    char        text[TEXT_BYTES], bound[LIST_BYTES], now[LIST_BYTES], before[LIST_BYTES];
     const char *name = table->table;
     (void)arg;
-    if (table->bound[0] == '\0')
+    sum_list(db_migrations.len, name, table->columns, bound, sizeof bound);
+    if (bound[0] == '\0')
         return STATUS_OK;
-    prefix(table->bound, "NEW.", now);
-    prefix(table->bound, "OLD.", before);
+    prefix(bound, "NEW.", now);
+    prefix(bound, "OLD.", before);
     snprintf(text, sizeof text,
-             "CREATE TEMP TRIGGER bound_%s_comes AFTER INSERT ON main.%s BEGIN SELECT row_bind(1, '%s', %s); END;"
-             "CREATE TEMP TRIGGER bound_%s_goes AFTER DELETE ON main.%s BEGIN SELECT row_bind(-1, '%s', %s); END;"
-             "CREATE TEMP TRIGGER bound_%s_changes AFTER UPDATE OF %s ON main.%s BEGIN "
+             "CREATE TEMP TRIGGER IF NOT EXISTS bound_%s_comes AFTER INSERT ON main.%s BEGIN SELECT row_bind(1, '%s', "
+             "%s); END;"
+             "CREATE TEMP TRIGGER IF NOT EXISTS bound_%s_goes AFTER DELETE ON main.%s BEGIN SELECT row_bind(-1, '%s', "
+             "%s); END;"
+             "CREATE TEMP TRIGGER IF NOT EXISTS bound_%s_changes AFTER UPDATE OF %s ON main.%s BEGIN "
              "SELECT row_bind(-1, '%s', %s), row_bind(1, '%s', %s); END;",
-             name, name, name, now, name, name, name, before, name, table->bound, name, name, before, name, now);
+             name, name, name, now, name, name, name, before, name, bound, name, name, before, name, now);
     return lite_execute(handle, text, err);
 }
 
@@ -330,21 +329,21 @@ enum status lite_write_checks(sqlite3 *handle, const char *text, char *out, size
 
 static enum status gather_table(sqlite3 *handle, const struct summed *table, void *arg, struct error *err)
 {
-    char text[TEXT_BYTES];
-    int  rows;
-    (void)arg;
-    if (table->bound[0] == '\0')
+    char       text[TEXT_BYTES], bound[LIST_BYTES];
+    const int *schema = arg;
+    int        rows;
+    sum_list(*schema, table->table, table->columns, bound, sizeof bound);
+    if (bound[0] == '\0')
         return STATUS_OK;
-    snprintf(text, sizeof text, "SELECT count(row_bind(1, '%s', %s)) FROM %s", table->table, table->bound,
-             table->table);
+    snprintf(text, sizeof text, "SELECT count(row_bind(1, '%s', %s)) FROM %s", table->table, bound, table->table);
     return lite_read_int(handle, text, &rows, err);
 }
 
-enum status lite_gather(void *handle, struct total *total, struct error *err)
+enum status lite_gather(void *handle, int schema, struct total *total, struct error *err)
 {
     TRY(lite_sum_functions(handle, total, NULL, err));
     *total = (struct total){{0}};
-    return for_named(handle, ALL_TABLES, gather_table, NULL, err);
+    return for_named(handle, ALL_TABLES, gather_table, &schema, err);
 }
 
 static enum status sum_table(sqlite3 *handle, const struct summed *table, void *arg, struct error *err)

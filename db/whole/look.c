@@ -89,7 +89,7 @@ enum status db_look_damaged(struct db_look *look, const char *owner, db_say *say
 
 enum status db_look_total(struct db_look *look, struct total *out, struct error *err)
 {
-    return look->conn.driver->gather(look->conn.handle, out, err);
+    return look->conn.driver->gather(look->conn.handle, look->is.version, out, err);
 }
 
 /* ---- moved away ---- */

@@ -387,7 +387,8 @@ static enum status end_log(struct db_conn *conn, struct error *err)
     TRY(db_exec(conn, NULL, err, SQL_CHAIN_SET,
                 BIND(INT(state.last.seq), BLOB(state.last.head, CHAIN_BYTES), INT(state.at_ms), BLOB("", 0))));
     TRY(db_settle(conn, err));
-    TRY(conn->driver->gather(conn->handle, &conn->total, err)); // the rows that a new store begins with went uncounted
+    TRY(conn->driver->gather(conn->handle, db_migrations.len, &conn->total,
+                             err)); // the rows that a new store begins with went uncounted
     TRY(db_log_say(conn, "store.moved", err));
     return chain_seal(conn, err);
 }

@@ -215,8 +215,10 @@ enum status chain_check_total(struct db_conn *conn, const struct chain_state *st
     struct db_rows         rows = db_query(conn, NULL, err, SQL_CHAIN_BOUND, BIND_NONE);
     const struct row_blob *row = db_next(&rows) ? row_blob(&rows) : NULL;
     chain_digest_total(&state->total, digest);
-    if (state->has_total && row != NULL &&
-        (row->data.length != CHAIN_BYTES || memcmp(row->data.bytes, digest, CHAIN_BYTES) != 0))
+    if (rows.status == STATUS_OK && !state->has_total)
+        rows.status = error_set(err, STATUS_INTERNAL, "store_corrupt", "",
+                                "the total of the rows is gone, which no server leaves behind: restore a backup");
+    else if (row != NULL && (row->data.length != CHAIN_BYTES || memcmp(row->data.bytes, digest, CHAIN_BYTES) != 0))
         rows.status =
             error_set(err, STATUS_INTERNAL, "store_corrupt", "",
                       "the total of the rows is not the one that the log vouches for: see gnomon verify --data");

@@ -27,8 +27,8 @@ struct chain_state {
     bool               has_total;
 };
 MUST_CHECK enum status chain_read(struct db_conn *conn, struct chain_state *out, struct error *err);
-/* That the total is the one of the last line that binds any: what is written next is added to it, and vouched for.
- * INTERNAL "store_corrupt". */
+/* That there is a total, and that it is the one of the last line that binds any: what is written next is added to it, and
+ * vouched for.  INTERNAL "store_corrupt". */
 MUST_CHECK enum status chain_check_total(struct db_conn *conn, const struct chain_state *state, struct error *err);
 
 /* The end of the log, for the writer in a transaction.  Its last line is written when the next one comes, or with what it

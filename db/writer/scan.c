@@ -42,7 +42,7 @@ static enum status compare(struct db_conn *conn, void *arg, struct error *err)
     struct error       why;
     (void)arg;
     TRY(chain_read(conn, &state, err));
-    enum status status = conn->driver->gather(conn->handle, &total, err);
+    enum status status = conn->driver->gather(conn->handle, db_migrations.len, &total, err);
     if (conn->driver->guard(conn->handle, NULL, conn->damaged, &why) != STATUS_OK && status == STATUS_OK) {
         *err = why;
         return why.status;

@@ -194,6 +194,24 @@ static enum status verify(const char *path, struct verifying *verifying, struct 
     return status;
 }
 
+static void report(const struct verifying *verifying, const char *path)
+{
+    const struct heads *heads = &verifying->heads;
+    int64_t             last = verifying->chain.last.seq;
+    printf("%s: what was written; the log has lines %lld to %lld, ", path, (long long)verifying->chain.first.seq + 1,
+           (long long)last);
+    if (verifying->gone > 0)
+        printf("of %lld only digests, ", (long long)verifying->gone);
+    printf("%zu heads of it were compared", heads->len);
+    if (heads->len > 0 && heads->items[heads->len - 1].seq < last)
+        printf(", and %lld lines came after the last of these", (long long)(last - heads->items[heads->len - 1].seq));
+    putchar('\n');
+    if (verifying->bound_anew > 0)
+        printf("%lld lines say store.changed, the last of them line %lld: rows as they were then are vouched for from "
+               "there on, after an upgrade, or because somebody wrote to the store by hand\n",
+               (long long)verifying->bound_anew, (long long)verifying->bound_last);
+}
+
 enum status verify_store(const struct verify_store *asked, struct error *err)
 {
     struct verifying verifying = {.findings = 0, .study = asked->study};
@@ -207,21 +225,10 @@ enum status verify_store(const struct verify_store *asked, struct error *err)
         status = verify(asked->database != NULL ? asked->database : path, &verifying, err);
     if (status == STATUS_OK && verifying.findings > 0)
         status = error_set(err, STATUS_INTERNAL, "store_corrupt", "", "%.150s is not what was written", path);
-    free(verifying.heads.items);
-    TRY(status);
-    if (asked->study != NULL) {
+    if (status == STATUS_OK && asked->study != NULL)
         printf("%s: the rows of %s are what was written\n", path, asked->study);
-        return STATUS_OK;
-    }
-    printf("%s: what was written; the log has lines %lld to %lld, ", path, (long long)verifying.chain.first.seq + 1,
-           (long long)verifying.chain.last.seq);
-    if (verifying.gone > 0)
-        printf("of %lld only digests, ", (long long)verifying.gone);
-    printf("%zu heads of it were compared\n", verifying.heads.len);
-    if (verifying.bound_anew > 0)
-        printf("%lld lines say store.changed, the last of them line %lld: rows as they were then are vouched for from "
-               "there on, "
-               "after an upgrade, or because somebody wrote to the store by hand\n",
-               (long long)verifying.bound_anew, (long long)verifying.bound_last);
-    return STATUS_OK;
+    else if (status == STATUS_OK)
+        report(&verifying, path);
+    free(verifying.heads.items);
+    return status;
 }

@@ -158,10 +158,11 @@ def make(folder):
     fill_the_rest(running, next(real for real in kept["fts, a study"]["ids"].values() if real.startswith("std_")))
     assert running.stop() == 0
     let_lines_go(folder)
+    with sums.Unguarded(folder) as store:
+        store.execute("UPDATE token SET expires_ms = 0")  # or it could not be used for long
+        sums.make(store, "token")
+        sums.seal(store)
     store = sqlite3.connect(folder + "/gnomon.db", isolation_level=None)
-    store.execute("UPDATE token SET expires_ms = 0")  # or it could not be used for long
-    sums.make(store, "token")
-    store.execute("UPDATE chain SET total = x''")  # what is bound to the log is so anew
     store.execute("VACUUM")
     version = store.execute("PRAGMA user_version").fetchone()[0]
     empty = [table for table in tables(store) if store.execute(f"SELECT count(*) FROM {table}").fetchone()[0] == 0]

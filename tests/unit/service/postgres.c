@@ -46,7 +46,7 @@ static void test_no_trigger_is_missing(void)
     int              found = 0;
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
     CU_ASSERT_EQUAL_FATAL(driver_sqlite.open(folder, DRIVER_READ_WRITE, "OFF", &handle, &world->err), STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(driver_sqlite.migrate(handle, folder, &db_migrations, &schema, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(driver_sqlite.migrate(handle, folder, &db_migrations, &schema, NULL, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(driver_sqlite.prepare(handle, &listed, &statement, &world->err), STATUS_OK);
     for (; driver_sqlite.step(statement, &row, &world->err) == STATUS_OK && row; found++) {
         CU_ASSERT_FATAL(driver_sqlite.column(statement, 0, &name));
@@ -77,7 +77,7 @@ static enum status migrate(struct world *world, const char *text, struct db_sche
     CU_ASSERT_EQUAL_FATAL(driver_postgres.inspect(world->database, &next, found, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(driver_postgres.open(world->database, DRIVER_READ_WRITE, "OFF", &handle, &world->err),
                           STATUS_OK);
-    enum status status = driver_postgres.migrate(handle, world->database, &next, found, &world->err);
+    enum status status = driver_postgres.migrate(handle, world->database, &next, found, NULL, &world->err);
     driver_postgres.close(handle);
     CU_ASSERT_EQUAL_FATAL(driver_postgres.inspect(world->database, &next, found, &(struct error){.code = ""}),
                           STATUS_OK);

@@ -92,7 +92,7 @@ static enum status migrate(struct place *place, const struct migrations *all)
     if (status == STATUS_OK)
         status = driver_sqlite.open(place->folder, DRIVER_READ_WRITE, "FULL", &handle, &place->err);
     if (status == STATUS_OK && place->schema.found < place->schema.needed)
-        status = driver_sqlite.migrate(handle, place->folder, all, &place->schema, &place->err);
+        status = driver_sqlite.migrate(handle, place->folder, all, &place->schema, NULL, &place->err);
     if (handle != NULL)
         driver_sqlite.close(handle);
     return status;
