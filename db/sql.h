@@ -630,8 +630,9 @@
     X(CHECK_FEATURES, "", digested,                                                                                    \
       "SELECT 'the features of ' || id AS name, features_sha256 AS sha256, features AS data FROM federation")          \
     X(CHECK_MATRICES, "", digested,                                                                                    \
-      "SELECT 'the matrix of ' || c.study AS name, c.sha256, p.data FROM candidates c JOIN candidates_piece p ON "      \
-      "p.study = c.study WHERE c.complete = 1 AND c.sha256 <> '' ORDER BY c.study, p.start")                           \
+      "SELECT 'the matrix of ' || c.study AS name, coalesce((SELECT detail FROM event e WHERE e.study = c.study AND "   \
+      "kind = 'candidates.received' ORDER BY seq DESC LIMIT 1), '') AS sha256, p.data FROM candidates c LEFT JOIN "    \
+      "candidates_piece p ON p.study = c.study WHERE c.complete = 1 ORDER BY c.study, p.start")                        \
     X(TOKEN_REVOKE_ALL, "i", none, "UPDATE token SET revoked_ms = $1 WHERE revoked_ms = 0")                             \
     X(IDEMPOTENCY_GET, "ssi", kept_reply,                                                                              \
       "SELECT " COLUMNS(ROW_KEPT_REPLY) " FROM idempotency WHERE token = $1 AND key = $2 AND created_ms >= $3 AND row_check(idempotency idempotency)")        \
