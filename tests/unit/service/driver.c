@@ -1,5 +1,6 @@
 /* The contract of every database (db/driver.h): a suite that is run on each of them. */
 #include "db/driver.h"
+#include "db/schema.h"
 #include "tests/unit/service/database.h"
 #include "tests/unit/service/suites.h"
 
@@ -488,6 +489,94 @@ static void check_every_statement(struct store *store)
     }
 }
 
+/* Tables that sum_loose leaves out whole, with how many columns that decision was about. */
+static const struct {
+    const char *table;
+    int         columns;
+} left_out[] = {
+    {"event", 12},
+    {"tally", 3},
+    {"steady", 5},
+    {"idempotency", 9},
+    {"operation", 21},
+    {"candidates_piece", 3},
+    {"candidates_refusal", 2},
+    {"federation_message", 5},
+    {"sparkline", 2},
+};
+
+static const struct sum_loose *find_loose(const char *table)
+{
+    for (size_t i = 0; i < SUM_LOOSE; i++)
+        if (strcmp(sum_loose[i].table, table) == 0)
+            return &sum_loose[i];
+    return NULL;
+}
+
+static bool is_named(const char *list, const char *column)
+{
+    char all[256], one[64];
+    snprintf(all, sizeof all, ",%s,", list);
+    snprintf(one, sizeof one, ",%s,", column);
+    return strstr(all, one) != NULL;
+}
+
+/* Whether the trigger that binds changed rows of a table hashes this column. */
+static bool is_hashed(struct store *store, const char *table, const char *column)
+{
+#define HASHES(from, of)                                                                                            \
+    "SELECT coalesce(max(instr(replace(" of ", '\"', ''), 'NEW.' || $2 || ',') + instr(replace(" of ", '\"', ''), " \
+    "'NEW.' || $2 || ')')), 0) AS place FROM " from
+    struct db_value place;
+    bool            is_file = store->driver == &driver_sqlite;
+    MUST(run(store, store->writer,
+             is_file
+                 ? STATEMENT("ss", "i", HASHES("temp.sqlite_schema WHERE name = 'bound_' || $1 || '_changes'", "sql"))
+                 : STATEMENT("ss", "i",
+                             HASHES("pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname = "
+                                    "'bind_' || $1",
+                                    "prosrc")),
+             BIND(TEXT(table), TEXT(column)), &place));
+    return place.is.i > 0;
+}
+
+static enum status check_columns(void *arg, const struct schema_table *table, struct error *err)
+{
+    struct store           *store = arg;
+    const struct sum_loose *loose = find_loose(table->name);
+    bool                    is_left_out = loose != NULL && strcmp(loose->columns, "*") == 0;
+    int                     columns = 0;
+    (void)err;
+    for (int i = 0; i < table->len; i++) {
+        const char *column = table->columns[i].name;
+        bool        is_loose = is_left_out || (loose != NULL && is_named(loose->columns, column));
+        if (strcmp(column, "sum") == 0)
+            continue;
+        columns++;
+        if (is_hashed(store, table->name, column) == is_loose)
+            fprintf(stderr, "%s.%s is to be bound to the log, or in sum_loose\n", table->name, column);
+        CU_ASSERT_NOT_EQUAL(is_hashed(store, table->name, column), is_loose);
+    }
+    for (size_t i = 0; is_left_out && i < sizeof left_out / sizeof *left_out; i++)
+        if (strcmp(left_out[i].table, table->name) == 0 && left_out[i].columns == columns)
+            return STATUS_OK;
+    if (is_left_out)
+        fprintf(stderr, "%s has %d columns: are all of them to be left out?\n", table->name, columns);
+    CU_ASSERT(!is_left_out);
+    return STATUS_OK;
+}
+
+/* Every column is bound to the log, or it is listed why not. */
+static void check_every_column(struct store *store)
+{
+    struct total total = {{0}};
+    char         met[DAMAGED_BYTES];
+    MUST(store->driver->guard(store->writer, &total, met, &store->err));
+    MUST(schema_tables(store->driver->migrations, check_columns, store, &store->err));
+    for (size_t i = 0; i < SUM_LOOSE; i++)
+        CU_ASSERT(strlen(sum_loose[i].why) > 10);
+}
+
 static void count_finding(void *arg, const char *finding)
 {
     *(int *)arg += strstr(finding, " a ") != NULL || strcmp(finding, "a") == 0;
@@ -638,6 +727,7 @@ static void on_postgres(void (*check)(struct store *store))
     X(changes, "changes are counted")                       \
     X(logs, "logs are append-only")                         \
     X(every_statement, "every statement prepares")          \
+    X(every_column, "every column is bound, or listed")     \
     X(sums, "rows are what was written")                    \
     X(former_total, "a former total is that of its schema") \
     X(opening_again, "what was committed is there again")
