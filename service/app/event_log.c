@@ -7,6 +7,7 @@
 #include "service/base/random.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Finds the project of a line's resource: of its study, or of the id that its detail begins with. */
 static enum status find_project(struct db_conn *conn, const struct event_row *from, char out[24], struct error *err)
@@ -20,6 +21,25 @@ static enum status find_project(struct db_conn *conn, const struct event_row *fr
     if (out[0] == '\0')
         snprintf(out, 24, "prj_default");
     return STATUS_OK;
+}
+
+/* Lines that a client may add to one study as often as it likes count against the project's bytes, with what is kept beside them.
+ * Those of a trial's way to its result are in what a trial stands for, and what only ends something is never refused. */
+static const struct {
+    const char *kind;
+    int         bytes, copies; /* of its words */
+} weights[] = {
+    {"study.resumed", 600, 1}, // with the line that paused it
+    {"study.reopened", 600, 1}, {"study.updated", 300, 1},   {"study.shared", 300, 1},
+    {"trial.edited", 300, 1},   {"trial.corrected", 600, 2}, // with the former result
+};
+
+static int64_t weigh(const struct event_row *line)
+{
+    for (size_t i = 0; line->study != NULL && i < sizeof weights / sizeof *weights; i++)
+        if (strcmp(weights[i].kind, line->kind) == 0)
+            return weights[i].bytes + weights[i].copies * (line->detail != NULL ? (int64_t)strlen(line->detail) : 0);
+    return 0;
 }
 
 enum status event_log(struct db_conn *conn, struct event_row event, struct error *err)
@@ -37,6 +57,9 @@ enum status event_log(struct db_conn *conn, struct event_row event, struct error
         line.salt = (struct db_blob){.bytes = salt, .length = sizeof salt};
     }
     TRY(db_log_add(conn, &line, err));
+    int64_t bytes = weigh(from);
+    if (bytes > 0)
+        TRY(db_exec(conn, NULL, err, SQL_STUDY_WEIGHS, BIND(TEXT(from->study), INT(bytes))));
     if (from->trial == 0 || from->is_followed)
         return STATUS_OK;
     return db_exec(conn, NULL, err, SQL_TRIAL_CHANGE, BIND(TEXT(from->study), INT(from->trial), INT(from->at_ms)));

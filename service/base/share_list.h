@@ -16,6 +16,10 @@
     X(kept_replies, 0, 0, "", "", "gnomon_db_bytes") \
     X(bodies, 0, 0, "busy", "too many bodies are being received", "gnomon_body_bytes") \
     X(connections, 0, 0, "", "", "gnomon_connections") \
+    X(corrections, 0, 0, "quota_exceeded", "the project would have more than its %.0f %s", "/v1/projects/{project}") \
+    X(lines, 0, 0, "quota_exceeded", "the project would have more than its %.0f %s", "/v1/projects/{project}") \
+    X(notes, 0, 0, "quota_exceeded", "the project would have more than its %.0f %s", "/v1/projects/{project}") \
+    X(artifacts, 0, 0, "quota_exceeded", "the project would have more than its %.0f %s", "/v1/projects/{project}") \
     X(requests_a_second, 0, 0, "rate_limited", "the project sends more requests than it may", "/v1/projects/{project}") \
     X(processor, 0, 0, "cpu_exhausted", "the project has computed as much as it may on one day", "/v1/projects/{project}")
 

@@ -36,7 +36,7 @@ test('studies, trials and bytes are counted as they come and go', async () => {
     assert.deepEqual([now.studies, now.trials], [2, 5]);
     assert.ok(now.bytes > 5000 && now.bytes < 8000, `${now.bytes}`);
     await made.api.expect(200, 'PATCH', `/v1/studies/${id}/trials/1`, { json: { notes: 'x'.repeat(5000) } });
-    assert.equal((await usage(made)).bytes, now.bytes + 5000);
+    assert.equal((await usage(made)).bytes, now.bytes + 5000 + 300, 'and its line');
     const copy = await made.api.post(`/v1/studies/${id}/clone`, { name: 'c' }, 201);
     await made.api.expect(204, 'DELETE', `/v1/studies/${copy.id}`);
     await made.api.expect(204, 'DELETE', `/v1/studies/${id}`);
@@ -148,6 +148,37 @@ test('imports that are not complete are shared by project and count against its 
     assert.equal((await whole(greedy.api)).status, 201, 'nor its own in the way of a whole file');
     await greedy.api.expect(204, 'DELETE', `/v1/imports/${digest(3)}`);
     assert.equal((await piece(greedy.api, 4, 100, 100000)).status, 200);
+});
+
+test('what is written to one study again and again counts against the bytes, and what ends something is never refused', async () => {
+    const made = await project({ bytes: 20000 }), { id } = await made.api.study(), path = `/v1/studies/${id}`;
+    await made.api.post(`${path}/observe`, { point: { x: 1 }, value: 1 });
+    await made.api.post(`${path}/suggest`, { worker: 'w' });
+    let before = (await usage(made)).bytes, value = 2;
+    const grows = async (least) => {
+        const { bytes } = await usage(made);
+        assert.ok(bytes >= before + least, `${bytes} after ${before}`);
+        before = bytes;
+    };
+    await made.api.post(`${path}/trials/1/correct`, { value: value++, reason: 'r'.repeat(200) });
+    await grows(600 + 2 * 200);
+    await made.api.post(`${path}/pause`, {});
+    await made.api.post(`${path}/resume`, {});
+    await grows(600);
+    const { headers } = await made.api.request('GET', path);
+    assert.equal((await made.api.request('PATCH', path, { json: { notes: 'n' }, headers: { 'if-match': headers.etag } })).status, 200);
+    await grows(300);
+    let reply;
+    for (let i = 0; i < 60 && (reply = await made.api.request('POST', `${path}/trials/1/correct`, { json: { value: value++ } })).status === 200; i++);
+    assert.deepEqual([reply.status, reply.json.code], [403, 'quota_exceeded']);
+    await made.api.post(`${path}/pause`, {});
+    await made.api.expect([403, 'quota_exceeded'], 'POST', `${path}/resume`, { json: {} });
+    await set(made, { bytes: 21000 });
+    await made.api.post(`${path}/resume`, {});
+    await made.api.post(`${path}/observe`, { trial: 2, value: 1 });
+    await made.api.post(`${path}/complete`, {});
+    await made.api.expect(204, 'DELETE', path);
+    assert.ok((await usage(made)).bytes === 0);
 });
 
 test('replies that are kept for repeats count against the bytes', async () => {

@@ -62,6 +62,19 @@ async function fill(count, one, isSettled) {
 }
 const settled = (name) => async (all) => all.filter(({ status }) => status !== 0).length + await gauge(name) >= all.length;
 
+// Writes to one study until the project's bytes are used up.
+async function fillBytes(ask) {
+    const { clients: [client] } = await tenant('full', 1, { bytes: 30000 }), { id } = await client.study();
+    await client.post(`/v1/studies/${id}/observe`, { point: { x: 1 }, value: 1 });
+    for (let i = 0; i < 200; i++) {
+        const [method, path, json] = ask(`/v1/studies/${id}`, i);
+        const { status, json: reply } = await client.request(method, path, { json });
+        if (status === 403 && reply.code === 'quota_exceeded') return [];
+        assert.equal(status, 200, reply.detail);
+    }
+    assert.fail('no end');
+}
+
 // Each fills what there is, and gives what lets it go.
 const attacks = {
     async followers() {
@@ -120,6 +133,10 @@ const attacks = {
             return { request: socket };
         });
     },
+    corrections: () => fillBytes((path, i) => ['POST', `${path}/trials/1/correct`, { value: i + 2, reason: 'r'.repeat(900) }]),
+    lines: () => fillBytes((path, i) => ['POST', `${path}/${i % 2 === 0 ? 'pause' : 'resume'}`, {}]),
+    notes: () => fillBytes((path, i) => ['PATCH', `${path}/trials/1`, { notes: `${i}`.padEnd(2000 + 10 * i, 'n') }]),
+    artifacts: () => fillBytes((path, i) => ['PATCH', `${path}/trials/1`, { artifacts: [{ name: `a${i}`, url: `s3://${'a'.repeat(1500)}` }] }]),
     async requests_a_second() {
         const limited = await tenant('limited', 1, { requests_a_second: 0.001, burst: 3 });
         for (let i = 0; i < 4; i++) await limited.clients[0].request('GET', '/v1/whoami');
