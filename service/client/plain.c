@@ -1,8 +1,16 @@
 /* See plain.h. */
 #include "service/client/plain.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+
+/* U+202A to U+202E, U+2066 to U+2069: what follows is shown in another order than it has. */
+static bool turns_around(const unsigned char *text)
+{
+    return text[0] == 0xe2 && ((text[1] == 0x80 && text[2] >= 0xaa && text[2] <= 0xae) ||
+                               (text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9));
+}
 
 /* Bytes of the character at text that may be printed; 0: the first byte may not. */
 static size_t printable(const unsigned char *text)
@@ -12,7 +20,7 @@ static size_t printable(const unsigned char *text)
     size_t length = text[0] >= 0xf0 && text[0] < 0xf5 ? 4 : text[0] >= 0xe0 ? 3 : text[0] >= 0xc2 ? 2 : 0;
     if (text[0] >= 0xf5 || (text[0] == 0xc2 && text[1] < 0xa0)) // U+0080 to U+009F are controls too
         return 0;
-    if (text[0] == 0xed && text[1] >= 0xa0) // half of a pair of UTF-16
+    if ((text[0] == 0xed && text[1] >= 0xa0) || turns_around(text)) // half of a pair of UTF-16
         return 0;
     for (size_t i = 1; i < length; i++)
         if ((text[i] & 0xc0) != 0x80)
