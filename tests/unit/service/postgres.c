@@ -1,7 +1,9 @@
 /* Events that only a database in a process of its own brings: connections end, others come.  Without one (database.h) these
  * tests do nothing. */
 #include "db/driver.h"
+#include "db/writer/chain.h"
 #include "service/app/event_log.h"
+#include "service/base/digest.h"
 #include "service/main/app_open.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
@@ -128,6 +130,83 @@ static void test_migration(void)
                                  "'row_is_summed'"),
                     1);
     world->app = NULL;
+    world_end(world);
+}
+
+/* Makes a closed store one of schema 7, whose rows are bound as that did it, or leaves the total as it is. */
+static void make_former(const struct world *world, const struct total *total)
+{
+    unsigned char bytes[TOTAL_BYTES], digest[CHAIN_BYTES];
+    char          text[2 * TOTAL_BYTES + 600], hex[2 * TOTAL_BYTES + 1], bound[2 * CHAIN_BYTES + 1];
+    struct error  err;
+    CU_ASSERT_EQUAL_FATAL(database_do(world->database, "UPDATE store SET version = 7", &err), STATUS_OK);
+    if (total == NULL)
+        return;
+    total_write(total, bytes);
+    chain_digest_total(total, digest);
+    digest_to_hex(bytes, sizeof bytes, hex);
+    digest_to_hex(digest, sizeof digest, bound);
+    snprintf(text, sizeof text,
+             "SET session_replication_role = replica; UPDATE chain SET total = decode('%s', 'hex'); UPDATE event SET "
+             "bound = "
+             "decode('%s', 'hex') WHERE seq = (SELECT max(seq) FROM event WHERE bound IS NOT NULL); UPDATE event e SET "
+             "sum = "
+             "row_sum(e)",
+             hex, bound);
+    CU_ASSERT_EQUAL_FATAL(database_do(world->database, text, &err), STATUS_OK);
+}
+
+static void gather_former(const struct world *world, struct total *total)
+{
+    void        *handle = NULL;
+    struct error err;
+    CU_ASSERT_EQUAL_FATAL(driver_postgres.open(world->database, DRIVER_READ_ONLY, "OFF", &handle, &err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(driver_postgres.begin(handle, DRIVER_READ_ONLY, &err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(driver_postgres.gather(handle, 7, total, &err), STATUS_OK);
+    driver_postgres.close(handle);
+}
+
+static enum status try_to_open(struct world *world)
+{
+    struct db  *db = NULL;
+    enum status status = db_open(
+        &(struct db_options){.folder = world->folder, .database = world->database, .synchronous = "OFF", .readers = 1},
+        &db, &world->err);
+    db_close(db);
+    return status;
+}
+
+/* A store of an earlier schema is taken on if its rows are those that its own total is of, and otherwise left as it is. */
+static void test_former_total(void)
+{
+    struct world *world = world_new();
+    struct total  total;
+    if (!is_there(world))
+        return;
+    struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    CU_ASSERT_EQUAL(world_suggest(world, study.id, 2, "w").len, 2);
+    app_close(world->app);
+    world->app = NULL;
+    make_former(world, NULL);
+    CU_ASSERT_EQUAL(try_to_open(world), STATUS_INTERNAL);
+    CU_ASSERT_STRING_EQUAL(world->err.code, "store_corrupt");
+    gather_former(world, &total);
+    make_former(world, &total);
+    CU_ASSERT_EQUAL(database_do(world->database,
+                                "UPDATE trial SET number = 3 - number + 7; UPDATE trial t SET sum = row_sum(t)",
+                                &world->err),
+                    STATUS_OK);
+    CU_ASSERT_EQUAL(try_to_open(world), STATUS_INTERNAL);
+    CU_ASSERT_EQUAL(database_ask(world->database, "SELECT version FROM store"), 7);
+    CU_ASSERT_EQUAL(database_do(world->database,
+                                "UPDATE trial SET number = 10 - number; UPDATE trial t SET sum = row_sum(t)",
+                                &world->err),
+                    STATUS_OK);
+    CU_ASSERT_EQUAL(try_to_open(world), STATUS_OK);
+    CU_ASSERT_EQUAL(database_ask(world->database, "SELECT version FROM store"), db_migrations.len);
+    CU_ASSERT_EQUAL(database_ask(world->database, "SELECT count(*) FROM event WHERE kind = 'store.changed'"), 1);
+    CU_ASSERT_EQUAL(database_ask(world->database, "SELECT length(total) FROM chain"), TOTAL_BYTES);
+    CU_ASSERT_EQUAL(try_to_open(world), STATUS_OK);
     world_end(world);
 }
 
@@ -596,6 +675,7 @@ static void test_no_trial_is_looked_for_along_a_study(void)
 CU_TestInfo suite_postgres[] = {
     {"no trigger is missing", test_no_trigger_is_missing},
     {"a later schema", test_migration},
+    {"a former total", test_former_total},
     {"what is no place", test_what_is_no_place},
     {"a spare", test_a_spare},
     {"what is remembered of a silent database", test_what_is_remembered_of_a_silent_database},
