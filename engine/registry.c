@@ -15,6 +15,7 @@
     X(policy_taf)       \
     X(policy_fts)       \
     X(policy_dp_fts_de) \
+    X(policy_rank_mean) \
     X(policy_bo_bos)    \
     X(policy_linear_ts) \
     X(policy_bos2)      \

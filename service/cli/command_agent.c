@@ -3,7 +3,6 @@
  *
  * Invariants: what is known is in the journal, durable, before anything is made of it; an agent that was killed goes on
  * with the same points.  What other agents send can be late or absent: then an own draw takes its place. */
-#include "engine/federated/fts.h"
 #include "service/client/client.h"
 #include "service/member/codec.h"
 #include "service/codec/codec_trial.h"
@@ -66,6 +65,7 @@ struct agent {
     int64_t                     seat, initial, trials; /* trials: to make in all */
     int64_t                     sent;                  /* the last round this process has sent for */
     bool                        is_over;               /* the federation is */
+    bool                        is_reader;             /* it was over from the start: nothing is ever sent */
     bool                        is_alone;              /* the federation was over before this trial was chosen */
     double                     *vector;                /* [features] */
     struct proposal             proposal;
@@ -118,7 +118,9 @@ static enum status read_federation(struct agent *a, struct error *err)
     if (status == STATUS_OK)
         status = spec == NULL ? error_no_memory(err) : codec_federation(spec, &a->arena, &a->spec, err);
     const char *digest = json_string_value(json_object_get(shown, "features_sha256"));
+    const char *state = json_string_value(json_object_get(shown, "state"));
     snprintf(a->features_sha256, sizeof a->features_sha256, "%s", digest == NULL ? "" : digest);
+    a->is_reader = state != NULL && strcmp(state, "completed") == 0;
     json_decref(shown);
     json_decref(spec);
     TRY(status);
@@ -139,14 +141,9 @@ static bool is_near(const json_t *row, const struct rff *rff, size_t i)
 /* The server's features against those that this program makes from the same numbers. */
 static enum status check_features(struct agent *a, struct error *err)
 {
-    const struct policy    *policy = a->spec.study.policy;
-    const double           *options = a->spec.study.options;
-    const struct fts_shared shared = {.count = a->spec.features,
-                                      .seed = (uint64_t)options[policy_option(policy, "features_seed")],
-                                      .length_scale = options[policy_option(policy, "length_scale")]};
-    struct rff              rff;
-    json_t                 *reply = NULL;
-    TRY(fts_features(&shared, &a->spec.study.space, &a->arena, &rff, err));
+    struct rff rff;
+    json_t    *reply = NULL;
+    TRY(federation_public(&a->spec, &a->arena, &rff, err));
     TRY(patience_call(&a->patience, "GET", "/random-features", NULL, &reply, err));
     const json_t *rows = json_object_get(reply, "features");
     const char   *digest = json_string_value(json_object_get(reply, "sha256"));
@@ -156,7 +153,7 @@ static enum status check_features(struct agent *a, struct error *err)
     json_decref(reply);
     return is_same ? STATUS_OK
                    : error_set(err, STATUS_CONFLICT, "wrong_features", "",
-                               "the federation's random features are not those of its seed and length-scale");
+                               "the federation's public functions are not those of its specification");
 }
 
 static enum status open_log(struct agent *a, struct error *err)
@@ -183,6 +180,11 @@ static enum status charge(struct agent *a, struct error *err)
                                           .spec = &a->spec,
                                           .budget = options->budget > 0 ? options->budget : (double)NAN};
     struct agent_total          total;
+    if (a->is_reader) {
+        fprintf(stderr,
+                "gnomon: the federation is over: what it released is read, nothing is sent, and nothing is charged\n");
+        return STATUS_OK;
+    }
     if (options->ledger == NULL && options->budget > 0)
         return error_set(err, STATUS_INVALID, "usage", "", "--budget is of a --ledger");
     if (options->ledger == NULL) {
@@ -299,6 +301,12 @@ static enum status take_broadcast(struct agent *a, int64_t round, const json_t *
     return status;
 }
 
+/* Whether there is something to send.  Of a federation in one round the release is of use before that, too. */
+static bool is_ready(const struct agent *a)
+{
+    return a->log.trials >= a->initial && a->log.values > 0;
+}
+
 /* Receives a broadcast.  CONFLICT while the round is open, and when it will never close. */
 static enum status receive(struct agent *a, int64_t round, struct error *err)
 {
@@ -359,7 +367,9 @@ static enum status take_part(struct agent *a, struct error *err)
                     (long long)a->spec.rounds);
             return STATUS_OK;
         }
-        if (a->sent < state.round && strcmp(state.name, "active") == 0) {
+        if (!is_ready(a))
+            return STATUS_OK;
+        if (a->sent < state.round && !a->is_reader && strcmp(state.name, "active") == 0) {
             TRY(send(a, state.round, err));
             continue;
         }
@@ -385,7 +395,7 @@ static enum status work(struct agent *a, struct error *err)
         if (a->log.trials >= a->trials)
             return STATUS_OK;
         a->is_alone = a->is_over;
-        if (a->log.trials >= a->initial && a->log.values > 0 && !a->is_over)
+        if ((is_ready(a) || federation_is_once(a->spec.study.policy)) && !a->is_over)
             TRY(take_part(a, err));
         if (!process_is_stopped())
             TRY(ask(a, err));

@@ -42,8 +42,8 @@ _Static_assert(sizeof(enum broadcast_noise) == sizeof(int), "choices are ints");
 static const struct member privacy_members[] = {
     {AT(federation_spec, epsilon), POSITIVE, .required = true, .max = 1000},
     {AT(federation_spec, delta), POSITIVE, .required = true, .max = 0.5},
-    {AS(federation_spec, broadcast.q, "sampling_rate"), POSITIVE, .required = true, .max = 1},
-    {AS(federation_spec, broadcast.clip, "clip"), POSITIVE, .required = true, .max = 1e12},
+    {AS(federation_spec, broadcast.q, "sampling_rate"), POSITIVE, .max = 1},
+    {AS(federation_spec, broadcast.clip, "clip"), POSITIVE, .max = 1e12},
     {AS(federation_spec, broadcast.z, "noise_multiplier"), POSITIVE, .max = 100},
     {AS(federation_spec, broadcast.noise, "noise"), .read = codec_read_choice, .names = noise_names},
     {.name = NULL},
@@ -63,15 +63,17 @@ static json_t *write_round_seconds(const struct writing *out, const struct membe
     return codec_number((double)*(const int64_t *)codec_at(out, member) / 1000);
 }
 
-/* Writes a member that studies have, too; without the region of an agent, which follows from its seat. */
+/* Writes a member that studies have, too; without what follows from the seat. */
 static json_t *write_of_study(const struct writing *out, const struct member *member)
 {
     const struct federation_spec *spec = out->from;
     const struct member          *own = codec_spec_members;
     while (strcmp(own->name, member->name) != 0)
         own++;
-    json_t *json = own->write(&(struct writing){.from = &spec->study}, own);
-    (void)json_object_del(json, "region");
+    json_t     *json = own->write(&(struct writing){.from = &spec->study}, own), *value;
+    const char *key;
+    void       *next;
+    json_object_foreach_safe(json, next, key, value) if (federation_derives(key))(void) json_object_del(json, key);
     return json;
 }
 
@@ -148,9 +150,15 @@ const struct member codec_federation_members[] = {
 /* The options of an agent's study, which the federation fixes for all. */
 static enum status read_study(struct reading *in, const struct form *form, struct federation_spec *out)
 {
-    if (json_object_get(form->algorithm, "region") != NULL)
-        return error_set(in->err, STATUS_INVALID, "unknown_member", "/algorithm/region",
-                         "the region of each agent follows from its seat");
+    const char *key;
+    json_t     *value;
+    char        where[40];
+    json_object_foreach ((json_t *)form->algorithm, key, value) {
+        snprintf(where, sizeof where, "/algorithm/%.20s", key);
+        if (federation_derives(key))
+            return error_set(in->err, STATUS_INVALID, "unknown_member", where,
+                             "it follows from the federation and the seat");
+    }
     json_t *study =
         json_pack("{s:O, s:O, s:O}", "metrics", form->metrics, "space", form->space, "algorithm", form->algorithm);
     if (study == NULL)
@@ -167,8 +175,8 @@ static enum status read_study(struct reading *in, const struct form *form, struc
                          "a federation is no agent of another one");
     if (policy->message == NULL)
         return error_set(in->err, STATUS_INVALID, "unknown_algorithm", "/algorithm/name",
-                         "an algorithm of federations is fts or dp-fts-de");
-    out->is_private = strcmp(policy->name, "dp-fts-de") == 0;
+                         "an algorithm of federations is rank-mean, fts or dp-fts-de");
+    out->is_private = federation_aggregates(policy);
     out->features = (size_t)out->study.options[policy_option(policy, "features")];
     return STATUS_OK;
 }
@@ -226,19 +234,49 @@ static enum status check_plan(struct reading *in, const struct federation_spec *
     return STATUS_OK;
 }
 
+/* All count alike in the one round of rank-mean, and nothing is longer than 1. */
+static enum status check_once(struct reading *in, const struct federation_spec *spec)
+{
+    const struct broadcast *b = &spec->broadcast;
+    const struct {
+        bool        is_wrong;
+        const char *path, *why;
+    } rows[] = {
+        {spec->rounds != 1, "/rounds", "rank-mean has one round"},
+        {b->q != 1, "/privacy/sampling_rate", "rank-mean counts every member: 1, or left out"},
+        {b->clip != 1, "/privacy/clip", "a vector of rank-mean is at most 1 long: 1, or left out"},
+        {b->schedule.a != b->schedule.b, "/weights",
+         "rank-mean counts all members alike: a must be b, or both left out"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].is_wrong)
+            return error_set(in->err, STATUS_INVALID, "bad_combination", rows[i].path, "%s", rows[i].why);
+    return STATUS_OK;
+}
+
+static enum status check_given(struct reading *in, const struct broadcast *b)
+{
+    const char *missing = b->q == 0 ? "/privacy/sampling_rate" : b->clip == 0 ? "/privacy/clip" : NULL;
+    return missing == NULL ? STATUS_OK : error_set(in->err, STATUS_INVALID, "missing_member", missing, "is required");
+}
+
 static enum status read_private(struct reading *in, const struct form *form, struct federation_spec *out)
 {
     if (form->privacy == NULL)
         return error_set(in->err, STATUS_INVALID, "missing_member", "/privacy", "is required");
     struct broadcast *broadcast = &out->broadcast;
+    bool              is_once = federation_is_once(out->study.policy);
     *broadcast = (struct broadcast){
         .agents = (size_t)out->seats,
         .features = out->features,
-        .regions = (size_t)out->study.options[policy_option(out->study.policy, "regions")],
+        .regions = is_once ? 1 : (size_t)federation_option(out, "regions"),
+        .q = is_once ? 1 : 0,
+        .clip = is_once ? 1 : 0,
         .noise = BROADCAST_JOINT,
     };
     TRY(codec_read_object(in, privacy_members, form->privacy, "/privacy", out));
     TRY(read_weights(in, form->weights, &broadcast->schedule));
+    TRY(is_once ? check_once(in, out) : check_given(in, broadcast));
     if (!form->is_stored && !(out->delta >= 1e-30 && out->delta * (double)out->seats <= MECHANISM_DELTA_ROWS))
         return error_set(in->err, STATUS_INVALID, "bad_delta", "/privacy/delta",
                          "delta must be at least 1e-30 and at most %g / seats", MECHANISM_DELTA_ROWS);
@@ -255,7 +293,7 @@ static enum status read_open(struct reading *in, const struct form *form, const 
 {
     if (form->privacy != NULL || form->weights != NULL)
         return error_set(in->err, STATUS_INVALID, "unknown_member", form->privacy != NULL ? "/privacy" : "/weights",
-                         "fts hands every vector to every agent as it is: only dp-fts-de has this");
+                         "fts hands every vector to every agent as it is: only dp-fts-de and rank-mean have this");
     if (spec->seats * (int64_t)spec->features > FEDERATION_NUMBERS_MAX)
         return error_set(in->err, STATUS_INVALID, "out_of_range", "/seats",
                          "seats times features must be at most %d: each agent gets them all", FEDERATION_NUMBERS_MAX);

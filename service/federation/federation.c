@@ -1,7 +1,6 @@
 /* The use cases of the resource.  See federation.h. */
 #include "service/federation/federation.h"
 
-#include "engine/federated/fts.h"
 #include "engine/space/region.h"
 #include "service/app/app_transact.h"
 #include "service/app/event_log.h"
@@ -42,11 +41,8 @@ struct work {
 static enum status make_features(const struct federation_spec *spec, struct arena *arena, struct federation_file *out,
                                  struct error *err)
 {
-    const struct fts_shared shared = {.count = spec->features,
-                                      .seed = (uint64_t)federation_option(spec, "features_seed"),
-                                      .length_scale = federation_option(spec, "length_scale")};
-    struct rff              rff;
-    TRY(fts_features(&shared, &spec->study.space, arena, &rff, err));
+    struct rff rff;
+    TRY(federation_public(spec, arena, &rff, err));
     size_t         columns = rff.dims + 1;
     unsigned char *bytes = arena_alloc(arena, NPY_HEADER_MAX + rff.count * columns * sizeof(double), 1);
     if (bytes == NULL)
@@ -221,9 +217,10 @@ enum status federation_delete(struct app *app, struct caller *caller, const char
 enum status federation_seat(struct db_conn *conn, struct federation *federation, struct federation_agent *agent,
                             const char *actor, int64_t now_ms, struct error *err)
 {
-    if (federation->state == FEDERATION_COMPLETED)
+    bool is_released = federation_is_once(federation->spec.study.policy) && federation->round > federation->spec.rounds;
+    if (federation->state == FEDERATION_COMPLETED && !is_released)
         return error_state(err, "federation", "completed", federation->reason);
-    if (federation->registered >= federation->spec.seats)
+    if (federation->registered >= (is_released ? FEDERATION_SEATS_MAX : federation->spec.seats))
         return error_set(err, STATUS_CONFLICT, "federation_full", "", "all %lld seats are taken",
                          (long long)federation->spec.seats);
     agent->seat = ++federation->registered;

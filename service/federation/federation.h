@@ -69,7 +69,8 @@ struct federation_agent_page {
     size_t                   len;
     const char              *next_cursor;
 };
-/* Takes the next free seat and makes its token.  CONFLICT "federation_full", "federation_completed". */
+/* Takes the next free seat and makes its token.  After the release of a federation in one round there are more seats, for
+ * readers: nobody can send any more.  CONFLICT "federation_full", "federation_completed". */
 MUST_CHECK enum status federation_register(struct app *app, struct caller *caller, const char *id, const char *name,
                                            struct federation_agent *out, struct error *err);
 /* A new token for a seat; the one before is revoked.  NOT_FOUND "agent_not_found"; CONFLICT "seat_taken" (a study has it,

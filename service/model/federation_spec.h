@@ -4,6 +4,7 @@
 
 #include "db/members.h"
 #include "engine/federated/broadcast.h"
+#include "engine/federated/fts.h"
 #include "service/model/spec.h"
 
 enum {
@@ -15,7 +16,8 @@ enum {
 enum federation_state { FEDERATION_ACTIVE, FEDERATION_PAUSED, FEDERATION_COMPLETED, FEDERATION_STATES };
 extern const char *const federation_state_names[FEDERATION_STATES + 1];
 
-/* Immutable.  A private federation (dp-fts-de) aggregates; the other one (fts) hands every vector to every agent. */
+/* Immutable.  A private federation (dp-fts-de, rank-mean) aggregates; the other one (fts) hands every vector to every
+ * agent.  rank-mean has one round, in which every seat counts alike. */
 struct federation_spec {
     struct spec study; /* space, metric, algorithm and its options, as a study of an agent has them */
     int64_t     seats, minimum, rounds, round_ms;
@@ -44,11 +46,23 @@ struct federation_new {
     FEDERATION_GIVEN(DECLARE)
 };
 
+/* Whether the algorithm's vectors are added up, with noise; and whether one release of them is all there is, which whoever
+ * joins later reads. */
+bool federation_aggregates(const struct policy *policy);
+bool federation_is_once(const struct policy *policy);
+
 double federation_option(const struct federation_spec *spec, const char *name); /* of its algorithm */
 /* The region in which the agent of a seat begins: public, and fixed before anybody takes part. */
 size_t federation_region(const struct federation_spec *spec, int64_t seat);
 
-/* The algorithm's options as the agent of a seat has them, with its region. */
+/* The option follows from the federation and the seat, so that nobody may give it: region, release_sd. */
+bool federation_derives(const char *option);
+/* The algorithm's options as the agent of a seat has them, with those that follow. */
 void federation_options(const struct federation_spec *spec, int64_t seat, double *options);
+
+/* The public functions of the members' vectors, as numbers [count][dims] and [count]: frequencies and phases of random
+ * features, or the orders of rank-mean's products of cosines and their share in themselves.  Errors: NO_MEMORY. */
+MUST_CHECK enum status federation_public(const struct federation_spec *spec, struct arena *arena, struct rff *out,
+                                         struct error *err);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "service/app/app.h"
 #include "service/base/npy.h"
+#include "service/model/federation_spec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,7 @@ static bool is_news(const struct live *live, const struct vectors *now, const st
 static enum status tell_vectors(struct live *live, int64_t round, const struct vectors *now,
                                 const struct vectors *before, struct error *err)
 {
-    bool         is_private = policy_option(live->spec.policy, "regions") >= 0;
+    bool         is_private = federation_aggregates(live->spec.policy);
     struct event event = {.kind = EVENT_RECEIVED, .round = (uint64_t)round};
     if (is_private) {
         event.vectors = now->numbers;

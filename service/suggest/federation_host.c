@@ -161,7 +161,8 @@ enum status federation_host_sync(struct app *app, struct caller *caller, const s
         return error_no_memory(err);
     *sync = (struct sync){.app = app, .caller = caller, .live = live};
     double initial = spec->options[policy_option(spec->policy, "initial")];
-    if (live->observations == 0 || (double)live->told < initial)
+    bool   is_ready = live->observations > 0 && (double)live->told >= initial;
+    if (federation_is_once(spec->policy) ? live->round > 0 : !is_ready)
         return STATUS_OK;
     struct seat seat = {.live = live};
     TRY(db_read(app->db, find_seat, &seat, err));
@@ -171,7 +172,8 @@ enum status federation_host_sync(struct app *app, struct caller *caller, const s
     if (status == STATUS_NOT_FOUND)
         return STATUS_OK;
     TRY(status);
-    TRY(send_open(sync, err));
+    if (is_ready)
+        TRY(send_open(sync, err));
     if (sync->federation.round - 1 <= live->round)
         return STATUS_OK;
     TRY(db_transact(app->db, log_received, sync, err));

@@ -465,3 +465,83 @@ test('a study can be an agent: it sends before it asks, and others receive what 
     await api.expect([422, 'not_supported'], 'POST', '/v1/suggest', { json: { metrics, space: square,
         algorithm: { name: 'fts', federation: made.id } } });
 });
+
+// ---- rank-mean ----
+
+const rankBody = { name: 'r', metrics, space: square, algorithm: { name: 'rank-mean' }, seats: 3, rounds: 1, privacy: { epsilon: 3, delta: 1e-5 } };
+const unit = (at, length = 1) => Array.from({ length: 20 }, (_, i) => (i === at ? length : 0));
+
+test('rank-mean: one round in which all count alike, with the noise of one Gaussian', async () => {
+    const made = await api.post('/v1/federations', rankBody, 201);
+    const { noise_multiplier: z, ...rest } = made.privacy;
+    assert.ok(Math.abs(z - 1.39059) < 2e-3, `${z} is not that of the analytic Gaussian`);
+    assert.deepEqual(rest, { epsilon: 3, delta: 1e-5, sampling_rate: 1, clip: 1, noise: 'joint' });
+    assert.deepEqual([made.algorithm.features, made.algorithm.release_sd, made.rounds], [20, undefined, 1]);
+    const { features } = await api.get(`/v1/federations/${made.id}/random-features`);
+    assert.deepEqual([features.length, ...features.slice(0, 4).map((row) => row.slice(0, 2))], [20, [1, 0], [0, 1], [2, 0], [0, 2]]);
+    // A specification as it is shown can be posted again.
+    const again = await api.post('/v1/federations', { ...rankBody, algorithm: made.algorithm, weights: made.weights, privacy: made.privacy }, 201);
+    assert.deepEqual([again.privacy, again.features_sha256], [made.privacy, made.features_sha256]);
+    for (const [members, code, pointer] of [
+        [{ rounds: 2 }, 'bad_combination', '/rounds'],
+        [{ weights: { a: 2, b: 1 } }, 'bad_combination', '/weights'],
+        [{ privacy: undefined }, 'missing_member', '/privacy'],
+        [{ privacy: { ...rankBody.privacy, sampling_rate: 0.5 } }, 'bad_combination', '/privacy/sampling_rate'],
+        [{ privacy: { ...rankBody.privacy, clip: 2 } }, 'bad_combination', '/privacy/clip'],
+        [{ privacy: { ...rankBody.privacy, noise_multiplier: 1 } }, 'budget_too_small', '/privacy/epsilon'],
+        [{ algorithm: { name: 'rank-mean', release_sd: 0 } }, 'unknown_member', '/algorithm/release_sd'],
+        [{ algorithm: { name: 'rank-mean', features: 101 } }, 'out_of_range', '/algorithm/features'],
+    ]) {
+        const problem = await api.expect([422, code], 'POST', '/v1/federations', { json: { ...rankBody, ...members } });
+        assert.equal(problem.errors?.[0].pointer, pointer, JSON.stringify(members));
+    }
+});
+
+test('rank-mean: the release is the mean of what was sent, each at most 1 long, and hostile messages change no more', async () => {
+    const made = await federation(rankBody, { privacy: { epsilon: 1000, delta: 1e-3, noise_multiplier: 0.1 } });
+    const token = made.agents[0].token, type = 'application/x-npy', sd = 0.1 / 3;
+    for (const bad of [unit(0).slice(1), [...unit(0), 0]]) await send(made, 1, 1, bad, [422, 'wrong_length']);
+    for (const bad of [NaN, Infinity]) await api.expect([422, 'not_finite'], 'PUT', path(made, 1, 1), { body: npy([unit(3, bad)]), type, token });
+    await send(made, 2, 1, unit(0), [409, 'round_not_open']);
+    await send(made, 1, 1, unit(0, 1e300));
+    await send(made, 1, 1, unit(1), [409, 'message_conflict']);
+    await send(made, 1, 2, unit(0, -0.25));
+    await send(made, 1, 3, unit(5, 0.5));
+    const { vectors: [release] } = await api.get(`/v1/federations/${made.id}/rounds/1/broadcast`);
+    for (const [i, value] of release.entries()) {
+        const mean = i === 0 ? 0.25 : i === 5 ? 0.5 / 3 : 0;
+        assert.ok(Math.abs(value - mean) < 7 * sd, `${i}: ${value}, not about ${mean}`);
+    }
+    assert.ok(release.every((value) => value !== 0), 'noise in every number');
+    await send(made, 1, 1, unit(1), [409, 'round_closed']);
+    await send(made, 2, 1, unit(1), [409, 'federation_completed']);
+});
+
+test('rank-mean: who joins after the release reads it, sends nothing, and costs nobody anything', async () => {
+    const made = await federation(rankBody);
+    await api.expect([409, 'federation_full'], 'POST', `/v1/federations/${made.id}/agents`, { json: { name: 'early' } });
+    for (const { seat } of made.agents) await send(made, 1, seat, unit(seat));
+    const spent = await api.get(`/v1/federations/${made.id}/privacy`), state = await api.get(`/v1/federations/${made.id}`);
+    assert.deepEqual([state.state, state.reason, spent.rounds.length], ['completed', 'rounds_completed', 1]);
+    assert.ok(spent.guarantee.epsilon_spent <= 3 && spent.guarantee.epsilon_spent > 2.9);
+    const late = await api.post(`/v1/federations/${made.id}/agents`, { name: 'late' }, 201);
+    assert.equal(late.seat, 4);
+    const { vectors } = await api.expect(200, 'GET', `/v1/federations/${made.id}/rounds/1/broadcast`, { token: late.token });
+    assert.equal(vectors[0].length, 20);
+    await api.expect([409, 'round_closed'], 'PUT', path(made, 1, 4), { json: unit(0), token: late.token });
+    await api.expect([409, 'federation_completed'], 'PUT', path(made, 2, 4), { json: unit(0), token: late.token });
+    // A study here is a reader, too, from its first trial on.
+    const study = await api.study({ metrics, space: square, algorithm: { name: 'rank-mean', federation: made.id } });
+    const { trials: [first] } = await api.post(`/v1/studies/${study.id}/suggest`, {});
+    assert.equal(first.model.fallback, null);
+    const { events } = await api.get(`/v1/events?study=${study.id}&limit=100`);
+    assert.equal(events.filter(({ kind }) => kind === 'federation.received').length, 1);
+    assert.deepEqual((await api.get(`/v1/studies/${study.id}/verify`)).different, []);
+    assert.equal((await api.get(`/v1/federations/${made.id}/agents`)).agents.at(-1).seat, 5);
+    const after = await api.get(`/v1/federations/${made.id}/privacy`);
+    assert.deepEqual([after.guarantee, after.rounds], [spent.guarantee, spent.rounds]);
+    // A federation that ended before its release has nothing to read.
+    const ended = await federation(rankBody);
+    await api.post(`/v1/federations/${ended.id}/complete`);
+    await api.expect([409, 'federation_completed'], 'POST', `/v1/federations/${ended.id}/agents`, { json: { name: 'late' } });
+});

@@ -58,6 +58,7 @@
     X(broadcast)         \
     X(game)              \
     X(fts)               \
+    X(rank_mean)         \
     X(image)             \
     X(additive)          \
     X(linear_ts)         \

@@ -1,0 +1,280 @@
+/* The member's algorithm in a rank-mean federation: rank_mean.h says what it does.  The session keeps a `gp` session of
+ * its own, which is told every event but the release, the log, the public functions and the release. */
+#include "engine/acquisition/acq.h"
+#include "engine/acquisition/acq_search.h"
+#include "engine/bo/policy_gp.h"
+#include "engine/federated/fts_inbox.h"
+#include "engine/federated/rank_mean.h"
+#include "engine/federated/rank_model.h"
+#include "engine/policy/trial_log.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FEATURES, INITIAL, GUIDED, RELEASE_SD, REPEAT };
+enum { GP_OPTIONS_MAX = 16, GP_INITIAL = 3, SAMPLES = 2000 };
+enum { OWN_SHARE = 8 }; /* of the memory: the rest is gp's */
+
+static const struct option options[] = {
+    [FEATURES] =
+        OPTION_INTEGER("features", 1, RANK_FEATURES_MAX, 20, "number of public functions, and of numbers in a message"),
+    [INITIAL] = OPTION_INTEGER("initial", 1, 10000, 20,
+                               "trials of a member before it sends what it knows; at least until one has a value"),
+    [GUIDED] = OPTION_INTEGER("guided", 0, 100, 5,
+                              "the first so many trials of a study may follow the release; the others are those of gp"),
+    [RELEASE_SD] = OPTION_NUMBER("release_sd", 0, 1e6, 0,
+                                 "standard deviation of the noise in each number of the release; it follows from the "
+                                 "federation"),
+    [REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP},
+    {.name = NULL},
+};
+
+struct session {
+    struct arena          arena;
+    const struct problem *problem;
+    struct space          space; /* the problem's, held nowhere */
+    struct trial_log      log;
+    struct used_points    used;
+    struct fts_inbox      inbox;
+    struct rank_basis     basis;
+    struct problem        gp_problem;
+    double                gp_options[GP_OPTIONS_MAX];
+    struct session       *gp;
+};
+
+/* --- the session --- */
+
+static void close_session(struct session *s)
+{
+    if (s == NULL)
+        return;
+    policy_gp.close(s->gp);
+    struct arena arena = s->arena; /* the session lies in it */
+    arena_fini(&arena);
+}
+
+static enum status open_parts(struct session *s, struct error *err)
+{
+    const struct problem *problem = s->problem;
+    TRY(space_hold(problem->space, NULL, &s->arena, &s->space, err));
+    TRY(rank_basis_init(&s->basis, &s->space, (size_t)problem->options[FEATURES], &s->arena, err));
+    trial_log_init(&s->log, &s->arena, problem->space->params_len);
+    used_points_init(&s->used, &s->arena, problem->space, problem->options[REPEAT] == 1);
+    fts_inbox_init(&s->inbox, &s->arena, s->basis.count, true);
+    for (size_t i = 0; policy_gp.options[i].name != NULL; i++)
+        s->gp_options[i] = policy_gp.options[i].fallback;
+    s->gp_options[policy_option(&policy_gp, "repeat")] = problem->options[REPEAT];
+    s->gp_problem = *problem;
+    s->gp_problem.options = s->gp_options;
+    s->gp_problem.memory_bytes -= problem->memory_bytes / OWN_SHARE;
+    return policy_gp.open(&policy_gp, &s->gp_problem, &s->gp, err);
+}
+
+static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
+                                struct error *err)
+{
+    (void)policy;
+    struct arena arena;
+    *out = NULL;
+    arena_init(&arena, problem->memory_bytes / OWN_SHARE);
+    struct session *s = arena_zalloc(&arena, 1, sizeof *s);
+    if (s == NULL || policy_options_len(&policy_gp) > GP_OPTIONS_MAX) {
+        arena_fini(&arena);
+        return error_no_memory(err);
+    }
+    s->arena = arena;
+    s->problem = problem;
+    enum status status = open_parts(s, err);
+    if (status != STATUS_OK)
+        close_session(s);
+    else
+        *out = s;
+    return status;
+}
+
+static size_t bytes(const struct session *s)
+{
+    return s->arena.taken_bytes + policy_gp.bytes(s->gp);
+}
+
+/* With a release, the model of gp is asked from the third trial on: its first points were the release's. */
+static enum status receive(struct session *s, const struct event *event, struct error *err)
+{
+    s->gp_options[policy_option(&policy_gp, "initial")] = GP_INITIAL;
+    return fts_inbox_put(&s->inbox, event, err);
+}
+
+static enum status tell(struct session *s, const struct event *event, struct error *err)
+{
+    if (event->kind == EVENT_RECEIVED)
+        return receive(s, event, err);
+    TRY(trial_log_tell(&s->log, event, err));
+    TRY(used_points_add(&s->used, event->point, err));
+    return policy_gp.tell(s->gp, event, err);
+}
+
+/* --- proposals --- */
+
+/* The values and the waiting points of the log. */
+static enum status collect(const struct session *s, struct rank_data *data, struct value_scale *scale,
+                           struct arena *scratch, struct error *err)
+{
+    const struct trial_log *log = &s->log;
+    size_t                  dims = s->space.dims, rows = log->count[LOG_OBSERVED] + log->count[LOG_PENDING];
+    double *U = arena_alloc(scratch, rows + 1, dims * sizeof *U), *y = ARENA_NEW(scratch, double, rows + 1);
+    if (U == NULL || y == NULL)
+        return error_no_memory(err);
+    *data = (struct rank_data){.n = log->count[LOG_OBSERVED], .pending = log->count[LOG_PENDING], .U = U, .y = y};
+    double *observed = U, *pending = U + data->n * dims, *value = y;
+    for (size_t i = 0; i < log->len; i++) {
+        bool is_value = log->trials[i].state == LOG_OBSERVED;
+        if (!is_value && log->trials[i].state != LOG_PENDING)
+            continue;
+        space_encode(&s->space, trial_log_point(log, i), is_value ? observed : pending);
+        *(is_value ? &observed : &pending) += dims;
+        if (is_value)
+            *value++ = log->trials[i].value;
+    }
+    *scale = values_standardise(y, data->n);
+    return STATUS_OK;
+}
+
+/* The logarithm of the expected improvement; before the first value the mean and, far from what waits, a deviation more. */
+static enum status scores(void *arg, const double *U, size_t m, double *out, struct error *err)
+{
+    const struct rank_model *model = arg;
+    const struct acq         acq = {.kind = ACQ_LOG_EI, .best = model->best};
+    double                   mean, variance, dmean, dsd;
+    (void)err;
+    for (size_t k = 0; k < m; k++) {
+        rank_model_at(model, U + k * model->basis->space->dims, &mean, &variance);
+        out[k] = model->data->n == 0 ? mean + sqrt(variance) : acq_value(&acq, mean, acq_sd(variance), &dmean, &dsd);
+    }
+    return STATUS_OK;
+}
+
+static double in_units(const struct value_scale *scale, double y)
+{
+    return fmin(fmax((y * scale->spread + scale->centre) * scale->unit, -1e308), 1e308);
+}
+
+static void describe(const struct session *s, const struct rank_model *model, const struct value_scale *scale,
+                     double *u, struct proposal *out)
+{
+    double mean, variance, unit = scale->spread * scale->unit / model->u;
+    space_encode(&s->space, out->point, u);
+    rank_model_at(model, u, &mean, &variance);
+    out->observations = model->data->n;
+    out->mean = in_units(scale, mean / model->u);
+    out->sd = fmin(sqrt(variance) * unit, 1e308);
+    out->sd_observed = fmin(sqrt(variance + RANK_NOISE) * unit, 1e308);
+}
+
+static enum status search(const struct session *s, const struct ask *ask, struct rank_model *model,
+                          struct proposal *out, struct arena *scratch, struct error *err)
+{
+    struct space      view;
+    size_t            best = trial_log_best(&s->log);
+    struct acq_search found = {.space = &view,
+                               .used = &s->used,
+                               .anchors = best < s->log.len ? trial_log_point(&s->log, best) : NULL,
+                               .anchors_len = best < s->log.len,
+                               .seed = s->problem->seed,
+                               .trial = ask->trial,
+                               .samples = SAMPLES,
+                               .late = ask->late,
+                               .late_arg = ask->late_arg,
+                               .scores = scores,
+                               .arg = model};
+    TRY(space_hold(s->problem->space, ask->fixed, scratch, &view, err));
+    TRY(trial_log_pending(&s->log, scratch, &found.pending, &found.pending_len, err));
+    return acq_search_run(&found, out->point, scratch, err);
+}
+
+/* *is_guided: the proposal is made, by a model that the values so far speak for. */
+static enum status guide(const struct session *s, const struct ask *ask, struct proposal *out, bool *is_guided,
+                         struct arena *scratch, struct error *err)
+{
+    double           *mean = ARENA_NEW(scratch, double, s->basis.count), *u = ARENA_NEW(scratch, double, s->space.dims);
+    struct rank_data  data;
+    struct rank_model model = {.basis = &s->basis, .mean = mean, .data = &data};
+    struct value_scale scale;
+    *is_guided = false;
+    if (mean == NULL || u == NULL)
+        return error_no_memory(err);
+    if (!rank_shrink(&s->basis, s->inbox.received->vectors, s->problem->options[RELEASE_SD], mean))
+        return STATUS_OK;
+    TRY(collect(s, &data, &scale, scratch, err));
+    TRY(rank_model_fit(&model, scratch, err));
+    if (!model.is_guided)
+        return STATUS_OK;
+    TRY(search(s, ask, &model, out, scratch, err));
+    if (data.n > 0)
+        describe(s, &model, &scale, u, out);
+    *is_guided = true;
+    return STATUS_OK;
+}
+
+/* Whatever keeps the model from a proposal, gp makes one. */
+static enum status ask_next(struct session *s, const struct ask *ask, struct proposal *out, struct error *err)
+{
+    struct arena scratch;
+    bool         is_guided = false;
+    proposal_clear(out);
+    if (s->inbox.len > 0 && (double)trial_log_tried(&s->log) < s->problem->options[GUIDED] && !ask_is_late(ask)) {
+        arena_init(&scratch, s->problem->memory_bytes / OWN_SHARE);
+        is_guided = guide(s, ask, out, &is_guided, &scratch, NULL) == STATUS_OK && is_guided;
+        arena_fini(&scratch);
+    }
+    return is_guided ? STATUS_OK : policy_gp.ask(s->gp, ask, out, err);
+}
+
+/* --- what is sent --- */
+
+static enum status message(struct session *s, uint64_t round, double *vector, struct error *err)
+{
+    double            mean[RANK_CANDIDATES], scored[RANK_CANDIDATES];
+    struct prediction wanted = {.points = s->basis.points, .m = RANK_CANDIDATES, .mean = mean};
+    (void)round;
+    TRY(policy_gp.predict(s->gp, &wanted, err));
+    rank_scores(mean, scored);
+    rank_message(&s->basis, scored, vector);
+    return STATUS_OK;
+}
+
+/* --- what gp's model says --- */
+
+static enum status predict(struct session *s, const struct prediction *wanted, struct error *err)
+{
+    return policy_gp.predict(s->gp, wanted, err);
+}
+
+static enum status residuals(struct session *s, const struct ask *ask, struct arena *arena, struct residual **out,
+                             size_t *len, struct error *err)
+{
+    return policy_gp.residuals(s->gp, ask, arena, out, len, err);
+}
+
+static enum status gain(struct session *s, const struct ask *ask, struct gain *out, struct error *err)
+{
+    return policy_gp.gain(s->gp, ask, out, err);
+}
+
+const struct policy policy_rank_mean = {
+    .name = "rank-mean",
+    .help =
+        "gp whose first trials follow what all members of a federation found together, released once with noise; for "
+        "members of a federation",
+    .spaces = SPACE_PARAMETERS,
+    .looks_near = true,
+    .options = options,
+    .open = open_session,
+    .tell = tell,
+    .ask = ask_next,
+    .predict = predict,
+    .residuals = residuals,
+    .gain = gain,
+    .message = message,
+    .bytes = bytes,
+    .close = close_session,
+};

@@ -1,0 +1,533 @@
+/* A member's first 20 trials with the release of a federation, against `gp` alone and others that know something: the mean
+ * capped regret of trials 1..10 and 1..20, (best - found) / (best - median) of the task, and the difference from `gp`.
+ *   rank_mean WORLD MEMBERS SEEDS FIRST [ARMS]     WORLD: landmine, svm, branin, hartmann, hartmann-far, unrelated
+ * ARMS: words of the names of those to run; all when it is left out.
+ * Each member has 20 trials of its own by `gp`; a task that is tried is no member's.  The release has a total of epsilon for
+ * one member against zeros at delta 1e-5.  `fts` gets every member's vector, `dp-fts-de` one broadcast at epsilon 3.
+ * svm needs DATA, a folder with svm_benchmark_tst, which has no licence that would allow a copy here.  branin and hartmann
+ * are shifted by 0.07 sides (far: 0.2), scaled as much and mixed with a random function; unrelated: the tasks that are
+ * tried are mirrored, and the random function is five times as large as the members' own. */
+#include "engine/federated/broadcast.h"
+#include "engine/federated/fts.h"
+#include "engine/federated/rank_mean.h"
+#include "engine/math/mat.h"
+#include "engine/privacy/accountant.h"
+#include "engine/registry.h"
+#include "tests/bench/functions.h"
+
+enum { TASKS_MAX = 240, TRIALS = 20, CONFIGS = 288, WAVES = 60, TARGETS = 12, PORTFOLIO = 5, FTS_FEATURES = 50 };
+enum { LEVELS = 14, CELLS_MAX = 16384 };
+
+/* ---- worlds ---- */
+
+struct made_task {
+    double scale[3], shift[3], frequency[WAVES][3], phase[WAVES], weight[WAVES];
+};
+struct world {
+    const char  *name;
+    struct space space;
+    size_t       tasks; /* 0: as many as there are members, and TARGETS more */
+    double (*value)(size_t task, const double *point);
+    double spread, share;
+};
+static double           auc[29][41][41], accuracy[50][CONFIGS];
+static int              config_at[3][LEVELS][LEVELS];
+static struct made_task made[TASKS_MAX];
+static size_t           made_dims, made_members;
+static bool             is_unrelated;
+
+static double landmine_value(size_t task, const double *point)
+{
+    return auc[task][(size_t)point[0]][(size_t)point[1]];
+}
+
+static double svm_value(size_t task, const double *point)
+{
+    size_t kernel = (size_t)point[0], other = kernel == 0 ? (size_t)point[2] : kernel == 1 ? (size_t)point[3] : 0;
+    return accuracy[task][config_at[kernel][(size_t)point[1]][other]];
+}
+
+static double made_value(size_t task, const double *point)
+{
+    const struct made_task *m = &made[task];
+    double                  u[3], sum = 0, y;
+    for (size_t j = 0; j < made_dims; j++) {
+        double x = is_unrelated && task >= made_members ? 1 - point[j] : point[j];
+        u[j] = fmin(fmax((x - .5) * m->scale[j] + .5 + m->shift[j], -.2), 1.2);
+    }
+    for (size_t w = 0; w < WAVES; w++) {
+        double phase = m->phase[w];
+        for (size_t j = 0; j < made_dims; j++)
+            phase += m->frequency[w][j] * point[j];
+        sum += m->weight[w] * cos(phase) * sqrt(2.0 / WAVES);
+    }
+    if (made_dims == 2)
+        y = -log1p(branin((double[]){15 * u[0] - 5, 15 * u[1]}, 2)) / 1.15;
+    else
+        y = -hartmann(u, 3) / .95;
+    return y + sum;
+}
+
+static const struct param     cube[] = {{.name = "x", .kind = PARAM_DOUBLE, .max = 1},
+                                        {.name = "y", .kind = PARAM_DOUBLE, .max = 1},
+                                        {.name = "z", .kind = PARAM_DOUBLE, .max = 1}};
+static const struct param     grid[] = {{.name = "C", .kind = PARAM_INT, .max = 40},
+                                        {.name = "gamma", .kind = PARAM_INT, .max = 40}};
+static const double           radial[] = {0}, polynomial[] = {1};
+static const struct condition if_radial[] = {{.parent = 0, .values = radial, .values_len = 1}};
+static const struct condition if_polynomial[] = {{.parent = 0, .values = polynomial, .values_len = 1}};
+static const struct param     machine[] = {
+        {.name = "kernel", .kind = PARAM_CATEGORICAL, .max = 2, .choices = 3},
+        {.name = "C", .kind = PARAM_INT, .max = 11},
+        {.name = "gamma", .kind = PARAM_INT, .max = 13, .when = if_radial, .when_len = 1},
+        {.name = "degree", .kind = PARAM_INT, .max = 8, .when = if_polynomial, .when_len = 1}};
+static struct world worlds[] = {
+    {"landmine", {.kind = SPACE_PARAMETERS, .params = grid, .params_len = 2}, 29, landmine_value, 0, 0},
+    {"svm", {.kind = SPACE_PARAMETERS, .params = machine, .params_len = 4}, 50, svm_value, 0, 0},
+    {"branin", {.kind = SPACE_PARAMETERS, .params = cube, .params_len = 2}, 0, made_value, .07, .2},
+    {"hartmann", {.kind = SPACE_PARAMETERS, .params = cube, .params_len = 3}, 0, made_value, .07, .2},
+    {"hartmann-far", {.kind = SPACE_PARAMETERS, .params = cube, .params_len = 3}, 0, made_value, .2, .4},
+    {"unrelated", {.kind = SPACE_PARAMETERS, .params = cube, .params_len = 2}, 0, made_value, .07, .2},
+};
+
+static bool read_landmine(void)
+{
+    char  line[512];
+    FILE *file = fopen("tests/data/landmine/auc_41x41.csv", "r");
+    for (size_t row = 0; file != NULL && row < 29 * 41 && fgets(line, sizeof line, file) != NULL; row++) {
+        char *at = strchr(strchr(line, ',') + 1, ',');
+        for (size_t i = 0; i < 41; i++)
+            auc[row / 41][row % 41][i] = 1e-4 * (double)strtol(at + 1, &at, 10);
+    }
+    if (file != NULL)
+        fclose(file);
+    return auc[28][40][40] > 0;
+}
+
+/* The place of x among the sorted distinct levels. */
+static size_t level_of(double *levels, size_t *len, double x)
+{
+    size_t at = 0;
+    while (at < *len && levels[at] < x - 1e-9)
+        at++;
+    if (at < *len && fabs(levels[at] - x) < 1e-9)
+        return at;
+    memmove(levels + at + 1, levels + at, (*len - at) * sizeof *levels);
+    levels[at] = x;
+    ++*len;
+    return at;
+}
+
+static bool read_numbers(const char *file, size_t lines, size_t cells, double *out)
+{
+    static char line[1 << 14];
+    char        path[1024];
+    const char *folder = getenv("DATA");
+    snprintf(path, sizeof path, "%.900s/svm_benchmark_tst/%s", folder == NULL ? "." : folder, file);
+    FILE *in = fopen(path, "r");
+    bool  good = in != NULL && fgets(line, sizeof line, in) != NULL;
+    for (size_t row = 0; good && row < lines; row++) {
+        good = fgets(line, sizeof line, in) != NULL;
+        char *at = strchr(line, ',');
+        for (size_t i = 0; i < cells && at != NULL; i++, at = strchr(at + 1, ','))
+            out[row * cells + i] = strtod(at + 1, NULL);
+    }
+    if (in != NULL)
+        fclose(in);
+    return good;
+}
+
+static bool read_svm(void)
+{
+    static double rows[CONFIGS][6];
+    double        levels[3][CONFIGS];
+    size_t        len[3] = {0};
+    if (!read_numbers("configs.csv", CONFIGS, 6, rows[0]) ||
+        !read_numbers("accuracy_matrix_50x288.csv", 50, CONFIGS, accuracy[0]))
+        return false;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < CONFIGS; i++) {
+            size_t kernel = rows[i][0] > .5 ? 0 : rows[i][1] > .5 ? 1 : 2, c = level_of(levels[0], &len[0], rows[i][3]);
+            size_t other = kernel == 2 ? 0 : level_of(levels[1 + kernel], &len[1 + kernel], rows[i][4 + kernel]);
+            config_at[kernel][c][other] = i;
+        }
+    return len[0] == 12 && len[1] == 14 && len[2] == 9;
+}
+
+static void make_tasks(const struct world *w, size_t members, uint64_t seed)
+{
+    struct rng rng = rng_at(seed, 900, RNG_TEST);
+    made_dims = w->space.params_len;
+    made_members = members;
+    for (size_t t = 0; t < members + TARGETS; t++) {
+        struct made_task *m = &made[t];
+        double            share = w->share * (is_unrelated && t >= members ? 5 : 1);
+        for (size_t j = 0; j < made_dims; j++) {
+            m->scale[j] = exp(w->spread * rng_normal(&rng));
+            m->shift[j] = w->spread * rng_normal(&rng);
+        }
+        for (size_t i = 0; i < WAVES; i++) {
+            for (size_t j = 0; j < made_dims; j++)
+                m->frequency[i][j] = rng_normal(&rng) / .25;
+            m->phase[i] = 2 * PI * rng_uniform(&rng);
+            m->weight[i] = share * rng_normal(&rng);
+        }
+    }
+}
+
+/* The best and the median value of a task, over its points or a grid of them. */
+static void levels_of(const struct world *w, size_t task, double *best, double *median)
+{
+    static double values[CELLS_MAX];
+    double        point[4], side = w->space.params_len == 2 ? 127 : 24;
+    size_t        len = 0;
+    bool          is_finite = w->space.params != cube;
+    if (is_finite) {
+        (void)space_first(&w->space, point);
+        do
+            values[len++] = w->value(task, point);
+        while (space_step(&w->space, point));
+    } else {
+        size_t cells = (size_t)pow(side + 1, (double)w->space.params_len);
+        for (; len < cells; len++) {
+            for (size_t j = 0, i = len; j < w->space.params_len; j++, i /= (size_t)side + 1)
+                point[j] = (double)(i % ((size_t)side + 1)) / side;
+            values[len] = w->value(task, point);
+        }
+    }
+    *best = -HUGE_VAL;
+    for (size_t i = 0; i < len; i++)
+        *best = fmax(*best, values[i]);
+    double low = -1e3, high = *best;
+    for (int i = 0; i < 60; i++) {
+        size_t below = 0;
+        *median = (low + high) / 2;
+        for (size_t k = 0; k < len; k++)
+            below += values[k] <= *median;
+        *(2 * below < len ? &low : &high) = *median;
+    }
+}
+
+/* ---- studies ---- */
+
+struct agent {
+    const struct policy *policy;
+    struct problem       problem;
+    double               options[32];
+    struct session      *session;
+    struct proposal      proposal;
+    double               point[4];
+    uint64_t             trials;
+    size_t               task;
+};
+
+static void set(struct agent *a, const char *name, double value)
+{
+    a->options[policy_option(a->policy, name)] = value;
+}
+
+static void agent_init(struct agent *a, const struct world *w, const char *policy, size_t task, uint64_t seed)
+{
+    memset(a, 0, sizeof *a);
+    a->policy = policy_find(policy);
+    a->task = task;
+    for (size_t i = 0; a->policy->options[i].name != NULL; i++)
+        a->options[i] = a->policy->options[i].fallback;
+    a->problem = (struct problem){
+        .space = &w->space, .options = a->options, .seed = seed * 1000 + task, .memory_bytes = 64 << 20};
+    if (policy_option(a->policy, "length_scale") >= 0) {
+        set(a, "features", FTS_FEATURES);
+        set(a, "length_scale", .3);
+        set(a, "initial", 3);
+    }
+}
+
+static void agent_open(struct agent *a)
+{
+    must(a->policy->open(a->policy, &a->problem, &a->session, NULL), NULL);
+    a->proposal.point = a->point;
+}
+
+static double agent_tell(struct agent *a, const struct world *w, const double *point, bool has_note)
+{
+    double       value = w->value(a->task, point);
+    struct event event = {.kind = EVENT_SUGGESTED, .trial = ++a->trials, .point = point};
+    if (has_note && a->proposal.note_bytes > 0) {
+        event.note = a->proposal.note;
+        event.note_bytes = a->proposal.note_bytes;
+    }
+    must(a->policy->tell(a->session, &event, NULL), NULL);
+    event = (struct event){.kind = EVENT_OBSERVED, .trial = a->trials, .point = point, .value = value};
+    must(a->policy->tell(a->session, &event, NULL), NULL);
+    return value;
+}
+
+static double agent_step(struct agent *a, const struct world *w)
+{
+    must(a->policy->ask(a->session, &(struct ask){.trial = a->trials + 1}, &a->proposal, NULL), NULL);
+    return agent_tell(a, w, a->point, true);
+}
+
+static void agent_receive(struct agent *a, uint64_t sender, const double *vectors, size_t len)
+{
+    must(a->policy->tell(
+             a->session,
+             &(struct event){
+                 .kind = EVENT_RECEIVED, .round = 1, .sender = sender, .vectors = vectors, .vectors_len = len},
+             NULL),
+         NULL);
+}
+
+/* ---- members ---- */
+
+struct member {
+    double points[TRIALS][4], rank[RANK_FEATURES_MAX], fts[FTS_FEATURES], mean[RANK_CANDIDATES],
+        quality[RANK_CANDIDATES];
+};
+static struct member members[TASKS_MAX];
+static size_t        features = 20;
+
+static void member_run(struct member *m, const struct world *w, size_t task, uint64_t seed,
+                       const struct rank_basis *basis)
+{
+    static struct agent gp, own, fts;
+    double              order[RANK_CANDIDATES];
+    agent_init(&gp, w, "gp", task, seed);
+    agent_init(&own, w, "rank-mean", task, seed);
+    agent_init(&fts, w, "fts", task, seed);
+    set(&own, "features", (double)features);
+    agent_open(&gp);
+    agent_open(&own);
+    agent_open(&fts);
+    for (size_t t = 0; t < TRIALS; t++) {
+        agent_step(&gp, w);
+        memcpy(m->points[t], gp.point, sizeof m->points[t]);
+        agent_tell(&own, w, gp.point, false);
+        agent_tell(&fts, w, gp.point, false);
+    }
+    must(own.policy->message(own.session, 1, m->rank, NULL), NULL);
+    must(fts.policy->message(fts.session, 1, m->fts, NULL), NULL);
+    struct prediction wanted = {.points = basis->points, .m = RANK_CANDIDATES, .mean = m->mean};
+    must(gp.policy->predict(gp.session, &wanted, NULL), NULL);
+    for (size_t c = 0; c < RANK_CANDIDATES; c++) {
+        order[c] = 0;
+        for (size_t i = 0; i < RANK_CANDIDATES; i++)
+            order[c] += m->mean[i] < m->mean[c];
+        m->quality[c] = pow(order[c] / (RANK_CANDIDATES - 1), 4);
+    }
+    gp.policy->close(gp.session);
+    own.policy->close(own.session);
+    fts.policy->close(fts.session);
+}
+
+/* ---- arms ---- */
+
+enum kind { ALONE, RANDOM, OPEN, FTS, DE, RANK };
+static const struct arm {
+    const char *name;
+    enum kind   kind;
+    double      epsilon, guided;
+} arms[] = {
+    {"gp", ALONE, 0, 0},         {"random-5", RANDOM, 0, 0},  {"open-portfolio", OPEN, 0, 0}, {"fts", FTS, 0, 0},
+    {"dp-fts-de-3", DE, 3, 0},   {"rank-open", RANK, 0, 5},   {"rank-3", RANK, 3, 5},         {"rank-1", RANK, 1, 5},
+    {"rank-3-all", RANK, 3, 20}, {"rank-1-all", RANK, 1, 20}, {"rank-3-10", RANK, 3, 10},     {"rank-.5", RANK, .5, 5},
+};
+enum { ARMS = sizeof arms / sizeof arms[0] };
+static double regrets[ARMS][1000][TRIALS];
+static size_t runs;
+
+static double multiplier(double epsilon)
+{
+    static double         known[2][16];
+    static size_t         len;
+    struct arena          arena;
+    struct accountant_run run = {.q = 1, .releases = 1};
+    for (size_t i = 0; i < len; i++)
+        if (known[0][i] == epsilon)
+            return known[1][i];
+    arena_init(&arena, 1 << 26);
+    must(accountant_multiplier(&run, 1e-5, epsilon, &arena, NULL), NULL);
+    arena_fini(&arena);
+    known[0][len] = epsilon;
+    known[1][len++] = run.z;
+    return run.z;
+}
+
+static enum status bits(void *rng, void *out, size_t length, struct error *err)
+{
+    unsigned char *at = out;
+    (void)err;
+    for (size_t i = 0; i < length; i++)
+        at[i] = (unsigned char)rng_u64(rng);
+    return STATUS_OK;
+}
+
+/* The server's broadcast of the vectors of the others. */
+static void release(const size_t *others, size_t n, bool is_rank, double epsilon, struct rng *rng, double *out)
+{
+    static size_t    region_of[TASKS_MAX];
+    size_t           len = is_rank ? features : FTS_FEATURES;
+    int64_t          k[RANK_FEATURES_MAX], sums[RANK_FEATURES_MAX] = {0};
+    struct sampler   sampler;
+    struct broadcast b = {.agents = n,
+                          .features = len,
+                          .regions = 1,
+                          .region_of = region_of,
+                          .schedule = {.a = 1, .b = 1},
+                          .clip = is_rank ? 1 : 8,
+                          .q = 1,
+                          .z = epsilon > 0 ? multiplier(epsilon) : 0.1};
+    sampler_init(&sampler, bits, rng);
+    must(broadcast_plan(&b, NULL), NULL);
+    for (size_t i = 0; i < n; i++)
+        broadcast_add(&b, i, is_rank ? members[others[i]].rank : members[others[i]].fts, k, sums);
+    if (epsilon > 0)
+        must(broadcast_finish(&b, sums, &sampler, out, NULL), NULL);
+    else
+        for (size_t j = 0; j < len; j++)
+            out[j] = b.step * (double)sums[j];
+}
+
+/* The candidate that adds most to the members' best so far. */
+static size_t greedy(const size_t *others, size_t n, double *best)
+{
+    size_t chosen = 0;
+    double most = -1;
+    for (size_t c = 0; c < RANK_CANDIDATES; c++) {
+        double gain = 0;
+        for (size_t i = 0; i < n; i++)
+            gain += fmax(0, members[others[i]].quality[c] - best[i]);
+        if (gain > most) {
+            most = gain;
+            chosen = c;
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        best[i] = fmax(best[i], members[others[i]].quality[chosen]);
+    return chosen;
+}
+
+static void run_arm(const struct arm *arm, const struct world *w, size_t task, uint64_t seed, const size_t *others,
+                    size_t n, const struct rank_basis *basis, double *regret)
+{
+    static struct agent a;
+    double              vector[RANK_FEATURES_MAX], quality[TASKS_MAX] = {0}, best, median, found = -HUGE_VAL;
+    struct rng          rng = rng_at(seed, 7000 + task, RNG_TEST);
+    static const char  *policies[] = {
+         [ALONE] = "gp", [RANDOM] = "gp", [OPEN] = "gp", [FTS] = "fts", [DE] = "dp-fts-de", [RANK] = "rank-mean"};
+    agent_init(&a, w, policies[arm->kind], task, seed + 77);
+    if (arm->kind == RANK) {
+        set(&a, "features", (double)features);
+        set(&a, "guided", arm->guided);
+        set(&a, "release_sd", arm->epsilon > 0 ? multiplier(arm->epsilon) / (double)n : 0);
+    }
+    agent_open(&a);
+    for (size_t i = 0; i < n && arm->kind == FTS; i++)
+        agent_receive(&a, i + 1, members[others[i]].fts, FTS_FEATURES);
+    if (arm->kind == RANK || arm->kind == DE) {
+        release(others, n, arm->kind == RANK, arm->epsilon, &rng, vector);
+        agent_receive(&a, 0, vector, arm->kind == RANK ? features : FTS_FEATURES);
+    }
+    levels_of(w, task, &best, &median);
+    for (size_t t = 0; t < TRIALS; t++) {
+        bool   is_given = t < PORTFOLIO && (arm->kind == RANDOM || arm->kind == OPEN);
+        size_t c = !is_given ? 0 : arm->kind == OPEN ? greedy(others, n, quality) : rng_below(&rng, RANK_CANDIDATES);
+        double value = is_given ? agent_tell(&a, w, basis->points + c * w->space.params_len, false) : agent_step(&a, w);
+        found = fmax(found, value);
+        regret[t] = fmin(1, fmax(0, (best - found) / (best - median)));
+    }
+    a.policy->close(a.session);
+}
+
+static void run_task(const struct world *w, size_t task, size_t wanted, uint64_t seed, const struct rank_basis *basis,
+                     const char *only)
+{
+    size_t     others[TASKS_MAX], n = 0, tasks = w->tasks > 0 ? w->tasks : wanted;
+    struct rng rng = rng_at(seed, task, RNG_TEST);
+    for (size_t o = 0; o < tasks; o++)
+        if (o != task)
+            others[n++] = o;
+    while (n > wanted)
+        others[rng_below(&rng, n)] = others[n - 1], n--;
+    for (size_t k = 0; k < ARMS; k++)
+        if (k == 0 || only == NULL || strstr(only, arms[k].name) != NULL)
+            run_arm(&arms[k], w, task, seed, others, n, basis, regrets[k][runs]);
+    runs++;
+}
+
+static double mean_to(const double *regret, size_t trials)
+{
+    double sum = 0;
+    for (size_t t = 0; t < trials; t++)
+        sum += regret[t] / (double)trials;
+    return sum;
+}
+
+static void report(const struct world *w, size_t wanted, const char *only)
+{
+    for (size_t k = 0; k < ARMS; k++) {
+        double              at[5] = {0}, mean[2] = {0}, gain[2] = {0}, squares[2] = {0}, n = (double)runs;
+        static const size_t times[5] = {1, 3, 5, 10, 20};
+        if (k > 0 && only != NULL && strstr(only, arms[k].name) == NULL)
+            continue;
+        for (size_t r = 0; r < runs; r++) {
+            for (int i = 0; i < 5; i++)
+                at[i] += regrets[k][r][times[i] - 1] / n;
+            for (int b = 0; b < 2; b++) {
+                double own = mean_to(regrets[k][r], 10u * (unsigned)(b + 1)),
+                       d = own - mean_to(regrets[0][r], 10u * (unsigned)(b + 1));
+                mean[b] += own / n;
+                gain[b] += d / n;
+                squares[b] += d * d / n;
+            }
+        }
+        printf("%s,%zu,%s,%zu,%.3f,%.3f,%.3f,%.3f,%.3f", w->name, wanted, arms[k].name, runs, at[0], at[1], at[2],
+               at[3], at[4]);
+        for (int b = 0; b < 2; b++)
+            printf(",%.3f,%+.3f,%.3f", mean[b], gain[b], sqrt(fmax(squares[b] - gain[b] * gain[b], 0) / (n - 1)));
+        printf("\n");
+    }
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    struct arena  arena;
+    struct world *w = NULL;
+    for (size_t i = 0; argc > 4 && i < sizeof worlds / sizeof worlds[0]; i++)
+        if (strcmp(worlds[i].name, argv[1]) == 0)
+            w = &worlds[i];
+    if (w == NULL) {
+        fprintf(stderr, "rank_mean WORLD MEMBERS SEEDS FIRST [ARMS]\n");
+        return 2;
+    }
+    size_t      wanted = (size_t)atoi(argv[2]), seeds = (size_t)atoi(argv[3]), first = (size_t)atoi(argv[4]);
+    const char *only = argc > 5 ? argv[5] : NULL;
+    if (getenv("FEATURES") != NULL)
+        features = (size_t)atoi(getenv("FEATURES"));
+    is_unrelated = strcmp(w->name, "unrelated") == 0;
+    (void)mat_use_one_thread();
+    arena_init(&arena, 1 << 26);
+    must(space_init(&w->space, NULL), NULL);
+    must(space_hold(&w->space, NULL, &arena, &w->space, NULL), NULL);
+    if ((w->value == landmine_value && !read_landmine()) || (w->value == svm_value && !read_svm())) {
+        printf("# the data of %s are not there\n", w->name);
+        return 0;
+    }
+    struct rank_basis basis;
+    must(rank_basis_init(&basis, &w->space, features, &arena, NULL), NULL);
+    printf("world,members,arm,runs,@1,@3,@5,@10,@20,mean 1-10,difference,s.e.,mean 1-20,difference,s.e.\n");
+    for (size_t seed = first; seed < first + seeds; seed++) {
+        size_t tasks = w->tasks > 0 ? w->tasks : wanted + TARGETS;
+        if (w->tasks == 0)
+            make_tasks(w, wanted, seed);
+        for (size_t t = 0; t < (w->tasks > 0 ? tasks : wanted); t++)
+            member_run(&members[t], w, t, seed, &basis);
+        for (size_t t = w->tasks > 0 ? 0 : wanted; t < tasks; t++)
+            run_task(w, t, wanted, seed, &basis, only);
+        fprintf(stderr, "%s seed %zu\n", w->name, seed);
+    }
+    report(w, wanted, only);
+    arena_fini(&arena);
+    return 0;
+}
