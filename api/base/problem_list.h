@@ -103,6 +103,7 @@
     X(method_not_allowed, 405, false, "The address exists, but not with this method.", "Use one that the Allow header lists.") \
     X(missing_column, 422, false, "The CSV lacks the column of a parameter or a metric.", "Add the column; the header names columns as the export does.") \
     X(missing_member, 422, false, "A member that is needed is not there.", "Add it; the pointer names it.") \
+    X(mostly_noise, 422, false, "With so few members or so small an epsilon a release would be mostly noise, likelier to hurt than to help.", "Take more seats, a larger epsilon or fewer features, or say accept_noise in the algorithm.") \
     X(no_constraints, 409, false, "There is nothing that a trial of the study could violate: no constraint, and none was infeasible.", "Ask for the quantity value.") \
     X(no_earlier_studies, 409, false, "The study's algorithm learns from no other study.", "Ask this of a study with an algorithm of transfer.") \
     X(no_epochs, 409, false, "The study has no curves: it was created without stopping and without epochs.", "Create it with stopping, whose rule may be none.") \

@@ -216,6 +216,35 @@ static json_t *parameters_json(const struct federation_spec *spec)
                      "clip", spec->broadcast.clip, "seats", (json_int_t)spec->seats);
 }
 
+static json_t *forecast_json(const struct federation_spec *spec)
+{
+    if (!federation_is_once(spec->study.policy))
+        return json_null();
+    const struct rank_forecast forecast = federation_forecast(spec);
+    return json_pack("{s:f, s:f, s:f, s:b}", "noise_stddev", forecast.sd, "noise_share", forecast.share,
+                     "regret_change", forecast.change, "likelier_to_hurt", forecast.hurts);
+}
+
+/* The statement says in a sentence or two what the server does. */
+static const char *statement_of(const struct federation_spec *spec)
+{
+    if (!spec->is_private)
+        return "The agents keep their observations, but there is no differential privacy: the server hands the vector "
+               "of "
+               "each agent to all others.";
+    if (federation_is_once(spec->study.policy))
+        return "Once, the server clips each member's vector to length 1, adds them up, and adds discrete Gaussian "
+               "noise before "
+               "anything leaves. The mean is stored; whoever asks again, or joins later, gets the same bytes, which "
+               "costs "
+               "nothing more.";
+    return "In each round the server draws each agent with the same probability, clips and weighs the vectors of those "
+           "that "
+           "were drawn, and adds discrete Gaussian noise before anything leaves. The sum is stored; whoever asks again "
+           "gets "
+           "the same bytes. A round whose broadcast would exceed the budget does not take place.";
+}
+
 static json_t *list_of(const char *const *sentences)
 {
     json_t *list = json_array();
@@ -251,16 +280,9 @@ static json_t *render_privacy(struct call *call, const void *result)
     const struct federation_spec   *spec = &shown->page->federation.spec;
     bool                            is_private = spec->is_private;
     return json_pack(
-        "{s:s, s:b, s:s, s:s?, s:s, s:o, s:o, s:o, s:o, s:s?}", "mechanism", is_private ? "discrete-gaussian" : "none",
-        "differentially_private", is_private, "statement",
-        is_private
-            ? "In each round the server draws each agent with the same probability, clips and weighs the vectors "
-              "of those that were drawn, and adds discrete Gaussian noise before anything leaves. The sum is "
-              "stored; whoever asks again gets the same bytes. A round whose broadcast would exceed the budget "
-              "does not take place."
-            : "The agents keep their observations, but there is no differential privacy: the server hands the "
-              "vector of each agent to all others.",
-        "neighbours",
+        "{s:s, s:b, s:s, s:s?, s:s, s:o, s:o, s:o, s:o, s:o, s:s?}", "mechanism",
+        is_private ? "discrete-gaussian" : "none", "differentially_private", is_private, "statement",
+        statement_of(spec), "neighbours",
         is_private ? "Zero-out of one agent: all its vectors, in all rounds, against zeros in their place. Seats, "
                      "weights and everything else stay as they are. An agent that does not send counts as zeros."
                    : NULL,
@@ -268,8 +290,8 @@ static json_t *render_privacy(struct call *call, const void *result)
         is_private
             ? "Central: the server is trusted with the vectors that it receives and with the noise that it draws."
             : "The server and all agents of the federation are trusted with the vectors.",
-        "parameters", parameters_json(spec), "guarantee", guarantee_json(shown), "limits",
-        list_of(is_private ? private_limits : open_limits), "rounds", rounds_json(shown->page), "next_cursor",
+        "parameters", parameters_json(spec), "guarantee", guarantee_json(shown), "forecast", forecast_json(spec),
+        "limits", list_of(is_private ? private_limits : open_limits), "rounds", rounds_json(shown->page), "next_cursor",
         shown->page->next_cursor);
 }
 

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FEATURES, INITIAL, GUIDED, RELEASE_SD, REPEAT };
+enum { FEATURES, INITIAL, GUIDED, RELEASE_SD, ACCEPT_NOISE, REPEAT };
 enum { GP_OPTIONS_MAX = 16, GP_INITIAL = 3, SAMPLES = 2000 };
 enum { OWN_SHARE = 8 }; /* of the memory: the rest is gp's */
 
@@ -25,6 +25,12 @@ static const struct option options[] = {
     [RELEASE_SD] = OPTION_NUMBER("release_sd", 0, 1e6, 0,
                                  "standard deviation of the noise in each number of the release; it follows from the "
                                  "federation"),
+    [ACCEPT_NOISE] =
+        {.name = "accept_noise",
+         .kind = OPTION_BOOL,
+         .max = 1,
+         .help = "make the federation although it is likelier to hurt than to help: so few members or so small "
+                 "an epsilon"},
     [REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP},
     {.name = NULL},
 };
@@ -37,6 +43,8 @@ struct session {
     struct used_points    used;
     struct fts_inbox      inbox;
     struct rank_basis     basis;
+    double                mean[RANK_FEATURES_MAX]; /* of the prior, from the release */
+    bool                  is_useful;               /* there is a release, and it is more than noise */
     struct problem        gp_problem;
     double                gp_options[GP_OPTIONS_MAX];
     struct session       *gp;
@@ -97,11 +105,14 @@ static size_t bytes(const struct session *s)
     return s->arena.taken_bytes + policy_gp.bytes(s->gp);
 }
 
-/* With a release, the model of gp is asked from the third trial on: its first points were the release's. */
+/* With a release of use, the model of gp is asked from the third trial on: its first points are the release's. */
 static enum status receive(struct session *s, const struct event *event, struct error *err)
 {
-    s->gp_options[policy_option(&policy_gp, "initial")] = GP_INITIAL;
-    return fts_inbox_put(&s->inbox, event, err);
+    int initial = policy_option(&policy_gp, "initial");
+    TRY(fts_inbox_put(&s->inbox, event, err));
+    s->is_useful = rank_shrink(&s->basis, s->inbox.received->vectors, s->problem->options[RELEASE_SD], s->mean);
+    s->gp_options[initial] = s->is_useful ? GP_INITIAL : policy_gp.options[initial].fallback;
+    return STATUS_OK;
 }
 
 static enum status tell(struct session *s, const struct event *event, struct error *err)
@@ -195,15 +206,13 @@ static enum status search(const struct session *s, const struct ask *ask, struct
 static enum status guide(const struct session *s, const struct ask *ask, struct proposal *out, bool *is_guided,
                          struct arena *scratch, struct error *err)
 {
-    double           *mean = ARENA_NEW(scratch, double, s->basis.count), *u = ARENA_NEW(scratch, double, s->space.dims);
-    struct rank_data  data;
-    struct rank_model model = {.basis = &s->basis, .mean = mean, .data = &data};
+    double            *u = ARENA_NEW(scratch, double, s->space.dims);
+    struct rank_data   data;
+    struct rank_model  model = {.basis = &s->basis, .mean = s->mean, .data = &data};
     struct value_scale scale;
     *is_guided = false;
-    if (mean == NULL || u == NULL)
+    if (u == NULL)
         return error_no_memory(err);
-    if (!rank_shrink(&s->basis, s->inbox.received->vectors, s->problem->options[RELEASE_SD], mean))
-        return STATUS_OK;
     TRY(collect(s, &data, &scale, scratch, err));
     TRY(rank_model_fit(&model, scratch, err));
     if (!model.is_guided)
@@ -221,7 +230,7 @@ static enum status ask_next(struct session *s, const struct ask *ask, struct pro
     struct arena scratch;
     bool         is_guided = false;
     proposal_clear(out);
-    if (s->inbox.len > 0 && (double)trial_log_tried(&s->log) < s->problem->options[GUIDED] && !ask_is_late(ask)) {
+    if (s->is_useful && (double)trial_log_tried(&s->log) < s->problem->options[GUIDED] && !ask_is_late(ask)) {
         arena_init(&scratch, s->problem->memory_bytes / OWN_SHARE);
         is_guided = guide(s, ask, out, &is_guided, &scratch, NULL) == STATUS_OK && is_guided;
         arena_fini(&scratch);

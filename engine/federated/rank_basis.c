@@ -206,8 +206,8 @@ void rank_message(const struct rank_basis *basis, const double *scores, double *
 
 bool rank_shrink(const struct rank_basis *basis, const double *release, double sd, double *mean)
 {
-    double square = mat_dot(release, release, basis->rank);
-    double left = square > 0.0 ? fmax(0.0, 1.0 - (double)basis->rank * sd * sd / square) : 0.0;
+    double square = mat_dot(release, release, basis->rank), noise = (double)basis->rank * sd * sd;
+    double left = square > noise ? 1.0 - noise / square : 0.0;
     for (size_t i = 0; i < basis->count; i++)
         mean[i] = i < basis->rank ? left * release[i] : 0.0;
     return left > 0.0;

@@ -254,6 +254,16 @@ static enum status check_once(struct reading *in, const struct federation_spec *
     return STATUS_OK;
 }
 
+static enum status check_forecast(struct reading *in, const struct federation_spec *spec)
+{
+    const struct rank_forecast forecast = federation_forecast(spec);
+    return !forecast.hurts ? STATUS_OK
+                           : error_set(in->err, STATUS_INVALID, "mostly_noise", "/algorithm/accept_noise",
+                                       "%.0f %% of the release would be noise, which is likelier to hurt than to help: "
+                                       "take more seats, a larger epsilon or fewer features, or say accept_noise",
+                                       100 * forecast.share);
+}
+
 static enum status check_given(struct reading *in, const struct broadcast *b)
 {
     const char *missing = b->q == 0 ? "/privacy/sampling_rate" : b->clip == 0 ? "/privacy/clip" : NULL;
@@ -286,7 +296,11 @@ static enum status read_private(struct reading *in, const struct form *form, str
             return repoint(in->err);
         broadcast->z = run.z;
     }
-    return form->is_stored ? STATUS_OK : check_plan(in, out);
+    if (form->is_stored)
+        return STATUS_OK;
+    if (is_once && federation_option(out, "accept_noise") == 0)
+        TRY(check_forecast(in, out));
+    return check_plan(in, out);
 }
 
 static enum status read_open(struct reading *in, const struct form *form, const struct federation_spec *spec)

@@ -46,7 +46,12 @@ void federation_options(const struct federation_spec *spec, int64_t seat, double
     if (policy_option(policy, region) >= 0)
         options[policy_option(policy, region)] = (double)federation_region(spec, seat);
     if (federation_is_once(policy))
-        options[policy_option(policy, release_sd)] = spec->broadcast.z / (double)spec->seats;
+        options[policy_option(policy, release_sd)] = federation_forecast(spec).sd;
+}
+
+struct rank_forecast federation_forecast(const struct federation_spec *spec)
+{
+    return rank_forecast((size_t)spec->seats, spec->features, spec->broadcast.z);
 }
 
 static enum status rank_public(const struct federation_spec *spec, struct arena *arena, struct rff *out,

@@ -5,6 +5,7 @@
 #include "db/members.h"
 #include "engine/federated/broadcast.h"
 #include "engine/federated/fts.h"
+#include "engine/federated/rank_forecast.h"
 #include "service/model/spec.h"
 
 enum {
@@ -59,6 +60,9 @@ size_t federation_region(const struct federation_spec *spec, int64_t seat);
 bool federation_derives(const char *option);
 /* The algorithm's options as the agent of a seat has them, with those that follow. */
 void federation_options(const struct federation_spec *spec, int64_t seat, double *options);
+
+/* The forecast of a federation in one round. */
+struct rank_forecast federation_forecast(const struct federation_spec *spec);
 
 /* The public functions of the members' vectors, as numbers [count][dims] and [count]: frequencies and phases of random
  * features, or the orders of rank-mean's products of cosines and their share in themselves.  Errors: NO_MEMORY. */

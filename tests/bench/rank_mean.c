@@ -1,6 +1,6 @@
 /* A member's first 20 trials with the release of a federation, against `gp` alone and others that know something: the mean
  * capped regret of trials 1..10 and 1..20, (best - found) / (best - median) of the task, and the difference from `gp`.
- *   rank_mean WORLD MEMBERS SEEDS FIRST [ARMS]     WORLD: landmine, svm, branin, hartmann, hartmann-far, unrelated
+ *   rank_mean [WORLD MEMBERS SEEDS FIRST [ARMS]]     without: landmine 28 1 101, and 1 if rank-3 does not help.  WORLD: landmine, svm, branin, hartmann, hartmann-far, unrelated
  * ARMS: words of the names of those to run; all when it is left out.
  * Each member has 20 trials of its own by `gp`; a task that is tried is no member's.  The release has a total of epsilon for
  * one member against zeros at delta 1e-5.  `fts` gets every member's vector, `dp-fts-de` one broadcast at epsilon 3.
@@ -285,7 +285,7 @@ struct member {
         quality[RANK_CANDIDATES];
 };
 static struct member members[TASKS_MAX];
-static size_t        features = 20;
+enum { FEATURES = 20 };
 
 static void member_run(struct member *m, const struct world *w, size_t task, uint64_t seed,
                        const struct rank_basis *basis)
@@ -295,7 +295,7 @@ static void member_run(struct member *m, const struct world *w, size_t task, uin
     agent_init(&gp, w, "gp", task, seed);
     agent_init(&own, w, "rank-mean", task, seed);
     agent_init(&fts, w, "fts", task, seed);
-    set(&own, "features", (double)features);
+    set(&own, "features", (double)FEATURES);
     agent_open(&gp);
     agent_open(&own);
     agent_open(&fts);
@@ -322,15 +322,16 @@ static void member_run(struct member *m, const struct world *w, size_t task, uin
 
 /* ---- arms ---- */
 
-enum kind { ALONE, RANDOM, OPEN, FTS, DE, RANK };
+enum kind { ALONE, SOON, RANDOM, OPEN, FTS, DE, RANK };
 static const struct arm {
     const char *name;
     enum kind   kind;
     double      epsilon, guided;
 } arms[] = {
-    {"gp", ALONE, 0, 0},         {"random-5", RANDOM, 0, 0},  {"open-portfolio", OPEN, 0, 0}, {"fts", FTS, 0, 0},
-    {"dp-fts-de-3", DE, 3, 0},   {"rank-open", RANK, 0, 5},   {"rank-3", RANK, 3, 5},         {"rank-1", RANK, 1, 5},
-    {"rank-3-all", RANK, 3, 20}, {"rank-1-all", RANK, 1, 20}, {"rank-3-10", RANK, 3, 10},     {"rank-.5", RANK, .5, 5},
+    {"gp", ALONE, 0, 0},      {"gp-initial-3", SOON, 0, 0}, {"random-5", RANDOM, 0, 0},  {"open-portfolio", OPEN, 0, 0},
+    {"fts", FTS, 0, 0},       {"dp-fts-de-3", DE, 3, 0},    {"rank-open", RANK, 0, 5},   {"rank-3", RANK, 3, 5},
+    {"rank-1", RANK, 1, 5},   {"rank-3-all", RANK, 3, 20},  {"rank-1-all", RANK, 1, 20}, {"rank-3-10", RANK, 3, 10},
+    {"rank-.5", RANK, .5, 5},
 };
 enum { ARMS = sizeof arms / sizeof arms[0] };
 static double regrets[ARMS][1000][TRIALS];
@@ -366,7 +367,7 @@ static enum status bits(void *rng, void *out, size_t length, struct error *err)
 static void release(const size_t *others, size_t n, bool is_rank, double epsilon, struct rng *rng, double *out)
 {
     static size_t    region_of[TASKS_MAX];
-    size_t           len = is_rank ? features : FTS_FEATURES;
+    size_t           len = is_rank ? FEATURES : FTS_FEATURES;
     int64_t          k[RANK_FEATURES_MAX], sums[RANK_FEATURES_MAX] = {0};
     struct sampler   sampler;
     struct broadcast b = {.agents = n,
@@ -413,20 +414,22 @@ static void run_arm(const struct arm *arm, const struct world *w, size_t task, u
     static struct agent a;
     double              vector[RANK_FEATURES_MAX], quality[TASKS_MAX] = {0}, best, median, found = -HUGE_VAL;
     struct rng          rng = rng_at(seed, 7000 + task, RNG_TEST);
-    static const char  *policies[] = {
-         [ALONE] = "gp", [RANDOM] = "gp", [OPEN] = "gp", [FTS] = "fts", [DE] = "dp-fts-de", [RANK] = "rank-mean"};
+    static const char  *policies[] = {[ALONE] = "gp", [SOON] = "gp",      [RANDOM] = "gp",     [OPEN] = "gp",
+                                      [FTS] = "fts",  [DE] = "dp-fts-de", [RANK] = "rank-mean"};
     agent_init(&a, w, policies[arm->kind], task, seed + 77);
     if (arm->kind == RANK) {
-        set(&a, "features", (double)features);
+        set(&a, "features", (double)FEATURES);
         set(&a, "guided", arm->guided);
         set(&a, "release_sd", arm->epsilon > 0 ? multiplier(arm->epsilon) / (double)n : 0);
     }
+    if (arm->kind == SOON)
+        set(&a, "initial", 3);
     agent_open(&a);
     for (size_t i = 0; i < n && arm->kind == FTS; i++)
         agent_receive(&a, i + 1, members[others[i]].fts, FTS_FEATURES);
     if (arm->kind == RANK || arm->kind == DE) {
         release(others, n, arm->kind == RANK, arm->epsilon, &rng, vector);
-        agent_receive(&a, 0, vector, arm->kind == RANK ? features : FTS_FEATURES);
+        agent_receive(&a, 0, vector, arm->kind == RANK ? FEATURES : FTS_FEATURES);
     }
     levels_of(w, task, &best, &median);
     for (size_t t = 0; t < TRIALS; t++) {
@@ -463,8 +466,10 @@ static double mean_to(const double *regret, size_t trials)
     return sum;
 }
 
-static void report(const struct world *w, size_t wanted, const char *only)
+/* Returns the difference of rank-3 over 20 trials in standard errors. */
+static double report(const struct world *w, size_t wanted, const char *only)
 {
+    double z = 0;
     for (size_t k = 0; k < ARMS; k++) {
         double              at[5] = {0}, mean[2] = {0}, gain[2] = {0}, squares[2] = {0}, n = (double)runs;
         static const size_t times[5] = {1, 3, 5, 10, 20};
@@ -483,28 +488,31 @@ static void report(const struct world *w, size_t wanted, const char *only)
         }
         printf("%s,%zu,%s,%zu,%.3f,%.3f,%.3f,%.3f,%.3f", w->name, wanted, arms[k].name, runs, at[0], at[1], at[2],
                at[3], at[4]);
-        for (int b = 0; b < 2; b++)
-            printf(",%.3f,%+.3f,%.3f", mean[b], gain[b], sqrt(fmax(squares[b] - gain[b] * gain[b], 0) / (n - 1)));
+        for (int b = 0; b < 2; b++) {
+            double se = sqrt(fmax(squares[b] - gain[b] * gain[b], 0) / (n - 1));
+            z = strcmp(arms[k].name, "rank-3") == 0 ? gain[b] / se : z;
+            printf(",%.3f,%+.3f,%.3f", mean[b], gain[b], se);
+        }
         printf("\n");
     }
     fflush(stdout);
+    return z;
 }
 
 int main(int argc, char **argv)
 {
     struct arena  arena;
     struct world *w = NULL;
-    for (size_t i = 0; argc > 4 && i < sizeof worlds / sizeof worlds[0]; i++)
-        if (strcmp(worlds[i].name, argv[1]) == 0)
+    for (size_t i = 0; i < sizeof worlds / sizeof worlds[0]; i++)
+        if (strcmp(worlds[i].name, argc > 4 ? argv[1] : "landmine") == 0)
             w = &worlds[i];
-    if (w == NULL) {
-        fprintf(stderr, "rank_mean WORLD MEMBERS SEEDS FIRST [ARMS]\n");
+    if (w == NULL || (argc > 1 && argc < 5)) {
+        fprintf(stderr, "rank_mean [WORLD MEMBERS SEEDS FIRST [ARMS]]\n");
         return 2;
     }
-    size_t      wanted = (size_t)atoi(argv[2]), seeds = (size_t)atoi(argv[3]), first = (size_t)atoi(argv[4]);
+    size_t      wanted = argc > 4 ? (size_t)atoi(argv[2]) : 28, seeds = argc > 4 ? (size_t)atoi(argv[3]) : 1;
+    size_t      first = argc > 4 ? (size_t)atoi(argv[4]) : 101;
     const char *only = argc > 5 ? argv[5] : NULL;
-    if (getenv("FEATURES") != NULL)
-        features = (size_t)atoi(getenv("FEATURES"));
     is_unrelated = strcmp(w->name, "unrelated") == 0;
     (void)mat_use_one_thread();
     arena_init(&arena, 1 << 26);
@@ -515,7 +523,7 @@ int main(int argc, char **argv)
         return 0;
     }
     struct rank_basis basis;
-    must(rank_basis_init(&basis, &w->space, features, &arena, NULL), NULL);
+    must(rank_basis_init(&basis, &w->space, FEATURES, &arena, NULL), NULL);
     printf("world,members,arm,runs,@1,@3,@5,@10,@20,mean 1-10,difference,s.e.,mean 1-20,difference,s.e.\n");
     for (size_t seed = first; seed < first + seeds; seed++) {
         size_t tasks = w->tasks > 0 ? w->tasks : wanted + TARGETS;
@@ -527,7 +535,7 @@ int main(int argc, char **argv)
             run_task(w, t, wanted, seed, &basis, only);
         fprintf(stderr, "%s seed %zu\n", w->name, seed);
     }
-    report(w, wanted, only);
+    double z = report(w, wanted, only);
     arena_fini(&arena);
-    return 0;
+    return argc > 4 || z < -2 ? 0 : 1;
 }

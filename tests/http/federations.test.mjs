@@ -468,7 +468,7 @@ test('a study can be an agent: it sends before it asks, and others receive what 
 
 // ---- rank-mean ----
 
-const rankBody = { name: 'r', metrics, space: square, algorithm: { name: 'rank-mean' }, seats: 3, rounds: 1, privacy: { epsilon: 3, delta: 1e-5 } };
+const rankBody = { name: 'r', metrics, space: square, algorithm: { name: 'rank-mean', accept_noise: true }, seats: 3, rounds: 1, privacy: { epsilon: 3, delta: 1e-5 } };
 const unit = (at, length = 1) => Array.from({ length: 20 }, (_, i) => (i === at ? length : 0));
 
 test('rank-mean: one round in which all count alike, with the noise of one Gaussian', async () => {
@@ -490,11 +490,30 @@ test('rank-mean: one round in which all count alike, with the noise of one Gauss
         [{ privacy: { ...rankBody.privacy, clip: 2 } }, 'bad_combination', '/privacy/clip'],
         [{ privacy: { ...rankBody.privacy, noise_multiplier: 1 } }, 'budget_too_small', '/privacy/epsilon'],
         [{ algorithm: { name: 'rank-mean', release_sd: 0 } }, 'unknown_member', '/algorithm/release_sd'],
+        [{ algorithm: { name: 'rank-mean' } }, 'mostly_noise', '/algorithm/accept_noise'],
         [{ algorithm: { name: 'rank-mean', features: 101 } }, 'out_of_range', '/algorithm/features'],
     ]) {
         const problem = await api.expect([422, code], 'POST', '/v1/federations', { json: { ...rankBody, ...members } });
         assert.equal(problem.errors?.[0].pointer, pointer, JSON.stringify(members));
     }
+});
+
+test('rank-mean: the forecast follows from seats, functions and noise, and what is mostly noise must be accepted', async () => {
+    const forecast = async (members) => {
+        const { id, privacy: { noise_multiplier: z } } = await api.post('/v1/federations', { ...rankBody, ...members }, 201);
+        const { forecast: told, ...rest } = await api.get(`/v1/federations/${id}/privacy`);
+        assert.match(rest.statement, /^Once, /);
+        assert.ok(Math.abs(told.noise_stddev - z / members.seats) < 1e-12);
+        const noise = 20 * told.noise_stddev ** 2;
+        assert.ok(Math.abs(told.noise_share - noise / (noise + 0.5)) < 1e-12);
+        return told;
+    };
+    const many = await forecast({ seats: 50 }), some = await forecast({ seats: 10 }), few = await forecast({ seats: 7, privacy: { epsilon: 1, delta: 1e-5 } });
+    assert.ok(many.noise_share < 0.04 && many.regret_change === -0.4 && !many.likelier_to_hurt, JSON.stringify(many));
+    assert.ok(some.regret_change < -0.2 && some.regret_change > -0.3 && !some.likelier_to_hurt, JSON.stringify(some));
+    assert.ok(few.regret_change > 0 && few.likelier_to_hurt, JSON.stringify(few));
+    const other = await api.post('/v1/federations', privateBody, 201);
+    assert.equal((await api.get(`/v1/federations/${other.id}/privacy`)).forecast, null);
 });
 
 test('rank-mean: the release is the mean of what was sent, each at most 1 long, and hostile messages change no more', async () => {

@@ -1,6 +1,7 @@
 /* rank-mean: scores, public functions, the norm of a message and the noise of a release, the model with a prior mean, and
  * when a trial follows the release.  contract.c has the rest.  Numbers with many digits are SciPy's or NumPy's. */
 #include "engine/federated/broadcast.h"
+#include "engine/federated/rank_forecast.h"
 #include "engine/federated/rank_mean.h"
 #include "engine/federated/rank_model.h"
 #include "engine/math/mat.h"
@@ -204,6 +205,20 @@ static void test_model(void)
     arena_fini(&arena);
 }
 
+/* Monotone in the noise, and of two cases the figures that it was made of. */
+static void test_forecast(void)
+{
+    double before = -1;
+    for (size_t seats = 1000; seats >= 2; seats -= seats > 20 ? 20 : 1) {
+        struct rank_forecast forecast = rank_forecast(seats, 20, 3.7307);
+        CHECK_NEAR(forecast.noise, 20 * pow(3.7307 / (double)seats, 2), 1e-12);
+        CU_ASSERT(forecast.change >= before && forecast.hurts == (forecast.noise > 2) && forecast.share < 1);
+        before = forecast.change;
+    }
+    CHECK_NEAR(rank_forecast(10, 20, sqrt(2.5)).change, -0.21, 1e-12);
+    CHECK_NEAR(rank_forecast(10, 20, sqrt(13)).change, 0.01, 1e-12);
+}
+
 /* --- the algorithm --- */
 
 struct member {
@@ -293,7 +308,7 @@ static void test_trials(void)
               member_receive(&lost, 1, release, SENT) == STATUS_OK);
     memset(wrong, 0, sizeof wrong);
     CU_ASSERT(member_receive(&late, 1, wrong, SENT) == STATUS_OK); /* again, and passed over */
-    check_same(&gp, &lost, 3, true);
+    check_same(&gp, &lost, 9, true);
     for (int i = 0; i < 5; i++) {
         member_step(&late);
         space_encode(&plane, late.point, u);
@@ -317,6 +332,7 @@ CU_TestInfo suite_rank_mean[] = {
     {"the noise of a release", test_noise},
     {"shrinking", test_shrink},
     {"the model", test_model},
+    {"a forecast", test_forecast},
     {"what a trial follows", test_trials},
     CU_TEST_INFO_NULL,
 };
