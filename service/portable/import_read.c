@@ -2,7 +2,6 @@
 #include "service/portable/import_read.h"
 
 #include "service/portable/import_check.h"
-
 #include "service/base/digest.h"
 #include "service/base/npy.h"
 #include "service/member/codec.h"
@@ -12,6 +11,7 @@
 #include "service/codec/codec_study.h"
 #include "service/codec/codec_trial.h"
 #include "service/member/codec_write.h"
+#include "service/model/federation_spec.h"
 #include "service/store/rows.h"
 
 #include <math.h>
@@ -561,11 +561,12 @@ static enum status read_correction(struct import_reader *reader, const void *giv
 /* Checks that a round's file has the shape that the algorithm's options give, the same for all rounds. */
 static enum status check_npy(struct import_reader *reader, const struct db_blob *file, struct error *err)
 {
-    const struct spec *spec = &reader->spec;
     struct npy         npy;
+    const struct spec *spec = &reader->spec;
     int features = policy_option(spec->policy, "features"), regions = policy_option(spec->policy, "regions");
     TRY(npy_header(file->bytes, file->length, &npy, err));
-    size_t rows = regions >= 0 ? (size_t)spec->options[regions] : reader->rows == 0 ? npy.rows : reader->rows;
+    size_t rows = reader->rows == 0 ? npy.rows : reader->rows;
+    rows = federation_is_once(spec->policy) ? 1 : regions >= 0 ? (size_t)spec->options[regions] : rows;
     if (npy.type != NPY_F8 || features < 0 || npy.columns != (size_t)spec->options[features] || npy.rows != rows ||
         npy.rows < 1 || (file->length - npy.data_offset) / sizeof(double) / npy.columns != npy.rows ||
         file->length - npy.data_offset != npy.rows * npy.columns * sizeof(double))

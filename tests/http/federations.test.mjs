@@ -559,6 +559,22 @@ test('rank-mean: who joins after the release reads it, sends nothing, and costs 
     assert.equal((await api.get(`/v1/federations/${made.id}/agents`)).agents.at(-1).seat, 5);
     const after = await api.get(`/v1/federations/${made.id}/privacy`);
     assert.deepEqual([after.guarantee, after.rounds], [spent.guarantee, spent.rounds]);
+    // Its export has the release, and the study that is made of it goes on alike; a release of two rows is none.
+    await api.post(`/v1/studies/${study.id}/observe`, { trial: first.number, value: 0.5 });
+    const { text } = await api.request('GET', `/v1/studies/${study.id}/export`);
+    const put = (file) => api.request('PUT', `/v1/imports/${sha256(file)}`, { body: file, type: 'application/x-ndjson' });
+    const twice = text.replace(/("npy":")([^"]*)/, (_, head, file) => {
+        const once = Buffer.from(file, 'base64url').subarray(-160);
+        return head + npy([[...new Float64Array(once.buffer.slice(once.byteOffset, once.byteOffset + 160))], Array(20).fill(0)]).toString('base64url');
+    }).replace(/\{"end":.*\n$/, '');
+    const end = JSON.parse(text.trimEnd().split('\n').at(-1));
+    const refused = await put(`${twice}${JSON.stringify({ ...end, end: { ...end.end, sha256: sha256(twice) } })}\n`);
+    assert.equal(refused.status, 422, JSON.stringify(refused.json));
+    assert.match(JSON.stringify(refused.json), /not of the shape/);
+    const moved = await put(text);
+    assert.equal(moved.status, 201, JSON.stringify(moved.json));
+    const [here, there] = await Promise.all([study.id, moved.json.study].map((id) => api.post(`/v1/studies/${id}/suggest`, {})));
+    assert.deepEqual(there.trials[0].point, here.trials[0].point);
     // A federation that ended before its release has nothing to read.
     const ended = await federation(rankBody);
     await api.post(`/v1/federations/${ended.id}/complete`);
