@@ -21,7 +21,7 @@ static const struct option options[] = {
     [INITIAL] = OPTION_INTEGER("initial", 1, 10000, 20,
                                "trials of a member before it sends what it knows; at least until one has a value"),
     [GUIDED] = OPTION_INTEGER("guided", 0, 100, 5,
-                              "the first so many trials of a study may follow the release; the others are those of gp"),
+                              "so many trials after the release came may follow it; the others are those of gp"),
     [RELEASE_SD] = OPTION_NUMBER("release_sd", 0, 1e6, 0,
                                  "standard deviation of the noise in each number of the release; it follows from the "
                                  "federation"),
@@ -45,6 +45,7 @@ struct session {
     struct rank_basis     basis;
     double                mean[RANK_FEATURES_MAX]; /* of the prior, from the release */
     bool                  is_useful;               /* there is a release, and it is more than noise */
+    size_t                before;                  /* trials that were there when it came */
     struct problem        gp_problem;
     double                gp_options[GP_OPTIONS_MAX];
     struct session       *gp;
@@ -110,6 +111,7 @@ static enum status receive(struct session *s, const struct event *event, struct 
 {
     int initial = policy_option(&policy_gp, "initial");
     TRY(fts_inbox_put(&s->inbox, event, err));
+    s->before = trial_log_tried(&s->log);
     s->is_useful = rank_shrink(&s->basis, s->inbox.received->vectors, s->problem->options[RELEASE_SD], s->mean);
     s->gp_options[initial] = s->is_useful ? GP_INITIAL : policy_gp.options[initial].fallback;
     return STATUS_OK;
@@ -224,13 +226,21 @@ static enum status guide(const struct session *s, const struct ask *ask, struct 
     return STATUS_OK;
 }
 
+/* The release guides the trials after it, as long as its model is quickly made. */
+static bool is_guiding(const struct session *s)
+{
+    const size_t *count = s->log.count;
+    return s->is_useful && (double)trial_log_tried(&s->log) < (double)s->before + s->problem->options[GUIDED] &&
+           count[LOG_OBSERVED] + count[LOG_PENDING] <= RANK_ROWS_MAX;
+}
+
 /* Whatever keeps the model from a proposal, gp makes one. */
 static enum status ask_next(struct session *s, const struct ask *ask, struct proposal *out, struct error *err)
 {
     struct arena scratch;
     bool         is_guided = false;
     proposal_clear(out);
-    if (s->is_useful && (double)trial_log_tried(&s->log) < s->problem->options[GUIDED] && !ask_is_late(ask)) {
+    if (is_guiding(s) && !ask_is_late(ask)) {
         arena_init(&scratch, s->problem->memory_bytes / OWN_SHARE);
         is_guided = guide(s, ask, out, &is_guided, &scratch, NULL) == STATUS_OK && is_guided;
         arena_fini(&scratch);
@@ -271,9 +281,9 @@ static enum status gain(struct session *s, const struct ask *ask, struct gain *o
 
 const struct policy policy_rank_mean = {
     .name = "rank-mean",
-    .help =
-        "gp whose first trials follow what all members of a federation found together, released once with noise; for "
-        "members of a federation",
+    .help = "gp, some of whose trials follow what all members of a federation found together, released once with "
+            "noise; for "
+            "members of a federation",
     .spaces = SPACE_PARAMETERS,
     .looks_near = true,
     .options = options,

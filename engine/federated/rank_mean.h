@@ -1,8 +1,8 @@
 /* `rank-mean`: a federation in one round.  A member measures some trials of its own by `gp`, ranks the posterior mean over
  * public candidates, and sends the ranks to the fourth power as coefficients of public functions: a vector of norm at most 1
  * (rank_basis.h).  The sum of the members' vectors, with Gaussian noise (broadcast.h), over the number of seats, is
- * the release: for whoever reads it, the prior mean of the first `guided` trials (rank_model.h), as long as that is likelier
- * than none; all other trials are `gp`'s.
+ * the release: for whoever reads it, the prior mean of the `guided` trials after it came (rank_model.h), as long as that is
+ * likelier than none; all other trials are `gp`'s.
  *
  * What is proven, for the neighbouring relation "one member's vector, or zeros in its place": the release is one Gaussian
  * mechanism of l2-sensitivity 1 at full participation (broadcast.h with q = 1, clip 1 and one region; it clips whatever a

@@ -1,4 +1,4 @@
-/* A Gaussian process for the first trials of a member, whose prior mean is the release of its federation:
+/* A Gaussian process for some trials of a member, whose prior mean is the release of its federation:
  *   y = c + s (M + r) + e,   M the prior mean,   r ~ GP(0, rho Matern 5/2),   e of variance NOISE in units of s
  * with c flat, s > 0 fitted in closed form, rho and the length-scales from short lists; against the same with M = 0 and
  * rho = 1.  The prior probabilities of the two are 4 : 1, and the likelier one after the values is taken. */

@@ -40,8 +40,9 @@ static const struct options_row options_table[] = {
          "run by /bin/sh; gets the point as a JSON object on standard input, prints one number; exit codes 1 to 125 "
          "say that this point cannot be measured"},
     {OPTION("trials", "N", trials), .kind = OPTIONS_INT, .fallback = "0", .min = 0, .max = 1000000,
-     .help = "how many trials to make in all; 0: the initial ones and one for each round.  What is left when the "
-             "federation is over is made alone"},
+     .help =
+         "how many trials to make in all; 0: the initial ones and one for each round (of rank-mean: those that follow "
+         "its release).  What is left when the federation is over is made alone"},
     {OPTION("journal", "FILE", journal),
      .help = "where the agent's data are kept; by default ./FEDERATION-AGENT.journal"},
     {OPTION("ledger", "FILE", ledger),
@@ -242,6 +243,12 @@ static enum status check_forecast(const struct agent *a, struct error *err)
         "the release is likelier to hurt than to help (--dry-run says why): it is joined only with --accept-noise");
 }
 
+/* How many trials what comes from the others is for. */
+static int64_t after_of(const struct federation_spec *spec)
+{
+    return federation_is_once(spec->study.policy) ? (int64_t)federation_option(spec, "guided") : spec->rounds;
+}
+
 static enum status join(struct agent *a, struct error *err)
 {
     TRY(find_seat(a, err));
@@ -256,7 +263,7 @@ static enum status join(struct agent *a, struct error *err)
     if (a->vector == NULL || a->proposal.point == NULL)
         return error_no_memory(err);
     TRY(open_log(a, err));
-    a->trials = a->options->trials > 0 ? a->options->trials : a->initial + a->spec.rounds;
+    a->trials = a->options->trials > 0 ? a->options->trials : a->initial + after_of(&a->spec);
     fprintf(stderr, "gnomon: agent %lld of %lld, %lld of %lld trials in the journal\n", (long long)a->seat,
             (long long)a->spec.seats, (long long)a->log.trials, (long long)a->trials);
     return STATUS_OK;

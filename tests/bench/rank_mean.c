@@ -327,11 +327,22 @@ static const struct arm {
     const char *name;
     enum kind   kind;
     double      epsilon, guided;
+    size_t      after; /* trials before the release comes */
 } arms[] = {
-    {"gp", ALONE, 0, 0},      {"gp-initial-3", SOON, 0, 0}, {"random-5", RANDOM, 0, 0},  {"open-portfolio", OPEN, 0, 0},
-    {"fts", FTS, 0, 0},       {"dp-fts-de-3", DE, 3, 0},    {"rank-open", RANK, 0, 5},   {"rank-3", RANK, 3, 5},
-    {"rank-1", RANK, 1, 5},   {"rank-3-all", RANK, 3, 20},  {"rank-1-all", RANK, 1, 20}, {"rank-3-10", RANK, 3, 10},
-    {"rank-.5", RANK, .5, 5},
+    {.name = "gp", .kind = ALONE},
+    {.name = "gp-initial-3", .kind = SOON},
+    {.name = "random-5", .kind = RANDOM},
+    {.name = "open-portfolio", .kind = OPEN},
+    {.name = "fts", .kind = FTS},
+    {.name = "dp-fts-de-3", .kind = DE, .epsilon = 3},
+    {.name = "rank-open", .kind = RANK, .guided = 5},
+    {.name = "rank-3", .kind = RANK, .epsilon = 3, .guided = 5},
+    {.name = "rank-1", .kind = RANK, .epsilon = 1, .guided = 5},
+    {.name = "rank-.5", .kind = RANK, .epsilon = .5, .guided = 5},
+    {.name = "rank-3-all", .kind = RANK, .epsilon = 3, .guided = 20},
+    {.name = "rank-3-after-5", .kind = RANK, .epsilon = 3, .guided = 5, .after = 5},
+    {.name = "rank-3-after-10", .kind = RANK, .epsilon = 3, .guided = 5, .after = 10},
+    {.name = "rank-1-after-10", .kind = RANK, .epsilon = 1, .guided = 5, .after = 10},
 };
 enum { ARMS = sizeof arms / sizeof arms[0] };
 static double regrets[ARMS][1000][TRIALS];
@@ -429,10 +440,13 @@ static void run_arm(const struct arm *arm, const struct world *w, size_t task, u
         agent_receive(&a, i + 1, members[others[i]].fts, FTS_FEATURES);
     if (arm->kind == RANK || arm->kind == DE) {
         release(others, n, arm->kind == RANK, arm->epsilon, &rng, vector);
-        agent_receive(&a, 0, vector, arm->kind == RANK ? FEATURES : FTS_FEATURES);
+        if (arm->after == 0)
+            agent_receive(&a, 0, vector, arm->kind == RANK ? FEATURES : FTS_FEATURES);
     }
     levels_of(w, task, &best, &median);
     for (size_t t = 0; t < TRIALS; t++) {
+        if (arm->after > 0 && t == arm->after)
+            agent_receive(&a, 0, vector, FEATURES);
         bool   is_given = t < PORTFOLIO && (arm->kind == RANDOM || arm->kind == OPEN);
         size_t c = !is_given ? 0 : arm->kind == OPEN ? greedy(others, n, quality) : rng_below(&rng, RANK_CANDIDATES);
         double value = is_given ? agent_tell(&a, w, basis->points + c * w->space.params_len, false) : agent_step(&a, w);

@@ -288,7 +288,7 @@ static void check_same(struct member *a, struct member *b, uint64_t until, bool 
 static void test_trials(void)
 {
     enum { SENT = 20 };
-    struct member gp, own, late, lost;
+    struct member gp, own, late, lost, soon;
     double        release[SENT], wrong[SENT], u[2], before = 0, after = 0;
     member_open(&gp, "gp", 0, 0);
     member_open(&own, "rank-mean", 5, 0);
@@ -309,6 +309,13 @@ static void test_trials(void)
     memset(wrong, 0, sizeof wrong);
     CU_ASSERT(member_receive(&late, 1, wrong, SENT) == STATUS_OK); /* again, and passed over */
     check_same(&gp, &lost, 9, true);
+    gp.policy->close(gp.session);
+    member_open(&gp, "gp", 0, 0);
+    member_open(&soon, "rank-mean", 2, 0.01);
+    check_same(&gp, &soon, 6, true); /* more trials than are guided */
+    CU_ASSERT(member_receive(&soon, 1, release, SENT) == STATUS_OK);
+    check_same(&gp, &soon, 7, false); /* and yet it is guided when the release has come */
+    soon.policy->close(soon.session);
     for (int i = 0; i < 5; i++) {
         member_step(&late);
         space_encode(&plane, late.point, u);
