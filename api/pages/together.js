@@ -40,7 +40,7 @@ export async function federation(view) {
         const left = now.rounds - now.rounds_closed;
         fill(said, `${count(now.registered, 'member')} of ${now.seats} have held ${count(now.rounds_closed, 'round')} of ${now.rounds}. `, now.round !== null ? `Round ${now.round} has ${now.received} of ${now.seats} messages${now.deadline_at ? `, and closes at ${new Date(now.deadline_at).toLocaleTimeString()}` : ''}. ` : '', left > 0 && now.state === 'active' ? `${count(left, 'round is', 'rounds are')} left.` : '');
         fill(facts, h('dl', { class: 'facts' }, fact('algorithm', now.algorithm.name), fact('least members of a round', String(now.minimum_agents)), fact('a round lasts', `${number(now.round_seconds)} s`), fact('parameters', String(now.space.parameters?.length ?? '–')), longest !== null ? fact('longest a vector counts', number(longest)) : null, now.privacy?.sampling_rate ? fact('chance to be drawn', percent(now.privacy.sampling_rate)) : null, fact('last change', age(now.updated_at))));
-        fill(budget, h('h2', {}, 'What is promised'), privacy.differentially_private && most && spent !== null ? gauge(spent, most) : null, h('p', {}, privacy.statement), privacy.neighbours ? h('p', { class: 'note' }, privacy.neighbours) : null, h('p', { class: 'note' }, privacy.trust), longest !== null ? h('p', { class: 'note' }, `A member’s vector that is longer than ${number(longest)} is shortened to that (clipped) before the noise is added. How many were, in a round or in all, is told to nobody: it depends on what members observed, and the promise holds for the noisy sum alone. A member knows the length of its own.`) : null);
+        fill(budget, h('h2', {}, 'What is promised'), privacy.differentially_private && most && spent !== null ? gauge(spent, most) : null, h('p', {}, privacy.statement), privacy.neighbours ? h('p', { class: 'note' }, privacy.neighbours) : null, h('p', { class: 'note' }, privacy.trust), foreseen(privacy.forecast), longest !== null ? h('p', { class: 'note' }, `A member’s vector that is longer than ${number(longest)} is shortened to that (clipped) before the noise is added. How many were, in a round or in all, is told to nobody: it depends on what members observed, and the promise holds for the noisy sum alone. A member knows the length of its own.`) : null);
         fill(limits, h('h2', {}, 'What is not protected'), h('ul', { class: 'note' }, privacy.limits.map((l) => h('li', {}, l))));
         limits.hidden = privacy.limits.length === 0;
         fill(log, h('h2', {}, 'Rounds'), rounds.length === 0 ? h('p', { class: 'note' }, 'No round is closed yet.') : region('Rounds', table(['#round', '#messages', 'noise', '#ε added', '#ε in all', '#closed'], [...rounds].reverse().slice(0, 200).map((r) => h('tr', {}, h('td', { class: 'n' }, String(r.round)), h('td', { class: 'n' }, `${r.messages} of ${now.seats}`), h('td', {}, word(r.mechanism)), h('td', { class: 'n' }, number(r.epsilon, 3)), h('td', { class: 'n' }, number(r.epsilon_total, 3)), h('td', { class: 'n' }, age(r.closed_at)))), 'Rounds')));
@@ -54,6 +54,13 @@ export async function federation(view) {
     grid.append(taking, spending, budget, limits, log);
     view.main.append(head, said, facts, grid);
     view.follow(null, draw);
+}
+
+/* A forecast of rank-mean, made before anybody joined. */
+function foreseen(forecast) {
+    if (!forecast) return null;
+    const change = forecast.regret_change;
+    return h('p', { class: 'note' }, `About ${percent(forecast.noise_share)} of what comes out is noise. `, forecast.likelier_to_hurt ? 'That is likelier to hurt a reader than to help.' : `Such releases ${change < 0 ? 'lowered' : 'raised'} the mean regret of a reader’s first 20 trials by about ${percent(Math.abs(change))}, where the members’ problems are alike.`);
 }
 
 // ---- games ----
