@@ -152,6 +152,10 @@
 #define SQL_TRIALS(state, worker, external, place, order)                                                              \
     "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND " state " AND " worker " AND " external " AND "     \
     SQL_SINCE " AND " SQL_LABELS " AND " place " AND row_check(trial trial) ORDER BY " order " LIMIT $7"
+/* The best first: by value times $2, or, where that is 0, by the distance from the band $3 to $4, in halves: PostgreSQL takes no
+ * infinite difference. */
+#define SQL_WORTH                                                                                                      \
+    "value * $2 DESC, CASE WHEN value < $3 THEN $3 / 2 - value / 2 WHEN value > $4 THEN value / 2 - $4 / 2 ELSE 0 END"
 #define SQL_TRIALS_BY(place, order) SQL_TRIALS(SQL_ANY_STATE, SQL_ANY_WORKER, SQL_ANY_EXTERNAL, place, order)
 #define SQL_TRIALS_BY_CHANGE(place, order)                                                                             \
     "SELECT " COLUMNS(ROW_TRIAL) " FROM trial_change CROSS JOIN trial WHERE of_study = $1 AND study = of_study AND "   \
@@ -366,9 +370,9 @@
     X(TRIAL_CORRECT, "sisbii" TRIAL_RESULT(SQL_LETTER), none,                                                          \
       "UPDATE trial SET state = $3, outcome = $4, feasible = $5, corrected_ms = $6" TRIAL_RESULT(SQL_SET)              \
       " WHERE study = $1 AND number = $2")                                                                             \
-    X(TRIAL_BEST, "sd", best,                                                                                          \
+    X(TRIAL_BEST, "sddd", best,                                                                                          \
       "SELECT " COLUMNS(ROW_BEST) " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 ORDER BY "    \
-      "value * $2 DESC, finished_ms, number LIMIT 1")                                                                  \
+      SQL_WORTH ", finished_ms, number LIMIT 1")                                                                  \
     X(CORRECTION_ADD, "siiiisss" TRIAL_RESULT(SQL_LETTER) "b", none,                                                   \
       "INSERT INTO correction(study, trial, revision, ended, at_ms, state, actor, why" TRIAL_RESULT(SQL_NEXT)          \
       ", outcome) VALUES ($1, $2, $3, $4, $5, $6, $7, $8" TRIAL_RESULT(SQL_VALUE) ", $)")                              \
@@ -385,9 +389,9 @@
       "SELECT " SQL_THEN("state") ", " SQL_THEN("ended") ", " SQL_THEN("outcome") " FROM trial t LEFT JOIN correction c " \
       "ON c.study = t.study AND c.trial = t.number AND c.revision = (SELECT min(x.revision) FROM correction x WHERE "  \
       "x.study = t.study AND x.trial = t.number AND x.revision > $2) WHERE t.study = $1 AND t.number = 1")             \
-    X(TRIAL_TOP, "sdi", trial,                                                                                         \
+    X(TRIAL_TOP, "sdddi", trial,                                                                                         \
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 AND row_check(trial trial) ORDER BY "   \
-      "value * $2 DESC, number LIMIT $3")                                                                              \
+      SQL_WORTH ", number LIMIT $5")                                                                              \
     X(TRIAL_NOISE, "s", noise,                                                                                         \
       "SELECT EXISTS (SELECT 1 FROM trial WHERE study = $1 AND state = 'completed' AND stddev > 0) AS has_stddev, "    \
       "EXISTS (SELECT 1 FROM trial WHERE study = $1 AND state = 'completed' GROUP BY point, row HAVING "               \

@@ -25,6 +25,7 @@ SECTIONS = [  # what a reader wants, and the pages for it: name, file, title
         ("failing-runs", "docs/howto/failing-runs.md", "Deal with runs that fail"),
         ("stop-bad-runs", "docs/howto/stop-bad-runs.md", "Stop bad runs early"),
         ("several-objectives", "docs/howto/several-objectives.md", "Optimise several objectives"),
+        ("targets", "docs/howto/targets.md", "Hit a value, or land in a range"),
         ("from-optuna", "docs/howto/move-from-optuna.md", "Move from Optuna"),
         ("moving", "api/clients/python/MOVING.md", "Move from Ax or SigOpt"),
         ("private-rows", "docs/howto/private-rows.md", "Keep rows private"),

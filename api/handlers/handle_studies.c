@@ -252,7 +252,7 @@ enum status handle_study_patch(struct call *call, struct error *err)
 struct clone_input {
     struct study_new new;
     int           trials;
-    const json_t *algorithm, *stopping, *seed;
+    const json_t *metrics, *algorithm, *stopping, *seed;
 };
 #define SAME(member)                                                                            \
     {                                                                                           \
@@ -265,12 +265,13 @@ static const char *const clone_trials[] = {"none", "completed", NULL};
 static const struct member study_clone_body[] = {
     NAMED(CLONED)
     {AT(clone_input, trials), .read = codec_read_choice, .names = clone_trials},
+    {AT(clone_input, metrics), .read = codec_read_kept},
     {AT(clone_input, algorithm), .read = codec_read_kept},
     {AT(clone_input, stopping), .read = codec_read_kept},
     {AT(clone_input, seed), .read = codec_read_kept},
     {.name = "", .members = codec_rules_members},
     STUDY_LABELLED(CHANGED) STUDY_NOTED(CHANGED)
-    SAME("metrics"), SAME("space"), SAME("baseline"),
+    SAME("space"), SAME("baseline"),
     {.name = NULL},
 };
 // clang-format on
@@ -279,7 +280,9 @@ const struct form form_study_clone = {.body = study_clone_body, .bytes = sizeof(
 enum status handle_study_clone(struct call *call, struct error *err)
 {
     const struct clone_input *input = call->input;
-    struct clone_request      request = {.has_algorithm = input->algorithm != NULL, .with_results = input->trials == 1};
+    struct clone_request      request = {.has_algorithm = input->algorithm != NULL,
+                                         .has_metrics = input->metrics != NULL,
+                                         .with_results = input->trials == 1};
     TRY(picked_text(call, codec_study_edit_members, &request.said, err));
     TRY(picked_text(call, codec_spec_members, &request.spec, err));
     TRY(picked_text(call, codec_rules_members, &request.rules, err));

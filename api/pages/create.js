@@ -1,15 +1,14 @@
 // A new study: a form, and beside it the JSON that it sends, each of which follows the other.
 import * as api from './api.js';
-import { h, s, button, choice, clip, copier, field, fill, say } from './dom.js';
+import { h, s, isObjective, button, choice, clip, copier, field, fill, say } from './dom.js';
 import { scaleOf } from './plots.js';
 
 const fresh = (kind, n) => ({ double: { name: `x${n}`, type: 'double', min: 0, max: 1 }, int: { name: `n${n}`, type: 'int', min: 1, max: 10 },
     categorical: { name: `kind${n}`, type: 'categorical', values: ['a', 'b'] }, discrete: { name: `size${n}`, type: 'discrete', values: [1, 2, 4, 8] } })[kind];
 const kinds = [['double', 'number'], ['int', 'whole number'], ['discrete', 'one of these numbers'], ['categorical', 'one of these words']];
-const goals = [['maximize', 'more is better'], ['minimize', 'less is better'], ['constrain', 'within bounds'],
-    ['track', 'only recorded']];
+const goals = [['maximize', 'more is better'], ['minimize', 'less is better'], ['target', 'a value to be hit'], ['range', 'a range to land in'],
+    ['constrain', 'within bounds'], ['track', 'only recorded']];
 const rules = [['', 'every run goes to its end'], ['none', 'none: steps are kept, nothing is stopped'], ['median', 'worse than the median of the others'], ['percentile', 'worse than a percentile of the others'], ['patience', 'no better for some steps'], ['asha', 'not among the best at each stage (ASHA)'], ['hyperband', 'the same, some trials from later stages on (Hyperband)']];
-const isObjective = (m) => m.goal === 'maximize' || m.goal === 'minimize';
 const scales = [['linear', 'even'], ['log', 'fine near the least (log)'], ['reverse_log', 'fine near the most']];
 
 /* Can it be asked about, as far as one sees from here? */
@@ -96,9 +95,10 @@ export async function create(view) {
     }
     function metric(m, i) {
         return h('div', { class: 'filters' }, field('Measured', bind(`/metrics/${i}/name`, m, 'name', h('input', { value: m.name, size: 18 }))),
-            field('Goal', bind(`/metrics/${i}/goal`, m, 'goal', choice(goals, m.goal, { onchange: () => draw() }))),
+            field('Goal', bind(`/metrics/${i}/goal`, m, 'goal', choice(goals, m.goal, { onchange: () => { for (const other of ['target', 'min', 'max']) delete m[other]; draw(); } }))),
             isObjective(m) && (spec.metrics.filter(isObjective).length > 1 || m.threshold !== undefined) ? field('Worst of any use', amount(`/metrics/${i}/threshold`, m, 'threshold', { placeholder: 'none' })) : null,
-            m.goal === 'constrain' ? [field('At least', amount(`/metrics/${i}/min`, m, 'min')), field('At most', amount(`/metrics/${i}/max`, m, 'max'))] : null,
+            m.goal === 'target' ? field('Value', amount(`/metrics/${i}/target`, m, 'target')) : null,
+            m.goal === 'constrain' || m.goal === 'range' ? [field('At least', amount(`/metrics/${i}/min`, m, 'min')), field('At most', amount(`/metrics/${i}/max`, m, 'max'))] : null,
             spec.metrics.length > 1 ? button('Remove', () => { spec.metrics.splice(i, 1); draw(); }, { 'aria-label': `Remove metric ${i + 1}` }) : null);
     }
     const whole = { min: 1, step: 1 };

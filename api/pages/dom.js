@@ -211,3 +211,10 @@ export function save(name, blob) {
     anchor.remove();
     setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
+
+/* Metrics with the goals maximize, minimize, target and range are objectives, and the last two have a band. */
+export const isObjective = (m) => ['maximize', 'minimize', 'target', 'range'].includes(m.goal);
+export const bandOf = (m) => (m.goal === 'target' ? [m.target, m.target] : m.goal === 'range' ? [m.min, m.max] : null);
+export const distance = (m, v) => Math.max(bandOf(m)[0] - v, v - bandOf(m)[1], 0);
+export const worthOf = (m, v) => (bandOf(m) ? -distance(m, v) : m.goal === 'minimize' ? -v : v);
+export const wish = (m) => (m.goal === 'target' ? `nearer to ${number(m.target)} is better` : m.goal === 'range' ? `between ${number(m.min)} and ${number(m.max)} is best` : m.goal === 'minimize' ? 'less is better' : 'more is better');

@@ -1,7 +1,7 @@
 // Every plot, on one library: d3 5.16, as SVG, whose text can be read aloud and searched, and whose colours are classes.
 // The server has decimated what is large: no plot has more than some 2,000 marks.
 import './d3.min.js';
-import { h, s, clip, count, duration, flat, interval, number, percent, quantile, word, button, table, clock as wall } from './dom.js';
+import { h, s, bandOf, clip, count, distance, wish, worthOf, duration, flat, interval, number, percent, quantile, word, button, table, clock as wall } from './dom.js';
 
 const d3 = self.d3;
 export const Z = 1.96; // standard deviations that hold 95 %
@@ -147,8 +147,9 @@ export function history(place, { data, best: all, metric, chosen, zoom, range, t
     const sign = metric.goal === 'minimize' ? -1 : 1;
     const x = d3.scaleLinear([first, Math.max(end, first + 1)], [0, frame.w]);
     const values = marks.filter((m) => m.value !== null).map((m) => m.value);
-    const top = sign > 0 ? Math.max(...values, best.at(-1)?.value ?? -Infinity) : Math.min(...values, best.at(-1)?.value ?? Infinity);
-    const bottom = quantile(values.map((v) => v * sign), values.length > 12 ? 0.12 : 0) * sign;
+    const band = bandOf(metric);
+    const top = band ? Math.max(...values, best.at(-1)?.value ?? -Infinity, band[1]) : sign > 0 ? Math.max(...values, best.at(-1)?.value ?? -Infinity) : Math.min(...values, best.at(-1)?.value ?? Infinity);
+    const bottom = band ? Math.min(...values, best.at(-1)?.value ?? Infinity, band[0]) : quantile(values.map((v) => v * sign), values.length > 12 ? 0.12 : 0) * sign;
     const room = Math.abs(top - bottom) * 0.08 || Math.abs(top) * 0.05 || 1;
     const domain = sign > 0 ? [bottom - room, top + room] : [top - room, bottom + room];
     const y = d3.scaleLinear(domain, [frame.h, 0]);
@@ -156,7 +157,8 @@ export function history(place, { data, best: all, metric, chosen, zoom, range, t
     const beyond = marks.filter((m) => m.value !== null && isBeyond(m.value)).length;
     frame.svg.attr('aria-label', `Best so far: ${best.length > 0 ? `${number(best.at(-1).value)} at trial ${best.at(-1).trial}` : 'none yet'}; ${count(data.of, 'trial')}.`);
     const axis = frame.root.append('g');
-    yAxis(frame, y, `${clip(metric.name, 30)} (${sign > 0 ? 'more' : 'less'} is better)`);
+    yAxis(frame, y, `${clip(metric.name, 30)} (${wish(metric)})`);
+    for (const at of new Set(band ?? [])) frame.root.append('line').attr('class', 'tickmark aim').attr('stroke-dasharray', '6 3').attr('x2', frame.w).attr('y1', y(at)).attr('y2', y(at));
     const edge = sign > 0 ? frame.h : 0;
     const clamp = (v) => Math.max(0, Math.min(frame.h, y(v)));
     const under = windowOf(frame), bands = under.append('g').selectAll('line').data(marks.filter((m) => m.mean !== null && m.stddev_observed !== null)).join('line').attr('class', 'band')
@@ -178,7 +180,7 @@ export function history(place, { data, best: all, metric, chosen, zoom, range, t
     const cross = d3.symbol().type(d3.symbolCross).size(40)();
     const crosses = over.append('g').selectAll('path').data(others.filter((o) => ['failed', 'infeasible'].includes(o.state))).join('path').attr('class', 'dot failed goes').attr('d', cross).on('click', (o) => chosen(o.trial));
     crosses.append('title').text((o) => `${o.count > 1 ? `${o.count} trials from ` : 'trial '}${o.trial}: ${word(o.state)}`);
-    if (best.length > 0) frame.root.append('text').attr('class', 'direct halo').attr('x', frame.w + frame.box.right).attr('text-anchor', 'end').attr('y', clamp(best.at(-1).value) + 4).text(`best ${number(best.at(-1).value)}`);
+    if (best.length > 0) frame.root.append('text').attr('class', 'direct halo').attr('x', frame.w + frame.box.right).attr('text-anchor', 'end').attr('y', clamp(best.at(-1).value) + 4).text(`best ${number(best.at(-1).value)}${band ? `, off by ${number(distance(metric, best.at(-1).value), 2)}` : ''}`);
     if (beyond > 0) frame.root.append('text').attr('x', 0).attr('y', frame.h + 34).text(`${beyond} worse${frame.w < 260 ? '' : ', beyond the edge'} (△)`);
     const heights = dots.data().map((m) => (isBeyond(m.value) ? edge + (sign > 0 ? -5 : 5) : y(m.value)));
     let laid = null; // the range as it was last laid out, and what of it was then shown
@@ -222,7 +224,7 @@ export function compared(place, group) {
     const lines = group.map((each) => ({ ...each, best: rowsOf(each.history.best), n: each.study.trials.total })).filter((each) => each.best.length > 0);
     frame.svg.attr('aria-label', lines.map((each) => `${flat(each.study.name, 60)} reached ${number(each.best.at(-1).value)}`).join('; '));
     const values = lines.flatMap((each) => each.best.map((b) => b.value));
-    const low = sign > 0 ? quantile(values, 0.1) : Math.min(...values), high = sign > 0 ? Math.max(...values) : quantile(values, 0.9);
+    const low = bandOf(group[0].study.metrics[0]) ? quantile(values, 0.05) : sign > 0 ? quantile(values, 0.1) : Math.min(...values), high = sign > 0 ? Math.max(...values) : quantile(values, 0.9);
     const room = (high - low) * 0.06 || 1;
     const x = d3.scaleLinear([1, Math.max(2, ...lines.map((each) => each.n))], [0, frame.w]), y = d3.scaleLinear([low - room, high + room], [frame.h, 0]);
     xAxis(frame, x, 'trial');
@@ -254,14 +256,14 @@ export function parallel(place, { data, parameters, metric, chosen, filtered }) 
     place.classList.add('canvas');
     const frame = canvas(place, 260, `${lines.length} trials over ${parameters.length} parameters and ${metric.name}`, { top: 40, right: 60, bottom: 34, left: 58 }, 78 * parameters.length);
     const values = lines.map((l) => l.value);
-    const ends = sign > 0 ? [quantile(values, 0.05), Math.max(...values)] : [Math.min(...values), quantile(values, 0.95)];
+    const ends = bandOf(metric) ? d3.extent(values) : sign > 0 ? [quantile(values, 0.05), Math.max(...values)] : [Math.min(...values), quantile(values, 0.95)];
     const axes = parameters.map((p) => ({ name: p.name, ...scaleOf(p), of: (i) => data.parameters[p.name][i], hasAbsent: Boolean(p.when) }));
     axes.push({ name: metric.name, isMetric: true, at: (v) => (ends[1] > ends[0] ? Math.max(0, Math.min(1, (v - ends[0]) / (ends[1] - ends[0]))) : 0.5), of: (i) => lines[i].value, ticks: d3.ticks(ends[0], ends[1], 4).map((v) => ({ at: ends[1] > ends[0] ? (v - ends[0]) / (ends[1] - ends[0]) : 0.5, text: number(v, 3) })) });
     const x = d3.scalePoint(axes.map((_, i) => i), [0, frame.w]);
     const hasAbsent = axes.some((a) => a.hasAbsent);
     const foot = hasAbsent ? frame.h - 26 : frame.h;
     const y = (u) => foot * (1 - u);
-    const worth = lines.map((l) => l.value * sign);
+    const worth = lines.map((l) => worthOf(metric, l.value));
     const [tenth, half] = [quantile(worth, 0.9), quantile(worth, 0.5)];
     const rank = (i) => (worth[i] >= tenth ? 'top' : worth[i] >= half ? 'mid' : 'low');
     const place2 = (axis, i) => { const u = axis.at(axis.of(i)); return Number.isNaN(u) ? frame.h : y(Math.max(0, Math.min(1, u))); };
@@ -322,7 +324,7 @@ export function slice(place, { found, cells, parameter, metric, bestTrial, chose
     const values = [...marks.map((m) => m.value), ...grid.map((g) => g.mean)];
     const low = quantile(values, marks.length > 20 ? 0.02 : 0), high = quantile(values, marks.length > 20 ? 0.98 : 1), room = (high - low) * 0.08 || 1;
     const x = d3.scaleLinear([0, 1], [0, frame.w]), y = d3.scaleLinear([low - room, high + room], [frame.h, 0]).clamp(true);
-    const top = grid.reduce((a, b) => ((b.mean - a.mean) * (metric.goal === 'minimize' ? -1 : 1) > 0 ? b : a), grid[0]);
+    const top = grid.reduce((a, b) => (worthOf(metric, b.mean) > worthOf(metric, a.mean) ? b : a), grid[0]);
     frame.svg.attr('aria-label', `The model's mean along ${flat(parameter.name)}; best at ${number(found.grid[0][grid.indexOf(top)], 3)} with ${interval(top.mean, Z * top.sd)}`);
     xAxis(frame, x, parameter.unit ? `${parameter.name}, ${parameter.unit}` : parameter.name, scale.ticks);
     yAxis(frame, y, metric.name);
@@ -427,10 +429,10 @@ export function front(place, { data, objectives, chosen }) {
     const domain = (m) => { const e = [quantile(both.map((r) => r[m.name]), 0.01), quantile(both.map((r) => r[m.name]), 0.99)], f = d3.extent(best, (r) => r[m.name]); const l = Math.min(e[0], f[0] ?? e[0]), u = Math.max(e[1], f[1] ?? e[1]), room = (u - l) * 0.05 || 1; return [l - room, u + room]; };
     const x = d3.scaleLinear(domain(a), [0, frame.w]).clamp(true), y = d3.scaleLinear(domain(b), [frame.h, 0]).clamp(true);
     frame.svg.attr('aria-label', `${best.length} trials that no other dominates, of ${data.of}`);
-    xAxis(frame, x, `${clip(a.name, 26)} (${a.goal === 'minimize' ? 'less' : 'more'} is better)`);
-    yAxis(frame, y, `${clip(b.name, 26)} (${b.goal === 'minimize' ? 'less' : 'more'} is better)`);
+    xAxis(frame, x, `${clip(a.name, 26)} (${wish(a)})`);
+    yAxis(frame, y, `${clip(b.name, 26)} (${wish(b)})`);
     frame.root.append('g').selectAll('circle').data(rest).join('circle').attr('class', 'dot goes faint').attr('r', 3).attr('cx', (r) => x(r[a.name])).attr('cy', (r) => y(r[b.name])).on('click', (r) => chosen(r.trial)).append('title').text((r) => `trial ${r.trial}${r.count > 1 ? `, and ${r.count - 1} more here` : ''}`);
-    if (objectives.length === 2 && best.length > 1) frame.root.append('path').attr('class', 'step').attr('d', d3.line().x((r) => x(r[a.name])).y((r) => y(r[b.name])).curve(a.goal === b.goal ? (a.goal === 'minimize' ? d3.curveStepAfter : d3.curveStepBefore) : a.goal === 'minimize' ? d3.curveStepAfter : d3.curveStepBefore)([...best].sort((p, q) => p[a.name] - q[a.name])));
+    if (objectives.length === 2 && best.length > 1 && !bandOf(a) && !bandOf(b)) frame.root.append('path').attr('class', 'step').attr('d', d3.line().x((r) => x(r[a.name])).y((r) => y(r[b.name])).curve(a.goal === b.goal ? (a.goal === 'minimize' ? d3.curveStepAfter : d3.curveStepBefore) : a.goal === 'minimize' ? d3.curveStepAfter : d3.curveStepBefore)([...best].sort((p, q) => p[a.name] - q[a.name])));
     frame.root.append('g').selectAll('circle').data(best).join('circle').attr('class', 'dot goes isbest').attr('r', 4.5).attr('cx', (r) => x(r[a.name])).attr('cy', (r) => y(r[b.name])).on('click', (r) => chosen(r.trial)).append('title').text((r) => `trial ${r.trial}: ${objectives.map((m) => `${flat(m.name, 30)} ${number(r[m.name])}`).join(', ')}`);
     return { heads: ['#trial', ...objectives.map((m) => `#${clip(m.name, 30)}`)], rows: best.map((r) => [r.trial, ...objectives.map((m) => number(r[m.name], 6))]) };
 }

@@ -1,9 +1,8 @@
 // All studies, and several of them in one plot.
 import * as api from './api.js';
 import { remember, may, me, address } from './app.js';
-import { h, s, age, badge, button, choice, count, field, link, named, number, percent, renew, say, table, copier } from './dom.js';
+import { h, s, isObjective, wish, age, badge, button, choice, count, field, link, named, number, percent, renew, say, table, copier } from './dom.js';
 
-const better = (metric) => (metric.goal === 'minimize' ? -1 : 1);
 
 /* The best so far: steps at its own scale, a dot at the best. */
 export function spark(study) {
@@ -19,8 +18,8 @@ export function spark(study) {
 }
 
 function best(study) {
-    const metric = study.metrics.find((m) => m.goal === 'minimize' || m.goal === 'maximize');
-    const objectives = study.metrics.filter((m) => m.goal === 'minimize' || m.goal === 'maximize').length;
+    const metric = study.metrics.find(isObjective);
+    const objectives = study.metrics.filter(isObjective).length;
     if (objectives > 1) return `${objectives} objectives`;
     return study.best === null ? '–' : [number(study.best.value), ' ', h('span', { class: 'note' }, named(metric.name, 16))];
 }
@@ -128,7 +127,7 @@ export async function compare(view) {
         [each.study, each.history] = await Promise.all([api.get(path), api.get(`${path}/plot/history?points=200`)]);
     }));
     await read();
-    const key = (each) => `${each.study.metrics[0].name} ${each.study.metrics[0].goal}`;
+    const key = (each) => `${each.study.metrics[0].name} ${wish(each.study.metrics[0])}`;
     const groups = Map.groupBy ? Map.groupBy(all, key) : all.reduce((map, each) => map.set(key(each), [...(map.get(key(each)) ?? []), each]), new Map());
     view.main.append(h('h1', {}, `${count(all.length, 'study', 'studies')} side by side`),
         h('p', { class: 'sentence' }, 'Best so far by trials.', groups.size > 1 ? ' Different metrics have plots of their own.' : ''));
@@ -136,7 +135,7 @@ export async function compare(view) {
     for (const group of groups.values())
         for (let i = 0; i < group.length; i += 4)
             figures.push(plots.figure(groups.size > 1 || group.length > 4 ? 'c6' : 'c12', group[0].study.metrics[0].name,
-                group[0].study.metrics[0].goal === 'minimize' ? 'Less is better.' : 'More is better.', (host) => plots.compared(host, group.slice(i, i + 4))));
+                `${wish(group[0].study.metrics[0]).replace(/^./, (c) => c.toUpperCase())}.`, (host) => plots.compared(host, group.slice(i, i + 4))));
     grid.append(...figures);
     const facts = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'What they are' });
     view.main.append(grid, h('h2', {}, 'What they are'), facts);

@@ -1,7 +1,7 @@
 // A study: a sentence first, then numbers, then plots, then every trial.
 import * as api from './api.js';
 import { may, remember } from './app.js';
-import { h, age, ask, badge, button, clip, clock, copier, count, field, fill, interval, list, named, number, percent, save, say } from './dom.js';
+import { h, bandOf, distance, isObjective, age, ask, badge, button, clip, clock, copier, count, field, fill, interval, list, named, number, percent, save, say } from './dom.js';
 import * as plots from './plots.js';
 import { pointTable, trials } from './trials.js';
 import { candidates } from './private.js';
@@ -9,7 +9,7 @@ import { images, route } from './route.js';
 
 const { Z } = plots;
 const hasNoModel = ['random', 'sobol', 'linear-ts', 'bos2', 'macro-bo'];
-export const objectivesOf = (study) => study.metrics.filter((m) => m.goal === 'minimize' || m.goal === 'maximize');
+export const objectivesOf = (study) => study.metrics.filter(isObjective);
 
 // ---- words ----
 
@@ -35,7 +35,7 @@ function facts(study) {
     const n = study.trials, [metric] = objectivesOf(study), most = study.budget?.trials;
     const fact = (name, ...value) => h('div', {}, h('dt', {}, name), h('dd', {}, value));
     return h('dl', { class: 'facts' },
-        study.best && objectivesOf(study).length === 1 ? fact(`best ${clip(metric.name, 24)}`, number(study.best.value)) : null,
+        study.best && objectivesOf(study).length === 1 ? fact(`best ${clip(metric.name, 24)}`, number(study.best.value), bandOf(metric) ? ` (off by ${number(distance(metric, study.best.value), 2)})` : '') : null,
         fact('trials', most ? `${study.spent.trials} of ${most}` : String(n.total)), fact('running', String(n.running)),
         n.queued > 0 ? fact('queued', String(n.queued)) : null, n.stopped > 0 ? fact('stopped early', String(n.stopped)) : null, n.failed > 0 ? fact('failed', String(n.failed)) : null,
         study.spent.cost !== null ? fact('cost', `${number(study.spent.cost)} of ${number(study.budget?.cost)}`) : null,

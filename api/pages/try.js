@@ -1,7 +1,7 @@
 // A study by hand: what to try next as a card, the result typed in; and the same as a sheet of paper.
 import * as api from './api.js';
 import { may } from './app.js';
-import { h, badge, button, clip, copier, count, field, fill, interval, link, named, number, say } from './dom.js';
+import { h, isObjective, wish, badge, button, clip, copier, count, field, fill, interval, link, named, number, say } from './dom.js';
 import { objectivesOf } from './study.js';
 
 const Z = 1.96;
@@ -40,7 +40,7 @@ function box(study, path, trial, sent) {
         } catch (error) { trouble.textContent = error.message; }
         isSending = false;
     };
-    const goal = (m) => (m.goal === 'minimize' ? 'less is better' : m.goal === 'maximize' ? 'more is better' : m.goal === 'track' ? 'recorded only' : 'a constraint');
+    const goal = (m) => (isObjective(m) ? wish(m) : m.goal === 'track' ? 'recorded only' : 'a constraint');
     return h('form', {
         onsubmit: (event) => {
             event.preventDefault();

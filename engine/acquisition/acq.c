@@ -1,40 +1,13 @@
 /* Acquisition functions. */
 #include "engine/acquisition/acq.h"
 
-#include "engine/base/numbers.h"
+#include "engine/acquisition/acq_band.h"
 #include "engine/math/mat.h"
 
 #include <math.h>
 
 const char *const acq_names[] = {
     [ACQ_LOG_EI] = "log-ei", [ACQ_UCB] = "ucb", [ACQ_THOMPSON] = "thompson", [ACQ_THOMPSON + 1] = NULL};
-static const double SD_MIN = 1e-12;
-
-enum { FRACTION_TERMS = 20 }; /* full precision from t = TAIL on */
-static const double TAIL = 4.0;
-
-/* For t = -z > 0: Phi(-t) = phi(t) / (t + K), K = 1/(t + 2/(t + 3/(t + ...))) (Laplace's continued fraction), hence
- * h(z) = phi(t) (1 - t / (t + K)) = phi(t) K / (t + K): no difference of nearly equal numbers is left. */
-static double log_h_tail(double t, double *to_mean, double *to_sd)
-{
-    double K = t;
-    for (int i = FRACTION_TERMS; i >= 2; i--)
-        K = t + i / K;
-    K = 1.0 / K;
-    *to_mean = 1.0 / K;
-    *to_sd = (t + K) / K;
-    return -0.5 * t * t - HALF_LOG_2PI + log(K) - log(t + K);
-}
-
-double acq_log_h(double z, double *to_mean, double *to_sd)
-{
-    if (z < -TAIL)
-        return log_h_tail(fmin(-z, 1e100), to_mean, to_sd);
-    double phi = exp(-0.5 * z * z - HALF_LOG_2PI), Phi = 0.5 * erfc(-z * SQRT_HALF), h = phi + z * Phi;
-    *to_mean = Phi / h;
-    *to_sd = phi / h;
-    return log(h);
-}
 
 /* With h = sqrt(s^2 + t^2), without the difference: 1 - t/h = s^2 / (h (h + t)). */
 double acq_log_worth(double sd, double t, double *dsd)
@@ -44,6 +17,14 @@ double acq_log_worth(double sd, double t, double *dsd)
     return 2.0 * log(sd) - log(h) - log(h + t);
 }
 
+static double log_ei(const struct acq *acq, double mean, double sd, double *dmean, double *dsd)
+{
+    double value = acq_log_h((mean - acq->best) / sd, dmean, dsd);
+    *dmean /= sd;
+    *dsd /= sd;
+    return value + log(sd);
+}
+
 double acq_value(const struct acq *acq, double mean, double sd, double *dmean, double *dsd)
 {
     if (acq->kind == ACQ_UCB) {
@@ -51,16 +32,9 @@ double acq_value(const struct acq *acq, double mean, double sd, double *dmean, d
         *dsd = sqrt(acq->beta);
         return mean + *dsd * sd;
     }
-    double value = acq_log_h((mean - acq->best) / sd, dmean, dsd);
-    *dmean /= sd;
-    *dsd /= sd;
-    value += log(sd);
+    double value = acq->is_banded ? acq_band_log_ei(&acq->band, acq->best, mean, sd, dmean, dsd)
+                                  : log_ei(acq, mean, sd, dmean, dsd);
     return acq->noise_sd > 0.0 ? value + acq_log_worth(sd, acq->noise_sd, dsd) : value;
-}
-
-double acq_sd(double var)
-{
-    return sqrt(var) + SD_MIN;
 }
 
 void acq_add_gradient(const struct gp_slope *at, size_t dims, double dmean, double dsd, double *gradient)

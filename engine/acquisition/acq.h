@@ -7,7 +7,9 @@
 #ifndef GNOMON_ENGINE_ACQ_H
 #define GNOMON_ENGINE_ACQ_H
 
+#include "engine/acquisition/acq_h.h"
 #include "engine/gp/gp.h"
+#include "engine/policy/policy.h"
 #include "engine/math/rng.h"
 
 enum acq_kind { ACQ_LOG_EI, ACQ_UCB, ACQ_THOMPSON };
@@ -17,22 +19,16 @@ struct acq {
     enum acq_kind kind;
     double        best;     /* log-EI: what is to be improved on */
     double        noise_sd; /* log-EI: of a measurement; 0: none */
-    double        beta;     /* UCB: >= 0 */
+    struct band   band;     /* log-EI, is_banded: what is improved on is best, minus a distance (acq_band.h) */
+    bool          is_banded;
+    double        beta; /* UCB: >= 0 */
 };
-
-/* log h(z), stable for every finite z (log h(-1e100) is about -5e199).
- * *to_mean = Phi(z) / h(z), *to_sd = phi(z) / h(z): the derivatives of log-EI times sd. */
-double acq_log_h(double z, double *to_mean, double *to_sd);
 
 /* log(1 - t / sqrt(sd^2 + t^2)): what noise of standard deviation t leaves of an improvement; *dsd += its derivative. */
 double acq_log_worth(double sd, double t, double *dsd);
 
 /* Value at (mean, sd), sd > 0; *dmean and *dsd receive the derivatives.  Not for ACQ_THOMPSON. */
 double acq_value(const struct acq *acq, double mean, double sd, double *dmean, double *dsd);
-
-/* The standard deviation from a variance in units in which values have variance 1, kept above 0 so that logarithms stay
- * finite at observed points. */
-double acq_sd(double var);
 
 /* gradient [dims] += that of a function of mean and acq_sd(var) with the derivatives dmean and dsd, by the chain rule. */
 void acq_add_gradient(const struct gp_slope *at, size_t dims, double dmean, double dsd, double *gradient);

@@ -3,6 +3,7 @@
 
 #include "engine/base/numbers.h"
 #include "engine/acquisition/acq.h"
+#include "engine/acquisition/acq_band.h"
 
 #include <math.h>
 
@@ -90,9 +91,36 @@ static double log_ei_scalar(const struct acq_several *acq, const double *mean, c
 
 static double one_value(const struct acq_several *acq, double mean, double sd, double *dmean, double *dsd)
 {
-    const struct acq one = {
-        .kind = acq->reach == ACQ_EXPECTED ? ACQ_LOG_EI : ACQ_UCB, .best = acq->best, .beta = acq->beta};
+    bool             is_banded = acq->is_banded[0];
+    const struct acq one = {.kind = is_banded || acq->reach == ACQ_EXPECTED ? ACQ_LOG_EI : ACQ_UCB,
+                            .best = acq->best,
+                            .beta = acq->beta,
+                            .band = acq->band[0],
+                            .is_banded = is_banded};
     return acq_value(&one, mean, sd, dmean, dsd);
+}
+
+/* Several objectives. */
+static double all_value(const struct acq_several *acq, const double *mean, const double *sd, double *dmean, double *dsd)
+{
+    struct acq_moments moments[OBJECTIVES_MAX];
+    double             at[OBJECTIVES_MAX], spread[OBJECTIVES_MAX], value;
+    for (size_t k = 0; k < acq->objectives; k++) {
+        moments[k] = acq->is_banded[k] ? acq_band_moments(&acq->band[k], mean[k], sd[k])
+                                       : (struct acq_moments){mean[k], sd[k], {{1.0, 0.0}, {0.0, 1.0}}};
+        at[k] = moments[k].mean;
+        spread[k] = moments[k].sd;
+    }
+    value =
+        acq->is_volume ? ehvi_value(&acq->ehvi, at, spread, dmean, dsd) : log_ei_scalar(acq, at, spread, dmean, dsd);
+    for (size_t k = 0; k < acq->objectives; k++) {
+        double by_at = dmean[k], by_spread = dsd[k];
+        if (!acq->is_banded[k])
+            continue;
+        dmean[k] = moments[k].to[0][0] * by_at + moments[k].to[0][1] * by_spread;
+        dsd[k] = moments[k].to[1][0] * by_at + moments[k].to[1][1] * by_spread;
+    }
+    return value;
 }
 
 double acq_several_value(const struct acq_several *acq, const double *mean, const double *sd, double *dmean,
@@ -103,10 +131,8 @@ double acq_several_value(const struct acq_several *acq, const double *mean, cons
         dmean[k] = dsd[k] = 0.0;
     if (acq->objectives == 1)
         value = one_value(acq, mean[0], sd[0], &dmean[0], &dsd[0]);
-    else if (acq->is_volume && acq->objectives > 1)
-        value = ehvi_value(&acq->ehvi, mean, sd, dmean, dsd);
     else if (acq->objectives > 1)
-        value = log_ei_scalar(acq, mean, sd, dmean, dsd);
+        value = all_value(acq, mean, sd, dmean, dsd);
     for (size_t k = acq->first; k < acq->len; k++) {
         double z = (mean[k] - acq->bound[k]) / sd[k];
         value += acq_several_log_phi(z, &slope);

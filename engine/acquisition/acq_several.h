@@ -4,6 +4,7 @@
  *                       log-EI of a random augmented Chebyshev scalarisation (ParEGO: Knowles 2006) of their values,
  *                       f |-> min_k c_k + rho sum_k c_k,  c_k = weight_k (f_k - reference_k), estimated from fixed
  *                       normal samples (as qNParEGO: Daulton, Balandat & Bakshy 2020)
+ * An objective with a band counts as minus its distance: alone by log-EI whatever reach says, of several by its moments.
  *   constraints         + sum_k log Phi((mean_k - bound_k) / sd_k)          Gardner et al. 2014, the logarithm of (6)
  * With one objective a bound, mean + sqrt(beta) sd, may stand for log-EI.
  * When nothing feasible is known the constraints stand alone.  Knows nothing of models or points. */
@@ -29,6 +30,8 @@ struct acq_several {
     double         beta; /* of one objective: the bound's */
     double         weight[OBJECTIVES_MAX], reference[OBJECTIVES_MAX];
     double         bound[ACQ_METRICS_MAX];
+    bool           is_banded[OBJECTIVES_MAX]; /* objectives that are to lie in a band (acq_band.h): */
+    struct band    band[OBJECTIVES_MAX];
     double         samples[ACQ_SAMPLES][OBJECTIVES_MAX];
 };
 

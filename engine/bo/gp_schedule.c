@@ -18,6 +18,7 @@ static const double SAMPLES_DIMS = 1e6, SAMPLES_WORK = 1.2e8;      /* points tim
 static const double EVALUATIONS_WORK = 1.2e7;                      /* evaluations times squared rows */
 static const struct trust_rule RULE = {.start = 0.5, .least = 0.02, .above = INFINITY, .below = -INFINITY};
 static const double            GAIN = 1e-5;
+static const double            CLOSER = 0.1;
 static const double CONTEXT_SIDE = 0.2; /* of the box in a context, where no trial says whether it is too small */
 
 size_t gp_schedule_milestone(size_t n)
@@ -40,6 +41,7 @@ struct gp_fit gp_schedule_fit(const struct gp_study *study, const struct kernel_
         .dims = space->dims,
         .groups = space->params_len,
         .group_of = study->group_of,
+        .least_a = study->log.band == NULL ? 0.0 : HUGE_VAL,
         .from_default = values < GP_FEW || values % FIT_DEFAULT_EVERY == 0,
         .evaluations = values < GP_FEW || is_first
                            ? FIT_EVALUATIONS
@@ -72,6 +74,11 @@ enum status gp_schedule_box(const struct gp_study *study, const struct gp_model 
 bool gp_schedule_is_worth(double gain)
 {
     return gain >= GAIN;
+}
+
+bool gp_schedule_is_close(double best, double log_ei)
+{
+    return exp(log_ei) >= CLOSER * -best;
 }
 
 /* Beyond about 1,100 rows a point costs a pass over megabytes, so some fifty are scored, half of them near the best

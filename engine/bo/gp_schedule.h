@@ -28,6 +28,8 @@ MUST_CHECK enum status gp_schedule_box(const struct gp_study *study, const struc
 
 /* Whether it is worth a trial there: a gain in units of the values' spread. */
 bool gp_schedule_is_worth(double gain);
+/* Whether log-EI over the best's distance to a band is worth one: a tenth of what is left. */
+bool gp_schedule_is_close(double best, double log_ei);
 
 /* What is searched: near the anchors, places in the study's log, and everywhere or in a box. */
 struct gp_search {

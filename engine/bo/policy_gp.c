@@ -71,6 +71,9 @@ static enum status check(const struct problem *problem, struct error *err)
                          "periodic is for parameters of type double, whose ends are taken for the same");
     if (problem->metrics_len > 1 && problem->options[ACQUISITION] != ACQ_LOG_EI)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition", "several metrics need log-ei");
+    if (problem_band(problem, 0) != NULL && problem->options[ACQUISITION] != ACQ_LOG_EI)
+        return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition",
+                         "a target and a range need log-ei");
     return several_check(problem, err);
 }
 
@@ -318,6 +321,7 @@ const struct policy policy_gp = {
         "Bayesian optimisation with a Gaussian process: maximum a posteriori hyper-parameters, one length-scale per "
         "parameter, pending trials taken into account",
     .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES,
+    .takes_bands = SPACE_PARAMETERS,
     .several_metrics = SPACE_PARAMETERS,
     .uses_each_row_once = true,
     .takes_outside = true,

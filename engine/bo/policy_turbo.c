@@ -254,6 +254,7 @@ const struct policy policy_turbo = {
             "improvement in a box around the best point that grows with success, shrinks with failure and starts anew "
             "when it is small",
     .spaces = SPACE_PARAMETERS,
+    .takes_bands = SPACE_PARAMETERS,
     .is_local = true,
     .takes_outside = true,
     .options = options,

@@ -24,7 +24,7 @@ static const double FAR = 1e6; /* a threshold counts as no farther, in spreads o
 struct known {
     size_t  len;
     size_t *place;       /* [len] */
-    double *f;           /* [len][objectives] posterior means */
+    double *f;           /* [len][objectives] what posterior means are worth */
     bool   *is_observed; /* [len] */
 };
 
@@ -65,7 +65,7 @@ static enum status fill_means(struct several *own, const struct space *view, dou
         TRY(fill_rows(&own->parts[p].model, view, f + p, parts, err));
     for (size_t i = 0; i < log->len * parts; i++)
         if (!has_context && isnan(f[i]) && i % parts < own->objectives && log->trials[i / parts].state == LOG_OBSERVED)
-            f[i] = several_standard(&own->parts[i % parts].model, own->parts[i % parts].log.trials[i / parts].value);
+            f[i] = gp_model_standard(&own->parts[i % parts].model, own->parts[i % parts].log.trials[i / parts].value);
     for (size_t i = log->len; i-- > 0 && waiting < MODEL_PENDING_MAX;) {
         bool is_known = own->parts[own->len].log.trials[i].state == LOG_OBSERVED;
         if (is_known || (log->trials[i].state != LOG_PENDING && log->trials[i].state != LOG_FAILED))
@@ -113,7 +113,9 @@ static enum status find_known(struct several *own, const struct space *view, con
             continue;
         known->place[known->len] = i;
         known->is_observed[known->len] = log->trials[i].state == LOG_OBSERVED;
-        memcpy(known->f + known->len++ * own->objectives, f + i * parts, own->objectives * sizeof *f);
+        for (size_t p = 0; p < own->objectives; p++)
+            known->f[known->len * own->objectives + p] = gp_model_worth(&own->parts[p].model, f[i * parts + p]);
+        known->len++;
     }
     return STATUS_OK;
 }
@@ -185,7 +187,9 @@ static bool put_thresholds(const struct several *own, double *reference)
         double                 y = fmax(-FAR, fmin(FAR, (given / model->unit - model->centre) / model->spread));
         has_all = has_all && !isnan(given);
         if (!isnan(given))
-            reference[k] = warp_value(&model->warp, y);
+            reference[k] = model->log->band == NULL
+                               ? warp_value(&model->warp, y)
+                               : fmax(-FAR, given / model->unit / model->spread / model->warp.scale);
     }
     return has_all;
 }
@@ -277,7 +281,8 @@ static void rank_by_violation(const struct several *own, const struct acq_severa
         if (own->parts[0].log.trials[i].state != LOG_OBSERVED)
             continue;
         for (size_t p = own->objectives; p < own->len; p++)
-            key += fmin(0.0, several_standard(&own->parts[p].model, own->parts[p].log.trials[i].value) - acq->bound[p]);
+            key +=
+                fmin(0.0, gp_model_standard(&own->parts[p].model, own->parts[p].log.trials[i].value) - acq->bound[p]);
         gp_anchors_keep(anchors, i, key);
     }
 }
@@ -293,8 +298,12 @@ enum status several_acquisition(struct several *own, const struct ask *ask, cons
                                 .len = parts,
                                 .best = -HUGE_VAL,
                                 .beta = ACQ_WIDE_SD * ACQ_WIDE_SD};
+    for (size_t p = 0; p < own->objectives; p++) {
+        acq->band[p] = own->parts[p].model.band;
+        acq->is_banded[p] = !isnan(acq->band[p].low);
+    }
     for (size_t p = own->objectives; p < parts; p++)
-        acq->bound[p] = several_standard(&own->parts[p].model, 0.0);
+        acq->bound[p] = gp_model_standard(&own->parts[p].model, 0.0);
     TRY(find_known(own, view, acq, parts, &known, err));
     for (size_t i = 0; i < known.len; i++)
         observed += known.is_observed[i];

@@ -61,6 +61,7 @@ enum status several_open(struct gp_study *study, const struct kernel_kind *kerne
         return error_no_memory(err);
     for (size_t p = 0; p <= own->len; p++) {
         trial_log_init(&own->parts[p].log, kept, params_len);
+        own->parts[p].log.band = p < own->objectives ? problem_band(study->problem, own->metric_of[p]) : NULL;
         own->records[p].theta = ARENA_NEW(kept, double, theta_len(study->problem));
         if (own->records[p].theta == NULL)
             return error_no_memory(err);
@@ -89,7 +90,9 @@ size_t several_active(const struct several *own)
 
 static struct gp_fit fit_settings(const struct several *own, const struct ask *ask)
 {
-    return gp_schedule_fit(own->study, own->kernel, own->head.finished == 0, ask);
+    struct gp_fit fit = gp_schedule_fit(own->study, own->kernel, own->head.finished == 0, ask);
+    fit.least_a = 0.0; /* fit_part's */
+    return fit;
 }
 
 /* An infeasible trial is to the metrics one that failed, and to the last part one with a value. */
@@ -126,7 +129,9 @@ static enum status derive_log(struct several *own, size_t p, struct error *err)
 {
     const struct trial_log *from = &own->study->log;
     struct trial_log       *log = &own->parts[p].log;
+    const struct band      *band = log->band;
     *log = *from;
+    log->band = band;
     log->trials = ARENA_NEW(&own->parts[p].memory.scratch, struct log_trial, log->len);
     if (log->trials == NULL)
         return error_no_memory(err);
@@ -207,7 +212,7 @@ static enum status find_depth(struct several *own, size_t p, double *depth, stru
         if (!several_is_feasible(own, i))
             continue;
         for (size_t k = 0; k < m; k++)
-            f[n * m + k] = own->parts[k].log.trials[i].value;
+            f[n * m + k] = trial_log_worth(&own->parts[k].log, own->parts[k].log.trials[i].value);
         n++;
     }
     TRY(pareto_front(f, n, m, is_best, scratch, err));
@@ -229,9 +234,10 @@ static enum status fit_part(struct several *own, size_t p, struct gp_fit *fit, d
     const struct gp_record *record = &own->records[p];
     bool                    is_objective = p < own->objectives;
     TRY(gp_model_rows(&part->model, 0, err));
-    if (p == own->len || (is_objective && own->objectives > 2))
+    bool is_flat = p == own->len || (is_objective && own->objectives > 2) || part->log.band != NULL;
+    if (is_flat)
         fit->least_a = HUGE_VAL;
-    if (is_objective && own->objectives == 2) {
+    if (!is_flat && is_objective && own->objectives == 2) {
         TRY(find_depth(own, p, &fit->least_a, err));
         fit->least_a *= FRONT_TIMES / part->model.unit / part->model.spread;
     }
@@ -281,9 +287,4 @@ void several_note(const struct several *own, struct proposal *out)
     for (size_t p = 0; p < head.models; p++)
         records[p] = (struct gp_record){.fitted = trial_log_finished(&own->parts[p].log), .theta = own->parts[p].theta};
     gp_note_write(&head, records, theta_len(own->study->problem), out);
-}
-
-double several_standard(const struct gp_model *model, double value)
-{
-    return warp_value(&model->warp, (value / model->unit - model->centre) / model->spread);
 }

@@ -69,7 +69,4 @@ MUST_CHECK enum status several_condition(struct several *own, size_t p, const st
 /* theta of every part in use, as the note of out. */
 void several_note(const struct several *own, struct proposal *out);
 
-/* A value of a part's metric in the units of its model. */
-double several_standard(const struct gp_model *model, double value);
-
 #endif

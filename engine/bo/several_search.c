@@ -127,6 +127,8 @@ static enum status make_box(const struct target *target, const double *theta, do
 static bool is_worth(const struct target *target, const struct ask *ask, double value)
 {
     const struct gp_model *model = &target->own->parts[0].model;
+    if (target->acq.is_banded[0])
+        return gp_schedule_is_close(target->acq.best, value);
     return target->acq.reach == ACQ_GREEDY ? gp_bound_is_worth(model, ask, value, target->acq.best)
                                            : gp_schedule_is_worth(exp(value));
 }
@@ -145,7 +147,7 @@ static enum status search_near(const struct ask *ask, const struct space *view, 
     if (is_near) {
         TRY(make_box(target, theta, box, err));
         acq->beta = gp_bound_beta(&own->study->log);
-        if (several_is_inside(own) && gp_bound_is_tried(&own->parts[0].model, ask))
+        if (several_is_inside(own) && !acq->is_banded[0] && gp_bound_is_tried(&own->parts[0].model, ask))
             acq->reach = ACQ_GREEDY;
     }
     while (is_near) {
@@ -295,6 +297,7 @@ static enum status find_gain(struct several *own, const struct ask *ask, const s
     TRY(trust_parts(&target, views, trust, err));
     double best = target.anchors.key[0]; // of what is observed; the target's may be that of a pending trial
     target.acq.best = best / trust[0];
+    target.acq.band[0] = (struct band){target.acq.band[0].low / trust[0], target.acq.band[0].high / trust[0]};
     target.acq.reach = ACQ_EXPECTED;
     TRY(search_gain(ask, view, &target, box, &log_ei, err));
     *out = (struct gain){.expected = gp_gain_units(&first->model, best, trust[0] * exp(log_ei)), .trust = trust[0]};

@@ -21,9 +21,10 @@ enum status single_objective_open(struct gp_study *study, const struct single_ob
     /* Thompson sampling needs whole draws, and so do workers that repeat the few points there are, lest all take one. */
     own->single.near_mean = rule->acquisition != ACQ_THOMPSON &&
                             (study->used.count != SIZE_MAX || space_count(study->problem->space) == SIZE_MAX);
-    own->single.drifts = !space_has_context(study->problem->space);
+    bool is_banded = study->log.band != NULL;
+    own->single.drifts = !is_banded && !space_has_context(study->problem->space);
     /* a point may be measured again */
-    own->single.doubts = study->used.count == SIZE_MAX && !space_has_context(study->problem->space);
+    own->single.doubts = !is_banded && study->used.count == SIZE_MAX && !space_has_context(study->problem->space);
     return STATUS_OK;
 }
 
@@ -34,7 +35,7 @@ static enum stage first_stage(const struct single_objective *own, const struct a
 {
     if (own->rule.acquisition != ACQ_LOG_EI)
         return FAR;
-    return gp_bound_is_tried(model, ask) ? BOUND : NEAR;
+    return isnan(model->band.low) && gp_bound_is_tried(model, ask) ? BOUND : NEAR;
 }
 
 static struct acq acquisition(const struct single_objective *own, const struct gp_model *model, enum stage stage)
@@ -53,6 +54,8 @@ static struct acq acquisition(const struct single_objective *own, const struct g
 /* Whether the point found in a stage before the last, with this value of the acquisition function, is worth a trial. */
 static bool is_worth(const struct gp_model *model, const struct ask *ask, enum stage stage, double value)
 {
+    if (!isnan(model->band.low))
+        return gp_schedule_is_close(model->best, value);
     return stage == NEAR ? gp_schedule_is_worth(exp(value)) : gp_bound_is_worth(model, ask, value, model->best);
 }
 
@@ -86,11 +89,12 @@ static enum status search_with(struct search *search, const double *box, double 
                               err);
 }
 
-/* Not where every point is looked at, nor where a context decides what is best. */
+/* Not where every point is looked at, where a context decides what is best, or where there is a band to come to. */
 static bool is_elsewhere(const struct search *search, struct gp_elsewhere *counts)
 {
     const struct gp_model *model = search->target.model;
-    if (search->ask->fixed != NULL || space_has_context(search->view) || acq_search_is_complete(search->view))
+    if (!isnan(model->band.low) || search->ask->fixed != NULL || space_has_context(search->view) ||
+        acq_search_is_complete(search->view))
         return false;
     *counts = gp_elsewhere_count(model);
     return gp_elsewhere_is_due(counts, model);
@@ -257,6 +261,7 @@ enum status single_objective_gain(struct single_objective *own, const struct ask
     double best = model.anchors.key[0];
     model.gp = &scaled;
     model.best = best / trust;
+    model.band = (struct band){model.band.low / trust, model.band.high / trust};
     search.target = (struct gp_target){.model = &model, .acq = gp_target_log_ei(&model)};
     TRY(gp_target_init(&search.target, err));
     TRY(search_gain(&search, box, &log_ei, err));

@@ -21,25 +21,25 @@ static void restart(struct trust_region *region, size_t start)
 }
 
 /* Takes in the next finished trial, one without a value is a failure. */
-static void update(struct trust_region *region, size_t params_len, const struct log_trial *trial,
+static void update(struct trust_region *region, const struct trial_log *log, const struct log_trial *trial,
                    const struct value_limits *limits)
 {
     bool   is_outside = trial->state == LOG_CONTEXT;
     size_t tried = ++region->finished - (region->outside += is_outside);
     if (is_outside)
         return;
-    double len = (double)params_len, window = fmin(fmax(len, FAILURES_MIN), (double)tried);
+    double len = (double)log->params_len, window = fmin(fmax(len, FAILURES_MIN), (double)tried);
     bool   is_first = !isfinite(region->best);
     bool   is_observed =
         trial->state == LOG_OBSERVED && !(trial->value > region->rule.above) && !(trial->value < region->rule.below);
     double least = region->best + (IMPROVEMENT * region->best - IMPROVEMENT * region->recent);
-    double value = fmin(fmax(trial->value, limits->low), limits->high);
+    double value = fmin(fmax(trial_log_worth(log, trial->value), limits->low), limits->high);
     bool   is_better = is_observed && (is_first || value > least);
     if (is_observed) {
         region->best = fmax(region->best, value);
         region->recent = is_first ? value : region->recent + (value / window - region->recent / window);
     }
-    if (tried <= trust_region_initial(params_len))
+    if (tried <= trust_region_initial(log->params_len))
         return;
     region->length *= exp2(is_better ? 1.0 / TRUST_SUCCESSES : -1.0 / fmax(FAILURES * len, FAILURES_MIN));
     region->length = fmin(region->length, LENGTH_MAX);
@@ -60,7 +60,7 @@ enum status trust_region_find(const struct trial_log *log, struct trust_rule rul
     *out = (struct trust_region){.rule = rule};
     restart(out, 0);
     for (size_t i = 0; i < n; i++)
-        update(out, log->params_len, &log->trials[order[i]], &limits);
+        update(out, log, &log->trials[order[i]], &limits);
     arena_release(scratch, mark);
     return STATUS_OK;
 }

@@ -1,6 +1,7 @@
 /* Functions that all algorithms share. */
 #include "engine/policy/policy.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -20,6 +21,16 @@ const char *proposal_fallback(enum status status)
            : status == STATUS_BUSY      ? "deadline"
            : status == STATUS_NO_MEMORY ? "memory"
                                         : "numerical";
+}
+
+double band_worth(const struct band *band, double value)
+{
+    return isnan(value) ? value : -fmin(fmax(fmax(band->low - value, value - band->high), 0.0), DBL_MAX);
+}
+
+const struct band *problem_band(const struct problem *problem, size_t k)
+{
+    return problem->bands == NULL || isnan(problem->bands[k].low) ? NULL : &problem->bands[k];
 }
 
 enum status policy_no_values(struct error *err)

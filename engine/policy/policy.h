@@ -6,7 +6,8 @@
  * bitwise the same proposals as a session that lived through it.  Randomness is rng_at(seed, trial, purpose).
  * What is costly to find again (fitted hyper-parameters) leaves with the proposal as its note and comes back with
  * the EVENT_SUGGESTED of that trial; a session never keeps a fit that no note records.
- * Values are signed so that larger is better; the service flips the sign of what is minimised.  The value of a
+ * Values are signed so that larger is better; the service flips the sign of what is minimised; what is to lie in a band
+ * (struct band) stays as it was measured.  The value of a
  * constraint is its slack: what is left to the bound (the nearer of two), feasible from 0 on. */
 #ifndef GNOMON_ENGINE_POLICY_H
 #define GNOMON_ENGINE_POLICY_H
@@ -46,6 +47,14 @@ struct option {
 enum metric_kind { METRIC_OBJECTIVE, METRIC_CONSTRAINT };
 enum { METRICS_MAX = 8, OBJECTIVES_MAX = 4 };
 
+/* Where an objective is to lie, in the metric's own units: a target has low == high.  Such values have no sign: the nearer to
+ * the band the better. */
+struct band {
+    double low, high; /* finite, low <= high */
+};
+/* Minus the distance of a value, finite: 0 in the band, NaN for NaN. */
+double band_worth(const struct band *band, double value);
+
 /* Snapshot of an earlier study, for the algorithms that learn from such; it never changes. */
 struct earlier_study {
     const char   *name;
@@ -65,11 +74,15 @@ struct problem {
     size_t   memory_bytes;               /* limit of the session's arenas together */
     const enum metric_kind *metrics;     /* [metrics_len] */
     size_t                  metrics_len; /* 0 or 1: one objective */
-    const double *thresholds;   /* [metrics_len] of several objectives, the least that is of use; NaN: none; or NULL */
-    bool          is_minimized; /* values have their sign flipped: for options in the metric's own units */
+    const double *thresholds; /* [metrics_len] of several objectives, the least that is of use; NaN: none; or NULL */
+    const struct band *bands; /* [max(metrics_len, 1)] of objectives; low NaN: none; or NULL.  takes_bands */
+    bool               is_minimized;     /* values have their sign flipped: for options in the metric's own units */
     const struct earlier_study *earlier; /* [earlier_len] studies; only an algorithm with read_transfer looks at them */
     size_t                      earlier_len;
 };
+
+/* The band of metric k; NULL: it has none. */
+const struct band *problem_band(const struct problem *problem, size_t k);
 
 /* A line of the study's log, as a policy sees it. */
 enum event_kind {
@@ -239,6 +252,7 @@ struct policy {
     const char          *help;
     unsigned             spaces;             /* of enum space_kind */
     unsigned             several_metrics;    /* of enum space_kind: where it takes more than one metric */
+    unsigned             takes_bands;        /* of enum space_kind: where objectives may have a band */
     bool                 uses_each_row_once; /* candidates: a row suggested or observed is not proposed again */
     bool                 plans_ahead;        /* a proposal may take minutes */
     bool                 only_draws;         /* there is no model: a proposal takes next to no time */

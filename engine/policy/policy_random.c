@@ -155,10 +155,11 @@ static const struct option options[] = {
 };
 
 /* Members that both records have in common. */
-#define IN_COMMON                                                                                                     \
-    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES, .several_metrics = SPACE_PARAMETERS | SPACE_CANDIDATES,            \
-    .uses_each_row_once = true, .only_draws = true, .takes_outside = true, .takes_context = true, .options = options, \
-    .open = open_session, .tell = tell, .ask = ask_next, .bytes = bytes, .close = close_session
+#define IN_COMMON                                                                                          \
+    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES, .several_metrics = SPACE_PARAMETERS | SPACE_CANDIDATES, \
+    .takes_bands = SPACE_PARAMETERS | SPACE_CANDIDATES, .uses_each_row_once = true, .only_draws = true,    \
+    .takes_outside = true, .takes_context = true, .options = options, .open = open_session, .tell = tell,  \
+    .ask = ask_next, .bytes = bytes, .close = close_session
 
 const struct policy policy_random = {
     .name = "random",

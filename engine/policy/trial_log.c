@@ -143,13 +143,13 @@ struct value_limits value_limits(double *values, size_t len)
     return limits;
 }
 
-/* values [log->len] out; how many there are. */
+/* values [log->len] out: what those observed are worth; how many there are. */
 static size_t observed_values(const struct trial_log *log, double *values)
 {
     size_t len = 0;
     for (size_t i = 0; i < log->len; i++)
         if (log->trials[i].state == LOG_OBSERVED)
-            values[len++] = log->trials[i].value;
+            values[len++] = trial_log_worth(log, log->trials[i].value);
     return len;
 }
 
@@ -230,7 +230,8 @@ size_t trial_log_best(const struct trial_log *log)
     size_t best = log->len;
     for (size_t i = 0; i < log->len; i++)
         if (log->trials[i].state == LOG_OBSERVED &&
-            (best == log->len || log->trials[i].value > log->trials[best].value))
+            (best == log->len ||
+             trial_log_worth(log, log->trials[i].value) > trial_log_worth(log, log->trials[best].value)))
             best = i;
     return best;
 }

@@ -35,12 +35,13 @@ static inline bool log_trial_is_row(const struct log_trial *trial)
 }
 
 struct trial_log {
-    struct arena     *arena;
-    size_t            params_len, len, room;
-    struct log_trial *trials; /* [len] by number */
-    double           *points; /* [len][params_len] */
-    size_t            count[LOG_STATES];
-    uint64_t          events;
+    struct arena      *arena;
+    const struct band *band; /* that values are to lie in; NULL: larger is better */
+    size_t             params_len, len, room;
+    struct log_trial  *trials; /* [len] by number */
+    double            *points; /* [len][params_len] */
+    size_t             count[LOG_STATES];
+    uint64_t           events;
 };
 
 void trial_log_init(struct trial_log *log, struct arena *arena, size_t params_len);
@@ -51,6 +52,12 @@ MUST_CHECK enum status trial_log_tell(struct trial_log *log, const struct event 
 
 /* Where a trial stands in the log; false: it is not there.  O(log len). */
 bool trial_log_find(const struct trial_log *log, uint64_t number, size_t *at);
+
+/* How good a value is: larger is better, band or not. */
+static inline double trial_log_worth(const struct trial_log *log, double value)
+{
+    return log->band == NULL ? value : band_worth(log->band, value);
+}
 
 /* How many trials are rows: observed, wherever, forecast or infeasible. */
 size_t trial_log_finished(const struct trial_log *log);
@@ -72,7 +79,7 @@ static const double TRIAL_APART = 1e6, TRIAL_APART_FEW = 1e3, TRIAL_APART_EQUAL 
 /* values [len] are sorted.  The best quarter may lie as close together as it likes. */
 struct value_limits value_limits(double *values, size_t len);
 
-/* Limits of all observed values.  Errors: NO_MEMORY.  O(len log len). */
+/* Limits of what all observed values are worth.  Errors: NO_MEMORY.  O(len log len). */
 MUST_CHECK enum status trial_log_limits(const struct trial_log *log, struct arena *scratch, struct value_limits *out,
                                         struct error *err);
 

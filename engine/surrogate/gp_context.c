@@ -42,7 +42,7 @@ enum status gp_context_set(struct gp_model *model, const struct space *view, str
     model->anchors.len = 0;
     for (size_t k = 0; k < model->n; k++)
         if (model->log->trials[model->row[k]].state == LOG_OBSERVED)
-            gp_anchors_keep(&model->anchors, model->row[k], mean[k]);
+            gp_anchors_keep(&model->anchors, model->row[k], gp_model_worth(model, mean[k]));
     model->best = model->anchors.key[0];
     arena_release(model->scratch, mark);
     return STATUS_OK;

@@ -67,7 +67,7 @@ static void take_trials(struct local *local)
             trial->value < model->below)
             continue;
         space_encode(model->space, trial_log_point(model->log, i), local->U + local->n * local->dims);
-        local->y[local->n] = fmin(fmax(trial->value, model->limits.low), model->limits.high) / model->unit;
+        local->y[local->n] = gp_model_limited(model, trial->value) / model->unit;
         local->is_row[local->n++] = local->is_row[i];
     }
 }

@@ -96,9 +96,9 @@ static void mark_largest(const double *key, size_t n, size_t k, bool *marked, si
 }
 
 /* Infeasible trials come last, and those outside the space. */
-static double value_key(const struct log_trial *trial)
+static double value_key(const struct trial_log *log, const struct log_trial *trial)
 {
-    return trial->state == LOG_OBSERVED ? trial->value : -HUGE_VAL;
+    return trial->state == LOG_OBSERVED ? trial_log_worth(log, trial->value) : -HUGE_VAL;
 }
 
 /* key[i] := minus the squared distance of the trial at order[i] to the best of them. */
@@ -107,7 +107,7 @@ static void key_by_nearness(const struct gp_model *model, const size_t *order, s
     const struct trial_log *log = model->log;
     size_t                  dims = model->space->dims, best = 0;
     for (size_t i = 1; i < n; i++)
-        if (value_key(&log->trials[order[i]]) > value_key(&log->trials[order[best]]))
+        if (value_key(log, &log->trials[order[i]]) > value_key(log, &log->trials[order[best]]))
             best = i;
     space_encode(model->space, trial_log_point(log, order[best]), u);
     for (size_t i = 0; i < n; i++) {
@@ -129,7 +129,7 @@ static enum status thin(struct gp_model *model, size_t *order, size_t n, size_t 
     if (key == NULL || u == NULL || heap == NULL || marked == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < n; i++)
-        key[i] = value_key(&model->log->trials[order[i]]);
+        key[i] = value_key(model->log, &model->log->trials[order[i]]);
     mark_largest(key, n, third, marked, heap);
     for (size_t i = 0; i < n; i++)
         key[i] = (double)i;
@@ -197,10 +197,10 @@ static void find_limits(struct gp_model *model)
     size_t len = 0, beyond = 0, last = 0;
     for (size_t k = 0; k < model->n; k++)
         if (is_counted(model, k))
-            model->z[len++] = trial_of(model, k)->value; /* not in use yet */
+            model->z[len++] = trial_log_worth(model->log, trial_of(model, k)->value); /* not in use yet */
     model->limits = value_limits(model->z, len);
     for (size_t k = 0; k < model->n; k++)
-        if (trial_of(model, k)->value < model->limits.low && is_counted(model, k)) {
+        if (trial_log_worth(model->log, trial_of(model, k)->value) < model->limits.low && is_counted(model, k)) {
             beyond++;
             last = model->row[k];
         }
@@ -212,9 +212,17 @@ static void find_limits(struct gp_model *model)
         model->again = last;
 }
 
+double gp_model_limited(const struct gp_model *model, double value)
+{
+    const struct band *band = model->log->band;
+    if (band == NULL)
+        return fmin(fmax(value, model->limits.low), model->limits.high);
+    return fmin(fmax(value, band->low + model->limits.low), band->high - model->limits.low);
+}
+
 static double value_at(const struct gp_model *model, size_t k)
 {
-    return fmin(fmax(trial_of(model, k)->value, model->limits.low), model->limits.high);
+    return gp_model_limited(model, trial_of(model, k)->value);
 }
 
 /* From the observed of the base (of all, when none of the base is), unit first, so that neither huge nor tiny values
@@ -240,7 +248,8 @@ static void find_units(struct gp_model *model, double *worst)
     for (size_t k = 0; k < n; k++)
         if (!isnan(model->y[k])) {
             squares += (model->y[k] - model->centre) * (model->y[k] - model->centre);
-            model->z[len++] = model->y[k]; /* not in use yet */
+            model->z[len++] =
+                model->log->band == NULL ? model->y[k] : trial_log_worth(model->log, value_at(model, k)) / model->unit;
         }
     model->spread = len == 0 ? 0.0 : robust_spread(model->z, len, sqrt(squares / count)); /* 0: none is a number */
     if (!(model->spread > 1e-13))
@@ -341,6 +350,11 @@ void gp_anchors_keep(struct gp_anchors *anchors, size_t place, double key)
     anchors->place[at] = place;
 }
 
+double gp_model_standard(const struct gp_model *model, double value)
+{
+    return warp_value(&model->warp, (value / model->unit - model->centre) / model->spread);
+}
+
 double gp_model_noise_at(const struct gp_model *model, size_t k)
 {
     const struct gp *gp = model->gp;
@@ -353,11 +367,26 @@ double gp_model_mean_at(const struct gp_model *model, size_t k)
     return model->z[k] - gp_model_noise_at(model, k) * model->gp->alpha[k];
 }
 
+/* Once a value lies in the band, the next ones are to come close to its middle: nothing else is left to gain. */
+static void set_band(struct gp_model *model)
+{
+    const struct band *band = model->log->band;
+    model->band = (struct band){NAN, NAN};
+    if (band == NULL)
+        return;
+    model->band.low = gp_model_standard(model, band->low);
+    model->band.high = gp_model_standard(model, band->high);
+    for (size_t k = 0; k < model->n; k++)
+        if (trial_of(model, k)->state == LOG_OBSERVED && gp_model_worth(model, gp_model_mean_at(model, k)) == 0.0)
+            model->band.low = model->band.high = gp_model_standard(model, 0.5 * band->low + 0.5 * band->high);
+}
+
 static void rank_rows(struct gp_model *model)
 {
+    set_band(model);
     for (size_t k = 0; k < model->n; k++)
         if (trial_of(model, k)->state == LOG_OBSERVED)
-            gp_anchors_keep(&model->anchors, model->row[k], gp_model_mean_at(model, k));
+            gp_anchors_keep(&model->anchors, model->row[k], gp_model_worth(model, gp_model_mean_at(model, k)));
     model->best = model->anchors.len > 0 ? model->anchors.key[0] : 0.0;
 }
 
@@ -402,7 +431,7 @@ static enum status append_failed(struct gp_model *model, double *U, size_t room,
         return error_no_memory(err);
     TRY(gp_posterior(model->gp, (struct points){U, m}, mean, mean + m, model->scratch, err));
     for (size_t i = 0; i < m; i++)
-        model->best = fmax(model->best, mean[i]);
+        model->best = fmax(model->best, gp_model_worth(model, mean[i]));
     return append_all(model, U, m, false, err);
 }
 
@@ -422,7 +451,7 @@ static enum status append_pending(struct gp_model *model, double *U, struct rng 
     mat_solve_lower(gp->L, model->n, gp->capacity, beta);
     for (size_t i = model->settled; i < gp->n; i++) {
         beta[i] = sd * rng_normal(rng);
-        model->best = fmax(model->best, mat_dot(gp->L + i * gp->capacity, beta, i + 1));
+        model->best = fmax(model->best, gp_model_worth(model, mat_dot(gp->L + i * gp->capacity, beta, i + 1)));
     }
     memcpy(gp->alpha, beta, gp->n * sizeof *beta);
     mat_solve_upper(gp->L, gp->n, gp->capacity, gp->alpha);

@@ -8,7 +8,7 @@
  * few bad values make the deviation; 0 when all are equal), and then z by the warp of the fit.  Before that, a few values
  * that lie far beyond the others are brought nearer (value_limits), and where values may be in doubt
  * (trial_log_doubts) those that are count for nothing.  An infeasible trial counts as the
- * worst value seen.
+ * worst value seen.  Values that are to lie in a band are modelled as they are: no warp bends them, none is in doubt.
  * Pending trials stand with values drawn from their joint posterior (Snoek, Larochelle & Adams 2012, one draw for each
  * proposal), and as if these were free of noise: a second measurement there is worth nothing until the first is in.
  * Draws of many workers differ, so that not all of them go to where the mean is best, and a draw of the function given
@@ -24,6 +24,8 @@
 #include "engine/gp/gp_fit.h"
 #include "engine/math/rng.h"
 #include "engine/policy/trial_log.h"
+
+#include <math.h>
 
 enum { MODEL_ROWS_MAX = 2000, MODEL_FIT_ROWS_MAX = 256, MODEL_PENDING_MAX = 500, MODEL_ANCHORS = 5 };
 
@@ -74,8 +76,9 @@ struct gp_model {
     struct gp        *gp;               /* lies in the cache */
     size_t            settled;          /* rows of gp before those of pending trials */
     double           *alpha;            /* [settled] its weights without them */
-    double            best;             /* largest posterior mean, or drawn value, at a point tried, in units of z */
-    struct gp_anchors anchors;          /* the best observed points by posterior mean */
+    double            best;    /* largest worth of a posterior mean, or drawn value, at a point tried, in units of z */
+    struct gp_anchors anchors; /* the best observed points by posterior mean */
+    struct band       band;    /* log->band in units of z, its middle once a mean lies in it; low NaN: none */
 };
 
 /* Selects and standardises as many rows as fit into the limits of cache and scratch; fitted: how many values the fit
@@ -106,8 +109,20 @@ struct gp gp_model_settled(const struct gp_model *model);
 /* Whether the value of row k is in doubt: the row then has so much noise that it says nothing. */
 bool gp_model_is_doubted(const struct gp_model *model, size_t k);
 
+/* A value in units of z. */
+double gp_model_standard(const struct gp_model *model, double value);
+
 /* The variance of all noise at row k, in units of z. */
 double gp_model_noise_at(const struct gp_model *model, size_t k);
+
+/* How good z is: itself, or minus its distance from the band. */
+static inline double gp_model_worth(const struct gp_model *model, double z)
+{
+    return isnan(model->band.low) ? z : band_worth(&model->band, z);
+}
+
+/* The value of a trial as the model takes it, one far beyond the others brought nearer. */
+double gp_model_limited(const struct gp_model *model, double value);
 
 /* The posterior mean at row k, in units of z; no kernel is evaluated. */
 double gp_model_mean_at(const struct gp_model *model, size_t k);

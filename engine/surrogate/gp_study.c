@@ -49,6 +49,7 @@ enum status gp_study_open(const struct problem *problem, size_t bytes, bool repe
     }
     gp_model_groups(space, study->group_of);
     trial_log_init(&study->log, &study->kept, space->params_len);
+    study->log.band = problem_band(problem, 0);
     used_points_init(&study->used, &study->kept, space, repeats);
     return STATUS_OK;
 }

@@ -13,7 +13,11 @@ double gp_target_noise_sd(const struct gp_model *model)
 
 struct acq gp_target_log_ei(const struct gp_model *model)
 {
-    return (struct acq){.kind = ACQ_LOG_EI, .best = model->best, .noise_sd = gp_target_noise_sd(model)};
+    return (struct acq){.kind = ACQ_LOG_EI,
+                        .best = model->best,
+                        .noise_sd = gp_target_noise_sd(model),
+                        .band = model->band,
+                        .is_banded = !isnan(model->band.low)};
 }
 
 enum status gp_target_init(struct gp_target *target, struct error *err)

@@ -372,7 +372,8 @@ static enum status best(struct ask_inputs *a, struct error *err)
     size_t        objectives = 0, i;
     const json_t *metric;
     json_array_foreach (metrics, i, metric) {
-        objectives += text_of(metric, "goal")[0] == 'm';
+        objectives +=
+            strcmp(text_of(metric, "goal"), "constrain") != 0 && strcmp(text_of(metric, "goal"), "track") != 0;
     }
     TRY(ask_study(a, "GET", objectives > 1 ? "/pareto" : "/best", NULL, err));
     if (a->reply == NULL)

@@ -27,6 +27,8 @@ static const char *const goal_names[] = {[GOAL_MAXIMIZE] = "maximize",
                                          [GOAL_MINIMIZE] = "minimize",
                                          [GOAL_CONSTRAIN] = "constrain",
                                          [GOAL_TRACK] = "track",
+                                         [GOAL_TARGET] = "target",
+                                         [GOAL_RANGE] = "range",
                                          NULL};
 
 /* ---- metrics ---- */
@@ -68,6 +70,7 @@ static const struct member metric_members[] = {
      .write = write_number},
     {AT(metric, max), .optional = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY,
      .write = write_number},
+    {AT(metric, target), .optional = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
     {AT(metric, threshold), .optional = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
     {AS(metric, min, "min_of_baseline"), .optional = true, .read = read_relative, .write = write_relative},
     {AS(metric, max, "max_of_baseline"), .optional = true, .read = read_relative, .write = write_relative},
@@ -75,7 +78,24 @@ static const struct member metric_members[] = {
 };
 _Static_assert(offsetof(struct bound, value) == 0, "a number is read into a bound");
 
-/* A constraint has a bound, another metric has none. */
+/* A target has the value that is to be hit, a range both of its ends. */
+static enum status check_band(struct reading *in, const struct metric *metric, const char *where)
+{
+    char path[CODEC_PATH_MAX];
+    bool is_target = metric->goal == GOAL_TARGET, is_range = metric->goal == GOAL_RANGE;
+    codec_read_path(path, where, "target");
+    if (is_target && isnan(metric->target))
+        return error_set(in->err, STATUS_INVALID, "missing_member", path, "the goal target has the value to be hit");
+    if (!is_target && !isnan(metric->target))
+        return error_set(in->err, STATUS_INVALID, "bad_combination", path, "only the goal target has a target");
+    codec_read_path(path, where, isnan(metric->min.value) ? "min" : "max");
+    if (is_range && (isnan(metric->min.value) || isnan(metric->max.value)))
+        return error_set(in->err, STATUS_INVALID, "missing_member", path,
+                         "the goal range has min and max, as numbers; with one of them it is the goal constrain");
+    return STATUS_OK;
+}
+
+/* A constraint has a bound, a range two, another metric has none. */
 static enum status check_metric(struct reading *in, const struct metric *metric, const char *where)
 {
     char path[CODEC_PATH_MAX];
@@ -84,8 +104,9 @@ static enum status check_metric(struct reading *in, const struct metric *metric,
     codec_read_path(path, where, has_min ? "min" : "max");
     if (is_constraint && !has_any)
         return error_set(in->err, STATUS_INVALID, "missing_member", path, "a constraint has max, min or both");
-    if (!is_constraint && has_any)
-        return error_set(in->err, STATUS_INVALID, "bad_combination", path, "only a constraint has bounds");
+    TRY(check_band(in, metric, where));
+    if (!is_constraint && metric->goal != GOAL_RANGE && has_any)
+        return error_set(in->err, STATUS_INVALID, "bad_combination", path, "only a constraint and a range have bounds");
     if (metric->min.value > metric->max.value)
         return error_set(in->err, STATUS_INVALID, "bad_combination", path, "must not be over max");
     codec_read_path(path, where, "threshold");
@@ -96,8 +117,8 @@ static enum status check_metric(struct reading *in, const struct metric *metric,
 
 static enum status read_metric(struct reading *in, const json_t *json, const char *where, struct metric *metric)
 {
-    *metric =
-        (struct metric){.min = {.value = NAN, .times = NAN}, .max = {.value = NAN, .times = NAN}, .threshold = NAN};
+    *metric = (struct metric){
+        .min = {.value = NAN, .times = NAN}, .max = {.value = NAN, .times = NAN}, .target = NAN, .threshold = NAN};
     TRY(codec_read_object(in, metric_members, json, where, metric));
     return check_metric(in, metric, where);
 }
@@ -119,7 +140,8 @@ static enum status add_metric(struct reading *in, struct metric *metric, const c
     if (spec->metrics_len == METRICS_MAX)
         return error_set(in->err, STATUS_INVALID, "out_of_range", path, "at most %d metrics are modelled", METRICS_MAX);
     spec->kinds[spec->metrics_len] = metric->goal == GOAL_CONSTRAIN ? METRIC_CONSTRAINT : METRIC_OBJECTIVE;
-    spec->thresholds[spec->metrics_len] = metric->goal == GOAL_MINIMIZE ? -metric->threshold : metric->threshold;
+    spec->bands[spec->metrics_len] = metric_band(metric);
+    spec->thresholds[spec->metrics_len] = metric->goal == GOAL_MAXIMIZE ? metric->threshold : -metric->threshold;
     if (metric->goal != GOAL_CONSTRAIN && spec->objectives++ == 0)
         spec->first = spec->metrics_len;
     spec->metrics_len++;
@@ -394,8 +416,15 @@ static enum status read_algorithm(struct reading *in, const json_t *json, struct
     if (spec->metrics_len > 1 && (spec->policy->several_metrics & spec->space.kind) == 0)
         return error_set(in->err, STATUS_INVALID, "not_supported", "/algorithm/name",
                          "%s takes one metric on this type of space", spec->policy->name);
+    for (size_t k = 0; k < spec->metrics_len; k++)
+        if (!isnan(spec->bands[k].low) && (spec->policy->takes_bands & spec->space.kind) == 0)
+            return error_set(
+                in->err, STATUS_INVALID, "not_supported", "/algorithm/name",
+                "%s takes no target and no range on this type of space: on parameters gp, turbo, random and sobol do",
+                spec->policy->name);
     const struct problem problem = {.space = &spec->space,
                                     .options = options,
+                                    .bands = spec->bands,
                                     .seed = spec->seed,
                                     .memory_bytes = SIZE_MAX,
                                     .metrics = spec->kinds,

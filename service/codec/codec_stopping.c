@@ -89,6 +89,9 @@ static enum status check_rule(struct reading *in, const struct stopping_form *fo
         return error_set(in->err, STATUS_INVALID, "wrong_space", "/stopping", "stopping is for parameter spaces");
     if (spec->metrics_len > 1)
         return error_set(in->err, STATUS_INVALID, "not_supported", "/stopping", "stopping takes one metric");
+    if (metric_is_banded(&spec->metrics[spec->first]))
+        return error_set(in->err, STATUS_INVALID, "not_supported", "/stopping",
+                         "stopping compares what is larger: it takes no target and no range");
     if (kind == STOP_RULE_OWN && spec->policy->judge == NULL)
         return error_set(in->err, STATUS_INVALID, "not_supported", "/stopping/rule", "bos needs the algorithm bo-bos");
     if (form->warm_up >= form->epochs)

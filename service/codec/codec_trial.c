@@ -449,8 +449,8 @@ static json_t *plan_json(const struct diagnostics *d)
 static void find_sign(const struct spec *spec, size_t metric, double *sign, double *origin)
 {
     bool is_plain = spec_is_margin(spec, metric);
-    *origin = is_plain ? 0.0 : spec_value(spec, metric, 0.0) + 0.0;
-    *sign = is_plain ? 1.0 : spec_value(spec, metric, 1.0) - *origin;
+    *origin = is_plain ? 0.0 : spec_told(spec, metric, 0.0) + 0.0;
+    *sign = is_plain ? 1.0 : spec_told(spec, metric, 1.0) - *origin;
 }
 
 /* How the user's values become those that the process models. */

@@ -136,7 +136,7 @@ static void summarise(const struct work *work, struct explanation *out)
     for (size_t i = 0; i < work->known_len; i++) {
         const struct known *known = &work->known[i];
         out->observations += known->is_observed;
-        bool is_better = isnan(out->best_value) || spec_sign(spec) * (known->value - out->best_value) > 0;
+        bool is_better = isnan(out->best_value) || spec_worth(spec, known->value) > spec_worth(spec, out->best_value);
         if (known->is_observed && known->is_feasible && spec->objectives == 1 && is_better) {
             out->best_value = known->value;
             out->best_trial = known->number;

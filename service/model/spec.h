@@ -8,11 +8,12 @@
 #include "engine/stopping/stop_rule.h"
 #include "engine/base/status.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-enum goal { GOAL_MAXIMIZE, GOAL_MINIMIZE, GOAL_CONSTRAIN, GOAL_TRACK };
+enum goal { GOAL_MAXIMIZE, GOAL_MINIMIZE, GOAL_CONSTRAIN, GOAL_TRACK, GOAL_TARGET, GOAL_RANGE };
 enum { TRACKED_MAX = 64 };
 /* The bound of a constraint.  A relative bound is times * baseline value + plus. */
 struct bound {
@@ -22,9 +23,22 @@ struct bound {
 struct metric {
     const char  *name;
     enum goal    goal;
-    struct bound min, max;  /* GOAL_CONSTRAIN: at least one */
-    double       threshold; /* one of several objectives: the worst value that is of use; NaN: none */
+    struct bound min, max;  /* GOAL_CONSTRAIN: at least one; GOAL_RANGE: both, numbers */
+    double       target;    /* GOAL_TARGET */
+    double       threshold; /* one of several objectives: the worst value (target, range: distance) of use; NaN: none */
 };
+/* An objective whose value is to lie in a band, and is not signed. */
+static inline bool metric_is_banded(const struct metric *metric)
+{
+    return metric->goal == GOAL_TARGET || metric->goal == GOAL_RANGE;
+}
+static inline struct band metric_band(const struct metric *metric)
+{
+    bool is_target = metric->goal == GOAL_TARGET;
+    return metric_is_banded(metric) ? (struct band){is_target ? metric->target : metric->min.value,
+                                                    is_target ? metric->target : metric->max.value}
+                                    : (struct band){NAN, NAN};
+}
 static inline bool bound_is_relative(const struct bound *bound)
 {
     return !isnan(bound->times);
@@ -63,6 +77,7 @@ struct param_note {
 struct spec {
     const struct metric     *metrics;            /* [metrics_len] modelled ones, then [tracked_len] recorded ones */
     enum metric_kind         kinds[METRICS_MAX]; /* [metrics_len] */
+    struct band              bands[METRICS_MAX]; /* [metrics_len] of metric_band */
     size_t                   metrics_len, tracked_len, objectives;
     double                   thresholds[METRICS_MAX]; /* [metrics_len] as a policy sees them; NaN: none */
     const double            *baseline; /* the point that relative bounds refer to: trial SPEC_BASELINE; NULL: none do */
@@ -124,19 +139,40 @@ static inline bool spec_is_baseline(const struct spec *spec, int64_t trial)
 
 int64_t spec_site_id(const struct spec *spec, size_t site); /* the client's name of a graph's site */
 
-/* Larger is better inside; the user's own sign outside. */
+/* A policy's value is so many times the user's; larger is better but for a band. */
 static inline double spec_sign(const struct spec *spec)
 {
-    return spec->metrics[spec->first].goal == GOAL_MAXIMIZE ? 1.0 : -1.0;
+    return spec->metrics[spec->first].goal == GOAL_MINIMIZE ? -1.0 : 1.0;
 }
 
-/* The user's value of metric k as a policy sees it: signed, or a constraint's slack; NaN where no bound is known. */
+/* How good the user's value of metric k is, larger is better: signed, minus the distance to a band, or a constraint's slack;
+ * NaN where no bound is known. */
 static inline double spec_value(const struct spec *spec, size_t k, double value)
 {
     const struct metric *metric = &spec->metrics[k];
     if (metric->goal == GOAL_CONSTRAIN)
         return fmin(metric->max.value - value, value - metric->min.value); // of NaN and a number: the number
+    if (metric_is_banded(metric))
+        return band_worth(&spec->bands[k], value);
     return metric->goal == GOAL_MINIMIZE ? -value : value;
+}
+
+/* How good the user's value of the only objective is, and whether that is better than the limit at which a study is done: of
+ * a band a distance from it. */
+static inline double spec_worth(const struct spec *spec, double value)
+{
+    return spec_value(spec, spec->first, value);
+}
+static inline bool spec_is_beyond(const struct spec *spec, double value, double limit)
+{
+    double least = metric_is_banded(&spec->metrics[spec->first]) ? -limit : spec_worth(spec, limit);
+    return spec_worth(spec, value) > least; // false for NaN
+}
+
+/* The user's value of metric k as a policy is told it. */
+static inline double spec_told(const struct spec *spec, size_t k, double value)
+{
+    return metric_is_banded(&spec->metrics[k]) ? value : spec_value(spec, k, value);
 }
 
 /* A constraint with two bounds is modelled as its slack, from which the value does not follow. */
@@ -146,12 +182,12 @@ static inline bool spec_is_margin(const struct spec *spec, size_t k)
     return metric->goal == GOAL_CONSTRAIN && bound_is_there(&metric->min) && bound_is_there(&metric->max);
 }
 
-/* The inverse of spec_value: what a policy says about metric k in the user's own units; the slack itself of a margin. */
+/* The inverse of spec_told: what a policy says about metric k in the user's own units; the slack itself of a margin. */
 static inline double spec_shown(const struct spec *spec, size_t k, double value)
 {
     const struct metric *metric = &spec->metrics[k];
     if (metric->goal != GOAL_CONSTRAIN)
-        return metric->goal == GOAL_MAXIMIZE ? value : -value;
+        return metric->goal == GOAL_MINIMIZE ? -value : value;
     if (spec_is_margin(spec, k))
         return value;
     return bound_is_there(&metric->max) ? metric->max.value - value : value + metric->min.value;
@@ -184,6 +220,21 @@ static inline bool spec_attains(const struct spec *spec, const double *values)
         if (spec_value(spec, k, values[2 * k]) < spec->thresholds[k])
             return false;
     return true;
+}
+
+/* How the trials of a single objective are ordered, in SQL (SQL_WORTH) as by spec_order_worth. */
+struct spec_order {
+    double sign, low, high; /* sign 0: by the distance from low to high */
+};
+static inline double spec_order_worth(const struct spec_order *order, double value)
+{
+    return order->sign != 0.0 ? order->sign * value : band_worth(&(struct band){order->low, order->high}, value);
+}
+static inline struct spec_order spec_order(const struct spec *spec)
+{
+    bool is_banded = metric_is_banded(&spec->metrics[spec->first]);
+    return is_banded ? (struct spec_order){0.0, spec->bands[spec->first].low, spec->bands[spec->first].high}
+                     : (struct spec_order){spec_sign(spec), -DBL_MAX, DBL_MAX};
 }
 
 /* The number of metrics, modelled and recorded. */
@@ -222,7 +273,7 @@ static inline const double *spec_event_values(const struct spec *spec, const dou
     }
     bool has_several = values != NULL && spec->metrics_len > 1;
     for (size_t k = 0; k < spec->metrics_len && has_several; k++) {
-        out[k] = spec_value(spec, k, values[2 * k]);
+        out[k] = spec_told(spec, k, values[2 * k]);
         out[spec->metrics_len + k] = isnan(values[2 * k + 1]) ? 0.0 : values[2 * k + 1];
     }
     return has_several ? out : NULL;

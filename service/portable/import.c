@@ -258,8 +258,9 @@ struct work {
     char                  id[24];
     bool                  is_game;
     struct row_game       game;
-    struct row_study      study; /* as it will be, with its counters; texts in the caller's arena */
-    double                sign;  /* spec_sign of its objective; 0: it has several */
+    struct row_study      study;     /* as it will be, with its counters; texts in the caller's arena */
+    bool                  has_order; /* there is a single objective */
+    struct spec_order     order;
     struct db_conn       *conn;
     struct lines         *lines;  /* the stored part of them */
     struct scratch        events; /* of these */
@@ -466,8 +467,8 @@ static enum status store_end(struct db_conn *conn, void *arg, struct error *err)
                   err));
     if (!work->is_game)
         TRY(db_exec(conn, NULL, err, SQL_STUDY_APPEAR, BIND(TEXT(work->id), TEXT(work->study.state))));
-    if (work->sign != 0)
-        TRY(sparkline_redo(conn, work->id, work->sign, err));
+    if (work->has_order)
+        TRY(sparkline_redo(conn, work->id, &work->order, err));
     return db_exec(conn, NULL, err, SQL_IMPORT_ADD,
                    BIND(TEXT(work->sha256), TEXT(work->is_game ? NULL : work->id),
                         TEXT(work->is_game ? work->id : NULL), TEXT(work->out->source), INT(work->bytes),
@@ -594,7 +595,8 @@ static enum status look(void *arg, enum import_kind kind, const void *row, struc
     }
     work->study = *end->study;
     work->study.id = work->id;
-    work->sign = end->spec->objectives == 1 ? spec_sign(end->spec) : 0;
+    work->has_order = end->spec->objectives == 1;
+    work->order = spec_order(end->spec);
     const char *state = work->study.state;
     bool        was_paused = strcmp(state, study_state_names[STUDY_PAUSED]) == 0;
     if (end->spec->space.kind == SPACE_CANDIDATES && strcmp(state, study_state_names[STUDY_COMPLETED]) != 0) {

@@ -572,6 +572,7 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
         .thresholds = live->spec.thresholds,
         .memory_bytes = (app->options.session_bytes - curves_bytes - live->arena.taken_bytes) /
                         (live->spec.stopping.guard ? 2 : 1), // of two sessions
+        .bands = live->spec.bands,
         .is_minimized = spec_sign(&live->spec) < 0,
         .earlier = earlier.studies,
         .earlier_len = earlier.len,

@@ -89,16 +89,16 @@ enum status sparkline_add(struct db_conn *conn, const struct task *task, struct 
     return put(conn, task->id, &line, err);
 }
 
-enum status sparkline_redo(struct db_conn *conn, const char *study, double sign, struct error *err)
+enum status sparkline_redo(struct db_conn *conn, const char *study, const struct spec_order *order, struct error *err)
 {
     struct line    line = {0};
     double         best = -INFINITY;
     struct db_rows rows = db_query(conn, NULL, err, SQL_TRIALS_AS_ENDED, BIND(TEXT(study)));
     while (db_next(&rows)) {
         const struct row_best *row = row_best(&rows);
-        if (sign * row->value <= best)
+        if (spec_order_worth(order, row->value) <= best)
             continue;
-        best = sign * row->value;
+        best = spec_order_worth(order, row->value);
         append(&line, row->number, row->value);
     }
     TRY(db_done(&rows));

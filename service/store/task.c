@@ -342,12 +342,14 @@ enum status task_find_best(struct db_conn *conn, struct task *task, struct error
     struct db_rows rows;
     if (study->spec.objectives > 1)
         return STATUS_OK;
-    TRY(db_find(conn, NULL, &rows, err, SQL_TRIAL_BEST, BIND(TEXT(study->id), REAL(spec_sign(&study->spec)))));
+    const struct spec_order order = spec_order(&study->spec);
+    TRY(db_find(conn, NULL, &rows, err, SQL_TRIAL_BEST,
+                BIND(TEXT(study->id), REAL(order.sign), REAL(order.low), REAL(order.high))));
     const struct row_best *row = row_best(&rows);
     study->best_trial = row == NULL ? 0 : row->number;
     study->best_value = row == NULL ? (double)NAN : row->value;
     TRY(tally_best(conn, task, err));
-    TRY(sparkline_redo(conn, study->id, spec_sign(&study->spec), err));
+    TRY(sparkline_redo(conn, study->id, &order, err));
     return db_exec(conn, NULL, err, SQL_STUDY_BEST,
                    BIND(TEXT(study->id), INT(study->best_trial), REAL(study->best_value)));
 }

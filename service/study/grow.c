@@ -99,13 +99,12 @@ static enum status take_in(struct db_conn *conn, struct work *work, struct error
 {
     struct task  *task = &work->task;
     struct study *study = &task->study;
-    double        sign = spec_sign(&study->spec);
     bool          has_changed;
     TRY(judge_all(conn, task, &has_changed, err));
     if (!has_changed)
         return STATUS_OK;
     bool is_open = study->state == STUDY_ACTIVE || study->state == STUDY_PAUSED;
-    if (!is_open || !(sign * study->best_value > sign * study->rules.better_than)) // false for NaN
+    if (!is_open || !spec_is_beyond(&study->spec, study->best_value, study->rules.better_than))
         return task_complete_if_spent(conn, task, err);
     return task_set_state(conn, task, STUDY_COMPLETED, "target_reached", "study.completed", err);
 }

@@ -177,6 +177,7 @@ enum status trial_suggest_stateless(struct app *app, struct caller *caller, cons
                                     .metrics_len = request->spec.metrics_len,
                                     .thresholds = request->spec.thresholds,
                                     .memory_bytes = app->options.session_bytes,
+                                    .bands = request->spec.bands,
                                     .is_minimized = spec_sign(&request->spec) < 0,
                                     .earlier = earlier.studies,
                                     .earlier_len = earlier.len};

@@ -33,7 +33,7 @@ static enum status find_limit(struct db_conn *conn, const struct task *task, dou
         return STATUS_OK;
     TRY(find_first(conn, task, &median, err));
     if (study->best_trial > 0)
-        *limit = rules->worth_share * spec_sign(&study->spec) * (study->best_value - median);
+        *limit = rules->worth_share * (spec_worth(&study->spec, study->best_value) - spec_worth(&study->spec, median));
     return STATUS_OK;
 }
 

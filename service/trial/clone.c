@@ -13,7 +13,9 @@
 #include "service/study/study.h"
 #include "service/portable/study_document.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { CLONE_ROWS = 10000 }; /* taken for the rows that a clone writes, whatever their number */
 
@@ -46,11 +48,26 @@ static enum status check(const struct work *work, struct error *err)
                : STATUS_OK;
 }
 
+/* Values stay where they are, so the metrics have other goals and bounds at most. */
+static enum status check_metrics(const struct work *work, struct error *err)
+{
+    const struct spec *from = &work->source.study.spec, *to = &work->new.spec;
+    bool               same = from->metrics_len == to->metrics_len && from->tracked_len == to->tracked_len;
+    for (size_t k = 0; same && k < spec_metrics_all(from); k++)
+        same = strcmp(from->metrics[k].name, to->metrics[k].name) == 0;
+    return same
+               ? STATUS_OK
+               : error_set(err, STATUS_INVALID, "bad_combination", "/metrics",
+                           "a clone has the metrics of its study, in their order: with other goals and bounds at most");
+}
+
 static enum status make_rules(struct work *work, struct error *err)
 {
     struct study_new *new = &work->new;
     struct arena *arena = work->source.caller->arena;
     new->rules = work->source.study.rules;
+    if (work->request->has_metrics) // a limit of other goals
+        new->rules.better_than = (double)NAN;
     const char *change =
         work->request->rules == NULL ? "{}" : work->request->rules; // another algorithm may not allow them
     TRY(codec_rules_edit(&new->spec, change, arena, &new->rules, err));
@@ -70,6 +87,7 @@ static enum status make_new(struct work *work, struct error *err)
     TRY(random_bytes(&seed, sizeof seed, err));
     TRY(codec_spec_change(&from->spec, request->spec == NULL ? "{}" : request->spec, seed >> 11, arena, &new->spec,
                           err));
+    TRY(check_metrics(work, err));
     new->spec_text = codec_spec_text(&new->spec, arena);
     return new->spec_text == NULL ? error_no_memory(err) : make_rules(work, err);
 }

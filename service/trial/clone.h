@@ -11,11 +11,12 @@
 struct clone_request {
     const char *said, *spec, *rules; /* JSON texts */
     bool        has_algorithm;       /* spec says another */
+    bool        has_metrics;         /* spec says other goals or bounds of the same metrics */
     bool        with_results;
 };
 /* Errors: CONFLICT "not_cloneable" (what is private, or an agent of a federation, must not be there twice);
  * FORBIDDEN "not_shareable" with results; CONFLICT "awaiting_candidates" with results of candidates, which the new study
- * has not got; as study_create and trial_observe have. */
+ * has not got; INVALID "bad_combination" for other metrics; as study_create and trial_observe have. */
 MUST_CHECK enum status study_clone(struct app *app, struct caller *caller, const char *id,
                                    const struct clone_request *request, struct study *out, struct error *err);
 

@@ -120,11 +120,10 @@ static enum status write_result(struct db_conn *conn, struct work *work, struct 
 static enum status complete(struct db_conn *conn, struct work *work, bool has_changed, struct error *err)
 {
     const struct study *study = &work->task.study;
-    double              sign = spec_sign(&study->spec);
     bool                is_open = study->state == STUDY_ACTIVE || study->state == STUDY_PAUSED;
     bool                is_new = study->best_trial == work->trial->number || has_changed;
     bool                has_reached = is_open && study->best_trial != 0 && is_new &&
-                       sign * study->best_value > sign * study->rules.better_than; // false for NaN
+                       spec_is_beyond(&study->spec, study->best_value, study->rules.better_than);
     if (has_reached)
         return task_set_state(conn, &work->task, STUDY_COMPLETED, "target_reached", "study.completed", err);
     return task_complete_if_spent(conn, &work->task, err);

@@ -148,11 +148,11 @@ static enum status add_trial(struct db_conn *conn, struct batch *batch, const st
 /* Keeps the best feasible trial of a single objective. */
 static enum status keep_best(struct db_conn *conn, struct batch *batch, int64_t trial, double value, struct error *err)
 {
-    struct study *study = &batch->task.study;
-    double        sign = spec_sign(&study->spec);
-    if (study->spec.objectives > 1)
+    struct study      *study = &batch->task.study;
+    const struct spec *spec = &study->spec;
+    if (spec->objectives > 1)
         return STATUS_OK;
-    if (study->best_trial != 0 && sign * value <= sign * study->best_value)
+    if (study->best_trial != 0 && spec_worth(spec, value) <= spec_worth(spec, study->best_value))
         return STATUS_OK;
     study->best_trial = trial;
     study->best_value = value;
@@ -165,10 +165,10 @@ static enum status keep_best(struct db_conn *conn, struct batch *batch, int64_t 
 static enum status settle(struct db_conn *conn, struct batch *batch, struct error *err)
 {
     const struct study *study = &batch->task.study;
-    double              sign = spec_sign(&study->spec);
     bool                has_changed;
     TRY(judge_all(conn, &batch->task, &has_changed, err));
-    batch->has_reached |= study->best_trial != 0 && sign * study->best_value > sign * study->rules.better_than;
+    batch->has_reached |=
+        study->best_trial != 0 && spec_is_beyond(&study->spec, study->best_value, study->rules.better_than);
     return STATUS_OK;
 }
 
@@ -182,9 +182,7 @@ static enum status finish(struct db_conn *conn, struct batch *batch, const struc
         return settle(conn, batch, err);
     if (!end.is_feasible)
         return STATUS_OK;
-    double sign = spec_sign(spec);
-    double better_than = batch->task.study.rules.better_than;
-    batch->has_reached |= !isnan(better_than) && sign * item->value > sign * better_than;
+    batch->has_reached |= spec_is_beyond(spec, item->value, batch->task.study.rules.better_than);
     return keep_best(conn, batch, trial->number, item->value, err);
 }
 

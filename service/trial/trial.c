@@ -99,8 +99,9 @@ static enum status history(struct db_conn *conn, void *arg, struct error *err)
     *out = (struct history_page){0};
     TRY(task_open(conn, &work->task, err));
     TRY(read_past(work->cursor, &past, err));
-    double sign = spec_sign(&work->task.study.spec);
-    bool   has_best = work->task.study.spec.objectives == 1;
+    const struct spec *spec = &work->task.study.spec;
+    double             sign = spec_sign(spec);
+    bool               has_best = spec->objectives == 1;
     out->items = ARENA_NEW(work->task.caller->arena, struct history_item, (size_t)work->limit);
     if (out->items == NULL)
         return error_no_memory(err);
@@ -109,7 +110,7 @@ static enum status history(struct db_conn *conn, void *arg, struct error *err)
     while (db_next(&rows) && (int64_t)out->len < work->limit) {
         const struct row_history *row = row_history(&rows);
         past.seq = row->seq;
-        if (row->feasible && !(past.best >= sign * row->value))
+        if (row->feasible && !(spec_worth(spec, sign * past.best) >= spec_worth(spec, row->value)))
             past.best = sign * row->value;
         out->items[out->len++] = (struct history_item){
             .trial = row->trial, .at_ms = row->at_ms, .value = row->value, .best = has_best ? sign * past.best : NAN};

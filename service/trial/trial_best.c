@@ -37,9 +37,11 @@ static enum status read_trials(struct db_conn *conn, void *arg, struct error *er
     work->has_repeats = row_noise(&rows)->has_repeats != 0;
     if (!work->has_stddev && !work->has_repeats && work->out->rule != BEST_MODEL)
         return STATUS_OK;
-    return rows_trials(db_query(conn, work->caller->arena, err, SQL_TRIAL_TOP,
-                                BIND(TEXT(work->id), REAL(spec_sign(&work->out->study.spec)), INT(TRIALS_MAX))),
-                       &work->trials, &work->len, err);
+    const struct spec_order order = spec_order(&work->out->study.spec);
+    return rows_trials(
+        db_query(conn, work->caller->arena, err, SQL_TRIAL_TOP,
+                 BIND(TEXT(work->id), REAL(order.sign), REAL(order.low), REAL(order.high), INT(TRIALS_MAX))),
+        &work->trials, &work->len, err);
 }
 
 static enum status predict(struct work *work, const struct prediction *wanted, struct error *err)
@@ -91,9 +93,10 @@ static enum status choose(struct work *work, struct error *err)
                                          .mean = mean},
                     err));
         for (size_t i = 0; i < m; i++) {
-            double own = spec_sign(spec) * work->trials[from + i].value;
-            if (mean[i] > best || (mean[i] == best && own > value)) {
-                best = mean[i];
+            double own = spec_worth(spec, work->trials[from + i].value),
+                   worth = spec_worth(spec, spec_sign(spec) * mean[i]);
+            if (worth > best || (worth == best && own > value)) {
+                best = worth;
                 value = own;
                 chosen = from + i;
             }

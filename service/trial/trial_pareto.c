@@ -41,7 +41,7 @@ static enum status read_feasible(struct db_conn *conn, void *arg, struct error *
 static void objectives_of(const struct spec *spec, const struct trial *trial, double *out)
 {
     if (trial->values == NULL)
-        *out = spec_sign(spec) * trial->value;
+        *out = spec_worth(spec, trial->value);
     for (size_t k = 0; k < spec->metrics_len && trial->values != NULL; k++)
         if (spec->kinds[k] == METRIC_OBJECTIVE)
             *out++ = spec_value(spec, k, trial->values[2 * k]);

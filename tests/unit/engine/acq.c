@@ -1,6 +1,7 @@
 /* Acquisition functions against quadrature and finite differences; joint samples against the joint posterior; the
  * search for their maximum on functions whose maximum is known; the set of used points. */
 #include "engine/acquisition/acq.h"
+#include "engine/acquisition/acq_band.h"
 #include "engine/acquisition/acq_search.h"
 #include "tests/unit/engine/suites.h"
 
@@ -53,6 +54,75 @@ static void test_gradients(void)
     CHECK_NEAR(acq_value(&noisy, 0.1, 2.4, &a, &b) - acq_value(&exact, 0.1, 2.4, &a, &b), log(1.0 - 0.7 / 2.5), 1e-14);
     CHECK_NEAR(acq_value(&ucb, 0.7, 0.4, &a, &b), 0.7 + 1.5 * 0.4, 1e-15);
     CHECK_NEAR(acq_beta(6, 17), 0.2 * 6.0 * log(34.0), 1e-13);
+}
+
+/* Integrals of 40 digits, made with mpmath's quadrature over the definition. */
+static const struct in_band {
+    struct band band;
+    double      distance, mean, sd, log_ei;
+} in_bands[] = {
+    {{0.3, 0.3}, 0.7, 0.217, 0.413, -0.96567092669393947}, {{0.3, 0.3}, 1e-06, 0.29, 0.413, -27.665945099614548},
+    {{0.3, 0.3}, 0.02, 5.7, 0.11, -1206.9572474284035},    {{0.3, 0.3}, 0.02, -5.7, 0.011, -147788.27330372275},
+    {{-0.4, 0.9}, 0.31, 0.1, 0.05, -1.1711829815029451},   {{-0.4, 0.9}, 0.31, 1.7, 0.3, -5.1013918112611926},
+    {{-0.4, 0.9}, 3e-07, 0.83, 0.2, -15.47073443345828},   {{-0.4, -0.1}, 0.013, 2.9, 1.7, -8.6671866722041037},
+    {{0.3, 0.3}, 2.1, 0.301, 0.0001, 0.74146104083849594}, {{0.3, 0.3}, 0.0031, -41.0, 0.013, -5045683.9617421192},
+    {{0.3, 0.3}, 0.3, 1.9, 0.27, -17.080314056323197},     {{-0.4, 0.9}, 0.31, -6.3, 0.017, -54079.04129806195},
+};
+
+static void test_band(void)
+{
+    for (size_t i = 0; i < sizeof in_bands / sizeof *in_bands; i++) {
+        const struct in_band *c = &in_bands[i];
+        double                dmean, dsd, a, b, h = 1e-5 * c->sd, best = -c->distance;
+        CHECK_NEAR(acq_band_log_ei(&c->band, best, c->mean, c->sd, &dmean, &dsd), c->log_ei,
+                   1e-10 + 1e-14 * fabs(c->log_ei));
+        double along_mean = (acq_band_log_ei(&c->band, best, c->mean + h, c->sd, &a, &b) -
+                             acq_band_log_ei(&c->band, best, c->mean - h, c->sd, &a, &b)) /
+                            (2 * h);
+        double along_sd = (acq_band_log_ei(&c->band, best, c->mean, c->sd + h, &a, &b) -
+                           acq_band_log_ei(&c->band, best, c->mean, c->sd - h, &a, &b)) /
+                          (2 * h);
+        CHECK_NEAR(dmean, along_mean, 1e-5 * (1.0 / c->sd + fabs(dmean)));
+        CHECK_NEAR(dsd, along_sd, 1e-5 * (1.0 / c->sd + fabs(dsd)));
+    }
+}
+
+static void test_band_far(void)
+{
+    static const double sds[] = {1e-12, 1e-3, 1e9}, bests[] = {0.0, -1e-9, -1e9}, means[] = {-1e6, 0.29, 0.3, 1e9};
+    const struct band   bands[] = {{0.3, 0.3}, {-1e5, 0.3}};
+    for (size_t i = 0; i < 2 * 3 * 3 * 4; i++) {
+        double dmean, dsd;
+        double value = acq_band_log_ei(&bands[i % 2], bests[i / 2 % 3], means[i / 18], sds[i / 6 % 3], &dmean, &dsd);
+        CU_ASSERT(!isnan(value) && value < 1e12 && !isnan(dmean) && !isnan(dsd));
+    }
+    const struct band widest = {-1e308, -1e308};
+    CU_ASSERT_EQUAL(band_worth(&widest, 1e308), -1.7976931348623157e308);
+    CU_ASSERT(band_worth(&bands[1], -7.3) == 0.0);
+    CHECK_NEAR(band_worth(&bands[1], 0.55), -0.25, 1e-15);
+}
+
+static void test_band_moments(void)
+{
+    static const struct {
+        struct band band;
+        double      mean, sd, moment[2];
+    } cases[] = {{{0.3, 0.3}, 0.217, 0.413, {-0.33615852847436222, 0.25388076676651066}},
+                 {{-0.4, 0.9}, 1.7, 0.31, {-0.80048257210464314, 0.30860955932195815}},
+                 {{-0.4, 0.9}, -2.3, 0.7, {-1.9007084807755531, 0.69787217054365613}}};
+    for (size_t i = 0; i < 3; i++) {
+        double             h = 1e-6;
+        struct acq_moments at = acq_band_moments(&cases[i].band, cases[i].mean, cases[i].sd);
+        CHECK_NEAR(at.mean, cases[i].moment[0], 1e-14);
+        CHECK_NEAR(at.sd, cases[i].moment[1], 1e-11);
+        for (int by = 0; by < 2; by++) {
+            double             m = by == 0 ? h : 0.0, s = by == 1 ? h : 0.0;
+            struct acq_moments up = acq_band_moments(&cases[i].band, cases[i].mean + m, cases[i].sd + s);
+            struct acq_moments down = acq_band_moments(&cases[i].band, cases[i].mean - m, cases[i].sd - s);
+            CHECK_NEAR(at.to[by][0], (up.mean - down.mean) / (2 * h), 1e-8);
+            CHECK_NEAR(at.to[by][1], (up.sd - down.sd) / (2 * h), 1e-8);
+        }
+    }
 }
 
 /* Mean and covariance of many draws, within five standard errors. */
@@ -296,8 +366,15 @@ static void test_troubles(void)
 }
 
 CU_TestInfo suite_acq[] = {
-    {"log h", test_log_h},         {"gradients", test_gradients},
-    {"thompson", test_thompson},   {"mixed space", test_mixed},
-    {"finite space", test_finite}, {"nearly used", test_nearly_used},
-    {"troubles", test_troubles},   CU_TEST_INFO_NULL,
+    {"log h", test_log_h},
+    {"gradients", test_gradients},
+    {"band", test_band},
+    {"far from a band", test_band_far},
+    {"moments", test_band_moments},
+    {"thompson", test_thompson},
+    {"mixed space", test_mixed},
+    {"finite space", test_finite},
+    {"nearly used", test_nearly_used},
+    {"troubles", test_troubles},
+    CU_TEST_INFO_NULL,
 };

@@ -563,7 +563,7 @@ static void test_metrics_come_between(void)
     struct study                 study = world_study(world, world_box, "{\"name\":\"random\"}", 0), out;
     const int64_t                number = world_suggest(world, study.id, 1, "w").trials[0].number;
     struct caller                late = world->caller;
-    const struct metric          seconds = {"seconds", GOAL_TRACK, {NAN, NAN, 0}, {NAN, NAN, 0}, NAN};
+    const struct metric          seconds = {"seconds", GOAL_TRACK, {NAN, NAN, 0}, {NAN, NAN, 0}, NAN, NAN};
     const double                 values[] = {2.385, NAN, 7.25, NAN};
     struct observation           item = {.trial = number, .row = -1, .value = 2.385, .stddev = NAN};
     const struct observe_request observe = {&item, 1, false};

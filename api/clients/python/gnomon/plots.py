@@ -120,8 +120,15 @@ def parallel(study: "Study", ax: Any, query: Query) -> None:
     values = plot["lines"]["value"]
     names = list(plot["parameters"])
     axes = [axis_of(study, name, plot["parameters"][name]) for name in names]
-    goal = next(metric["goal"] for metric in study["metrics"] if metric["name"] == plot["metric"])
-    ranks = {row: rank for rank, row in enumerate(sorted(range(len(values)), key=values.__getitem__, reverse=goal != "maximize"))}
+    metric = next(metric for metric in study["metrics"] if metric["name"] == plot["metric"])
+    goal, low, high = metric["goal"], metric.get("target", metric.get("min")), metric.get("target", metric.get("max"))
+
+    def worth(row: int) -> float:
+        if goal in ("target", "range"):
+            return -float(max(low - values[row], values[row] - high, 0))
+        return float(values[row] if goal == "maximize" else -values[row])
+
+    ranks = {row: rank for rank, row in enumerate(sorted(range(len(values)), key=worth))}
     for row in sorted(ranks, key=ranks.__getitem__):  # the best are drawn last
         shade = (ranks[row] + 1) / len(values)
         ax.plot(range(len(names)), [float("nan") if place[row] is None else place[row] for place, _, _ in axes],
@@ -129,12 +136,12 @@ def parallel(study: "Study", ax: Any, query: Query) -> None:
     ax.set_xticks(range(len(names)), [f"{low}\n{name}" for name, (_, low, _) in zip(names, axes)])
     for place, (_, _, high) in enumerate(axes):
         ax.text(place, 1.03, high, ha="center")
-    ax.set(yticks=[], ylim=(-0.03, 1.1), title=f"{plot['metric']}: the darker, the {'higher' if goal == 'maximize' else 'lower'}")
+    ax.set(yticks=[], ylim=(-0.03, 1.1), title=f"{plot['metric']}: the darker, the {dict(maximize='higher', target='nearer', range='nearer').get(goal, 'lower')}")
 
 
 def pareto(study: "Study", ax: Any, query: Query) -> None:
     plot = study._get("/plot/pareto", **query)
-    objectives = [metric["name"] for metric in study["metrics"] if metric["goal"] in ("minimize", "maximize")][:2]
+    objectives = [metric["name"] for metric in study["metrics"] if metric["goal"] not in ("constrain", "track")][:2]
     for name, style in (("dominated", "."), ("front", "o")):
         ax.plot(*columns(plot[name], *objectives), style, label=name)
     ax.set(xlabel=objectives[0], ylabel=objectives[-1])

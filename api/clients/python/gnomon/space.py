@@ -157,8 +157,18 @@ class Space:
 
 
 def metric_list(metrics: Metrics) -> List[Dict[str, Any]]:
-    """{"accuracy": "maximize", "latency": {"max": 30}, "memory": "track"} as the contract has it."""
+    """{"accuracy": "maximize", "latency": {"max": 30}, "ph": {"target": 7.4}, "tg": {"range": [60, 80]}, "memory": "track"}
+    as the contract has it."""
     if not isinstance(metrics, Mapping):
         return [dict(metric) for metric in metrics]
-    return [{"name": name, "goal": what} if isinstance(what, str) else {"name": name, "goal": "constrain", **what}
-            for name, what in metrics.items()]
+    return [{"name": name, **goal_of(what)} for name, what in metrics.items()]
+
+
+def goal_of(what: Union[str, Mapping[str, Any]]) -> Dict[str, Any]:
+    """What is to be done with a metric: a word, {"target": 7.4}, {"range": [60, 80]}, or the bounds of a constraint."""
+    if isinstance(what, str):
+        return {"goal": what}
+    if "range" in what:
+        low, high = what["range"]
+        return {"goal": "range", "min": low, "max": high, **{key: value for key, value in what.items() if key != "range"}}
+    return {"goal": "target" if "target" in what else "constrain", **what}

@@ -75,7 +75,7 @@ class Client:
     def close(self) -> None:
         self.transport.close()
 
-    def study(self, name: str, space: Optional[Mapping[str, Any]] = None, *, goal: str = "minimize",
+    def study(self, name: str, space: Optional[Mapping[str, Any]] = None, *, goal: Union[str, Mapping[str, Any]] = "minimize",
               metric: str = "value", metrics: Optional[Metrics] = None, trials: Optional[int] = None,
               algorithm: Union[str, Mapping[str, Any], None] = None,
               stopping: Union[str, Mapping[str, Any], None] = None,
@@ -97,7 +97,7 @@ class Client:
                 "earlier_studies": [one if isinstance(one, str) else one.id for one in learn_from]}
             chosen = {"name": "transfer", **earlier, **chosen}
         spec: Dict[str, Any] = {
-            "metrics": metric_list(metrics) if metrics is not None else [{"name": metric, "goal": goal}],
+            "metrics": metric_list(metrics) if metrics is not None else metric_list({metric: goal}),
             "algorithm": chosen,
             "stopping": {"rule": stopping} if isinstance(stopping, str) else stopping,
             "budget": {"trials": trials} if trials is not None else None,
@@ -192,7 +192,7 @@ class Study:
     def best(self) -> Optional[Record]:
         """The best trial: `.value`, `.params`, `.number`; None when there is none yet.  ValueError with several objectives."""
         goals = [metric["goal"] for metric in self.body.get("metrics", [])]
-        if goals.count("minimize") + goals.count("maximize") > 1:
+        if sum(goal not in ("constrain", "track") for goal in goals) > 1:
             raise ValueError(f"{self.name!r} has several objectives, and so no single best trial: use study.front")
         trial = self._get("/best")["trial"]
         return None if trial is None else self._record(trial)

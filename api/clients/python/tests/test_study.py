@@ -125,6 +125,11 @@ class Studies(Case):
             trial.tell({"loss": 1.0, "unheard": 2.0})
         trial.tell({"loss": 1.0, "memory": 2.0, "seconds": None})
         self.assertEqual(len(study.front), 1)
+        aimed = service().study(self.id() + " aimed", {"x": (0.0, 1.0)}, trials=12, goal={"target": 0.625})
+        aimed.optimize(lambda trial: trial["x"] ** 2)
+        self.assertLess(abs(aimed.best.value - 0.625), 1e-3)
+        landed = service().study(self.id() + " landed", {"x": (0.0, 1.0)}, metrics={"a": {"range": (0.25, 0.5)}, "b": {"max": 1}})
+        self.assertEqual([metric["goal"] for metric in landed["metrics"]], ["range", "constrain"])
         two = service().study(self.id() + " two", {"x": (0.0, 1.0)}, metrics={"a": "minimize", "b": "maximize"})
         with self.assertRaisesRegex(ValueError, "use study.front"):
             two.best
