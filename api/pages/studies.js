@@ -152,4 +152,4 @@ export async function compare(view) {
     };
     view.follow(may('admin') ? 'v1/events' : null, again);
 }
-export { better, percent };
+export { percent };
