@@ -175,14 +175,17 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* True for an escape that is complete and does not hide a control character. */
-static bool is_good_escape(const char *text)
+/* A study's name is data, as what a query says is: it stands in one segment, and may be anything but a NUL. */
+static const char by_name[] = "/v1/studies/by-name/";
+
+/* True for an escape that is complete and does not hide a control character, of data none but NUL. */
+static bool is_good_escape(const char *text, bool is_data)
 {
     int high = hex_digit(text[1]), low = high < 0 ? -1 : hex_digit(text[2]);
     if (low < 0)
         return false;
     int c = high * 16 + low;
-    return c >= ' ' && c != 0x7f;
+    return is_data ? c != 0 : c >= ' ' && c != 0x7f;
 }
 
 static bool is_dot_segment(const char *text)
@@ -192,28 +195,32 @@ static bool is_dot_segment(const char *text)
     return *text == '/' || *text == '?' || *text == '\0';
 }
 
-static bool is_good_path(const char *uri, size_t length)
+static bool is_good_path(const char *uri, size_t length, size_t data)
 {
     bool good = uri[0] == '/';
     for (size_t i = 0; i < length && good; i++) {
         if (uri[i] == '/' && i + 1 < length)
             good = !is_dot_segment(uri + i + 1);
-        if (uri[i] == '%')
-            good = strncasecmp(uri + i, "%2f", 3) != 0 && strncasecmp(uri + i, "%2e", 3) != 0 &&
-                   strncasecmp(uri + i, "%5c", 3) != 0; // in a query a backslash is like any other character
+        if (good && uri[i] == '%')
+            good = strncasecmp(uri + i, "%2e", 3) != 0 &&
+                   (i >= data ||
+                    (strncasecmp(uri + i, "%2f", 3) != 0 &&
+                     strncasecmp(uri + i, "%5c", 3) != 0)); // in a query a backslash is like any other character
     }
     return good;
 }
 
 enum status gate_uri(const char *uri, struct error *err)
 {
-    size_t length = strlen(uri);
+    size_t length = strlen(uri), query = strcspn(uri, "?"), data = query;
+    if (strncmp(uri, by_name, sizeof by_name - 1) == 0)
+        data = sizeof by_name - 1;
     if (length > GATE_URI_MAX)
         return error_set(err, STATUS_INVALID, "uri_too_long", "", "the limit for an address is %d bytes", GATE_URI_MAX);
     for (size_t i = 0; i < length; i++)
-        if (uri[i] <= ' ' || uri[i] >= 0x7f || uri[i] == '\\' || (uri[i] == '%' && !is_good_escape(uri + i)))
+        if (uri[i] <= ' ' || uri[i] >= 0x7f || uri[i] == '\\' || (uri[i] == '%' && !is_good_escape(uri + i, i >= data)))
             return refuse(err, "the address has a character or an escape that it may not have");
-    if (!is_good_path(uri, strcspn(uri, "?")))
+    if (!is_good_path(uri, query, data))
         return refuse(err, "the path must start with one slash and have no empty or dot segments");
     return STATUS_OK;
 }

@@ -429,7 +429,7 @@ struct trial_abandon_input {
 };
 static const struct member trial_abandon_body[] = {
     LEASE(trial_abandon_input),
-    {AT(trial_abandon_input, reason), .read = codec_read_text, .max = 1000},
+    {AT(trial_abandon_input, reason), .read = codec_read_reason, .max = 1000},
     {AT(trial_abandon_input, requeue), .read = codec_read_bool},
     {.name = NULL},
 };
@@ -479,11 +479,11 @@ struct trial_correct_input {
     }
 static const struct member trial_correct_body[] = {
     RESULT("value"),   RESULT("values"), RESULT("stddev"),
-    RESULT("stddevs"), RESULT("state"),  {AT(trial_correct_input, reason), .read = codec_read_text, .max = 1000},
+    RESULT("stddevs"), RESULT("state"),  {AT(trial_correct_input, reason), .read = codec_read_reason, .max = 1000},
     {.name = NULL},
 };
 static const struct member trial_retract_body[] = {
-    {AT(trial_correct_input, reason), .read = codec_read_text, .max = 1000},
+    {AT(trial_correct_input, reason), .read = codec_read_reason, .max = 1000},
     {.name = NULL},
 };
 const struct form form_trial_correct = {.body = trial_correct_body, .bytes = sizeof(struct trial_correct_input)};

@@ -179,6 +179,9 @@ void codec_space_cell(const struct spec *spec, size_t i, double value, char out[
     out[length < CODEC_CELL_MAX ? length : 0] = '\0';
 }
 
+/* Tables that pandas, MLflow and W&B write have Python's words, which a text of that name precedes. */
+static const char *const python_words[][2] = {{"True", "true"}, {"False", "false"}, {"None", "null"}};
+
 bool codec_space_read_cell(const struct spec *spec, size_t i, const char *cell, double *out)
 {
     const struct param *param = &spec->space.params[i];
@@ -187,7 +190,14 @@ bool codec_space_read_cell(const struct spec *spec, size_t i, const char *cell, 
                                    : codec_load(cell, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES);
     if (json == NULL)
         json = json_string(cell);
-    return json != NULL && read_choice_index(spec->values[i], param, json, "", out, NULL) == STATUS_OK;
+    if (json != NULL && read_choice_index(spec->values[i], param, json, "", out, NULL) == STATUS_OK)
+        return true;
+    for (size_t w = 0; w < sizeof python_words / sizeof *python_words; w++)
+        if (strcmp(cell, python_words[w][0]) == 0) {
+            json_auto_t *word = codec_load(python_words[w][1], JSON_DECODE_ANY);
+            return word != NULL && read_choice_index(spec->values[i], param, word, "", out, NULL) == STATUS_OK;
+        }
+    return false;
 }
 
 /* ---- one parameter ---- */

@@ -150,8 +150,10 @@ static const enum outcome outcomes[] = {OUTCOME_FAILED, OUTCOME_INFEASIBLE};
 #define SAID(...) ANNOTATION_MEMBER(observation_form, said, __VA_ARGS__)
 #define NUMBER(name_, least, most, with) \
     {AS(observation_form, own.name_, #name_), .read = codec_read_number, .min = (least), .max = (most)},
+#define READ_external_id codec_read_text
+#define READ_reason      codec_read_reason
 #define TEXT(name_, least, most, with) \
-    {AS(observation_form, own.name_, #name_), .read = codec_read_text, .min = (least), .max = (most)},
+    {AS(observation_form, own.name_, #name_), .read = READ_##name_, .min = (least), .max = (most)},
 // clang-format off
 const struct member codec_observation_members[] = {
     {AS(observation_form, own.trial, "trial"), .read = codec_read_integer, .min = 1, .max = trial_max},

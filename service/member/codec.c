@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 enum { DEPTH_MAX = 32, TOKENS_MAX = 400000, CONTAINERS_MAX = 60000 };
@@ -31,6 +32,22 @@ static int64_t days_of(int year, int month, int day)
     return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
 }
 
+/* "Z", or how far local time is ahead: "+02:00". */
+static bool read_zone(const char *text, int64_t *east_ms)
+{
+    static const char pattern[] = "+00:00";
+    int               hours = 0, minutes = 0;
+    *east_ms = 0;
+    if (strcmp(text, "Z") == 0)
+        return true;
+    for (size_t i = 1; i < sizeof pattern - 1; i++)
+        if (pattern[i] == '0' ? text[i - 1] == '\0' || text[i] < '0' || text[i] > '9' : text[i] != pattern[i])
+            return false;
+    (void)sscanf(text + 1, "%d:%d", &hours, &minutes);
+    *east_ms = (*text == '-' ? -1 : 1) * (hours * 60 + minutes) * INT64_C(60000);
+    return (*text == '+' || *text == '-') && text[sizeof pattern - 1] == '\0' && hours < 24 && minutes < 60;
+}
+
 bool codec_time_read(const char *text, int64_t *ms)
 {
     static const char pattern[] = "0000-00-00T00:00:00";
@@ -40,14 +57,16 @@ bool codec_time_read(const char *text, int64_t *ms)
             return false;
     (void)sscanf(text, "%d-%d-%dT%d:%d:%d", &year, &month, &day, &hour, &minute, &second);
     const char *rest = text + sizeof pattern - 1;
-    int64_t     part = 0, unit = 100;
+    int64_t     part = 0, unit = 100, east_ms = 0;
     if (*rest == '.' && rest[1] >= '0' && rest[1] <= '9')
         for (rest++; *rest >= '0' && *rest <= '9'; rest++, unit /= 10)
             part += unit * (*rest - '0');
     *ms = ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60000 + second * INT64_C(1000) + part;
     char same[32]; // a day beyond the month's end comes out as another day
     codec_time(*ms, same);
-    return strcmp(rest, "Z") == 0 && strncmp(same, text, sizeof pattern - 1) == 0 && *ms >= 0;
+    bool is_same = strncmp(same, text, sizeof pattern - 1) == 0, has_zone = read_zone(rest, &east_ms);
+    *ms -= east_ms;
+    return has_zone && is_same && *ms >= 0;
 }
 
 json_t *codec_time_json(int64_t ms)
@@ -307,6 +326,26 @@ const char *codec_dump_in(const json_t *json, size_t flags, struct arena *arena)
     return text;
 }
 
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Whether the parser stopped at what programs write for a number that is none. */
+static const char no_number[] =
+    "JSON has no NaN and no Infinity; a trial without a value is told by \"state\": \"failed\"";
+static bool is_no_number(const char *bytes, size_t length, size_t at)
+{
+    static const char *const words[] = {"nan", "inf"};
+    for (at = at < length ? at : length; at > 0 && is_letter(bytes[at - 1]);)
+        at--;
+    at += at < length && (bytes[at] == '-' || bytes[at] == '+');
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (length - at >= strlen(words[i]) && strncasecmp(bytes + at, words[i], strlen(words[i])) == 0)
+            return true;
+    return false;
+}
+
 enum status codec_parse(const char *bytes, size_t length, json_t **out, struct error *err)
 {
     *out = NULL;
@@ -327,7 +366,8 @@ enum status codec_parse(const char *bytes, size_t length, json_t **out, struct e
     if (is_out_of_memory)
         return error_no_memory(err);
     return error_set(err, STATUS_INVALID, "malformed_json", "", "line %d, column %d: %s", error.line, error.column,
-                     parse_reason(json_error_code(&error)));
+                     is_no_number(bytes, length, (size_t)error.position) ? no_number
+                                                                         : parse_reason(json_error_code(&error)));
 }
 
 json_t *codec_copy(const json_t *object)

@@ -221,6 +221,39 @@ enum status codec_read_text(struct reading *in, const struct member *member, con
     return STATUS_OK;
 }
 
+enum { REASON_MAX = 1000 };
+
+/* Where so many characters of a text end. */
+static const char *skip_characters(const char *text, size_t characters)
+{
+    for (; characters > 0 && *text != '\0'; characters--)
+        text += sequence_length(text);
+    return text;
+}
+
+/* Where the JSON keeps the texts, it keeps the shorter one: who reads has it alone. */
+enum status codec_read_reason(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                              void *out)
+{
+    static const char gap[] = " [...] ";
+    char              cut[4 * REASON_MAX + sizeof gap];
+    const char       *text = json_string_value(json);
+    size_t            most = (size_t)member->max, characters = text == NULL ? 0 : codec_read_characters(text);
+    if (characters <= most || most > REASON_MAX)
+        return codec_read_text(in, member, json, where, out);
+    size_t      left = most - (sizeof gap - 1), head = left / 3; // the end of a traceback says most
+    const char *tail = skip_characters(text, characters - (left - head));
+    (void)snprintf(cut, sizeof cut, "%.*s%s%s", (int)(skip_characters(text, head) - text), text, gap, tail);
+    json_t     *own = (json_t *)(uintptr_t)json;
+    const char *kept = in->arena != NULL                ? arena_strndup(in->arena, cut, strlen(cut))
+                       : json_string_set(own, cut) == 0 ? json_string_value(own)
+                                                        : NULL;
+    if (kept == NULL)
+        return error_no_memory(in->err);
+    memcpy(out, &kept, sizeof kept);
+    return STATUS_OK;
+}
+
 static enum status check_range(struct reading *in, const struct member *member, double value, const char *where)
 {
     if (value < member->min || value > member->max)
@@ -234,7 +267,10 @@ enum status codec_read_number(struct reading *in, const struct member *member, c
 {
     double value;
     if (!codec_read_is_finite(json, &value))
-        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be a number");
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where,
+                         json_is_null(json) && strstr(where, "value") != NULL
+                             ? "must be a number; a trial without one is told by \"state\": \"failed\""
+                             : "must be a number");
     TRY(check_range(in, member, value, where));
     memcpy(out, &value, sizeof value);
     return STATUS_OK;

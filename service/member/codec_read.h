@@ -71,6 +71,9 @@ void codec_read_absent(const struct member *members, const json_t *json, void *o
  * const json_t ** (kept for later, borrowed), and the struct itself: an object whose members are members of it. */
 MUST_CHECK enum status codec_read_text(struct reading *in, const struct member *member, const json_t *json,
                                        const char *where, void *out);
+/* A text of more than max characters loses its middle, and shows that: who reports why a run failed must not be refused for it. */
+MUST_CHECK enum status codec_read_reason(struct reading *in, const struct member *member, const json_t *json,
+                                         const char *where, void *out);
 MUST_CHECK enum status codec_read_number(struct reading *in, const struct member *member, const json_t *json,
                                          const char *where, void *out);
 MUST_CHECK enum status codec_read_integer(struct reading *in, const struct member *member, const json_t *json,

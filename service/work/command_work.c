@@ -86,7 +86,7 @@ static void say_study(const json_t *study)
 /* ---- from the beginning to the end ---- */
 
 /* Names the worker.  A Slurm job that is queued again has the same numbers, and so finds its trials again. */
-static void name_worker(const struct work *work, char *out, size_t bytes)
+static enum status name_worker(const struct work *work, char *out, size_t bytes, struct error *err)
 {
     const char *job = getenv("SLURM_ARRAY_JOB_ID"), *task = getenv("SLURM_ARRAY_TASK_ID");
     const char *process = getenv("SLURM_PROCID");
@@ -98,8 +98,12 @@ static void name_worker(const struct work *work, char *out, size_t bytes)
     else if (job != NULL)
         snprintf(out, bytes, "slurm-%.30s-%.20s-%.20s", job, task != NULL ? task : "0",
                  process != NULL ? process : "0");
-    else
-        snprintf(out, bytes, "%.60s-%ld", host, (long)getpid());
+    else {
+        unsigned own = 0; // containers on one host may have its name and the same number
+        TRY(random_bytes(&own, sizeof own, err));
+        snprintf(out, bytes, "%.60s-%ld-%08x", host, (long)getpid(), own);
+    }
+    return STATUS_OK;
 }
 
 static enum status set_up(struct work *work, struct error *err)
@@ -118,7 +122,7 @@ static enum status set_up(struct work *work, struct error *err)
     int length = snprintf(work->runs, sizeof work->runs, "%s%s%s", here, here[0] != '\0' ? "/" : "", runs);
     if ((size_t)length >= sizeof work->runs)
         return error_set(err, STATUS_INVALID, "file", "", "--runs: the path is too long: %.60s...", work->runs);
-    name_worker(work, name, sizeof name);
+    TRY(name_worker(work, name, sizeof name, err));
     TRY(random_hex(work->nonce, sizeof work->nonce - 1, err));
     work->slots = calloc((size_t)work->options->parallel, sizeof *work->slots);
     if (work->slots == NULL)

@@ -28,7 +28,7 @@ class Studies(Case):
         self.assertEqual(copy.deepcopy(service()), service())
 
     def test_name_in_an_address(self):
-        for name in ("a/b", "..", ""):
+        for name in (".", "..", ""):
             with self.assertRaisesRegex(ValueError, "name"):
                 service().study(name, {"x": (0.0, 1.0)})
 
