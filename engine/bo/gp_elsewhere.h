@@ -1,11 +1,10 @@
-/* What a search does once it has exhausted the neighbourhood of the best trial: it looks elsewhere, with a share of its
- * trials.
+/* The search once it has exhausted the neighbourhood of the best trial: it looks elsewhere, with a share of its trials.
  * The model cannot say when.  Of a function with several basins it knows those it has measured; anywhere else it expects
  * what the values tried were like, and the box always promises a little more.  So the trials say it: since the first that
  * was as good as the best, WAIT more than there are parameters (where values are noisy twice as many) lie near it and none
  * has gained anything that matters.
- * From then on three trials elsewhere go with every two near the best, until one of either gains.  Of the three, two are
- * far from all that is known, and one is in a second basin, around the best of the trials apart.
+ * From then on three trials elsewhere go with every two near the best, until one of either gains.  Of the three, two are far
+ * from all that is known, and one is in a second basin, around the best of the trials apart.
  * All this is a function of the model: of its rows, and of the points that failed or are pending. */
 #ifndef GNOMON_ENGINE_GP_ELSEWHERE_H
 #define GNOMON_ENGINE_GP_ELSEWHERE_H

@@ -8,10 +8,10 @@
 #include <string.h>
 
 enum { REFIT_ALWAYS = 40, REFIT_SHARE = 10, REFIT_STEP = 100 };
-/* Of a fit: every so many values it starts from the prior too, when values are many. */
+/* For fits: when values are many, every so many values a fit starts from the prior, too. */
 enum { FIT_DEFAULT_EVERY = 4, FIT_EVALUATIONS = 60, FIT_EVALUATIONS_MIN = 12, FIT_EVALUATIONS_MAX = 20 };
 static const double FIT_WORK = 1400.0; /* evaluations times values */
-/* Of a search: as many points and evaluations as the squared rows of the models allow. */
+/* For searches: as many points and evaluations as the squared rows of the models allow. */
 enum { SAMPLES_MIN = 32, SAMPLES_WIDE = 64, SAMPLES_JOINT = 400, SAMPLES_MAX = 500 };
 enum { EVALUATIONS_MIN = 3, EVALUATIONS_MAX = 40, BOX_SHARE = 2 }; /* a box is smaller */
 static const double SAMPLES_DIMS = 1e6, SAMPLES_WORK = 1.2e8;      /* points times dims; points times squared rows */

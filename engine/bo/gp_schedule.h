@@ -31,7 +31,7 @@ bool gp_schedule_is_worth(double gain);
 /* Whether log-EI over the best's distance to a band is worth one: a tenth of what is left. */
 bool gp_schedule_is_close(double best, double log_ei);
 
-/* What is searched: near the anchors, places in the study's log, and everywhere or in a box. */
+/* A search: near the anchors, places in the study's log, and everywhere or in a box. */
 struct gp_search {
     const struct space      *view; /* the space with what the ask holds */
     const struct gp_anchors *anchors;

@@ -1,4 +1,4 @@
-/* One model of all values of a study, from note to note: gp, fts and, but for the choice of rows, turbo.
+/* A model of all values of a study, from note to note: gp, fts and, but for the choice of rows, turbo.
  * The model is made anew from the log for each proposal, with the hyper-parameters of the last note in the log; they are
  * fitted again, and leave as a note, on the schedule of gp_schedule.h. */
 #ifndef GNOMON_ENGINE_GP_SINGLE_H
@@ -6,7 +6,7 @@
 
 #include "engine/surrogate/gp_note.h"
 
-/* What values do with time (gp_drift.h). */
+/* The course of values over time (gp_drift.h). */
 enum gp_course { GP_STEADY, GP_LINE, GP_STEP };
 
 struct gp_single {

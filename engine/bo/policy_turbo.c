@@ -49,7 +49,7 @@ static enum status open_session(const struct policy *policy, const struct proble
     return status;
 }
 
-/* One start beside the last fit, and fewer steps than gp's.  The two were changed together, and gave better values at
+/* A single start beside the last fit, and fewer steps than gp's.  The two were changed together, and gave better values at
  * 100 trials on the two functions tried (of 24 and 30 parameters, three seeds each). */
 static struct gp_fit fit_settings(const struct session *session, bool is_first, const struct ask *ask)
 {
@@ -73,7 +73,7 @@ static size_t bytes(const struct session *session)
 
 /* --- the model --- */
 
-/* What a proposal is made from. */
+/* The inputs of a proposal. */
 struct situation {
     const struct ask   *ask;  /* NULL: none, the model is for predictions */
     struct space        view; /* the space with what the ask holds */

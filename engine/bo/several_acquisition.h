@@ -1,5 +1,5 @@
-/* What the next trial of several metrics is to improve on: the incumbent among the observed and pending places of the
- * log, the volume that they dominate or the weights of a random scalarisation, and where a search starts. */
+/* The values that the next trial of several metrics is to improve on: the incumbent among the observed and pending places of
+ * the log, the volume that they dominate or the weights of a random scalarisation, and where a search starts. */
 #ifndef GNOMON_ENGINE_SEVERAL_ACQUISITION_H
 #define GNOMON_ENGINE_SEVERAL_ACQUISITION_H
 

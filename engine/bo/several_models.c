@@ -1,4 +1,4 @@
-/* One Gaussian process for each metric. */
+/* Each metric has a Gaussian process. */
 #include "engine/bo/several_models.h"
 
 #include "engine/bo/gp_schedule.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an infeasible trial is to the metrics, and to the last part. */
+/* The values that stand for feasible and infeasible trials. */
 static const double VALUE_FEASIBLE = 0.5, VALUE_INFEASIBLE = -0.5;
 
 static const double OUTSIDE = 0.125; /* of the finished trials */
@@ -124,7 +124,7 @@ enum status several_tell(struct several *own, const struct event *event, struct 
     return STATUS_OK;
 }
 
-/* One metric: the log that tell_part would have made of the study's. */
+/* Derives the log of a metric, as tell_part would have made it of the study's. */
 static enum status derive_log(struct several *own, size_t p, struct error *err)
 {
     const struct trial_log *from = &own->study->log;

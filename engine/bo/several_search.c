@@ -133,8 +133,8 @@ static bool is_worth(const struct target *target, const struct ask *ask, double 
                                            : gp_schedule_is_worth(exp(value));
 }
 
-/* What is expected of one objective is looked for near its best value first, and while the search is inside the bound comes
- * before log-EI, both as in single_objective.  point as in search. */
+/* A single objective is searched near its best value first, and while the search is inside the bound comes before log-EI,
+ * both as in single_objective.  point as in search. */
 static enum status search_near(const struct ask *ask, const struct space *view, struct target *target,
                                const double *theta, double *point, struct error *err)
 {
@@ -252,7 +252,7 @@ static enum status trust_parts(struct target *target, struct gp *views, double *
     return STATUS_OK;
 }
 
-/* What the acquisition function leaves to the search, the noise of the objective, counts here as in single_objective. */
+/* The noise of the objective, which the acquisition function leaves out, counts here as in single_objective. */
 static enum status score_gain(struct target *target, const double *u, double *log_ei, struct error *err)
 {
     const struct gp_model *model = &target->own->parts[0].model;

@@ -10,7 +10,7 @@
  * changed when there is one.  Errors: NO_MEMORY, NUMERIC, CONFLICT "search_space_exhausted". */
 MUST_CHECK enum status several_ask(struct several *own, const struct ask *ask, const struct space *view,
                                    struct proposal *out, struct error *err);
-/* What one more trial is expected to gain (gp_gain.h) of one objective, times the probability that it is feasible, by the
+/* The expected gain (gp_gain.h) of the next trial in one objective, times the probability that it is feasible, by the
  * recorded fits and without what is pending.  out stays while nothing feasible is known, and for several objectives.
  * Errors: as several_ask. */
 MUST_CHECK enum status several_gain(struct several *own, const struct ask *ask, const struct space *view,

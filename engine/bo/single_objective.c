@@ -1,4 +1,4 @@
-/* One Gaussian process, and the acquisition function on it. */
+/* A Gaussian process, and the acquisition function on it. */
 #include "engine/bo/single_objective.h"
 
 #include "engine/acquisition/acq_search.h"
@@ -28,7 +28,7 @@ enum status single_objective_open(struct gp_study *study, const struct single_ob
     return STATUS_OK;
 }
 
-/* What is searched for: the bound and log-EI in the box, log-EI or what the rule names everywhere. */
+/* Stages of a search: the bound and log-EI in the box, log-EI or the rule's function everywhere. */
 enum stage { BOUND, NEAR, FAR };
 
 static enum stage first_stage(const struct single_objective *own, const struct ask *ask, const struct gp_model *model)

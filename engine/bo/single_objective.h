@@ -32,7 +32,7 @@ MUST_CHECK enum status single_objective_open(struct gp_study *study, const struc
 MUST_CHECK enum status single_objective_ask(struct single_objective *own, const struct ask *ask,
                                             const struct space *view, struct proposal *out, struct error *err);
 
-/* What one more trial is expected to gain (gp_gain.h), by the recorded fit and without what is pending; otherwise as
+/* The expected gain (gp_gain.h) of the next trial, by the recorded fit and without what is pending; otherwise as
  * single_objective_ask. */
 MUST_CHECK enum status single_objective_gain(struct single_objective *own, const struct ask *ask,
                                              const struct space *view, struct gain *out, struct error *err);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What a held value brings into being is in the middle. */
+/* Parameters that a held value brings into being get their middle value. */
 void gp_context_move(const struct space *view, double *point)
 {
     for (size_t i = 0; i < view->params_len; i++)

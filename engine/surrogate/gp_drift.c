@@ -30,7 +30,7 @@ static double find_times(const struct trial_log *log, double *times)
     return now;
 }
 
-/* What is known of a log's drift. */
+/* The state of a log's drift. */
 struct drift {
     bool                    is_step; /* whose time an estimate finds */
     double                  around;  /* rows around this time are in the sample; 0: all are as likely to be */
@@ -43,7 +43,7 @@ struct drift {
     struct value_limits     limits; /* values beyond are penalties and the like, and do not drift */
 };
 
-/* What the slope is multiplied by. */
+/* The factor of the slope. */
 static double course_at(const struct drift *drift, double t)
 {
     return drift->from == 0.0 ? t : t >= drift->from ? 1.0 : 0.0;

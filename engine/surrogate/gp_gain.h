@@ -1,4 +1,4 @@
-/* What one more trial is expected to gain: the largest expected improvement over the best posterior mean at a point tried
+/* The expected gain of the next trial: the largest expected improvement over the best posterior mean at a point tried
  * (acq.h), with standard deviations that the model's own residuals have corrected.
  *   trust^2 = (PRIOR + sum_i z_i^2) / (PRIOR + n),   z_i = (y_i - mean_-i) / sd_-i     leave-one-out, gp_loo.h
  * A model whose residuals are twice as large as it said has its standard deviations doubled.  As

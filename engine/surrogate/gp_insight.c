@@ -1,4 +1,4 @@
-/* What a model says, in the units of the observations. */
+/* Answers of a model, in the units of the observations. */
 #include "engine/surrogate/gp_insight.h"
 
 #include "engine/surrogate/gp_local.h"

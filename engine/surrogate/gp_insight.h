@@ -1,5 +1,5 @@
-/* What a model of a study's trials says, in the units of the observations: predictions, residuals, diagnostics.
- * Shared by the algorithms that have a gp_model.  All of it needs gp_model_condition. */
+/* Answers of a model of a study's trials, in the units of the observations: predictions, residuals, diagnostics.  Shared by
+ * the algorithms that have a gp_model.  All of it needs gp_model_condition. */
 #ifndef GNOMON_ENGINE_GP_INSIGHT_H
 #define GNOMON_ENGINE_GP_INSIGHT_H
 

@@ -72,7 +72,7 @@ static void take_trials(struct local *local)
     }
 }
 
-/* Of equals the first.  Sets k, and radius: the median distance. */
+/* Finds the nearest rows, of equals the first.  Sets k, and radius: the median distance. */
 static void find_nearest(struct local *local, const double *u)
 {
     double *r2 = local->r2;
@@ -177,9 +177,9 @@ static double model_error(struct local *local, size_t *judge)
     return sum;
 }
 
-/* The same of its own mean, each time without the trial itself: Rasmussen & Williams 2006, (5.12); entries of the inverse
- * are squared lengths of columns of L^-1.  *trust: the root mean
- * square of these errors in standard deviations, as if TRUST_PRIOR more of them had been 1. */
+/* As model_error, of the model's own mean, each time without the trial itself: Rasmussen & Williams 2006, (5.12); entries of
+ * the inverse are squared lengths of columns of L^-1.  *trust: the root mean square of these errors in standard deviations,
+ * as if TRUST_PRIOR more of them had been 1. */
 static double own_error(struct local *local, const size_t *judge, double *trust)
 {
     size_t  k = local->k;

@@ -190,7 +190,7 @@ static bool is_counted(const struct gp_model *model, size_t k)
     return log_trial_has_value(trial_of(model, k)) && !gp_model_is_doubted(model, k);
 }
 
-/* Of all values.  One alone that lies too far below all others says nothing of its neighbours: it is in doubt, and its
+/* The limits of all values.  A single value too far below all others says nothing of its neighbours: it is in doubt, and its
  * point to be measured again, until there is another. */
 static void find_limits(struct gp_model *model)
 {

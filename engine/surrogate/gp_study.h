@@ -1,5 +1,5 @@
-/* What the sessions of algorithms with a gp_model have in common on parameter spaces: the log, the points that were
- * used, quasi-random points, memory for models, and which hyper-parameters a model has.
+/* The common part of sessions of algorithms with a gp_model on parameter spaces: the log, the points that were used,
+ * quasi-random points, memory for models, and which hyper-parameters a model has.
  * An ask changes none of this but the cached factor, which is a function of the rest. */
 #ifndef GNOMON_ENGINE_GP_STUDY_H
 #define GNOMON_ENGINE_GP_STUDY_H
@@ -58,7 +58,7 @@ MUST_CHECK enum status gp_study_theta(struct gp_model *model, const struct gp_fi
 /* CONFLICT "no_observations" while there is none: what predict and residuals answer then. */
 MUST_CHECK enum status gp_study_has_values(const struct gp_study *study, struct error *err);
 
-/* What a proposal says of the model it came from: posterior at the point u [dims] of the unit cube without the pending
+/* Describes, for a proposal, the model it came from: posterior at the point u [dims] of the unit cube without the pending
  * trials, in units, and how many values were seen.  Errors: NO_MEMORY. */
 MUST_CHECK enum status gp_study_describe(const struct gp_model *model, const double *u, struct proposal *out,
                                          struct error *err);
