@@ -2,6 +2,7 @@
  * the choices. */
 #include "service/cli/options.h"
 
+#include "service/base/nearest.h"
 #include "service/member/codec.h"
 
 #include <errno.h>
@@ -100,6 +101,14 @@ static enum status read_defaults(const struct options_row *rows, void *out, stru
     return STATUS_OK;
 }
 
+static enum status refuse_unknown(const struct options_row *rows, const char *name, size_t length, struct error *err)
+{
+    struct nearest nearest = nearest_to(name, length);
+    for (const struct options_row *row = rows; row->flag != NULL; row++)
+        nearest_consider(&nearest, row->flag);
+    return error_set(err, STATUS_INVALID, "usage", "", "there is no option --%.*s%s", (int)length, name, nearest.hint);
+}
+
 static const struct options_row *find(const struct options_row *rows, const char *name, size_t length)
 {
     for (const struct options_row *row = rows; row->flag != NULL; row++)
@@ -113,9 +122,9 @@ static enum status read_flag(const struct options_row *rows, char ***arguments, 
 {
     const char               *name = *(*arguments)++ + 2;
     const char               *equals = strchr(name, '=');
-    const struct options_row *row = find(rows, name, equals != NULL ? (size_t)(equals - name) : strlen(name));
+    const struct options_row *row = find(rows, name, strcspn(name, "="));
     if (row == NULL)
-        return error_set(err, STATUS_INVALID, "usage", "", "there is no option --%.*s", (int)strcspn(name, "="), name);
+        return refuse_unknown(rows, name, strcspn(name, "="), err);
     if (equals != NULL)
         return store(row, equals + 1, out, err);
     if (row->kind == OPTIONS_SWITCH)

@@ -2,6 +2,7 @@
  * One table per kind of object; which members an algorithm has is the policy's own option table.  What the engine
  * checks itself (bounds, sizes, combinations of options) is left to it; errors carry the pointer either way. */
 #include "service/member/codec.h"
+#include "service/base/nearest.h"
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_graph.h"
 #include "service/codec/codec_image.h"
@@ -341,6 +342,15 @@ static enum status read_membership(struct reading *in, const json_t *json, struc
     return seat == NULL ? STATUS_OK : codec_read_integer(in, &seat_member, seat, "/algorithm/seat", &spec->seat);
 }
 
+static enum status refuse_option(struct reading *in, const struct policy *policy, const char *key, const char *path)
+{
+    struct nearest nearest = nearest_to(key, strlen(key));
+    for (size_t i = 0; i < policy_options_len(policy); i++)
+        nearest_consider(&nearest, policy->options[i].name);
+    return error_set(in->err, STATUS_INVALID, "unknown_member", path, "the algorithm has no such option%s",
+                     nearest.hint);
+}
+
 static enum status read_options(struct reading *in, const json_t *json, const struct policy *policy, double *options)
 {
     const char *key;
@@ -353,7 +363,7 @@ static enum status read_options(struct reading *in, const json_t *json, const st
         codec_read_path(path, "/algorithm", key);
         int i = policy_option(policy, key);
         if (i < 0)
-            return error_set(in->err, STATUS_INVALID, "unknown_member", path, "the algorithm has no such option");
+            return refuse_option(in, policy, key, path);
         if (!json_is_null(value)) // null: what the algorithm does by itself
             TRY(read_option(in, &policy->options[i], value, path, &options[i]));
     }
@@ -374,9 +384,15 @@ static enum status find_policy(struct reading *in, const json_t *json, enum spac
         TRY(codec_read_text(in, &name_member, value, "/algorithm/name", &name));
     }
     *policy = policy_find(name);
-    if (*policy == NULL)
-        return error_set(in->err, STATUS_INVALID, "unknown_algorithm", "/algorithm/name", "there is no such algorithm");
-    return STATUS_OK;
+    if (*policy != NULL)
+        return STATUS_OK;
+    struct nearest                    nearest = nearest_to(name, strlen(name));
+    size_t                            count;
+    const struct policy *const *const policies = policy_list(&count);
+    for (size_t i = 0; i < count; i++)
+        nearest_consider(&nearest, policies[i]->name);
+    return error_set(in->err, STATUS_INVALID, "unknown_algorithm", "/algorithm/name",
+                     "there is no such algorithm; GET /v1/algorithms lists them%s", nearest.hint);
 }
 
 static enum status check_required(struct reading *in, const struct policy *policy, const double *options)

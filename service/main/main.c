@@ -1,5 +1,6 @@
 /* The composition root: which subcommands there are.  Each is one file; serve puts the layers together. */
 #include "engine/math/mat.h"
+#include "service/base/nearest.h"
 #include "service/cli/command.h"
 #include "service/base/version.h"
 
@@ -83,7 +84,10 @@ int main(int argc, char **argv)
         puts("gnomon " GNOMON_VERSION);
         return COMMAND_DONE;
     }
+    size_t         length = strcspn(argv[1], ":");
+    struct nearest nearest = nearest_to(argv[1], length);
     for (const struct command *const *command = commands; *command != NULL; command++) {
+        nearest_consider(&nearest, (*command)->name);
         if (strcmp(argv[1], (*command)->name) != 0)
             continue;
         if (!asks_for_help(argv + 2))
@@ -91,6 +95,6 @@ int main(int argc, char **argv)
         print_help(*command);
         return COMMAND_DONE;
     }
-    fprintf(stderr, "gnomon: there is no command %.*s\n", (int)strcspn(argv[1], ":"), argv[1]);
+    fprintf(stderr, "gnomon: there is no command %.*s%s\n", (int)length, argv[1], nearest.hint);
     return COMMAND_USAGE;
 }

@@ -1,6 +1,7 @@
 /* See codec_read.h. */
 #include "service/member/codec_read.h"
 
+#include "service/base/nearest.h"
 #include "service/member/codec.h"
 
 #include <math.h>
@@ -109,6 +110,15 @@ json_t *codec_pick(const struct member *members, const json_t *json)
     return object;
 }
 
+static enum status refuse_unknown(struct reading *in, const struct member *members, const char *key, const char *path)
+{
+    struct nearest nearest = nearest_to(key, strlen(key));
+    for (const struct member *member = members; member->name != NULL; member++)
+        if (member->refused == NULL)
+            nearest_consider(&nearest, member->name);
+    return error_set(in->err, STATUS_INVALID, "unknown_member", path, "there is no such member%s", nearest.hint);
+}
+
 static enum status check_known(struct reading *in, const struct member *members, const json_t *json, const char *where)
 {
     const char *key;
@@ -120,7 +130,7 @@ static enum status check_known(struct reading *in, const struct member *members,
             continue;
         codec_read_path(path, where, key);
         TRY(collect(in, member == NULL
-                            ? error_set(in->err, STATUS_INVALID, "unknown_member", path, "there is no such member")
+                            ? refuse_unknown(in, members, key, path)
                             : error_set(in->err, STATUS_INVALID, "not_editable", path, "%s", member->refused)));
     }
     return STATUS_OK;
@@ -299,10 +309,13 @@ enum status codec_read_choice(struct reading *in, const struct member *member, c
         memcpy(out, &i, sizeof i);
         return STATUS_OK;
     }
-    char list[sizeof in->err->text] = "";
-    for (size_t i = 0, length = 0; member->names[i] != NULL && length < sizeof list; i++)
+    struct nearest nearest = nearest_to(json_string_value(json), json_string_length(json));
+    char           list[sizeof in->err->text] = "";
+    for (size_t i = 0, length = 0; member->names[i] != NULL && length < sizeof list; i++) {
+        nearest_consider(&nearest, member->names[i]);
         length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i > 0 ? ", " : "", member->names[i]);
-    return error_set(in->err, STATUS_INVALID, "unknown_value", where, "must be one of %s", list);
+    }
+    return error_set(in->err, STATUS_INVALID, "unknown_value", where, "must be one of %s%s", list, nearest.hint);
 }
 
 enum status codec_read_name(struct reading *in, const struct member *member, const json_t *json, const char *where,

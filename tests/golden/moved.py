@@ -80,6 +80,22 @@ def moved(mover, steps):
     return None
 
 
+def agree(service, here, there, text):
+    """Copies of study $s in both places, and what one of them suggests that the study does not, or None."""
+    copies = [(place, place.bring(text)) for place in (here, there)]
+    for _ in range(4):
+        came = service.suggest("$s", {})
+        value = {"observations": [replay.told(replay.waves, number, point) for number, point, *_ in came]}
+        service.observe("$s", *value["observations"])
+        for place, copy in copies:
+            own = [[trial["number"], *replay.proposal(trial)] for trial in
+                   place.api.expect(200, "POST", f"/v1/studies/{copy}/suggest", {})["trials"]]
+            if replay.as_text(own) != replay.as_text(came):
+                return copies, f"a copy says {own}, the study {came}"
+            place.api.expect(200, "POST", f"/v1/studies/{copy}/observe", value)
+    return copies, None
+
+
 def stays(here, there, algorithm):
     """A federation does not move: of a study that is its agent there is a copy on either server, with what it was sent, and
     all three suggest the same for as long as the study is sent nothing new.  The copies send nothing."""
@@ -94,17 +110,9 @@ def stays(here, there, algorithm):
         if 3 <= i < 6:
             service.message("$f", i - 2, 1, [round(2 * v - 1, 4) for v in replay.draw(100 + i, 1, 12)[0]])
     text = here.export(f"studies/{service.ids['$s']}")
-    copies = [(place, place.bring(text)) for place in (here, there)]
-    for _ in range(4):
-        came = service.suggest("$s", {})
-        value = {"observations": [replay.told(replay.waves, number, point) for number, point, *_ in came]}
-        service.observe("$s", *value["observations"])
-        for place, copy in copies:
-            own = [[trial["number"], *replay.proposal(trial)] for trial in
-                   place.api.expect(200, "POST", f"/v1/studies/{copy}/suggest", {})["trials"]]
-            if replay.as_text(own) != replay.as_text(came):
-                return f"a copy says {own}, the study {came}"
-            place.api.expect(200, "POST", f"/v1/studies/{copy}/observe", value)
+    copies, found = agree(service, here, there, text)
+    if found is not None:
+        return found
     service.message("$f", 4, 1, [0.125] * 12)  # with which the round is closed
     for _ in range(2):
         here.api.expect(200, "POST", f"/v1/studies/{copies[0][1]}/suggest", {})
@@ -113,6 +121,22 @@ def stays(here, there, algorithm):
         return f"a copy takes part: {after}"
     taken = text.count(b'"npy":')
     return None if taken == 3 else f"{taken} rounds were taken along"
+
+
+def stays_with_release(here, there):
+    """A study that was sent the one release of rank-mean: its copies go on with it, and the federation is over."""
+    service = replay.Service(here.server, here.api, os.path.dirname(here.server.folder))
+    service.federation("$f", {**replay.FEDERATION, "seats": 2, "rounds": 1, "round_seconds": 600000,
+                              "privacy": {"epsilon": 3, "delta": 0.00001},
+                              "algorithm": {"name": "rank-mean", "features": 12, "initial": 4, "accept_noise": True}}, 1)
+    service.study("$s", replay.study(replay.UP, replay.FEDERATION["space"], 23, "rank-mean", federation="$f"))
+    service.message("$f", 1, 1, [0.25] * 12)
+    for _ in range(6):
+        replay.run(service, 1, replay.waves)
+    text = here.export(f"studies/{service.ids['$s']}")
+    if text.count(b'"npy":') != 1:
+        return f"other than one release was taken along"
+    return agree(service, here, there, text)[1]
 
 
 def main(names):
@@ -137,6 +161,10 @@ def main(names):
             found = stays(*places, algorithm)
             verdict.check(f"{algorithm}, copies of an agent", found is None, found or "")
             algorithms.add(algorithm)
+        if not names:
+            found = stays_with_release(*places)
+            verdict.check("rank-mean, copies of a member", found is None, found or "")
+            algorithms.add("rank-mean")
         known = {policy["name"] for policy in places[0].api.get("/v1/meta")["algorithms"]}
         verdict.check("every algorithm has moved", bool(names) or algorithms == known, known ^ algorithms)
         return verdict.end() or max(place.server.stop() for place in places)

@@ -3,6 +3,7 @@
 #include "tests/unit/service/suites.h"
 
 #include "service/cli/options.h"
+#include "service/base/nearest.h"
 #include "service/base/csv.h"
 #include "service/file/file.h"
 #include "service/curator/journal.h"
@@ -162,7 +163,9 @@ static void test_wrong_options(void)
         {"--needed a --mode FULL|OFF", "--mode takes one of"},
         {"--needed a\xff", "--needed takes text in UTF-8, not: a\xff"},
         {"--needed \xed\xa0\x80", "--needed takes text in UTF-8"},
-        {"--needed a --lou", "there is no option --lou"},
+        {"--needed a --lou", "there is no option --lou; did you mean loud?"},
+        {"--needed a --workres=3", "there is no option --workres; did you mean workers?"},
+        {"--needed a --zzz", "there is no option --zzz"},
         {"--needed a --loudly", "there is no option --loudly"},
         {"--needed", "--needed needs a value"},
         {"--needed a b c d", "unexpected argument: d"},
@@ -175,6 +178,39 @@ static void test_wrong_options(void)
         CU_ASSERT_STRING_EQUAL(err.code, "usage");
         CU_ASSERT_PTR_NOT_NULL(strstr(err.text, cases[i].says));
     }
+}
+
+/* Distances of Levenshtein counted by hand: kitten to sitting takes three, flaw to lawn two. */
+static void test_nearest(void)
+{
+    static const struct {
+        const char *wanted, *known, *hint;
+    } cases[] = {
+        {"kitten", "sitting", ""}, // 3, more than 1 + 6 / 4
+        {"kittens", "sittens", "; did you mean sittens?"},
+        {"flaw", "lawn", "; did you mean lawn?"},
+        {"Rate", "rate", "; did you mean rate?"},
+        {"max", "maximize", "; did you mean maximize?"},
+        {"x", "y", ""},
+        {"", "y", ""},
+        {"lr", "bs", ""},
+        {"learnign_rate", "learning_rate", "; did you mean learning_rate?"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct nearest nearest = nearest_to(cases[i].wanted, strlen(cases[i].wanted));
+        nearest_consider(&nearest, cases[i].known);
+        CU_ASSERT_STRING_EQUAL(nearest.hint, cases[i].hint);
+    }
+    char           longest[1000] = "";
+    struct nearest nearest = nearest_to(longest, 0);
+    memset(longest, 'x', sizeof longest - 1);
+    nearest_consider(&nearest, longest);
+    CU_ASSERT_STRING_EQUAL(nearest.hint, "");
+    nearest = nearest_to("rates", 5);
+    nearest_consider(&nearest, "rated"); // of equals the first
+    nearest_consider(&nearest, "raten");
+    nearest_consider(&nearest, "rate");
+    CU_ASSERT_STRING_EQUAL(nearest.hint, "; did you mean rated?");
 }
 
 /* ---- csv ---- */
@@ -506,6 +542,7 @@ static void test_permutation(void)
 CU_TestInfo suite_command[] = {
     {"flags, environment, fallbacks", test_options},
     {"wrong options are named", test_wrong_options},
+    {"words that were probably meant", test_nearest},
     {"csv", test_csv},
     {"bad csv", test_bad_csv},
     {"secret file", test_secret},
