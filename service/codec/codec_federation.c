@@ -16,6 +16,9 @@
 
 static const char *const noise_names[] = {[BROADCAST_JOINT] = "joint", [BROADCAST_WORST] = "worst", NULL};
 
+/* A round's time unless it is given; of the only one there is a week, as members begin when they like. */
+enum { ROUND_MS = 600000, ONCE_MS = 604800000 };
+
 /* ---- the parts ---- */
 
 static const struct member weights_members[] = {
@@ -318,12 +321,14 @@ static enum status read_federation(const json_t *members, bool is_stored, struct
                                    struct federation_spec *out, struct error *err)
 {
     struct reading in = {.arena = arena, .err = err};
-    struct form    form = {.spec = {.minimum = 2, .round_ms = 600000}, .is_stored = is_stored};
+    struct form    form = {.spec = {.minimum = 2}, .is_stored = is_stored};
     TRY(codec_read_object(&in, codec_federation_spec_members, members, "", &form));
     if (form.spec.minimum > form.spec.seats)
         return error_set(err, STATUS_INVALID, "bad_combination", "/minimum_agents", "must not be over seats");
     *out = form.spec;
     TRY(read_study(&in, &form, out));
+    if (out->round_ms == 0)
+        out->round_ms = federation_is_once(out->study.policy) ? ONCE_MS : ROUND_MS;
     return out->is_private ? read_private(&in, &form, out) : read_open(&in, &form, out);
 }
 

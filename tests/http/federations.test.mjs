@@ -476,7 +476,7 @@ test('rank-mean: one round in which all count alike, with the noise of one Gauss
     const { noise_multiplier: z, ...rest } = made.privacy;
     assert.ok(Math.abs(z - 1.39059) < 2e-3, `${z} is not that of the analytic Gaussian`);
     assert.deepEqual(rest, { epsilon: 3, delta: 1e-5, sampling_rate: 1, clip: 1, noise: 'joint' });
-    assert.deepEqual([made.algorithm.features, made.algorithm.release_sd, made.rounds], [20, undefined, 1]);
+    assert.deepEqual([made.algorithm.features, made.algorithm.release_sd, made.rounds, made.round_seconds], [20, undefined, 1, 604800]);
     const { features } = await api.get(`/v1/federations/${made.id}/random-features`);
     assert.deepEqual([features.length, ...features.slice(0, 4).map((row) => row.slice(0, 2))], [20, [1, 0], [0, 1], [2, 0], [0, 2]]);
     // A specification as it is shown can be posted again.
