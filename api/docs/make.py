@@ -23,6 +23,7 @@ SECTIONS = [  # what a reader wants, and the pages for it: name, file, title
         ("slurm", "docs/howto/slurm.md", "Run on a Slurm cluster"),
         ("resume", "docs/howto/resume.md", "Resume after a crash"),
         ("failing-runs", "docs/howto/failing-runs.md", "Deal with runs that fail"),
+        ("mixtures", "docs/howto/mixtures.md", "Mix shares, split a total"),
         ("stop-bad-runs", "docs/howto/stop-bad-runs.md", "Stop bad runs early"),
         ("several-objectives", "docs/howto/several-objectives.md", "Optimise several objectives"),
         ("targets", "docs/howto/targets.md", "Hit a value, or land in a range"),

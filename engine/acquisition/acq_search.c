@@ -238,7 +238,7 @@ static void limits(void *arg, const double *u, double *g, double *gradient)
     const struct space *space = ((const struct run *)arg)->search->space;
     space_excess(space, u, g, gradient);
     for (size_t k = 0; k < 2 * space->constraints_len; k++)
-        g[k] += MARGIN;
+        g[k] += space->constraints[k / 2].min == space->constraints[k / 2].max ? 0 : MARGIN;
 }
 
 static bool is_allowed(void *arg, const double *u)

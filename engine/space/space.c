@@ -174,7 +174,7 @@ void space_settle(const struct space *space, const double *fill, double *point)
         else if (isnan(point[i]) && fill != NULL)
             point[i] = fill[i];
     }
-    space_repair(space, point);
+    (space->warm_len > 0 ? space_equation_repair : space_repair)(space, point);
     for (size_t i = 0; i < space->params_len; i++)
         if (!space_is_active(space, point, i))
             point[i] = NAN;
@@ -186,7 +186,10 @@ static bool point_at(const struct space *space, const double *v, double (*quanti
     for (size_t i = 0; i < space->params_len; i++)
         point[i] = space_is_free(space, i) ? quantile(&space->params[i], v[i]) : space->held[i];
     bool fits = space_broken(space, point, 0) == NULL;
-    if (!fits) {
+    if (!fits && space->warm_len > 0) {
+        space_equation_draw(space, v, point);
+        fits = true;
+    } else if (!fits) {
         space_repair(space, point);
         space_spread(space, v, point);
     }
@@ -225,7 +228,7 @@ static size_t walk_count(const struct space *space)
 {
     double point[SPACE_PARAMS_MAX];
     size_t count = space_first(space, point) ? 1 : 0;
-    while (count > 0 && space_step(space, point))
+    while (count > 0 && count <= SPACE_WALK_MAX && space_step(space, point))
         count++;
     return count;
 }
@@ -242,5 +245,9 @@ size_t space_count(const struct space *space)
     bool is_plain = space->constraints_len == 0 && !has_conditions(space);
     if (!is_plain && count <= SPACE_WALK_MAX)
         return walk_count(space);
+    if (space->equations_len > 0) {
+        size_t found = walk_count(space);
+        return found <= SPACE_WALK_MAX ? found : (size_t)count;
+    }
     return space->constraints_len > 0 ? SIZE_MAX : (size_t)count;
 }

@@ -7,6 +7,7 @@
  *   space.c             points and the unit cube, counting
  *   space_condition.c   which parameters exist in a point; the walk over a finite space
  *   space_constraint.c  inequalities of sums and products: the check, and ways into the region
+ *   space_equation.c    points where equations tie numbers together
  *   space_centre.c      a point that satisfies the inequalities, or the proof that there is none */
 #ifndef GNOMON_ENGINE_SPACE_H
 #define GNOMON_ENGINE_SPACE_H
@@ -45,14 +46,17 @@ struct latent {
 
 /* min <= sum of coefficient times value <= max, in natural units, added up in the order of the terms; or the product of
  * values to the power of their coefficients, multiplied in that order, of numbers above 0.  Either bound may be infinite,
- * not both.  Only numbers without conditions take part. */
+ * not both.  Only numbers without conditions take part.  min = max is an equation: points that are made keep it within
+ * SPACE_EQUATION of the size of its terms, points of users within tolerance, too. */
 struct constraint {
     const size_t *params;       /* [len] ascending */
     const double *coefficients; /* [len] finite, not 0 */
     size_t        len;
-    double        min, max; /* min < max */
+    double        min, max; /* min <= max */
     bool          is_product;
+    double        tolerance; /* >= 0, of an equation, in units of its sum or product */
 };
+#define SPACE_EQUATION 1e-9
 
 struct space {
     enum space_kind          kind;
@@ -74,6 +78,11 @@ struct space {
     const struct latent *latents;                 /* [latents_len] by size */
     size_t               latents_len;
     const struct graph  *graph; /* SPACE_GRAPH */
+    /* set by space_hold, where there are equations */
+    const size_t *equations; /* [equations_len] indices of constraints */
+    size_t        equations_len;
+    const double *warm; /* [warm_len][params_len] points all over what equations leave, in the constrained parameters */
+    size_t        warm_len;
 };
 
 /* How many doubles a stored point has (a graph: the sites of the longest macro-action); 0 where points are rows. */
@@ -164,6 +173,18 @@ void space_repair(const struct space *space, double *point);
  * others; point satisfies the constraints, and does so afterwards. */
 void space_spread(const struct space *space, const double *v, double *point);
 
+/* Equations (space_equation.c).  begin lists them and finds the warm points, once the centre is there.  draw puts the
+ * constrained parameters anywhere, as uniform as a short chain of moves is, a function of v [params_len] alone.  repair is
+ * space_repair: to the nearest point, or for ints to one that is near. */
+struct rng;
+MUST_CHECK enum status space_equation_begin(struct space *space, struct arena *arena, struct error *err);
+void                   space_equation_draw(const struct space *space, const double *v, double *point);
+void                   space_equation_repair(const struct space *space, double *point);
+
+/* A random way down the walk over the constrained parameters.  False: one has infinitely many values, or 200 ways ended
+ * before the end; the point is as it was. */
+bool space_draw_finite(const struct space *space, struct rng *rng, double *point);
+
 /* The constraints as a maximiser over the unit cube wants them, two rows each (max, min): out [2 constraints_len] is
  * the excess of the sum (of a product: of its logarithm) over the bound as a share of its width over the box, -1 for an
  * infinite bound;
@@ -176,7 +197,7 @@ bool space_first(const struct space *space, double *point);
 bool space_step(const struct space *space, double *point);
 
 /* How many distinct points there are with the held values.  SIZE_MAX: infinite, over 2^53, or with constraints over
- * SPACE_WALK_MAX points of the grid.  With conditions it is exact up to that size, the points of the grid above. */
+ * SPACE_WALK_MAX points of the grid (with equations: the points of the grid, where there are over SPACE_WALK_MAX).  With conditions it is exact up to that size, the points of the grid above. */
 size_t space_count(const struct space *space);
 
 #endif

@@ -265,7 +265,7 @@ enum status space_hold(const struct space *space, const double *fixed, struct ar
     TRY(list_constrained(held, arena, err));
     TRY(find_centre(held, arena, centre, &found, err));
     if (found)
-        return STATUS_OK;
+        return space_equation_begin(held, arena, err);
     if (fixed == NULL)
         return error_set(err, STATUS_INVALID, "no_feasible_point", "/space/constraints",
                          "no point within the bounds was found that satisfies all constraints");

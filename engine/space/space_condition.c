@@ -1,5 +1,6 @@
 /* Parameters that exist only where others have given values, and the walk over a finite space, which has to know.
  * Parents come before their children, so one pass from the front decides every parameter of a point. */
+#include "engine/math/rng.h"
 #include "engine/space/space.h"
 
 #include <string.h>
@@ -117,47 +118,127 @@ enum status space_check_conditions(const struct space *space, struct error *err)
 
 /* --- the walk --- */
 
-/* The lowest value of every free parameter from this one on. */
-static void begin_at(const struct space *space, size_t from, double *point)
+/* The least and the most that the terms but i of a constraint may add up to, those before i as they are. */
+static double rest_at(const struct space *space, const struct constraint *c, const double *point, size_t i,
+                      double rest[2])
 {
-    for (size_t i = from; i < space->params_len; i++)
-        point[i] = !space_is_free(space, i)           ? space->held[i]
-                   : space_is_active(space, point, i) ? param_value(&space->params[i], 0)
-                                                      : NAN;
+    double size = 0;
+    rest[0] = rest[1] = 0;
+    for (size_t j = 0; j < c->len; j++) {
+        size_t              q = c->params[j];
+        const struct param *p = &space->params[q];
+        bool                is_known = q < i || !space_is_free(space, q);
+        double              known = q < i ? point[q] : space_is_free(space, q) ? p->min : space->held[q];
+        double              x = known, y = is_known ? known : p->max, a = c->coefficients[j];
+        if (q == i)
+            continue;
+        x = a * (c->is_product ? log(x) : x);
+        y = a * (c->is_product ? log(y) : y);
+        rest[0] += fmin(x, y);
+        rest[1] += fmax(x, y);
+        size += fmax(fabs(x), fabs(y));
+    }
+    return size;
 }
 
-/* An odometer whose last wheel turns fastest and whose wheels come and go with the values before them. */
-static bool advance(const struct space *space, double *point)
+/* The range that the constraints leave a number, given those before it, and a little more for rounding. */
+static void range_at(const struct space *space, const double *point, size_t i, double *low, double *high)
 {
-    for (size_t i = space->params_len; i-- > 0;) {
-        const struct param *p = &space->params[i];
+    *low = space->params[i].min;
+    *high = space->params[i].max;
+    for (size_t k = 0; k < space->constraints_len; k++) {
+        const struct constraint *c = &space->constraints[k];
+        double                   a = 0, rest[2];
+        for (size_t j = 0; j < c->len; j++)
+            a = c->params[j] == i ? c->coefficients[j] : a;
+        if (a == 0)
+            continue;
+        double room = 1e-8 * (1 + rest_at(space, c, point, i, rest));
+        double min = !c->is_product ? c->min : c->min > 0 ? log(c->min) : -INFINITY;
+        double max = c->is_product ? log(c->max) : c->max;
+        double from = (min - rest[1] - room) / a, to = (max - rest[0] + room) / a;
+        double least = fmin(from, to), most = fmax(from, to);
+        *low = fmax(*low, c->is_product ? exp(least) : least);
+        *high = fmin(*high, c->is_product ? exp(most) : most);
+    }
+}
+
+/* Sets the first value from index on that the constraints may leave; false: there is none. */
+static bool set_from(const struct space *space, double *point, size_t i, double index)
+{
+    const struct param *p = &space->params[i];
+    double              low, high;
+    if (!space_is_free(space, i) || !space_is_active(space, point, i)) {
+        point[i] = space_is_free(space, i) ? NAN : space->held[i];
+        return index == 0;
+    }
+    if (index >= param_count(p))
+        return false;
+    point[i] = param_value(p, index);
+    if (!param_is_number(p) || space->constraints_len == 0)
+        return true;
+    range_at(space, point, i, &low, &high);
+    if (point[i] < low)
+        point[i] = param_quantile_within(p, low, high, 0);
+    return point[i] <= high;
+}
+
+/* The next point depth first, from the first value of parameter i on (i = params_len: after the point): a parameter takes only
+ * values from which the rest may be met. */
+static bool walk(const struct space *space, size_t i, double *point)
+{
+    bool forward = i == 0;
+    for (;;) {
+        if (forward && i == space->params_len && space_broken(space, point, 0) == NULL)
+            return true;
+        if (forward && i < space->params_len && set_from(space, point, i, 0)) {
+            i++;
+            continue;
+        }
+        forward = false;
+        if (i-- == 0)
+            return false;
         if (!space_is_free(space, i) || isnan(point[i]))
             continue;
-        double next = param_index(p, point[i]) + 1;
-        if (next >= param_count(p))
-            continue;
-        point[i] = param_value(p, next);
-        begin_at(space, i + 1, point);
-        return true;
+        forward = set_from(space, point, i, param_index(&space->params[i], point[i]) + 1);
+        i += forward;
     }
-    begin_at(space, 0, point);
-    return false;
 }
 
 bool space_first(const struct space *space, double *point)
 {
-    begin_at(space, 0, point);
-    while (space_broken(space, point, 0) != NULL)
-        if (!advance(space, point))
-            return false;
-    return true;
+    return walk(space, 0, point);
 }
 
 bool space_step(const struct space *space, double *point)
 {
-    while (advance(space, point))
-        if (space_broken(space, point, 0) == NULL)
-            return true;
+    if (walk(space, space->params_len, point))
+        return true;
     (void)space_first(space, point);
+    return false;
+}
+
+bool space_draw_finite(const struct space *space, struct rng *rng, double *point)
+{
+    double draft[SPACE_PARAMS_MAX], low, high;
+    for (size_t k = 0; k < space->constrained_len; k++)
+        if (param_count(&space->params[space->constrained[k]]) == 0)
+            return false;
+    for (int attempt = 0; attempt < 200; attempt++) {
+        size_t k = 0;
+        memcpy(draft, point, space->params_len * sizeof *draft);
+        for (; k < space->constrained_len; k++) {
+            size_t              i = space->constrained[k];
+            const struct param *p = &space->params[i];
+            range_at(space, draft, i, &low, &high);
+            draft[i] = space_is_free(space, i) ? param_quantile_within(p, low, high, rng_uniform(rng)) : space->held[i];
+            if (isnan(draft[i]))
+                break;
+        }
+        if (k == space->constrained_len && space_broken(space, draft, 0) == NULL) {
+            memcpy(point, draft, space->params_len * sizeof *draft);
+            return true;
+        }
+    }
     return false;
 }

@@ -54,6 +54,36 @@ static enum status check_terms(const struct space *space, size_t k, struct error
     return STATUS_OK;
 }
 
+/* An equation has a value that the ranges reach, and its doubles are in no equation of the other kind: along those no line
+ * keeps both. */
+static enum status check_equation(const struct space *space, size_t k, struct error *err)
+{
+    const struct constraint *c = &space->constraints[k];
+    double                   least = 0, most = 0, size = 0;
+    char                     why[sizeof err->text];
+    for (size_t j = 0; j < c->len; j++) {
+        const struct param *p = &space->params[c->params[j]];
+        double              a = c->coefficients[j], x = a * (c->is_product ? log(p->min) : p->min);
+        double              y = a * (c->is_product ? log(p->max) : p->max);
+        least += fmin(x, y);
+        most += fmax(x, y);
+        size += term_size(c, j, p);
+        for (size_t other = 0; other < k && p->kind == PARAM_DOUBLE && p->min < p->max; other++) {
+            const struct constraint *d = &space->constraints[other];
+            for (size_t q = 0; q < d->len && d->min == d->max && d->is_product != c->is_product; q++)
+                if (d->params[q] == c->params[j])
+                    return refuse(err, k, "", "bad_constraint",
+                                  "a double may be in equations of sums or in equations of products, not in both");
+        }
+    }
+    double value = c->is_product ? log(c->min) : c->min, room = SPACE_EQUATION * (size + c->is_product);
+    if (value >= least - room && value <= most + room)
+        return STATUS_OK;
+    snprintf(why, sizeof why, "within the ranges the %s is %.6g to %.6g", c->is_product ? "product" : "sum",
+             c->is_product ? exp(least) : least, c->is_product ? exp(most) : most);
+    return refuse(err, k, "/equals", "no_feasible_point", why);
+}
+
 enum status space_check_constraints(const struct space *space, struct error *err)
 {
     bool   seen[SPACE_PARAMS_MAX] = {false};
@@ -66,11 +96,12 @@ enum status space_check_constraints(const struct space *space, struct error *err
         TRY(check_terms(space, k, err));
         if (isnan(c->min) || isnan(c->max) || (isinf(c->min) && isinf(c->max)))
             return refuse(err, k, "", "bad_constraint", "min, max or both must be there");
-        if (!(c->min < c->max))
-            return refuse(err, k, "/max", "empty_range",
-                          "max must be greater than min: express an equation by leaving one parameter out");
+        if (!(c->min <= c->max))
+            return refuse(err, k, "/max", "empty_range", "max must be min (an equation) or greater");
         if (c->is_product && (c->max <= 0 || (isfinite(c->min) && c->min <= 0)))
             return refuse(err, k, c->max <= 0 ? "/max" : "/min", "bad_constraint", "a bound of a product is above 0");
+        if (c->min == c->max)
+            TRY(check_equation(space, k, err));
         for (size_t j = 0; j < c->len; j++) {
             used += !seen[c->params[j]];
             seen[c->params[j]] = true;
@@ -105,6 +136,8 @@ static const struct constraint *find_broken(const struct space *space, const dou
     for (size_t k = 0; k < space->constraints_len; k++) {
         const struct constraint *c = &space->constraints[k];
         double                   size, sum = value_at(c, point, c->len, &size), room = slack * DBL_EPSILON * size;
+        if (c->min == c->max)
+            room = fmax(SPACE_EQUATION * size, slack > 0 ? c->tolerance : 0);
         if (!(sum >= c->min - room && sum <= c->max + room) && !(is_rest && isnan(sum)))
             return c;
     }
@@ -221,6 +254,7 @@ void space_excess(const struct space *space, const double *u, double *out, doubl
         }
         double value = value_at(c, point, c->len, &size);
         width = width > 0 ? width : 1; // of constants alone
+        double room = c->min == c->max ? SPACE_EQUATION / 2 * (c->is_product ? 1 : size) / width : 0;
         for (size_t j = 0; j < c->len; j++) {
             const struct param *p = &space->params[c->params[j]];
             size_t              column = at[c->params[j]];
@@ -229,7 +263,7 @@ void space_excess(const struct space *space, const double *u, double *out, doubl
             above[column] = isinf(c->max) ? 0 : slope;
             below[column] = isinf(c->min) ? 0 : -slope;
         }
-        out[2 * k] = isinf(c->max) ? -1 : excess_of(c, 1, value, c->max, width);
-        out[2 * k + 1] = isinf(c->min) ? -1 : excess_of(c, -1, value, c->min, width);
+        out[2 * k] = isinf(c->max) ? -1 : excess_of(c, 1, value, c->max, width) - room;
+        out[2 * k + 1] = isinf(c->min) ? -1 : excess_of(c, -1, value, c->min, width) - room;
     }
 }

@@ -555,13 +555,15 @@ enum status codec_space_params(struct reading *in, const json_t *json, const cha
 
 struct constraint_form {
     const json_t *coefficients, *product;
-    double        min, max;
+    double        min, max, equals, tolerance;
 };
 static const struct member constraint_members[] = {
     {AT(constraint_form, coefficients), .read = codec_read_kept},
     {AT(constraint_form, product), .read = codec_read_kept},
     {AT(constraint_form, min), .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
     {AT(constraint_form, max), .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
+    {AT(constraint_form, equals), .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
+    {AT(constraint_form, tolerance), .read = codec_read_number, .max = INFINITY},
     {.name = NULL},
 };
 
@@ -614,6 +616,33 @@ static enum status read_terms(struct reading *in, const struct spec *spec, const
     return STATUS_OK;
 }
 
+/* Numbers that are typed by hand are rounded: by default a thousandth of equals is forgiven, of ints nothing. */
+static enum status read_equation(struct reading *in, const struct spec *spec, const struct constraint_form *form,
+                                 const char *where, struct constraint *out)
+{
+    char path[CODEC_PATH_MAX];
+    if (isnan(form->equals)) {
+        codec_read_path(path, where, isnan(form->tolerance) ? "max" : "tolerance");
+        if (!isnan(form->tolerance))
+            return error_set(in->err, STATUS_INVALID, "bad_combination", path, "goes with equals");
+        return out->min < out->max ? STATUS_OK
+                                   : error_set(in->err, STATUS_INVALID, "empty_range", path,
+                                               "max must be greater than min; an equation has equals instead of both");
+    }
+    codec_read_path(path, where, "equals");
+    if (isfinite(out->min) || isfinite(out->max))
+        return error_set(in->err, STATUS_INVALID, "bad_combination", path, "goes without min and max");
+    if (out->is_product && !(form->equals > 0))
+        return error_set(in->err, STATUS_INVALID, "bad_constraint", path, "a product is above 0");
+    out->min = out->max = form->equals;
+    out->tolerance = 0;
+    for (size_t j = 0; j < out->len && out->tolerance == 0; j++)
+        if (spec->space.params[out->params[j]].kind == PARAM_DOUBLE)
+            out->tolerance = fabs(form->equals) / 1000;
+    out->tolerance = isnan(form->tolerance) ? out->tolerance : form->tolerance;
+    return STATUS_OK;
+}
+
 enum status codec_space_constraints(struct reading *in, const json_t *json, const char *where, struct spec *spec)
 {
     char path[CODEC_PATH_MAX], inner[CODEC_PATH_MAX];
@@ -622,7 +651,7 @@ enum status codec_space_constraints(struct reading *in, const json_t *json, cons
     if (constraints == NULL)
         return error_no_memory(in->err);
     for (size_t k = 0; k < json_array_size(json); k++) {
-        struct constraint_form form = {.min = -INFINITY, .max = INFINITY};
+        struct constraint_form form = {.min = -INFINITY, .max = INFINITY, .equals = NAN, .tolerance = NAN};
         codec_read_path_item(path, where, k);
         TRY(codec_read_object(in, constraint_members, json_array_get(json, k), path, &form));
         bool is_product = form.product != NULL;
@@ -633,6 +662,7 @@ enum status codec_space_constraints(struct reading *in, const json_t *json, cons
             return error_set(in->err, STATUS_INVALID, "bad_combination", inner, "goes without coefficients");
         constraints[k] = (struct constraint){.min = form.min, .max = form.max, .is_product = is_product};
         TRY(read_terms(in, spec, is_product ? form.product : form.coefficients, inner, &constraints[k]));
+        TRY(read_equation(in, spec, &form, path, &constraints[k]));
     }
     spec->space.constraints = constraints;
     spec->space.constraints_len = json_array_size(json);
@@ -723,6 +753,11 @@ static json_t *constraint_json(const struct spec *spec, const struct constraint 
     for (size_t j = 0; j < constraint->len; j++)
         put(&coefficients, spec->space.params[constraint->params[j]].name, codec_number(constraint->coefficients[j]));
     put(&object, constraint->is_product ? "product" : "coefficients", coefficients);
+    if (constraint->min == constraint->max) {
+        put(&object, "equals", codec_number(constraint->min));
+        put(&object, "tolerance", codec_number(constraint->tolerance));
+        return object;
+    }
     if (isfinite(constraint->min))
         put(&object, "min", codec_number(constraint->min));
     if (isfinite(constraint->max))

@@ -258,6 +258,52 @@ test('a product is kept to, and so is a sum of two bounds beside it', async () =
     }
 });
 
+test('an equation is kept, read back, and forgives a report that was rounded', async () => {
+    const share = (name) => ({ name, type: 'double', min: 0, max: 1, scale: 'linear' });
+    const space = {
+        type: 'parameters',
+        parameters: [share('a'), share('b'), share('c'), { name: 'k', type: 'int', min: 1, max: 6, scale: 'linear' },
+            { name: 'm', type: 'int', min: 1, max: 6, scale: 'linear' }],
+        constraints: [
+            { coefficients: { a: 1, b: 1, c: 1 }, equals: 1, tolerance: 0.002 },
+            { product: { k: 1, m: 1 }, equals: 12, tolerance: 0 }],
+    };
+    for (const algorithm of ['gp', 'random', 'sobol', 'turbo']) {
+        const study = await api.study({ space, algorithm: { name: algorithm } });
+        assert.deepEqual(study.space, space);
+        const observe = `/v1/studies/${study.id}/observe`;
+        for (let i = 0; i < 16; i++) {
+            const { number, point } = await suggestOne(study.id);
+            assert.ok(Math.abs(point.a + point.b + point.c - 1) <= 1e-9 && point.k * point.m === 12, JSON.stringify(point));
+            await api.post(observe, { trial: number, value: (point.a - 0.2) ** 2 + (point.b - 0.3) ** 2 });
+        }
+        await api.post(observe, { point: { a: 0.333, b: 0.333, c: 0.333, k: 3, m: 4 }, value: 1 });
+        await suggestOne(study.id);
+        for (const point of [{ a: 0.33, b: 0.33, c: 0.33, k: 3, m: 4 }, { a: 0.5, b: 0.25, c: 0.25, k: 3, m: 5 }])
+            await api.refused(study.id, [422, 'constraint_violated'], 'POST', observe, { json: { point, value: 1 } });
+    }
+});
+
+test('first points of a mixture fill it, and ints of an equation do not repeat while others are left', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e'];
+    const mixture = {
+        type: 'parameters', parameters: names.map((name) => ({ name, type: 'double', min: 0, max: 1 })),
+        constraints: [{ coefficients: Object.fromEntries(names.map((name) => [name, 1])), equals: 1 }],
+    };
+    const ints = {
+        type: 'parameters', parameters: [{ name: 'x', type: 'int', min: 0, max: 100 }, { name: 'y', type: 'int', min: 0, max: 100 }],
+        constraints: [{ coefficients: { x: 3, y: 5 }, equals: 100 }],
+    };
+    for (const name of ['gp', 'random', 'sobol', 'turbo']) {
+        const { id } = await api.study({ space: mixture, algorithm: { name } });
+        const { trials } = await api.post(`/v1/studies/${id}/suggest`, { count: 8 });
+        assert.ok(trials.every(({ point }) => names.every((n) => point[n] < 0.9)), JSON.stringify(trials.map((t) => t.point)));
+        const few = await api.study({ space: ints, algorithm: { name } });
+        const seven = await api.post(`/v1/studies/${few.id}/suggest`, { count: 7 });
+        assert.equal(new Set(seven.trials.map((t) => t.point.x)).size, 7);
+    }
+});
+
 test('what a queued point lacks is filled in by its defaults, or by the algorithm', async () => {
     const space = { ...conditional, parameters: conditional.parameters.map((p) => ({ ...p, default: { optimizer: 'sgd', lr: 0.01, momentum: 0.9, layers: 1 }[p.name] })) };
     const queue = (id, points, fill, status = 201) => api.post(`/v1/studies/${id}/trials`, { points, fill, labels: { by: 'me' } }, status);
@@ -427,6 +473,17 @@ const refusals = [
     [[k, { ...x, when: { k: [1] } }], [{ coefficients: { x: 1 }, max: 1 }], '/space/constraints/0/coefficients/x', 'bad_constraint'],
     [[x], [{ coefficients: { x: 1 } }], '/space/constraints/0', 'bad_constraint'],
     [[x, k], [{ coefficients: { x: 1, k: 1 }, min: 2, max: 2 }], '/space/constraints/0/max', 'empty_range'],
+    [[x, k], [{ coefficients: { x: 1, k: 1 }, equals: 2, max: 2 }], '/space/constraints/0/equals', 'bad_combination'],
+    [[x, k], [{ coefficients: { x: 1, k: 1 }, max: 2, tolerance: 0.1 }], '/space/constraints/0/tolerance', 'bad_combination'],
+    [[x, k], [{ coefficients: { x: 1, k: 1 }, equals: 2, tolerance: -1 }], '/space/constraints/0/tolerance', 'out_of_range'],
+    [[x, k], [{ coefficients: { x: 1, k: 1 }, equals: 1e308 }], '/space/constraints/0/equals', 'no_feasible_point'],
+    [[x, k], [{ coefficients: { x: 1, k: 1 }, equals: null }], '/space/constraints/0/equals', 'wrong_type'],
+    [[positive], [{ product: { p: 2 }, equals: -4 }], '/space/constraints/0/equals', 'bad_constraint'],
+    [[k, q], [{ coefficients: { k: 2, q: 2 }, equals: 5 }], '/space/constraints', 'no_feasible_point'],
+    [[x, k], [{ coefficients: { x: 1, k: 1 }, equals: 2 }, { coefficients: { x: 2, k: 2 }, equals: 5 }], '/space/constraints', 'no_feasible_point'],
+    [['p', 'r'].map((name) => ({ name, type: 'double', min: 1, max: 4 })),
+        [{ product: { p: 1, r: 1 }, equals: 4 }, { coefficients: { p: 1, r: 1 }, equals: 4 }],
+        '/space/constraints/1', 'bad_constraint'],
     [[x], [{ coefficients: { x: 1e308 }, max: 2 }], '/space/constraints/0/coefficients', 'bad_constraint'],
     [[x], [{ coefficients: { x: 1 }, min: 1.5 }], '/space/constraints', 'no_feasible_point'],
     [[x, k], [{ coefficients: { x: 1, k: 1 }, max: 2 }, { coefficients: { x: 1, k: 1 }, min: 2.5 }], '/space/constraints', 'no_feasible_point'],

@@ -15,6 +15,7 @@
     X(sobol)             \
     X(space)             \
     X(space_forms)       \
+    X(space_equation)    \
     X(mat)               \
     X(kernel)            \
     X(kernel_contract)   \

@@ -456,6 +456,7 @@ static void test_round_trip(void)
                 "\"prior\":{\"beta\":{\"a\":2,\"b\":0.5}},\"when\":{\"o\":[\"y\"],\"a/~\":[0.1]}},"
                 "{\"name\":\"k\",\"type\":\"int\",\"min\":0,\"max\":7}],\"constraints\":["
                 "{\"coefficients\":{\"k\":-0.7,\"a/~\":1},\"min\":-3.5,\"max\":0.1},"
+                "{\"coefficients\":{\"k\":1,\"a/~\":-20},\"equals\":2,\"tolerance\":0.125},"
                 "{\"coefficients\":{\"k\":1e-300},\"max\":5e-300}]},\"algorithm\":{\"name\":\"gp\",\"repeat\":true}",
         SPACE("{\"name\":\"b\",\"type\":\"categorical\",\"values\":[false,null,1.0,1,\"1\"],\"default\":null},"
               "{\"name\":\"s\",\"type\":\"categorical\",\"values\":[\"S\",\"M\",\"L\"],\"ordered\":true,"

@@ -1,0 +1,423 @@
+/* Points of spaces with equations, where no number can move alone.
+ * A chain of moves keeps every equation: two numbers at once along the line that leaves a sum, or a product, as it is
+ * (hit-and-run, Smith 1984; ints by looking at every value of the first for which the second has one), or all doubles at
+ * once in a random direction within all equations.  Each move ends with space_broken, as every way into the region does.
+ * A product is a sum of logarithms, and is moved as that. */
+#include "engine/math/rng.h"
+#include "engine/space/space.h"
+
+#include <string.h>
+
+enum { WARM = 32, VALUES_MAX = 4096, SHRINKS = 24, PROJECTIONS = 30, HALVINGS = 60 };
+static const double TINY = 1e-10; /* a direction shorter than that is a rounding error */
+
+struct pair {
+    const struct constraint *c;
+    size_t                   i, j; /* of its terms; where one is no double, i is none */
+    double                   both; /* the sum of the two terms */
+};
+
+static double scaled(const struct constraint *c, double x)
+{
+    return c->is_product ? log(x) : x;
+}
+
+static double range_of(const struct constraint *c, const struct param *p)
+{
+    return scaled(c, p->max) - scaled(c, p->min);
+}
+
+/* The sum of all terms but two. */
+static double sum_without(const struct constraint *c, const double *point, size_t i, size_t j)
+{
+    double sum = 0;
+    for (size_t k = 0; k < c->len; k++)
+        sum += k == i || k == j ? 0 : c->coefficients[k] * scaled(c, point[c->params[k]]);
+    return sum;
+}
+
+/* The number whose term is `term`. */
+static double solved(const struct constraint *c, size_t j, double term)
+{
+    double x = term / c->coefficients[j];
+    return c->is_product ? exp(x) : x;
+}
+
+/* Sets the first number of a pair to x and the second to what follows; false: the point is as it was. */
+static bool try_pair(const struct space *space, const struct pair *pair, double x, double *point)
+{
+    const struct constraint *c = pair->c;
+    size_t                   a = c->params[pair->i], b = c->params[pair->j];
+    const struct param      *q = &space->params[b];
+    double                   old[] = {point[a], point[b]};
+    double                   y = solved(c, pair->j, pair->both - c->coefficients[pair->i] * scaled(c, x));
+    if (!(fabs(y) < HUGE_VAL))
+        return false;
+    point[a] = x;
+    point[b] = param_nearest(q, fmin(fmax(y, q->min), q->max));
+    if (space_broken(space, point, 0) == NULL)
+        return true;
+    point[a] = old[0];
+    point[b] = old[1];
+    return false;
+}
+
+/* The values of the first number that leave the second one a value. */
+static bool pair_range(const struct space *space, const struct pair *pair, double *low, double *high)
+{
+    const struct constraint *c = pair->c;
+    const struct param      *p = &space->params[c->params[pair->i]], *q = &space->params[c->params[pair->j]];
+    double                   from = solved(c, pair->i, pair->both - c->coefficients[pair->j] * scaled(c, q->min));
+    double                   to = solved(c, pair->i, pair->both - c->coefficients[pair->j] * scaled(c, q->max));
+    *low = fmax(fmin(from, to), p->min);
+    *high = fmin(fmax(from, to), p->max);
+    return *low <= *high;
+}
+
+static void move_doubles(const struct space *space, const struct pair *pair, struct rng *rng, double *point)
+{
+    const struct param *p = &space->params[pair->c->params[pair->i]];
+    double              low, high, at = point[pair->c->params[pair->i]];
+    bool                found = pair_range(space, pair, &low, &high);
+    for (int k = 0; found && k < SHRINKS && low < high; k++) {
+        double x = param_quantile_within(p, low, high, rng_uniform(rng));
+        if (isnan(x) || try_pair(space, pair, x, point))
+            return;
+        if (x < at)
+            low = x;
+        else
+            high = x;
+    }
+}
+
+/* The square of the distance on the scale. */
+static double apart(const struct space *space, size_t i, double x, double y)
+{
+    double u, w;
+    param_encode(&space->params[i], x, &u);
+    param_encode(&space->params[i], y, &w);
+    return (u - w) * (u - w);
+}
+
+/* Takes one of all pairs of values at random, or the nearest to wanted where that is given. */
+static void move_values(const struct space *space, const struct pair *pair, const double *wanted, struct rng *rng,
+                        double *point)
+{
+    size_t              a = pair->c->params[pair->i], b = pair->c->params[pair->j], found = 0;
+    const struct param *p = &space->params[a];
+    double              old[] = {point[a], point[b]}, best[] = {point[a], point[b]}, least = HUGE_VAL, low, high;
+    if (!pair_range(space, pair, &low, &high))
+        return;
+    low = fmax(low - 1e-9 * fabs(low), p->min);
+    high = fmin(high + 1e-9 * fabs(high), p->max);
+    double first = param_quantile_within(p, low, high, 0), last = param_quantile_within(p, low, high, 1);
+    if (isnan(first))
+        return;
+    double begin = param_index(p, first), len = param_index(p, last) - begin + 1;
+    for (double k = 0; k < fmin(len, VALUES_MAX); k++) {
+        double index = len <= VALUES_MAX ? k : floor(rng_uniform(rng) * len);
+        if (!try_pair(space, pair, param_value(p, begin + index), point))
+            continue;
+        found++;
+        double far = wanted == NULL ? 0 : apart(space, a, point[a], wanted[a]) + apart(space, b, point[b], wanted[b]);
+        if (wanted == NULL ? rng_below(rng, found) == 0 : far < least) {
+            memcpy(best, (double[]){point[a], point[b]}, sizeof best);
+            least = far;
+        }
+        point[a] = old[0];
+        point[b] = old[1];
+    }
+    point[a] = best[0];
+    point[b] = best[1];
+}
+
+static bool is_double(const struct space *space, size_t param)
+{
+    return space->params[param].kind == PARAM_DOUBLE;
+}
+
+static void move_pair(const struct space *space, const double *wanted, struct rng *rng, double *point)
+{
+    const struct constraint *c = &space->constraints[space->equations[rng_below(rng, space->equations_len)]];
+    if (c->len < 2)
+        return;
+    size_t i = rng_below(rng, c->len), j = rng_below(rng, c->len - 1);
+    j += j >= i;
+    if (!space_is_free(space, c->params[i]) || !space_is_free(space, c->params[j]))
+        return;
+    bool        swaps = is_double(space, c->params[i]) && !is_double(space, c->params[j]);
+    struct pair pair = {.c = c, .i = swaps ? j : i, .j = swaps ? i : j};
+    pair.both = scaled(c, c->min) - sum_without(c, point, i, j);
+    if (!is_double(space, c->params[pair.i]))
+        move_values(space, &pair, wanted, rng, point);
+    else if (wanted == NULL)
+        move_doubles(space, &pair, rng, point);
+}
+
+/* --- all doubles at once --- */
+
+/* Numbers in their ranges, of the logarithm where they are in a product that is an equation. */
+struct directions {
+    double range[SPACE_CONSTRAINED_MAX]; /* 0: does not move */
+    bool   is_log[SPACE_CONSTRAINED_MAX];
+    double rows[SPACE_CONSTRAINTS_MAX][SPACE_CONSTRAINED_MAX]; /* [len], orthonormal, of the equations */
+    size_t len;
+};
+
+static double dot(const double *a, const double *b, size_t n)
+{
+    double sum = 0;
+    for (size_t m = 0; m < n; m++)
+        sum += a[m] * b[m];
+    return sum;
+}
+
+/* Takes from x its part in the span of the rows, twice for rounding. */
+static void take_out(const struct directions *d, double *x, size_t n)
+{
+    for (size_t q = 0; q < 2 * d->len; q++) {
+        const double *row = d->rows[q % d->len];
+        double        part = dot(x, row, n);
+        for (size_t m = 0; m < n; m++)
+            x[m] -= part * row[m];
+    }
+}
+
+static void find_directions(const struct space *space, struct directions *d)
+{
+    size_t n = space->constrained_len;
+    *d = (struct directions){.len = 0};
+    for (size_t e = 0; e < space->equations_len; e++) {
+        const struct constraint *c = &space->constraints[space->equations[e]];
+        for (size_t m = 0, j = 0; m < n && j < c->len; m++) {
+            size_t i = space->constrained[m];
+            if (c->params[j] != i)
+                continue;
+            d->is_log[m] = c->is_product;
+            d->range[m] = is_double(space, i) && space_is_free(space, i) ? range_of(c, &space->params[i]) : 0;
+            j++;
+        }
+    }
+    for (size_t e = 0; e < space->equations_len; e++) {
+        const struct constraint *c = &space->constraints[space->equations[e]];
+        double                  *row = d->rows[d->len], size;
+        for (size_t m = 0, j = 0; m < n && j < c->len; m++)
+            if (c->params[j] == space->constrained[m])
+                row[m] = c->coefficients[j++] * d->range[m];
+        size = sqrt(dot(row, row, n));
+        for (size_t m = 0; m < n && size > 0; m++)
+            row[m] /= size;
+        take_out(d, row, n);
+        size = sqrt(dot(row, row, n));
+        for (size_t m = 0; m < n; m++)
+            row[m] = size > TINY ? row[m] / size : 0;
+        d->len += size > TINY;
+    }
+}
+
+static void move_all(const struct space *space, struct rng *rng, double *point)
+{
+    struct directions d;
+    double            x[SPACE_CONSTRAINED_MAX], start[SPACE_CONSTRAINED_MAX], low = -HUGE_VAL, high = HUGE_VAL;
+    size_t            n = space->constrained_len;
+    find_directions(space, &d);
+    for (size_t m = 0; m < n; m++)
+        x[m] = d.range[m] > 0 ? rng_normal(rng) : 0;
+    take_out(&d, x, n);
+    for (size_t m = 0; m < n; m++) {
+        const struct param *p = &space->params[space->constrained[m]];
+        double              at = start[m] = point[space->constrained[m]];
+        x[m] = fabs(x[m]) < TINY ? 0 : x[m] * d.range[m];
+        if (x[m] == 0)
+            continue;
+        double up = (d.is_log[m] ? log(p->max / at) : p->max - at) / x[m];
+        double down = (d.is_log[m] ? log(p->min / at) : p->min - at) / x[m];
+        low = fmax(low, fmin(up, down));
+        high = fmin(high, fmax(up, down));
+    }
+    for (int k = 0; k < SHRINKS && low < high && isfinite(high - low); k++) {
+        double t = low + rng_uniform(rng) * (high - low);
+        for (size_t m = 0; m < n; m++) {
+            const struct param *p = &space->params[space->constrained[m]];
+            double              at = d.is_log[m] ? start[m] * exp(t * x[m]) : start[m] + t * x[m];
+            point[space->constrained[m]] = x[m] == 0 ? start[m] : fmin(fmax(at, p->min), p->max);
+        }
+        if (space_broken(space, point, 0) == NULL)
+            return;
+        *(t < 0 ? &low : &high) = t;
+    }
+    for (size_t m = 0; m < n; m++)
+        point[space->constrained[m]] = start[m];
+}
+
+/* --- the chain --- */
+
+/* Every fourth step lets numbers that an equation does not tie move alone. */
+static void chain(const struct space *space, size_t steps, struct rng *rng, double *point)
+{
+    double v[SPACE_PARAMS_MAX];
+    for (size_t k = 0; k < steps; k++) {
+        if (k % 4 == 1 && space->equations_len > 1)
+            move_all(space, rng, point);
+        else if (k % 4 != 3)
+            move_pair(space, NULL, rng, point);
+        else {
+            for (size_t m = 0; m < space->constrained_len; m++)
+                v[space->constrained[m]] = rng_uniform(rng);
+            space_spread(space, v, point);
+        }
+    }
+}
+
+/* A stream of random numbers that follows from n numbers, those of the list or all. */
+static struct rng stream_of(const double *x, size_t n, const size_t *list)
+{
+    uint64_t key = n;
+    for (size_t k = 0; k < n; k++) {
+        uint64_t bits;
+        memcpy(&bits, &x[list == NULL ? k : list[k]], sizeof bits);
+        key = (key ^ bits) * 0x9E3779B97F4A7C15u;
+        key ^= key >> 29;
+    }
+    return rng_at(key, 0, RNG_POINT);
+}
+
+void space_equation_draw(const struct space *space, const double *v, double *point)
+{
+    struct rng    rng = stream_of(v, space->params_len, NULL);
+    const double *start = space->warm + rng_below(&rng, space->warm_len) * space->params_len;
+    for (size_t m = 0; m < space->constrained_len; m++)
+        point[space->constrained[m]] = start[space->constrained[m]];
+    chain(space, 2 * space->constrained_len + 8, &rng, point);
+}
+
+enum status space_equation_begin(struct space *space, struct arena *arena, struct error *err)
+{
+    size_t *equations = ARENA_NEW(arena, size_t, SPACE_CONSTRAINTS_MAX), len = space->params_len;
+    double *warm;
+    if (equations == NULL)
+        return error_no_memory(err);
+    space->equations = equations;
+    space->equations_len = space->warm_len = 0;
+    for (size_t k = 0; k < space->constraints_len; k++)
+        if (space->constraints[k].min == space->constraints[k].max)
+            equations[space->equations_len++] = k;
+    if (space->equations_len == 0)
+        return STATUS_OK;
+    if ((warm = arena_alloc(arena, WARM, len * sizeof *warm)) == NULL)
+        return error_no_memory(err);
+    struct rng rng = rng_at(1, 0, RNG_POINT);
+    double     point[SPACE_PARAMS_MAX] = {0};
+    for (size_t m = 0; m < space->constrained_len; m++)
+        point[space->constrained[m]] = space->centre[space->constrained[m]];
+    for (size_t w = 0; w < WARM; w++) {
+        (void)space_draw_finite(space, &rng, point);
+        chain(space, (w == 0 ? 20 : 4) * space->constrained_len + 8, &rng, point);
+        memcpy(warm + w * len, point, len * sizeof *point);
+    }
+    space->warm = warm;
+    space->warm_len = WARM;
+    return STATUS_OK;
+}
+
+/* --- repair --- */
+
+/* The number after a step of length lambda along the gradient of a constraint, in units of the ranges, cut to its own. */
+static double stepped(const struct space *space, const struct constraint *c, size_t j, double x, double lambda)
+{
+    const struct param *p = &space->params[c->params[j]];
+    double              range = range_of(c, p), step = lambda * c->coefficients[j] * range * range;
+    return fmin(fmax(c->is_product ? x * exp(step) : x + step, p->min), p->max);
+}
+
+static bool can_step(const struct space *space, size_t param, bool doubles_only)
+{
+    return space_is_free(space, param) && (!doubles_only || is_double(space, param));
+}
+
+static double sum_after(const struct space *space, const struct constraint *c, bool doubles_only, const double *point,
+                        double lambda)
+{
+    double sum = 0;
+    for (size_t j = 0; j < c->len; j++) {
+        double x = point[c->params[j]];
+        x = can_step(space, c->params[j], doubles_only) ? stepped(space, c, j, x, lambda) : x;
+        sum += c->coefficients[j] * scaled(c, x);
+    }
+    return sum;
+}
+
+/* The nearest point of the box that satisfies one constraint: the sum grows with lambda, so that is found by halving, and
+ * the last bits by solving for a number within its range. */
+static void project_on(const struct space *space, const struct constraint *c, bool doubles_only, double *point)
+{
+    double min = c->is_product ? (c->min > 0 ? log(c->min) : -HUGE_VAL) : c->min, max = scaled(c, c->max);
+    double sum = sum_after(space, c, doubles_only, point, 0), goal = sum < min ? min : max, low = 0, high = 1e-6;
+    double sign = sum < goal ? 1 : -1;
+    while (high < 1e12 && sign * sum_after(space, c, doubles_only, point, sign * high) < sign * goal)
+        high *= 4;
+    for (int k = 0; k < HALVINGS; k++) {
+        double middle = (low + high) / 2;
+        if (sign * sum_after(space, c, doubles_only, point, sign * middle) < sign * goal)
+            low = middle;
+        else
+            high = middle;
+    }
+    size_t pivot = c->len;
+    for (size_t j = 0; j < c->len; j++) {
+        size_t i = c->params[j];
+        if (!can_step(space, i, doubles_only))
+            continue;
+        point[i] = stepped(space, c, j, point[i], sign * high);
+        if (is_double(space, i) && point[i] > space->params[i].min && point[i] < space->params[i].max)
+            pivot = j;
+    }
+    if (pivot < c->len) {
+        const struct param *p = &space->params[c->params[pivot]];
+        double              x = solved(c, pivot, goal - sum_without(c, point, pivot, pivot));
+        point[c->params[pivot]] = fmin(fmax(x, p->min), p->max);
+    }
+}
+
+static bool project(const struct space *space, bool doubles_only, double *point)
+{
+    const struct constraint *broken = space_broken(space, point, 0);
+    for (int k = 0; k < PROJECTIONS && broken != NULL; k++, broken = space_broken(space, point, 0))
+        project_on(space, broken, doubles_only, point);
+    return broken == NULL;
+}
+
+/* The warm point nearest to the draft. */
+static const double *nearest_warm(const struct space *space, const double *draft)
+{
+    const double *best = space->warm;
+    double        least = HUGE_VAL;
+    for (size_t w = 0; w < space->warm_len; w++) {
+        const double *warm = space->warm + w * space->params_len;
+        double        far = 0;
+        for (size_t m = 0; m < space->constrained_len; m++)
+            far += apart(space, space->constrained[m], warm[space->constrained[m]], draft[space->constrained[m]]);
+        best = far < least ? warm : best;
+        least = fmin(least, far);
+    }
+    return best;
+}
+
+void space_equation_repair(const struct space *space, double *point)
+{
+    double draft[SPACE_PARAMS_MAX];
+    memcpy(draft, point, space->params_len * sizeof *draft);
+    (void)project(space, false, point);
+    for (size_t m = 0; m < space->constrained_len; m++) {
+        size_t i = space->constrained[m];
+        point[i] = space_is_free(space, i) ? param_nearest(&space->params[i], point[i]) : point[i];
+    }
+    if (project(space, true, point))
+        return;
+    const double *warm = nearest_warm(space, draft);
+    struct rng    rng = stream_of(draft, space->constrained_len, space->constrained);
+    for (size_t m = 0; m < space->constrained_len; m++)
+        point[space->constrained[m]] = warm[space->constrained[m]];
+    for (size_t k = 0; k < 3 * space->constrained_len; k++)
+        move_pair(space, draft, &rng, point);
+}

@@ -1,0 +1,140 @@
+/* Spaces with equations against what is known of them: shares are uniform on the simplex, ints are those that counting finds. */
+#include "engine/math/rng.h"
+#include "engine/space/space.h"
+#include "tests/unit/engine/suites.h"
+
+enum { SHARES = 5, DRAWS = 4000, CELLS = 10 };
+static const size_t FIRST[] = {0, 1, 2, 3, 4, 5};
+static const double ONES[] = {1, 1, 1, 1, 1, 1};
+
+static void hold(struct space *space, struct arena *arena)
+{
+    arena_init(arena, 1 << 22);
+    CU_ASSERT_FATAL(space_init(space, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(space_hold(space, NULL, arena, space, NULL) == STATUS_OK);
+}
+
+static void draw(const struct space *space, struct rng *rng, double *point)
+{
+    double v[SHARES + 1];
+    for (size_t i = 0; i < space->params_len; i++)
+        v[i] = rng_uniform(rng);
+    (void)space_quantile(space, v, point);
+    CU_ASSERT(space_has(space, point));
+}
+
+/* A share of five is at most x with probability 1 - (1 - x)^4: ten cells of equal probability, for each share.  The 0.9999
+ * quantile of chi-square with 9 degrees of freedom is 33.7. */
+static void test_uniform(void)
+{
+    struct param params[SHARES];
+    for (size_t i = 0; i < SHARES; i++)
+        params[i] = (struct param){.name = "s", .max = 1};
+    struct constraint sum = {.params = FIRST, .coefficients = ONES, .len = SHARES, .min = 1, .max = 1};
+    struct space      space = {SPACE_PARAMETERS, params, SHARES, .constraints = &sum, .constraints_len = 1};
+    struct arena      arena;
+    struct rng        rng = rng_at(64, 1, RNG_TEST);
+    double            cells[SHARES][CELLS] = {{0}}, point[SHARES];
+    hold(&space, &arena);
+    for (int k = 0; k < DRAWS; k++) {
+        draw(&space, &rng, point);
+        for (size_t i = 0; i < SHARES; i++)
+            cells[i][(size_t)fmin(CELLS * (1 - pow(1 - point[i], SHARES - 1)), CELLS - 1)]++;
+    }
+    for (size_t i = 0; i < SHARES; i++) {
+        double chi = 0, expected = (double)DRAWS / CELLS;
+        for (size_t c = 0; c < CELLS; c++)
+            chi += (cells[i][c] - expected) * (cells[i][c] - expected) / expected;
+        CU_ASSERT(chi < 33.7);
+    }
+    arena_fini(&arena);
+}
+
+/* Solutions of 3 x + 5 y + z = 40 are counted by three loops; each is walked to, and each is drawn. */
+static void test_ints(void)
+{
+    static const double coefficients[] = {3, 5, 1};
+    struct param        params[3];
+    size_t              count = 0, walked = 0, drawn = 0;
+    static bool         seen[21][21];
+    for (size_t i = 0; i < 3; i++)
+        params[i] = (struct param){.name = "k", .kind = PARAM_INT, .max = 20};
+    struct constraint sum = {.params = FIRST, .coefficients = coefficients, .len = 3, .min = 40, .max = 40};
+    struct space      space = {SPACE_PARAMETERS, params, 3, .constraints = &sum, .constraints_len = 1};
+    struct arena      arena;
+    struct rng        rng = rng_at(65, 1, RNG_TEST);
+    double            point[SHARES];
+    hold(&space, &arena);
+    for (int x = 0; x <= 20; x++)
+        for (int y = 0; y <= 20; y++)
+            count += 40 - 3 * x - 5 * y >= 0 && 40 - 3 * x - 5 * y <= 20;
+    for (bool more = space_first(&space, point); more; more = space_step(&space, point))
+        walked++;
+    for (int k = 0; k < DRAWS; k++) {
+        draw(&space, &rng, point);
+        bool *at = &seen[(size_t)point[0]][(size_t)point[1]];
+        drawn += !*at;
+        *at = true;
+    }
+    CU_ASSERT_EQUAL(walked, count);
+    CU_ASSERT_EQUAL(space_count(&space), count);
+    CU_ASSERT_EQUAL(drawn, count);
+    arena_fini(&arena);
+}
+
+/* Two equations, an inequality and a repeated equation over six doubles: every number moves, and drafts come back near. */
+static void test_several(void)
+{
+    static const double slopes[] = {1, -2, 0.5, 3, -1, 2}, twice[] = {2, 2, 2, 2, 2, 2};
+    struct param        params[SHARES + 1];
+    for (size_t i = 0; i <= SHARES; i++)
+        params[i] = (struct param){.name = "s", .max = 1};
+    struct constraint rows[] = {{FIRST, ONES, 6, 2.385, 2.385, .is_product = false},
+                                {FIRST, slopes, 6, 0.71, 0.71, .is_product = false},
+                                {FIRST, twice, 6, 4.77, 4.77, .is_product = false},
+                                {FIRST, ONES, 2, -INFINITY, 1.2, .is_product = false}};
+    struct space      space = {SPACE_PARAMETERS, params, 6, .constraints = rows, .constraints_len = 4};
+    struct arena      arena;
+    struct rng        rng = rng_at(66, 1, RNG_TEST);
+    double            point[6], moved[6], sum[6] = {0}, squares[6] = {0};
+    hold(&space, &arena);
+    for (int k = 0; k < 400; k++) {
+        double far = 0;
+        draw(&space, &rng, point);
+        for (size_t i = 0; i < 6; i++) {
+            sum[i] += point[i] / 400;
+            squares[i] += point[i] * point[i] / 400;
+            moved[i] = fmin(fmax(point[i] + 0.01 * rng_normal(&rng), 0), 1);
+        }
+        space_equation_repair(&space, moved);
+        CU_ASSERT(space_has(&space, moved));
+        for (size_t i = 0; i < 6; i++)
+            far = fmax(far, fabs(moved[i] - point[i]));
+        CU_ASSERT(far < 0.15);
+    }
+    for (size_t i = 0; i < 6; i++)
+        CU_ASSERT(sqrt(squares[i] - sum[i] * sum[i]) > 0.08);
+    arena_fini(&arena);
+}
+
+/* A report may miss an equation by the tolerance, a suggestion may not. */
+static void test_tolerance(void)
+{
+    struct param      params[2] = {{.name = "a", .max = 1}, {.name = "b", .max = 1}};
+    struct constraint sum = {.params = FIRST, .coefficients = ONES, .len = 2, .min = 1, .max = 1, .tolerance = 0.0625};
+    struct space      space = {SPACE_PARAMETERS, params, 2, .constraints = &sum, .constraints_len = 1};
+    struct arena      arena;
+    hold(&space, &arena);
+    CU_ASSERT(space_nearly_has(&space, (double[]){0.5, 0.5625}, 8));
+    CU_ASSERT(!space_nearly_has(&space, (double[]){0.5, 0.57}, 8));
+    CU_ASSERT(!space_has(&space, (double[]){0.5, 0.5625}));
+    arena_fini(&arena);
+}
+
+CU_TestInfo suite_space_equation[] = {
+    {"shares are uniform", test_uniform},
+    {"ints of an equation", test_ints},
+    {"several equations", test_several},
+    {"tolerance", test_tolerance},
+    CU_TEST_INFO_NULL,
+};
