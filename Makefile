@@ -169,7 +169,7 @@ test:
 
 # The inner loop: the unit tests of each program that is another one than when they passed, in two parts at once; without the
 # suites that are stories, which the gate has.
-LONG = chain cases races store schema federation memory leases
+LONG = chain cases races store schema federation memory operations
 check:
 	+@$(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS)) $(addprefix $(BUILD)/passed/,engine service api)
 $(addprefix $(BUILD)/passed/,engine service api): $(BUILD)/passed/%: $(BUILD)/tests/%
@@ -198,7 +198,7 @@ check-api: $(BUILD)/tests/api
 check-fuzz: $(FUZZ)
 	$(STEP) sh tests/check/replay $(FUZZ)
 # Suites on PostgreSQL: those that know the store, and the ones over HTTP that write most.
-POSTGRES_UNITS = driver postgres store chain cases races leases federation members spec_cache steady turns
+POSTGRES_UNITS = driver postgres store chain cases races operations federation members spec_cache steady turns
 POSTGRES_HTTP = studies trials lists idempotency events
 NODE_TESTS = sh -c 'cd tests/http && exec /usr/bin/node --test --test-concurrency=1 --test-reporter=tap $(1)'
 HTTP = $$(ls *.test.mjs | awk -v part=$${PART:-1/1} "{ split(part, of, \"/\") } NR % of[2] == of[1] % of[2]")
@@ -254,7 +254,6 @@ ASAN = $(FLAVOUR) KIND=asan- BUILD=$(BUILD)/asan CFLAGS='-O1 -g1 -fno-omit-frame
 TSAN = $(FLAVOUR) KIND=tsan- BUILD=$(BUILD)/tsan CFLAGS='-O1 -g1' SANITIZE=-fsanitize=thread
 export UBSAN_OPTIONS = print_stacktrace=1
 export ASAN_OPTIONS = detect_stack_use_after_return=1
-export TSAN_OPTIONS = suppressions='$(CURDIR)/tests/check/tsan.suppressions'
 asan-built:
 	+@$(ASAN) all $(call runners_for,asan)
 tsan-built:

@@ -43,10 +43,10 @@
 #define ROW_HISTORY(F, N) F(seq, i) N(trial, i) N(at_ms, i) N(value, d) N(feasible, i)
 #define ROW_OPERATION(F, N)                                                                                            \
     F(id, s) N(study, s) N(state, s) N(trials, B) N(revision, i) N(code, S) N(detail, S) N(created_ms, i)              \
-    N(finished_ms, i) N(retry_after_seconds, i) N(progress, B) N(is_same, i)
+    N(finished_ms, i) N(retry_after_seconds, i) N(is_same, i)
 #define ROW_OPERATION_LISTED(F, N)                                                                                     \
     F(id, s) N(study, s) N(state, s) N(trials, B) N(code, S) N(detail, S) N(created_ms, i) N(finished_ms, i)           \
-    N(worker, s) N(count, i) N(progress, B)
+    N(worker, s) N(count, i)
 #define ROW_OPERATION_LEFT(F, N)                                                                                       \
     F(id, s) N(study, s) N(actor, s) N(count, i) N(worker, s) N(fixed, B) N(deadline_ms, i) N(said, S)    \
     N(project, s) N(attempt, i)
@@ -170,7 +170,7 @@
     "updated_ms >= $9 AND ($14 || $15 = '' OR ($8 = '' AND ($14 = '' OR owner = $14) AND ($15 = '' OR "                \
     "replace(lower(owner), lower($15), '') <> lower(owner)))) AND " place " AND row_see(study study) ORDER BY " order " LIMIT $12"
 #define SQL_OPERATION_COLUMNS                                                                                          \
-    "id, study, state, trials, revision, code, detail, created_ms, finished_ms, retry_after_seconds, progress"
+    "id, study, state, trials, revision, code, detail, created_ms, finished_ms, retry_after_seconds"
 /* A page of operations: $2 states; the place: $3 time, $4 id; $5 how many. */
 #define SQL_OPERATIONS(which)                                                                                          \
     "SELECT " COLUMNS(ROW_OPERATION_LISTED) " FROM operation WHERE " which " AND ($2 = '' OR replace($2, state, '') "  \
@@ -406,10 +406,9 @@
     X(TRIAL_NEWEST_VISIT, "s", trial,                                                                                  \
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND number > 0 AND coalesce(state, '') IN "           \
       "('queued', 'running', 'completed') ORDER BY number DESC LIMIT 1")                                               \
-    X(OPERATION_ADD, "sssisbiisssi", none,                                                                                \
+    X(OPERATION_ADD, "sssisbiiss", none,                                                                                  \
       "INSERT INTO operation(id, study, state, actor, count, worker, fixed, deadline_ms, revision, created_ms, "       \
-      "finished_ms, said, project, owner, attempt, lease_ms) VALUES ($1, $2, 'running', $3, $4, $5, $6, $7, 0, $8, 0, "  \
-      "$9, $10, $11, 1, $12)")                               \
+      "finished_ms, said, project, attempt) VALUES ($1, $2, 'running', $3, $4, $5, $6, $7, 0, $8, 0, $9, $10, 1)")       \
     X(OPERATION_GET, "s", operation, "SELECT " SQL_OPERATION_COLUMNS ", 1 AS is_same FROM operation WHERE id = $1 AND row_check(operation operation)")    \
     X(OPERATION_OF_WORKER, "ssb", operation,                                                                           \
       "SELECT " SQL_OPERATION_COLUMNS ", fixed IS NOT DISTINCT FROM $3 AS is_same FROM operation WHERE study = $1 AND state = "          \
@@ -417,21 +416,12 @@
     X(OPERATIONS_OF_STUDY, "ssisi", operation_listed, SQL_OPERATIONS("study = $1"))                                    \
     X(OPERATIONS_OF_ACTOR, "ssisi", operation_listed, SQL_OPERATIONS("actor = $1"))                                    \
     X(OPERATIONS_OF_PROJECT, "ssisi", operation_listed, SQL_OPERATIONS("project = $1"))                                         \
-    X(OPERATION_LEFT, "isi", operation_left,                                                                              \
-      "SELECT " COLUMNS(ROW_OPERATION_LEFT) " FROM operation WHERE state = 'running' AND lease_ms <= $1 AND NOT "     \
-      "EXISTS (SELECT 1 FROM operation o WHERE o.state = 'running' AND o.study = operation.study AND o.owner <> $2 AND "   \
-      "o.lease_ms > $1) ORDER BY created_ms, id LIMIT $3")                                                             \
-    X(OPERATION_ELSEWHERE, "ssi", count,                                                                               \
-      "SELECT count(*) AS count FROM operation WHERE state = 'running' AND study = $1 AND owner <> $2 AND lease_ms > $3")                                                                                       \
-    X(OPERATION_CLAIM, "sisi", none,                                                                                   \
-      "UPDATE operation SET owner = $3, attempt = attempt + 1, lease_ms = $4, progress = NULL WHERE id = $1 AND "      \
-      "attempt = $2 AND state = 'running'")                                                                            \
-    X(OPERATION_BEAT, "siib", none,                                                                                    \
-      "UPDATE operation SET lease_ms = $3, progress = $4 WHERE id = $1 AND attempt = $2 AND state = 'running'")        \
-    X(OPERATIONS_LEAVE, "s", none, "UPDATE operation SET lease_ms = 0 WHERE owner = $1 AND state = 'running'")                                                                                                      \
-    X(OPERATION_END, "ssbissiii", none,                                                                                 \
+    X(OPERATION_LEFT, "", operation_left,                                                                              \
+      "SELECT " COLUMNS(ROW_OPERATION_LEFT) " FROM operation WHERE state = 'running' ORDER BY created_ms, id")         \
+    X(OPERATION_ATTEMPT, "si", none, "UPDATE operation SET attempt = $2 WHERE id = $1")                                \
+    X(OPERATION_END, "ssbissii", none,                                                                                  \
       "UPDATE operation SET state = $2, trials = $3, revision = $4, code = $5, detail = $6, finished_ms = $7, "        \
-      "retry_after_seconds = $8 WHERE id = $1 AND state = 'running' AND ($9 = 0 OR attempt = $9)")                                                  \
+      "retry_after_seconds = $8 WHERE id = $1 AND state = 'running'")                                                                              \
     X(EVENT_ADD, "iis" EVENT_MEMBERS(SQL_LETTER) "bb", none,                                                                 \
       "INSERT INTO event(seq, at_ms, project" EVENT_MEMBERS(SQL_NEXT) ", salt, bound) VALUES ($1, $2, $3" EVENT_MEMBERS(SQL_VALUE) ", $, $)") \
     X(EVENT_WORDS, "s", words, "SELECT " COLUMNS(ROW_WORDS) " FROM event WHERE study = $1 AND detail IS NOT NULL")     \

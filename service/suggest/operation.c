@@ -1,5 +1,4 @@
-/* See operation.h: rows of operations, whoever works on them.  operation_job.c has the work of this process, operation_lease.c
- * what makes it this one's. */
+/* See operation.h: rows of operations.  operation_job.c has the work on them, operation_resume.c what an earlier process left. */
 #include "service/suggest/operation_job.h"
 
 #include "service/app/app_transact.h"
@@ -15,8 +14,6 @@
 #include <string.h>
 #include <time.h>
 
-enum { POLL_MS = 250 };
-
 /* ---- rows ---- */
 
 /* Arguments of the transactions here; in the arena, because the operation that is shown points to its study. */
@@ -25,7 +22,7 @@ struct work {
     char                          id[24]; /* of the operation */
     const struct suggest_request *request;
     struct operation             *out;
-    bool                          is_new, is_elsewhere; /* a server works on the study, and takes it within a second */
+    bool                          is_new;
 };
 
 static struct work *work_new(struct app *app, struct caller *caller, const char *study, struct operation *out)
@@ -37,14 +34,22 @@ static struct work *work_new(struct app *app, struct caller *caller, const char 
     return work;
 }
 
-/* Reads the progress that the owner reported with a beat. */
-static void read_progress(enum operation_state state, const struct db_blob *stored, struct plan_state *out)
+static struct job *job_of(const struct operations *operations, const char *id)
 {
-    double numbers[3];
-    if (state != OPERATION_RUNNING || stored->length != sizeof numbers)
-        return;
-    memcpy(numbers, stored->bytes, sizeof numbers);
-    *out = (struct plan_state){.horizon = (size_t)numbers[0], .nodes = numbers[1], .gap = numbers[2]};
+    struct job *job = operations->jobs;
+    while (job != NULL && strcmp(job->id, id) != 0)
+        job = job->next;
+    return job;
+}
+
+/* How far the work has come; nothing is known of what no job works on. */
+static struct plan_state progress_of(struct operations *operations, const char *id)
+{
+    pthread_mutex_lock(&operations->lock);
+    const struct job       *job = job_of(operations, id);
+    const struct plan_state progress = job == NULL ? (struct plan_state){0} : job->progress;
+    pthread_mutex_unlock(&operations->lock);
+    return progress;
 }
 
 /* Without its trials. */
@@ -63,7 +68,6 @@ static enum status read_row(const struct row_operation *row, struct operation *o
                               .len = row->trials.length / sizeof(int64_t)};
     snprintf(out->id, sizeof out->id, "%s", row->id);
     snprintf(out->study, sizeof out->study, "%s", row->study);
-    read_progress(out->state, &row->progress, &out->progress);
     *numbers = row->trials.bytes;
     return STATUS_OK;
 }
@@ -85,6 +89,7 @@ static enum status load(struct db_conn *conn, void *arg, struct error *err)
     if (seen != STATUS_OK)
         return error_set(err, STATUS_NOT_FOUND, "operation_not_found", "", "there is no such operation");
     TRY(read_row(row, out, &numbers, err));
+    out->progress = progress_of(work->task.app->operations, out->id);
     work->task.id = out->study;
     TRY(task_open(conn, &work->task, err));
     out->of = &work->task.study;
@@ -134,7 +139,6 @@ static enum status read_item(const struct row_operation_listed *row, struct oper
                                    .finished_ms = row->finished_ms};
     snprintf(out->id, sizeof out->id, "%s", row->id);
     snprintf(out->study, sizeof out->study, "%s", row->study);
-    read_progress(out->state, &row->progress, &out->progress);
     return STATUS_OK;
 }
 
@@ -177,6 +181,8 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
                       TEXT(after.id), INT(limit + 1)));
     while (db_next(&rows) && (int64_t)out->len < limit)
         rows.status = read_item(row_operation_listed(&rows), &out->operations[out->len++], err);
+    for (size_t i = 0; i < out->len; i++)
+        out->operations[i].progress = progress_of(listing->task.app->operations, out->operations[i].id);
     if (rows.has_row) {
         const struct operation_item *last = &out->operations[out->len - 1];
         rows.status = page_next_place(caller->arena, last->created_ms, last->id, &out->next_cursor, err);
@@ -241,15 +247,10 @@ static enum status add(struct db_conn *conn, void *arg, struct error *err)
     out->of = &task->study;
     if (!work->is_new)
         return STATUS_OK;
-    TRY(db_find(conn, task->caller->arena, &rows, err, SQL_OPERATION_ELSEWHERE,
-                BIND(TEXT(task->id), TEXT(task->app->operations->owner), INT(steady_ms(task->app)))));
-    work->is_elsewhere = row_count(&rows)->count > 0;
     TRY(db_exec(conn, NULL, err, SQL_OPERATION_ADD,
                 BIND(TEXT(out->id), TEXT(out->study), TEXT(task->caller->token_id), INT(request->count),
                      TEXT(request->worker), BLOB(request->fixed, bytes), INT(request->deadline_ms),
-                     INT(out->created_ms), TEXT(request->said), TEXT(task->study.project),
-                     TEXT(task->app->operations->owner),
-                     INT(work->is_elsewhere ? 0 : operation_lease_end(task->app)))));
+                     INT(out->created_ms), TEXT(request->said), TEXT(task->study.project))));
     return log_operation(conn, work, "operation.created", err);
 }
 
@@ -262,64 +263,28 @@ static void wait_for(struct operations *operations, const struct job *job, int64
         continue;
 }
 
-struct question {
-    const char *id;
-    bool        is_running;
-};
-
-static enum status ask(struct db_conn *conn, void *arg, struct error *err)
-{
-    struct question *question = arg;
-    struct db_rows   rows = db_query(conn, NULL, err, SQL_OPERATION_GET, BIND(TEXT(question->id)));
-    question->is_running = db_next(&rows) && strcmp(row_operation(&rows)->state, "running") == 0;
-    return db_done(&rows);
-}
-
-/* Until the row says that it has ended, the time is up, or the service stops: it is worked on elsewhere. */
-static enum status poll(struct app *app, const char *id, int64_t until_ms, struct error *err)
-{
-    struct operations *operations = app->operations;
-    struct question    question = {.id = id};
-    do
-        TRY(db_read(app->db, ask, &question, err));
-    while (question.is_running && app->monotonic_ms() < until_ms &&
-           !clock_wait(&operations->lock, &operations->changed, &operations->is_stopping, POLL_MS));
-    return STATUS_OK;
-}
-
 /* The job of an operation that was there already, with a user more; NULL: it is over. */
 static struct job *join(struct operations *operations, const char *id)
 {
     pthread_mutex_lock(&operations->lock);
-    struct job *job = operations->jobs;
-    while (job != NULL && strcmp(job->id, id) != 0)
-        job = job->next;
+    struct job *job = job_of(operations, id);
     if (job != NULL)
         job->users++;
     pthread_mutex_unlock(&operations->lock);
     return job;
 }
 
-/* Starts the job of a new row; a row whose job cannot start is ended at once. */
-static enum status start(struct work *work, struct job **out, struct error *err)
+/* Starts the job of a new row. */
+static enum status start(const struct work *work, struct job **out, struct error *err)
 {
     struct app *app = work->task.app;
-    struct job  failed = {.app = app, .attempt = 1};
     struct job *job = operation_job_new(app, work->id, work->task.id, work->task.caller->token_id, work->request,
                                         fixed_bytes(&work->task.study.spec.space, work->request));
     if (job != NULL) {
         job->caller.quota = work->task.caller->quota;
         memcpy(job->project, work->task.caller->project, sizeof job->project);
     }
-    enum status status =
-        job == NULL ? error_no_memory(&failed.error) : operation_job_submit(app, job, true, &failed.error);
-    *out = status == STATUS_OK ? job : NULL;
-    if (status == STATUS_OK || strcmp(failed.error.code, "draining") == 0) // which a restart takes up
-        return STATUS_OK;
-    memcpy(failed.id, work->id, sizeof failed.id);
-    TRY(db_transact(app->db, operation_job_fail, &failed, err));
-    *err = failed.error;
-    return failed.error.status;
+    return operation_job_begin(app, work->id, job, out, err);
 }
 
 /* Adds a waiting request; false: there are too many. */
@@ -362,20 +327,16 @@ enum status operation_begin(struct app *app, struct caller *caller, const char *
         return error_no_memory(err);
     work->request = new->request;
     TRY(caller_sees(caller, "study", study, err));
-    TRY(operations_beat(app, err));
     TRY(app_transact(app, caller, add, work, err));
     if (caller->idempotency.replayed)
         return STATUS_OK;
-    if (work->is_new && !work->is_elsewhere)
+    if (work->is_new)
         TRY(start(work, &job, err));
     else
         job = join(app->operations, work->id);
-    int64_t                  until_ms = app->monotonic_ms() + new->wait_ms;
     const struct share_owner owner = share_owner(caller->project, caller->token_id);
     bool                     may_wait = watch(app->operations, &owner);
     enum status status = job == NULL ? STATUS_OK : await(app->operations, job, may_wait ? new->wait_ms : 0, err);
-    if (status == STATUS_OK && may_wait && new->wait_ms > 0)
-        status = poll(app, work->id, until_ms, err);
     if (may_wait)
         watch_no_more(app->operations, &owner);
     return status == STATUS_OK ? find(work, err) : status;
@@ -390,7 +351,7 @@ static enum status cancel(struct db_conn *conn, void *arg, struct error *err)
     TRY(load(conn, work, err));
     TRY(db_exec(conn, &changes, err, SQL_OPERATION_END,
                 BIND(TEXT(work->id), TEXT(operation_state_names[OPERATION_CANCELLED]), BLOB(NULL, 0), INT(0),
-                     TEXT(NULL), TEXT(NULL), INT(work->task.now_ms), INT(0), INT(0))));
+                     TEXT(NULL), TEXT(NULL), INT(work->task.now_ms), INT(0))));
     if (changes == 0)
         return error_set(err, STATUS_CONFLICT, "operation_finished", "", "the operation has ended: %s",
                          operation_state_names[work->out->state]);

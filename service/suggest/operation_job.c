@@ -1,22 +1,20 @@
 /* See operation_job.h.
  * Invariants: a job is in the list from before it is queued until its work is over; its row is running as long as
  * nobody ended it, and only one UPDATE can do that, so a trial is never written for an operation that was cancelled.
- * A row is its owner's until its lease ends, which a beat renews; then whoever looks first has it, and counts `attempt` up.  What
- * an owner of before writes names another attempt and finds no row.  Claims and beats are transactions that write, of which the
- * store has one at a time. */
+ * One server has a store at a time, so a running row without a job is what an earlier process left (operation_resume.c). */
 #include "service/suggest/operation_job.h"
 
 #include "service/app/memory.h"
 #include "service/base/clock.h"
 #include "service/base/log.h"
-#include "service/base/random.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { JOB_ARENA_BYTES = 64 << 20, TRIES = 5, PAUSE_MS = 200 };
+/* ATTEMPTS_MAX: an operation that has ended so many servers, or was begun anew by so many, is not tried again. */
+enum { JOB_ARENA_BYTES = 64 << 20, TRIES = 5, PAUSE_MS = 200, ATTEMPTS_MAX = 10 };
 
 // clang-format off
 const char *const operation_state_names[OPERATION_STATE_COUNT + 1] = {
@@ -32,11 +30,6 @@ struct operations *operations_new(void)
     struct operations *operations = calloc(1, sizeof *operations);
     if (operations == NULL)
         return NULL;
-    struct error err;
-    if (random_id(operations->owner, sizeof operations->owner, "srv_", 16, &err) != STATUS_OK) {
-        free(operations);
-        return NULL;
-    }
     clock_cond_init(&operations->changed);
     pthread_mutex_init(&operations->lock, NULL);
     return operations;
@@ -49,6 +42,13 @@ void operations_halt(struct app *app)
     operations->is_stopping = true;
     pthread_cond_broadcast(&operations->changed);
     pthread_mutex_unlock(&operations->lock);
+}
+
+void operations_stop(struct app *app)
+{
+    operations_halt(app);
+    workers_stop(app->operations->workers);
+    app->operations->workers = NULL;
 }
 
 size_t operations_running(struct operations *operations)
@@ -134,13 +134,6 @@ static void notify(void *arg, const struct plan_state *state)
     pthread_mutex_unlock(&job->app->operations->lock);
 }
 
-static void lose(struct job *job)
-{
-    pthread_mutex_lock(&job->app->operations->lock);
-    job->is_cancelled = true;
-    pthread_mutex_unlock(&job->app->operations->lock);
-}
-
 /* In the transaction that writes the trials. */
 static enum status end_well(struct db_conn *conn, void *arg, const struct suggest_reply *reply, struct error *err)
 {
@@ -153,12 +146,9 @@ static enum status end_well(struct db_conn *conn, void *arg, const struct sugges
     TRY(db_exec(conn, &changes, err, SQL_OPERATION_END,
                 BIND(TEXT(job->id), TEXT(operation_state_names[OPERATION_SUCCEEDED]),
                      BLOB(numbers, reply->len * sizeof *numbers), INT(reply->revision), TEXT(NULL), TEXT(NULL),
-                     INT(job->app->now_ms()), INT(0), INT(job->attempt))));
-    if (changes > 0)
-        return STATUS_OK;
-    lose(job);
-    return error_set(err, STATUS_CONFLICT, "operation_finished", "",
-                     "the operation was cancelled, or another server has it");
+                     INT(job->app->now_ms()), INT(0))));
+    return changes > 0 ? STATUS_OK
+                       : error_set(err, STATUS_CONFLICT, "operation_finished", "", "the operation was cancelled");
 }
 
 /* Fails the row as the request itself would have failed: BUSY asks the client to come again. */
@@ -168,8 +158,7 @@ enum status operation_job_fail(struct db_conn *conn, void *arg, struct error *er
     int         told = job->error.retry_after_seconds, seconds = told > 0 ? told : job->error.status == STATUS_BUSY;
     return db_exec(conn, NULL, err, SQL_OPERATION_END,
                    BIND(TEXT(job->id), TEXT(operation_state_names[OPERATION_FAILED]), BLOB(NULL, 0), INT(0),
-                        TEXT(job->error.code), TEXT(job->error.text), INT(job->app->now_ms()), INT(seconds),
-                        INT(job->attempt)));
+                        TEXT(job->error.code), TEXT(job->error.text), INT(job->app->now_ms()), INT(seconds)));
 }
 
 /* False: it is stopped. */
@@ -186,7 +175,7 @@ static bool pause_a_moment(struct job *job)
     return goes_on;
 }
 
-/* A store that is away for a while must hear of it in the end: while the job is in the list, its row is nobody else's to end. */
+/* A store that is away for a while must hear of it in the end. */
 static void fail(struct job *job)
 {
     struct error error;
@@ -201,7 +190,25 @@ static void fail(struct job *job)
     }
 }
 
-static void work(struct job *job)
+static enum status note_attempt(struct db_conn *conn, void *arg, struct error *err)
+{
+    const struct job *job = arg;
+    return db_exec(conn, NULL, err, SQL_OPERATION_ATTEMPT, BIND(TEXT(job->id), INT(job->attempt)));
+}
+
+/* Whether the work may begin: an attempt is counted before it can end the server. */
+static bool may_begin(struct job *job)
+{
+    if (job->attempt == 1) // its row was written with it
+        return true;
+    if (job->attempt <= ATTEMPTS_MAX)
+        return db_transact(job->app->db, note_attempt, job, &job->error) == STATUS_OK;
+    (void)error_set(&job->error, STATUS_INTERNAL, "internal", "", "%d servers ended or stopped before it was done",
+                    ATTEMPTS_MAX);
+    return false;
+}
+
+static void suggest(struct job *job)
 {
     const struct suggest_watch watch = {.notify = notify, .end = end_well, .arg = job};
     struct suggest_reply       reply;
@@ -213,6 +220,14 @@ static void work(struct job *job)
         if (job->status != STATUS_BUSY || strcmp(job->error.code, "deadline_exceeded") == 0)
             break; // otherwise something happened to the study while the plan was made
     }
+}
+
+static void work(struct job *job)
+{
+    if (may_begin(job))
+        suggest(job);
+    else
+        job->status = job->error.status;
     if (job->status != STATUS_OK && !is_stopped(job))
         fail(job);
 }
@@ -237,8 +252,8 @@ static void run(void *arg)
     pthread_mutex_unlock(&operations->lock);
 }
 
-/* Into the list and the queue.  On failure the job is gone. */
-enum status operation_job_submit(struct app *app, struct job *job, bool will_wait, struct error *err)
+/* Puts the job into the list and the queue.  On failure the job is gone. */
+static enum status submit(struct app *app, struct job *job, bool will_wait, struct error *err)
 {
     struct operations *operations = app->operations;
     enum status        status = STATUS_OK;
@@ -261,5 +276,19 @@ enum status operation_job_submit(struct app *app, struct job *job, bool will_wai
         operation_job_leave(job);
     }
     pthread_mutex_unlock(&operations->lock);
+    return status;
+}
+
+enum status operation_job_begin(struct app *app, const char *id, struct job *job, struct job **out, struct error *err)
+{
+    struct job  failed = {.app = app};
+    enum status status = job == NULL ? error_no_memory(&failed.error) : submit(app, job, out != NULL, &failed.error);
+    if (out != NULL)
+        *out = status == STATUS_OK ? job : NULL;
+    if (status == STATUS_OK || strcmp(failed.error.code, "draining") == 0) // the next process takes it up
+        return STATUS_OK;
+    snprintf(failed.id, sizeof failed.id, "%s", id);
+    TRY(db_transact(app->db, operation_job_fail, &failed, err));
+    *err = failed.error;
     return status;
 }

@@ -13,9 +13,9 @@ struct job {
     struct arena           arena;
     struct caller          caller;
     char                   id[24], study[24], project[24]; /* project: of who asked, or "" */
-    int64_t                attempt;
+    int64_t                attempt;                        /* from 1: how often it was begun */
     struct suggest_request request;
-    bool                   is_cancelled, is_over; /* is_cancelled: or somebody else's by now */
+    bool                   is_cancelled, is_over;
     enum status            status;
     struct error           error;
     struct plan_state      progress;
@@ -29,28 +29,18 @@ struct operations {
     struct workers *workers; /* NULL until there is a job */
     struct job     *jobs;
     struct share    watched; /* requests that wait */
-    bool            is_stopping, does_beat;
-    bool            has_all;   /* nobody else's were left at the last look; of the one who looks */
-    char            owner[24]; /* this server, as long as it runs */
-    pthread_t       beat;
+    bool            is_stopping;
 };
 
-/* A copy of what is asked for, its fixed with so many bytes; the first attempt, one user.  NULL: no memory. */
+/* A copy of what is asked for, its fixed with so many bytes; one user.  NULL: no memory. */
 struct job *operation_job_new(struct app *app, const char *id, const char *study, const char *actor,
                               const struct suggest_request *request, size_t bytes);
 /* Drops a user of the job.  The lock is held, or nobody else knows of the job. */
 void operation_job_leave(struct job *job);
-/* Into the list and the queue.  On failure the job is gone. */
-MUST_CHECK enum status operation_job_submit(struct app *app, struct job *job, bool will_wait, struct error *err);
-
+/* Begins the work on a job, whose row is there; NULL: there was no memory for it.  *out: the job, for a user who will wait, or
+ * NULL.  On failure the job is gone and its row has failed.  While the service stops nothing begins: that is no failure. */
+MUST_CHECK enum status operation_job_begin(struct app *app, const char *id, struct job *job, struct job **out,
+                                           struct error *err);
 /* Ends the row of a job (job, its error set) that is not to go on, in a transaction. */
 MUST_CHECK enum status operation_job_fail(struct db_conn *conn, void *job, struct error *err);
-
-/* ---- operation_lease.c ---- */
-
-/* When a lease ends that begins now. */
-int64_t operation_lease_end(struct app *app);
-/* Renews the leases of the jobs and takes over from others, from now on until the stop; again: nothing. */
-MUST_CHECK enum status operations_beat(struct app *app, struct error *err);
-
 #endif

@@ -22,13 +22,13 @@
     X(exporting)          \
     X(federation)         \
     X(large)              \
-    X(leases)             \
     X(ledger)             \
     X(manifest)           \
     X(members)            \
     X(noise)              \
     X(notice)             \
     X(npy)                \
+    X(operations)         \
     X(plans)              \
     X(postgres)           \
     X(races)              \
