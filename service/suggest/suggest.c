@@ -187,17 +187,6 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
     return has_none(plan) ? nothing_left(conn, plan, err) : STATUS_OK;
 }
 
-/* Whether the log is not what the proposals were made for: another server has given the next number, or took the place of
- * what was proposed before them in their group, of which the policy was told.  What is gone on with is due by the whole log. */
-static bool is_overtaken(const struct plan *plan)
-{
-    if (plan->resumed_len > 0)
-        return plan->out->len == 0 && plan->task.study.revision != plan->seen;
-    const struct plan *earlier = plan->earlier;
-    bool               is_whole = earlier == NULL || earlier->added == (int64_t)earlier->fresh_len;
-    return plan->fresh_len > 0 && (!is_whole || plan->fresh[0].number != plan->task.study.trials_total + 1);
-}
-
 static void write_prefetch(struct db_conn *conn, void *arg)
 {
     const struct plan *plan = arg;
@@ -228,8 +217,6 @@ static enum status propose_within(struct db_conn *conn, struct plan *plan, struc
     group->is_caught_up = true;
     if (plan->live->space_revision != plan->task.study.space_revision) // the group is in two batches
         return error_set(err, STATUS_BUSY, "busy", "", "the space has grown meanwhile: ask again");
-    plan->earlier = group->last;
-    group->last = plan;
     return plan_propose(plan, count, err);
 }
 
@@ -257,8 +244,8 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
         TRY(plan_take_waiting(conn, plan, err));
     if (plan->group != NULL)
         TRY(propose_within(conn, plan, err));
-    plan->is_overtaken = is_overtaken(plan);
-    if (plan->is_overtaken)
+    plan->is_overtaken = plan->resumed_len > 0 && plan->out->len == 0 && before != plan->seen;
+    if (plan->is_overtaken || (plan->fresh_len > 0 && plan->fresh[0].number != plan->task.study.trials_total + 1))
         return error_set(err, STATUS_BUSY, "busy", "", "another request was faster");
     if (plan->resumed_len > 0 && plan->out->len == 0 && may_add(plan))
         TRY(plan_take_stopped(conn, plan, err));
@@ -338,29 +325,24 @@ static bool is_logged(const struct plan *plan, enum status status)
            (plan->resumed_len > 0 ? plan->has_resumed : plan->task.study.trials_total == plan->live->told);
 }
 
-static enum status propose_locked(struct plan *plan, struct error *err)
+/* Proposes under the session's lock.  A rule that chose trials to go on with chooses again when the log has gone on since. */
+static enum status propose_alone(struct plan *plan, struct error *err)
 {
     bool             plans = plan->task.study.spec.policy->plans_ahead, is_behind = plan->request->watch != NULL;
     enum session_use use = !plans ? SESSION_ALONE : is_behind ? SESSION_QUEUE : SESSION_PLAN;
-    plan->fresh_len = plan->resumed_len = 0;
-    plan->exhausted = NULL; // a look may have set it
-    plan->group = NULL;     // which is over
-    plan->earlier = NULL;
-    plan->is_overtaken = false;
-    TRY(session_lock(plan->task.app, plan->task.caller, plan->task.id, use, &plan->live, err));
-    enum status status = suggest_locked(plan, err);
-    if (plan->fresh_len + plan->resumed_len > 0 && !is_logged(plan, status)) // the session knows more than the log
-        session_forget(plan->live);
-    session_unlock(plan->task.app, plan->live);
-    return status;
-}
-
-/* Asks again when another server was faster: the session has caught up with its trials by then. */
-static enum status propose_alone(struct plan *plan, struct error *err)
-{
-    enum status status = propose_locked(plan, err);
-    for (int tries = 1; plan->is_overtaken && tries < OVERTAKEN_MAX; tries++)
-        status = propose_locked(plan, err);
+    enum status      status = STATUS_BUSY;
+    plan->group = NULL; // which is over
+    plan->is_overtaken = true;
+    for (int tries = 0; plan->is_overtaken && tries < OVERTAKEN_MAX; tries++) {
+        plan->fresh_len = plan->resumed_len = 0;
+        plan->exhausted = NULL; // a look may have set it
+        plan->is_overtaken = false;
+        TRY(session_lock(plan->task.app, plan->task.caller, plan->task.id, use, &plan->live, err));
+        status = suggest_locked(plan, err);
+        if (plan->fresh_len + plan->resumed_len > 0 && !is_logged(plan, status)) // the session knows more than the log
+            session_forget(plan->live);
+        session_unlock(plan->task.app, plan->live);
+    }
     return status;
 }
 
@@ -401,7 +383,7 @@ static bool is_ready(struct plan *const *plans, size_t len, struct live *live)
 /* Makes the proposals of a group under the session's lock, in one commit. */
 static void suggest_together(struct plan *const *plans, size_t len, struct live *live)
 {
-    struct plan_group group = {.last = NULL};
+    struct plan_group group = {.is_caught_up = false};
     struct app_work   works[GROUP_MAX];
     bool              is_slack = false;
     if (!is_ready(plans, len, live))
@@ -448,18 +430,6 @@ static enum status propose_in_group(struct plan *plan, struct error *err)
 static bool is_short(const struct spec *spec)
 {
     return spec->policy->only_draws && spec->federation == NULL && !spec->stopping.resumes;
-}
-
-/* A request that comes too late for what the group saw asks again alone. */
-static enum status propose(struct plan *plan, struct error *err)
-{
-    const struct study *study = &plan->task.study; // of which a plan that joins at once knows the specification alone
-    bool is_shared = is_short(&study->spec) && plan->request->watch == NULL && !rules_ask_worth(&study->rules);
-    if (!plan->is_joining && !is_shared)
-        return propose_alone(plan, err);
-    enum status status = propose_in_group(plan, err);
-    bool        is_late = status == STATUS_BUSY && strcmp(err->code, "busy") == 0 && !plan->is_over;
-    return is_late ? propose_alone(plan, err) : status;
 }
 
 /* A plan ahead within a request has a time limit of its own; an asynchronous one takes as long as it needs. */
@@ -509,17 +479,25 @@ static bool joins_at_once(struct plan *plan)
     return is_joining;
 }
 
-/* Asks the policy, since no trial was there to hand out, or it is gone. */
+/* Asks the policy, since no trial was there to hand out, or it is gone: together with others who only draw, and alone where
+ * that came too late for what they saw. */
 static enum status obtain(struct plan *plan, struct error *err)
 {
+    const struct study *study = &plan->task.study; // of which a plan that joins at once knows the specification alone
+    bool is_shared = is_short(&study->spec) && plan->request->watch == NULL && !rules_ask_worth(&study->rules);
     set_deadlines(plan);
-    if (plan->is_joining)
-        return propose(plan, err);
-    int64_t count = wanted(plan, plan->waiting);
-    if (count > 0)
-        TRY(plan_announce(plan, count, err));
-    enum status status = count > 0 ? STATUS_BUSY : give(plan, err);
-    return status == STATUS_BUSY && !plan->is_over ? propose(plan, err) : status;
+    if (!plan->is_joining) {
+        int64_t     count = wanted(plan, plan->waiting);
+        enum status status = count > 0 ? plan_announce(plan, count, err) : give(plan, err);
+        if (count > 0 ? status != STATUS_OK : status != STATUS_BUSY || plan->is_over)
+            return status;
+    }
+    if (plan->is_joining || is_shared) {
+        enum status status = propose_in_group(plan, err);
+        if (status != STATUS_BUSY || strcmp(err->code, "busy") != 0 || plan->is_over)
+            return status;
+    }
+    return propose_alone(plan, err);
 }
 
 enum status trial_may_suggest(struct app *app, struct caller *caller, const char *id,

@@ -9,8 +9,7 @@
 
 /* Requests for proposals of the same session, which are made in one transaction. */
 struct plan_group {
-    bool               is_caught_up; /* the session, within it */
-    const struct plan *last;         /* the last plan that proposed; NULL: none did */
+    bool is_caught_up; /* the session, within it */
 };
 
 struct plan {
@@ -32,19 +31,18 @@ struct plan {
     double                       *asked; /* [fresh_len][asked_len] */
     size_t                        asked_len;
     size_t                        fresh_len;
-    bool                          is_joining;   /* it looks for the first time with its group */
-    bool                          is_late;      /* the deadline passed while proposing */
-    bool                          is_cut;       /* ... or all the time there is, or nobody waits any more */
-    int64_t                       deadline_ms;  /* on the monotonic clock; 0: none */
-    const char                   *exhausted;    /* why the space has no more points, or NULL */
-    bool                          is_all_used;  /* of the space, and not only what the request holds of it */
-    bool                          is_over;      /* ... and none is open, so the study is completed */
-    bool                          is_overtaken; /* another server has given the next number */
-    int64_t                      *resumed;      /* [resumed_len] trials to go on with, as the rule said at `seen` */
+    bool                          is_joining;  /* it looks for the first time with its group */
+    bool                          is_late;     /* the deadline passed while proposing */
+    bool                          is_cut;      /* ... or all the time there is, or nobody waits any more */
+    int64_t                       deadline_ms; /* on the monotonic clock; 0: none */
+    const char                   *exhausted;   /* why the space has no more points, or NULL */
+    bool                          is_all_used; /* of the space, and not only what the request holds of it */
+    bool                          is_over;     /* ... and none is open, so the study is completed */
+    int64_t                      *resumed;     /* [resumed_len] trials to go on with, as the rule said at `seen` */
     size_t                        resumed_len;
     bool                          has_resumed;  /* the log says so, too */
+    bool                          is_overtaken; /* the log has gone on since `seen`, so they are to be chosen again */
     struct plan_group            *group;        /* NULL: the plan is alone */
-    const struct plan            *earlier;      /* the plan of its group that proposed before it; NULL: none did */
     bool                          is_telling;   /* it caught up with the log for its group, which had news */
     struct gain                   gain;         /* the expected gain of another trial; expected NaN: nobody asked */
     bool                          is_not_worth; /* ... and the gain is not worth it... */
