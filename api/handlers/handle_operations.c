@@ -4,6 +4,8 @@
 #include "api/core/reply.h"
 #include "api/handlers/show.h"
 #include "service/base/text.h"
+#include "service/codec/codec_annotations.h"
+#include "service/study/study.h"
 #include "service/suggest/operation.h"
 
 #include <stdlib.h>
@@ -98,11 +100,23 @@ static struct preference read_preference(const char *prefer)
 /* A suggest that may have to wait until there is something to hand out. */
 struct asking {
     struct suggest_request request;
+    const json_t          *fixed, *said; /* until the handler returns for the first time */
     struct preference      preference;
-    int64_t                until_ms, space_revision;
-    struct error           refusal; /* the last one, as of refused_ms */
+    int64_t                until_ms, space_revision; /* space_revision: -1 where the client says none */
+    struct error           refusal;                  /* the last one, as of refused_ms */
     int64_t                refused_ms;
 };
+#define HANDED(...) ANNOTATION_MEMBER(asking, said, __VA_ARGS__)
+static const struct member suggest_post_body[] = {
+    {AS(asking, request.count, "count"), .read = codec_read_integer, .min = 1, .max = SUGGESTIONS_MAX, .fallback = 1},
+    {AS(asking, request.worker, "worker"), .read = codec_read_text, .max = 128},
+    {AT(asking, fixed), .read = codec_read_kept},
+    {AS(asking, request.deadline_ms, "deadline_ms"), .read = codec_read_integer, .min = 1, .max = 60000},
+    TRIAL_ANNOTATIONS(HANDED){AT(asking, space_revision), .read = codec_read_integer, .min = 0,
+                              .max = 9007199254740991.0, .fallback = -1},
+    {.name = NULL},
+};
+const struct form form_suggest_post = {.body = suggest_post_body, .bytes = sizeof(struct asking)};
 
 static enum status begin_operation(struct call *call, const struct asking *asking, struct error *err)
 {
@@ -140,19 +154,6 @@ static enum status suggest_again(struct call *call, struct error *err)
     TRY(trial_given(call->app, &call->caller, call->params[0], numbers + 1, reply, err));
     reply->revision = numbers[0];
     return STATUS_OK;
-}
-
-static enum status suggest(struct call *call, const struct asking *asking, struct error *err)
-{
-    const struct idempotency *once = &call->caller.idempotency;
-    if (asking->preference.is_async) {
-        TRY(begin_operation(call, asking, err));
-    } else {
-        struct suggest_reply *reply = CALL_RESULT(call, struct suggest_reply, 200, render_suggest);
-        call->render_kept = render_numbers;
-        TRY(trial_suggest(call->app, &call->caller, call->params[0], &asking->request, reply, err));
-    }
-    return once->replayed && once->first.body[0] == '[' ? suggest_again(call, err) : STATUS_OK;
 }
 
 /* Whether to hold a client that wants to wait, because the refusal may not last. */
@@ -196,12 +197,22 @@ static enum status give_up(const struct call *call, const struct asking *asking,
 
 static enum status try_to_suggest(struct call *call, struct error *err)
 {
-    struct asking *asking = call->input;
-    bool           is_held = call->follow.again != NULL;
+    const struct idempotency *once = &call->caller.idempotency;
+    struct asking            *asking = call->input;
+    bool                      is_held = call->follow.again != NULL;
+    enum status               status;
     call->follow.again = NULL;
     if (is_held && (call_is_over(call) || call->app->monotonic_ms() >= asking->until_ms))
         return give_up(call, asking, err);
-    enum status status = suggest(call, asking, err);
+    if (asking->preference.is_async) {
+        status = begin_operation(call, asking, err);
+    } else {
+        struct suggest_reply *reply = CALL_RESULT(call, struct suggest_reply, 200, render_suggest);
+        call->render_kept = render_numbers;
+        status = trial_suggest(call->app, &call->caller, call->params[0], &asking->request, reply, err);
+    }
+    if (status == STATUS_OK && once->replayed && once->first.body[0] == '[')
+        status = suggest_again(call, err);
     if (status == STATUS_OK || !is_to_be_held(call, asking, err))
         return status;
     hold(call, asking, err);
@@ -216,24 +227,32 @@ static const char *preference_text(struct call *call, const struct preference *p
                        (long long)preference->wait_seconds);
 }
 
-/* Copies the texts that lie in the JSON, which is freed when the handler returns for the first time. */
-enum status handle_suggest(struct call *call, const struct suggest_request *request, struct error *err)
+/* Reads what the table does not, and copies what lies in the JSON, which is freed when the handler returns for the first time. */
+static enum status keep(struct call *call, struct asking *asking, struct error *err)
 {
-    struct asking *asking = arena_zalloc(&call->arena, 1, sizeof *asking);
-    if (asking == NULL)
+    struct suggest_request *request = &asking->request;
+    const char             *worker = request->worker == NULL ? "" : request->worker;
+    request->worker = arena_strndup(&call->arena, worker, strlen(worker));
+    if (request->worker == NULL)
         return error_no_memory(err);
-    asking->request = *request;
-    asking->request.worker = arena_strndup(&call->arena, request->worker, strlen(request->worker));
-    if (asking->request.worker == NULL)
-        return error_no_memory(err);
-    if (request->space_revision != NULL) {
-        asking->space_revision = *request->space_revision;
-        asking->request.space_revision = &asking->space_revision;
+    if (asking->space_revision >= 0)
+        request->space_revision = &asking->space_revision;
+    if (asking->fixed != NULL) {
+        struct study study;
+        TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
+        TRY(show_read_fixed(call, &study.spec, asking->fixed, &request->fixed, err));
+        request->fixed_len = study.spec.space.params_len;
     }
+    return asking->said == NULL ? STATUS_OK : codec_annotations_take(call->json, "", &call->arena, &request->said, err);
+}
+
+enum status handle_suggest_post(struct call *call, struct error *err)
+{
+    struct asking *asking = call->input;
+    TRY(keep(call, asking, err));
     asking->preference = read_preference(call->prefer);
     asking->until_ms = call->app->monotonic_ms() + 1000 * asking->preference.wait_seconds;
     call->reply.preference = preference_text(call, &asking->preference);
-    call->input = asking;
     return try_to_suggest(call, err);
 }
 

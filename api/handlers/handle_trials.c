@@ -21,44 +21,7 @@
 #include <float.h>
 #include <string.h>
 
-enum { OBSERVATIONS_MAX = 10000, LIST_MAX = 1000, SUGGESTIONS_MAX = 100 };
-
-/* ---- suggest ---- */
-
-struct suggest_post_input {
-    int64_t       count, deadline_ms, space_revision;
-    const char   *worker;
-    const json_t *fixed, *said;
-};
-#define HANDED(...) ANNOTATION_MEMBER(suggest_post_input, said, __VA_ARGS__)
-static const struct member suggest_post_body[] = {
-    {AT(suggest_post_input, count), .read = codec_read_integer, .min = 1, .max = SUGGESTIONS_MAX, .fallback = 1},
-    {AT(suggest_post_input, worker), .read = codec_read_text, .max = 128},
-    {AT(suggest_post_input, fixed), .read = codec_read_kept},
-    {AT(suggest_post_input, deadline_ms), .read = codec_read_integer, .min = 1, .max = 60000},
-    TRIAL_ANNOTATIONS(HANDED){AT(suggest_post_input, space_revision), .read = codec_read_integer, .min = 0,
-                              .max = 9007199254740991.0, .fallback = -1},
-    {.name = NULL},
-};
-const struct form form_suggest_post = {.body = suggest_post_body, .bytes = sizeof(struct suggest_post_input)};
-
-enum status handle_suggest_post(struct call *call, struct error *err)
-{
-    const struct suggest_post_input *input = call->input;
-    struct suggest_request           request = {
-                  .count = input->count, .deadline_ms = input->deadline_ms, .worker = input->worker == NULL ? "" : input->worker};
-    struct study study;
-    if (input->space_revision >= 0)
-        request.space_revision = &input->space_revision;
-    if (input->fixed != NULL) {
-        TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
-        TRY(show_read_fixed(call, &study.spec, input->fixed, &request.fixed, err));
-        request.fixed_len = study.spec.space.params_len;
-    }
-    if (input->said != NULL)
-        TRY(codec_annotations_take(call->json, "", &call->arena, &request.said, err));
-    return handle_suggest(call, &request, err);
-}
+enum { OBSERVATIONS_MAX = 10000, LIST_MAX = 1000 };
 
 /* ---- observe ---- */
 

@@ -55,9 +55,8 @@ SHOWN_LIST(X)
     .page = shown,                 \
     .bytes = sizeof *((struct type *)0)->list + 0 * sizeof(char[offsetof(struct type, list) == 0 ? 1 : -1])
 
-/* Handles a suggest with the client's preference ("wait=10", "respond-async"). */
-struct suggest_request;
-MUST_CHECK enum status handle_suggest(struct call *call, const struct suggest_request *request, struct error *err);
+/* The most that one request is given, and may ask to be shown. */
+enum { SUGGESTIONS_MAX = 100 };
 
 /* GET of a study from memory: false when it is not there. */
 bool handle_study_get_cached(struct call *call);
