@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sqlite3
 import sys
@@ -12,6 +13,8 @@ from . import GnomonError, connect, migrate
 
 def histories(storage: str, names: Sequence[str]) -> Iterable[migrate.History]:
     file = re.sub(r"^sqlite(\+\w+)?:///", "", storage)
+    if "://" not in file and os.path.isfile(file) and migrate.is_journal(file):
+        return migrate.from_journal(file, names)
     if "://" not in file:
         return migrate.from_sqlite(file, names)
     if not storage.startswith("redis"):
@@ -27,21 +30,28 @@ def import_optuna(options: argparse.Namespace) -> int:
     if options.name and len(found) != 1:
         print(f"gnomon: --name is for one study, and there are {len(found)}; --study says which", file=sys.stderr)
         return 64
+    failed = 0
     for history in found:
-        made = migrate.plan(history, options.name)
-        for note in made.notes:
-            print(f"{history.name}: {note}", file=sys.stderr)
-        said = migrate.apply(client, made, options.dry_run)
+        try:
+            made = migrate.plan(history, options.name)
+            for note in made.notes:
+                print(f"{history.name}: {note}", file=sys.stderr)
+            said = migrate.apply(client, made, options.dry_run)
+        except (GnomonError, ValueError) as failure:  # those behind it come in all the same
+            print(f"gnomon: {history.name} is left out: {failure}", file=sys.stderr)
+            failed += 1
+            continue
+        said["imported"] -= said["queued"]
         print(f"{made.name}: " + ", ".join(f"{said[what]} {what}" for what in ("imported", "queued", "duplicates", "skipped"))
               + (" (dry run)" if options.dry_run else f" into {said['study']}"))
-    return 0
+    return 1 if failed else 0
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
     parser = argparse.ArgumentParser("python3 -m gnomon")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     command = commands.add_parser("import-optuna", help="studies of an Optuna storage, with all their trials")
-    command.add_argument("storage", help="a file of SQLite, or what Optuna calls a storage: postgresql://...")
+    command.add_argument("storage", help="a file of SQLite, a journal, or what Optuna calls a storage: postgresql://...")
     command.add_argument("--study", help="which; all without it")
     command.add_argument("--name", help="what it shall be called here")
     command.add_argument("--dry-run", action="store_true", help="say what would be imported")

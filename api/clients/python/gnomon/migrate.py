@@ -7,10 +7,10 @@ import hashlib
 import json
 import math
 import sqlite3
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from urllib.parse import quote
 
-from .errors import SpaceDiffers
+from .errors import GnomonError, SpaceDiffers
 from .study import Client, Study, asked
 
 PART = 2000  # trials in one request
@@ -92,6 +92,76 @@ def from_optuna(study: Any) -> History:
 Ask = Callable[..., Iterable[Any]]  # a statement, and what its :study is
 
 
+class Journal:
+    """What a file of Optuna's JournalStorage says, line by line: operations in the order in which they count."""
+
+    STATES = ("running", "complete", "pruned", "fail", "waiting")
+
+    def __init__(self) -> None:
+        self.studies: List[Optional[History]] = []
+        self.trials: List[Tuple[int, Old]] = []  # of which study; by their ids, which go on from study to study
+
+    def apply(self, line: Mapping[str, Any]) -> None:
+        operation = line["op_code"]
+        if operation == 0:
+            if line["study_name"] not in [study.name for study in self.studies if study is not None]:
+                goals = ["maximize" if direction == 2 else "minimize" for direction in line["directions"]]
+                self.studies.append(History(line["study_name"], goals, None, []))
+        elif operation in (1, 2, 3, 4):
+            self.of_study(operation, line["study_id"], line)
+        elif line["trial_id"] < len(self.trials):
+            self.of_trial(operation, line["trial_id"], line)
+
+    def of_study(self, operation: int, study: int, line: Mapping[str, Any]) -> None:
+        found = self.studies[study] if study < len(self.studies) else None
+        if found is None:
+            return
+        if operation == 1:
+            self.studies[study] = None
+        elif operation == 3 and "study:metric_names" in line["system_attr"]:
+            self.studies[study] = found._replace(metrics=line["system_attr"]["study:metric_names"])
+        elif operation == 4:
+            ranges = {name: range_of(text) for name, text in line.get("distributions", {}).items()}
+            values = line.get("values") or ([line["value"]] if line.get("value") is not None else None)
+            number = sum(of == study for of, _ in self.trials)
+            self.trials.append((study, Old(number, self.STATES[line.get("state", 0)], values,
+                                           {name: ranges[name].value(value) for name, value in line.get("params", {}).items()},
+                                           ranges, {int(step): value for step, value in line.get("intermediate_values", {}).items()},
+                                           dict(line.get("user_attrs", {})), dict(line.get("system_attrs", {})))))
+
+    def of_trial(self, operation: int, at: int, line: Mapping[str, Any]) -> None:
+        study, trial = self.trials[at]
+        if trial.state in ("complete", "pruned", "fail"):
+            return
+        if operation == 5:
+            trial.ranges[line["param_name"]] = kind = range_of(line["distribution"])
+            trial.params[line["param_name"]] = kind.value(line["param_value_internal"])
+        elif operation == 6:
+            self.trials[at] = study, trial._replace(state=self.STATES[line["state"]], values=line["values"] or trial.values)
+        elif operation == 7:
+            trial.curve[line["step"]] = line["intermediate_value"]
+        elif operation in (8, 9):
+            (trial.user if operation == 8 else trial.system).update(line["user_attr" if operation == 8 else "system_attr"])
+
+
+def from_journal(path: str, names: Sequence[str] = ()) -> Iterator[History]:
+    """The studies of a journal (JournalFileStorage), or those of these names; KeyError for one that is not there."""
+    journal = Journal()
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            if line.endswith("\n"):  # the last one may not be whole yet
+                journal.apply(json.loads(line))
+    found = {study.name: study._replace(trials=[trial for of, trial in journal.trials if of == at])
+             for at, study in enumerate(journal.studies) if study is not None}
+    for name in names or found:
+        yield found[name]
+
+
+def is_journal(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(16).lstrip().startswith(b"{")
+
+
 def from_sqlite(path: str, names: Sequence[str] = ()) -> Iterator[History]:
     """The studies of a file, or those of these names; KeyError for one that is not there."""
     with contextlib.closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True, isolation_level=None)) as store:
@@ -154,7 +224,7 @@ def history_in(ask: Ask, name: str, study: int) -> History:
     return History(name, goals, metrics, list(trials.values()))
 
 
-def union(name: str, seen: Sequence[Range], values: Sequence[Any]) -> Dict[str, Any]:
+def union(name: str, seen: Sequence[Range], values: Sequence[Any], notes: Optional[List[str]] = None) -> Dict[str, Any]:
     """The parameter that holds all these distributions; what Optuna says of one may change from trial to trial."""
     first = seen[-1]
     if first.kind == "Categorical":
@@ -167,6 +237,13 @@ def union(name: str, seen: Sequence[Range], values: Sequence[Any]) -> Dict[str, 
         return {"name": name, "type": "int", "min": low, "max": low + (high - low) // step * step, **scale,
                 **({"step": step} if step > 1 else {})}
     steps = {one.step for one in seen}
+    if notes is not None and any(steps):
+        is_fine = len(steps) == 1 and len({one.low for one in seen}) == 1
+        if not is_fine or (high - low) / first.step >= VALUES:
+            notes.append(f"{name}: " + (f"its step of {first.step!r} has more than {VALUES} values" if is_fine else
+                                        "its step or where it begins changed from trial to trial") + "; here it has none")
+    if len({(one.low, one.high) for one in seen}) > 1 and notes is not None:
+        notes.append(f"{name}: its range changed from trial to trial; here it is the widest, {low!r} to {high!r}")
     if len(steps) == 1 and first.step and len({one.low for one in seen}) == 1 and (high - low) / first.step < VALUES:
         grid = [low + k * first.step for k in range(round((high - low) / first.step) + 1)]
         for value in values:  # as the trials have them, to the last bit
@@ -213,7 +290,7 @@ def space_of(trials: Sequence[Old], notes: List[str]) -> List[Dict[str, Any]]:
     parameters: List[Dict[str, Any]] = []
     for name in names:
         parameter = union(name, [t.ranges[name] for t in trials if name in t.params],
-                          [t.params[name] for t in trials if name in t.params])
+                          [t.params[name] for t in trials if name in t.params], notes)
         if any(name not in t.params for t in finished(trials)):
             when = condition(name, trials, parameters)
             if when is not None:
@@ -224,6 +301,39 @@ def space_of(trials: Sequence[Old], notes: List[str]) -> List[Dict[str, Any]]:
                 notes.append(f"{name}: some trials lack it, and no other parameter says when; these get {middle!r}")
         parameters.append(parameter)
     return parameters
+
+
+def has(parameter: Mapping[str, Any], value: Any) -> bool:
+    """Whether the parameter can be this."""
+    if parameter["type"] in ("categorical", "discrete"):
+        return key(value) in map(key, parameter["values"])
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not parameter["min"] <= value <= parameter["max"]:
+        return False
+    return parameter["type"] == "double" or bool((value - parameter["min"]) % parameter.get("step", 1) == 0)
+
+
+def wished(trial: Old, parameters: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
+    """What enqueue_trial was told, of a trial that waits: Optuna keeps it in an attribute until the trial asks."""
+    fixed = trial.system.get("fixed_params") if trial.state in ("waiting", "running") else None
+    given = {**(fixed or {}), **trial.params}
+    kinds = {parameter["name"]: parameter for parameter in parameters}
+    for name, value in given.items():
+        if name in kinds and not has(kinds[name], value):
+            raise ValueError(f"no trial that ran may have {name} = {value!r}")
+    return given
+
+
+def plainly(value: Any, lost: List[str], where: str = "") -> Any:
+    """An attribute as JSON has it: a number that is none becomes a text."""
+    if isinstance(value, Mapping):
+        return {str(name): plainly(one, lost, f"{where}/{name}") for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plainly(one, lost, f"{where}/{k}") for k, one in enumerate(value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        lost.append(where[1:])
+        return str(value)
+    return value
 
 
 def point_of(trial: Old, parameters: Sequence[Dict[str, Any]]) -> Optional[Dict[str, Any]]:
@@ -247,7 +357,7 @@ def result_of(trial: Old, names: Sequence[str], limits: int, shift: int) -> Dict
              if math.isfinite(value)] if len(names) == 1 else []
     body: Dict[str, Any] = {"curve": curve} if curve else {}
     if trial.user:
-        body["metadata"] = trial.user
+        body["metadata"] = plainly(trial.user, [])
     if trial.state == "complete" and trial.values:
         values = dict(zip(names, trial.values))
         if limits:
@@ -274,6 +384,9 @@ def plan(source: Any, name: Optional[str] = None) -> Plan:
     parameters = space_of(trials, notes)
     if not parameters:
         raise ValueError(f"{history.name}: no trial has a parameter")
+    lost: List[str] = []
+    plainly({trial.number: trial.user for trial in trials}, lost)
+    notes += [f"trial {attribute.replace('/', ', attribute ', 1)} is no number, and comes as a text" for attribute in lost]
     names = history.metrics or (["value"] if len(goals) == 1 else [f"value_{k}" for k in range(len(goals))])
     limits = max((len(t.system.get("constraints") or ()) for t in trials), default=0)
     metrics: List[Dict[str, Any]] = [{"name": name, "goal": goal} for name, goal in zip(names, goals)]
@@ -288,8 +401,8 @@ def plan(source: Any, name: Optional[str] = None) -> Plan:
             notes.append("steps began with 0; here they begin with 1")
     rows = []
     for trial in trials:
-        point = point_of(trial, parameters)
         try:
+            point = point_of(trial._replace(params=wished(trial, parameters)), parameters)
             if point is None:
                 raise ValueError("it lacks a parameter")
             rows.append({"number": trial.number + 1, "point": point, "external_id": identity(history.name, trial.number),
@@ -310,18 +423,24 @@ def apply(client: Client, made: Plan, dry_run: bool = False) -> Dict[str, Any]:
     total = {"imported": 0, "queued": 0, "duplicates": 0, "skipped": 0, "dry_run": dry_run}
     spec = {member: value for member, value in made.spec.items() if member != "space"}
     study = Study(client, made.name, spec, None)
+    is_new = not study.body
     if study.body and not dry_run:
         check(study, made)
     elif not study.body:
         if dry_run:
-            return {**total, "imported": len(made.trials)}
+            return {**total, "imported": len(made.trials), "queued": sum(row["state"] == "queued" for row in made.trials)}
         study.space.learn(made.spec["space"]["parameters"])
         study._take(study._ensure())
-    for first in range(0, len(made.trials), PART):
-        part = client.call("POST", f"{study.path}/import" + asked({"dry_run": dry_run or None}),
-                           {"trials": made.trials[first:first + PART]})
-        for member in ("imported", "queued", "duplicates", "skipped"):
-            total[member] += part[member]
+    try:
+        for first in range(0, len(made.trials), PART):
+            part = client.call("POST", f"{study.path}/import" + asked({"dry_run": dry_run or None}),
+                               {"trials": made.trials[first:first + PART]})
+            for member in ("imported", "queued", "duplicates", "skipped"):
+                total[member] += part[member]
+    except (GnomonError, ValueError):
+        if is_new:  # it comes in whole, or leaves nothing behind
+            study.delete()
+        raise
     return {**total, "study": study.id}
 
 
