@@ -15,7 +15,7 @@
 struct route;
 struct call;
 
-enum { CALL_PARAMS_MAX = 3, CALL_QUERY_MAX = 16, CALL_RESULT_BYTES = 2048 };
+enum { CALL_PARAMS_MAX = 3, CALL_QUERY_MAX = 16, CALL_RESULT_BYTES = 3072 };
 enum { REPLY_PLAIN_BYTES = 512 };
 enum listener_kind { LISTENER_MAIN, LISTENER_HEALTH, LISTENER_LOCAL };
 

@@ -17,7 +17,7 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* One row of the table of distances between beginnings of the two words, replaced in place. */
+/* The distance of two words: a row of the table of distances between their beginnings is replaced in place. */
 static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     size_t row[NEAREST_CHARACTERS + 1];

@@ -94,7 +94,7 @@ static enum status read_artifacts(struct reading *in, const struct member *membe
 #define CODEC_EDIT_METADATA  .read = read_metadata, .write = write_kept, .text = "{}"
 #define CODEC_EDIT_ARTIFACTS .read = read_artifacts, .write = write_kept, .text = "[]"
 #define SAID(...)            CODEC_EDIT(trial_annotations, , __VA_ARGS__)
-const struct member codec_said_members[] = {TRIAL_ANNOTATIONS(SAID){.name = NULL}};
+const struct member codec_annotation_members[] = {TRIAL_ANNOTATIONS(SAID){.name = NULL}};
 
 /* Reads the members as they are shown. */
 static enum status read_said(const json_t *json, const char *where, struct arena *arena, struct trial_annotations *out,
@@ -102,7 +102,7 @@ static enum status read_said(const json_t *json, const char *where, struct arena
 {
     struct reading in = {.arena = arena, .err = err};
     *out = (struct trial_annotations){TRIAL_ANNOTATIONS(NONE)};
-    return json == NULL ? error_no_memory(err) : codec_read_object(&in, codec_said_members, json, where, out);
+    return json == NULL ? error_no_memory(err) : codec_read_object(&in, codec_annotation_members, json, where, out);
 }
 
 /* Writes a patch; NULL: it is empty. */
@@ -117,7 +117,7 @@ enum status codec_annotations_take(const json_t *object, const char *where, stru
 {
     struct trial_annotations said;
     struct arena_mark        mark = arena_mark(arena);
-    json_t                  *taken = codec_pick(codec_said_members, object), *plain = codec_merged(NULL, taken);
+    json_t                  *taken = codec_pick(codec_annotation_members, object), *plain = codec_merged(NULL, taken);
     enum status              status = taken == NULL ? error_no_memory(err) : read_said(plain, where, arena, &said, err);
     arena_release(arena, mark);
     *patch = NULL;
@@ -158,8 +158,8 @@ static bool is_nothing(const json_t *json)
 enum status codec_annotations_patch(const struct trial_annotations *said, struct arena *arena, const char **patch,
                                     struct error *err)
 {
-    json_t *object = codec_write(codec_said_members, &(struct writing){.from = said});
-    for (const struct member *member = codec_said_members; member->name != NULL; member++)
+    json_t *object = codec_write(codec_annotation_members, &(struct writing){.from = said});
+    for (const struct member *member = codec_annotation_members; member->name != NULL; member++)
         if (is_nothing(json_object_get(object, member->name)))
             (void)json_object_del(object, member->name);
     enum status status = text_of(object, arena, patch, err);
@@ -170,8 +170,9 @@ enum status codec_annotations_patch(const struct trial_annotations *said, struct
 enum status codec_annotations_merge(struct trial_annotations *said, const char *patch, struct arena *arena,
                                     struct error *err)
 {
-    json_t *before = codec_write(codec_said_members, &(struct writing){.from = said}), *change = codec_load(patch, 0);
-    json_t *after = before == NULL || change == NULL ? NULL : codec_merged(before, change);
+    json_t *before = codec_write(codec_annotation_members, &(struct writing){.from = said}),
+           *change = codec_load(patch, 0);
+    json_t     *after = before == NULL || change == NULL ? NULL : codec_merged(before, change);
     enum status status = read_said(after, "", arena, said, err);
     json_decref(before);
     json_decref(change);

@@ -8,7 +8,7 @@
 #include "service/model/trial.h"
 
 /* Members of struct trial_annotations, shown as {}, [] or null where there is nothing. */
-extern const struct member codec_said_members[];
+extern const struct member codec_annotation_members[];
 /* Adds one of them to a table of what a body may have: it sets type's any, and the body is read by codec_annotations_take. */
 #define ANNOTATION_MEMBER(type, any, column, ...) \
     {.name = #column, .offset = offsetof(struct type, any), .read = codec_read_kept},

@@ -55,7 +55,7 @@ static json_t *as_observation(const struct spec *spec, const json_t *trial, enum
         if (member->with != (is_value ? SAID_WITH_STATE : SAID_WITH_VALUE) &&
             !(is_long && trial_member_is_of_metric(member)))
             take(&out, trial, member->name);
-    for (const struct member *said = codec_said_members; said->name != NULL; said++)
+    for (const struct member *said = codec_annotation_members; said->name != NULL; said++)
         take(&out, trial, said->name);
     take(&out, trial, "outside");
     if (is_value && is_long)

@@ -660,7 +660,7 @@ json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, str
     if (codec_is_outside(spec, trial->point))
         codec_put(&object, "outside", json_string(outside_names[0]));
     put_members(&object, spec, trial);
-    codec_write_into(&object, codec_said_members, &(struct writing){.from = &trial->said});
+    codec_write_into(&object, codec_annotation_members, &(struct writing){.from = &trial->said});
     codec_put(&object, "model", model_json(trial));
     codec_put(&object, "created_at", codec_time_json(trial->created_ms));
     codec_put(&object, "started_at", codec_time_json(trial->started_ms));

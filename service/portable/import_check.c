@@ -158,7 +158,7 @@ static enum status check_members(const struct row_trial_whole *from, struct erro
 {
     struct reading           in = {.err = err};
     struct trial_annotations said = {TRIAL_ANNOTATIONS(TAKE)}, read = said;
-    for (const struct member *member = codec_said_members; member->name != NULL; member++) {
+    for (const struct member *member = codec_annotation_members; member->name != NULL; member++) {
         const struct member one[] = {*member, {.name = NULL}};
         char                path[CODEC_PATH_MAX];
         codec_read_path(path, "", member->name);

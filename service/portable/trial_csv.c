@@ -227,7 +227,7 @@ static bool find_known(const char *name, struct column *column)
             *column = (struct column){.name = member->name, .read = read_member, .member = member};
             return true;
         }
-    const struct member *said = codec_member(codec_said_members, name);
+    const struct member *said = codec_member(codec_annotation_members, name);
     if (said != NULL)
         *column = (struct column){.name = name, .read = read_said, .said = said};
     return said != NULL;
@@ -509,7 +509,7 @@ static void write_header(FILE *out, const struct spec *spec)
     for (const struct trial_member *member = trial_members; member->name != NULL; member++)
         if (member->is_text)
             fprintf(out, ",%s", member->name);
-    for (const struct member *said = codec_said_members; said->name != NULL; said++)
+    for (const struct member *said = codec_annotation_members; said->name != NULL; said++)
         fprintf(out, ",%s", said->name);
     fputs(spec->space.kind == SPACE_PARAMETERS ? ",outside\r\n" : "\r\n", out);
 }

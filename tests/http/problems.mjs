@@ -9,9 +9,10 @@ const read = (name) => readFileSync(root + name, 'utf8');
 export const problems = [...read('api/base/problem_list.h').matchAll(/^ {4}X\((\w+), (\d+), (true|false), "(.*?)", "(.*?)"\)/gm)]
     .map(([, code, status, retryable, cause, cure]) => ({ code, status: Number(status), retryable: retryable === 'true', cause, cure }));
 
-// Replies to clients are made in these folders; the rest of service/ is programs of their own.
-const folders = ['api/core', 'api/handlers', 'api/http', 'db', 'engine', 'service/app', 'service/base', 'service/candidates', 'service/codec',
-    'service/federation', 'service/game', 'service/model', 'service/session', 'service/store', 'service/study'];
+// Replies to clients are made in these folders and what is in them; the rest of service/ is programs of their own.
+const programs = ['cli', 'client', 'curator', 'main', 'work'];
+const folders = ['api/base', 'api/core', 'api/handlers', 'api/http', 'db', 'engine',
+    ...readdirSync(root + 'service', { withFileTypes: true }).filter((each) => each.isDirectory() && !programs.includes(each.name)).map(({ name }) => `service/${name}`)];
 const literal = /"([a-z][a-z0-9]*(?:_[a-z0-9]+)*)"/g;
 const states = { study: ['active', 'paused', 'completed'], federation: ['active', 'paused', 'completed'], game: ['completed'] };
 
