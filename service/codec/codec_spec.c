@@ -392,7 +392,7 @@ static enum status find_policy(struct reading *in, const json_t *json, enum spac
     for (size_t i = 0; i < count; i++)
         nearest_consider(&nearest, policies[i]->name);
     return error_set(in->err, STATUS_INVALID, "unknown_algorithm", "/algorithm/name",
-                     "there is no such algorithm; GET /v1/algorithms lists them%s", nearest.hint);
+                     "there is no such algorithm; GET /v1/meta lists them%s", nearest.hint);
 }
 
 static enum status check_required(struct reading *in, const struct policy *policy, const double *options)

@@ -110,12 +110,19 @@ json_t *codec_pick(const struct member *members, const json_t *json)
     return object;
 }
 
+static void consider_members(struct nearest *nearest, const struct member *members)
+{
+    for (const struct member *member = members; member->name != NULL; member++)
+        if (member->name[0] == '\0')
+            consider_members(nearest, member->members);
+        else if (member->refused == NULL)
+            nearest_consider(nearest, member->name);
+}
+
 static enum status refuse_unknown(struct reading *in, const struct member *members, const char *key, const char *path)
 {
     struct nearest nearest = nearest_to(key, strlen(key));
-    for (const struct member *member = members; member->name != NULL; member++)
-        if (member->refused == NULL)
-            nearest_consider(&nearest, member->name);
+    consider_members(&nearest, members);
     return error_set(in->err, STATUS_INVALID, "unknown_member", path, "there is no such member%s", nearest.hint);
 }
 
