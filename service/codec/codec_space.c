@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_MAX_CHARACTERS = 128, VALUE_MAX_CHARACTERS = 256, VALUES_MAX = 1000 };
+enum { NAME_MAX_CHARACTERS = 128, VALUE_MAX_CHARACTERS = 4096, VALUES_MAX = 1000 };
 static const double integer_max = 9007199254740992.0; /* 2^53 */
 enum { DESCRIPTION_MAX_CHARACTERS = 2000, UNIT_MAX_CHARACTERS = 64 };
 
@@ -43,7 +43,7 @@ static enum status check_members(struct reading *in, const json_t *json, const c
 
 static enum status read_category(struct reading *in, const json_t *json, const char *where, struct category *out)
 {
-    static const struct member text = {.min = 1, .max = VALUE_MAX_CHARACTERS};
+    static const struct member text = {.max = VALUE_MAX_CHARACTERS};
     *out = (struct category){.kind = CATEGORY_TEXT};
     if (json_is_string(json))
         return codec_read_text(in, &text, json, where, &out->text);
@@ -172,7 +172,9 @@ void codec_space_cell(const struct spec *spec, size_t i, double value, char out[
                                       : NULL;
     json_auto_t           *json = is_text && read == NULL ? NULL : category_json(category);
     size_t                 length = 0;
-    if (json != NULL)
+    if (is_text && category->text[0] == '\0')
+        length = (size_t)snprintf(out, CODEC_CELL_MAX, "\"\"");
+    else if (json != NULL)
         length = json_dumpb(json, out, CODEC_CELL_MAX - 1, JSON_ENCODE_ANY);
     else if (is_text)
         length = (size_t)snprintf(out, CODEC_CELL_MAX, "%s", category->text);
@@ -180,7 +182,7 @@ void codec_space_cell(const struct spec *spec, size_t i, double value, char out[
 }
 
 /* Tables that pandas, MLflow and W&B write have Python's words, which a text of that name precedes. */
-static const char *const python_words[][2] = {{"True", "true"}, {"False", "false"}, {"None", "null"}};
+static const char *const other_words[][2] = {{"True", "true"}, {"False", "false"}, {"None", "null"}, {"\"\"", "\"\""}};
 
 bool codec_space_read_cell(const struct spec *spec, size_t i, const char *cell, double *out)
 {
@@ -192,9 +194,9 @@ bool codec_space_read_cell(const struct spec *spec, size_t i, const char *cell, 
         json = json_string(cell);
     if (json != NULL && read_choice_index(spec->values[i], param, json, "", out, NULL) == STATUS_OK)
         return true;
-    for (size_t w = 0; w < sizeof python_words / sizeof *python_words; w++)
-        if (strcmp(cell, python_words[w][0]) == 0) {
-            json_auto_t *word = codec_load(python_words[w][1], JSON_DECODE_ANY);
+    for (size_t w = 0; w < sizeof other_words / sizeof *other_words; w++)
+        if (strcmp(cell, other_words[w][0]) == 0) {
+            json_auto_t *word = codec_load(other_words[w][1], JSON_DECODE_ANY);
             return word != NULL && read_choice_index(spec->values[i], param, word, "", out, NULL) == STATUS_OK;
         }
     return false;

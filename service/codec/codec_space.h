@@ -16,8 +16,8 @@ MUST_CHECK enum status codec_space_value(const struct spec *spec, size_t i, cons
                                          double *out, struct error *err);
 
 /* A name (a categorical's value) as a cell of a table: numbers, booleans and null as JSON has them.
- * read_cell: false when it is none of the parameter's values. */
-enum { CODEC_CELL_MAX = 2048 };
+ * The empty text is two quotation marks, as an empty cell is no value.  read_cell: false when it is none of the parameter's values. */
+enum { CODEC_CELL_MAX = 6 * 4096 + 16 }; /* all of its characters escaped */
 void codec_space_cell(const struct spec *spec, size_t i, double value, char out[CODEC_CELL_MAX]);
 bool codec_space_read_cell(const struct spec *spec, size_t i, const char *cell, double *out);
 

@@ -518,7 +518,8 @@ static void write_place(FILE *out, const struct spec *spec, const struct trial *
 {
     for (size_t i = 0; i < spec->space.params_len; i++) {
         double value = trial->point != NULL ? trial->point[i] : (double)NAN;
-        char   cell[CODEC_CELL_MAX] = "";
+        char   cell[CODEC_CELL_MAX];
+        cell[0] = '\0';
         if (param_is_number(&spec->space.params[i]))
             write_number(out, value);
         else if (!isnan(value))

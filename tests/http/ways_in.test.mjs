@@ -79,3 +79,25 @@ test('a table has booleans and null as JSON or Python writes them, unless a text
     const { id } = await api.study({ metrics, space: choices([1, 2]) });
     await api.expect(422, 'POST', `${of(id)}/import`, { body: 'c,x,value\nTrue,0.5,1\n', type: 'text/csv' });
 });
+
+test('a choice is the empty text or a long one, everywhere', async () => {
+    const prompt = `Say "why", then 'how',\n7 steps: ${'é,"\t'.repeat(1000)}`.slice(0, 4096), kinds = [['', 'l1', prompt], ['', 1, null, true, '""', prompt], ['""', 'x']];
+    for (const values of kinds) {
+        const space = { type: 'parameters', parameters: [{ name: 'c', type: 'categorical', values }, ...line.parameters] };
+        const { id, space: shown } = await api.study({ metrics, space, algorithm: { name: 'gp' } });
+        assert.deepEqual(shown.parameters[0].values, values);
+        for (const [i, c] of values.entries()) await api.post(`${of(id)}/observe`, { point: { c, x: i / 8 }, value: i });
+        for (let i = 0; i < 8; i++) {
+            const { trials: [trial] } = await api.post(`${of(id)}/suggest`, { worker: 'w' });
+            assert.ok(values.includes(trial.point.c));
+            await api.post(`${of(id)}/observe`, { trial: trial.number, value: trial.point.x });
+        }
+        const { trials } = await api.get(`${of(id)}/trials?limit=100`), { text } = await api.request('GET', `${of(id)}/export?format=csv`);
+        const twin = await api.study({ metrics, space });
+        await api.expect(200, 'POST', `${of(twin.id)}/import`, { body: text, type: 'text/csv' });
+        assert.deepEqual((await api.get(`${of(twin.id)}/trials?limit=100`)).trials.map(({ point }) => point), trials.map(({ point }) => point));
+        for (const path of ['plot/history', 'plot/parallel', 'trials/9/explain', 'export', 'verify']) await api.request('GET', `${of(id)}/${path}`);
+    }
+    const { json } = await api.request('POST', '/v1/studies', { json: { name: 'n', metrics, space: { type: 'parameters', parameters: [{ name: 'c', type: 'categorical', values: ['x'.repeat(4097), 'y'] }] } } });
+    assert.deepEqual([json.code, json.errors[0].pointer], ['out_of_range', '/space/parameters/0/values/0']);
+});
