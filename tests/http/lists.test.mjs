@@ -126,7 +126,7 @@ test('what changed since a time, in the order of change', async () => {
     }
     assert.equal((await walk(`${path}?order=updated`, 'trials', 7)).length, 41);
     assert.deepEqual((await api.get(`${path}?updated_since=9999-12-31T23:59:59.999Z`)).trials, []);
-    for (const bad of ['2026-02-29T00:00:00Z', '2026-01-01', '2026-01-01T24:00:00Z', '2026-01-01T00:00:00+00:00', 'x', '2026-01-01T00:00:00.Z', '1969-12-31T23:59:59Z', '2026-13-01T00:00:00Z'])
+    for (const bad of ['2026-02-29T00:00:00Z', '2026-01-01', '2026-01-01T24:00:00Z', '2026-01-01T00:00:00+24:00', 'x', '2026-01-01T00:00:00.Z', '1969-12-31T23:59:59Z', '2026-13-01T00:00:00Z'])
         await api.expect(422, 'GET', `${path}?updated_since=${encodeURIComponent(bad)}`);
     for (const bad of ['order=x', 'order=-', 'order=number&order=value', 'state=halted', 'view=x', 'worker=', 'worker=a&worker=b'])
         await api.expect(422, 'GET', `${path}?${bad}`);

@@ -1,6 +1,8 @@
 """The same with await."""
 import asyncio
+import threading
 import unittest
+import unittest.mock
 
 import gnomon
 from tests.support import Case, branin, service
@@ -67,12 +69,22 @@ class Awaited(Case):
     def test_cancelled(self):
         async def main(client, study):
             held = await study.ask()  # the only one
-            asking = asyncio.ensure_future(study.ask())
-            await asyncio.sleep(0.1)
+            submit, asked, is_over = client.threads.pool.submit, [], threading.Event()
+
+            def keep(call):
+                asked.append(submit(call))
+                return asked[-1]
+
+            with unittest.mock.patch.object(client.threads.pool, "submit", keep):
+                asking = asyncio.ensure_future(study.ask())
+                while not asked:
+                    await asyncio.sleep(0)
             asking.cancel()
             with self.assertRaises(asyncio.CancelledError):
                 await asking
+            asked[0].add_done_callback(lambda _: is_over.set())  # after that which gives back what came
             await held.give_back()
+            await client.threads.run(is_over.wait, 300)
 
             async def f(trial):
                 asking.cancel()
