@@ -3,6 +3,7 @@
 
 #include "engine/math/log_gamma.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -223,6 +224,16 @@ enum status param_check(const struct param *p, size_t i, struct error *err)
 bool param_has(const struct param *p, double x)
 {
     return x >= p->min && x <= p->max && kinds[p->kind].nearest(p, x) == x;
+}
+
+/* Sums and logarithms of a client end some units in the last place away from a bound. */
+enum { ROUNDING_ULPS = 8 };
+
+double param_rounded(const struct param *p, double x)
+{
+    double near = fmin(fmax(kinds[p->kind].nearest(p, x), p->min), p->max);
+    double scale = near == 0 && p->kind == PARAM_DOUBLE ? fmax(fabs(p->min), fabs(p->max)) : fabs(near);
+    return fabs(x - near) <= ROUNDING_ULPS * DBL_EPSILON * scale ? near : x;
 }
 
 bool param_reaches(const struct param *p, double x)

@@ -52,6 +52,8 @@ MUST_CHECK enum status param_refuse(struct error *err, size_t i, const char *mem
 MUST_CHECK enum status param_check(const struct param *p, size_t i, struct error *err);
 
 bool param_has(const struct param *p, double x);
+/* The bound or listed value that x, finite, misses by at most eight units in the last place; else x. */
+double param_rounded(const struct param *p, double x);
 /* Whether a model can say where x is: a number anywhere on the scale, up to PARAM_REACH ranges beyond an end, of an int
  * an integer; a name, and the value of a range of one, as in param_has. */
 enum { PARAM_REACH = 10 };

@@ -47,7 +47,7 @@ static enum status merge_bound(struct merge *merge, json_t *own, const char *key
                          old == NULL ? "a parameter of this type has none" : "must be a number");
     double inside = sign * (json_number_value(value) - json_number_value(old));
     if (inside > 0)
-        return error_set(merge->err, STATUS_CONFLICT, "space_shrinks", where, "the space grows only: it has %.17g",
+        return error_set(merge->err, STATUS_CONFLICT, "space_shrinks", where, "the space grows only: it has %.16g",
                          json_number_value(old));
     if (inside == 0)
         return STATUS_OK;

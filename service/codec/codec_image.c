@@ -149,7 +149,7 @@ enum status codec_image_point(const struct spec *spec, const json_t *json, const
         codec_read_path_item(path, where, i);
         if (!is_number)
             return error_set(err, STATUS_INVALID, "wrong_type", path, "must be a number");
-        return error_set(err, STATUS_INVALID, "out_of_range", path, "must be within [%.17g, %.17g]", -spec->space.bound,
+        return error_set(err, STATUS_INVALID, "out_of_range", path, "must be within [%.16g, %.16g]", -spec->space.bound,
                          spec->space.bound);
     }
     return STATUS_OK;

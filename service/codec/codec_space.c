@@ -116,8 +116,9 @@ enum status codec_space_value(const struct spec *spec, size_t i, const json_t *j
         return error_set(err, STATUS_INVALID, "wrong_type", where, "must be an integer");
     if (!codec_read_is_finite(json, out))
         return error_set(err, STATUS_INVALID, "wrong_type", where, "must be a number");
+    *out = param_rounded(param, *out);
     if (*out < param->min || *out > param->max)
-        return error_set(err, STATUS_INVALID, "out_of_range", where, "must be within [%.17g, %.17g]", param->min,
+        return error_set(err, STATUS_INVALID, "out_of_range", where, "must be within [%.16g, %.16g]", param->min,
                          param->max);
     if (!param_has(param, *out))
         return error_set(err, STATUS_INVALID, "unknown_value", where, "is not one of the parameter's values");

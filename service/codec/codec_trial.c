@@ -69,9 +69,10 @@ static enum status read_anywhere(const struct spec *spec, size_t i, const json_t
     if (param->kind == PARAM_INT ? !codec_read_is_integral(json, out) : !codec_read_is_finite(json, out))
         return error_set(err, STATUS_INVALID, "wrong_type", where,
                          param->kind == PARAM_INT ? "must be an integer" : "must be a number");
+    *out = param_rounded(param, *out);
     return param_reaches(param, *out) ? STATUS_OK
                                       : error_set(err, STATUS_INVALID, "out_of_range", where,
-                                                  "must be on the scale, at most %d ranges away from [%.17g, %.17g]",
+                                                  "must be on the scale, at most %d ranges away from [%.16g, %.16g]",
                                                   PARAM_REACH, param->min, param->max);
 }
 

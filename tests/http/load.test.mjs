@@ -87,14 +87,21 @@ test('what is too much for a token is refused at once; others wait for their tur
     // A request of each is worked on and 16 wait; more come to that only as those are answered.
     await until(() => statuses.every((own) => count(own, 429) >= asked - 17 - count(own, 200)), () => `all that is too much is refused: ${statuses.join('; ')}`);
     const before = statuses.flat().length;
+    // All are of one project: while that has all it may have, who has nothing waiting is told so, and comes again.
+    const patiently = async (path, json) => {
+        let reply;
+        await until(async () => (reply = await api.request('POST', path, { json })).status !== 429 || reply.json.detail !== 'too many requests of this project are waiting', `${path} has its turn`);
+        assert.equal(reply.status, 200, reply.text);
+        return reply.json;
+    };
     for (let i = 0; i < 3; i++) {
-        await api.post(`/v1/studies/${gp}/suggest`, {});
-        await api.post('/v1/suggest', { metrics: heavy.metrics.slice(0, 1), space: box, observations: [] });
+        await patiently(`/v1/studies/${gp}/suggest`, {});
+        await patiently('/v1/suggest', { metrics: heavy.metrics.slice(0, 1), space: box, observations: [] });
         const { trials: [{ number }] } = await api.post(`/v1/studies/${drawn.id}/suggest`, {});
         await api.post(`/v1/studies/${drawn.id}/observe`, { trial: number, value: 0.7 });
     }
     // what is as heavy as theirs has its turn as well, though each of them has more waiting than it asks for
-    const { suggestions } = await api.post('/v1/suggest', { ...heavy, count: 2 });
+    const { suggestions } = await patiently('/v1/suggest', { ...heavy, count: 2 });
     assert.equal(suggestions.length, 2);
     assert.ok(before < 4 * asked);
     isLeft = true;

@@ -101,3 +101,21 @@ test('a choice is the empty text or a long one, everywhere', async () => {
     const { json } = await api.request('POST', '/v1/studies', { json: { name: 'n', metrics, space: { type: 'parameters', parameters: [{ name: 'c', type: 'categorical', values: ['x'.repeat(4097), 'y'] }] } } });
     assert.deepEqual([json.code, json.errors[0].pointer], ['out_of_range', '/space/parameters/0/values/0']);
 });
+
+test('a number that misses a bound or a listed value by its last bits is taken for it, and no other', async () => {
+    const { id } = await api.study({ metrics, space: { type: 'parameters', parameters: [{ name: 'lr', type: 'double', min: 1e-5, max: 0.1, scale: 'log' },
+        { name: 'x', type: 'double', min: 0, max: 0.3 }, { name: 'd', type: 'discrete', values: [0, 1e-9, 0.3, 0.7] }] } });
+    const told = async (point, code) => {
+        const { status, json } = await api.request('POST', `${of(id)}/observe`, { json: { point: { lr: 0.01, x: 0.25, d: 0.7, ...point }, value: 1 } });
+        assert.deepEqual([status, json.code], code ? [422, code] : [200, undefined], JSON.stringify(point));
+    };
+    await told({ lr: Math.exp(Math.log(0.1)) });
+    await told({ x: 0.1 + 0.2 });
+    await told({ x: 0.3 - (0.1 + 0.2) });
+    await told({ d: 0.1 + 0.2 });
+    await told({ d: 0.7000000000000001 });
+    const { trials } = await api.get(`${of(id)}/trials`);
+    assert.deepEqual(trials.map(({ point: { lr, x, d } }) => [lr, x, d]).sort(), [[0.1, 0.25, 0.7], [0.01, 0.3, 0.7], [0.01, 0, 0.7], [0.01, 0.25, 0.3], [0.01, 0.25, 0.7]].sort());
+    for (const point of [{ lr: 0.1000000001 }, { x: -1e-12 }, { x: 0.30000001 }, { x: 1e308 }]) await told(point, 'out_of_range');
+    for (const d of [1e-17, 1.0001e-9, 0.7000001]) await told({ d }, d > 0.7 ? 'out_of_range' : 'unknown_value');
+});
