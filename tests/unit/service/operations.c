@@ -157,13 +157,13 @@ static void check_place(bool is_to_fail)
     struct workers_job filler = {.run = hold, .arg = &lock, .owner = "local"};
     begin(world, study.id, &live, &operation);
     pthread_mutex_lock(&lock);
-    if (is_to_fail)
-        CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_PAUSE, &study, &world->err), STATUS_OK);
     while (workers_submit(world->app->operations->workers, &filler, &world->err) == STATUS_OK)
         continue;
     probed = world->app;
     found_free = 0;
     world->app->now_ms = probe;
+    if (is_to_fail) // last, because a job that has not read the study yet fails at once
+        CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_PAUSE, &study, &world->err), STATUS_OK);
     session_unlock(world->app, live);
     CU_ASSERT(is_in_time(world, is_to_fail ? is_failed : is_done, operation.id));
     CU_ASSERT(found_free > 0);
