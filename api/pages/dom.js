@@ -114,6 +114,22 @@ export const word = (code) => words[code] ?? String(code).replaceAll('_', ' ');
 export function badge(state, reason) {
     return h('span', { class: `state ${state}` }, word(state), reason && reason !== state ? `: ${word(reason)}` : null);
 }
+/* An active study of whose trials nobody has held one for a while, and late: so many leases that ended, waits for workers. */
+const IDLE_MS = 90e3;
+export const isIdle = (study, late = 0) => study.state === 'active' && study.trials.running <= late && clock.now() - Date.parse(study.updated_at) > IDLE_MS;
+export const badgeOf = (study, late = 0) => (isIdle(study, late) ? h('span', { class: 'state idle' }, 'waiting for workers') : badge(study.state, study.reason));
+
+/* Actions besides the first, behind one button. */
+export function menu(title, ...items) {
+    const own = h('details', { class: 'menu' }, h('summary', { class: 'button' }, title), h('div', {}, items));
+    own.addEventListener('keydown', (event) => { if (event.key === 'Escape' && own.open) { own.open = false; own.firstElementChild.focus(); } });
+    own.addEventListener('focusout', ({ relatedTarget }) => { if (relatedTarget && !own.contains(relatedTarget)) own.open = false; });
+    own.lastElementChild.addEventListener('click', () => { own.open = false; });
+    return own;
+}
+
+/* A sample of how something is drawn, before the words for it. */
+export const key = (style, ...words) => h('span', { class: 'key' }, s('svg', { width: 14, height: 12, viewBox: '0 0 14 12', 'aria-hidden': 'true' }, s('rect', { class: `swatch ${style}`, x: 1, y: 1, width: 12, height: 10 })), words);
 
 export function table(heads, rows, caption) {
     return h('table', {}, h('caption', { class: 'away' }, caption),

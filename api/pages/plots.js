@@ -1,7 +1,7 @@
 // Every plot, on one library: d3 5.16, as SVG, whose text can be read aloud and searched, and whose colours are classes.
 // The server has decimated what is large: no plot has more than some 2,000 marks.
 import './d3.min.js';
-import { h, s, bandOf, clip, count, distance, wish, worthOf, duration, flat, interval, number, percent, quantile, word, button, table, clock as wall } from './dom.js';
+import { h, s, bandOf, clip, count, distance, wish, worthOf, duration, flat, interval, number, percent, quantile, say, word, button, table, clock as wall } from './dom.js';
 
 const d3 = self.d3;
 export const Z = 1.96; // standard deviations that hold 95 %
@@ -11,7 +11,7 @@ export const Z = 1.96; // standard deviations that hold 95 %
 /* A section with a finding, a plot that is drawn anew when its width changes, and the same numbers as a table.  draw
  * gets the place and returns rows for the table: {heads, rows}, or nothing. */
 export function figure(size, title, finding, draw, controls) {
-    const place = h('div', { class: 'plot' });
+    const place = h('div', { class: 'plot', role: 'group', 'aria-label': `${title}: arrow keys go from mark to mark` });
     const rows = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': `${title} as a table` });
     const details = h('details', { hidden: true }, h('summary', { onclick: () => fill(true) }, 'As a table'), rows);
     const text = h('p', { class: 'note' }, finding);
@@ -31,6 +31,7 @@ export function figure(size, title, finding, draw, controls) {
         }
         details.hidden = last === null;
         fill();
+        hint();
     };
     const fill = (isOpen = details.open) => {
         if (!isOpen || last === null) return;
@@ -38,12 +39,15 @@ export function figure(size, title, finding, draw, controls) {
             last.rows.length > 200 ? h('p', { class: 'note' }, `200 of ${last.rows.length}; the export has all.`) : '');
     };
     details.addEventListener('toggle', () => fill()); // by who searches in the page
-    const section = h('section', { class: size }, h('h2', {}, title), text, controls ?? null, place, details);
+    const anchor = button('#', () => section.onlink(), { class: 'plain anchor', hidden: true, 'aria-label': `Copy a link to: ${title}` });
+    const section = h('section', { class: size, id: title.toLowerCase().replace(/[^a-z0-9]+/g, '-') }, h('div', { class: 'head' }, h('h2', {}, title), anchor), text, controls ?? null, place, details);
     new ResizeObserver(() => {
         const now = Math.round(place.clientWidth);
         if (now > 0 && Math.abs(now - width) > 4) paint();
     }).observe(place);
+    const hint = hints(place, (trial) => section.look?.(trial));
     section.paint = paint;
+    section.linked = (then) => { anchor.hidden = false; section.onlink = then; };
     /* Its place, until there is something to draw; then that, or nothing at all. */
     section.wait = () => {
         isWaited = true;
@@ -58,6 +62,60 @@ export function figure(size, title, finding, draw, controls) {
     };
     section.setFinding = (...words) => text.replaceChildren(...words.flat(Infinity));
     return section;
+}
+
+/* The words of a mark, beside it, when the pointer or an arrow key comes to it; Enter opens it.  look: of a trial, promises
+ * elements that say more.  Returns what is called when marks have been drawn. */
+function hints(place, look) {
+    const tip = h('div', { class: 'tip', hidden: true });
+    let shown = null, trial = null;
+    const trialOf = (mark) => d3.select(mark).datum()?.trial ?? null;
+    const hide = () => { shown?.classList.remove('at'); shown = null; tip.hidden = true; };
+    const put = (at) => {
+        const box = place.getBoundingClientRect(), mark = shown.getBoundingClientRect();
+        const [x, y] = at ?? [mark.left + mark.width / 2, mark.top];
+        tip.style.left = `${Math.max(0, Math.min(box.width - tip.offsetWidth, x - box.left + 12))}px`;
+        tip.style.top = `${y - box.top - tip.offsetHeight - 10 < -60 ? y - box.top + 18 : y - box.top - tip.offsetHeight - 10}px`;
+    };
+    const show = async (mark, at) => {
+        hide();
+        shown = mark;
+        mark.classList.add('at');
+        tip.replaceChildren(h('div', {}, mark.dataset.says));
+        tip.hidden = false;
+        put(at);
+        await new Promise((done) => setTimeout(done, 150)); // who only passes over asks for nothing
+        const more = shown === mark && trialOf(mark) !== null ? await look(trialOf(mark)) : null;
+        if (shown !== mark || !more) return;
+        tip.append(...more);
+        put(at);
+    };
+    place.addEventListener('pointerover', (event) => { const mark = event.target.closest('[data-says]'); if (mark) show(mark, [event.clientX, event.clientY]); else hide(); });
+    for (const type of ['pointerleave', 'blur']) place.addEventListener(type, hide);
+    place.addEventListener('keydown', (event) => {
+        const { key } = event, all = [...place.querySelectorAll('.goes[data-says]:not([display])')].sort((a, b) => trialOf(a) - trialOf(b));
+        const now = all.findIndex((mark) => (shown ? mark === shown : trialOf(mark) === trial));
+        const to = { ArrowRight: now + 1, ArrowDown: now + 1, ArrowLeft: now - 1, ArrowUp: now - 1, Home: 0, End: all.length - 1 }[key];
+        if (key === 'Escape') hide();
+        else if (key === 'Enter' && event.target === place && shown) shown.dispatchEvent(new MouseEvent('click', { bubbles: true }));
+        else if (to !== undefined && all.length > 0) {
+            const mark = all[Math.max(0, Math.min(all.length - 1, to))];
+            trial = trialOf(mark);
+            show(mark);
+            say(mark.dataset.says);
+        } else return;
+        event.preventDefault();
+    });
+    return () => {
+        for (const title of place.querySelectorAll('svg title')) { // a browser would show them, late, and only to a mouse
+            title.parentNode.dataset.says = title.textContent;
+            title.remove();
+        }
+        if (place.querySelector('.goes')) place.tabIndex = 0; else place.removeAttribute('tabindex');
+        shown = null;
+        tip.hidden = true;
+        place.append(tip);
+    };
 }
 
 function canvas(place, height, label, margin = {}, wide = 0) {
@@ -140,7 +198,7 @@ export function within([from, to], total) {
 
 /* data: the plot "history", best of all trials; metric; chosen: called with a trial's number; range: of trials, of so many
  * in total; zoom: called with another range, while what is there is moved at once. */
-export function history(place, { data, best: all, metric, chosen, zoom, range, total }) {
+export function history(place, { data, best: all, metric, chosen, zoom, range, total, isLog }) {
     const frame = canvas(place, 300, '', { right: place.clientWidth < 500 ? 88 : 104 });
     const marks = rowsOf(data.marks), others = rowsOf(data.others), [first, end] = range;
     const best = all.filter((b) => b.trial <= end);
@@ -150,14 +208,16 @@ export function history(place, { data, best: all, metric, chosen, zoom, range, t
     const band = bandOf(metric);
     const top = band ? Math.max(...values, best.at(-1)?.value ?? -Infinity, band[1]) : sign > 0 ? Math.max(...values, best.at(-1)?.value ?? -Infinity) : Math.min(...values, best.at(-1)?.value ?? Infinity);
     const bottom = band ? Math.min(...values, best.at(-1)?.value ?? Infinity, band[0]) : quantile(values.map((v) => v * sign), values.length > 12 ? 0.12 : 0) * sign;
-    const room = Math.abs(top - bottom) * 0.08 || Math.abs(top) * 0.05 || 1;
-    const domain = sign > 0 ? [bottom - room, top + room] : [top - room, bottom + room];
-    const y = d3.scaleLinear(domain, [frame.h, 0]);
-    const isBeyond = (v) => (v - bottom) * sign < -room * 1.01;
+    const [to, back] = isLog ? [Math.log10, (v) => 10 ** v] : [Number, Number];
+    const room = Math.abs(to(top) - to(bottom)) * 0.08 || (isLog ? 0 : Math.abs(top) * 0.05) || 1;
+    const domain = (sign > 0 ? [to(bottom) - room, to(top) + room] : [to(top) - room, to(bottom) + room]).map(back);
+    const y = (isLog ? d3.scaleLog : d3.scaleLinear)(domain, [frame.h, 0]);
+    const isBeyond = (v) => (to(v) - to(bottom)) * sign < -room * 1.01;
     const beyond = marks.filter((m) => m.value !== null && isBeyond(m.value)).length;
     frame.svg.attr('aria-label', `Best so far: ${best.length > 0 ? `${number(best.at(-1).value)} at trial ${best.at(-1).trial}` : 'none yet'}; ${count(data.of, 'trial')}.`);
     const axis = frame.root.append('g');
-    yAxis(frame, y, `${clip(metric.name, 30)} (${wish(metric)})`);
+    const tens = d3.range(Math.ceil(Math.log10(domain[0])), Math.log10(domain[1])), few = isLog ? (tens.length > 1 ? tens.filter((_, i) => i % Math.ceil(tens.length / 6) === 0).map(back) : y.ticks(4)) : null;
+    yAxis(frame, y, `${clip(metric.name, 30)} (${wish(metric)})`, few?.map((v) => ({ at: v, text: number(v, 2) })));
     for (const at of new Set(band ?? [])) frame.root.append('line').attr('class', 'tickmark aim').attr('stroke-dasharray', '6 3').attr('x2', frame.w).attr('y1', y(at)).attr('y2', y(at));
     const edge = sign > 0 ? frame.h : 0;
     const clamp = (v) => Math.max(0, Math.min(frame.h, y(v)));
@@ -347,7 +407,7 @@ function dots(frame, marks, x, y, bestTrial, chosen, extra) {
 }
 
 export function contour(place, { found, cells, px, py, metric, bestTrial, chosen, picked }) {
-    const frame = canvas(place, 300, '', { right: 16 });
+    const frame = canvas(place, 300, '', { right: 46 });
     const sx = scaleOf(px), sy = scaleOf(py), [gx, gy] = found.grid, nx = gx.length, ny = gy.length;
     const x = d3.scaleLinear([0, 1], [0, frame.w]), y = d3.scaleLinear([0, 1], [frame.h, 0]);
     const flatten = (rows) => { const out = new Float64Array(nx * ny); for (let j = 0; j < ny; j++) for (let i = 0; i < nx; i++) out[j * nx + i] = rows[i][j] ?? NaN; return out; };
@@ -355,6 +415,10 @@ export function contour(place, { found, cells, px, py, metric, bestTrial, chosen
     const marks = rowsOf(cells).filter((m) => m.x !== null && m.y !== null), seen = d3.extent(marks.map((m) => m.value));
     const shade = (v) => Math.max(0, Math.min(9, Math.floor(10 * (high > low ? (v - low) / (high - low) : 0.5))));
     frame.svg.attr('aria-label', `The model's mean over ${flat(px.name)} and ${flat(py.name)}, from ${number(low)} to ${number(high)}`);
+    const scale = frame.root.append('g').attr('transform', `translate(${frame.w - 62},-20)`);
+    scale.selectAll('rect').data(d3.range(10)).join('rect').attr('class', (k) => `l${k}`).attr('x', (k) => 6 * k).attr('width', 6).attr('height', 10);
+    scale.append('text').attr('x', -5).attr('y', 9).attr('text-anchor', 'end').text(number(low, 3));
+    scale.append('text').attr('x', 65).attr('y', 9).text(number(high, 3));
     const limit = 0.25 * ((seen[1] ?? high) - (seen[0] ?? low));
     if (sx.isList || sy.isList || nx < 3 || ny < 3) {
         const wide = frame.w / nx, tall = frame.h / ny;

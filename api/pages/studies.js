@@ -1,7 +1,7 @@
 // All studies, and several of them in one plot.
 import * as api from './api.js';
 import { remember, may, me, address } from './app.js';
-import { h, s, isObjective, wish, age, badge, button, choice, count, field, link, named, number, percent, renew, say, table, copier } from './dom.js';
+import { h, s, isObjective, wish, age, badge, badgeOf, isIdle, button, choice, count, field, link, named, number, percent, renew, say, table, copier } from './dom.js';
 
 
 /* The best so far: steps at its own scale, a dot at the best. */
@@ -34,7 +34,7 @@ const bar = (part) => s('svg', { width: 120, height: 6, viewBox: '0 0 120 6' }, 
 
 function remaining(study) {
     const n = study.budget?.trials, ended = study.trials.completed + study.trials.stopped;
-    if (study.state !== 'active' || !n || ended < 2) return '–';
+    if (study.state !== 'active' || isIdle(study) || !n || ended < 2) return '–';
     const each = (Date.parse(study.updated_at) - Date.parse(study.created_at)) / 1000 / ended;
     const left = each * Math.max(n - study.spent.trials, 0);
     return left < 60 ? '< 1 min' : `~ ${left < 5400 ? `${Math.round(left / 60)} min` : `${Math.round(left / 3600)} h`}`;
@@ -73,7 +73,7 @@ export async function studies(view) {
             compare.textContent = chosen.size > 0 ? `Compare (${chosen.size})` : 'Compare';
         } })),
         h('td', {}, link(`#/studies/${study.id}`, named(study.name)), ' ', Object.entries(study.labels).slice(0, 4).map(([key, value]) => [h('span', { class: 'chip' }, h('bdi', {}, `${key}: ${value}`.slice(0, 40))), ' '])),
-        h('td', { class: 'tight' }, badge(study.state, null), study.trials.running > 0 ? h('span', { class: 'note' }, ` ${study.trials.running} out`) : null),
+        h('td', { class: 'tight' }, isIdle(study) ? badgeOf(study) : badge(study.state, null), study.trials.running > 0 ? h('span', { class: 'note' }, ` ${study.trials.running} out`) : null),
         h('td', { class: 'n' }, best(study)), h('td', { class: 'wide' }, spark(study)),
         h('td', { class: 'tight' }, progress(study)), h('td', { class: 'n wide' }, remaining(study)), h('td', { class: 'n' }, age(study.updated_at)), h('td', { class: 'n wide' }, age(study.created_at)),
         isTold ? h('td', { class: 'wide' }, named(study.owner ?? '–', 24)) : null);

@@ -1,7 +1,7 @@
 // A study: a sentence first, then numbers, then plots, then every trial.
 import * as api from './api.js';
 import { may, remember } from './app.js';
-import { h, bandOf, distance, isObjective, age, ask, badge, button, clip, clock, copier, count, field, fill, interval, list, named, number, percent, save, say } from './dom.js';
+import { h, bandOf, distance, isObjective, age, ask, badgeOf, button, clip, clock, copier, copy, count, field, fill, interval, isIdle, key, link, list, menu, named, number, percent, save, say, table as tableOf, worthOf } from './dom.js';
 import * as plots from './plots.js';
 import { pointTable, trials } from './trials.js';
 import { candidates } from './private.js';
@@ -14,9 +14,9 @@ export const objectivesOf = (study) => study.metrics.filter(isObjective);
 // ---- words ----
 
 /* The state of the study in one sentence. */
-function sentence(study, data, found) {
+function sentence(study, data, found, late) {
     const [metric] = objectivesOf(study), n = study.trials, words = [];
-    if (n.total === 0) return 'No trial yet: the study waits for the first suggest.';
+    if (n.total === 0) return 'No trial yet: the study waits for its first worker.';
     if (objectivesOf(study).length > 1) words.push(`${count(n.completed, 'completed trial')}, of which ${data.front?.trial.length ?? 'some'} are beaten by no other in every objective.`);
     else if (study.best === null) words.push(`None of ${count(n.total, 'trial')} has a feasible value yet.`);
     else {
@@ -26,6 +26,7 @@ function sentence(study, data, found) {
     }
     if (n.stopped > 0) words.push(` ${count(n.stopped, 'run')} ${n.stopped === 1 ? 'was' : 'were'} stopped early.`);
     if (n.failed > 0) words.push(` ${n.failed} failed.`);
+    if (isIdle(study, late)) words.push(' Nobody works on it: the last change was ', age(study.updated_at), late > 0 ? `, and ${count(late, 'trial is', 'trials are')} held by workers that were not heard of in time.` : '.');
     const strong = (found?.parameters ?? []).filter((p) => p.total > 0.1).sort((a, b) => b.total - a.total).slice(0, 3);
     if (strong.length > 0) words.push(' By the model ', ...strong.flatMap((p, i) => [i === 0 ? '' : i === strong.length - 1 ? ' and ' : ', ', h('b', {}, named(p.name, 40))]), strong.length > 1 ? ' matter most.' : ' matters most.');
     return words;
@@ -47,19 +48,55 @@ function facts(study) {
 
 function actions(study, again) {
     const path = `v1/studies/${study.id}`;
-    const act = (verb, title, what) => button(title, () => ask(title.replace('…', '?'), h('p', {}, what), title.replace('…', ''), async () => { await api.post(`${path}/${verb}`); say(`${title}: done`); await again(); }));
-    const write = may('admin', 'write');
-    return h('div', { class: 'actions' },
-        write && study.state !== 'completed' ? h('a', { class: 'button', href: `#/studies/${study.id}/try` }, 'Try by hand') : null,
-        write ? button('More trials…', () => budget(study, again)) : null,
-        write && study.state === 'active' ? act('pause', 'Pause…', 'Nothing more is handed out until the study is resumed. Results of what runs are still taken.') : null,
-        write && study.state === 'paused' ? act('resume', 'Resume…', 'Trials are handed out again.') : null,
-        write && study.state !== 'completed' ? act('complete', 'Complete…', 'No more trials are handed out. It can be opened again.') : null,
-        write && study.state === 'completed' ? act('reopen', 'Open again…', 'Trials are handed out again, as far as the budget goes.') : null,
+    const act = (verb, title, what, attributes) => button(title, () => ask(title.replace('…', '?'), h('p', {}, what), title.replace('…', ''), async () => { await api.post(`${path}/${verb}`); say(`${title}: done`); await again(); }), attributes);
+    const write = may('admin', 'write'), isOver = study.state === 'completed', isPaused = study.state === 'paused', main = { class: 'main' };
+    const first = isOver ? button('More trials…', () => budget(study, again), main) : isPaused ? act('resume', 'Resume…', 'Trials are handed out again.', main) : button('Attach a worker…', () => attach(study), main);
+    return h('div', { class: 'actions' }, write ? first : null, menu('Actions',
+        write && !isOver ? [h('a', { class: 'button', href: `#/studies/${study.id}/try` }, 'Try by hand'), isPaused ? button('Attach a worker…', () => attach(study)) : null, button('More trials…', () => budget(study, again)),
+            isPaused ? null : act('pause', 'Pause…', 'Nothing more is handed out until the study is resumed. Results of what runs are still taken.'),
+            act('complete', 'Complete…', 'No more trials are handed out. It can be opened again.')] : null,
+        write && isOver ? act('reopen', 'Open again…', 'Trials are handed out again, as far as the budget goes.') : null,
+        write ? [button('Name and notes…', () => describe(study, again)), button('Clone…', () => clone(study))] : null,
         may('admin') ? button('Share…', () => share(study)) : null,
         write && study.space.type === 'parameters' ? button('Upload CSV…', () => upload(study, again)) : null,
         button('Download CSV', async () => save(`${study.id}.csv`, await api.blob(`${path}/export?format=csv&for=spreadsheet`))),
-        button('Export', async () => save(`${study.id}.json`, await api.blob(`${path}/export`))));
+        button('Export', async () => save(`${study.id}.json`, await api.blob(`${path}/export`))),
+        may('admin') ? button('Delete…', () => ask(`Delete “${clip(study.name, 60)}”?`, h('p', {}, `The study goes with its ${count(study.trials.total, 'trial')}, for ever. An export keeps them.`), 'Delete', async () => { await api.remove(path); location.hash = '#/studies'; })) : null));
+}
+
+/* The server's address, as a client takes it. */
+const server = () => new URL('.', location.href.split('#')[0]).href.replace(/\/$/, '');
+const inPython = (study) => `import gnomon, os\nserver = gnomon.connect(${JSON.stringify(server())}, os.environ["TOKEN"])\nstudy = server.open(${JSON.stringify(study.id)})     # ${clip(JSON.stringify(study.name).replace(/[^\x20-\x7e]/g, '?'), 40)}\n`;
+
+/* A worker's program, ready to be pasted. */
+function attach(study) {
+    const [metric] = objectivesOf(study), names = (study.space.parameters ?? []).map(({ name }) => name);
+    const python = `${inPython(study)}\ndef measure(trial):          # ${clip(`trial[${JSON.stringify(names[0] ?? 'x')}] and its like are what to try`, 80)}\n    return ...               # ${clip(metric?.name ?? 'the result', 40)}\n\nstudy.optimize(measure)\n`;
+    const shell = `export GNOMON_SERVER=${server()} GNOMON_TOKEN=$TOKEN\ngnomon work --study ${study.id} -- python3 train.py\n`;
+    ask('Attach a worker', [h('p', {}, 'As many as you like, on any machine that reaches this server. Put a token that may write into TOKEN: ', link('#/operation', 'Operation'), ' makes one.'),
+        h('h3', {}, 'A function in Python'), h('pre', { tabindex: 0 }, python), copier('Copy', python),
+        study.space.type === 'parameters' ? [h('h3', {}, 'A program, with its parameters as options'), h('pre', { tabindex: 0 }, shell), copier('Copy', shell), h('p', { class: 'hint' }, 'The last line that it prints is the result.')] : null], 'Done', async () => {});
+}
+
+function describe(study, again) {
+    const name = h('input', { value: study.name, required: true, maxlength: 200 }), notes = h('textarea', { maxlength: 10000 }, study.notes);
+    const labels = h('textarea', {}, Object.entries(study.labels).map(([k, v]) => `${k}: ${v}`).join('\n'));
+    ask('Name and notes', [field('Name', name), field('Notes', notes), field('Labels', labels, 'One a line, such as team: vision')], 'Keep', async () => {
+        const rows = labels.value.split('\n').filter((line) => line.trim() !== '').map((line) => line.match(/^\s*([^:]+?)\s*:\s*(.*?)\s*$/) ?? [line]);
+        const wrong = rows.find((row) => row.length < 3);
+        if (wrong) throw new Error(`A label has a key, a colon and a value: ${clip(wrong[0], 60)} has no colon.`);
+        const gone = Object.keys(study.labels).map((k) => [k, null]);
+        await api.edit(`v1/studies/${study.id}`, { name: name.value, notes: notes.value, labels: Object.fromEntries([...gone, ...rows.map(([, k, v]) => [k, v])]) });
+        await again();
+    });
+}
+
+function clone(study) {
+    const name = h('input', { value: `${study.name} again`.slice(0, 200), required: true, maxlength: 200 }), withTrials = h('input', { type: 'checkbox' });
+    ask('Clone this study', [field('Name', name), h('label', {}, withTrials, ' with its results, which cost nothing of the budget'), h('p', { class: 'note' }, 'Space, metrics and algorithm are the same; the seed is another one.')], 'Clone', async () => {
+        const { id } = await api.post(`v1/studies/${study.id}/clone`, { name: name.value, seed: null, trials: withTrials.checked ? 'completed' : 'none' });
+        location.hash = `#/studies/${id}`;
+    });
 }
 
 function budget(study, again) {
@@ -108,9 +145,8 @@ function share(study) {
 // ---- best parameters ----
 
 function bestSection(study, best) {
-    const quote = JSON.stringify(study.name), base = new URL('.', location.href.split('#')[0]).href;
-    const python = `import gnomon, os\nserver = gnomon.connect(${JSON.stringify(base.replace(/\/$/, ''))}, os.environ["TOKEN"])\nbest = server.open(${JSON.stringify(study.id)}).best     # ${clip(quote.replace(/[^\x20-\x7e]/g, '?'), 40)}\nprint(best.value, best.params)`;
-    const curl = `curl -sS -H "Authorization: Bearer $TOKEN" ${base}v1/studies/${study.id}/best`;
+    const python = `${inPython(study)}print(study.best.value, study.best.params)`;
+    const curl = `curl -sS -H "Authorization: Bearer $TOKEN" ${server()}/v1/studies/${study.id}/best`;
     const trial = best.trial, chosen = best.rule === 'model' && best.observed_best !== trial.number;
     return [h('h2', {}, `Best parameters (trial ${trial.number})`),
         h('p', { class: 'note' }, chosen ? `Values are noisy: trial ${best.observed_best} had the best value and was lucky; here the model's mean is best, ${interval(best.model.mean, Z * best.model.stddev)}.`
@@ -124,11 +160,12 @@ const quiet = (promise) => promise.catch((error) => (error instanceof api.Refuse
 
 export async function study(view) {
     const path = `v1/studies/${encodeURIComponent(view.id)}`;
-    const state = { zoom: null, x: view.words.get('x'), y: view.words.get('y'), metric: null };
-    let now = await api.get(path);
-    const head = h('div'), said = h('p', { class: 'sentence' }), numbers = h('div'), grid = h('div', { class: 'grid' });
+    const from = Number(view.words.get('from')), to = Number(view.words.get('to'));
+    const state = { zoom: from > 0 && to > from ? [from, to] : null, isLog: view.words.get('log') === '1', x: view.words.get('x'), y: view.words.get('y'), late: 0 };
+    let now = await api.get(path), last = {}, idle = null;
+    const head = h('div', { class: 'answer' }), said = h('p', { class: 'sentence' }), numbers = h('div'), grid = h('div', { class: 'grid' });
     document.title = `${clip(now.name, 80)} · gnomon`;
-    view.main.append(head, said, numbers, grid);
+    view.main.append(head, numbers, grid);
     const asks = api.ordered();
     const again = async () => {
         const isNew = asks(), found = await api.get(path);
@@ -136,15 +173,17 @@ export async function study(view) {
         await (await draw()).rest;
     };
     const drawHead = () => {
-        head.replaceChildren(h('div', { class: 'title' }, h('h1', {}, named(now.name, 200)), badge(now.state, now.reason), actions(now, again)),
-            ...(Object.keys(now.labels).length || now.notes ? [h('p', { class: 'note' }, Object.entries(now.labels).map(([k, v]) => [h('span', { class: 'chip' }, h('bdi', {}, clip(`${k}: ${v}`, 80))), ' ']), now.notes ? h('bdi', {}, clip(now.notes, 400)) : null)] : []));
+        head.replaceChildren(h('div', { class: 'title' }, h('h1', {}, named(now.name, 200)), badgeOf(now, state.late)), actions(now, again),
+            ...(Object.keys(now.labels).length || now.notes ? [h('p', { class: 'note' }, Object.entries(now.labels).map(([k, v]) => [h('span', { class: 'chip' }, h('bdi', {}, clip(`${k}: ${v}`, 80))), ' ']), now.notes ? h('bdi', {}, clip(now.notes, 400)) : null)] : []), said);
         numbers.replaceChildren(facts(now));
+        clearTimeout(idle); // nobody tells that nothing happens
+        idle = setTimeout(() => { if (!view.isOver() && isIdle(now, state.late)) { drawHead(); tell(last); } }, 91e3);
     };
     const table = trials(view, () => now, again);
     const open = (number) => table.open(number);
     const kind = now.space.type;
     const parts = kind === 'parameters' ? parameterParts(view, state, path, () => now, open, table) : kind === 'graph' ? route(view, path, () => now, open, historyPart) : kind === 'image' ? images(view, path, () => now, open, historyPart) : candidates(view, path, () => now, open, historyPart);
-    const tell = (known) => said.replaceChildren(...[sentence(now, known.data ?? {}, known.found)].flat());
+    const tell = (known) => { last = known; said.replaceChildren(...[sentence(now, known.data ?? {}, known.found, state.late)].flat()); };
     /* Quick parts are shown first; rest resolves when the others are drawn. */
     const draw = async () => {
         drawHead();
@@ -153,7 +192,20 @@ export async function study(view) {
         return { rest: known.rest?.then(tell) };
     };
     grid.append(...parts.sections, table.section);
-    (await draw()).rest?.catch(() => {}); // what did not come is asked for again when something happens
+    const points = new Map(); // by trial; where it is does not change
+    const look = async (n) => {
+        if (!points.has(n)) points.set(n, quiet(api.get(`${path}/trials/${n}`)).catch(() => null));
+        const point = (await points.get(n))?.point;
+        return point && !Array.isArray(point) ? [h('dl', {}, Object.entries(point).slice(0, 8).map(([name, value]) => [h('dt', {}, named(name, 24)), h('dd', {}, typeof value === 'number' ? number(value) : named(String(value), 24))]))] : null;
+    };
+    for (const section of parts.sections)
+        if (section.linked) {
+            section.look = look;
+            section.linked(() => { remember({ at: section.id }); copy(location.href, 'The link'); });
+        }
+    const begun = await draw(), at = document.getElementById(view.words.get('at') ?? '');
+    if (view.words.has('trial')) open(Number(view.words.get('trial'))).catch(() => say('There is no such trial.'));
+    begun.rest?.then(() => at?.scrollIntoView(), () => {}); // what did not come is asked for again when something happens
     view.follow(`v1/events?study=${encodeURIComponent(view.id)}`, again);
 }
 
@@ -164,32 +216,39 @@ function historyPart(path, of, open, state = { zoom: null }) {
     const section = plots.figure('c8', 'Best so far', '', (host) => {
         if (whole === null) return null;
         if (whole.marks.trial.length + whole.others.trial.length === 0) { host.append(h('p', { class: 'blank' }, 'Each trial will be a mark here, and the best so far a line.')); return null; }
-        return plots.history(host, { data: part ?? whole, best: plots.rowsOf(whole.best), metric: objectivesOf(of())[0] ?? of().metrics[0], chosen: open, range: state.zoom ?? [1, total()], total: total(), zoom: look });
+        return plots.history(host, { data: part ?? whole, best: plots.rowsOf(whole.best), metric: objectivesOf(of())[0] ?? of().metrics[0], chosen: open, range: state.zoom ?? [1, total()], total: total(), zoom: look, isLog: state.isLog && isWide() });
     }, h('div', { class: 'row' }));
     const bar = section.querySelector('.row');
     const move = (by, scale) => () => {
         const [from, to] = state.zoom ?? [1, total()], middle = (from + to) / 2 + by * (to - from), half = (scale * (to - from)) / 2;
         look([middle - half, middle + half], 0);
     };
+    /* Values of which a straight axis shows only the largest. */
+    const isWide = () => { const values = (whole?.marks.value ?? []).filter((v) => v !== null); return values.length > 1 && Math.min(...values) > 0 && Math.max(...values) > 20 * Math.min(...values); };
+    const log = button('Log axis', () => { state.isLog = !state.isLog; remember({ log: state.isLog ? '1' : '' }); tell(); });
     const moves = [button('Closer', move(0.25, 0.5)), button('Wider', move(0, 2)), button('Earlier', move(-0.5, 1)), button('Later', move(0.5, 1)), button('Show all trials', () => look([1, total()], 0))];
-    bar.append(...moves);
+    bar.append(log, ...moves);
     /* Looks at a range; what is asked for while it still changes is asked for once. */
     function look(range, ms = 300) {
         const [from, to] = plots.within(range, total()).map(Math.round);
         state.zoom = from <= 1 && to >= total() ? null : [from, to];
+        remember({ from: state.zoom?.[0], to: state.zoom?.[1] });
         clearTimeout(timer);
         timer = setTimeout(async () => { const asked = state.zoom; const found = asked && await ask(asked); if (asked === state.zoom) { part = found; tell(); } }, ms);
     }
     const ask = (range) => api.get(`${path}/plot/history${api.query({ points: Math.max(100, Math.min(1000, Math.round(innerWidth / 2))), from: range?.[0], to: range?.[1] })}`);
     function tell() {
         const data = part ?? whole, kept = document.activeElement;
-        bar.hidden = total() <= 20;
+        log.hidden = !isWide();
+        log.setAttribute('aria-pressed', String(Boolean(state.isLog)));
+        moves[0].hidden = total() <= 20;
+        bar.hidden = log.hidden && moves[0].hidden;
         for (const one of moves.slice(1)) one.hidden = state.zoom === null;
         moves[0].disabled = (state.zoom ?? [1, total()])[1] - (state.zoom ?? [1])[0] <= 9;
         if (kept?.hidden) moves[0].focus();
         const told = plots.rowsOf(data.marks).filter((m) => m.mean !== null && m.stddev_observed !== null && m.state === 'completed');
         const inside = told.filter((m) => Math.abs(m.value - m.mean) <= Z * m.stddev_observed).length;
-        section.setFinding('Each mark is a trial, the line the best until then. ', told.length > 0 ? `Grey: what the model expected before the run (95 %, noise included); ${inside} of ${told.length} fell inside. ` : '', data.shown < data.of ? `${data.shown.toLocaleString('en')} of ${data.of.toLocaleString('en')} are shown. ` : '', total() <= 10 ? '' : matchMedia('(pointer: fine)').matches ? 'Drag to look closer; scroll sideways to move, with Ctrl to zoom.' : 'Drag to look closer.');
+        section.setFinding('Each mark is a trial, the line the best until then.', h('br'), told.length > 0 ? [key('band', 'the forecast before the run, 95 %, noise included '), `${inside} of ${told.length} fell inside. `] : '', data.shown < data.of ? `${data.shown.toLocaleString('en')} of ${data.of.toLocaleString('en')} are shown. ` : '', total() <= 10 ? '' : matchMedia('(pointer: fine)').matches ? 'Drag to look closer; scroll sideways to move, with Ctrl to zoom.' : 'Drag to look closer.');
         section.paint();
     }
     /* Reads the history of all trials, and of the chosen range. */
@@ -212,21 +271,23 @@ function parameterParts(view, state, path, of, open, table) {
     const best = h('section', { class: 'c4' });
     const draws = (key, draw, none) => (host) => (got[key] === null ? (none ? host.append(h('p', { class: 'note' }, none)) : null, null) : draw(host));
     const more = (section) => { sections.push(section); return section; };
-    more(past.section);
+    const isMany = objectives.length > 1;
+    const front = plots.figure('c8', 'Front', '', draws('front', (host) => plots.front(host, { data: got.front, objectives, chosen: open })));
+    more(isMany ? front : past.section);
     more(best);
-    const parallel = more(plots.figure('c12', 'All parameters at once', 'One line a trial: orange the best tenth, blue the better half, grey the rest. Drag along an axis to choose.',
+    const parallel = more(plots.figure('c12', 'All parameters at once', [key('top', 'the best tenth '), key('mid', 'the better half '), key('low', 'the rest'), h('br'), 'Each line is a trial. Drag along an axis to choose some.'],
         draws('parallel', (host) => { const order = [...(got.found?.parameters ?? [])].sort((a, b) => b.total - a.total).map((p) => p.name); const chosen = parameters.filter((p) => p.min !== p.max || p.values).sort((a, b) => (order.indexOf(a.name) + 1 || 999) - (order.indexOf(b.name) + 1 || 999)).slice(0, 16);
             return got.parallel.lines.trial.length === 0 ? null : plots.parallel(host, { data: got.parallel, parameters: chosen, metric, chosen: open, filtered: (numbers) => table.only(numbers) }); })));
-    const matter = more(plots.figure('c4', 'What matters', 'Dark: alone. Light: together with others. Line: 95 % interval.', draws('found', (host) => plots.importances(host, { found: got.found, chosen: (name) => turn({ x: name }) }))));
+    const matter = more(plots.figure('c4', 'What matters', [key('first', 'alone '), key('total', 'together with others '), 'and the 95 % interval of all.'], draws('found', (host) => plots.importances(host, { found: got.found, chosen: (name) => turn({ x: name }) }))));
     const pick = (key) => h('select', { 'aria-label': `Parameter ${key}`, onchange: (event) => turn({ [key]: event.target.value }) }, parameters.map((p) => h('option', { value: p.name }, clip(p.name, 40))));
     const [px, cx, cy] = [pick('x'), pick('x'), pick('y')];
     const along = more(plots.figure('c4', 'Along one parameter', 'The model’s mean with its 95 % band, noise included; the other parameters as in the best trial. Marks are all trials, at their own.', draws('slice', (host) => plots.slice(host, { found: got.slice.model, cells: got.slice.cells, parameter: byName.get(state.x), metric, bestTrial: of().best?.trial, chosen: open })), h('div', { class: 'row' }, px)));
     const picked = h('p', { class: 'note', role: 'status' });
-    const over = more(plots.figure('c4', 'Over two parameters', 'The model’s mean, light to strong. In the dashed veil the model guesses: its sd is over a quarter of what was seen.', draws('contour', (host) => plots.contour(host, { found: got.contour.model, cells: got.contour.cells, px: byName.get(state.x), py: byName.get(state.y), metric, bestTrial: of().best?.trial, chosen: open, picked: (place, mean, half) => picked.replaceChildren(`Here: ${interval(mean, half)}. `, may('admin', 'write') && of().state !== 'completed' ? button('Enqueue this point…', () => table.enqueue({ ...got.contour.model.fixed, ...place })) : '') })), h('div', { class: 'row' }, cx, cy)));
+    const over = more(plots.figure('c4', 'Over two parameters', 'The model’s mean. In the dashed veil the model guesses: its sd is over a quarter of what was seen.', draws('contour', (host) => plots.contour(host, { found: got.contour.model, cells: got.contour.cells, px: byName.get(state.x), py: byName.get(state.y), metric, bestTrial: of().best?.trial, chosen: open, picked: (place, mean, half) => picked.replaceChildren(`Here: ${interval(mean, half)}. `, may('admin', 'write') && of().state !== 'completed' ? button('Enqueue this point…', () => table.enqueue({ ...got.contour.model.fixed, ...place })) : '') })), h('div', { class: 'row' }, cx, cy)));
     over.append(picked);
     const runs = more(plots.figure('c12', 'Learning curves', '', draws('curves', (host) => plots.curves(host, { data: got.curves, metric, bestTrial: of().best?.trial, chosen: open }))));
-    const front = more(plots.figure('c6', 'Front', 'Orange: no other trial is better in every objective. Grey: the rest.', draws('front', (host) => plots.front(host, { data: got.front, objectives, chosen: open }))));
-    const volume = more(plots.figure('c6', 'Hypervolume', '', draws('front', (host) => plots.lines(host, { x: 'trial', y: `hypervolume, ${clip(objectives.map((m) => m.name).join(' × '), 40)}`, right: 24, series: [{ name: '', isStep: true, points: grown() }] }))));
+    if (isMany) sections.push(past.section);
+    const volume = more(plots.figure('c4', 'Hypervolume', '', draws('front', (host) => plots.lines(host, { x: 'trial', y: `hypervolume, ${clip(objectives.map((m) => m.name).join(' × '), 40)}`, right: 24, series: [{ name: '', isStep: true, points: grown() }] }))));
     const grown = () => { const points = plots.rowsOf(got.front.hypervolume).filter((r) => r.value !== null).map((r) => [r.trial, r.value]); return [...points, [of().trials.total, points.at(-1)[1]]]; };
     const right = more(plots.figure('c6', 'Is the model right?', '', draws('residuals', (host) => plots.residuals(host, { found: got.residuals, chosen: open }))));
     const work = more(plots.figure('c6', 'Workers', 'Who had which trial when.', draws('workers', (host) => plots.workers(host, { data: got.workers.plot, leases: got.workers.leases, each: got.workers.each, chosen: open }))));
@@ -282,8 +343,14 @@ function parameterParts(view, state, path, of, open, table) {
     function drawBest(reply) {
         const study = of();
         best.removeAttribute('aria-busy');
-        fill(best, reply?.trial ? bestSection(study, reply) : [h('h2', {}, 'Best parameters'), h('p', { class: 'note' }, objectives.length > 1 ? 'With several objectives there is a front instead: see below.' : 'They stand here when the first value has come.'),
-            study.trials.total === 0 ? h('pre', { tabindex: 0 }, `curl -sS -X POST -H "Authorization: Bearer $TOKEN" \\\n  ${new URL('.', location.href.split('#')[0]).href}v1/studies/${study.id}/suggest`) : null]);
+        fill(best, reply?.trial ? bestSection(study, reply) : [h('h2', {}, 'Best parameters'), h('p', { class: 'note' }, objectives.length > 1 ? 'The ends of the front stand here when it is there.' : 'They stand here when the first value has come.'),
+            study.trials.total === 0 ? h('pre', { tabindex: 0 }, `curl -sS -X POST -H "Authorization: Bearer $TOKEN" \\\n  ${server()}/v1/studies/${study.id}/suggest`) : null]);
+    }
+    /* Which trial of the front is best in each objective, and what that costs in the others. */
+    function drawEnds(rows) {
+        const ends = objectives.map((m) => rows.reduce((a, b) => (a && worthOf(m, a[m.name]) >= worthOf(m, b[m.name]) ? a : b), null)).filter((row, i, all) => row && all.indexOf(row) === i);
+        if (ends.length > 0) fill(best, h('h2', {}, 'Ends of the front'), h('p', { class: 'note' }, 'The best trial in each objective.'), h('div', { class: 'scroll' }, tableOf(['trial', ...objectives.map((m) => `#${clip(m.name, 24)}`)],
+            ends.map((row) => h('tr', {}, h('td', {}, button(String(row.trial), () => open(row.trial), { class: 'plain', 'aria-label': `Open trial ${row.trial}` })), objectives.map((m) => h('td', { class: 'n' }, number(row[m.name]))))), 'Ends of the front')));
     }
     /* A heartbeat is no event, so that leases are asked for again when the next of them would end. */
     let due = null;
@@ -292,6 +359,7 @@ function parameterParts(view, state, path, of, open, table) {
         const leases = new Map(held.filter((t) => t.lease).map((t) => [t.number, Date.parse(t.lease.expires_at)])), each = 1000 * of().lease_seconds, now = clock.now(), bars = plots.rowsOf(found?.bars);
         const good = [...leases.values()].filter((until) => until >= now).sort((a, b) => a - b), late = [...leases].filter(([, until]) => until < now).map(([n]) => `trial ${n}`), lost = bars.filter((r) => r.state === 'lost'),
             isHeard = bars.some((r) => r.state === 'running' && r.count === 1 && plots.heardOf(Date.parse(r.started_at), leases.get(r.trial) ?? null, each) !== null);
+        state.late = of().trials.running - good.length;
         set('workers', found && { plot: found, leases, each }, work, bars.length > 0);
         work.setFinding('Who had which trial when. ', good.length > 0 ? `${count(good.length, 'trial is', 'trials are')} leased, drawn hollow: the next lease ends at ${new Date(good[0]).toLocaleTimeString()}, unless its worker renews it. ` : '', isHeard ? 'A notch is where a worker was last heard of. ' : '',
             late.length > 0 ? `Late, and free for the next worker that asks: ${list(late.slice(0, 5))}${late.length > 5 ? ` and ${late.length - 5} more` : ''}. ` : '',
@@ -309,7 +377,8 @@ function parameterParts(view, state, path, of, open, table) {
             part(is.parallel, `plot/parallel?points=${Math.max(50, Math.min(600, Math.floor(8000 / parameters.length)))}`, async (found) => { await matters; set('parallel', found, parallel, (found?.lines.trial.length ?? 0) > 1); }),
             part(is.front, 'plot/pareto', (found) => {
                 set('front', found, front, (found?.front.trial.length ?? 0) > 0);
-                if (found) front.setFinding(`Orange: the ${found.front.trial.length} trials that no other beats in every objective. Grey: the rest.`);
+                if (found) front.setFinding(key('isbest', `${count(found.front.trial.length, 'trial')} that no other beats in every objective `), key('faint', 'the rest'));
+                if (found) drawEnds(plots.rowsOf(found.front));
                 const sizes = plots.rowsOf(found?.hypervolume).filter((r) => r.value !== null), last = sizes.at(-1);
                 volume.show(sizes.length > 1);
                 if (last) volume.setFinding(`The size of what the front dominates: ${number(last.value)} since trial ${last.trial}. It is measured from the worst value of each objective, and a tenth of its range beyond.`);
@@ -317,7 +386,7 @@ function parameterParts(view, state, path, of, open, table) {
             }),
             part(is.curves, 'plot/curves', (found) => {
                 set('curves', found, runs, (found?.curves?.trial.length ?? 0) > 0);
-                if (found) runs.setFinding(`${n.stopped > 0 ? `${count(n.stopped, 'run')} stopped early (open squares). ` : ''}Orange is the best run${found.shown < found.of ? `; ${found.shown} of ${found.of} are drawn, the grey band holds 90 % of the others` : ''}.`);
+                if (found) runs.setFinding(n.stopped > 0 ? `${count(n.stopped, 'run')} stopped early (open squares). ` : '', key('isbest', 'the best run '), found.shown < found.of ? key('fan', `90 % of the runs that are not drawn: ${found.of - found.shown} of ${found.of}`) : '');
             }),
             part(is.workers, 'plot/workers', drawWorkers),
             part(is.right, 'residuals', (found) => {

@@ -1,7 +1,7 @@
 // Every trial of a study: a table that the server sorts, filters and pages, and one trial beside it.
 import * as api from './api.js';
 import { may, remember } from './app.js';
-import { h, age, ask, badge, button, choice, clip, count, duration, field, fill, named, number, renew, say, table as tableOf, word } from './dom.js';
+import { h, age, ask, badge, button, choice, clip, copier, count, duration, field, fill, named, number, renew, say, table as tableOf, word } from './dom.js';
 import { columns, took } from './columns.js';
 import { change } from './plots.js';
 
@@ -87,6 +87,7 @@ export function trials(view, of, again) {
             trial.model && start.space.type !== 'image' ? api.get(`${path}/trials/${n}/explain`).catch(() => null) : null]);
         if (view.isOver() || document.querySelector('dialog.drawer[open]')) return; // somebody has gone on, or clicked twice
         chosen = n;
+        remember({ trial: n });
         paint();
         const dialog = h('dialog', { 'aria-labelledby': 'trial-title', class: 'drawer' });
         const close = () => dialog.close();
@@ -97,12 +98,13 @@ export function trials(view, of, again) {
         const reason = h('input', { maxlength: 1000 });
         const inputs = metrics.map((m) => [m, h('input', { type: 'number', step: 'any', value: trial.values?.[m.name] ?? (metrics.length === 1 ? trial.value : null) ?? '' })]);
         const notes = h('textarea', { maxlength: 10000 }, trial.notes ?? ''), picture = h('div', { class: 'plot' });
-        fill(dialog, h('div', { class: 'title' }, h('h2', { id: 'trial-title' }, `Trial ${n}`), badge(trial.state, null), h('div', { class: 'actions' }, button('Previous', () => { close(); open(n - 1); }, { disabled: n <= 1 }), button('Next', () => { close(); open(n + 1); }, { disabled: n >= study.trials.total }), button('Close', close))),
+        fill(dialog, h('div', { class: 'title' }, h('h2', { id: 'trial-title' }, `Trial ${n}`), badge(trial.state, null), h('div', { class: 'actions' }, button('Previous', () => { close(); open(n - 1); }, { disabled: n <= 1 }), button('Next', () => { close(); open(n + 1); }, { disabled: n >= study.trials.total }), copier('Copy link', () => location.href), button('Close', close))),
             why ? h('p', {}, h('bdi', {}, why.sentence)) : null,
             trial.reason ? h('p', { class: 'trouble' }, named(trial.reason, 1000)) : null,
             h('table', { class: 'pairs' }, h('tbody', {}, inputs.map(([m]) => row(named(m.name, 40), number(trial.values?.[m.name] ?? (metrics.length === 1 ? trial.value : null), 8), trial.stddev ? ` ± ${number(trial.stddev, 2)} (sd)` : '')),
                 trial.candidate !== null ? row('row', String(trial.candidate)) : null, trial.sites ? row('way', clip(trial.sites.join(' → '), 200)) : null,
                 row('worker', named(trial.worker || '–', 60)), row('took', duration(took(trial))), row('ended', age(trial.finished_at)), trial.external_id ? row('external id', named(trial.external_id, 60)) : null,
+                trial.artifacts.map(({ name, url }) => row('artifact', /^https?:/.test(url) ? h('a', { href: url, rel: 'noreferrer noopener', target: '_blank' }, named(name, 60)) : [named(name, 60), ' ', h('bdi', { class: 'note' }, clip(url, 120))])),
                 trial.lease ? row('lease ends', new Date(trial.lease.expires_at).toLocaleTimeString()) : null, Object.entries(trial.labels).map(([k, v]) => row(named(k, 40), named(v, 60))))),
             start.space.type === 'image' && Array.isArray(trial.point) ? [h('h3', {}, 'What it adds to each number of the image'), picture] : null,
             parameters.length > 0 ? [h('h3', {}, best ? `Parameters, beside those of the best (trial ${best.number})` : 'Parameters'), pointTable(study, trial, best)] : null,
@@ -120,7 +122,7 @@ export function trials(view, of, again) {
                 mayWrite && parameters.length > 0 && trial.point && study.state !== 'completed' ? button('Enqueue a copy…', () => { close(); enqueue(trial.point); }) : null) : null,
             h('h3', {}, 'Notes'), mayWrite ? [notes, h('div', { class: 'row' }, button('Keep the notes', async () => { await api.patch(`${path}/trials/${n}`, { notes: notes.value === '' ? null : notes.value }); say('The notes are kept'); }))] : h('p', {}, h('bdi', {}, trial.notes ?? '–')));
         notes.setAttribute('aria-label', 'Notes');
-        dialog.addEventListener('close', () => { dialog.remove(); chosen = null; body.querySelector(`tr[data-trial="${n}"] button`)?.focus(); });
+        dialog.addEventListener('close', () => { dialog.remove(); chosen = null; if (!view.isOver()) remember({ trial: null }); body.querySelector(`tr[data-trial="${n}"] button`)?.focus(); });
         document.body.append(dialog);
         dialog.showModal();
         if (picture.isConnected) change(picture, { ...start.space, point: trial.point });

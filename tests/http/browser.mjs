@@ -88,6 +88,7 @@ const same = (read, expected, why) => until(read, (found) => assert.deepEqual(fo
 const holds = (read, why) => until(read, (found) => assert.ok(found, why));
 const counts = (locator, n, why) => same(() => locator.count(), n, why);
 const says = (locator, words, why) => until(() => locator.textContent(), (text) => assert.match(text, words, why));
+const hints = (locator, words) => until(() => locator.getAttribute('data-says'), (text) => assert.match(text, words)); // of a mark
 const shows = (locator, words) => until(() => locator.innerText(), (text) => assert.match(text, words)); // without what is hidden
 const hasFocus = (locator, why) => holds(() => locator.evaluate((e) => e === document.activeElement), why);
 
@@ -221,12 +222,14 @@ function tests() {
             await page.getByLabel('CSV file').setInputFiles({ name: 'cakes.csv', mimeType: 'text/csv', buffer: Buffer.from(text) });
             await page.getByRole('button', { name: 'Upload', exact: true }).click();
         };
+        await page.locator('summary:text("Actions")').click();
         await page.getByRole('button', { name: 'Upload CSV…' }).click();
         await page.getByText('sugar, fat, value').waitFor();
         await upload('\ufeffsugar,fat,value\r\n23.85,butter,7.5\r\n91,lard,3\r\n');
         await says(page.locator('dialog [role=alert]'), /lines.3 column fat/);
         await upload('\ufeffsugar,fat,value\r\n23.85,butter,7.5\r\n71,oil,3\r\n');
         await page.getByText('2 taken, 0 there already').waitFor();
+        await page.locator('summary:text("Actions")').click();
         const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download CSV' }).click()]);
         assert.match(readFileSync(await download.path(), 'utf8'), /23\.85,butter.*7\.5[^]*71(\.0)?,oil.*3/);
         quiet(seen, 'a table', /422/); // the refusal
@@ -485,11 +488,11 @@ function tests() {
         await shows(work, /1 trial is leased, drawn hollow: the next lease ends at \d/);
         await counts(work.locator('path.heard'), 1);
         await shows(work, /A notch is where a worker was last heard of/);
-        await says(work.locator('rect.bar-run title').first(), /steady.*last heard of at \d/);
+        await hints(work.locator('rect.bar-run[data-says*=steady]').first(), /steady.*last heard of at \d/);
         await go(page, `#/studies/${brief.id}`);
         await work.locator('rect.lost >> nth=0').waitFor();
         await shows(work, /1 lease was lost to another worker, that of trial 1/);
-        await says(work.locator('rect.lost title').first(), /slow.*another worker took it over/);
+        await hints(work.locator('rect.lost').first(), /slow.*another worker took it over/);
         await work.getByText('As a table').click();
         await shows(work, /slow\S*\s+1\s+its lease ended/);
         await isSound(page, 'leases');
@@ -566,6 +569,61 @@ function tests() {
         await volume.locator('path.kline').waitFor();
         await says(volume, /The size of what the front dominates: \d/);
         quiet(seen, 'closer');
+        await context.close();
+    });
+
+    test('arrow keys go from mark to mark, and a link opens a trial and a plot', async () => {
+        const { page, seen, context } = await open();
+        await go(page, addresses.objectives);
+        const front = page.locator('section#front'), tip = front.locator('.tip');
+        await until(() => page.locator('.grid > section h2').allTextContents(), ([first, second]) => assert.deepEqual([first, second], ['Front', 'Ends of the front']));
+        await front.locator('.plot').focus();
+        await page.keyboard.press('End');
+        await says(tip, /trial \d+/);
+        await page.keyboard.press('ArrowLeft');
+        await front.locator('.at').waitFor();
+        await tip.locator('dt >> nth=0').waitFor(); // its parameters came
+        const number = /trial (\d+)/.exec(await holds(() => tip.textContent()))[1];
+        await page.keyboard.press('Enter');
+        await says(page.locator('#trial-title'), new RegExp(`Trial ${number}$`));
+        await until(() => page.url(), (url) => assert.match(url, new RegExp(`trial=${number}`)));
+        await go(page, '#/studies');
+        await go(page, `${addresses.objectives}?trial=${number}&at=hypervolume`);
+        await says(page.locator('#trial-title'), new RegExp(`Trial ${number}$`));
+        await page.keyboard.press('Escape');
+        await until(() => page.url(), (url) => assert.doesNotMatch(url, /trial=/));
+        quiet(seen, 'marks');
+        await context.close();
+    });
+
+    test('a study is renamed, cloned with its results and deleted on its page, and says how a worker begins', async () => {
+        const { id } = await api.study({ name: 'dough', labels: { oven: 'a' } }), { page, seen, context } = await open();
+        await api.post(`/v1/studies/${id}/observe`, { point: { x: 0.25 }, value: 0.125 });
+        const act = async (name) => { await page.locator('summary:text("Actions")').click(); await page.getByRole('button', { name }).click(); };
+        const send = (name) => page.locator('dialog').getByRole('button', { name, exact: true }).click();
+        await go(page, `#/studies/${id}`);
+        await page.getByRole('button', { name: 'Attach a worker…' }).click();
+        await says(page.locator('dialog'), new RegExp(`gnomon work --study ${id} -- python3 train.py`));
+        await send('Done');
+        await act('Name and notes…');
+        await page.getByLabel('Name', { exact: true }).fill('bread');
+        await page.getByLabel('Labels').fill('flour rye');
+        await send('Keep');
+        await says(page.locator('dialog [role=alert]'), /flour rye has no colon/);
+        await page.getByLabel('Labels').fill('flour: rye');
+        await send('Keep');
+        await page.getByRole('heading', { name: 'bread', exact: true }).waitFor();
+        await until(() => page.locator('.chip').allTextContents(), (labels) => assert.deepEqual(labels, ['flour: rye']));
+        await act('Clone…');
+        await page.getByLabel('with its results').check();
+        await send('Clone');
+        await page.getByRole('heading', { name: 'bread again' }).waitFor();
+        await says(page.locator('.sentence'), /The best of 1 completed trial reaches loss 0.125/);
+        await act('Delete…');
+        await send('Delete');
+        await page.getByRole('heading', { name: 'Studies' }).waitFor();
+        await counts(page.getByRole('link', { name: 'bread again' }), 0);
+        quiet(seen, 'a study of its own');
         await context.close();
     });
 
