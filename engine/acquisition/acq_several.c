@@ -12,6 +12,7 @@ static const double TAU = 1e-3; /* width of the bend that stands for max(0, impr
 
 enum { FRACTION_TERMS = 20 };
 static const double TAIL = 4.0;
+static const double DEMAND = 1.0, UNWANTED = -1e6, UNWANTED_SLOPE = 1e3, UNWANTED_FAR = 500.0;
 
 const char *acq_several_name(const struct acq_several *acq)
 {
@@ -134,10 +135,16 @@ double acq_several_value(const struct acq_several *acq, const double *mean, cons
     else if (acq->objectives > 1)
         value = all_value(acq, mean, sd, dmean, dsd);
     for (size_t k = acq->first; k < acq->len; k++) {
-        double z = (mean[k] - acq->bound[k]) / sd[k];
+        double s = k + 1 == acq->len ? hypot(sd[k], acq->floor) : sd[k], z = (mean[k] - acq->bound[k]) / s;
         value += acq_several_log_phi(z, &slope);
-        dmean[k] = slope / sd[k];
-        dsd[k] = -slope * z / sd[k];
+        if (k + 1 == acq->len && acq->is_demanded && z < DEMAND) {
+            value = UNWANTED + UNWANTED_SLOPE * fmax(z - DEMAND, -UNWANTED_FAR);
+            slope = UNWANTED_SLOPE;
+            for (size_t j = 0; j < k; j++)
+                dmean[j] = dsd[j] = 0.0;
+        }
+        dmean[k] = slope / s;
+        dsd[k] = -slope * z / s * (sd[k] / s);
     }
     return value;
 }

@@ -32,7 +32,9 @@ struct acq_several {
     double         bound[ACQ_METRICS_MAX];
     bool           is_banded[OBJECTIVES_MAX]; /* objectives that are to lie in a band (acq_band.h): */
     struct band    band[OBJECTIVES_MAX];
-    double         samples[ACQ_SAMPLES][OBJECTIVES_MAX];
+    double         floor; /* of the last constraint: a standard deviation that its model has besides */
+    bool   is_demanded;   /* where z of the last constraint is below 1 no other part counts, and z alone decides */
+    double samples[ACQ_SAMPLES][OBJECTIVES_MAX];
 };
 
 /* Names acq_several_value, its constraints left out, for the diagnostics: "log-ei", "ucb" (greedy or wide), "log-ehvi",

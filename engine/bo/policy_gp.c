@@ -13,11 +13,13 @@
 
 #include "engine/base/numbers.h"
 #include "engine/bo/single_objective.h"
+#include "engine/math/sobol.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { ACQUISITION, KERNEL, BETA, INITIAL, REPEAT };
-enum { INITIAL_MAX = 8, INITIAL_CANDIDATES = 5 };
+enum { INITIAL_MAX = 8, INITIAL_CANDIDATES = 5, CORNER_FAILURES = 4 };
 
 static const struct option options[] = {
     [ACQUISITION] =
@@ -199,19 +201,54 @@ static enum status propose(struct session *session, const struct ask *ask, const
     return status;
 }
 
+/* Sobol points are never near the corners, and one of these may be all that works: while everything failed every other of the
+ * first points has its coordinates in the lowest quarter, the highest, or each in the nearer one. */
+static void go_to_corner(struct session *session, const struct ask *ask, const struct space *view, double *point)
+{
+    const struct trial_log *log = &session->study.log;
+    if (log->count[LOG_OBSERVED] > 0 || log->failures < CORNER_FAILURES || ask->trial % 2 == 1)
+        return;
+    sobol_start(session->study.problem->seed, ask->trial, view->params_len, session->study.unit);
+    for (size_t j = 0; j < view->params_len; j++) {
+        double v = session->study.unit[j], low = v / 4.0;
+        size_t turn = ask->trial / 2 % 3;
+        session->study.unit[j] = turn == 0 || (turn == 2 && v < 0.5) ? low : 0.75 + low;
+    }
+    (void)space_prior_quantile(view, session->study.unit, point);
+    used_points_find(&session->study.used, view, point);
+}
+
+/* The trial that is to be tried once more (gp_failure.h).  Where points are used once there is none. */
+static bool is_again(const struct session *session, const struct ask *ask, size_t again, double *point)
+{
+    const struct trial_log *log = &session->study.log;
+    if (again == log->len || ask->fixed != NULL || session->study.used.count != SIZE_MAX)
+        return false;
+    memcpy(point, trial_log_point(log, again), log->params_len * sizeof *point);
+    return true;
+}
+
 /* view: the space with what the ask holds. */
 static enum status ask_point(struct session *session, const struct ask *ask, const struct space *view,
                              struct proposal *out, struct error *err)
 {
+    size_t again = gp_failure_settle(&session->study.log);
     TRY(gp_study_quasi_random(&session->study, ask, view, out->point, err));
-    if (is_initial(session))
+    if (is_initial(session)) {
+        go_to_corner(session, ask, view, out->point);
+        return STATUS_OK;
+    }
+    if (is_again(session, ask, again, out->point))
         return STATUS_OK;
     out->fallback = "deadline";
     if (ask_is_late(ask))
         return STATUS_OK;
     enum status status = propose(session, ask, view, out, err);
     out->fallback = proposal_fallback(status);
-    return STATUS_OK;
+    if (!gp_failure_is_twice(&session->study.log, out->point))
+        return STATUS_OK;
+    proposal_clear(out);
+    return gp_study_quasi_random(&session->study, ask, view, out->point, err);
 }
 
 static enum status ask_next(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
@@ -256,6 +293,7 @@ static enum status gain(struct session *session, const struct ask *ask, struct g
 {
     const struct gain unknown = {.expected = NAN, .trust = NAN, .finished = trial_log_finished(&session->study.log)};
     *out = unknown;
+    (void)gp_failure_settle(&session->study.log);
     if (session->candidates != NULL || space_has_context(session->study.problem->space) || !may_say(session, ask))
         return STATUS_OK;
     enum status status = gain_of(session, ask, out, err);
@@ -267,6 +305,7 @@ static enum status gain(struct session *session, const struct ask *ask, struct g
 
 static bool show(struct session *session, size_t metric)
 {
+    (void)gp_failure_settle(&session->study.log);
     bool is_there = metric == 0 || (session->several != NULL && needs_several(session));
     return session->several == NULL ? is_there : several_show(session->several, metric) && is_there;
 }
@@ -275,6 +314,7 @@ static bool show(struct session *session, size_t metric)
 static enum status begin_model(struct session *session, struct gp_model *model, struct error *err)
 {
     struct gp_choice choice;
+    (void)gp_failure_settle(&session->study.log);
     TRY(gp_study_has_values(&session->study, err));
     if (needs_several(session)) {
         gp_memory_drop(&session->study.memory);

@@ -4,6 +4,7 @@
  * the next point is the best by log-EI in the trust region; when that is too small a new run starts from nothing.  All of
  * this but the last fit is found again from the log at each proposal. */
 #include "engine/bo/gp_schedule.h"
+#include "engine/surrogate/gp_failure.h"
 #include "engine/surrogate/gp_insight.h"
 #include "engine/bo/gp_single.h"
 #include "engine/surrogate/gp_target.h"
@@ -183,7 +184,9 @@ static enum status region_find(struct session *session, struct trust_region *reg
 
 static enum status ask_scratch(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
 {
-    struct situation now = {.ask = ask};
+    struct situation        now = {.ask = ask};
+    const struct trial_log *log = &session->study.log;
+    size_t                  again = gp_failure_settle(&session->study.log);
     TRY(space_hold(session->study.problem->space, ask->fixed, &session->study.memory.scratch, &now.view, err));
     TRY(gp_study_quasi_random(&session->study, ask, &now.view, out->point, err));
     if (ask_is_late(ask)) {
@@ -195,10 +198,17 @@ static enum status ask_scratch(struct session *session, const struct ask *ask, s
     if (status == STATUS_OK &&
         (!isfinite(now.region.best) || tried < trust_region_initial(session->study.log.params_len)))
         return STATUS_OK;
+    if (again < log->len && ask->fixed == NULL && session->study.used.count == SIZE_MAX) {
+        memcpy(out->point, trial_log_point(log, again), log->params_len * sizeof *out->point);
+        return STATUS_OK;
+    }
     if (status == STATUS_OK)
         status = propose(session, &now, out, err);
     out->fallback = proposal_fallback(status);
-    return STATUS_OK;
+    if (!gp_failure_is_twice(log, out->point))
+        return STATUS_OK;
+    proposal_clear(out);
+    return gp_study_quasi_random(&session->study, ask, &now.view, out->point, err);
 }
 
 static enum status ask_next(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
@@ -213,6 +223,7 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
 /* The model of the current run, or while that has no value of everything; gp_memory_end in every case. */
 static enum status begin_model(struct session *session, struct situation *now, struct error *err)
 {
+    (void)gp_failure_settle(&session->study.log);
     TRY(gp_study_has_values(&session->study, err));
     gp_study_begin(&session->study);
     *now = (struct situation){

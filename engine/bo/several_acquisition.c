@@ -18,7 +18,8 @@ static const double GREEDY_SD = 0.1, TRADE = 0.2, BEYOND = 0.3;
 static const double EVEN = 0.2; /* of the directions: the larger the more alike */
 static const double END = 1e-3; /* of an end: what the other objectives weigh */
 static const double EXTENT_MIN = 1e-3;
-static const double FAR = 1e6; /* a threshold counts as no farther, in spreads of the values */
+static const double FLOOR = 0.3; /* beside a trend, which would leave no doubt of anything */
+static const double FAR = 1e6;   /* a threshold counts as no farther, in spreads of the values */
 
 /* Places of the log that the acquisition function starts from: observed, or pending with a guess of their values. */
 struct known {
@@ -77,6 +78,13 @@ static enum status fill_means(struct several *own, const struct space *view, dou
         for (size_t p = 0; p < parts; p++)
             TRY(gp_posterior(own->parts[p].model.gp, (struct points){u, 1}, &f[i * parts + p], &var, scratch, err));
         waiting++;
+    }
+    for (size_t i = 0; i < log->len && parts > own->len; i++) {
+        memcpy(point, trial_log_point(log, i), len * sizeof *point);
+        if (has_context)
+            gp_context_move(view, point);
+        space_encode(view, point, u);
+        f[i * parts + own->len] += several_trend(own, u, 0.0, NULL);
     }
     return STATUS_OK;
 }
@@ -304,6 +312,10 @@ enum status several_acquisition(struct several *own, const struct ask *ask, cons
     }
     for (size_t p = own->objectives; p < parts; p++)
         acq->bound[p] = gp_model_standard(&own->parts[p].model, 0.0);
+    if (parts > own->len && own->study->log.regional > 0) {
+        acq->floor = FLOOR / own->parts[own->len].model.unit / own->parts[own->len].model.spread;
+        acq->is_demanded = !is_wide(own, ask);
+    }
     TRY(find_known(own, view, acq, parts, &known, err));
     for (size_t i = 0; i < known.len; i++)
         observed += known.is_observed[i];

@@ -95,21 +95,16 @@ static struct gp_fit fit_settings(const struct several *own, const struct ask *a
     return fit;
 }
 
-/* An infeasible trial is to the metrics one that failed, and to the last part one with a value. */
+/* An infeasible trial is to the metrics one that failed. */
 static enum status tell_part(struct several *own, size_t p, const struct event *event, struct error *err)
 {
     struct event of_part = *event;
-    bool         is_last = p == own->len;
     size_t       k = own->metric_of[p], len = own->study->problem->metrics_len;
     if (event->kind == EVENT_INFEASIBLE)
-        of_part.kind = is_last ? EVENT_OBSERVED : EVENT_FAILED;
-    if (event->kind == EVENT_OBSERVED && !is_last && event->values != NULL) {
+        of_part.kind = EVENT_FAILED;
+    if (event->kind == EVENT_OBSERVED && event->values != NULL) {
         of_part.value = event->values[k];
         of_part.sd = event->values[len + k];
-    }
-    if (is_last) {
-        of_part.value = event->kind == EVENT_OBSERVED ? VALUE_FEASIBLE : VALUE_INFEASIBLE;
-        of_part.sd = 0.0;
     }
     return trial_log_tell(&own->parts[p].log, &of_part, err);
 }
@@ -117,14 +112,14 @@ static enum status tell_part(struct several *own, size_t p, const struct event *
 enum status several_tell(struct several *own, const struct event *event, struct error *err)
 {
     struct gp_fit fit = fit_settings(own, NULL);
-    for (size_t p = 0; own->len > 1 && p <= own->len; p++)
+    for (size_t p = 0; own->len > 1 && p < own->len; p++)
         TRY(tell_part(own, p, event, err));
     if (event->kind == EVENT_SUGGESTED)
         gp_note_read(event, &fit, own->len, own->len + 1, &own->head, own->records);
     return STATUS_OK;
 }
 
-/* Derives the log of a metric, as tell_part would have made it of the study's. */
+/* Derives the log of the last part, to which an infeasible trial is one with a value, or of one metric that of its part. */
 static enum status derive_log(struct several *own, size_t p, struct error *err)
 {
     const struct trial_log *from = &own->study->log;
@@ -132,8 +127,9 @@ static enum status derive_log(struct several *own, size_t p, struct error *err)
     const struct band      *band = log->band;
     *log = *from;
     log->band = band;
+    double *u = ARENA_NEW(&own->parts[p].memory.scratch, double, own->study->problem->space->dims);
     log->trials = ARENA_NEW(&own->parts[p].memory.scratch, struct log_trial, log->len);
-    if (log->trials == NULL)
+    if (u == NULL || log->trials == NULL)
         return error_no_memory(err);
     memset(log->count, 0, sizeof log->count);
     for (size_t i = 0; i < log->len; i++) {
@@ -141,7 +137,8 @@ static enum status derive_log(struct several *own, size_t p, struct error *err)
         *trial = from->trials[i];
         bool is_infeasible = trial->state == LOG_INFEASIBLE;
         if (p == own->len) {
-            trial->value = is_infeasible ? VALUE_INFEASIBLE : VALUE_FEASIBLE;
+            space_encode(own->study->problem->space, trial_log_point(from, i), u);
+            trial->value = (is_infeasible ? VALUE_INFEASIBLE : VALUE_FEASIBLE) - gp_trend_at(&own->trend, u, 0.0, NULL);
             trial->sd = 0.0;
         }
         if (is_infeasible)
@@ -152,13 +149,16 @@ static enum status derive_log(struct several *own, size_t p, struct error *err)
 }
 
 /* Equal shares of what the logs leave, whichever parts are in use. */
-enum status several_begin(struct several *own, struct error *err)
+enum status several_begin(struct several *own, bool is_search, struct error *err)
 {
     const struct gp_study *study = own->study;
     size_t                 share = (study->problem->memory_bytes - study->kept.taken_bytes) / (own->len + 1);
     for (size_t p = 0; p <= own->len; p++)
         gp_memory_begin(&own->parts[p].memory, share);
-    for (size_t p = 0; own->len == 1 && p <= own->len; p++)
+    own->trend.weights = NULL;
+    if (is_search && study->log.regional > 0)
+        TRY(gp_trend_fit(study->problem->space, &study->log, &own->parts[own->len].memory.scratch, &own->trend, err));
+    for (size_t p = own->len == 1 ? 0 : own->len; p <= own->len; p++)
         TRY(derive_log(own, p, err));
     return STATUS_OK;
 }
@@ -287,4 +287,12 @@ void several_note(const struct several *own, struct proposal *out)
     for (size_t p = 0; p < head.models; p++)
         records[p] = (struct gp_record){.fitted = trial_log_finished(&own->parts[p].log), .theta = own->parts[p].theta};
     gp_note_write(&head, records, theta_len(own->study->problem), out);
+}
+
+double several_trend(const struct several *own, const double *u, double weight, double *gradient)
+{
+    const struct gp_model *last = &own->parts[own->len].model;
+    return own->trend.weights == NULL
+               ? 0.0
+               : gp_trend_at(&own->trend, u, weight / last->unit / last->spread, gradient) / last->unit / last->spread;
 }

@@ -6,6 +6,7 @@
 #define GNOMON_ENGINE_SEVERAL_MODELS_H
 
 #include "engine/acquisition/acq_several.h"
+#include "engine/surrogate/gp_failure.h"
 #include "engine/surrogate/gp_note.h"
 
 enum { SEVERAL_PARTS_MAX = ACQ_METRICS_MAX };
@@ -28,6 +29,7 @@ struct several {
     size_t                    shown;                        /* the part that several_model is of */
     struct gp_note            head;                         /* of the last recorded fits, and these */
     struct gp_record          records[SEVERAL_PARTS_MAX];
+    struct gp_trend           trend; /* that the last part's values were freed of, in this proposal */
 };
 
 /* INVALID "not_supported" when the fits of so many metrics and parameters do not fit into a note. */
@@ -48,8 +50,9 @@ size_t several_active(const struct several *own);
  * use. */
 bool several_show(struct several *own, size_t metric);
 
-/* begin, models, end: memory of the parts lasts until end, which is to be called in every case.  Errors: NO_MEMORY. */
-MUST_CHECK enum status several_begin(struct several *own, struct error *err);
+/* begin, models, end: memory of the parts lasts until end, which is to be called in every case.  is_search: failures that are
+ * the fault of their places get a trend.  Errors: NO_MEMORY, NUMERIC. */
+MUST_CHECK enum status several_begin(struct several *own, bool is_search, struct error *err);
 void                   several_end(struct several *own);
 
 bool several_is_due(const struct several *own); /* new fits */
@@ -68,5 +71,8 @@ MUST_CHECK enum status several_condition(struct several *own, size_t p, const st
 
 /* theta of every part in use, as the note of out. */
 void several_note(const struct several *own, struct proposal *out);
+
+/* The trend at u [dims] in the units of the last part, and gp_trend_at's gradient. */
+double several_trend(const struct several *own, const double *u, double weight, double *gradient);
 
 #endif

@@ -59,6 +59,7 @@ static enum status scores(void *arg, const double *U, size_t m, double *out, str
             at[p] = mean[p * m + i];
             sd[p] = acq_sd(var[p * m + i]);
         }
+        at[parts - 1] += several_trend(target->own, U + i * dims, 0.0, NULL);
         out[i] = acq_several_value(&target->acq, at, sd, dmean, dsd) + nearness(target, U + i * dims, NULL);
     }
     arena_release(scratch, mark);
@@ -80,8 +81,10 @@ static double slope(void *arg, const double *u, double *gradient)
         mean[p] = at[p].mean;
         sd[p] = acq_sd(at[p].var);
     }
+    mean[parts - 1] += several_trend(target->own, u, 0.0, NULL);
     double value = acq_several_value(&target->acq, mean, sd, dmean, dsd);
     memset(gradient, 0, dims * sizeof *gradient);
+    (void)several_trend(target->own, u, dmean[parts - 1], gradient);
     for (size_t p = 0; p < parts; p++)
         acq_add_gradient(&at[p], dims, dmean[p], dsd[p], gradient);
     return value + nearness(target, u, gradient);
@@ -220,7 +223,7 @@ static enum status propose(struct several *own, const struct ask *ask, const str
 enum status several_ask(struct several *own, const struct ask *ask, const struct space *view, struct proposal *out,
                         struct error *err)
 {
-    enum status status = several_begin(own, err);
+    enum status status = several_begin(own, true, err);
     if (status == STATUS_OK)
         status = propose(own, ask, view, out, err);
     several_end(own);
@@ -229,7 +232,7 @@ enum status several_ask(struct several *own, const struct ask *ask, const struct
 
 enum status several_model(struct several *own, struct gp_model *model, struct error *err)
 {
-    TRY(several_begin(own, err));
+    TRY(several_begin(own, false, err));
     size_t p = own->shown;
     TRY(several_condition(own, p, NULL, own->records[p].fitted == 0, NULL, err));
     *model = own->parts[p].model;
@@ -307,7 +310,7 @@ static enum status find_gain(struct several *own, const struct ask *ask, const s
 enum status several_gain(struct several *own, const struct ask *ask, const struct space *view, struct gain *out,
                          struct error *err)
 {
-    enum status status = several_begin(own, err);
+    enum status status = several_begin(own, true, err);
     if (status == STATUS_OK)
         status = find_gain(own, ask, view, out, err);
     several_end(own);

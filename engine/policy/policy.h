@@ -89,7 +89,7 @@ enum event_kind {
     EVENT_SUGGESTED,  /* the trial exists and is running; also a point queued or reported by the user */
     EVENT_OBSERVED,   /* completed with a value */
     EVENT_INFEASIBLE, /* finished: permanently without a value */
-    EVENT_FAILED,     /* finished: no value, says nothing about the point */
+    EVENT_FAILED,     /* finished: no value, by chance or for the point's sake */
     EVENT_ABANDONED,  /* given up */
     /* Only where the policy judges; to others a stopped trial is observed with a forecast (but see streams.h). */
     EVENT_MEASURED, /* the value after a step of a running trial */

@@ -77,9 +77,12 @@ enum status trial_log_tell(struct trial_log *log, const struct event *event, str
         TRY(insert(log, at, event, err));
     struct log_trial *trial = &log->trials[at];
     log->count[trial->state]--;
+    log->failures -= trial->is_failure;
     trial->state = event->is_outside ? LOG_CONTEXT : event->is_forecast ? LOG_FORECAST : states[event->kind];
+    trial->is_failure = trial->state == LOG_FAILED;
+    log->failures += trial->is_failure;
     log->count[trial->state]++;
-    if (log_trial_is_row(trial))
+    if (log_trial_is_row(trial) || trial->is_failure)
         trial->finished = log->events;
     if (log_trial_has_value(trial)) {
         trial->value = event->value;

@@ -20,9 +20,10 @@ enum log_state {
 struct log_trial {
     uint64_t       number;
     enum log_state state;
-    bool           is_given;  /* its point came with its result, unasked */
-    double         value, sd; /* LOG_OBSERVED, LOG_CONTEXT, LOG_FORECAST */
-    uint64_t       finished;  /* which event of the log made it a row, the last time; 0: none */
+    bool           is_given;   /* its point came with its result, unasked */
+    bool           is_failure; /* told as failed, whatever it counts as */
+    double         value, sd;  /* LOG_OBSERVED, LOG_CONTEXT, LOG_FORECAST */
+    uint64_t       finished;   /* which event of the log made it a row, the last time; 0: none */
 };
 static inline bool log_trial_has_value(const struct log_trial *trial)
 {
@@ -41,7 +42,8 @@ struct trial_log {
     struct log_trial  *trials; /* [len] by number */
     double            *points; /* [len][params_len] */
     size_t             count[LOG_STATES];
-    uint64_t           events;
+    size_t   failures, regional; /* trials that failed; those of them that count as infeasible (gp_failure.h) */
+    uint64_t events;
 };
 
 void trial_log_init(struct trial_log *log, struct arena *arena, size_t params_len);

@@ -14,7 +14,7 @@
  * Draws of many workers differ, so that not all of them go to where the mean is best, and a draw of the function given
  * them is one of the posterior without them: parallel Thompson sampling (Kandasamy et al. 2018).  A search for the
  * greatest gain does better with near_mean: a value that luck has raised sends it after gains that are not there.
- * Failed trials stand with the posterior mean as their value: means stay as they are, variances shrink there.  A failed
+ * Failed trials (those that failed by chance: gp_failure.h) stand with the posterior mean as their value: means stay as they are, variances shrink there.  A failed
  * trial says nothing about its point, but without this the same point would come next.  An abandoned trial does not
  * count.  One observed outside the space is a row as any other, but neither an anchor nor the best.
  * Beyond MODEL_ROWS_MAX, or limit, the base is a third each of: the best, the most recent, the nearest to the best. */

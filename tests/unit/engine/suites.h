@@ -38,6 +38,7 @@
     X(elsewhere)         \
     X(context)           \
     X(drift)             \
+    X(failure)           \
     X(table_gp)          \
     X(projection)        \
     X(mechanism)         \
