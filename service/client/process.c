@@ -91,7 +91,7 @@ static bool open_pipe(bool wanted, int ends[2])
 
 static int spawn(const struct process_options *options, int input, int output, pid_t *pid)
 {
-    enum { WRITTEN = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, MODE = 0666 };
+    enum { WRITTEN = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, MODE = 0600 };
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t          attributes;
     sigset_t                   defaults, blocked;

@@ -24,10 +24,10 @@ static enum status make_folders(const char *path, struct error *err)
     char part[RUN_PATH_BYTES];
     for (const char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         snprintf(part, sizeof part, "%.*s", (int)(slash - path), path);
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+        if (mkdir(part, 0700) != 0 && errno != EEXIST)
             return failed(part, err);
     }
-    return mkdir(path, 0777) != 0 && errno != EEXIST ? failed(path, err) : STATUS_OK;
+    return mkdir(path, 0700) != 0 && errno != EEXIST ? failed(path, err) : STATUS_OK;
 }
 
 static void path_of(const struct run *run, const char *name, char out[RUN_PATH_BYTES + 16])
@@ -37,11 +37,11 @@ static void path_of(const struct run *run, const char *name, char out[RUN_PATH_B
 
 static enum status write_point(const char *path, const char *point, struct error *err)
 {
-    FILE *file = fopen(path, "we");
-    if (file == NULL)
+    int  fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    bool is_written = fd >= 0 && dprintf(fd, "%s\n", point) > 0;
+    if (fd < 0)
         return failed(path, err);
-    bool is_written = fprintf(file, "%s\n", point) > 0;
-    return fclose(file) == 0 && is_written ? STATUS_OK : failed(path, err);
+    return close(fd) == 0 && is_written ? STATUS_OK : failed(path, err);
 }
 
 enum status run_start(struct run *run, const struct run_options *options, struct error *err)
@@ -57,7 +57,7 @@ enum status run_start(struct run *run, const struct run_options *options, struct
     run->buffer = malloc(RUN_LINE_BYTES);
     if (run->buffer == NULL)
         return error_no_memory(err);
-    run->output = open(output, O_RDONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    run->output = open(output, O_RDONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     enum status status =
         run->output < 0
             ? failed(output, err)
