@@ -584,8 +584,9 @@ struct catch_up {
     struct app                *app;
     struct caller             *caller;
     struct live               *live;
+    const struct study        *study;      /* once it was read within the transaction */
+    const struct session_look *look;       /* which reads it; NULL: the session does */
     bool                       is_within;  /* a transaction, for which others wait */
-    const struct session_look *look;       /* NULL: none */
     bool                       is_telling; /* the look is over */
 };
 
@@ -619,26 +620,19 @@ static enum status heed_baseline(struct db_conn *conn, struct live *live, int64_
 void session_prefetch(struct db_conn *conn, const struct live *live)
 {
     db_prefetch(conn, SQL_CORRECTION_LAST, BIND(TEXT(live->study), INT(INT64_MAX)));
-    db_prefetch(conn, SQL_STUDY_GET, BIND(TEXT(live->study)));
     if (live->streams.session != NULL)
         db_prefetch(conn, SQL_EVENT_REPLAY, BIND(TEXT(live->study), INT(live->seq), INT(INT64_MAX), INT(INT64_MAX)));
 }
 
-static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
+static enum status catch_up(struct db_conn *conn, struct catch_up *work, struct error *err)
 {
-    struct catch_up *work = arg;
-    struct live     *live = work->live;
-    session_prefetch(conn, live);
+    struct live        *live = work->live;
+    const struct study *study = work->study;
     TRY(heed_corrections(conn, live, INT64_MAX, err));
     TRY(heed_baseline(conn, live, INT64_MAX, err));
-    struct study      study;
-    struct arena_mark mark = arena_mark(work->caller->arena);
-    TRY(rows_study_get(conn, live->study, work->caller->arena, &study, err));
-    arena_release(work->caller->arena, mark);
-    TRY(caller_same_space(work->caller, live->study, study.space_revision, err));
-    if (live->streams.session != NULL && live->space_revision != study.space_revision)
+    if (live->streams.session != NULL && live->space_revision != study->space_revision)
         session_forget(live);
-    if (work->is_within && (live->streams.session == NULL || study.revision - live->revision > NEAR_LINES))
+    if (work->is_within && (live->streams.session == NULL || study->revision - live->revision > NEAR_LINES))
         return error_set(err, STATUS_BUSY, "busy", "", "the log has gone on: ask again");
     atomic_fetch_add(
         live->streams.session == NULL ? &work->app->counters.session_misses : &work->app->counters.session_hits, 1);
@@ -646,16 +640,25 @@ static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
         TRY(open_session(work->app, conn, live, INT64_MAX, err));
     work->is_telling = true;
     TRY(tell_log(conn, live, INT64_MAX, err));
-    live->revision = study.revision;
+    live->revision = study->revision;
     return STATUS_OK;
 }
 
 static enum status look_and_catch_up(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct catch_up *work = arg;
-    session_prefetch(conn, work->live);
-    if (work->look != NULL)
+    struct catch_up  *work = arg;
+    struct live      *live = work->live;
+    struct study      study;
+    struct arena_mark mark = arena_mark(work->caller->arena);
+    session_prefetch(conn, live);
+    if (work->look != NULL) {
         TRY(work->look->fn(conn, work->look->arg, err));
+    } else {
+        TRY(rows_study_get(conn, live->study, work->caller->arena, &study, err));
+        arena_release(work->caller->arena, mark);
+        TRY(caller_same_space(work->caller, live->study, study.space_revision, err));
+        work->study = &study;
+    }
     work->is_telling = true;
     return catch_up(conn, work, err);
 }
@@ -663,7 +666,7 @@ static enum status look_and_catch_up(struct db_conn *conn, void *arg, struct err
 enum status session_look_and_catch_up(struct app *app, struct caller *caller, const struct study *study,
                                       struct live *live, const struct session_look *look, struct error *err)
 {
-    struct catch_up    work = {.app = app, .caller = caller, .live = live, .look = look};
+    struct catch_up    work = {.app = app, .caller = caller, .live = live, .study = study, .look = look};
     struct price_model model = price_model_of(study);
     model.news = fmax((double)(study->revision - live->seq), 0); // of who joined a group its revision is not known
     double price_ms = price_tell(app, &model);
@@ -682,10 +685,10 @@ enum status session_catch_up(struct app *app, struct caller *caller, const struc
     return session_look_and_catch_up(app, caller, study, live, NULL, err);
 }
 
-enum status session_catch_up_within(struct db_conn *conn, struct app *app, struct caller *caller, struct live *live,
+enum status session_catch_up_within(struct db_conn *conn, struct app *app, const struct study *study, struct live *live,
                                     bool *was_told, struct error *err)
 {
-    struct catch_up work = {.app = app, .caller = caller, .live = live, .is_within = true};
+    struct catch_up work = {.app = app, .live = live, .study = study, .is_within = true};
     const int64_t   before = live->seq;
     enum status     status = catch_up(conn, &work, err);
     *was_told = live->seq != before;

@@ -42,17 +42,18 @@ bool session_is_there(struct app *app, const char *study);
  * was a moment ago, for the price. */
 MUST_CHECK enum status session_catch_up(struct app *app, struct caller *caller, const struct study *study,
                                         struct live *live, struct error *err);
-/* As session_catch_up, after fn has read the store in the same transaction; if fn fails, the session is told nothing. */
+/* As session_catch_up, after fn has read the study anew (task_open), and what else it wants, in the same transaction; if fn
+ * fails, the session is told nothing. */
 struct session_look {
     db_fn fn;
     void *arg;
 };
 MUST_CHECK enum status session_look_and_catch_up(struct app *app, struct caller *caller, const struct study *study,
                                                  struct live *live, const struct session_look *look, struct error *err);
-/* As session_catch_up within a transaction, without a slot, for an open session that is not far behind, else BUSY "busy".
- * session_prefetch prefetches its first reads.  If the transaction fails, a session that was told something is to be
+/* As session_catch_up within the transaction that has read the study, without a slot, for an open session that is not far
+ * behind, else BUSY "busy".  session_prefetch prefetches its first reads.  If the transaction fails, a session that was told something is to be
  * forgotten. */
-MUST_CHECK enum status session_catch_up_within(struct db_conn *conn, struct app *app, struct caller *caller,
+MUST_CHECK enum status session_catch_up_within(struct db_conn *conn, struct app *app, const struct study *study,
                                                struct live *live, bool *was_told, struct error *err);
 void                   session_prefetch(struct db_conn *conn, const struct live *live);
 /* Forgets the model, which was told something that the log does not have. */

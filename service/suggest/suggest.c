@@ -21,7 +21,10 @@
 
 /* A place may be free sooner than any lease ends. */
 enum { ROOM_SECONDS = 5, OVERTAKEN_MAX = 4 };
-static const char WORTH_REASON[] = "not_worth_it";
+static const char *const end_reasons[] = {[PLAN_NOT_WORTH] = "not_worth_it",
+                                          [PLAN_FIXED_USED] = "search_space_exhausted",
+                                          [PLAN_ALL_USED] = "search_space_exhausted",
+                                          [PLAN_SPENT] = "budget_exhausted"};
 enum { GROUP_MAX = 64 };
 _Static_assert((int)GROUP_MAX <= (int)DB_TOGETHER_MAX, "a group is one commit");
 
@@ -102,11 +105,13 @@ static enum status no_room(struct db_conn *conn, const struct plan *plan, struct
 /* Running trials are waited for, since they may change the rule's finding, or end the study. */
 static enum status nothing_by_rule(struct db_conn *conn, struct plan *plan, struct error *err)
 {
+    bool    is_final;
     int64_t held;
     TRY(task_count_held(conn, &plan->task, &held, err));
-    if (held > 0 && !plan->is_final)
+    plan->rule = task_over(&plan->task, &is_final);
+    if (held > 0 && !is_final)
         return all_handed_out(conn, plan, err);
-    plan->is_over = held == 0;
+    plan->outcome = held == 0 ? PLAN_OVER : PLAN_OPEN;
     (void)error_set(err, held == 0 ? STATUS_BUSY : STATUS_CONFLICT, "study_ends", "",
                     "%s: nothing more is handed out, and the study is completed when its running trials end",
                     plan->rule);
@@ -115,12 +120,6 @@ static enum status nothing_by_rule(struct db_conn *conn, struct plan *plan, stru
     if (err != NULL)
         err->next = study_next_stop;
     return err == NULL ? STATUS_CONFLICT : err->status;
-}
-
-/* Nothing has happened to the study since the gain was looked at. */
-static bool is_decided(const struct plan *plan)
-{
-    return plan->is_not_worth && plan->task.study.revision == plan->seen;
 }
 
 /* Results come in while the policy thinks: they may spend the budget, or take what was queued. */
@@ -132,20 +131,18 @@ static enum status nothing_left(struct db_conn *conn, struct plan *plan, struct 
     if (task_room(&plan->task) == 0 && (!is_spent || plan->task.study.trials[TRIAL_QUEUED] > 0))
         return no_room(conn, plan, err);
     if (is_spent)
-        plan->exhausted = "budget_exhausted";
-    else if (is_decided(plan))
-        plan->exhausted = WORTH_REASON;
-    if (plan->exhausted == NULL)
+        plan->end = PLAN_SPENT;
+    if (plan->end == PLAN_GOES_ON || (plan->end == PLAN_NOT_WORTH && plan->task.study.revision != plan->seen))
         return error_set(err, STATUS_BUSY, "busy", "", "other workers took what there was: ask again");
     if (plan->unfit > 0)
         return plan_fixed_conflict(err, plan->unfit, "is next and");
-    bool is_all_used = plan->is_all_used && space_has_context(&plan->task.study.spec.space); // nobody asks without
-    if (!is_spent && !plan->is_not_worth && plan->request->fixed != NULL && !is_all_used)
+    bool others_are_free = plan->end == PLAN_FIXED_USED || !space_has_context(&plan->task.study.spec.space);
+    if (plan->request->fixed != NULL && others_are_free && plan->end != PLAN_SPENT && plan->end != PLAN_NOT_WORTH)
         return error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed",
                          "every point with these values has been used");
     if (plan->task.study.trials[TRIAL_RUNNING] > 0)
         return all_handed_out(conn, plan, err);
-    plan->is_over = true;
+    plan->outcome = PLAN_OVER;
     return error_set(err, STATUS_BUSY, "busy", "", "the study is about to be completed: ask again");
 }
 
@@ -166,6 +163,7 @@ static bool has_none(const struct plan *plan)
 static enum status look(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan *plan = arg;
+    bool         is_final;
     plan->task.now_ms = plan->task.app->now_ms();
     plan_prefetch(conn, plan, false);
     if (plan->request->fixed == NULL)
@@ -180,7 +178,7 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
         return error_set(err, STATUS_INVALID, "out_of_range", "/count",
                          "at most %zu points of this size go into a reply",
                          trial_points_max(&plan->task.study.spec.space));
-    plan->rule = task_over(&plan->task, &plan->is_final);
+    plan->rule = task_over(&plan->task, &is_final);
     if (plan->rule == NULL)
         TRY(plan_count_waiting(conn, plan, err));
     TRY(plan_take_own(conn, plan, err));
@@ -213,7 +211,7 @@ static enum status propose_within(struct db_conn *conn, struct plan *plan, struc
     if (rules_ask_worth(&plan->task.study.rules)) // which takes some
         return error_set(err, STATUS_BUSY, "busy", "", "the study has got another rule: ask again");
     if (!group->is_caught_up)
-        TRY(session_catch_up_within(conn, plan->task.app, plan->task.caller, plan->live, &plan->is_telling, err));
+        TRY(session_catch_up_within(conn, plan->task.app, &plan->task.study, plan->live, &plan->is_telling, err));
     group->is_caught_up = true;
     if (plan->live->space_revision != plan->task.study.space_revision) // the group is in two batches
         return error_set(err, STATUS_BUSY, "busy", "", "the space has grown meanwhile: ask again");
@@ -223,10 +221,11 @@ static enum status propose_within(struct db_conn *conn, struct plan *plan, struc
 static enum status write(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan *plan = arg;
+    bool         is_final;
     plan->out->len = 0;
     plan->expired = 0;
     plan->added = 0;
-    plan->has_resumed = false;
+    plan->outcome = PLAN_OPEN;
     plan->task.now_ms = plan->task.app->now_ms();
     plan_prefetch(conn, plan, true); // leases begin when trials are given, not when they were asked for
     if (plan->group != NULL && plan->request->fixed == NULL && plan->request->space_revision == NULL)
@@ -238,14 +237,16 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
         plan->task.study.spec.space.kind == SPACE_GRAPH; // the agent may stand elsewhere than the plan took it to
     if (plan->fresh_len > 0 && may_move && before != plan->live->revision)
         return error_set(err, STATUS_BUSY, "busy", "", "results came in while the plan was made: ask again");
-    plan->rule = task_over(&plan->task, &plan->is_final);
+    plan->rule = task_over(&plan->task, &is_final);
     TRY(plan_take_own(conn, plan, err));
     if (plan->rule == NULL)
         TRY(plan_take_waiting(conn, plan, err));
     if (plan->group != NULL)
         TRY(propose_within(conn, plan, err));
-    plan->is_overtaken = plan->resumed_len > 0 && plan->out->len == 0 && before != plan->seen;
-    if (plan->is_overtaken || (plan->fresh_len > 0 && plan->fresh[0].number != plan->task.study.trials_total + 1))
+    if (plan->resumed_len > 0 && plan->out->len == 0 && before != plan->seen)
+        plan->outcome = PLAN_OVERTAKEN;
+    if (plan->outcome == PLAN_OVERTAKEN ||
+        (plan->fresh_len > 0 && plan->fresh[0].number != plan->task.study.trials_total + 1))
         return error_set(err, STATUS_BUSY, "busy", "", "another request was faster");
     if (plan->resumed_len > 0 && plan->out->len == 0 && may_add(plan))
         TRY(plan_take_stopped(conn, plan, err));
@@ -272,11 +273,11 @@ static enum status complete(struct db_conn *conn, void *arg, struct error *err)
     TRY(task_open(conn, &plan->task, err));
     int64_t before = study->revision;
     TRY(task_complete_if_spent(conn, &plan->task, err));
-    bool is_searched = plan->exhausted != NULL && strcmp(plan->exhausted, "budget_exhausted") != 0 &&
-                       (!plan->is_not_worth || is_decided(plan));
-    bool is_spent = is_searched || (plan->exhausted != NULL && task_allowance(&plan->task) == 0);
+    bool is_spent = plan->end == PLAN_SPENT       ? task_allowance(&plan->task) == 0
+                    : plan->end == PLAN_NOT_WORTH ? before == plan->seen
+                                                  : plan->end != PLAN_GOES_ON;
     if (study->state == STUDY_ACTIVE && is_spent && study->trials[TRIAL_QUEUED] + study->trials[TRIAL_RUNNING] == 0)
-        TRY(task_set_state(conn, &plan->task, STUDY_COMPLETED, plan->exhausted, "study.completed", err));
+        TRY(task_set_state(conn, &plan->task, STUDY_COMPLETED, end_reasons[plan->end], "study.completed", err));
     return study->revision == before ? STATUS_OK : task_save(conn, &plan->task, err);
 }
 
@@ -300,9 +301,8 @@ static enum status suggest_locked(struct plan *plan, struct error *err)
 {
     struct app *app = plan->task.app;
     plan->out->len = 0;
-    const struct study        before = plan->task.study; // it is looked at again: the lock may have been long in coming
-    const struct session_look also = {.fn = look, .arg = plan};
-    TRY(session_look_and_catch_up(app, plan->task.caller, &before, plan->live, &also, err));
+    const struct session_look also = {.fn = look, .arg = plan}; // once more: the lock may have been long in coming
+    TRY(session_look_and_catch_up(app, plan->task.caller, &plan->task.study, plan->live, &also, err));
     int64_t count = wanted(plan, plan->waiting);
     if (count > 0 && plan->live->spec.federation != NULL)
         TRY(federation_host_sync(app, plan->task.caller, &plan->task.study, plan->live, err));
@@ -313,7 +313,7 @@ static enum status suggest_locked(struct plan *plan, struct error *err)
         return give(plan, err);
     if (count > 0 && rules_ask_worth(&plan->task.study.rules))
         TRY(plan_ask_gain(plan, err));
-    if (count > 0 && !plan->is_not_worth)
+    if (count > 0 && plan->end != PLAN_NOT_WORTH)
         TRY(plan_propose(plan, count, err));
     return give(plan, err);
 }
@@ -322,7 +322,7 @@ static enum status suggest_locked(struct plan *plan, struct error *err)
 static bool is_logged(const struct plan *plan, enum status status)
 {
     return status == STATUS_OK && !plan->task.caller->idempotency.replayed &&
-           (plan->resumed_len > 0 ? plan->has_resumed : plan->task.study.trials_total == plan->live->told);
+           (plan->resumed_len > 0 ? plan->outcome == PLAN_RESUMED : plan->task.study.trials_total == plan->live->told);
 }
 
 /* Proposes under the session's lock.  A rule that chose trials to go on with chooses again when the log has gone on since. */
@@ -332,11 +332,11 @@ static enum status propose_alone(struct plan *plan, struct error *err)
     enum session_use use = !plans ? SESSION_ALONE : is_behind ? SESSION_QUEUE : SESSION_PLAN;
     enum status      status = STATUS_BUSY;
     plan->group = NULL; // which is over
-    plan->is_overtaken = true;
-    for (int tries = 0; plan->is_overtaken && tries < OVERTAKEN_MAX; tries++) {
+    plan->outcome = PLAN_OVERTAKEN;
+    for (int tries = 0; plan->outcome == PLAN_OVERTAKEN && tries < OVERTAKEN_MAX; tries++) {
         plan->fresh_len = plan->resumed_len = 0;
-        plan->exhausted = NULL; // a look may have set it
-        plan->is_overtaken = false;
+        plan->end = PLAN_GOES_ON; // a look may have set it
+        plan->outcome = PLAN_OPEN;
         TRY(session_lock(plan->task.app, plan->task.caller, plan->task.id, use, &plan->live, err));
         status = suggest_locked(plan, err);
         if (plan->fresh_len + plan->resumed_len > 0 && !is_logged(plan, status)) // the session knows more than the log
@@ -448,7 +448,7 @@ static void set_deadlines(struct plan *plan)
         plan->task.caller->until_ms = app_until(app, now_ms);
 }
 
-static enum status begin(struct plan *plan, struct error *err)
+static enum status begin(struct plan *plan, bool looks, struct error *err)
 {
     struct suggest_reply *out = plan->out;
     *out = (struct suggest_reply){.trials =
@@ -459,7 +459,7 @@ static enum status begin(struct plan *plan, struct error *err)
     TRY(app_replay(plan->task.app, plan->task.caller, err));
     if (plan->task.caller->idempotency.replayed)
         return STATUS_OK;
-    return plan->is_joining ? STATUS_OK : db_read(plan->task.app->db, look, plan, err);
+    return looks ? db_read(plan->task.app->db, look, plan, err) : STATUS_OK;
 }
 
 /* Whether the look of a group will do, as far as is known without; most often nothing is queued, and no lease over. */
@@ -481,20 +481,20 @@ static bool joins_at_once(struct plan *plan)
 
 /* Asks the policy, since no trial was there to hand out, or it is gone: together with others who only draw, and alone where
  * that came too late for what they saw. */
-static enum status obtain(struct plan *plan, struct error *err)
+static enum status obtain(struct plan *plan, bool is_joining, struct error *err)
 {
     const struct study *study = &plan->task.study; // of which a plan that joins at once knows the specification alone
     bool is_shared = is_short(&study->spec) && plan->request->watch == NULL && !rules_ask_worth(&study->rules);
     set_deadlines(plan);
-    if (!plan->is_joining) {
+    if (!is_joining) {
         int64_t     count = wanted(plan, plan->waiting);
         enum status status = count > 0 ? plan_announce(plan, count, err) : give(plan, err);
-        if (count > 0 ? status != STATUS_OK : status != STATUS_BUSY || plan->is_over)
+        if (count > 0 ? status != STATUS_OK : status != STATUS_BUSY || plan->outcome == PLAN_OVER)
             return status;
     }
-    if (plan->is_joining || is_shared) {
+    if (is_joining || is_shared) {
         enum status status = propose_in_group(plan, err);
-        if (status != STATUS_BUSY || strcmp(err->code, "busy") != 0 || plan->is_over)
+        if (status != STATUS_BUSY || strcmp(err->code, "busy") != 0 || plan->outcome == PLAN_OVER)
             return status;
     }
     return propose_alone(plan, err);
@@ -505,21 +505,21 @@ enum status trial_may_suggest(struct app *app, struct caller *caller, const char
 {
     struct suggest_reply reply;
     struct plan          plan = {.task = task_of(app, caller, id), .request = request, .out = &reply};
-    enum status          status = begin(&plan, err);
-    return plan.is_over ? STATUS_OK : status; // who tries finds it completed
+    enum status          status = begin(&plan, true, err);
+    return plan.outcome == PLAN_OVER ? STATUS_OK : status; // who tries finds it completed
 }
 
 enum status trial_suggest(struct app *app, struct caller *caller, const char *id, const struct suggest_request *request,
                           struct suggest_reply *out, struct error *err)
 {
     struct plan plan = {.task = task_of(app, caller, id), .request = request, .out = out, .gain.expected = NAN};
-    plan.is_joining = joins_at_once(&plan);
-    enum status status = begin(&plan, err);
+    bool        is_joining = joins_at_once(&plan); // then it looks for the first time with its group
+    enum status status = begin(&plan, !is_joining, err);
     if (status == STATUS_OK && (caller->idempotency.replayed || is_done(&plan)))
         return STATUS_OK;
     if (status == STATUS_OK)
-        status = obtain(&plan, err);
-    if (status != STATUS_OK && plan.is_over) {
+        status = obtain(&plan, is_joining, err);
+    if (status != STATUS_OK && plan.outcome == PLAN_OVER) {
         TRY(db_transact(app->db, complete, &plan, err));
         if (plan.task.study.state == STUDY_COMPLETED)
             status = study_refuse(&plan.task.study, err);

@@ -15,10 +15,11 @@ static bool is_late(void *arg)
 {
     struct plan *plan = arg;
     struct error why;
-    plan->is_cut = plan->is_cut || slots_go_on(plan->task.app, plan->task.caller, &why) != STATUS_OK;
-    plan->is_late =
-        plan->is_late || plan->is_cut || (plan->deadline_ms > 0 && plan->task.app->monotonic_ms() >= plan->deadline_ms);
-    return plan->is_late;
+    if (plan->time != PLAN_CUT && slots_go_on(plan->task.app, plan->task.caller, &why) != STATUS_OK)
+        plan->time = PLAN_CUT;
+    if (plan->time == PLAN_IN_TIME && plan->deadline_ms > 0 && plan->task.app->monotonic_ms() >= plan->deadline_ms)
+        plan->time = PLAN_LATE;
+    return plan->time != PLAN_IN_TIME;
 }
 
 static void notify(void *arg, const struct plan_state *state)
@@ -32,8 +33,9 @@ static void notify(void *arg, const struct plan_state *state)
 static void keep_inputs(struct plan *plan, const struct ask *ask)
 {
     struct ask_inputs *asked = (struct ask_inputs *)(plan->asked + plan->fresh_len * plan->asked_len);
-    *asked = (struct ask_inputs){
-        .remaining = (double)ask->remaining, .deadline_ms = ask->deadline_ms, .is_late = plan->is_late ? 1 : 0};
+    *asked = (struct ask_inputs){.remaining = (double)ask->remaining,
+                                 .deadline_ms = ask->deadline_ms,
+                                 .is_late = plan->time != PLAN_IN_TIME ? 1 : 0};
     if (ask->fixed != NULL)
         memcpy(asked->fixed, ask->fixed, (plan->asked_len - ASKED_FIXED) * sizeof *ask->fixed);
 }
@@ -159,7 +161,7 @@ static enum status propose_in_slot(struct plan *plan, struct proposal *proposal,
     TRY(slots_enter(app, plan->task.caller, price_ask(app, &model), err));
     enum status status = propose_next(plan, proposal, err);
     double      took_ms = slots_leave(app, plan->task.caller, plan->live->spec.policy->name);
-    if (!plan->is_cut)
+    if (plan->time != PLAN_CUT)
         price_learn(app, &model, took_ms);
     return status;
 }
@@ -184,7 +186,10 @@ enum status plan_ask_rule(struct plan *plan, int64_t count, struct error *err)
 static enum status compare_gain(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan *plan = arg;
-    return worth_is_over(conn, &plan->task, &plan->gain, &plan->is_not_worth, err);
+    bool         is_over;
+    TRY(worth_is_over(conn, &plan->task, &plan->gain, &is_over, err));
+    plan->end = is_over ? PLAN_NOT_WORTH : plan->end;
+    return STATUS_OK;
 }
 
 /* Once for all proposals of a request: they wait for no result. */
@@ -199,7 +204,7 @@ enum status plan_ask_gain(struct plan *plan, struct error *err)
     TRY(slots_enter(app, plan->task.caller, price_ms, err));
     enum status status = policy->gain(plan->live->streams.session, &ask, &plan->gain, err);
     double      took_ms = slots_leave(app, plan->task.caller, policy->name);
-    if (!plan->is_cut)
+    if (plan->time != PLAN_CUT)
         price_learn_part(app, PRICE_GAIN, price_ms, took_ms);
     return status == STATUS_OK ? db_read(app->db, compare_gain, plan, err) : status;
 }
@@ -224,26 +229,25 @@ enum status plan_propose(struct plan *plan, int64_t count, struct error *err)
     TRY(make_room(plan, count, &proposal, err));
     enum status status = STATUS_OK;
     size_t      whole = 0;
-    while (status == STATUS_OK && !plan->is_cut && (int64_t)plan->fresh_len < count) {
+    while (status == STATUS_OK && plan->time != PLAN_CUT && (int64_t)plan->fresh_len < count) {
         status = propose_in_slot(plan, proposal, err);
-        whole += status == STATUS_OK && !plan->is_cut;
+        whole += status == STATUS_OK && plan->time != PLAN_CUT;
     }
-    if (plan->is_cut)
+    if (plan->time == PLAN_CUT)
         status = app_go_on(plan->task.app, plan->task.caller, err);
     bool is_short = status == STATUS_BUSY && strcmp(err->code, "deadline_exceeded") == 0 && whole > 0;
     if (status == STATUS_CONFLICT && strcmp(err->code, "search_space_exhausted") == 0)
-        plan->exhausted = "search_space_exhausted";
-    plan->is_all_used = plan->exhausted != NULL && strcmp(err->reason, USED_POINTS_ALL) == 0;
+        plan->end = strcmp(err->reason, USED_POINTS_ALL) == 0 ? PLAN_ALL_USED : PLAN_FIXED_USED;
     if (is_short)
         plan->fresh_len = whole;
-    return is_short || plan->exhausted != NULL ? STATUS_OK : status;
+    return is_short || plan->end != PLAN_GOES_ON ? STATUS_OK : status;
 }
 
 enum status plan_propose_part(struct plan *plan, struct error *err)
 {
     struct proposal *proposal;
     TRY(make_room(plan, (int64_t)plan->part->len, &proposal, err));
-    while (plan->fresh_len < plan->part->len && !plan->is_cut)
+    while (plan->fresh_len < plan->part->len && plan->time != PLAN_CUT)
         TRY(propose_in_slot(plan, proposal, err));
-    return plan->is_cut ? app_go_on(plan->task.app, plan->task.caller, err) : STATUS_OK;
+    return plan->time == PLAN_CUT ? app_go_on(plan->task.app, plan->task.caller, err) : STATUS_OK;
 }

@@ -11,7 +11,7 @@ MUST_CHECK enum status plan_announce(const struct plan *plan, int64_t count, str
 /* Fills plan->resumed, where the study goes on with stopped trials: at most so many.  The session's curves then have them as
  * running, which the log is to say, or the session is forgotten. */
 MUST_CHECK enum status plan_ask_rule(struct plan *plan, int64_t count, struct error *err);
-/* Asks for the expected gain of another trial, and whether that is worth it. */
+/* Asks for the expected gain of another trial; plan->end is PLAN_NOT_WORTH when that is not worth it. */
 MUST_CHECK enum status plan_ask_gain(struct plan *plan, struct error *err);
 /* Fills plan->fresh.  A space with nothing left ends the list, and so does the end of the time for all of them; that is an
  * error only if the list is then empty.  What was being made when the time ended is not a proposal. */

@@ -163,7 +163,7 @@ enum status plan_take_stopped(struct db_conn *conn, struct plan *plan, struct er
         TRY(resume(conn, plan, trial, err));
         plan->out->len++;
     }
-    plan->has_resumed = true;
+    plan->outcome = PLAN_RESUMED;
     return STATUS_OK;
 }
 

@@ -11,6 +11,15 @@
 struct plan_group {
     bool is_caught_up; /* the session, within it */
 };
+/* The time of a plan: all it needs, not enough to do its best (the deadline has passed while proposing), none (the request's
+ * time is up, or nobody waits any more). */
+enum plan_time { PLAN_IN_TIME, PLAN_LATE, PLAN_CUT };
+/* Why nothing is to be proposed: another trial is not worth it, as the log was at `seen`; every point of the space is used,
+ * or every point with the fixed values; the budget of trials is spent. */
+enum plan_end { PLAN_GOES_ON, PLAN_NOT_WORTH, PLAN_FIXED_USED, PLAN_ALL_USED, PLAN_SPENT };
+/* The outcome of the last transaction: the log says that stopped trials go on; it has gone on since `seen`, so that they are
+ * to be chosen again; nothing is left and no trial is open, so the study is to be completed. */
+enum plan_outcome { PLAN_OPEN, PLAN_RESUMED, PLAN_OVERTAKEN, PLAN_OVER };
 
 struct plan {
     struct session_member         member; /* first: a member is its plan */
@@ -31,27 +40,20 @@ struct plan {
     double                       *asked; /* [fresh_len][asked_len] */
     size_t                        asked_len;
     size_t                        fresh_len;
-    bool                          is_joining;  /* it looks for the first time with its group */
-    bool                          is_late;     /* the deadline passed while proposing */
-    bool                          is_cut;      /* ... or all the time there is, or nobody waits any more */
     int64_t                       deadline_ms; /* on the monotonic clock; 0: none */
-    const char                   *exhausted;   /* why the space has no more points, or NULL */
-    bool                          is_all_used; /* of the space, and not only what the request holds of it */
-    bool                          is_over;     /* ... and none is open, so the study is completed */
-    int64_t                      *resumed;     /* [resumed_len] trials to go on with, as the rule said at `seen` */
+    enum plan_time                time;
+    enum plan_end                 end;
+    enum plan_outcome             outcome;
+    int64_t                      *resumed; /* [resumed_len] trials to go on with, as the rule said at `seen` */
     size_t                        resumed_len;
-    bool                          has_resumed;  /* the log says so, too */
-    bool                          is_overtaken; /* the log has gone on since `seen`, so they are to be chosen again */
-    struct plan_group            *group;        /* NULL: the plan is alone */
-    bool                          is_telling;   /* it caught up with the log for its group, which had news */
-    struct gain                   gain;         /* the expected gain of another trial; expected NaN: nobody asked */
-    bool                          is_not_worth; /* ... and the gain is not worth it... */
-    int64_t                       seen;         /* ... as the log was at this revision */
-    const char   *rule;     /* the rule by which nothing more is handed out (task_over); NULL: something is */
-    bool          is_final; /* ... and that cannot change */
-    int64_t       added;    /* of fresh, to the log */
-    struct error *err;      /* of a member, and its status */
-    enum status   status;
+    struct plan_group            *group;      /* NULL: the plan is alone */
+    bool                          is_telling; /* it caught up with the log for its group, which had news */
+    struct gain                   gain;       /* the expected gain of another trial; expected NaN: nobody asked */
+    int64_t                       seen;       /* the revision of the study when the policy was asked */
+    const char                   *rule;       /* by which nothing more is handed out (task_over); NULL: something is */
+    int64_t                       added;      /* of fresh, to the log */
+    struct error                 *err;        /* of a member, and its status */
+    enum status                   status;
 };
 
 /* How many more trials the request is to have. */
