@@ -278,6 +278,7 @@ export function history(place, { data, best: all, metric, chosen, zoom, range, t
     return { heads: ['#trial', 'state', '#value', '#forecast, 95 %'], rows: marks.map((m) => [m.trial, word(m.state), number(m.value, 6), m.mean === null ? '–' : interval(m.mean, Z * m.stddev_observed)]) };
 }
 
+const DASHES = ['', '6 3', '2 3', '9 3 2 3'];
 export function compared(place, group) {
     const frame = canvas(place, 340, '', { right: 150 });
     const sign = group[0].study.metrics[0].goal === 'minimize' ? -1 : 1;
@@ -290,16 +291,58 @@ export function compared(place, group) {
     xAxis(frame, x, 'trial');
     yAxis(frame, y, `best ${clip(group[0].study.metrics[0].name, 30)}`);
     const clamp = (v) => Math.max(0, Math.min(frame.h, y(v)));
-    const dashes = ['', '6 3', '2 3', '9 3 2 3'];
     const labels = [];
     lines.forEach((each, i) => {
         const line = d3.line().x((b) => x(b.trial)).y((b) => clamp(b.value)).curve(d3.curveStepAfter);
-        frame.root.append('path').attr('class', `kline k${i}`).attr('stroke-dasharray', dashes[i]).attr('d', line([...each.best, { trial: each.n, value: each.best.at(-1).value }])).append('title').text(flat(each.study.name));
+        frame.root.append('path').attr('class', `kline k${i}`).attr('stroke-dasharray', DASHES[i]).attr('d', line([...each.best, { trial: each.n, value: each.best.at(-1).value }])).append('title').text(flat(each.study.name));
         labels.push({ i, name: each.study.name, y: clamp(each.best.at(-1).value) });
     });
-    spread(labels, 16, frame.h).forEach((l) => frame.root.append('text').attr('class', `k${l.i} halo`).attr('x', frame.w + 6).attr('y', l.y + 4).text(flat(l.name, 20)));
+    nameLines(frame, labels);
     return { heads: ['study', '#best', '#at trial', '#trials'], rows: lines.map((each) => [flat(each.study.name), number(each.best.at(-1).value, 6), each.best.at(-1).trial, each.n]) };
 }
+
+/* families: {name, members} of studies that differ in their seed alone; the best so far of each, as median and quartiles. */
+export function bands(place, { families, metric }) {
+    const frame = canvas(place, 340, '', { right: 150 }), at = (best, trial) => best.filter((b) => b.trial <= trial).at(-1)?.value;
+    const shown = families.map(({ name, members }) => {
+        const runs = members.map((each) => ({ best: rowsOf(each.history.best), n: each.study.trials.total })).filter(({ best }) => best.length > 0);
+        const end = Math.min(...runs.map(({ n }) => n)), steps = runs.length > 0 ? d3.range(1, end + 1, Math.max(1, Math.floor(end / 200))) : [];
+        const rows = steps.map((trial) => ({ trial, all: runs.map(({ best }) => at(best, trial)) })).filter(({ all }) => !all.includes(undefined));
+        return { name, n: runs.length, rows: rows.map(({ trial, all }) => ({ trial, low: quantile(all, 0.25), mid: quantile(all, 0.5), high: quantile(all, 0.75) })) };
+    }).filter(({ rows }) => rows.length > 0);
+    const later = shown.flatMap(({ rows }) => rows.slice(Math.floor(rows.length / 10))), low = d3.min(later, (r) => r.low), high = d3.max(later, (r) => r.high), room = (high - low) * 0.06 || 1;
+    const x = d3.scaleLinear([1, Math.max(2, d3.max(later, (r) => r.trial))], [0, frame.w]), y = d3.scaleLinear([low - room, high + room], [frame.h, 0]).clamp(true);
+    frame.svg.attr('aria-label', shown.map(({ name, rows, n }) => `${flat(name, 60)}: median ${number(rows.at(-1).mid)} of ${n}`).join('; '));
+    xAxis(frame, x, 'trial');
+    yAxis(frame, y, `best ${clip(metric.name, 30)}`);
+    const labels = shown.map(({ name, rows }, i) => {
+        frame.root.append('path').attr('class', `over k${i}`).attr('d', d3.area().x((r) => x(r.trial)).y0((r) => y(r.low)).y1((r) => y(r.high)).curve(d3.curveStepAfter)(rows));
+        frame.root.append('path').attr('class', `kline k${i}`).attr('d', d3.line().x((r) => x(r.trial)).y((r) => y(r.mid)).curve(d3.curveStepAfter)(rows));
+        return { i, name, y: y(rows.at(-1).mid) };
+    });
+    nameLines(frame, labels);
+    return { heads: ['studies', '#seeds', '#median at the end', '#lower quartile', '#upper quartile'], rows: shown.map(({ name, n, rows }) => [flat(name), n, ...['mid', 'low', 'high'].map((of) => number(rows.at(-1)[of], 6))]) };
+}
+
+/* The share of each study's trials that are as good as a value, over the values. */
+export function shares(place, group) {
+    const frame = canvas(place, 280, '', { right: 150 }), metric = group[0].study.metrics[0];
+    const lines = group.map((each, i) => ({ i, name: each.study.name, values: rowsOf(each.history.marks).map((m) => m.value).filter((v) => v !== null).sort((a, b) => worthOf(metric, b) - worthOf(metric, a)) })).filter(({ values }) => values.length > 0);
+    if (lines.length === 0) return null;
+    const all = lines.flatMap(({ values }) => values), ends = bandOf(metric) ? d3.extent(all) : metric.goal === 'minimize' ? [d3.min(all), quantile(all, 0.9)] : [quantile(all, 0.1), d3.max(all)];
+    const x = d3.scaleLinear(ends[0] < ends[1] ? ends : [ends[0] - 1, ends[1] + 1], [0, frame.w]).clamp(true), y = d3.scaleLinear([0, 1], [frame.h, 0]);
+    frame.svg.attr('aria-label', lines.map(({ name, values }) => `half of the trials of ${flat(name, 60)} are at least as good as ${number(quantile(values, 0.5))}`).join('; '));
+    xAxis(frame, x, metric.name);
+    yAxis(frame, y, 'share of trials that are as good');
+    const labels = lines.map(({ i, name, values }) => {
+        frame.root.append('path').attr('class', `kline k${i}`).attr('stroke-dasharray', DASHES[i]).attr('d', d3.line().x(([v]) => x(v)).y(([, part]) => y(part))(values.map((v, k) => [v, (k + 1) / values.length])));
+        return { i, name, y: y(values.filter((v) => v >= ends[0] && v <= ends[1]).length / values.length) };
+    });
+    nameLines(frame, labels);
+    return { heads: ['study', '#best tenth', '#half', '#trials'], rows: lines.map(({ name, values }) => [flat(name), number(values[Math.ceil(values.length / 10) - 1]), number(values[Math.ceil(values.length / 2) - 1]), values.length]) };
+}
+
+const nameLines = (frame, labels) => spread(labels, 16, frame.h).forEach((l) => frame.root.append('text').attr('class', `k${l.i} halo`).attr('x', frame.w + 6).attr('y', l.y + 4).text(flat(l.name, 20)));
 
 /* Labels moved apart so that none covers another. */
 function spread(labels, gap, bottom) {
@@ -566,10 +609,10 @@ export function lines(place, { x: name, y: unit, series, height = 260, limit = n
     xAxis(frame, x, name, whole(x, frame.w));
     yAxis(frame, y, unit, isCount ? whole(y, frame.h, 45) : null);
     if (limit !== null) frame.root.append('line').attr('class', 'same').attr('x1', 0).attr('x2', frame.w).attr('y1', y(limit)).attr('y2', y(limit));
-    const dashes = ['', '6 3', '2 3', '9 3 2 3'], labels = [];
+    const labels = [];
     series.slice(0, 4).forEach((each, i) => {
         if (each.points.length === 0) return;
-        frame.root.append('path').attr('class', `kline k${i}`).attr('stroke-dasharray', dashes[i]).attr('d', d3.line().x((p) => x(p[0])).y((p) => y(p[1])).curve(each.isRound ? d3.curveStep : each.isStep ? d3.curveStepAfter : d3.curveLinear)(each.points));
+        frame.root.append('path').attr('class', `kline k${i}`).attr('stroke-dasharray', DASHES[i]).attr('d', d3.line().x((p) => x(p[0])).y((p) => y(p[1])).curve(each.isRound ? d3.curveStep : each.isStep ? d3.curveStepAfter : d3.curveLinear)(each.points));
         if (each.name) labels.push({ i, name: each.name, y: y(each.points.at(-1)[1]) });
     });
     if (limit !== null) labels.push({ i: 2, name: `${limitName} ${number(limit)}`, y: y(limit) });

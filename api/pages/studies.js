@@ -124,7 +124,8 @@ export async function compare(view) {
     const all = ids.map((id) => ({ id }));
     const read = () => Promise.all(all.map(async (each) => {
         const path = `v1/studies/${encodeURIComponent(each.id)}`;
-        [each.study, each.history] = await Promise.all([api.get(path), api.get(`${path}/plot/history?points=200`)]);
+        [each.study, each.history] = await Promise.all([api.get(path), api.get(`${path}/plot/history?points=1000`)]);
+        each.best = each.study.best ? await api.get(`${path}/trials/${each.study.best.trial}`) : null;
     }));
     await read();
     const key = (each) => `${each.study.metrics[0].name} ${wish(each.study.metrics[0])}`;
@@ -132,17 +133,30 @@ export async function compare(view) {
     view.main.append(h('h1', {}, `${count(all.length, 'study', 'studies')} side by side`),
         h('p', { class: 'sentence' }, 'Best so far by trials.', groups.size > 1 ? ' Different metrics have plots of their own.' : ''));
     const grid = h('div', { class: 'grid' }), figures = [];
-    for (const group of groups.values())
+    const like = ({ study }) => JSON.stringify([study.algorithm.name, study.space]);
+    for (const group of groups.values()) {
+        const [metric] = group[0].study.metrics, kinds = [...new Set(group.map(like))].map((one) => group.filter((each) => like(each) === one));
+        const families = kinds.map((members) => ({ name: `${members[0].study.algorithm.name}, ${count(members.length, 'seed')}`, members }));
+        if (kinds.some((members) => members.length > 2) && kinds.length <= 4)
+            figures.push(plots.figure('c12', `${metric.name} over seeds`, 'Studies of one space and algorithm together: the line is their median, and half of them lie within the band.', (host) => plots.bands(host, { families, metric })));
+        const size = groups.size > 1 || group.length > 4 ? 'c6' : 'c12';
         for (let i = 0; i < group.length; i += 4)
-            figures.push(plots.figure(groups.size > 1 || group.length > 4 ? 'c6' : 'c12', group[0].study.metrics[0].name,
-                `${wish(group[0].study.metrics[0]).replace(/^./, (c) => c.toUpperCase())}.`, (host) => plots.compared(host, group.slice(i, i + 4))));
+            figures.push(plots.figure(size, metric.name, `${wish(metric).replace(/^./, (c) => c.toUpperCase())}.`, (host) => plots.compared(host, group.slice(i, i + 4))),
+                plots.figure(size, `${metric.name} of all trials`, 'The higher a line, the more of its trials were as good as that.', (host) => plots.shares(host, group.slice(i, i + 4))));
+    }
     grid.append(...figures);
-    const facts = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'What they are' });
-    view.main.append(grid, h('h2', {}, 'What they are'), facts);
+    const part = (name) => h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': name }), points = part('Best parameters'), facts = part('What they are');
+    view.main.append(grid, h('h2', {}, 'Best parameters'), points, h('h2', {}, 'What they are'), facts);
+    const cell = (v) => h('td', {}, v === undefined ? '–' : typeof v === 'number' ? number(v) : named(String(v), 40));
+    const parameter = (name) => { const values = all.map((each) => each.best?.point?.[name]); return h('tr', { class: new Set(values.map((v) => JSON.stringify(v))).size > 1 ? 'differs' : null }, h('th', { scope: 'row' }, named(name, 60)), values.map(cell)); };
     const rows = [['state', (t) => badge(t.state, t.reason)], ['best', (t) => (t.best ? number(t.best.value, 6) : '–')], ['trials', (t) => String(t.trials.total)], ['failed', (t) => String(t.trials.failed)], ['owner', (t) => named(t.owner ?? '–', 40)],
         ['algorithm', (t) => t.algorithm.name], ['seed', (t) => String(t.seed)], ['parameters', (t) => (t.space.parameters ? named(t.space.parameters.map((p) => p.name).join(', '), 200) : t.space.type)]];
-    const draw = () => facts.replaceChildren(table(['what', ...all.map((each) => h('th', { scope: 'col' }, link(`#/studies/${each.id}`, named(each.study.name, 40))))],
+    const draw = () => {
+        const heads = () => all.map((each) => h('th', { scope: 'col' }, link(`#/studies/${each.id}`, named(each.study.name, 40))));
+        points.replaceChildren(table(['parameter', ...heads()], [...new Set(all.flatMap((each) => Object.keys(each.best?.point ?? {})))].slice(0, 100).map(parameter), 'Best parameters'));
+        facts.replaceChildren(table(['what', ...heads()],
             rows.map(([name, of]) => h('tr', {}, h('th', { scope: 'row' }, name), all.map((each) => h('td', {}, of(each.study))))), 'Comparison'));
+    };
     draw();
     say(`${all.length} studies are compared`);
     const again = async () => {

@@ -321,6 +321,12 @@ function tests() {
         await page.getByRole('button', { name: 'Compare (2)' }).click();
         await page.waitForSelector('h1:text("2 studies side by side")');
         await page.locator('svg path.kline').first().waitFor();
+        await page.getByRole('region', { name: 'Best parameters' }).locator('tr.differs').first().waitFor();
+        const seeds = await Promise.all([1, 2, 3].map((seed) => api.study({ name: `seed ${seed}`, seed })));
+        for (const each of seeds) await api.post(`/v1/studies/${each.id}/observe`, { point: { x: 1 }, value: each.seed });
+        await go(page, `#/compare?ids=${seeds.map((each) => each.id)}`);
+        await page.locator('section#loss-over-seeds summary').click();
+        await says(page.locator('section#loss-over-seeds tbody'), /random, 3 seeds.321\.52\.5$/);
         quiet(seen, 'a study by hand');
         await context.close();
     });
