@@ -173,15 +173,24 @@ struct db_values {
 #define SAVE_S(value) TEXT(value)
 // clang-format on
 
-/* The rows, one struct each. */
+/* The rows, one struct each, and the columns of each, in their order. */
 #define MEMBER_TYPE_b struct db_blob
 #define MEMBER_TYPE_B struct db_blob
+struct db_column {
+    const char *name; /* NULL: the end */
+    char        letter;
+    size_t      offset, bytes; /* in the row's struct */
+};
 #define X(name, columns)          \
     struct row_##name {           \
         columns(DECLARE, DECLARE) \
-    };
+    };                            \
+    const struct db_column *db_columns_##name(void);
 ROW_LIST(X)
 #undef X
+/* Reads and sets a column of a row; the letter of the value that is read is in lower case. */
+struct db_value db_column_value(const struct db_column *column, const void *row);
+void            db_column_set(const struct db_column *column, const struct db_value *value, void *row);
 
 /* Reading rows:
  *     struct db_rows rows = db_query(conn, arena, err, SQL_..., BIND(...));
@@ -247,9 +256,8 @@ void db_stats(struct db *db, struct db_stats *stats);
 
 /* The statement table, for the test that prepares every one of them. */
 struct sql_statement {
-    const char        *name, *parameters, *letters, *text; /* letters: of the columns */
-    const char *const *columns;                            /* ended by NULL */
-    bool (*read)(struct db_rows *rows, void *statement);   /* false: out of memory */
+    const char *name, *parameters, *letters, *text; /* letters: of the columns when there is no list of them */
+    const struct db_column *(*columns)(void);
 };
 extern const struct sql_statement sql_table[SQL_COUNT];
 

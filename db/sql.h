@@ -94,7 +94,8 @@
 #define ROW_PIECE(F, N) F(start, i) N(data, b)
 #define ROW_REFUSAL(F, N) F(at_ms, i)
 #define ROW_LEDGER_LINE(F, N) F(seq, i) N(head, s) N(sha256, s)
-#define ROW_GAME(F, N) F(id, s) GAME_GIVEN(N) N(state, s) N(reason, S) N(budget, i) GAME_KEPT(N) N(spec, s)
+#define ROW_GAME_TOLD(F, N) F(id, s) GAME_GIVEN(N) N(state, s) N(reason, S) N(budget, i) GAME_KEPT(N)
+#define ROW_GAME(F, N) ROW_GAME_TOLD(F, N) N(spec, s)
 #define ROW_PLAY(F, N) F(round, i) N(agent, i) N(point, B) N(row, i) N(payoff, D) N(at_ms, i)
 #define ROW_FEDERATION(F, N)                                                                                           \
     F(id, s) FEDERATION_GIVEN(N) N(state, s) N(spec, s) FEDERATION_KEPT(N) N(version, i) N(round, i)                   \
@@ -103,6 +104,8 @@
 #define ROW_AGENT(F, N) F(seat, i) N(name, s) N(token, s) N(study, S) N(created_ms, i)
 #define ROW_MESSAGE(F, N) F(seat, i) N(data, b)
 #define ROW_BLOB(F, N) F(data, b)
+/* A broadcast of a round to a study that is an agent of a federation. */
+#define ROW_RECEIVED(F, N) F(round, i) N(npy, b)
 #define ROW_ROUND(F, N)                                                                                                \
     F(round, i) N(messages, i) N(mechanism, s) N(sha256, s) N(epsilon, D) N(total, D) N(at_ms, i)
 #define ROW_PLOT(F, N)                                                                                                 \
@@ -118,7 +121,7 @@
 
 /* name, columns */
 #define ROW_LIST(X)                                                                                                    \
-    X(study, ROW_STUDY) X(spec, ROW_SPEC) X(trial, ROW_TRIAL) X(trial_point, ROW_TRIAL_POINT)                          \
+    X(study, ROW_STUDY) X(study_told, ROW_STUDY_TOLD) X(game_told, ROW_GAME_TOLD) X(received, ROW_RECEIVED) X(spec, ROW_SPEC) X(trial, ROW_TRIAL) X(trial_point, ROW_TRIAL_POINT)                          \
     X(trial_place, ROW_TRIAL_PLACE) X(trial_outcome, ROW_TRIAL_OUTCOME) X(hidden, ROW_HIDDEN) X(sparkline, ROW_SPARKLINE) X(trial_lease, ROW_TRIAL_LEASE)                                                                                    \
     X(trial_number, ROW_TRIAL_NUMBER) X(trial_note, ROW_TRIAL_NOTE) X(history, ROW_HISTORY)                            \
     X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(operation_listed, ROW_OPERATION_LISTED) X(event, ROW_EVENT) X(line, ROW_LINE) X(words, ROW_WORDS) X(chain, ROW_CHAIN) X(gap, ROW_GAP) X(gone, ROW_GONE) X(seq, ROW_SEQ) X(replay, ROW_REPLAY) X(made, ROW_MADE) X(noise, ROW_NOISE)        \
@@ -176,7 +179,7 @@
     "SELECT " COLUMNS(ROW_OPERATION_LISTED) " FROM operation WHERE " which " AND ($2 = '' OR replace($2, state, '') "  \
     "<> $2) AND (created_ms, id) < ($3, $4) AND row_check(operation operation) ORDER BY created_ms DESC, id DESC LIMIT $5"
 /* Where nobody looks at the specification. */
-#define SQL_GAME_COLUMNS "id" GAME_GIVEN(SQL_NEXT) ", state, reason, budget" GAME_KEPT(SQL_NEXT) ", '' AS spec"
+#define SQL_GAME_COLUMNS COLUMNS(ROW_GAME_TOLD) ", '' AS spec"
 
 /* All lines about a study are of its project, so any of them tells it, even when the study is gone. */
 #define SQL_IS_OF_PROJECT(study, wanted)                                                                               \

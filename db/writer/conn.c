@@ -11,89 +11,85 @@ const int64_t db_times_us[DB_TIMES] = {500, 1000, 2500, 5000, 10000, 25000, 1000
 
 /* ---- rows ---- */
 
-struct reading {
-    const struct driver *driver;
-    void                *statement;
-    struct arena        *arena;
-    int                  column;
-    bool                 failed, is_damaged;
-};
-
 /* Whether a NULL stands in a column that is a text in every row, rather than memory having ended. */
-static bool lacks_text(const struct reading *in)
+static bool lacks_text(const struct db_rows *rows, int place, char letter)
 {
     struct db_value value = {.letter = 'S'};
-    return in->driver->column(in->statement, in->column, &value) && value.is.s == NULL;
+    return letter == 's' && rows->conn->driver->column(rows->conn->statements[rows->sql], place, &value) &&
+           value.is.s == NULL;
 }
 
-/* The next column; what there is no memory for is no failure of a caller's to see. */
-static struct db_value read_column(struct reading *in, char letter)
+/* Copies a text or a blob to the arena. */
+static bool keep(struct arena *arena, struct db_value *value)
 {
-    struct db_value value = {.letter = letter};
-    bool            is_read = in->driver->column(in->statement, in->column, &value);
-    in->failed |= !is_read;
-    in->is_damaged |= !is_read && letter == 's' && lacks_text(in);
-    in->column++;
-    bool is_text = letter == 's' || letter == 'S', is_blob = letter == 'b' || letter == 'B';
-    if (in->arena != NULL && is_text && value.is.s != NULL) {
-        value.is.s = arena_strndup(in->arena, value.is.s, strlen(value.is.s));
-        in->failed |= value.is.s == NULL;
-    } else if (in->arena != NULL && is_blob && value.is.b.bytes != NULL) {
-        void *copy = arena_alloc(in->arena, value.is.b.length, 1); // aligned, because blobs are numbers
-        in->failed |= copy == NULL;
-        value.is.b.bytes = copy == NULL ? NULL : memcpy(copy, value.is.b.bytes, value.is.b.length);
+    bool is_text = strchr("sS", value->letter) != NULL, is_blob = strchr("bB", value->letter) != NULL;
+    if (is_text && value->is.s != NULL) {
+        value->is.s = arena_strndup(arena, value->is.s, strlen(value->is.s));
+        return value->is.s != NULL;
     }
+    if (!is_blob || value->is.b.bytes == NULL)
+        return true;
+    void *copy = arena_alloc(arena, value->is.b.length, 1); // aligned, because blobs are numbers
+    value->is.b.bytes = copy == NULL ? NULL : memcpy(copy, value->is.b.bytes, value->is.b.length);
+    return copy != NULL;
+}
+
+/* Reads the row that the statement stands at; false: memory ended, or the row is damaged. */
+static bool read_row(struct db_rows *rows, void *statement)
+{
+    int place = 0;
+    for (const struct db_column *column = sql_table[rows->sql].columns(); column->name != NULL; column++, place++) {
+        struct db_value value = {.letter = column->letter};
+        bool            is_read = rows->conn->driver->column(statement, place, &value);
+        rows->is_damaged |= !is_read && lacks_text(rows, place, column->letter);
+        if (!is_read || (rows->arena != NULL && !keep(rows->arena, &value)))
+            return false;
+        db_column_set(column, &value, &rows->row);
+    }
+    return true;
+}
+
+struct db_value db_column_value(const struct db_column *column, const void *row)
+{
+    struct db_value value = {.letter = (char)tolower((unsigned char)column->letter)};
+    memcpy(&value.is, (const char *)row + column->offset, column->bytes);
     return value;
 }
 
+void db_column_set(const struct db_column *column, const struct db_value *value, void *row)
+{
+    memcpy((char *)row + column->offset, &value->is, column->bytes);
+}
+
 // clang-format off
-#define VALUE_i is.i
-#define VALUE_I is.i
-#define VALUE_d is.d
-#define VALUE_D is.d
-#define VALUE_s is.s
-#define VALUE_S is.s
-#define VALUE_b is.b
-#define VALUE_B is.b
+enum { LETTER_i = 'i', LETTER_I = 'I', LETTER_d = 'd', LETTER_D = 'D', LETTER_s = 's',
+       LETTER_S = 'S', LETTER_b = 'b', LETTER_B = 'B' };
 // clang-format on
-#define NAME(column, ...)           #column,
-#define LETTER(column, letter, ...) #letter
-#define READ(column, letter, ...)   row->column = read_column(&in, *#letter).VALUE_##letter;
-#define X(name, list)                                                                                         \
-    static const char *const columns_##name[] = {list(NAME, NAME) NULL};                                      \
-    static const char        letters_##name[] = list(LETTER, LETTER);                                         \
-    static bool              read_##name(struct db_rows *rows, void *statement)                               \
-    {                                                                                                         \
-        struct row_##name *row = &rows->row.name;                                                             \
-        struct reading     in = {.driver = rows->conn->driver, .statement = statement, .arena = rows->arena}; \
-        list(READ, READ) rows->is_damaged = in.is_damaged;                                                    \
-        return !in.failed;                                                                                    \
-    }                                                                                                         \
-    const struct row_##name *row_##name(const struct db_rows *rows)                                           \
-    {                                                                                                         \
-        assert(sql_table[rows->sql].read == read_##name);                                                     \
-        return rows->has_row ? &rows->row.name : NULL;                                                        \
+#define COLUMN(column, letter, ...) {#column, LETTER_##letter, offsetof(row, column), sizeof(MEMBER_TYPE_##letter)},
+#define X(name, list)                                                        \
+    const struct db_column *db_columns_##name(void)                          \
+    {                                                                        \
+        typedef struct row_##name     row;                                   \
+        static const struct db_column columns[] = {list(COLUMN, COLUMN){0}}; \
+        return columns;                                                      \
+    }                                                                        \
+    const struct row_##name *row_##name(const struct db_rows *rows)          \
+    {                                                                        \
+        assert(sql_table[rows->sql].columns == db_columns_##name);           \
+        return rows->has_row ? &rows->row.name : NULL;                       \
     }
 ROW_LIST(X)
 #undef X
 
-static const char *const columns_none[] = {NULL};
-static const char        letters_none[] = "";
-
-static bool read_none(struct db_rows *rows, void *statement)
+static const struct db_column *db_columns_none(void)
 {
-    (void)rows, (void)statement;
-    return true;
+    static const struct db_column none;
+    return &none;
 }
 
 const struct sql_statement sql_table[SQL_COUNT] = {
-#define X(name_, parameters_, row, text_)         \
-    [SQL_##name_] = {.name = #name_,              \
-                     .parameters = (parameters_), \
-                     .text = (text_),             \
-                     .columns = columns_##row,    \
-                     .letters = letters_##row,    \
-                     .read = read_##row},
+#define X(name_, parameters_, row, text_) \
+    [SQL_##name_] = {.name = #name_, .parameters = (parameters_), .text = (text_), .columns = db_columns_##row},
     SQL_LIST(X)
 #undef X
 };
@@ -237,7 +233,7 @@ bool db_next(struct db_rows *rows)
         return false;
     void *statement = rows->conn->statements[rows->sql];
     rows->status = step(rows->conn, statement, &rows->has_row, rows->err);
-    if (rows->has_row && !sql_table[rows->sql].read(rows, statement)) {
+    if (rows->has_row && !read_row(rows, statement)) {
         rows->has_row = false;
         rows->status = rows->is_damaged ? error_set(rows->err, STATUS_INTERNAL, "store_corrupt", "",
                                                     "store: a row lacks a text that every row has")
@@ -256,10 +252,17 @@ enum status db_done(struct db_rows *rows)
     return rows->status;
 }
 
+static bool has_bytes(const struct db_column *column)
+{
+    while (column->name != NULL && strchr("sSbB", column->letter) == NULL)
+        column++;
+    return column->name != NULL;
+}
+
 enum status db_find(struct db_conn *conn, struct arena *arena, struct db_rows *out, struct error *err, enum sql sql,
                     struct db_values values)
 {
-    assert(arena != NULL || strpbrk(sql_table[sql].letters, "sSbB") == NULL);
+    assert(arena != NULL || !has_bytes(sql_table[sql].columns()));
     *out = db_query(conn, arena, err, sql, values);
     (void)db_next(out);
     return db_done(out);

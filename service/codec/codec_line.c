@@ -12,18 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_ROW row_game
-const struct line_column line_game_columns[] = {LINE_COLUMN(id, s) GAME_GIVEN(LINE_COLUMN) LINE_COLUMN(
-    state, s) LINE_COLUMN(reason, S) LINE_COLUMN(budget, i) GAME_KEPT(LINE_COLUMN) LINE_END};
-#undef LINE_ROW
-#define LINE_ROW row_play
-const struct line_column line_play_columns[] = {ROW_PLAY(LINE_COLUMN, LINE_COLUMN) LINE_END};
-#undef LINE_ROW
-
 static const double integer_max = 9007199254740992.0; /* 2^53 */
 
 /* Blobs of doubles that a person may want to read. */
-static bool is_vector(const struct line_column *column)
+static bool is_vector(const struct db_column *column)
 {
     static const char *const names[] = {"point", "outcome", "asked"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -32,14 +24,9 @@ static bool is_vector(const struct line_column *column)
     return false;
 }
 
-static char letter_of(const struct line_column *column)
+static bool may_be_null(const struct db_column *column)
 {
-    return (char)tolower((unsigned char)column->letter[0]);
-}
-
-static bool may_be_null(const struct line_column *column)
-{
-    return isupper((unsigned char)column->letter[0]) != 0;
+    return isupper((unsigned char)column->letter) != 0;
 }
 
 /* ---- writing ---- */
@@ -153,7 +140,7 @@ static void put_bytes_as_text(struct line *line, const struct db_blob *blob)
     line_put(line, "\"");
 }
 
-static void put_column(struct line *line, const struct line_column *column, const struct db_value *value)
+static void put_column(struct line *line, const struct db_column *column, const struct db_value *value)
 {
     char digits[32];
     switch (value->letter) {
@@ -177,10 +164,10 @@ static void put_column(struct line *line, const struct line_column *column, cons
     }
 }
 
-void line_put_row(struct line *line, const struct line_column *columns, const void *row)
+void line_put_row(struct line *line, const struct db_column *columns, const void *row)
 {
-    for (const struct line_column *column = columns; column->name != NULL; column++) {
-        const struct db_value value = line_value(column, row);
+    for (const struct db_column *column = columns; column->name != NULL; column++) {
+        const struct db_value value = db_column_value(column, row);
         line_put(line, column == columns ? "{\"" : ",\"");
         line_put(line, column->name);
         line_put(line, "\":");
@@ -217,27 +204,7 @@ void line_put_end(struct line *line, const char *sha256, int64_t lines)
 
 /* ---- reading ---- */
 
-struct db_value line_value(const struct line_column *column, const void *row)
-{
-    const char     *at = (const char *)row + column->offset;
-    struct db_value value = {.letter = letter_of(column)};
-    switch (value.letter) {
-    case 'i':
-        memcpy(&value.is.i, at, sizeof value.is.i);
-        break;
-    case 'd':
-        memcpy(&value.is.d, at, sizeof value.is.d);
-        break;
-    case 's':
-        memcpy(&value.is.s, at, sizeof value.is.s);
-        break;
-    default:
-        memcpy(&value.is.b, at, sizeof value.is.b);
-    }
-    return value;
-}
-
-static enum status wrong_type(const struct line_column *column, const char *what, struct error *err)
+static enum status wrong_type(const struct db_column *column, const char *what, struct error *err)
 {
     char path[CODEC_PATH_MAX];
     codec_read_path(path, "", column->name);
@@ -245,7 +212,7 @@ static enum status wrong_type(const struct line_column *column, const char *what
                      may_be_null(column) ? " or null" : "");
 }
 
-static enum status read_vector(const struct line_column *column, const json_t *json, struct arena *arena,
+static enum status read_vector(const struct db_column *column, const json_t *json, struct arena *arena,
                                struct db_blob *out, struct error *err)
 {
     size_t  len = json_array_size(json);
@@ -264,7 +231,7 @@ static enum status read_vector(const struct line_column *column, const json_t *j
     return STATUS_OK;
 }
 
-static enum status read_bytes(const struct line_column *column, const json_t *json, struct arena *arena,
+static enum status read_bytes(const struct db_column *column, const json_t *json, struct arena *arena,
                               struct db_blob *out, struct error *err)
 {
     size_t         length = json_string_length(json);
@@ -277,7 +244,7 @@ static enum status read_bytes(const struct line_column *column, const json_t *js
     return STATUS_OK;
 }
 
-static enum status read_column(const struct line_column *column, const json_t *json, struct arena *arena,
+static enum status read_column(const struct db_column *column, const json_t *json, struct arena *arena,
                                struct db_value *out, struct error *err)
 {
     double number;
@@ -297,17 +264,17 @@ static enum status read_column(const struct line_column *column, const json_t *j
     case 's':
         if (!json_is_string(json))
             return wrong_type(column, "a string", err);
-        out->is.s = json_string_value(json);
-        return STATUS_OK;
+        out->is.s = arena_strndup(arena, json_string_value(json), json_string_length(json));
+        return out->is.s != NULL ? STATUS_OK : error_no_memory(err);
     default:
         return is_vector(column) ? read_vector(column, json, arena, &out->is.b, err)
                                  : read_bytes(column, json, arena, &out->is.b, err);
     }
 }
 
-static struct db_value none_of(const struct line_column *column)
+static struct db_value none_of(const struct db_column *column)
 {
-    struct db_value value = {.letter = letter_of(column)};
+    struct db_value value = {.letter = (char)tolower((unsigned char)column->letter)};
     if (value.letter == 'd' && may_be_null(column))
         value.is.d = (double)NAN;
     else if (value.letter == 's')
@@ -315,32 +282,19 @@ static struct db_value none_of(const struct line_column *column)
     return value;
 }
 
-static void store(const struct line_column *column, const struct db_value *value, void *row)
-{
-    char *at = (char *)row + column->offset;
-    if (value->letter == 'i')
-        memcpy(at, &value->is.i, sizeof value->is.i);
-    else if (value->letter == 'd')
-        memcpy(at, &value->is.d, sizeof value->is.d);
-    else if (value->letter == 's')
-        memcpy(at, &value->is.s, sizeof value->is.s);
-    else
-        memcpy(at, &value->is.b, sizeof value->is.b);
-}
-
-enum status line_read(const json_t *json, const struct line_column *columns, struct arena *arena, void *row,
+enum status line_read(const json_t *json, const struct db_column *columns, struct arena *arena, void *row,
                       struct error *err)
 {
     size_t known = 0;
     if (!json_is_object(json))
         return error_set(err, STATUS_INVALID, "wrong_type", "", "must be an object");
-    for (const struct line_column *column = columns; column->name != NULL; column++) {
+    for (const struct db_column *column = columns; column->name != NULL; column++) {
         const json_t   *member = json_object_get(json, column->name);
         struct db_value value = none_of(column);
         known += member != NULL;
         if (member != NULL)
             TRY(read_column(column, member, arena, &value, err));
-        store(column, &value, row);
+        db_column_set(column, &value, row);
     }
     return known == json_object_size(json) ? STATUS_OK
                                            : error_set(err, STATUS_INVALID, "unknown_member", "",

@@ -11,19 +11,6 @@
 
 #include <jansson.h>
 
-/* A column of a list (db/sql.h), with the struct of its row in LINE_ROW:
- *     #define LINE_ROW row_trial
- *     static const struct line_column trial_columns[] = {ROW_TRIAL(LINE_COLUMN, LINE_COLUMN) LINE_END}; */
-struct line_column {
-    const char *name, *letter; /* name NULL: the end */
-    size_t      offset;
-};
-#define LINE_COLUMN(column, letter, ...) {#column, #letter, offsetof(struct LINE_ROW, column)},
-#define LINE_END     \
-    {                \
-        .name = NULL \
-    }
-
 /* Text that grows; all zero to begin with. */
 struct line {
     char  *text;
@@ -34,7 +21,7 @@ void line_free(struct line *line);
 void line_put(struct line *line, const char *text);
 void line_put_text(struct line *line, const char *text); /* as JSON: in quotes, or null for NULL */
 void line_put_number(struct line *line, double value);
-void line_put_row(struct line *line, const struct line_column *columns, const void *row); /* the inner object */
+void line_put_row(struct line *line, const struct db_column *columns, const void *row); /* the inner object */
 /* Nothing of the file was written: all begins again. */
 MUST_CHECK enum status line_again(struct line *line, struct scratch *out, int64_t *lines, struct error *err);
 /* Closes the outer object, writes the line, counts it, and begins the next. */
@@ -49,13 +36,9 @@ void line_put_header(struct line *line, const char *kind, int64_t now_ms);
 void line_put_end(struct line *line, const char *sha256, int64_t lines);
 void line_put_count(struct line *line, const char *name, int64_t count); /* ,"name":count */
 
-/* Columns of games: the specification is a line of its own. */
-extern const struct line_column line_game_columns[], line_play_columns[];
-
-/* The inner object into a row.  Texts are borrowed from the JSON, blobs are in the arena; a column that the line has not
+/* The inner object into a row, whose texts and blobs are in the arena; a column that the line has not
  * is 0, NaN, NULL, or an empty text.  INVALID with a pointer: "wrong_type", "unknown_member". */
-MUST_CHECK enum status line_read(const json_t *json, const struct line_column *columns, struct arena *arena, void *row,
+MUST_CHECK enum status line_read(const json_t *json, const struct db_column *columns, struct arena *arena, void *row,
                                  struct error *err);
-struct db_value        line_value(const struct line_column *column, const void *row);
 
 #endif

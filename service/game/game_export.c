@@ -19,7 +19,7 @@ static enum status put_head(struct work *work, const struct row_game *game, stru
 {
     line_put_header(&work->line, "game", work->app->now_ms());
     line_put(&work->line, ",\"game\":");
-    line_put_row(&work->line, line_game_columns, game);
+    line_put_row(&work->line, db_columns_game_told(), game);
     line_put(&work->line, "}");
     TRY(line_end(&work->line, work->out, &work->lines, err));
     line_put(&work->line, "{\"spec\":");
@@ -32,7 +32,7 @@ static enum status put_plays(struct db_conn *conn, struct work *work, int64_t ro
     struct db_rows rows = db_query(conn, NULL, err, SQL_PLAY_LIST, BIND(TEXT(work->id), INT(0), INT(rounds)));
     while (db_next(&rows)) {
         line_put(&work->line, "{\"play\":");
-        line_put_row(&work->line, line_play_columns, row_play(&rows));
+        line_put_row(&work->line, db_columns_play(), row_play(&rows));
         rows.status = line_end(&work->line, work->out, &work->lines, err);
         if (rows.status == STATUS_OK)
             rows.status = app_read_on(work->app, work->caller, work->lines, err);

@@ -10,28 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_ROW row_study
-const struct line_column export_study_columns[] = {ROW_STUDY_TOLD(LINE_COLUMN, LINE_COLUMN) LINE_END};
-#undef LINE_ROW
-#define LINE_ROW row_transfer_source
-const struct line_column export_earlier_columns[] = {ROW_TRANSFER_SOURCE(LINE_COLUMN, LINE_COLUMN) LINE_END};
-#undef LINE_ROW
-#define LINE_ROW row_trial_whole
-const struct line_column export_trial_columns[] = {ROW_TRIAL_WHOLE(LINE_COLUMN, LINE_COLUMN) LINE_END};
-#undef LINE_ROW
-#define LINE_ROW row_event
-const struct line_column export_event_columns[] = {ROW_EVENT(LINE_COLUMN, LINE_COLUMN) LINE_END};
-#undef LINE_ROW
-#define LINE_ROW row_measured
-const struct line_column export_measured_columns[] = {ROW_MEASURED(LINE_COLUMN, LINE_COLUMN) LINE_END};
-#undef LINE_ROW
-#define LINE_ROW row_correction
-const struct line_column export_correction_columns[] = {ROW_CORRECTION(LINE_COLUMN, LINE_COLUMN) LINE_END};
-#undef LINE_ROW
-#define LINE_ROW export_round
-const struct line_column export_round_columns[] = {LINE_COLUMN(round, i) LINE_COLUMN(npy, b) LINE_END};
-#undef LINE_ROW
-
 struct work {
     struct task     task;
     struct line     line; /* the line that is being made */
@@ -41,7 +19,7 @@ struct work {
 
 /* ---- lines ---- */
 
-static enum status put_row(struct work *work, const char *kind, const struct line_column *columns, const void *row,
+static enum status put_row(struct work *work, const char *kind, const struct db_column *columns, const void *row,
                            struct error *err)
 {
     TRY(app_read_on(work->task.app, work->task.caller, work->lines, err));
@@ -66,7 +44,7 @@ static enum status put_header(struct db_conn *conn, struct work *work, struct er
     line_put_count(&work->line, "trials", study.total);
     line_put_count(&work->line, "events", events);
     line_put(&work->line, ",\"study\":");
-    line_put_row(&work->line, export_study_columns, &study);
+    line_put_row(&work->line, db_columns_study_told(), &study);
     line_put(&work->line, "}");
     return line_end(&work->line, work->out, &work->lines, err);
 }
@@ -97,7 +75,7 @@ static enum status put_earlier(struct db_conn *conn, struct work *work, struct e
 {
     struct db_rows rows = db_query(conn, NULL, err, SQL_TRANSFER_SOURCE_LIST, BIND(TEXT(work->task.id)));
     while (db_next(&rows))
-        rows.status = put_row(work, "earlier", export_earlier_columns, row_transfer_source(&rows), err);
+        rows.status = put_row(work, "earlier", db_columns_transfer_source(), row_transfer_source(&rows), err);
     return db_done(&rows);
 }
 
@@ -109,7 +87,7 @@ static enum status put_trials(struct db_conn *conn, struct work *work, struct er
     while (db_next(&rows)) {
         struct row_trial_whole trial = *row_trial_whole(&rows);
         trial.lease_ms += trial.lease_ms == 0 ? 0 : shift_ms;
-        rows.status = put_row(work, "trial", export_trial_columns, &trial, err);
+        rows.status = put_row(work, "trial", db_columns_trial_whole(), &trial, err);
     }
     return db_done(&rows);
 }
@@ -118,12 +96,12 @@ static enum status put_trials(struct db_conn *conn, struct work *work, struct er
 static enum status put_round(struct db_conn *conn, struct work *work, const char *detail, struct error *err)
 {
     const char         *space = detail == NULL ? NULL : strchr(detail, ' ');
-    struct export_round sent = {.round = space == NULL ? 0 : strtoll(space + 1, NULL, 10)};
+    struct row_received sent = {.round = space == NULL ? 0 : strtoll(space + 1, NULL, 10)};
     struct db_rows      rows = db_query(conn, NULL, err, SQL_RECEIVED_ROUND,
                                         BIND(TEXT(work->task.id), TEXT(work->task.study.spec.federation), INT(sent.round)));
     if (db_next(&rows)) {
         sent.npy = row_blob(&rows)->data;
-        rows.status = put_row(work, "round", export_round_columns, &sent, err);
+        rows.status = put_row(work, "round", db_columns_received(), &sent, err);
     } else if (rows.status == STATUS_OK) {
         rows.status = error_set(err, STATUS_INTERNAL, "store_corrupt", "", "a broadcast of the log is not there");
     }
@@ -161,14 +139,14 @@ static enum status put_event(struct db_conn *conn, struct work *work, const stru
 {
     const struct row_measured   *measured = log->measured.has_row ? row_measured(&log->measured.rows) : NULL;
     const struct row_correction *correction = log->corrections.has_row ? row_correction(&log->corrections.rows) : NULL;
-    TRY(put_row(work, "event", export_event_columns, event, err));
+    TRY(put_row(work, "event", db_columns_event(), event, err));
     if (strcmp(event->kind, "federation.received") == 0)
         return put_round(conn, work, event->detail, err);
     if (measured != NULL && measured->revision == event->revision) {
-        TRY(put_row(work, "measurement", export_measured_columns, measured, err));
+        TRY(put_row(work, "measurement", db_columns_measured(), measured, err));
         log->measured.has_row = db_next(&log->measured.rows);
     } else if (correction != NULL && correction->revision == event->revision) {
-        TRY(put_row(work, "correction", export_correction_columns, correction, err));
+        TRY(put_row(work, "correction", db_columns_correction(), correction, err));
         log->corrections.has_row = db_next(&log->corrections.rows);
     }
     return STATUS_OK;

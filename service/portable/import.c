@@ -268,13 +268,13 @@ struct work {
     struct import_status *out;
 };
 
-static enum status put_row(struct work *work, enum sql sql, const struct line_column *columns, const void *row,
+static enum status put_row(struct work *work, enum sql sql, const struct db_column *columns, const void *row,
                            bool has_study, struct error *err)
 {
     struct db_value values[COLUMNS_MAX] = {TEXT(work->id)};
     size_t          len = has_study;
     for (; columns->name != NULL && len < COLUMNS_MAX; columns++)
-        values[len++] = line_value(columns, row);
+        values[len++] = db_column_value(columns, row);
     return db_exec(work->conn, NULL, err, sql, (struct db_values){.items = values, .len = len});
 }
 
@@ -286,7 +286,7 @@ static enum status store_trial(struct work *work, const struct row_trial_whole *
         trial.lease_ms -= steady_shift_ms(work->app);
     if (row->lease_ms > 0 && trial.lease_ms < 1)
         trial.lease_ms = 1;
-    return put_row(work, SQL_TRIAL_PUT, export_trial_columns, &trial, true, err);
+    return put_row(work, SQL_TRIAL_PUT, db_columns_trial_whole(), &trial, true, err);
 }
 
 /* An event of the file, until all are stored at once. */
@@ -376,10 +376,6 @@ static void keep_time(struct work *work)
     work->study.ends_ms -= work->study.ends_ms == 0 ? 0 : shift_ms;
 }
 
-#define LINE_ROW row_study
-static const struct line_column study_columns[] = {ROW_STUDY(LINE_COLUMN, LINE_COLUMN) LINE_END};
-#undef LINE_ROW
-
 /* Stores the study hidden: lists pass over it, and nobody knows its id.  Its owner here is whoever imports it. */
 static enum status put_hidden(struct work *work, struct error *err)
 {
@@ -388,44 +384,34 @@ static enum status put_hidden(struct work *work, struct error *err)
     hidden.project = caller_project(work->caller);
     hidden.created_by = work->caller->token_id;
     TRY(token_name(work->conn, work->caller, &hidden.owner, err));
-    return put_row(work, SQL_STUDY_PUT, study_columns, &hidden, false, err);
+    return put_row(work, SQL_STUDY_PUT, db_columns_study(), &hidden, false, err);
 }
 
 static enum status store_row(void *arg, enum import_kind kind, const void *row, struct error *err)
 {
-    struct work                      *work = arg;
-    const struct row_transfer_source *e = row;
-    const struct export_round        *r = row;
-    const struct row_play            *p = row;
+    struct work *work = arg;
     switch (kind) {
     case IMPORT_SPEC:
         if (work->is_game)
             return store_game(work, row, err);
         keep_time(work);
         TRY(put_hidden(work, err));
-        return db_exec(work->conn, NULL, err, SQL_STUDY_SPEC_ADD,
-                       BIND(TEXT(work->id), TEXT(((const struct row_spec *)row)->spec)));
+        return put_row(work, SQL_STUDY_SPEC_ADD, db_columns_spec(), row, true, err);
     case IMPORT_EARLIER:
-        return db_exec(work->conn, NULL, err, SQL_TRANSFER_SOURCE_ADD,
-                       BIND(TEXT(work->id), INT(e->position), TEXT(e->source), TEXT(e->name), INT(e->revision),
-                            INT(e->skipped), TEXT(e->matrix), BLOB(e->points.bytes, e->points.length),
-                            BLOB(e->data.bytes, e->data.length)));
+        return put_row(work, SQL_TRANSFER_SOURCE_ADD, db_columns_transfer_source(), row, true, err);
     case IMPORT_TRIAL:
         return store_trial(work, row, err);
     case IMPORT_EVENT:
         work->events_left++;
         return keep_event(work, row, err);
     case IMPORT_MEASUREMENT:
-        return put_row(work, SQL_MEASUREMENT_PUT, export_measured_columns, row, true, err);
+        return put_row(work, SQL_MEASUREMENT_PUT, db_columns_measured(), row, true, err);
     case IMPORT_CORRECTION:
-        return put_row(work, SQL_CORRECTION_PUT, export_correction_columns, row, true, err);
+        return put_row(work, SQL_CORRECTION_PUT, db_columns_correction(), row, true, err);
     case IMPORT_PLAY:
-        return db_exec(work->conn, NULL, err, SQL_PLAY_PUT,
-                       BIND(TEXT(work->id), INT(p->round), INT(p->agent), BLOB(p->point.bytes, p->point.length),
-                            INT(p->row), REAL(p->payoff), INT(p->at_ms)));
+        return put_row(work, SQL_PLAY_PUT, db_columns_play(), row, true, err);
     case IMPORT_ROUND:
-        return db_exec(work->conn, NULL, err, SQL_RECEIVED_ROUND_ADD,
-                       BIND(TEXT(work->id), INT(r->round), BLOB(r->npy.bytes, r->npy.length)));
+        return put_row(work, SQL_RECEIVED_ROUND_ADD, db_columns_received(), row, true, err);
     default:
         return STATUS_OK;
     }
@@ -565,11 +551,11 @@ static enum status store(struct work *work, struct error *err)
 
 /* ---- looking first ---- */
 
-static enum status keep_texts(struct work *work, const struct line_column *column, void *row, struct error *err)
+static enum status keep_texts(struct work *work, const struct db_column *column, void *row, struct error *err)
 {
     for (; column->name != NULL; column++) {
         const char **text = (const char **)((char *)row + column->offset);
-        if (line_value(column, row).letter == 's' && *text != NULL &&
+        if (db_column_value(column, row).letter == 's' && *text != NULL &&
             (*text = arena_strndup(work->caller->arena, *text, strlen(*text))) == NULL)
             return error_no_memory(err);
     }
@@ -591,7 +577,7 @@ static enum status look(void *arg, enum import_kind kind, const void *row, struc
         work->is_game = true;
         work->game = *end->game;
         memcpy(work->id, "gam_", 4);
-        return keep_texts(work, line_game_columns, &work->game, err);
+        return keep_texts(work, db_columns_game_told(), &work->game, err);
     }
     work->study = *end->study;
     work->study.id = work->id;
@@ -603,7 +589,7 @@ static enum status look(void *arg, enum import_kind kind, const void *row, struc
         work->study.state = study_state_names[STUDY_AWAITING_CANDIDATES];
         work->study.reason = was_paused ? STUDY_WAS_PAUSED : work->study.reason;
     }
-    return keep_texts(work, export_study_columns, &work->study, err);
+    return keep_texts(work, db_columns_study_told(), &work->study, err);
 }
 
 /* The file is whole: it becomes a study, or is refused. */

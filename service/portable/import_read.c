@@ -122,25 +122,15 @@ static enum status keep_labels(struct import_reader *reader, struct row_study *s
     return status;
 }
 
-static enum status keep_text(struct import_reader *reader, const char **text, struct error *err)
-{
-    if (*text != NULL && (*text = arena_strndup(&reader->kept, *text, strlen(*text))) == NULL)
-        return error_no_memory(err);
-    return STATUS_OK;
-}
-
-/* Keeps a row, none of whose numbers may be negative. */
-static enum status keep_row(struct import_reader *reader, const struct line_column *column, void *row,
-                            const char *where, struct error *err)
+/* Checks that no number of a row is negative. */
+static enum status check_counts(const struct db_column *column, const void *row, const char *where, struct error *err)
 {
     for (; column->name != NULL; column++) {
         char            path[CODEC_PATH_MAX];
-        struct db_value value = line_value(column, row);
+        struct db_value value = db_column_value(column, row);
         codec_read_path(path, where, column->name);
         if (value.letter == 'i')
             TRY(import_check_count(value.is.i, 0, INT64_MAX, path, err));
-        if (value.letter == 's')
-            TRY(keep_text(reader, (const char **)((char *)row + column->offset), err));
     }
     return STATUS_OK;
 }
@@ -158,8 +148,8 @@ static enum status read_study(struct import_reader *reader, const json_t *json, 
     int               state;
     TRY(read_count(json, "trials", &reader->trials_said, err));
     TRY(read_count(json, "events", &reader->events_said, err));
-    TRY(line_read(json_object_get(json, "study"), export_study_columns, &reader->kept, study, err));
-    TRY(keep_row(reader, export_study_columns, study, "/study", err));
+    TRY(line_read(json_object_get(json, "study"), db_columns_study_told(), &reader->kept, study, err));
+    TRY(check_counts(db_columns_study_told(), study, "/study", err));
     TRY(import_check_text(study->id, 1, STUDY_ID_MAX, "/study/id", err));
     TRY(import_check_given(said_members, json_object_get(json, "study"), "/study", study, &reader->kept, err));
     TRY(import_check_text(study->reason, 0, IMPORT_DETAIL_MAX, "/study/reason", err));
@@ -177,8 +167,8 @@ static enum status read_game(struct import_reader *reader, const json_t *json, s
     struct row_game *game = &reader->game;
     int              state;
     reader->is_game = true;
-    TRY(line_read(json_object_get(json, "game"), line_game_columns, &reader->kept, game, err));
-    TRY(keep_row(reader, line_game_columns, game, "/game", err));
+    TRY(line_read(json_object_get(json, "game"), db_columns_game_told(), &reader->kept, game, err));
+    TRY(check_counts(db_columns_game_told(), game, "/game", err));
     TRY(import_check_text(game->id, 1, STUDY_ID_MAX, "/game/id", err));
     TRY(import_check_given(game_members, json_object_get(json, "game"), "/game", game, &reader->kept, err));
     TRY(import_check_text(game->reason, 0, IMPORT_DETAIL_MAX, "/game/reason", err));
@@ -583,7 +573,7 @@ static enum status check_npy(struct import_reader *reader, const struct db_blob 
 
 static enum status read_round(struct import_reader *reader, const void *given, struct error *err)
 {
-    const struct export_round *row = given;
+    const struct row_received *row = given;
     const struct spec         *spec = &reader->spec;
     char                       detail[IMPORT_TEXT_MAX];
     if (spec->federation == NULL)
@@ -684,28 +674,28 @@ union any_row {
     struct row_event           event;
     struct row_measured        measured;
     struct row_correction      correction;
-    struct export_round        round;
+    struct row_received        round;
     struct row_play            play;
 };
 
 /* after: the kinds of which the line before is one.  read NULL: the line is no row. */
 static const struct kind {
-    const char               *name;
-    unsigned                  after;
-    const struct line_column *columns;
+    const char *name;
+    unsigned    after;
+    const struct db_column *(*columns)(void);
     enum status (*read)(struct import_reader *reader, const void *row, struct error *err);
 } kinds[IMPORT_KINDS] = {
 #define AFTER(kind) (1u << IMPORT_##kind)
 #define IN_LOG      (AFTER(EVENT) | AFTER(MEASUREMENT) | AFTER(CORRECTION) | AFTER(ROUND))
     [IMPORT_HEADER] = {"header", AFTER(KINDS), NULL, NULL},
     [IMPORT_SPEC] = {"spec", AFTER(HEADER), NULL, NULL},
-    [IMPORT_EARLIER] = {"earlier", AFTER(SPEC) | AFTER(EARLIER), export_earlier_columns, read_earlier},
-    [IMPORT_TRIAL] = {"trial", AFTER(SPEC) | AFTER(EARLIER) | AFTER(TRIAL), export_trial_columns, read_trial},
-    [IMPORT_EVENT] = {"event", AFTER(SPEC) | AFTER(EARLIER) | AFTER(TRIAL) | IN_LOG, export_event_columns, read_event},
-    [IMPORT_MEASUREMENT] = {"measurement", AFTER(EVENT), export_measured_columns, read_measurement},
-    [IMPORT_CORRECTION] = {"correction", AFTER(EVENT), export_correction_columns, read_correction},
-    [IMPORT_ROUND] = {"round", AFTER(EVENT), export_round_columns, read_round},
-    [IMPORT_PLAY] = {"play", AFTER(SPEC) | AFTER(PLAY), line_play_columns, read_play},
+    [IMPORT_EARLIER] = {"earlier", AFTER(SPEC) | AFTER(EARLIER), db_columns_transfer_source, read_earlier},
+    [IMPORT_TRIAL] = {"trial", AFTER(SPEC) | AFTER(EARLIER) | AFTER(TRIAL), db_columns_trial_whole, read_trial},
+    [IMPORT_EVENT] = {"event", AFTER(SPEC) | AFTER(EARLIER) | AFTER(TRIAL) | IN_LOG, db_columns_event, read_event},
+    [IMPORT_MEASUREMENT] = {"measurement", AFTER(EVENT), db_columns_measured, read_measurement},
+    [IMPORT_CORRECTION] = {"correction", AFTER(EVENT), db_columns_correction, read_correction},
+    [IMPORT_ROUND] = {"round", AFTER(EVENT), db_columns_received, read_round},
+    [IMPORT_PLAY] = {"play", AFTER(SPEC) | AFTER(PLAY), db_columns_play, read_play},
     [IMPORT_END] = {"end", AFTER(PLAY) | AFTER(SPEC) | AFTER(EARLIER) | AFTER(TRIAL) | IN_LOG, NULL, NULL},
 #undef IN_LOG
 #undef AFTER
@@ -735,7 +725,7 @@ static enum status check_order(const struct import_reader *reader, enum import_k
 static enum status read_row(struct import_reader *reader, enum import_kind kind, const json_t *json, struct error *err)
 {
     union any_row row;
-    TRY(line_read(json, kinds[kind].columns, &reader->own, &row, err));
+    TRY(line_read(json, kinds[kind].columns(), &reader->own, &row, err));
     TRY(kinds[kind].read(reader, &row, err));
     return reader->taker.take == NULL ? STATUS_OK : reader->taker.take(reader->taker.arg, kind, &row, err);
 }

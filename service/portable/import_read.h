@@ -17,7 +17,7 @@ enum import_kind {
     IMPORT_EVENT,
     IMPORT_MEASUREMENT, /* row_measured */
     IMPORT_CORRECTION,
-    IMPORT_ROUND, /* export_round */
+    IMPORT_ROUND, /* row_received */
     IMPORT_PLAY,  /* of a game */
     IMPORT_END,   /* import_end */
     IMPORT_KINDS

@@ -38,17 +38,15 @@ static double objective(const struct trial *trial)
 static bool is_as_listed(const struct sql_statement *listed, sqlite3_stmt *statement)
 {
     static const char types[][2][8] = {{"i", "INTEGER"}, {"d", "REAL"}, {"s", "TEXT"}, {"b", "BLOB"}};
-    int               n = (int)strlen(listed->letters);
-    bool              is_same = sqlite3_bind_parameter_count(statement) == (int)strlen(listed->parameters) &&
-                   sqlite3_column_count(statement) == n;
-    for (int i = 0; is_same && i < n; i++) {
-        const char *type = sqlite3_column_decltype(statement, i);
-        is_same = strcmp(sqlite3_column_name(statement, i), listed->columns[i]) == 0;
+    int               n = 0;
+    bool              is_same = sqlite3_bind_parameter_count(statement) == (int)strlen(listed->parameters);
+    for (const struct db_column *column = listed->columns(); is_same && column->name != NULL; column++, n++) {
+        const char *name = sqlite3_column_name(statement, n), *type = sqlite3_column_decltype(statement, n);
+        is_same = name != NULL && strcmp(name, column->name) == 0;
         for (size_t k = 0; type != NULL && k < sizeof types / sizeof *types; k++)
-            is_same &=
-                (types[k][0][0] == tolower((unsigned char)listed->letters[i])) == (strcmp(type, types[k][1]) == 0);
+            is_same &= (types[k][0][0] == tolower((unsigned char)column->letter)) == (strcmp(type, types[k][1]) == 0);
     }
-    return is_same;
+    return is_same && sqlite3_column_count(statement) == n;
 }
 
 static void test_every_statement_prepares(void)
