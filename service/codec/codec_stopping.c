@@ -1,89 +1,90 @@
-/* Each rule has a table of members. */
+/* A table says which rules have which member. */
 #include "service/codec/codec_stopping.h"
 
-#include "service/member/codec.h"
-
-#include <stddef.h>
-#include <string.h>
+#include "service/member/codec_write.h"
 
 enum { EPOCHS_MAX = 1000000, TRIALS_MAX = 10000 };
 
+/* In the order of enum stop_rule_kind, from STOP_RULE_NONE on. */
 static const char *const rule_names[] = {"none", "median", "asha", "bos", "percentile", "patience", "hyperband", NULL};
-
-struct stopping_form {
-    const json_t *rule;
-    int64_t       epochs, warm_up, min_trials, min_epochs, reduction, percentile, patience;
-    bool          guard, resume;
+enum {
+    PLAIN = 1 << STOP_RULE_NONE | 1 << STOP_RULE_OWN,
+    SHARE = 1 << STOP_RULE_MEDIAN | 1 << STOP_RULE_PERCENTILE,
+    RUNGS = 1 << STOP_RULE_ASHA | 1 << STOP_RULE_HYPERBAND,
+    PERCENTILE = 1 << STOP_RULE_PERCENTILE,
+    PATIENCE = 1 << STOP_RULE_PATIENCE,
+    JUDGED = SHARE | RUNGS | PATIENCE
 };
-#define INTEGER(member, low, high)                                                                                   \
-    {                                                                                                                \
-        .name = #member, .read = codec_read_integer, .offset = offsetof(struct stopping_form, member), .min = (low), \
-        .max = (high)                                                                                                \
-    }
-#define RULE                                                                                                      \
-    {                                                                                                             \
-        .name = "rule", .required = true, .read = codec_read_kept, .offset = offsetof(struct stopping_form, rule) \
-    }
-#define FLAG(member)                                                                               \
-    {                                                                                              \
-        .name = #member, .read = codec_read_bool, .offset = offsetof(struct stopping_form, member) \
-    }
-static const struct member plain_members[] = {RULE, INTEGER(epochs, 1, EPOCHS_MAX), {.name = NULL}};
-static const struct member median_members[] = {RULE,
-                                               INTEGER(epochs, 2, EPOCHS_MAX),
-                                               INTEGER(warm_up, 0, EPOCHS_MAX),
-                                               INTEGER(min_trials, 1, TRIALS_MAX),
-                                               FLAG(guard),
-                                               {.name = NULL}};
-static const struct member percentile_members[] = {RULE,
-                                                   INTEGER(epochs, 2, EPOCHS_MAX),
-                                                   INTEGER(percentile, 1, 99),
-                                                   INTEGER(warm_up, 0, EPOCHS_MAX),
-                                                   INTEGER(min_trials, 1, TRIALS_MAX),
-                                                   FLAG(guard),
-                                                   {.name = NULL}};
-static const struct member patience_members[] = {
-    RULE, INTEGER(epochs, 2, EPOCHS_MAX), INTEGER(patience, 1, EPOCHS_MAX), FLAG(guard), {.name = NULL}};
-static const struct member rungs_members[] = {RULE,
-                                              INTEGER(epochs, 2, EPOCHS_MAX),
-                                              INTEGER(min_epochs, 1, EPOCHS_MAX),
-                                              INTEGER(reduction, 2, 100),
-                                              FLAG(guard),
-                                              FLAG(resume),
-                                              {.name = NULL}};
-static const struct {
-    enum stop_rule_kind  kind;
-    const struct member *members;
-} rules[] = {{STOP_RULE_NONE, plain_members},
-             {STOP_RULE_MEDIAN, median_members},
-             {STOP_RULE_ASHA, rungs_members},
-             {STOP_RULE_OWN, plain_members},
-             {STOP_RULE_PERCENTILE, percentile_members},
-             {STOP_RULE_PATIENCE, patience_members},
-             {STOP_RULE_HYPERBAND, rungs_members}};
-enum { RULES = sizeof rules / sizeof *rules };
 
-/* The algorithm's own budget of epochs; 0: it has none. */
-static int64_t budget_of(const struct spec *spec)
+static json_t *write_kind(const struct writing *out, const struct member *member)
 {
-    const struct problem problem = {.space = &spec->space, .options = spec->options};
-    return spec->policy->epochs == NULL ? 0 : (int64_t)spec->policy->epochs(&problem);
+    const struct stop_rule *rule = out->from;
+    (void)member;
+    return json_string(rule_names[rule->kind - STOP_RULE_NONE]);
 }
 
-static enum status check_epochs(struct reading *in, struct stopping_form *form, const struct spec *spec)
+static json_t *write_flag(const struct writing *out, const struct member *member)
 {
-    int64_t budget = budget_of(spec);
-    if (form->epochs == 0 && budget == 0)
-        return error_set(in->err, STATUS_INVALID, "missing_member", "/stopping/epochs", "is required");
-    if (form->epochs != 0 && budget != 0 && form->epochs != budget)
-        return error_set(in->err, STATUS_INVALID, "bad_combination", "/stopping/epochs",
-                         "must be that of the algorithm, %lld", (long long)budget);
-    form->epochs = budget != 0 ? budget : form->epochs;
+    return *(const bool *)codec_at(out, member) ? json_true() : json_null();
+}
+
+static enum status pass_over(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                             void *out)
+{
+    (void)in, (void)member, (void)json, (void)where, (void)out;
     return STATUS_OK;
 }
 
-static enum status check_rule(struct reading *in, const struct stopping_form *form, enum stop_rule_kind kind,
-                              const struct spec *spec)
+_Static_assert(sizeof(size_t) == sizeof(int64_t), "a count that is not negative is read as an integer");
+#define COUNT(member, least, most) AT(stop_rule, member), .read = codec_read_integer, .min = (least), .max = (most)
+#define FLAG                       .read = codec_read_bool, .optional = true, .write = write_flag
+static const struct {
+    unsigned      rules; /* that have it */
+    struct member member;
+} rows[] = {
+    {PLAIN | JUDGED, {.name = "rule", .required = true, .read = pass_over, .write = write_kind}},
+    {PLAIN, {COUNT(epochs, 1, EPOCHS_MAX)}},
+    {JUDGED, {COUNT(epochs, 2, EPOCHS_MAX)}},
+    {PERCENTILE, {COUNT(percentile, 1, 99)}},
+    {SHARE, {COUNT(warm_up, 0, EPOCHS_MAX)}},
+    {SHARE, {COUNT(min_trials, 1, TRIALS_MAX)}},
+    {PATIENCE, {COUNT(patience, 1, EPOCHS_MAX)}},
+    {RUNGS, {COUNT(min_epochs, 1, EPOCHS_MAX)}},
+    {RUNGS, {COUNT(reduction, 2, 100)}},
+    {JUDGED, {AT(stop_rule, guard), FLAG}},
+    {RUNGS, {AS(stop_rule, resumes, "resume"), FLAG}},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+static void members_of(enum stop_rule_kind kind, struct member out[ROWS + 1])
+{
+    size_t len = 0;
+    for (size_t i = 0; i < ROWS; i++)
+        if ((rows[i].rules >> kind & 1) != 0)
+            out[len++] = rows[i].member;
+    out[len] = (struct member){.name = NULL};
+}
+
+/* The algorithm's own budget of epochs; 0: it has none. */
+static size_t budget_of(const struct spec *spec)
+{
+    const struct problem problem = {.space = &spec->space, .options = spec->options};
+    return spec->policy->epochs == NULL ? 0 : spec->policy->epochs(&problem);
+}
+
+static enum status check_epochs(struct reading *in, struct stop_rule *rule, const struct spec *spec)
+{
+    size_t budget = budget_of(spec);
+    if (rule->epochs == 0 && budget == 0)
+        return error_set(in->err, STATUS_INVALID, "missing_member", "/stopping/epochs", "is required");
+    if (rule->epochs != 0 && budget != 0 && rule->epochs != budget)
+        return error_set(in->err, STATUS_INVALID, "bad_combination", "/stopping/epochs",
+                         "must be that of the algorithm, %zu", budget);
+    rule->epochs = budget != 0 ? budget : rule->epochs;
+    return STATUS_OK;
+}
+
+static enum status check_rule(struct reading *in, const struct stop_rule *rule, const struct spec *spec)
 {
     if (spec->space.kind != SPACE_PARAMETERS)
         return error_set(in->err, STATUS_INVALID, "wrong_space", "/stopping", "stopping is for parameter spaces");
@@ -92,23 +93,23 @@ static enum status check_rule(struct reading *in, const struct stopping_form *fo
     if (metric_is_banded(&spec->metrics[spec->first]))
         return error_set(in->err, STATUS_INVALID, "not_supported", "/stopping",
                          "stopping compares what is larger: it takes no target and no range");
-    if (kind == STOP_RULE_OWN && spec->policy->judge == NULL)
+    if (rule->kind == STOP_RULE_OWN && spec->policy->judge == NULL)
         return error_set(in->err, STATUS_INVALID, "not_supported", "/stopping/rule", "bos needs the algorithm bo-bos");
-    if (form->warm_up >= form->epochs)
+    if (rule->warm_up >= rule->epochs)
         return error_set(in->err, STATUS_INVALID, "bad_combination", "/stopping/warm_up", "must be below epochs");
-    if ((kind == STOP_RULE_ASHA || kind == STOP_RULE_HYPERBAND) && form->min_epochs >= form->epochs)
+    if ((rule->kind == STOP_RULE_ASHA || rule->kind == STOP_RULE_HYPERBAND) && rule->min_epochs >= rule->epochs)
         return error_set(in->err, STATUS_INVALID, "bad_combination", "/stopping/min_epochs", "must be below epochs");
-    if (kind == STOP_RULE_PATIENCE && form->patience == 0)
+    if (rule->kind == STOP_RULE_PATIENCE && rule->patience == 0)
         return error_set(in->err, STATUS_INVALID, "missing_member", "/stopping/patience", "is required");
-    if (form->patience >= form->epochs)
+    if (rule->patience >= rule->epochs)
         return error_set(in->err, STATUS_INVALID, "bad_combination", "/stopping/patience", "must be below epochs");
     return STATUS_OK;
 }
 
 /* A judge of its own keeps curves that nobody tells of it, and a context comes with a request. */
-static enum status check_resume(struct reading *in, const struct stopping_form *form, const struct spec *spec)
+static enum status check_resume(struct reading *in, const struct stop_rule *rule, const struct spec *spec)
 {
-    if (!form->resume)
+    if (!rule->resumes)
         return STATUS_OK;
     if (spec->policy->judge != NULL)
         return error_set(in->err, STATUS_INVALID, "not_supported", "/stopping/resume",
@@ -119,79 +120,32 @@ static enum status check_resume(struct reading *in, const struct stopping_form *
     return STATUS_OK;
 }
 
-static enum status read_rule(struct reading *in, const json_t *json, int *rule)
-{
-    const struct member names = {.names = rule_names};
-    if (!json_is_object(json))
-        return error_set(in->err, STATUS_INVALID, "wrong_type", "/stopping", "must be an object");
-    const json_t *value = json_object_get(json, "rule");
-    if (value == NULL)
-        return error_set(in->err, STATUS_INVALID, "missing_member", "/stopping/rule", "is required");
-    return codec_read_choice(in, &names, value, "/stopping/rule", rule);
-}
-
 enum status codec_stopping(struct reading *in, const json_t *json, struct spec *spec)
 {
-    struct stopping_form form = {.min_trials = 5, .min_epochs = 1, .reduction = 3, .percentile = 25};
-    int                  rule = 0;
-    bool                 is_given = json != NULL && !json_is_null(json);
+    struct stop_rule rule = {.kind = STOP_RULE_OWN, .min_trials = 5, .min_epochs = 1, .reduction = 3, .percentile = 25};
+    struct member    members[ROWS + 1];
+    int              place = 0;
+    bool             is_given = json != NULL && !json_is_null(json);
     if (!is_given && spec->policy->judge == NULL)
         return STATUS_OK;
     if (is_given) {
-        TRY(read_rule(in, json, &rule));
-        TRY(codec_read_object(in, rules[rule].members, json, "/stopping", &form));
+        TRY(codec_read_word(in, json, "/stopping", "rule", rule_names, &place));
+        rule.kind = (enum stop_rule_kind)(STOP_RULE_NONE + place);
+        members_of(rule.kind, members);
+        TRY(codec_read_object(in, members, json, "/stopping", &rule));
     }
-    enum stop_rule_kind kind = is_given ? rules[rule].kind : STOP_RULE_OWN;
-    TRY(check_epochs(in, &form, spec));
-    TRY(check_rule(in, &form, kind, spec));
-    TRY(check_resume(in, &form, spec));
-    spec->stopping = (struct stop_rule){.kind = kind,
-                                        .epochs = (size_t)form.epochs,
-                                        .warm_up = (size_t)form.warm_up,
-                                        .min_trials = (size_t)form.min_trials,
-                                        .min_epochs = (size_t)form.min_epochs,
-                                        .reduction = (size_t)form.reduction,
-                                        .percentile = (size_t)form.percentile,
-                                        .patience = (size_t)form.patience,
-                                        .guard = form.guard,
-                                        .resumes = form.resume};
+    TRY(check_epochs(in, &rule, spec));
+    TRY(check_rule(in, &rule, spec));
+    TRY(check_resume(in, &rule, spec));
+    spec->stopping = rule;
     return STATUS_OK;
-}
-
-static json_t *write_rule(const struct stopping_form *form, size_t rule)
-{
-    json_t *json = json_pack("{s:s}", "rule", rule_names[rule]);
-    bool    is_whole = json != NULL;
-    for (const struct member *member = rules[rule].members; member->name != NULL; member++) {
-        const char *at = (const char *)form + member->offset;
-        int64_t     integer = 0;
-        if (member->read == codec_read_bool && *(const bool *)at)
-            is_whole &= json_object_set_new(json, member->name, json_true()) == 0;
-        if (member->read != codec_read_integer)
-            continue;
-        memcpy(&integer, at, sizeof integer);
-        is_whole &= json_object_set_new(json, member->name, json_integer((json_int_t)integer)) == 0;
-    }
-    if (is_whole)
-        return json;
-    json_decref(json);
-    return NULL;
 }
 
 json_t *codec_stopping_json(const struct spec *spec)
 {
-    const struct stop_rule    *stopping = &spec->stopping;
-    const struct stopping_form form = {.epochs = (int64_t)stopping->epochs,
-                                       .warm_up = (int64_t)stopping->warm_up,
-                                       .min_trials = (int64_t)stopping->min_trials,
-                                       .min_epochs = (int64_t)stopping->min_epochs,
-                                       .reduction = (int64_t)stopping->reduction,
-                                       .percentile = (int64_t)stopping->percentile,
-                                       .patience = (int64_t)stopping->patience,
-                                       .guard = stopping->guard,
-                                       .resume = stopping->resumes};
-    for (size_t rule = 0; rule < RULES; rule++)
-        if (rules[rule].kind == stopping->kind)
-            return write_rule(&form, rule);
-    return json_null();
+    struct member members[ROWS + 1];
+    if (spec->stopping.kind == STOP_RULE_OFF)
+        return json_null();
+    members_of(spec->stopping.kind, members);
+    return codec_write(members, &(struct writing){.from = &spec->stopping});
 }

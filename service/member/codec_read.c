@@ -379,16 +379,14 @@ enum status codec_read_kept(struct reading *in, const struct member *member, con
     return STATUS_OK;
 }
 
-enum status codec_read_type(struct reading *in, const json_t *json, const char *where, const char *const *names,
-                            int *type)
+enum status codec_read_word(struct reading *in, const json_t *json, const char *where, const char *name,
+                            const char *const *names, int *word)
 {
-    const struct member member = {.names = names};
+    const struct member member = {.name = name, .names = names};
     char                path[CODEC_PATH_MAX];
     if (!json_is_object(json))
         return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object");
-    codec_read_path(path, where, "type");
-    const json_t *value = json_object_get(json, "type");
-    if (value == NULL)
-        return error_set(in->err, STATUS_INVALID, "missing_member", path, "is required");
-    return codec_read_choice(in, &member, value, path, type);
+    const json_t *value = json_object_get(json, name);
+    codec_read_path(path, where, name);
+    return value == NULL ? missing(in, &member, where) : codec_read_choice(in, &member, value, path, word);
 }

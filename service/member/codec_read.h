@@ -96,9 +96,10 @@ MUST_CHECK enum status codec_read_kept(struct reading *in, const struct member *
 MUST_CHECK enum status codec_read_inside(struct reading *in, const struct member *member, const json_t *json,
                                          const char *where, void *out);
 
-/* Which of the names the member "type" of an object holds: it decides which table to read the object by. */
-MUST_CHECK enum status codec_read_type(struct reading *in, const json_t *json, const char *where,
-                                       const char *const *names, int *type);
+/* The place in the names of the word that a member of an object holds: it decides which table to read the object by. */
+MUST_CHECK enum status codec_read_word(struct reading *in, const json_t *json, const char *where, const char *name,
+                                       const char *const *names, int *word);
+#define codec_read_type(in, json, where, names, type) codec_read_word(in, json, where, "type", names, type)
 
 /* A finite number, or an integral one within +-2^53 (3 and 3.0; never a boolean); false otherwise.  -0 becomes 0. */
 bool codec_read_is_finite(const json_t *json, double *value);
