@@ -103,6 +103,9 @@ struct call {
 struct form {
     const struct member *body, *query;
     size_t               bytes;
+    enum status (*rest)(struct call  *call,
+                        struct error *err); /* reads what is deeper than the table of the body, after it and
+                                                                * even if that found problems; or NULL: the handler does */
 };
 
 /* Announces what will be shown, and how: returns the zeroed result, which the service call then fills.

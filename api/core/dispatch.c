@@ -189,6 +189,16 @@ enum status dispatch_authorise(struct call *call, bool cached_only, struct error
     return check_resource(call, cached_only, err);
 }
 
+/* Reads on in a body that is an object, whatever else is wrong with it. */
+static enum status read_rest(struct call *call, const struct form *form, struct error *err)
+{
+    struct reading in = {.err = err, .problems = &call->problems};
+    enum status    whole;
+    if (form->rest != NULL && json_is_object(call->json))
+        TRY(codec_read_on(&in, form->rest(call, err), &whole));
+    return problems_first(&call->problems, err);
+}
+
 /* Path, query and body become the input struct. */
 static enum status read_input(struct call *call, struct error *err)
 {
@@ -212,7 +222,7 @@ static enum status read_input(struct call *call, struct error *err)
     if (call->route->body == BODY_VECTOR) // the handler reads the array
         return STATUS_OK;
     schema_read(form->body, call->json, call->input, &call->problems);
-    return problems_first(&call->problems, err);
+    return read_rest(call, form, err);
 }
 
 /* The first answer under a key is kept and given again: see struct idempotency. */

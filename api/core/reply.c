@@ -64,6 +64,32 @@ const char *reply_title(int http)
     return "Error";
 }
 
+/* A text that begins with a verb says something of a member: its subject is the last name of the path, of an item of a list
+ * the list's name, too. */
+static json_t *sentence(const struct error *problem)
+{
+    static const char *const verbs[] = {"must ", "is ", "has ", "goes ", "needs ", "exists ", "does ", "breaks "};
+    const char              *path = problem->path, *name = strrchr(path, '/');
+    size_t                   verb = 0, count = sizeof verbs / sizeof *verbs;
+    bool is_item = name > path && name[1] != '\0' && strspn(name + 1, "0123456789") == strlen(name + 1);
+    while (verb < count && strncmp(problem->text, verbs[verb], strlen(verbs[verb])) != 0)
+        verb++;
+    if (verb == count || (path[0] == '\0' && problem->status != STATUS_INVALID))
+        return json_string(problem->text);
+    while (is_item && *--name != '/') // back to the name of the list
+        continue;
+    name = name != NULL ? name + 1 : path[0] == '?' ? path + 1 : "the body";
+    return json_sprintf("%s %s", name, problem->text);
+}
+
+static json_t *with_more(json_t *detail, size_t more)
+{
+    json_t *both = json_sprintf("%s (%zu more %s in errors)", json_string_value(detail), more,
+                                more == 1 ? "problem is" : "problems are");
+    json_decref(detail);
+    return both;
+}
+
 /* "?name" is a parameter of the query.  What a request without a body is wrong with is one too, or in its path. */
 static void add_culprit(const struct call *call, const struct error *problem, json_t **list)
 {
@@ -72,8 +98,8 @@ static void add_culprit(const struct call *call, const struct error *problem, js
     if (!has_body && form != NULL && form->query != NULL && problem->path[0] == '/')
         is_query = codec_member(form->query, problem->path + 1) != NULL;
     if (problem->path[0] != '\0' && (is_query || has_body))
-        codec_append(list, json_pack("{s:s, s:s}", is_query ? "parameter" : "pointer", problem->path + is_query,
-                                     "detail", problem->text));
+        codec_append(list, json_pack("{s:s, s:o}", is_query ? "parameter" : "pointer", problem->path + is_query,
+                                     "detail", sentence(problem)));
 }
 
 void reply_plain(const struct problem_kind *problem, const char *detail, const char *request_id, char *text,
@@ -123,9 +149,12 @@ void reply_problem(struct call *call, const struct error *error)
     struct reply              *reply = &call->reply;
     const struct problem_kind *problem = problem_of(error);
     int                        http = problem->http;
-    json_t                    *list = problems_json(call, error);
-    json_t *json = json_pack("{s:o, s:s, s:i, s:s, s:s, s:s}", "type", json_sprintf("/problems/%s", problem->code),
-                             "title", reply_title(http), "status", http, "code", problem->code, "detail", error->text,
+    json_t                    *list = problems_json(call, error), *detail = sentence(error);
+    size_t                     more = json_array_size(list) > 1 ? json_array_size(list) - 1 : 0;
+    if (more > 0 && http == 422)
+        detail = with_more(detail, more);
+    json_t *json = json_pack("{s:o, s:s, s:i, s:s, s:o, s:s}", "type", json_sprintf("/problems/%s", problem->code),
+                             "title", reply_title(http), "status", http, "code", problem->code, "detail", detail,
                              "request_id", call->trace.id);
     if (list == NULL || json_array_size(list) > 0)
         codec_put(&json, "errors", json_incref(list));

@@ -1,6 +1,7 @@
 /* See schema.h. */
 #include "api/core/schema.h"
 
+#include "service/base/nearest.h"
 #include "service/member/codec.h"
 
 #include <stdio.h>
@@ -11,7 +12,8 @@ void schema_read(const struct member *members, const json_t *json, void *out, st
 {
     struct error   error;
     struct reading in = {.err = &error, .problems = problems};
-    if (codec_read_object(&in, members, json, "", out) != STATUS_OK) // of what none of these readers refuses
+    enum status    whole;
+    if (codec_read_on(&in, codec_read_object(&in, members, json, "", out), &whole) != STATUS_OK)
         problems_add(problems, &error);
 }
 
@@ -37,16 +39,20 @@ static json_t *query_value(const struct member *member, const char *text)
     return codec_is_utf8(text, strlen(text)) ? json_string(text) : json_null();
 }
 
-/* The error of a query parameter; a name that is not UTF-8 is left out. */
-static void query_error(struct error *err, const char *code, const char *name)
+/* The error of a query parameter; a name that is not UTF-8 is left out.  members: that are known, or NULL. */
+static enum status query_error(struct error *err, const char *code, const char *name, const struct member *members)
 {
     char path[sizeof err->path] = "?";
-    if (strlen(name) + 1 < sizeof path && codec_is_utf8(name, strlen(name)))
+    bool is_text = codec_is_utf8(name, strlen(name));
+    if (strlen(name) + 1 < sizeof path && is_text)
         snprintf(path, sizeof path, "?%s", name);
-    (void)error_set(err, STATUS_INVALID, code, path, "%s",
-                    strcmp(code, "unknown_member") == 0   ? "there is no such query parameter"
-                    : strcmp(code, "duplicate_name") == 0 ? "is there twice"
-                                                          : "is not what this parameter takes");
+    struct nearest nearest = nearest_to(name, is_text ? strlen(name) : 0);
+    for (; members != NULL && members->name != NULL; members++)
+        nearest_consider(&nearest, members->name);
+    if (strcmp(code, "unknown_member") == 0)
+        return nearest_refuse(&nearest, err, code, path, "query parameter", "the contract has all");
+    return error_set(err, STATUS_INVALID, code, path, "%s",
+                     strcmp(code, "duplicate_name") == 0 ? "is there twice" : "is not what this parameter takes");
 }
 
 /* False when out of memory. */
@@ -73,7 +79,7 @@ json_t *schema_query(const struct member *members, const struct query_item *item
                                      : json_is_null(value)                ? "wrong_type"
                                                                           : NULL;
         if (wrong != NULL) {
-            query_error(&error, wrong, items[i].name);
+            (void)query_error(&error, wrong, items[i].name, members);
             problems_add(problems, &error);
         } else if (!put(object, member, value)) {
             json_decref(object);

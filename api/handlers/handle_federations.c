@@ -19,7 +19,9 @@ static const struct member federations_post_body[] = {
     {.name = NULL},
 };
 // clang-format on
-const struct form form_federations_post = {.body = federations_post_body, .bytes = sizeof(struct federation_new)};
+static enum status read_new(struct call *call, struct error *err);
+const struct form  form_federations_post = {
+     .body = federations_post_body, .bytes = sizeof(struct federation_new), .rest = read_new};
 
 /* A federation is larger than a call's room for a result. */
 struct large {
@@ -42,12 +44,14 @@ static enum status show_federation(struct call *call, int http, struct federatio
     return *out == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
-static enum status read_new(struct call *call, struct federation_new *new, struct error *err)
+static enum status read_new(struct call *call, struct error *err)
 {
-    json_t *members = codec_pick(codec_federation_spec_members, call->json);
+    struct federation_new *new = call->input;
+    struct reading in = {.arena = &call->arena, .err = err, .problems = &call->problems};
+    json_t        *members = codec_pick(codec_federation_spec_members, call->json);
     if (members == NULL)
         return error_no_memory(err);
-    enum status status = codec_federation(members, &call->arena, &new->spec, err);
+    enum status status = codec_federation_read(&in, members, &new->spec);
     json_decref(members);
     TRY(status);
     size_t  length;
@@ -61,7 +65,6 @@ enum status handle_federations_post(struct call *call, struct error *err)
 {
     struct federation_new *new = call->input;
     struct federation *federation;
-    TRY(read_new(call, new, err));
     TRY(show_federation(call, 201, &federation, err));
     return federation_create(call->app, &call->caller, new, federation, err);
 }

@@ -193,15 +193,6 @@ static const struct member game_observe_body[] = {
 };
 const struct form form_game_observe_post = {.body = game_observe_body, .bytes = sizeof(struct game_observe_input)};
 
-static enum status find_agent(const struct game_spec *spec, const char *name, const char *where, size_t *out,
-                              struct error *err)
-{
-    *out = games_agent(spec, name);
-    if (*out == spec->problem.agents_len)
-        return error_set(err, STATUS_INVALID, "unknown_agent", where, "no agent of the game has this name");
-    return STATUS_OK;
-}
-
 static enum status read_payoff(struct call *call, const json_t *json, const char *where,
                                struct game_observation *observation, size_t agent, struct error *err)
 {
@@ -222,7 +213,7 @@ static enum status read_own(struct call *call, const struct game_spec *spec, str
         name = call->caller.agent;
     if (name == NULL)
         return error_set(err, STATUS_INVALID, "missing_member", "/actions", "either actions or agent is needed");
-    TRY(find_agent(spec, name, "/agent", &agent, err));
+    TRY(games_find_agent(spec, name, "/agent", &agent, err));
     if (input->action == NULL)
         return error_set(err, STATUS_INVALID, "missing_member", "/action", "is required");
     if (input->payoff != NULL)
@@ -250,7 +241,7 @@ static enum status read_named(struct call *call, const struct game_spec *spec, c
         return keep(call, error_set(err, STATUS_INVALID, "wrong_type", where, "must be an object"), err);
     json_object_foreach ((json_t *)(uintptr_t)json, name, value) {
         codec_read_path(path, where, name);
-        enum status status = find_agent(spec, name, path, &agent, err);
+        enum status status = games_find_agent(spec, name, path, &agent, err);
         if (status == STATUS_OK && are_payoffs)
             status = read_payoff(call, value, path, observation, agent, err);
         else if (status == STATUS_OK)

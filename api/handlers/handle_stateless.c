@@ -84,32 +84,29 @@ static enum status read_matrix(struct call *call, const json_t *matrix, double *
     return STATUS_OK;
 }
 
-static enum status check_members(const json_t *space, struct error *err)
-{
-    const char *name;
-    json_t     *value;
-    char        path[CODEC_PATH_MAX];
-    json_object_foreach ((json_t *)(uintptr_t)space, name, value) {
-        if (strcmp(name, "type") == 0 || strcmp(name, "matrix") == 0)
-            continue;
-        codec_read_path(path, "/space", name);
-        return error_set(err, STATUS_INVALID, "unknown_member", path, "there is no such member");
-    }
-    return STATUS_OK;
-}
+struct matrix_form {
+    const json_t *type, *matrix;
+};
+static const struct member matrix_members[] = {
+    {AT(matrix_form, type), .required = true, .read = codec_read_kept},
+    {AT(matrix_form, matrix), .required = true, .read = codec_read_kept},
+    {.name = NULL},
+};
 
 /* A space of candidates brings its matrix, and its shape is the matrix's. */
 static enum status read_spec(struct call *call, const json_t *space, struct spec *spec, struct error *err)
 {
-    const char *type = json_string_value(json_object_get(space, "type"));
-    double     *rows;
+    const char        *type = json_string_value(json_object_get(space, "type"));
+    struct reading     in = {.arena = &call->arena, .err = err};
+    struct matrix_form form;
+    double            *rows = NULL;
     if (type == NULL || strcmp(type, "candidates") != 0)
         return show_read_spec(call, space, spec, err);
-    const json_t *matrix = json_object_get(space, "matrix");
-    TRY(check_members(space, err));
-    TRY(read_matrix(call, matrix, &rows, err));
-    json_t *shape = json_pack("{s:s, s:I, s:I, s:b}", "type", "candidates", "rows", (json_int_t)json_array_size(matrix),
-                              "columns", (json_int_t)json_array_size(json_array_get(matrix, 0)), "private", 0);
+    TRY(codec_read_object(&in, matrix_members, space, "/space", &form));
+    TRY(read_matrix(call, form.matrix, &rows, err));
+    json_t *shape =
+        json_pack("{s:s, s:I, s:I, s:b}", "type", "candidates", "rows", (json_int_t)json_array_size(form.matrix),
+                  "columns", (json_int_t)json_array_size(json_array_get(form.matrix, 0)), "private", 0);
     enum status status = shape == NULL ? error_no_memory(err) : show_read_spec(call, shape, spec, err);
     json_decref(shape);
     spec->space.rows = rows;

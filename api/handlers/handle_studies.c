@@ -32,7 +32,8 @@ static const struct member studies_post_body[] = {
     {.name = NULL},
 };
 // clang-format on
-const struct form form_studies_post = {.body = studies_post_body, .bytes = sizeof(struct study_new)};
+static enum status read_new(struct call *call, struct error *err);
+const struct form  form_studies_post = {.body = studies_post_body, .bytes = sizeof(struct study_new), .rest = read_new};
 
 static json_t *render_study(struct call *call, const void *result)
 {
@@ -43,26 +44,27 @@ static json_t *render_study(struct call *call, const void *result)
     return codec_study_json(study);
 }
 
-/* Reads the body of a new study. */
+/* Reads what the tables leave of the body of a new study. */
 static enum status read_new(struct call *call, struct error *err)
 {
     struct study_new *new = call->input;
-    size_t length;
-    TRY(show_read_spec(call, json_object_get(call->json, "space"), &new->spec, err));
-    json_t     *spec = codec_spec_json(&new->spec), *rules = codec_pick(codec_rules_members, call->json);
-    enum status status =
-        rules == NULL ? error_no_memory(err) : codec_rules(rules, &new->spec, &call->arena, &new->rules, err);
-    new->spec_text = spec == NULL ? NULL : json_text(spec, &call->arena, &length);
+    struct reading in = {.arena = &call->arena, .err = err, .problems = &call->problems};
+    enum status    whole = STATUS_OK;
+    size_t         length;
+    json_auto_t   *rules = codec_pick(codec_rules_members, call->json);
+    TRY(rules == NULL ? error_no_memory(err) : STATUS_OK);
+    TRY(codec_read_on(&in, show_read_spec(call, json_object_get(call->json, "space"), &new->spec, err), &whole));
+    const struct spec *spec = whole == STATUS_OK ? &new->spec : NULL;
+    TRY(codec_read_on(&in, codec_rules_read(&in, rules, spec, &new->rules), &whole));
+    TRY(whole);
+    json_auto_t *json = codec_spec_json(spec);
+    new->spec_text = json == NULL ? NULL : json_text(json, &call->arena, &length);
     new->rules_text = codec_rules_text(&new->rules, &call->arena);
-    json_decref(spec);
-    json_decref(rules);
-    TRY(status);
     return new->spec_text == NULL || new->rules_text == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 enum status handle_studies_post(struct call *call, struct error *err)
 {
-    TRY(read_new(call, err));
     return study_create(call->app, &call->caller, call->input, CALL_RESULT(call, struct study, 201, render_study), err);
 }
 
@@ -77,7 +79,8 @@ static const struct member named_put_body[] = {
     {.name = NULL},
 };
 // clang-format on
-const struct form form_named_put = {.body = named_put_body, .bytes = sizeof(struct study_new)};
+static enum status read_named(struct call *call, struct error *err);
+const struct form  form_named_put = {.body = named_put_body, .bytes = sizeof(struct study_new), .rest = read_named};
 
 static json_t *render_ensured(struct call *call, const void *result)
 {
@@ -99,11 +102,15 @@ static enum status take_name(struct call *call, struct study_new *new, struct er
     return STATUS_OK;
 }
 
+static enum status read_named(struct call *call, struct error *err)
+{
+    TRY(take_name(call, call->input, err));
+    return read_new(call, err);
+}
+
 enum status handle_named_put(struct call *call, struct error *err)
 {
     struct study_new *new = call->input;
-    TRY(take_name(call, new, err));
-    TRY(read_new(call, err));
     const struct study_wanted wanted = {.new = new,
                                         .given = {.seed = json_object_get(call->json, "seed") != NULL,
                                                   .algorithm = json_object_get(call->json, "algorithm") != NULL},

@@ -173,13 +173,14 @@ static enum status random_seed(uint64_t *seed, struct error *err)
 
 enum status show_read_spec(struct call *call, const json_t *space, struct spec *spec, struct error *err)
 {
-    uint64_t seed;
+    struct reading in = {.arena = &call->arena, .err = err, .problems = &call->problems};
+    uint64_t       seed;
     TRY(random_seed(&seed, err));
-    json_t     *own = codec_pick(codec_spec_members, call->json);
-    int         failed = json_object_set(own, "space", (json_t *)(uintptr_t)space);
-    enum status status = failed ? error_no_memory(err) : codec_spec(own, seed, &call->arena, spec, err);
+    json_t *own = codec_pick(codec_spec_members, call->json);
+    bool    is_made = own != NULL && (space == NULL || json_object_set(own, "space", (json_t *)(uintptr_t)space) == 0);
+    enum status status = is_made ? codec_spec_read(&in, own, seed, spec) : error_no_memory(err);
     json_decref(own);
-    return status;
+    return status == STATUS_INVALID ? problems_first(&call->problems, err) : status;
 }
 
 enum status show_check_list(const json_t *list, const char *where, size_t max, struct error *err)

@@ -36,7 +36,7 @@ struct error {
     enum status status;
     char        code[40];  /* stable, snake_case: "trial_finished" */
     char        path[128]; /* JSON Pointer of the culprit, "?name" of a query parameter, or "" */
-    char        text[256];
+    char        text[400];
     /* Only the refusals that know these set them; error_set leaves them empty. */
     char        reason[40];          /* what ended the thing that is over, or "" */
     int         retry_after_seconds; /* when to ask again, 0: not known */

@@ -36,9 +36,21 @@ static size_t edit_distance(const char *a, size_t a_length, const char *b, size_
     return row[b_length];
 }
 
+static void list(struct nearest *nearest, const char *word)
+{
+    size_t used = strlen(nearest->list), needed = strlen(word) + (used > 0 ? 2 : 0);
+    bool   is_whole = nearest->known == 0 || used > 0;
+    if (!is_whole || nearest->known == NEAREST_LISTED || used + needed >= sizeof nearest->list)
+        nearest->list[0] = '\0';
+    else
+        (void)snprintf(nearest->list + used, sizeof nearest->list - used, "%s%s", used > 0 ? ", " : "", word);
+    nearest->known++;
+}
+
 void nearest_consider(struct nearest *nearest, const char *word)
 {
     size_t length = strlen(word), shorter = smaller(length, nearest->length);
+    list(nearest, word);
     if (shorter == 0 || length > NEAREST_CHARACTERS || nearest->length > NEAREST_CHARACTERS)
         return;
     bool   is_beginning = shorter >= 3 && strncasecmp(word, nearest->wanted, shorter) == 0;
@@ -48,4 +60,22 @@ void nearest_consider(struct nearest *nearest, const char *word)
         return;
     nearest->edits = edits;
     (void)snprintf(nearest->hint, sizeof nearest->hint, "; did you mean %s?", word);
+}
+
+/* The length of what is shown of the wanted word: it ends with a whole character. */
+static int shown(const struct nearest *nearest)
+{
+    size_t length = smaller(nearest->length, NEAREST_CHARACTERS);
+    while (length < nearest->length && length > 0 && ((unsigned char)nearest->wanted[length] & 0xc0) == 0x80)
+        length--;
+    return (int)length;
+}
+
+enum status nearest_refuse(const struct nearest *nearest, struct error *err, const char *code, const char *path,
+                           const char *noun, const char *where)
+{
+    bool        is_listed = nearest->list[0] != '\0';
+    const char *words = is_listed ? nearest->list : nearest->known == 0 ? "there is none" : where;
+    return error_set(err, STATUS_INVALID, code, path, "\"%.*s\" is no %s here: %s%s%s", shown(nearest), nearest->wanted,
+                     noun, is_listed ? "it must be one of " : "", words, nearest->hint);
 }

@@ -4,6 +4,8 @@
 
 #include "engine/privacy/accountant.h"
 #include "engine/privacy/mechanism.h"
+#include "engine/registry.h"
+#include "service/base/nearest.h"
 #include "service/member/codec.h"
 #include "service/codec/codec_spec.h"
 #include "service/member/codec_read.h"
@@ -150,6 +152,17 @@ const struct member codec_federation_members[] = {
 
 /* ---- reading ---- */
 
+static enum status refuse_algorithm(const char *name, struct error *err)
+{
+    struct nearest                    nearest = nearest_to(name, strlen(name));
+    size_t                            count;
+    const struct policy *const *const policies = policy_list(&count);
+    for (size_t i = 0; i < count; i++)
+        if (policies[i]->message != NULL)
+            nearest_consider(&nearest, policies[i]->name);
+    return nearest_refuse(&nearest, err, "unknown_algorithm", "/algorithm/name", "algorithm of federations", "");
+}
+
 /* The options of an agent's study, which the federation fixes for all. */
 static enum status read_study(struct reading *in, const struct form *form, struct federation_spec *out)
 {
@@ -163,10 +176,10 @@ static enum status read_study(struct reading *in, const struct form *form, struc
                              "it follows from the federation and the seat");
     }
     json_t *study =
-        json_pack("{s:O, s:O, s:O}", "metrics", form->metrics, "space", form->space, "algorithm", form->algorithm);
+        json_pack("{s:O*, s:O*, s:O*}", "metrics", form->metrics, "space", form->space, "algorithm", form->algorithm);
     if (study == NULL)
         return error_no_memory(in->err);
-    enum status status = codec_spec(study, 0, in->arena, &out->study, in->err);
+    enum status status = codec_spec_read(in, study, 0, &out->study);
     json_decref(study);
     TRY(status);
     const struct policy *policy = out->study.policy;
@@ -177,8 +190,7 @@ static enum status read_study(struct reading *in, const struct form *form, struc
         return error_set(in->err, STATUS_INVALID, "unknown_member", "/algorithm/federation",
                          "a federation is no agent of another one");
     if (policy->message == NULL)
-        return error_set(in->err, STATUS_INVALID, "unknown_algorithm", "/algorithm/name",
-                         "an algorithm of federations is rank-mean, fts or dp-fts-de");
+        return form->algorithm == NULL ? STATUS_OK : refuse_algorithm(policy->name, in->err);
     out->is_private = federation_aggregates(policy);
     out->features = (size_t)out->study.options[policy_option(policy, "features")];
     return STATUS_OK;
@@ -317,24 +329,32 @@ static enum status read_open(struct reading *in, const struct form *form, const 
     return STATUS_OK;
 }
 
-static enum status read_federation(const json_t *members, bool is_stored, struct arena *arena,
-                                   struct federation_spec *out, struct error *err)
+static enum status read_federation(struct reading *in, const json_t *members, bool is_stored,
+                                   struct federation_spec *out)
 {
-    struct reading in = {.arena = arena, .err = err};
-    struct form    form = {.spec = {.minimum = 2}, .is_stored = is_stored};
-    TRY(codec_read_object(&in, codec_federation_spec_members, members, "", &form));
-    if (form.spec.minimum > form.spec.seats)
-        return error_set(err, STATUS_INVALID, "bad_combination", "/minimum_agents", "must not be over seats");
+    enum status whole = STATUS_OK;
+    struct form form = {.spec = {.minimum = 2}, .is_stored = is_stored};
+    TRY(codec_read_on(in, codec_read_object(in, codec_federation_spec_members, members, "", &form), &whole));
+    if (whole == STATUS_OK && form.spec.minimum > form.spec.seats)
+        TRY(codec_read_on(
+            in, error_set(in->err, STATUS_INVALID, "bad_combination", "/minimum_agents", "must not be over seats"),
+            &whole));
     *out = form.spec;
-    TRY(read_study(&in, &form, out));
+    TRY(codec_read_on(in, read_study(in, &form, out), &whole));
+    TRY(whole);
     if (out->round_ms == 0)
         out->round_ms = federation_is_once(out->study.policy) ? ONCE_MS : ROUND_MS;
-    return out->is_private ? read_private(&in, &form, out) : read_open(&in, &form, out);
+    return out->is_private ? read_private(in, &form, out) : read_open(in, &form, out);
 }
 
 enum status codec_federation(const json_t *members, struct arena *arena, struct federation_spec *out, struct error *err)
 {
-    return read_federation(members, false, arena, out, err);
+    return codec_federation_read(&(struct reading){.arena = arena, .err = err}, members, out);
+}
+
+enum status codec_federation_read(struct reading *in, const json_t *members, struct federation_spec *out)
+{
+    return read_federation(in, members, false, out);
 }
 
 enum status codec_federation_parse(const char *text, struct arena *arena, struct federation_spec *out,
@@ -343,7 +363,7 @@ enum status codec_federation_parse(const char *text, struct arena *arena, struct
     json_t     *json = NULL;
     enum status status = codec_parse(text, strlen(text), &json, err);
     if (status == STATUS_OK)
-        status = read_federation(json, true, arena, out, err);
+        status = read_federation(&(struct reading){.arena = arena, .err = err}, json, true, out);
     json_decref(json);
     if (status == STATUS_OK || status == STATUS_NO_MEMORY)
         return status;

@@ -12,6 +12,8 @@
  * Errors: INVALID with a pointer. */
 MUST_CHECK enum status codec_federation(const json_t *members, struct arena *arena, struct federation_spec *out,
                                         struct error *err);
+/* As codec_federation, in a reading that may keep all problems. */
+MUST_CHECK enum status codec_federation_read(struct reading *in, const json_t *members, struct federation_spec *out);
 MUST_CHECK enum status codec_federation_parse(const char *text, struct arena *arena, struct federation_spec *out,
                                               struct error *err);
 /* The resolved specification as JSON; a new reference, NULL when out of memory. */

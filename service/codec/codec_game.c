@@ -144,10 +144,9 @@ static enum status read_belief(const struct reader *r, const struct holder *hold
     struct belief_form form = {.strategy = GAME_GP_MW};
     char               path[CODEC_PATH_MAX];
     TRY(codec_read_object(in, holder->thinker != NULL ? outer_members : inner_members, json, where, &form));
-    size_t about = games_agent(r->spec, form.agent);
+    size_t about;
     codec_read_path(path, where, "agent");
-    if (about == r->spec->problem.agents_len)
-        return error_set(in->err, STATUS_INVALID, "unknown_agent", path, "no agent of the game has this name");
+    TRY(games_find_agent(r->spec, form.agent, path, &about, in->err));
     if (about == holder->agent)
         return error_set(in->err, STATUS_INVALID, "cyclic_beliefs", path, "nobody holds a belief about itself");
     if (others[about] != NULL)

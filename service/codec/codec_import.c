@@ -1,6 +1,7 @@
 /* See codec_import.h. */
 #include "service/codec/codec_import.h"
 
+#include "service/base/nearest.h"
 #include "service/member/codec.h"
 #include "service/member/codec_read.h"
 #include "service/codec/codec_annotations.h"
@@ -12,11 +13,15 @@ static enum status read_state(const json_t *trial, const char *where, enum outco
 {
     const char *state = json_string_value(json_object_get(trial, "state"));
     char        path[CODEC_PATH_MAX];
-    if (state != NULL && outcome_of_state(state, out))
+    if (state == NULL)
+        return error_set(err, STATUS_INVALID, "missing_member", where, "a trial has a state");
+    if (outcome_of_state(state, out))
         return STATUS_OK;
+    struct nearest nearest = nearest_to(state, strlen(state));
+    for (size_t i = 0; i < TRIAL_STATE_COUNT; i++)
+        nearest_consider(&nearest, trial_state_names[i]);
     codec_read_path(path, where, "state");
-    return state == NULL ? error_set(err, STATUS_INVALID, "missing_member", where, "a trial has a state")
-                         : error_set(err, STATUS_INVALID, "unknown_value", path, "is not a state of trials");
+    return nearest_refuse(&nearest, err, "unknown_value", path, "state of trials", "");
 }
 
 /* Where a trial has it; *out becomes NULL when out of memory. */

@@ -95,12 +95,8 @@ static enum status check_cost(const struct rules *rules, const struct spec *spec
     if (name != NULL && spec->space.kind == SPACE_GRAPH)
         return error_set(err, STATUS_INVALID, "wrong_space", "/budget/cost_of",
                          "the values of a graph are of its sites");
-    for (size_t k = 0; name != NULL && k < spec_metrics_all(spec); k++)
-        if (strcmp(spec->metrics[k].name, name) == 0)
-            return STATUS_OK;
-    return name == NULL
-               ? STATUS_OK
-               : error_set(err, STATUS_INVALID, "unknown_metric", "/budget/cost_of", "the study has no such metric");
+    size_t ignored;
+    return name == NULL ? STATUS_OK : spec_named_metric(spec, name, "/budget/cost_of", &ignored, err);
 }
 
 static enum status check_worth(const struct rules *rules, const struct spec *spec, struct error *err)
@@ -131,21 +127,29 @@ static enum status check(const struct rules *rules, const struct spec *spec, str
     return check_cost(rules, spec, err);
 }
 
-static enum status read(const json_t *members, struct arena *arena, struct rules *out, struct error *err)
+static enum status read(struct reading *in, const json_t *members, struct rules *out)
 {
-    struct reading in = {.arena = arena, .err = err};
     *out = rules_none();
-    return codec_read_object(&in, codec_rules_members, members, "", out);
+    return codec_read_object(in, codec_rules_members, members, "", out);
 }
 
 enum status codec_rules(const json_t *members, const struct spec *spec, struct arena *arena, struct rules *out,
                         struct error *err)
 {
+    return codec_rules_read(&(struct reading){.arena = arena, .err = err}, members, spec, out);
+}
+
+enum status codec_rules_read(struct reading *in, const json_t *members, const struct spec *spec, struct rules *out)
+{
     const json_t *worth = json_object_get(json_object_get(members, "stop_when"), "not_worth_it");
-    TRY(read(members, arena, out, err));
+    enum status   whole = STATUS_OK;
+    TRY(read(in, members, out));
+    if (spec == NULL)
+        return STATUS_OK;
     if (json_is_object(worth))
-        TRY(check_worth(out, spec, err));
-    return check(out, spec, err);
+        TRY(codec_read_on(in, check_worth(out, spec, in->err), &whole));
+    TRY(codec_read_on(in, check(out, spec, in->err), &whole));
+    return whole;
 }
 
 /* ---- stored ---- */
@@ -163,7 +167,7 @@ enum status codec_rules_parse(const char *text, struct arena *arena, struct rule
     json_t     *json = NULL;
     enum status status = codec_parse(text, strlen(text), &json, err);
     if (status == STATUS_OK)
-        status = read(json, arena, out, err);
+        status = read(&(struct reading){.arena = arena, .err = err}, json, out);
     json_decref(json);
     if (status == STATUS_OK || status == STATUS_NO_MEMORY)
         return status;

@@ -14,6 +14,9 @@ extern const struct member codec_rules_members[];
  * study's metrics or its space do not allow. */
 MUST_CHECK enum status codec_rules(const json_t *members, const struct spec *spec, struct arena *arena,
                                    struct rules *out, struct error *err);
+/* As codec_rules, in a reading that may keep all problems.  spec NULL: it could not be read, so what it allows is not looked at. */
+MUST_CHECK enum status codec_rules_read(struct reading *in, const json_t *members, const struct spec *spec,
+                                        struct rules *out);
 /* As they are stored: text in the arena, NULL when out of memory; and its inverse. */
 const char            *codec_rules_text(const struct rules *rules, struct arena *arena);
 MUST_CHECK enum status codec_rules_parse(const char *text, struct arena *arena, struct rules *out, struct error *err);

@@ -1,6 +1,7 @@
 /* Parameters, their conditions and priors, and constraints: one table per kind of object. */
 #include "service/codec/codec_space.h"
 
+#include "service/base/nearest.h"
 #include "service/member/codec.h"
 
 #include <math.h>
@@ -9,7 +10,6 @@
 #include <string.h>
 
 enum { NAME_MAX_CHARACTERS = 128, VALUE_MAX_CHARACTERS = 4096, VALUES_MAX = 1000 };
-static const double integer_max = 9007199254740992.0; /* 2^53 */
 enum { DESCRIPTION_MAX_CHARACTERS = 2000, UNIT_MAX_CHARACTERS = 64 };
 
 static const char *const scale_names[] = {
@@ -37,170 +37,6 @@ static enum status check_members(struct reading *in, const json_t *json, const c
     if (json_object_size(json) < 1 || json_object_size(json) > most)
         return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have 1 to %zu members", most);
     return STATUS_OK;
-}
-
-/* ---- one value ---- */
-
-static enum status read_category(struct reading *in, const json_t *json, const char *where, struct category *out)
-{
-    static const struct member text = {.max = VALUE_MAX_CHARACTERS};
-    *out = (struct category){.kind = CATEGORY_TEXT};
-    if (json_is_string(json))
-        return codec_read_text(in, &text, json, where, &out->text);
-    if (json_is_boolean(json) || json_is_null(json)) {
-        out->kind = json_is_null(json) ? CATEGORY_NULL : CATEGORY_BOOL;
-        out->number = json_is_true(json) ? 1 : 0;
-        return STATUS_OK;
-    }
-    out->kind = json_is_integer(json) ? CATEGORY_INTEGER : CATEGORY_REAL;
-    if (json_is_integer(json) ? !codec_read_is_integral(json, &out->number) : !codec_read_is_finite(json, &out->number))
-        return error_set(in->err, STATUS_INVALID, "wrong_type", where,
-                         "must be a string, a number (an integer within 2^53), a boolean or null");
-    return STATUS_OK;
-}
-
-static bool is_same(const struct category *a, const struct category *b)
-{
-    return a->kind == b->kind && (a->kind == CATEGORY_TEXT ? strcmp(a->text, b->text) == 0 : a->number == b->number);
-}
-
-static bool is_number(const struct category *category)
-{
-    return category->kind == CATEGORY_INTEGER || category->kind == CATEGORY_REAL;
-}
-
-/* Finds the value itself; otherwise a number that is equal, for clients that cannot write 1.0 beside 1.  choices: none. */
-static size_t find_category(const struct category *values, size_t choices, const struct category *wanted)
-{
-    size_t found = choices;
-    for (size_t c = 0; c < choices; c++) {
-        if (is_same(&values[c], wanted))
-            return c;
-        if (is_number(wanted) && is_number(&values[c]) && values[c].number == wanted->number)
-            found = c;
-    }
-    return found;
-}
-
-static bool has_texts_only(const struct category *values, size_t choices)
-{
-    size_t c = 0;
-    while (c < choices && values[c].kind == CATEGORY_TEXT)
-        c++;
-    return c == choices;
-}
-
-static enum status read_choice_index(const struct category *values, const struct param *param, const json_t *json,
-                                     const char *where, double *out, struct error *err)
-{
-    struct reading  in = {.err = err};
-    struct category wanted = {.text = json_string_value(json)};
-    if (!json_is_string(json) && has_texts_only(values, param->choices))
-        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be a string");
-    if (!json_is_string(json)) // a value that is too long is unknown
-        TRY(read_category(&in, json, where, &wanted));
-    size_t c = find_category(values, param->choices, &wanted);
-    *out = (double)c;
-    return c < param->choices
-               ? STATUS_OK
-               : error_set(err, STATUS_INVALID, "unknown_value", where, "is not one of the parameter's values");
-}
-
-enum status codec_space_value(const struct spec *spec, size_t i, const json_t *json, const char *where, double *out,
-                              struct error *err)
-{
-    const struct param *param = &spec->space.params[i];
-    if (!param_is_number(param))
-        return read_choice_index(spec->values[i], param, json, where, out, err);
-    if (param->kind == PARAM_INT && !codec_read_is_integral(json, out))
-        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be an integer");
-    if (!codec_read_is_finite(json, out))
-        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be a number");
-    *out = param_rounded(param, *out);
-    if (*out < param->min || *out > param->max)
-        return error_set(err, STATUS_INVALID, "out_of_range", where, "must be within [%.16g, %.16g]", param->min,
-                         param->max);
-    if (!param_has(param, *out))
-        return error_set(err, STATUS_INVALID, "unknown_value", where, "is not one of the parameter's values");
-    return STATUS_OK;
-}
-
-static json_t *category_json(const struct category *category)
-{
-    switch (category->kind) {
-    case CATEGORY_TEXT:
-        return json_string(category->text);
-    case CATEGORY_INTEGER:
-        return json_integer((json_int_t)category->number);
-    case CATEGORY_BOOL:
-        return json_boolean(category->number != 0);
-    case CATEGORY_NULL:
-        return json_null();
-    case CATEGORY_REAL:
-        break;
-    }
-    return codec_number(category->number);
-}
-
-json_t *codec_space_value_json(const struct spec *spec, size_t i, double value)
-{
-    switch (spec->space.params[i].kind) {
-    case PARAM_CATEGORICAL:
-    case PARAM_ORDINAL:
-        return category_json(&spec->values[i][(size_t)value]);
-    case PARAM_INT:
-        return json_integer((json_int_t)value);
-    case PARAM_DISCRETE: // 32 is not to come back as 32.0, which many a program refuses as a count
-        if (floor(value) == value && fabs(value) <= integer_max)
-            return json_integer((json_int_t)value);
-        break;
-    case PARAM_DOUBLE:
-        break;
-    }
-    return codec_number(value);
-}
-
-/* ---- one value as a cell of a table ---- */
-
-/* Writes a string as it is, unless other values are no strings and it reads like one of these: then with the quotes of
- * JSON. */
-void codec_space_cell(const struct spec *spec, size_t i, double value, char out[CODEC_CELL_MAX])
-{
-    const struct category *category = &spec->values[i][(size_t)value];
-    bool                   is_text = category->kind == CATEGORY_TEXT;
-    json_auto_t           *read = is_text && !has_texts_only(spec->values[i], spec->space.params[i].choices)
-                                      ? codec_load(category->text, JSON_DECODE_ANY)
-                                      : NULL;
-    json_auto_t           *json = is_text && read == NULL ? NULL : category_json(category);
-    size_t                 length = 0;
-    if (is_text && category->text[0] == '\0')
-        length = (size_t)snprintf(out, CODEC_CELL_MAX, "\"\"");
-    else if (json != NULL)
-        length = json_dumpb(json, out, CODEC_CELL_MAX - 1, JSON_ENCODE_ANY);
-    else if (is_text)
-        length = (size_t)snprintf(out, CODEC_CELL_MAX, "%s", category->text);
-    out[length < CODEC_CELL_MAX ? length : 0] = '\0';
-}
-
-/* Tables that pandas, MLflow and W&B write have Python's words, which a text of that name precedes. */
-static const char *const other_words[][2] = {{"True", "true"}, {"False", "false"}, {"None", "null"}, {"\"\"", "\"\""}};
-
-bool codec_space_read_cell(const struct spec *spec, size_t i, const char *cell, double *out)
-{
-    const struct param *param = &spec->space.params[i];
-    json_auto_t        *json = has_texts_only(spec->values[i], param->choices)
-                                   ? json_string(cell)
-                                   : codec_load(cell, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES);
-    if (json == NULL)
-        json = json_string(cell);
-    if (json != NULL && read_choice_index(spec->values[i], param, json, "", out, NULL) == STATUS_OK)
-        return true;
-    for (size_t w = 0; w < sizeof other_words / sizeof *other_words; w++)
-        if (strcmp(cell, other_words[w][0]) == 0) {
-            json_auto_t *word = codec_load(other_words[w][1], JSON_DECODE_ANY);
-            return word != NULL && read_choice_index(spec->values[i], param, word, "", out, NULL) == STATUS_OK;
-        }
-    return false;
 }
 
 /* ---- one parameter ---- */
@@ -237,20 +73,23 @@ static void category_key(const struct category *category, char *key, size_t byte
 
 static enum status read_unique(struct reading *in, const json_t *json, const char *where, struct category *values)
 {
+    enum status  whole = STATUS_OK;
     char         path[CODEC_PATH_MAX], key[4 * VALUE_MAX_CHARACTERS + 8];
     json_auto_t *seen = json_object();
     if (seen == NULL)
         return error_no_memory(in->err);
     for (size_t i = 0; i < json_array_size(json); i++) {
         codec_read_path_item(path, where, i);
-        TRY(read_category(in, json_array_get(json, i), path, &values[i]));
+        TRY(codec_read_on(in, codec_category(in, json_array_get(json, i), path, &values[i]), &whole));
+        if (whole != STATUS_OK)
+            continue;
         category_key(&values[i], key, sizeof key);
         if (json_object_get(seen, key) != NULL)
             return error_set(in->err, STATUS_INVALID, "duplicate_name", path, "is there twice");
         if (json_object_set_new(seen, key, json_null()) != 0)
             return error_no_memory(in->err);
     }
-    return STATUS_OK;
+    return whole;
 }
 
 /* Reads the values of a categorical. */
@@ -284,6 +123,7 @@ static enum status read_numbers(struct reading *in, const struct member *member,
 {
     (void)member;
     struct param *param = &((struct param_form *)out)->param;
+    enum status   whole = STATUS_OK;
     char          path[CODEC_PATH_MAX];
     TRY(check_items(in, json, where, 1, VALUES_MAX));
     size_t  choices = json_array_size(json);
@@ -293,8 +133,9 @@ static enum status read_numbers(struct reading *in, const struct member *member,
     for (size_t i = 0; i < choices; i++) {
         codec_read_path_item(path, where, i);
         if (!codec_read_is_finite(json_array_get(json, i), &values[i]))
-            return error_set(in->err, STATUS_INVALID, "wrong_type", path, "must be a number");
+            TRY(codec_read_on(in, error_set(in->err, STATUS_INVALID, "wrong_type", path, "must be a number"), &whole));
     }
+    TRY(whole);
     qsort(values, choices, sizeof *values, compare_numbers);
     for (size_t i = 1; i < choices; i++)
         if (values[i] == values[i - 1])
@@ -450,11 +291,16 @@ static enum status read_param(struct reading *in, const json_t *json, const char
 /* Parameter names as keys, numbers as values. */
 static enum status find_param(struct reading *in, const json_t *names, const char *name, const char *where, size_t *out)
 {
-    const json_t *index = json_object_get(names, name);
-    if (index == NULL)
-        return error_set(in->err, STATUS_INVALID, "unknown_parameter", where, "no earlier parameter has this name");
+    const char    *key;
+    json_t        *value;
+    const json_t  *index = json_object_get(names, name);
+    struct nearest nearest = nearest_to(name, strlen(name));
+    json_object_foreach ((json_t *)(uintptr_t)names, key, value)
+        nearest_consider(&nearest, key);
     *out = (size_t)json_integer_value(index);
-    return STATUS_OK;
+    return index != NULL ? STATUS_OK
+                         : nearest_refuse(&nearest, in->err, "unknown_parameter", where, "earlier parameter",
+                                          "a condition is on a parameter that comes before");
 }
 
 static enum status read_condition(struct reading *in, const struct spec *spec, const json_t *json, const char *where,
@@ -494,7 +340,8 @@ static enum status read_when(struct reading *in, const struct spec *spec, const 
     json_object_foreach ((json_t *)json, key, value) {
         codec_read_path(path, where, key);
         TRY(find_param(in, names, key, path, &when[param->when_len].parent));
-        TRY(read_condition(in, spec, value, path, &when[param->when_len]));
+        if (spec->space.params[when[param->when_len].parent].name != NULL) // otherwise it could not be read
+            TRY(read_condition(in, spec, value, path, &when[param->when_len]));
         param->when_len++;
     }
     return STATUS_OK;
@@ -509,40 +356,65 @@ struct param_lists {
     struct param_note      *notes;
 };
 
+/* The engine's pointer begins where the parameters of a study are. */
+static enum status check_param(struct reading *in, const struct param *param, size_t i, const char *where)
+{
+    char        path[CODEC_PATH_MAX];
+    int         known = snprintf(path, sizeof path, "/space/parameters/%zu", i);
+    enum status status = param_check(param, i, in->err);
+    if (status == STATUS_INVALID && in->err != NULL) {
+        snprintf(path, sizeof path, "%.60s%.60s", where, in->err->path + known);
+        memcpy(in->err->path, path, sizeof path);
+    }
+    return status;
+}
+
+/* Fills place i of the lists. */
+static enum status fill_param(struct reading *in, const struct param_form *form, const char *where,
+                              const struct spec *spec, const struct param_lists *lists, size_t i)
+{
+    char path[CODEC_PATH_MAX];
+    lists->params[i] = form->param;
+    lists->values[i] = form->values;
+    lists->notes[i] = form->note;
+    TRY(check_param(in, &form->param, i, where));
+    codec_read_path(path, where, "default");
+    return form->fallback == NULL
+               ? STATUS_OK
+               : codec_space_value(spec, i, form->fallback, path, &lists->notes[i].fallback, in->err);
+}
+
 static enum status read_param_list(struct reading *in, const json_t *json, const char *where, const struct spec *spec,
                                    const struct param_lists *lists)
 {
-    struct param_form form;
-    char              path[CODEC_PATH_MAX], inner[CODEC_PATH_MAX];
-    json_auto_t      *seen = json_object();
-    if (seen == NULL)
-        return error_no_memory(in->err);
-    for (size_t i = 0; i < json_array_size(json); i++) {
+    enum status  whole = STATUS_OK;
+    char         path[CODEC_PATH_MAX], inner[CODEC_PATH_MAX];
+    json_auto_t *seen = json_object();
+    for (size_t i = 0; seen != NULL && i < json_array_size(json); i++) {
+        struct param_form form;
+        enum status       own = STATUS_OK;
         codec_read_path_item(path, where, i);
-        TRY(read_param(in, json_array_get(json, i), path, &form));
+        TRY(codec_read_on(in, read_param(in, json_array_get(json, i), path, &form), &own));
         codec_read_path(inner, path, "name");
-        if (json_object_get(seen, form.param.name) != NULL)
-            return error_set(in->err, STATUS_INVALID, "duplicate_name", inner, "is there twice");
+        if (form.param.name != NULL && json_object_get(seen, form.param.name) != NULL)
+            TRY(codec_read_on(in, error_set(in->err, STATUS_INVALID, "duplicate_name", inner, "is there twice"), &own));
         codec_read_path(inner, path, "when");
-        if (form.when != NULL)
-            TRY(read_when(in, spec, form.when, inner, seen, &form.param));
-        if (json_object_set_new(seen, form.param.name, json_integer((json_int_t)i)) != 0)
+        if (form.when != NULL && json_object_size(seen) == i) // all names before it are known
+            TRY(codec_read_on(in, read_when(in, spec, form.when, inner, seen, &form.param), &own));
+        if (form.param.name != NULL && json_object_set_new(seen, form.param.name, json_integer((json_int_t)i)) != 0)
             return error_no_memory(in->err);
-        lists->params[i] = form.param;
-        lists->values[i] = form.values;
-        lists->notes[i] = form.note;
-        codec_read_path(inner, path, "default");
-        if (form.fallback != NULL)
-            TRY(codec_space_value(spec, i, form.fallback, inner, &lists->notes[i].fallback, in->err));
+        if (own == STATUS_OK)
+            TRY(codec_read_on(in, fill_param(in, &form, path, spec, lists, i), &own));
+        whole = own == STATUS_OK ? whole : own;
     }
-    return STATUS_OK;
+    return seen == NULL ? error_no_memory(in->err) : whole;
 }
 
 enum status codec_space_params(struct reading *in, const json_t *json, const char *where, struct spec *spec)
 {
     TRY(check_items(in, json, where, 1, SPACE_PARAMS_MAX));
     size_t                   n = json_array_size(json);
-    const struct param_lists lists = {.params = ARENA_NEW(in->arena, struct param, n),
+    const struct param_lists lists = {.params = arena_zalloc(in->arena, n, sizeof(struct param)),
                                       .values = ARENA_NEW(in->arena, const struct category *, n),
                                       .notes = ARENA_NEW(in->arena, struct param_note, n)};
     if (lists.params == NULL || lists.values == NULL || lists.notes == NULL)
@@ -599,12 +471,9 @@ static enum status read_terms(struct reading *in, const struct spec *spec, const
     if (params == NULL || coefficients == NULL)
         return error_no_memory(in->err);
     json_object_foreach ((json_t *)json, key, value) {
-        size_t i = 0;
+        size_t i;
         codec_read_path(path, where, key);
-        while (i < params_len && strcmp(spec->space.params[i].name, key) != 0)
-            i++;
-        if (i == params_len)
-            return error_set(in->err, STATUS_INVALID, "unknown_parameter", path, "the space has no such parameter");
+        TRY(spec_find_param(spec, key, "unknown_parameter", path, &i, in->err));
         TRY(check_term(in, &spec->space.params[i], value, path));
     }
     for (size_t i = 0; i < params_len; i++) {
@@ -646,30 +515,38 @@ static enum status read_equation(struct reading *in, const struct spec *spec, co
     return STATUS_OK;
 }
 
+static enum status read_constraint(struct reading *in, const struct spec *spec, const json_t *json, const char *where,
+                                   struct constraint *out)
+{
+    char                   inner[CODEC_PATH_MAX];
+    struct constraint_form form = {.min = -INFINITY, .max = INFINITY, .equals = NAN, .tolerance = NAN};
+    TRY(codec_read_object(in, constraint_members, json, where, &form));
+    bool is_product = form.product != NULL;
+    codec_read_path(inner, where, is_product ? "product" : "coefficients");
+    if (!is_product && form.coefficients == NULL)
+        return error_set(in->err, STATUS_INVALID, "missing_member", inner, "is required, or product");
+    if (is_product && form.coefficients != NULL)
+        return error_set(in->err, STATUS_INVALID, "bad_combination", inner, "goes without coefficients");
+    *out = (struct constraint){.min = form.min, .max = form.max, .is_product = is_product};
+    TRY(read_terms(in, spec, is_product ? form.product : form.coefficients, inner, out));
+    return read_equation(in, spec, &form, where, out);
+}
+
 enum status codec_space_constraints(struct reading *in, const json_t *json, const char *where, struct spec *spec)
 {
-    char path[CODEC_PATH_MAX], inner[CODEC_PATH_MAX];
+    enum status whole = STATUS_OK;
+    char        path[CODEC_PATH_MAX];
     TRY(check_items(in, json, where, 1, SPACE_CONSTRAINTS_MAX));
     struct constraint *constraints = ARENA_NEW(in->arena, struct constraint, json_array_size(json));
     if (constraints == NULL)
         return error_no_memory(in->err);
     for (size_t k = 0; k < json_array_size(json); k++) {
-        struct constraint_form form = {.min = -INFINITY, .max = INFINITY, .equals = NAN, .tolerance = NAN};
         codec_read_path_item(path, where, k);
-        TRY(codec_read_object(in, constraint_members, json_array_get(json, k), path, &form));
-        bool is_product = form.product != NULL;
-        codec_read_path(inner, path, is_product ? "product" : "coefficients");
-        if (!is_product && form.coefficients == NULL)
-            return error_set(in->err, STATUS_INVALID, "missing_member", inner, "is required, or product");
-        if (is_product && form.coefficients != NULL)
-            return error_set(in->err, STATUS_INVALID, "bad_combination", inner, "goes without coefficients");
-        constraints[k] = (struct constraint){.min = form.min, .max = form.max, .is_product = is_product};
-        TRY(read_terms(in, spec, is_product ? form.product : form.coefficients, inner, &constraints[k]));
-        TRY(read_equation(in, spec, &form, path, &constraints[k]));
+        TRY(codec_read_on(in, read_constraint(in, spec, json_array_get(json, k), path, &constraints[k]), &whole));
     }
     spec->space.constraints = constraints;
     spec->space.constraints_len = json_array_size(json);
-    return STATUS_OK;
+    return whole;
 }
 
 /* ---- writing ---- */

@@ -12,6 +12,8 @@ MUST_CHECK enum status codec_space_constraints(struct reading *in, const json_t 
                                                struct spec *spec);
 
 /* A value of parameter i.  Errors: INVALID at where. */
+/* A value that a categorical may have. */
+MUST_CHECK enum status codec_category(struct reading *in, const json_t *json, const char *where, struct category *out);
 MUST_CHECK enum status codec_space_value(const struct spec *spec, size_t i, const json_t *json, const char *where,
                                          double *out, struct error *err);
 

@@ -149,6 +149,16 @@ static enum status add_metric(struct reading *in, struct metric *metric, const c
     return STATUS_OK;
 }
 
+/* *next: its place, and behind it the next one's. */
+static enum status read_next(struct reading *in, const json_t *json, const char *where, struct metric **next,
+                             struct spec *spec)
+{
+    TRY(read_metric(in, json, where, *next));
+    TRY(add_metric(in, *next, where, spec));
+    (*next)++;
+    return STATUS_OK;
+}
+
 static bool is_tracked(const json_t *metric)
 {
     const char *goal = json_string_value(json_object_get(metric, "goal"));
@@ -160,6 +170,7 @@ static enum status read_metrics(struct reading *in, const struct member *member,
 {
     (void)member;
     struct spec *spec = out;
+    enum status  whole = STATUS_OK;
     char         path[CODEC_PATH_MAX], item_path[CODEC_PATH_MAX];
     size_t       len = json_array_size(json), most = METRICS_MAX + TRACKED_MAX;
     if (!json_is_array(json))
@@ -175,9 +186,9 @@ static enum status read_metrics(struct reading *in, const struct member *member,
         if (is_tracked(item) != (i >= len))
             continue;
         codec_read_path_item(path, where, i % len);
-        TRY(read_metric(in, item, path, next));
-        TRY(add_metric(in, next++, path, spec));
+        TRY(codec_read_on(in, read_next(in, item, path, &next, spec), &whole));
     }
+    TRY(whole);
     if (spec->objectives < 1 || spec->objectives > OBJECTIVES_MAX)
         return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have 1 to %d objectives",
                          OBJECTIVES_MAX);
@@ -347,14 +358,15 @@ static enum status refuse_option(struct reading *in, const struct policy *policy
     struct nearest nearest = nearest_to(key, strlen(key));
     for (size_t i = 0; i < policy_options_len(policy); i++)
         nearest_consider(&nearest, policy->options[i].name);
-    return error_set(in->err, STATUS_INVALID, "unknown_member", path, "the algorithm has no such option%s",
-                     nearest.hint);
+    return nearest_refuse(&nearest, in->err, "unknown_member", path, "option of this algorithm",
+                          "GET /v1/meta lists them");
 }
 
 static enum status read_options(struct reading *in, const json_t *json, const struct policy *policy, double *options)
 {
     const char *key;
     json_t     *value;
+    enum status whole = STATUS_OK;
     char        path[CODEC_PATH_MAX];
     json_object_foreach ((json_t *)json, key, value) {
         if (strcmp(key, "name") == 0 || (policy->message != NULL && is_membership(key)) ||
@@ -363,11 +375,11 @@ static enum status read_options(struct reading *in, const json_t *json, const st
         codec_read_path(path, "/algorithm", key);
         int i = policy_option(policy, key);
         if (i < 0)
-            return refuse_option(in, policy, key, path);
-        if (!json_is_null(value)) // null: what the algorithm does by itself
-            TRY(read_option(in, &policy->options[i], value, path, &options[i]));
+            TRY(codec_read_on(in, refuse_option(in, policy, key, path), &whole));
+        else if (!json_is_null(value)) // null: what the algorithm does by itself
+            TRY(codec_read_on(in, read_option(in, &policy->options[i], value, path, &options[i]), &whole));
     }
-    return STATUS_OK;
+    return whole;
 }
 
 static enum status find_policy(struct reading *in, const json_t *json, enum space_kind kind,
@@ -391,8 +403,8 @@ static enum status find_policy(struct reading *in, const json_t *json, enum spac
     const struct policy *const *const policies = policy_list(&count);
     for (size_t i = 0; i < count; i++)
         nearest_consider(&nearest, policies[i]->name);
-    return error_set(in->err, STATUS_INVALID, "unknown_algorithm", "/algorithm/name",
-                     "there is no such algorithm; GET /v1/meta lists them%s", nearest.hint);
+    return nearest_refuse(&nearest, in->err, "unknown_algorithm", "/algorithm/name", "algorithm",
+                          "GET /v1/meta lists them");
 }
 
 static enum status check_required(struct reading *in, const struct policy *policy, const double *options)
@@ -406,27 +418,12 @@ static enum status check_required(struct reading *in, const struct policy *polic
     return STATUS_OK;
 }
 
-/* json NULL: the default.  After the space, which decides what is acceptable. */
-static enum status read_algorithm(struct reading *in, const json_t *json, struct spec *spec)
+/* Checks what the space and the metrics allow. */
+static enum status check_algorithm(struct reading *in, const json_t *json, struct spec *spec)
 {
-    TRY(find_policy(in, json, spec->space.kind, &spec->policy));
     if ((spec->policy->spaces & spec->space.kind) == 0)
         return error_set(in->err, STATUS_INVALID, "wrong_space", "/algorithm/name",
                          "%s does not work on this type of space", spec->policy->name);
-    size_t n = 0;
-    while (spec->policy->options[n].name != NULL)
-        n++;
-    double *options = ARENA_NEW(in->arena, double, n + 1);
-    if (options == NULL)
-        return error_no_memory(in->err);
-    for (size_t i = 0; i < n; i++)
-        options[i] = spec->policy->options[i].fallback;
-    spec->options = options;
-    if (json != NULL)
-        TRY(read_options(in, json, spec->policy, options));
-    if (json != NULL)
-        TRY(read_membership(in, json, spec));
-    TRY(check_required(in, spec->policy, options));
     if (spec->policy->read_transfer != NULL)
         TRY(codec_transfer_read(in, json, spec));
     if (spec->metrics_len > 1 && (spec->policy->several_metrics & spec->space.kind) == 0)
@@ -439,13 +436,36 @@ static enum status read_algorithm(struct reading *in, const json_t *json, struct
                 "%s takes no target and no range on this type of space: on parameters gp, turbo, random and sobol do",
                 spec->policy->name);
     const struct problem problem = {.space = &spec->space,
-                                    .options = options,
+                                    .options = spec->options,
                                     .bands = spec->bands,
                                     .seed = spec->seed,
                                     .memory_bytes = SIZE_MAX,
                                     .metrics = spec->kinds,
                                     .metrics_len = spec->metrics_len};
     return policy_check(spec->policy, &problem, in->err);
+}
+
+/* json NULL: the default.  is_known: the space and the metrics, which decide what is acceptable, are read. */
+static enum status read_algorithm(struct reading *in, const json_t *json, struct spec *spec, bool is_known)
+{
+    enum status whole = STATUS_OK;
+    size_t      n = 0;
+    TRY(find_policy(in, json, spec->space.kind, &spec->policy));
+    while (spec->policy->options[n].name != NULL)
+        n++;
+    double *options = ARENA_NEW(in->arena, double, n + 1);
+    if (options == NULL)
+        return error_no_memory(in->err);
+    for (size_t i = 0; i < n; i++)
+        options[i] = spec->policy->options[i].fallback;
+    spec->options = options;
+    if (json != NULL)
+        TRY(codec_read_on(in, read_options(in, json, spec->policy, options), &whole));
+    if (json != NULL)
+        TRY(codec_read_on(in, read_membership(in, json, spec), &whole));
+    if (whole == STATUS_OK)
+        TRY(codec_read_on(in, check_required(in, spec->policy, options), &whole));
+    return whole == STATUS_OK && is_known ? check_algorithm(in, json, spec) : whole;
 }
 
 /* ---- writing ---- */
@@ -526,11 +546,15 @@ static const struct member baseline_members[] = {
     {.name = NULL},
 };
 
-/* Reads the baseline, which must be there when a bound refers to it. */
-static enum status read_baseline(struct reading *in, const json_t *json, struct spec *spec)
+/* Reads the baseline, which must be there when a bound refers to it.  is_known: as above. */
+static enum status read_baseline(struct reading *in, const json_t *json, struct spec *spec, bool is_known)
 {
     struct baseline_form form;
     bool                 is_needed = false;
+    if (json != NULL)
+        TRY(codec_read_object(in, baseline_members, json, "/baseline", &form));
+    if (!is_known)
+        return STATUS_OK;
     for (size_t k = 0; k < spec->metrics_len; k++)
         is_needed = is_needed || bound_is_relative(&spec->metrics[k].min) || bound_is_relative(&spec->metrics[k].max);
     if (json == NULL)
@@ -540,7 +564,6 @@ static enum status read_baseline(struct reading *in, const json_t *json, struct 
         return error_set(in->err, STATUS_INVALID, "bad_combination", "/baseline", "no bound refers to it");
     if (spec->space.kind != SPACE_PARAMETERS)
         return error_set(in->err, STATUS_INVALID, "wrong_space", "/baseline", "it is a point of a space of parameters");
-    TRY(codec_read_object(in, baseline_members, json, "/baseline", &form));
     double *point = ARENA_NEW(in->arena, double, spec->space.params_len);
     if (point == NULL)
         return error_no_memory(in->err);
@@ -569,15 +592,24 @@ const struct member codec_spec_members[] = {
 enum status codec_spec(const json_t *members, uint64_t default_seed, struct arena *arena, struct spec *out,
                        struct error *err)
 {
-    struct reading   in = {.arena = arena, .err = err};
+    return codec_spec_read(&(struct reading){.arena = arena, .err = err}, members, default_seed, out);
+}
+
+enum status codec_spec_read(struct reading *in, const json_t *members, uint64_t default_seed, struct spec *out)
+{
     struct spec_form form = {.spec.seed = default_seed};
-    TRY(codec_read_object(&in, codec_spec_members, members, "", &form));
-    TRY(spec_check_tracked(&form.spec, err));
-    TRY(read_baseline(&in, form.baseline, &form.spec));
-    TRY(read_algorithm(&in, form.algorithm, &form.spec));
-    TRY(codec_stopping(&in, form.stopping, &form.spec));
+    enum status      whole = STATUS_OK;
+    TRY(codec_read_on(in, codec_read_object(in, codec_spec_members, members, "", &form), &whole));
+    bool is_known = whole == STATUS_OK;
+    if (is_known)
+        TRY(codec_read_on(in, spec_check_tracked(&form.spec, in->err), &whole));
+    TRY(codec_read_on(in, read_baseline(in, form.baseline, &form.spec, is_known), &whole));
+    TRY(codec_read_on(in, read_algorithm(in, form.algorithm, &form.spec, is_known), &whole));
+    if (whole != STATUS_OK)
+        form.spec.policy = NULL;
+    TRY(codec_read_on(in, codec_stopping(in, form.stopping, &form.spec), &whole));
     *out = form.spec;
-    return STATUS_OK;
+    return whole;
 }
 
 enum status codec_spec_parse(const char *text, struct arena *arena, struct spec *out, struct error *err)

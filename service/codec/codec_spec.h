@@ -11,6 +11,9 @@
  * Errors: INVALID with a pointer ("/space/parameters/3/min", "/algorithm/beta", ...). */
 MUST_CHECK enum status codec_spec(const json_t *members, uint64_t default_seed, struct arena *arena, struct spec *out,
                                   struct error *err);
+/* As codec_spec, in a reading that may keep all problems. */
+MUST_CHECK enum status codec_spec_read(struct reading *in, const json_t *members, uint64_t default_seed,
+                                       struct spec *out);
 /* The stored text -> spec; the inverse of codec_spec_json. */
 MUST_CHECK enum status codec_spec_parse(const char *text, struct arena *arena, struct spec *out, struct error *err);
 /* Members of a struct spec, as written and as read from a client. */

@@ -126,7 +126,7 @@ enum status codec_stopping(struct reading *in, const json_t *json, struct spec *
     struct member    members[ROWS + 1];
     int              place = 0;
     bool             is_given = json != NULL && !json_is_null(json);
-    if (!is_given && spec->policy->judge == NULL)
+    if (!is_given && (spec->policy == NULL || spec->policy->judge == NULL))
         return STATUS_OK;
     if (is_given) {
         TRY(codec_read_word(in, json, "/stopping", "rule", rule_names, &place));
@@ -134,6 +134,8 @@ enum status codec_stopping(struct reading *in, const json_t *json, struct spec *
         members_of(rule.kind, members);
         TRY(codec_read_object(in, members, json, "/stopping", &rule));
     }
+    if (spec->policy == NULL) // its problem is told already
+        return STATUS_OK;
     TRY(check_epochs(in, &rule, spec));
     TRY(check_rule(in, &rule, spec));
     TRY(check_resume(in, &rule, spec));

@@ -92,12 +92,9 @@ static enum status read_defaults(struct reading *in, const json_t *object, struc
         defaults[i] = NAN;
     json_object_foreach ((json_t *)object, key, value) {
         char   path[CODEC_PATH_MAX];
-        size_t i = 0;
+        size_t i;
         codec_read_path(path, where, key);
-        while (i < spec->space.params_len && strcmp(spec->space.params[i].name, key) != 0)
-            i++;
-        if (i == spec->space.params_len)
-            return error_set(in->err, STATUS_INVALID, "unknown_member", path, "the space has no such parameter");
+        TRY(spec_find_param(spec, key, "unknown_member", path, &i, in->err));
         TRY(codec_space_value(spec, i, value, path, &defaults[i], in->err));
     }
     spec->earlier.defaults = defaults;

@@ -1,6 +1,5 @@
 /* Points, observations and trials <-> JSON. */
 #include "service/member/codec.h"
-#include "service/base/nearest.h"
 #include "service/codec/codec_trial.h"
 #include "service/codec/codec_graph.h"
 #include "service/codec/codec_image.h"
@@ -26,15 +25,9 @@ static enum status refuse_unknown_parameter(const struct spec *spec, const json_
     json_t     *value;
     char        path[CODEC_PATH_MAX];
     json_object_foreach ((json_t *)json, key, value) {
-        struct nearest nearest = nearest_to(key, strlen(key));
-        size_t         i = 0;
-        for (; i < spec->space.params_len && strcmp(spec->space.params[i].name, key) != 0; i++)
-            nearest_consider(&nearest, spec->space.params[i].name);
-        if (i < spec->space.params_len)
-            continue;
+        size_t i;
         codec_read_path(path, where, key);
-        return error_set(err, STATUS_INVALID, "unknown_member", path, "the space has no such parameter%s",
-                         nearest.hint);
+        TRY(spec_find_param(spec, key, "unknown_member", path, &i, err));
     }
     return STATUS_OK;
 }

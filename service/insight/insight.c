@@ -301,17 +301,6 @@ enum status insight_importances(struct app *app, struct caller *caller, const ch
 
 /* ---- slices ---- */
 
-static enum status find_axis(const struct space *space, const char *name, const char *path, size_t *out,
-                             struct error *err)
-{
-    for (size_t i = 0; i < space->params_len; i++)
-        if (strcmp(space->params[i].name, name) == 0) {
-            *out = i;
-            return STATUS_OK;
-        }
-    return error_set(err, STATUS_INVALID, "unknown_parameter", path, "the space has no such parameter");
-}
-
 /* Every value where there are few, otherwise even steps on the parameter's scale from end to end; what rounds to the
  * same value is there once. */
 static enum status fill_axis(const struct param *param, size_t points, struct arena *arena, double **grid, size_t *len,
@@ -342,7 +331,7 @@ static enum status plan_slice(struct arena *arena, const struct slice_request *r
     out->axes = request->y == NULL ? 1 : 2;
     out->len[1] = 1;
     for (size_t a = 0; a < out->axes; a++)
-        TRY(find_axis(space, names[a], paths[a], &out->param[a], err));
+        TRY(spec_find_param(&out->study.spec, names[a], "unknown_parameter", paths[a], &out->param[a], err));
     if (out->axes == 2 && out->param[0] == out->param[1])
         return error_set(err, STATUS_INVALID, "bad_combination", "/y", "x and y must be two parameters");
     for (size_t a = 0; a < out->axes; a++)

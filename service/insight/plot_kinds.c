@@ -221,13 +221,9 @@ static enum status put_cells(struct plot_work *work, struct cells *out, struct e
 static enum status find_axis(const struct plot_work *work, const char *name, const char *path, size_t *out,
                              struct error *err)
 {
-    const struct space *space = &work->task.study.spec.space;
     if (name == NULL)
         return error_set(err, STATUS_INVALID, "missing_member", path, "this plot is over a parameter: name it");
-    for (*out = 0; *out < space->params_len; (*out)++)
-        if (strcmp(space->params[*out].name, name) == 0)
-            return STATUS_OK;
-    return error_set(err, STATUS_INVALID, "unknown_parameter", path, "the space has no such parameter");
+    return spec_find_param(&work->task.study.spec, name, "unknown_parameter", path, out, err);
 }
 
 static enum status place_parameter(struct plot_work *work, size_t param, double **out, struct error *err)

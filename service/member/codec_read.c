@@ -4,6 +4,7 @@
 #include "service/base/nearest.h"
 #include "service/member/codec.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -68,6 +69,9 @@ void problems_add(struct problems *problems, const struct error *problem)
 {
     if (problems->items == NULL)
         problems->items = ARENA_NEW(problems->arena, struct error, PROBLEMS_MAX);
+    for (size_t i = 0; i < problems->len; i++) // two tables may ask for a member
+        if (strcmp(problems->items[i].path, problem->path) == 0 && strcmp(problems->items[i].text, problem->text) == 0)
+            return;
     if (problems->items != NULL && problems->len < PROBLEMS_MAX)
         problems->items[problems->len++] = *problem;
 }
@@ -81,11 +85,14 @@ enum status problems_first(const struct problems *problems, struct error *err)
     return problems->items[0].status;
 }
 
-static enum status collect(struct reading *in, enum status status)
+enum status codec_read_on(struct reading *in, enum status status, enum status *whole)
 {
     if (status != STATUS_INVALID || in->problems == NULL)
         return status;
-    problems_add(in->problems, in->err);
+    if (in->err->code[0] != '\0')
+        problems_add(in->problems, in->err);
+    in->err->code[0] = '\0'; // it is among them, whoever hands it on
+    *whole = status;
     return STATUS_OK;
 }
 
@@ -123,11 +130,12 @@ static enum status refuse_unknown(struct reading *in, const struct member *membe
 {
     struct nearest nearest = nearest_to(key, strlen(key));
     consider_members(&nearest, members);
-    return error_set(in->err, STATUS_INVALID, "unknown_member", path, "there is no such member%s", nearest.hint);
+    return nearest_refuse(&nearest, in->err, "unknown_member", path, "member", "the contract has all");
 }
 
 static enum status check_known(struct reading *in, const struct member *members, const json_t *json, const char *where)
 {
+    enum status whole = STATUS_OK;
     const char *key;
     json_t     *value;
     char        path[CODEC_PATH_MAX];
@@ -136,11 +144,13 @@ static enum status check_known(struct reading *in, const struct member *members,
         if (member != NULL && member->refused == NULL)
             continue;
         codec_read_path(path, where, key);
-        TRY(collect(in, member == NULL
-                            ? refuse_unknown(in, members, key, path)
-                            : error_set(in->err, STATUS_INVALID, "not_editable", path, "%s", member->refused)));
+        TRY(codec_read_on(in,
+                          member == NULL
+                              ? refuse_unknown(in, members, key, path)
+                              : error_set(in->err, STATUS_INVALID, "not_editable", path, "%s", member->refused),
+                          &whole));
     }
-    return STATUS_OK;
+    return whole;
 }
 
 static enum status missing(struct reading *in, const struct member *member, const char *where)
@@ -153,10 +163,11 @@ static enum status missing(struct reading *in, const struct member *member, cons
 /* Checks that the members which are read later are there, if required. */
 static enum status check_there(struct reading *in, const struct member *members, const json_t *json, const char *where)
 {
+    enum status whole = STATUS_OK;
     for (const struct member *member = members; member->name != NULL; member++)
         if (member->required && json_object_get(json, member->name) == NULL)
-            TRY(collect(in, missing(in, member, where)));
-    return STATUS_OK;
+            TRY(codec_read_on(in, missing(in, member, where), &whole));
+    return whole;
 }
 
 static void set_fallback(const struct member *member, char *out)
@@ -205,14 +216,17 @@ enum status codec_read_object(struct reading *in, const struct member *members, 
                               void *out)
 {
     if (!json_is_object(json))
-        return collect(in, error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object"));
-    TRY(check_known(in, members, json, where));
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object");
+    enum status whole = STATUS_OK;
+    TRY(codec_read_on(in, check_known(in, members, json, where), &whole));
     for (const struct member *member = members; member->name != NULL; member++)
         if (member->refused == NULL)
-            TRY(member->name[0] == '\0'
-                    ? check_there(in, member->members, json, where)
-                    : collect(in, read_member(in, member, json_object_get(json, member->name), where, out)));
-    return STATUS_OK;
+            TRY(codec_read_on(in,
+                              member->name[0] == '\0'
+                                  ? check_there(in, member->members, json, where)
+                                  : read_member(in, member, json_object_get(json, member->name), where, out),
+                              &whole));
+    return whole;
 }
 
 enum status codec_read_inside(struct reading *in, const struct member *member, const json_t *json, const char *where,
@@ -317,12 +331,11 @@ enum status codec_read_choice(struct reading *in, const struct member *member, c
         return STATUS_OK;
     }
     struct nearest nearest = nearest_to(json_string_value(json), json_string_length(json));
-    char           list[sizeof in->err->text] = "";
-    for (size_t i = 0, length = 0; member->names[i] != NULL && length < sizeof list; i++) {
+    for (size_t i = 0; member->names[i] != NULL; i++)
         nearest_consider(&nearest, member->names[i]);
-        length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i > 0 ? ", " : "", member->names[i]);
-    }
-    return error_set(in->err, STATUS_INVALID, "unknown_value", where, "must be one of %s%s", list, nearest.hint);
+    const char *noun = strrchr(where, '/');
+    return nearest_refuse(&nearest, in->err, "unknown_value", where,
+                          noun == NULL || isdigit(noun[1]) ? "value" : noun + 1, "the contract has all");
 }
 
 enum status codec_read_name(struct reading *in, const struct member *member, const json_t *json, const char *where,

@@ -31,6 +31,9 @@ struct reading {
     struct error      *err;
     struct problems   *problems; /* gets what is INVALID, and reading goes on; NULL: the first one ends it */
 };
+/* Where several things are read: keeps what is INVALID among the problems, if there are any to be kept, so that the next thing
+ * is read, too.  *whole becomes INVALID: the reader returns it in the end, and uses nothing of what was read. */
+MUST_CHECK enum status codec_read_on(struct reading *in, enum status status, enum status *whole);
 
 struct writing; /* codec_write.h: how the members are written */
 struct member {

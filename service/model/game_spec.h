@@ -22,6 +22,9 @@ struct game_spec {
 
 /* The agent's index, or agents_len. */
 size_t games_agent(const struct game_spec *spec, const char *name);
+/* INVALID "unknown_agent" at where. */
+MUST_CHECK enum status games_find_agent(const struct game_spec *spec, const char *name, const char *where, size_t *out,
+                                        struct error *err);
 
 /* Larger is better inside; the user's own sign outside. */
 static inline double games_sign(const struct game_spec *spec, size_t agent)

@@ -1,6 +1,8 @@
 /* See spec.h. */
 #include "service/model/spec.h"
 
+#include "service/base/nearest.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,20 +10,32 @@
 
 enum status spec_find_metric(const struct spec *spec, const char *name, size_t *out, struct error *err)
 {
-    char   names[120] = "";
-    size_t length = 0;
     *out = spec->first;
-    for (size_t k = 0; name != NULL && k < spec_metrics_all(spec); k++) {
-        if (strcmp(spec->metrics[k].name, name) == 0) {
-            *out = k;
+    return name == NULL ? STATUS_OK : spec_named_metric(spec, name, "/metric", out, err);
+}
+
+enum status spec_named_metric(const struct spec *spec, const char *name, const char *where, size_t *out,
+                              struct error *err)
+{
+    struct nearest nearest = nearest_to(name, strlen(name));
+    for (*out = 0; *out < spec_metrics_all(spec); (*out)++) {
+        if (strcmp(spec->metrics[*out].name, name) == 0)
             return STATUS_OK;
-        }
-        if (length < sizeof names)
-            length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", k == 0 ? "" : ", ",
-                                       spec->metrics[k].name);
+        nearest_consider(&nearest, spec->metrics[*out].name);
     }
-    return name == NULL ? STATUS_OK
-                        : error_set(err, STATUS_INVALID, "unknown_metric", "/metric", "the study has: %s", names);
+    return nearest_refuse(&nearest, err, "unknown_metric", where, "metric of the study", "the study lists them");
+}
+
+enum status spec_find_param(const struct spec *spec, const char *name, const char *code, const char *where, size_t *out,
+                            struct error *err)
+{
+    struct nearest nearest = nearest_to(name, strlen(name));
+    for (*out = 0; *out < spec->space.params_len; (*out)++) {
+        if (strcmp(spec->space.params[*out].name, name) == 0)
+            return STATUS_OK;
+        nearest_consider(&nearest, spec->space.params[*out].name);
+    }
+    return nearest_refuse(&nearest, err, code, where, "parameter of the space", "the space lists them");
 }
 
 enum status spec_find_modelled(const struct spec *spec, const char *name, size_t *out, struct error *err)

@@ -103,6 +103,11 @@ struct spec {
 
 /* Finds a metric by name; NULL: the first objective.  *out: its index.  INVALID "unknown_metric" at "/metric". */
 MUST_CHECK enum status spec_find_metric(const struct spec *spec, const char *name, size_t *out, struct error *err);
+/* A metric of this name, which is at where; and a parameter.  INVALID "unknown_metric", and of parameters the code. */
+MUST_CHECK enum status spec_named_metric(const struct spec *spec, const char *name, const char *where, size_t *out,
+                                         struct error *err);
+MUST_CHECK enum status spec_find_param(const struct spec *spec, const char *name, const char *code, const char *where,
+                                       size_t *out, struct error *err);
 /* As spec_find_metric among the modelled metrics: INVALID "not_modelled" for one that is only recorded. */
 MUST_CHECK enum status spec_find_modelled(const struct spec *spec, const char *name, size_t *out, struct error *err);
 

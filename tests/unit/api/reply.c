@@ -71,9 +71,9 @@ static void test_problem(void)
     CU_ASSERT_STRING_EQUAL(call.reply.type, "application/problem+json");
     CU_ASSERT_STRING_EQUAL(call.reply.bytes,
                            "{\"type\":\"/problems/out_of_range\",\"title\":\"Unprocessable Content\",\"status\":422,"
-                           "\"code\":\"out_of_range\",\"detail\":\"must be \\\"less\\\" than 2.385\","
+                           "\"code\":\"out_of_range\",\"detail\":\"min must be \\\"less\\\" than 2.385\","
                            "\"request_id\":\"run-7\",\"errors\":[{\"pointer\":\"/space/parameters/3/"
-                           "min\",\"detail\":\"must be \\\"less\\\" than 2.385\"}]}");
+                           "min\",\"detail\":\"min must be \\\"less\\\" than 2.385\"}]}");
     CU_ASSERT_EQUAL(call.reply.length, strlen(call.reply.bytes));
     (void)error_set(&error, STATUS_BUSY, "busy", "", "later");
     reply_problem(&call, &error);
