@@ -36,7 +36,7 @@
     X(bad_sampling_rate, 422, false, "The sampling rate is not a probability above 0.", "Give a number above 0 and at most 1.") \
     X(bad_signature, 422, false, "The signature of the manifest does not fit it and its key.", "Send the file that gnomon project wrote, unchanged.") \
     X(bad_size, 422, false, "An image, or a resolution of it, is empty or too large.", "Keep to the limits of the space's schema.") \
-    X(bad_step, 422, false, "The step of an int does not lead from min to max, or is not positive.", "Give a step that divides max - min.") \
+    X(bad_step, 422, false, "A step is larger than max - min, too small to tell values apart, or does not lead from a new min to the one before.", "Give a step of 1e-12 of the range or more, at most max - min; a space grows by whole steps.") \
     X(bad_url, 422, false, "An artifact's address is none.", "Give one with a scheme that is not javascript, data or vbscript.") \
     X(bad_weights, 422, false, "The exponents of the weights are not in order.", "Give 0 <= b <= a <= 50.") \
     X(body_too_large, 413, false, "The body is larger than the limit.", "Send it in parts; GET /v1/meta has the limit.") \

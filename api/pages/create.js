@@ -88,7 +88,8 @@ export async function create(view) {
             field('Name', bind(`${at}/name`, p, 'name', h('input', { value: p.name, size: 14 }))), field('Kind', type),
             isList ? field(p.type === 'discrete' ? 'Numbers, with commas' : 'Words, with commas',
                 bind(`${at}/values`, p, 'values', h('input', { value: p.values.join(', '), size: 28 }), p.type === 'discrete' ? numbers : words))
-                : [field('Least', amount(`${at}/min`, p, 'min', { size: 8 })), field('Most', amount(`${at}/max`, p, 'max', { size: 8 }))],
+                : [field('Least', amount(`${at}/min`, p, 'min', { size: 8 })), field('Most', amount(`${at}/max`, p, 'max', { size: 8 })),
+                    field('Step', amount(`${at}/step`, p, 'step', { size: 6, placeholder: p.type === 'int' ? '1' : 'none' }))],
             p.type === 'categorical' ? null : field('Scale', bind(`${at}/scale`, p, 'scale', choice(scales, p.scale ?? 'linear'), (v) => (v === 'linear' ? undefined : v))),
             field('Unit', bind(`${at}/unit`, p, 'unit', h('input', { value: p.unit ?? '', size: 6 })))), h('div', { class: 'row' }, h('span', { 'data-axis': i }, axis(p, preview) ?? ''),
             button('Remove', () => { spec.space.parameters.splice(i, 1); draw(); }, { disabled: spec.space.parameters.length < 2, 'aria-label': `Remove parameter ${i + 1}` })));

@@ -116,12 +116,31 @@ static double nearest_discrete(const struct param *p, double x)
 
 static double step_of(const struct param *p)
 {
-    return p->step > 1 ? p->step : 1;
+    return p->step > 1 || p->kind == PARAM_STEPPED ? p->step : 1;
 }
 
 static double to_step(const struct param *p, double x)
 {
     return p->step > 1 ? p->min + round((x - p->min) / p->step) * p->step : round(x);
+}
+
+/* min + k step as decimal numbers add up: 3 steps of 0.1 are 0.3.  Over the least power of ten that makes integers of both,
+ * numbers up to 2^53 and powers up to 10^22 are exact, so that the one division rounds to the nearest double. */
+static double stepped_value(const struct param *p, double k)
+{
+    for (double ten = 1; ten <= 1e22; ten *= 10) {
+        double min = round(p->min * ten), step = round(p->step * ten);
+        if (!(fabs(min) + k * step <= INTEGER_MAX))
+            break;
+        if (min / ten == p->min && step / ten == p->step)
+            return (min + k * step) / ten + 0.0;
+    }
+    return p->min + k * p->step + 0.0;
+}
+
+static double nearest_stepped(const struct param *p, double x)
+{
+    return stepped_value(p, round((fmin(fmax(x, p->min), p->max) - p->min) / p->step));
 }
 
 static double nearest_integer(const struct param *p, double x)
@@ -165,6 +184,18 @@ static enum status check_int(const struct param *p, size_t i, struct error *err)
     return STATUS_OK;
 }
 
+static enum status check_stepped(const struct param *p, size_t i, struct error *err)
+{
+    TRY(check_range(p, i, err));
+    if (p->scale != SCALE_LINEAR)
+        return param_refuse(err, i, "scale", "bad_combination", "steps are even: leave out step or the scale");
+    if (!(p->step >= UNIT_GAP_MIN * fmax(p->max - p->min, fmax(fabs(p->min), fabs(p->max))) && p->step > 0))
+        return param_refuse(err, i, "step", "bad_step", "must be above 1e-12 of max - min and of either bound");
+    if (nearest_stepped(p, p->max) != p->max)
+        return param_refuse(err, i, "step", "bad_step", "max must be min and a whole number of steps");
+    return STATUS_OK;
+}
+
 static enum status check_categorical(const struct param *p, size_t i, struct error *err)
 {
     if (p->choices == 0)
@@ -198,6 +229,7 @@ static const struct kind {
     [PARAM_CATEGORICAL] = {.check = check_categorical, .nearest = nearest_integer},
     [PARAM_DISCRETE] = {.check = check_discrete, .nearest = nearest_discrete},
     [PARAM_ORDINAL] = {.check = check_categorical, .nearest = nearest_integer},
+    [PARAM_STEPPED] = {.check = check_stepped, .nearest = nearest_stepped},
 };
 
 static enum status check_prior(const struct param *p, size_t i, struct error *err)
@@ -232,8 +264,17 @@ enum { ROUNDING_ULPS = 8 };
 double param_rounded(const struct param *p, double x)
 {
     double near = fmin(fmax(kinds[p->kind].nearest(p, x), p->min), p->max);
-    double scale = near == 0 && p->kind == PARAM_DOUBLE ? fmax(fabs(p->min), fabs(p->max)) : fabs(near);
+    bool   is_far = p->kind == PARAM_STEPPED || (near == 0 && p->kind == PARAM_DOUBLE);
+    double scale = is_far ? fmax(fabs(p->min), fabs(p->max)) : fabs(near);
     return fabs(x - near) <= ROUNDING_ULPS * DBL_EPSILON * scale ? near : x;
+}
+
+double param_last(const struct param *p)
+{
+    struct param longer = *p;
+    double       steps = round((p->max - p->min) / step_of(p));
+    longer.max = param_value(p, steps);
+    return param_rounded(&longer, p->max) >= longer.max ? longer.max : param_value(p, steps - 1);
 }
 
 bool param_reaches(const struct param *p, double x)
@@ -315,6 +356,11 @@ double param_quantile_within(const struct param *p, double low, double high, dou
     if (p->kind == PARAM_DISCRETE) {
         first = (double)values_below(p, low);
         last = (double)values_below(p, nextafter(high, INFINITY)) - 1;
+    } else if (p->kind == PARAM_STEPPED) {
+        first = round((low - p->min) / p->step);
+        last = round((high - p->min) / p->step);
+        first += stepped_value(p, first) < low;
+        last -= stepped_value(p, last) > high;
     } else if (p->kind == PARAM_DOUBLE || p->step > 1) {
         first = ceil((low - p->min) / step_of(p));
         last = floor((high - p->min) / step_of(p));
@@ -378,7 +424,8 @@ double param_prior_quantile(const struct param *p, double v)
     if (p->prior.kind == PRIOR_NONE)
         return param_quantile(p, v);
     bool   is_beta = p->prior.kind == PRIOR_BETA;
-    double half = p->kind == PARAM_INT && !is_beta ? 0.5 * step_of(p) : 0;
+    bool   has_steps = p->kind == PARAM_INT || p->kind == PARAM_STEPPED;
+    double half = has_steps && !is_beta ? 0.5 * step_of(p) : 0;
     double from = is_beta ? 0 : p->min - half, low = from, high = is_beta ? 1 : p->max + half;
     double target = (v > 0 ? fmin(v, 1) : 0) * prior_mass(p, from, high);
     for (int i = 0; i < 200; i++) {
@@ -399,15 +446,21 @@ double param_count(const struct param *p)
 {
     if (p->kind == PARAM_DOUBLE)
         return p->min == p->max ? 1 : 0;
+    if (p->kind == PARAM_STEPPED)
+        return round((p->max - p->min) / p->step) + 1;
     return p->kind == PARAM_INT ? (p->max - p->min) / step_of(p) + 1 : (double)p->choices;
 }
 
 double param_index(const struct param *p, double x)
 {
+    if (p->kind == PARAM_STEPPED)
+        return round((x - p->min) / p->step);
     return p->kind == PARAM_DISCRETE ? (double)values_below(p, x) : (x - p->min) / step_of(p);
 }
 
 double param_value(const struct param *p, double index)
 {
+    if (p->kind == PARAM_STEPPED)
+        return stepped_value(p, index);
     return p->kind == PARAM_DISCRETE ? p->values[(size_t)index] : p->min + index * step_of(p) + 0.0;
 }

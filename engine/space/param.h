@@ -11,8 +11,9 @@
 #include <stddef.h>
 
 enum { PARAM_CHOICES_MAX = 4000 };
-/* An ordinal is a categorical whose choices have an order, in which they are equally far apart. */
-enum param_kind { PARAM_DOUBLE, PARAM_INT, PARAM_CATEGORICAL, PARAM_DISCRETE, PARAM_ORDINAL };
+/* An ordinal is a categorical whose choices have an order, in which they are equally far apart.  A stepped number is a
+ * double whose values are min + k step, each the double nearest to that decimal number: a grid, as an int is. */
+enum param_kind { PARAM_DOUBLE, PARAM_INT, PARAM_CATEGORICAL, PARAM_DISCRETE, PARAM_ORDINAL, PARAM_STEPPED };
 /* Position of x in [0, 1]: (x - min) / (max - min); ln(x / min) / ln(max / min), fine near min; and its mirror image,
  * 1 - ln((min + max - x) / min) / ln(max / min), as fine near max.  Both logarithmic ones need min > 0. */
 enum scale { SCALE_LINEAR, SCALE_LOG, SCALE_REVERSE_LOG };
@@ -37,7 +38,7 @@ struct param {
     enum param_kind         kind;
     enum scale              scale;
     double                  min, max; /* inclusive; of choices 0 and choices - 1, a discrete has its end values */
-    double                  step;     /* of an int: what its values are apart; 0: 1 */
+    double                  step;     /* what values are apart: of an int (0: 1), of a stepped number above 0 */
     size_t                  choices;  /* categorical, ordinal and discrete */
     const double           *values;   /* [choices] ascending, discrete only */
     struct prior            prior;    /* of numbers */
@@ -47,12 +48,15 @@ struct param {
 };
 
 /* Finite bounds, min <= max, min > 0 on a logarithmic scale, integers within 2^53, a range of whole steps, ascending
- * values that differ on the scale, a prior whose bulk is in the range.  Errors: INVALID with path "/space/parameters/<i>/<member>". */
+ * values that differ on the scale, a linear scale of steps, a prior whose bulk is in the range.  Errors: INVALID with path "/space/parameters/<i>/<member>". */
 MUST_CHECK enum status param_refuse(struct error *err, size_t i, const char *member, const char *code, const char *why);
 MUST_CHECK enum status param_check(const struct param *p, size_t i, struct error *err);
 
 bool param_has(const struct param *p, double x);
-/* The bound or listed value that x, finite, misses by at most eight units in the last place; else x. */
+/* The last value of an int or a stepped number from min on that is at most max, by param_rounded's measure. */
+double param_last(const struct param *p);
+/* The bound, listed value or step that x, finite, misses by at most eight units in the last place (of a stepped number: of
+ * its larger bound); else x. */
 double param_rounded(const struct param *p, double x);
 /* Whether a model can say where x is: a number anywhere on the scale, up to PARAM_REACH ranges beyond an end, of an int
  * an integer; a name, and the value of a range of one, as in param_has. */

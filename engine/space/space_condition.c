@@ -49,7 +49,7 @@ static enum status check_condition(const struct space *space, size_t i, const st
         return param_refuse(err, i, "when", "bad_condition", "a parameter may depend on earlier ones only");
     const struct param *parent = &space->params[condition->parent];
     if (parent->kind == PARAM_DOUBLE)
-        return param_refuse(err, i, "when", "bad_condition", "no parameter may depend on a double");
+        return param_refuse(err, i, "when", "bad_condition", "no parameter may depend on a double without a step");
     if (condition->values_len == 0)
         return param_refuse(err, i, "when", "bad_condition", "a condition needs at least one value");
     for (size_t k = 0; k < condition->values_len; k++)

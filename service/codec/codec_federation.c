@@ -9,7 +9,7 @@
 #include "service/member/codec.h"
 #include "service/codec/codec_spec.h"
 #include "service/member/codec_read.h"
-#include "service/codec/codec_space.h"
+#include "service/codec/codec_constraint.h"
 #include "service/member/codec_write.h"
 
 #include <math.h>

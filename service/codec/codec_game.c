@@ -5,6 +5,7 @@
 #include "service/member/codec.h"
 #include "service/codec/codec_trial.h"
 #include "service/member/codec_read.h"
+#include "service/codec/codec_constraint.h"
 #include "service/codec/codec_space.h"
 #include "service/member/codec_write.h"
 

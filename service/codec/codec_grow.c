@@ -185,10 +185,21 @@ static const json_t *list_of(const json_t *spec)
     return json_object_get(json_object_get(spec, "space"), "parameters");
 }
 
+/* Steps go on from the values that are there: a min between two of them would lose every trial. */
+static enum status check_steps(const struct space *from, const struct space *to, struct error *err)
+{
+    for (size_t i = 0; i < from->params_len; i++)
+        if (from->params[i].step > 0 && !param_has(&to->params[i], from->params[i].min))
+            return param_refuse(err, i, "min", "bad_step", "must be a whole number of steps below the min of before");
+    return STATUS_OK;
+}
+
 static enum status read_larger(const struct spec *from, const json_t *merged, const bool *changed, struct arena *arena,
                                struct growth *out, struct error *err)
 {
-    enum status  status = codec_spec(merged, 0, arena, &out->spec, err);
+    enum status status = codec_spec(merged, 0, arena, &out->spec, err);
+    if (status == STATUS_OK)
+        status = check_steps(&from->space, &out->spec.space, err);
     json_auto_t *before = status == STATUS_OK ? codec_spec_json(from) : NULL;
     json_auto_t *after = before != NULL ? codec_spec_json(&out->spec) : NULL;
     json_auto_t *detail = after != NULL ? detail_json(out, changed, list_of(before), list_of(after)) : NULL;
@@ -196,6 +207,7 @@ static enum status read_larger(const struct spec *from, const json_t *merged, co
         point_into_request(out, json_array_size(list_of(merged)), err);
     if (status != STATUS_OK)
         return status;
+    out->is_changed = out->is_changed && json_equal(before, after) == 0; // room for less than a step is none
     out->spec_text = text_of(after, arena);
     out->detail = text_of(detail, arena);
     return out->spec_text != NULL && out->detail != NULL ? STATUS_OK : error_no_memory(err);

@@ -1,9 +1,10 @@
-/* Parameters, their conditions and priors, and constraints: one table per kind of object. */
+/* Parameters, their conditions and priors: one table per kind of object. */
 #include "service/codec/codec_space.h"
 
 #include "service/base/nearest.h"
 #include "service/member/codec.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +20,10 @@ static const char *const kind_names[] = {[PARAM_DOUBLE] = "double",
                                          [PARAM_CATEGORICAL] = "categorical",
                                          [PARAM_DISCRETE] = "discrete",
                                          [PARAM_ORDINAL] = NULL, /* a categorical with "ordered" */
+                                         [PARAM_STEPPED] = NULL, /* a double with "step" */
                                          NULL};
 
-static enum status check_items(struct reading *in, const json_t *json, const char *where, size_t least, size_t most)
+enum status codec_space_items(struct reading *in, const json_t *json, const char *where, size_t least, size_t most)
 {
     if (!json_is_array(json))
         return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an array");
@@ -30,7 +32,7 @@ static enum status check_items(struct reading *in, const json_t *json, const cha
     return STATUS_OK;
 }
 
-static enum status check_members(struct reading *in, const json_t *json, const char *where, size_t most)
+enum status codec_space_members(struct reading *in, const json_t *json, const char *where, size_t most)
 {
     if (!json_is_object(json))
         return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object");
@@ -98,7 +100,7 @@ static enum status read_names(struct reading *in, const struct member *member, c
 {
     (void)member;
     struct param_form *form = out;
-    TRY(check_items(in, json, where, 1, VALUES_MAX));
+    TRY(codec_space_items(in, json, where, 1, VALUES_MAX));
     size_t           choices = json_array_size(json);
     struct category *values = ARENA_NEW(in->arena, struct category, choices);
     if (values == NULL)
@@ -125,7 +127,7 @@ static enum status read_numbers(struct reading *in, const struct member *member,
     struct param *param = &((struct param_form *)out)->param;
     enum status   whole = STATUS_OK;
     char          path[CODEC_PATH_MAX];
-    TRY(check_items(in, json, where, 1, VALUES_MAX));
+    TRY(codec_space_items(in, json, where, 1, VALUES_MAX));
     size_t  choices = json_array_size(json);
     double *values = ARENA_NEW(in->arena, double, choices);
     if (values == NULL)
@@ -147,12 +149,19 @@ static enum status read_numbers(struct reading *in, const struct member *member,
     return STATUS_OK;
 }
 
+/* Reads the step of an int or a double, which makes a stepped number of it. */
 static enum status read_step(struct reading *in, const struct member *member, const json_t *json, const char *where,
                              void *out)
 {
-    int64_t step;
-    TRY(codec_read_integer(in, member, json, where, &step));
-    *(double *)out = (double)step;
+    struct param *param = &((struct param_form *)out)->param;
+    int64_t       step;
+    if (param->kind == PARAM_INT) {
+        TRY(codec_read_integer(in, member, json, where, &step));
+        param->step = (double)step;
+        return STATUS_OK;
+    }
+    TRY(codec_read_number(in, member, json, where, &param->step));
+    param->kind = PARAM_STEPPED;
     return STATUS_OK;
 }
 
@@ -241,6 +250,7 @@ static const struct member double_members[] = {
     TYPE_MEMBER,
     BOUND_MEMBER(min, codec_read_number),
     BOUND_MEMBER(max, codec_read_number),
+    {.name = "step", .read = read_step, .min = DBL_MIN, .max = INFINITY},
     SCALE_MEMBER,
     PRIOR_MEMBER,
     OTHER_MEMBERS,
@@ -251,7 +261,7 @@ static const struct member int_members[] = {
     TYPE_MEMBER,
     BOUND_MEMBER(min, read_integral_bound),
     BOUND_MEMBER(max, read_integral_bound),
-    {AS(param_form, param.step, "step"), .read = read_step, .min = 1, .max = 9007199254740992.0},
+    {.name = "step", .read = read_step, .min = 1, .max = 9007199254740992.0},
     SCALE_MEMBER,
     PRIOR_MEMBER,
     OTHER_MEMBERS,
@@ -275,6 +285,22 @@ static const struct member *const param_members[] = {
     [PARAM_DISCRETE] = discrete_members,
 };
 
+/* Lowers max to the last value: 97 to 90 where steps of 10 begin at 0. */
+static enum status lower_max(struct reading *in, const char *where, struct param *param)
+{
+    char path[CODEC_PATH_MAX];
+    if (!(param->step > 0) || !(param->min < param->max && isfinite(param->max - param->min)))
+        return STATUS_OK;
+    double last = param_last(param);
+    if (last > param->min) {
+        param->max = last;
+        return STATUS_OK;
+    }
+    codec_read_path(path, where, "step");
+    return error_set(in->err, STATUS_INVALID, "bad_step", path, "must be at most max - min, %.15g",
+                     param->max - param->min);
+}
+
 static enum status read_param(struct reading *in, const json_t *json, const char *where, struct param_form *form)
 {
     int kind;
@@ -283,7 +309,7 @@ static enum status read_param(struct reading *in, const json_t *json, const char
     TRY(codec_read_object(in, param_members[kind], json, where, form));
     if (form->is_ordered)
         form->param.kind = PARAM_ORDINAL;
-    return STATUS_OK;
+    return lower_max(in, where, &form->param);
 }
 
 /* ---- conditions ---- */
@@ -308,8 +334,9 @@ static enum status read_condition(struct reading *in, const struct spec *spec, c
 {
     char path[CODEC_PATH_MAX];
     if (spec->space.params[out->parent].kind == PARAM_DOUBLE)
-        return error_set(in->err, STATUS_INVALID, "bad_condition", where, "no parameter may depend on a double");
-    TRY(check_items(in, json, where, 1, VALUES_MAX));
+        return error_set(in->err, STATUS_INVALID, "bad_condition", where,
+                         "no parameter may depend on a double without a step");
+    TRY(codec_space_items(in, json, where, 1, VALUES_MAX));
     double *values = ARENA_NEW(in->arena, double, json_array_size(json));
     if (values == NULL)
         return error_no_memory(in->err);
@@ -332,7 +359,7 @@ static enum status read_when(struct reading *in, const struct spec *spec, const 
     const char *key;
     json_t     *value;
     char        path[CODEC_PATH_MAX];
-    TRY(check_members(in, json, where, SPACE_WHEN_MAX));
+    TRY(codec_space_members(in, json, where, SPACE_WHEN_MAX));
     struct condition *when = ARENA_NEW(in->arena, struct condition, json_object_size(json));
     if (when == NULL)
         return error_no_memory(in->err);
@@ -412,7 +439,7 @@ static enum status read_param_list(struct reading *in, const json_t *json, const
 
 enum status codec_space_params(struct reading *in, const json_t *json, const char *where, struct spec *spec)
 {
-    TRY(check_items(in, json, where, 1, SPACE_PARAMS_MAX));
+    TRY(codec_space_items(in, json, where, 1, SPACE_PARAMS_MAX));
     size_t                   n = json_array_size(json);
     const struct param_lists lists = {.params = arena_zalloc(in->arena, n, sizeof(struct param)),
                                       .values = ARENA_NEW(in->arena, const struct category *, n),
@@ -426,146 +453,13 @@ enum status codec_space_params(struct reading *in, const json_t *json, const cha
     return read_param_list(in, json, where, spec, &lists);
 }
 
-/* ---- constraints ---- */
-
-struct constraint_form {
-    const json_t *coefficients, *product;
-    double        min, max, equals, tolerance;
-};
-static const struct member constraint_members[] = {
-    {AT(constraint_form, coefficients), .read = codec_read_kept},
-    {AT(constraint_form, product), .read = codec_read_kept},
-    {AT(constraint_form, min), .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
-    {AT(constraint_form, max), .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
-    {AT(constraint_form, equals), .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
-    {AT(constraint_form, tolerance), .read = codec_read_number, .max = INFINITY},
-    {.name = NULL},
-};
-
-static enum status check_term(struct reading *in, const struct param *param, const json_t *json, const char *where)
-{
-    double value;
-    if (!codec_read_is_finite(json, &value))
-        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be a number");
-    if (value == 0)
-        return error_set(in->err, STATUS_INVALID, "bad_constraint", where, "must not be 0");
-    if (!param_is_number(param))
-        return error_set(in->err, STATUS_INVALID, "bad_constraint", where, "a categorical has no place here");
-    if (param->when_len > 0)
-        return error_set(in->err, STATUS_INVALID, "bad_constraint", where,
-                         "a parameter with a condition has no place here");
-    return STATUS_OK;
-}
-
-/* Terms in the order of the parameters. */
-static enum status read_terms(struct reading *in, const struct spec *spec, const json_t *json, const char *where,
-                              struct constraint *out)
-{
-    const char *key;
-    json_t     *value;
-    char        path[CODEC_PATH_MAX];
-    size_t      params_len = spec->space.params_len;
-    TRY(check_members(in, json, where, SPACE_CONSTRAINED_MAX));
-    size_t *params = ARENA_NEW(in->arena, size_t, json_object_size(json));
-    double *coefficients = ARENA_NEW(in->arena, double, json_object_size(json));
-    if (params == NULL || coefficients == NULL)
-        return error_no_memory(in->err);
-    json_object_foreach ((json_t *)json, key, value) {
-        size_t i;
-        codec_read_path(path, where, key);
-        TRY(spec_find_param(spec, key, "unknown_parameter", path, &i, in->err));
-        TRY(check_term(in, &spec->space.params[i], value, path));
-    }
-    for (size_t i = 0; i < params_len; i++) {
-        const json_t *coefficient = json_object_get(json, spec->space.params[i].name);
-        if (coefficient == NULL)
-            continue;
-        params[out->len] = i;
-        coefficients[out->len++] = json_number_value(coefficient);
-    }
-    out->params = params;
-    out->coefficients = coefficients;
-    return STATUS_OK;
-}
-
-/* Numbers that are typed by hand are rounded: by default a thousandth of equals is forgiven, of ints nothing. */
-static enum status read_equation(struct reading *in, const struct spec *spec, const struct constraint_form *form,
-                                 const char *where, struct constraint *out)
-{
-    char path[CODEC_PATH_MAX];
-    if (isnan(form->equals)) {
-        codec_read_path(path, where, isnan(form->tolerance) ? "max" : "tolerance");
-        if (!isnan(form->tolerance))
-            return error_set(in->err, STATUS_INVALID, "bad_combination", path, "goes with equals");
-        return out->min < out->max ? STATUS_OK
-                                   : error_set(in->err, STATUS_INVALID, "empty_range", path,
-                                               "max must be greater than min; an equation has equals instead of both");
-    }
-    codec_read_path(path, where, "equals");
-    if (isfinite(out->min) || isfinite(out->max))
-        return error_set(in->err, STATUS_INVALID, "bad_combination", path, "goes without min and max");
-    if (out->is_product && !(form->equals > 0))
-        return error_set(in->err, STATUS_INVALID, "bad_constraint", path, "a product is above 0");
-    out->min = out->max = form->equals;
-    out->tolerance = 0;
-    for (size_t j = 0; j < out->len && out->tolerance == 0; j++)
-        if (spec->space.params[out->params[j]].kind == PARAM_DOUBLE)
-            out->tolerance = fabs(form->equals) / 1000;
-    out->tolerance = isnan(form->tolerance) ? out->tolerance : form->tolerance;
-    return STATUS_OK;
-}
-
-static enum status read_constraint(struct reading *in, const struct spec *spec, const json_t *json, const char *where,
-                                   struct constraint *out)
-{
-    char                   inner[CODEC_PATH_MAX];
-    struct constraint_form form = {.min = -INFINITY, .max = INFINITY, .equals = NAN, .tolerance = NAN};
-    TRY(codec_read_object(in, constraint_members, json, where, &form));
-    bool is_product = form.product != NULL;
-    codec_read_path(inner, where, is_product ? "product" : "coefficients");
-    if (!is_product && form.coefficients == NULL)
-        return error_set(in->err, STATUS_INVALID, "missing_member", inner, "is required, or product");
-    if (is_product && form.coefficients != NULL)
-        return error_set(in->err, STATUS_INVALID, "bad_combination", inner, "goes without coefficients");
-    *out = (struct constraint){.min = form.min, .max = form.max, .is_product = is_product};
-    TRY(read_terms(in, spec, is_product ? form.product : form.coefficients, inner, out));
-    return read_equation(in, spec, &form, where, out);
-}
-
-enum status codec_space_constraints(struct reading *in, const json_t *json, const char *where, struct spec *spec)
-{
-    enum status whole = STATUS_OK;
-    char        path[CODEC_PATH_MAX];
-    TRY(check_items(in, json, where, 1, SPACE_CONSTRAINTS_MAX));
-    struct constraint *constraints = ARENA_NEW(in->arena, struct constraint, json_array_size(json));
-    if (constraints == NULL)
-        return error_no_memory(in->err);
-    for (size_t k = 0; k < json_array_size(json); k++) {
-        codec_read_path_item(path, where, k);
-        TRY(codec_read_on(in, read_constraint(in, spec, json_array_get(json, k), path, &constraints[k]), &whole));
-    }
-    spec->space.constraints = constraints;
-    spec->space.constraints_len = json_array_size(json);
-    return whole;
-}
-
 /* ---- writing ---- */
-
-/* *object[name] := value, or *object := NULL when either is: memory is short, and nothing must be left out quietly. */
-static void put(json_t **object, const char *name, json_t *value)
-{
-    if (*object == NULL)
-        json_decref(value);
-    else if (json_object_set_new(*object, name, value) != 0)
-        json_decref(*object), *object = NULL;
-}
 
 static json_t *values_json(const struct spec *spec, size_t i, const double *values, size_t n)
 {
     json_t *array = json_array();
     for (size_t k = 0; k < n && array != NULL; k++)
-        if (json_array_append_new(array, codec_space_value_json(spec, i, values == NULL ? (double)k : values[k])) != 0)
-            json_decref(array), array = NULL;
+        codec_append(&array, codec_space_value_json(spec, i, values == NULL ? (double)k : values[k]));
     return array;
 }
 
@@ -580,8 +474,8 @@ static json_t *when_json(const struct spec *spec, const struct param *param)
 {
     json_t *object = json_object();
     for (size_t c = 0; c < param->when_len; c++)
-        put(&object, spec->space.params[param->when[c].parent].name,
-            values_json(spec, param->when[c].parent, param->when[c].values, param->when[c].values_len));
+        codec_put(&object, spec->space.params[param->when[c].parent].name,
+                  values_json(spec, param->when[c].parent, param->when[c].values, param->when[c].values_len));
     return object;
 }
 
@@ -589,76 +483,42 @@ static json_t *param_json(const struct spec *spec, size_t i)
 {
     const struct param      *param = &spec->space.params[i];
     const struct param_note *note = &spec->notes[i];
-    enum param_kind          kind = param->kind == PARAM_ORDINAL ? PARAM_CATEGORICAL : param->kind;
+    enum param_kind          kind = param->kind == PARAM_ORDINAL   ? PARAM_CATEGORICAL
+                                    : param->kind == PARAM_STEPPED ? PARAM_DOUBLE
+                                                                   : param->kind;
     json_t                  *object = json_pack("{s:s, s:s}", "name", param->name, "type", kind_names[kind]);
     if (param->choices > 0) {
-        put(&object, "values", values_json(spec, i, param->values, param->choices));
+        codec_put(&object, "values", values_json(spec, i, param->values, param->choices));
     } else {
-        put(&object, "min", codec_space_value_json(spec, i, param->min));
-        put(&object, "max", codec_space_value_json(spec, i, param->max));
+        codec_put(&object, "min", codec_space_value_json(spec, i, param->min));
+        codec_put(&object, "max", codec_space_value_json(spec, i, param->max));
     }
-    if (param->step > 1)
-        put(&object, "step", json_integer((json_int_t)param->step));
+    if (param->step > 1 || param->kind == PARAM_STEPPED)
+        codec_put(&object, "step",
+                  param->kind == PARAM_INT ? json_integer((json_int_t)param->step) : codec_number(param->step));
     if (param->kind == PARAM_ORDINAL)
-        put(&object, "ordered", json_true());
+        codec_put(&object, "ordered", json_true());
     if (param->is_context)
-        put(&object, "context", json_true());
+        codec_put(&object, "context", json_true());
     if (param_is_number(param))
-        put(&object, "scale", json_string(scale_names[param->scale]));
+        codec_put(&object, "scale", json_string(scale_names[param->scale]));
     if (param->prior.kind != PRIOR_NONE)
-        put(&object, "prior", prior_json(&param->prior));
+        codec_put(&object, "prior", prior_json(&param->prior));
     if (param->when_len > 0)
-        put(&object, "when", when_json(spec, param));
+        codec_put(&object, "when", when_json(spec, param));
     if (!isnan(note->fallback))
-        put(&object, "default", codec_space_value_json(spec, i, note->fallback));
+        codec_put(&object, "default", codec_space_value_json(spec, i, note->fallback));
     if (note->description != NULL)
-        put(&object, "description", json_string(note->description));
+        codec_put(&object, "description", json_string(note->description));
     if (note->unit != NULL)
-        put(&object, "unit", json_string(note->unit));
+        codec_put(&object, "unit", json_string(note->unit));
     return object;
 }
 
-static json_t *params_json(const struct spec *spec)
+json_t *codec_space_params_json(const struct spec *spec)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < spec->space.params_len && array != NULL; i++)
-        if (json_array_append_new(array, param_json(spec, i)) != 0)
-            json_decref(array), array = NULL;
+        codec_append(&array, param_json(spec, i));
     return array;
-}
-
-static json_t *constraint_json(const struct spec *spec, const struct constraint *constraint)
-{
-    json_t *coefficients = json_object(), *object = json_object();
-    for (size_t j = 0; j < constraint->len; j++)
-        put(&coefficients, spec->space.params[constraint->params[j]].name, codec_number(constraint->coefficients[j]));
-    put(&object, constraint->is_product ? "product" : "coefficients", coefficients);
-    if (constraint->min == constraint->max) {
-        put(&object, "equals", codec_number(constraint->min));
-        put(&object, "tolerance", codec_number(constraint->tolerance));
-        return object;
-    }
-    if (isfinite(constraint->min))
-        put(&object, "min", codec_number(constraint->min));
-    if (isfinite(constraint->max))
-        put(&object, "max", codec_number(constraint->max));
-    return object;
-}
-
-static json_t *constraints_json(const struct spec *spec)
-{
-    json_t *array = json_array();
-    for (size_t k = 0; k < spec->space.constraints_len && array != NULL; k++)
-        if (json_array_append_new(array, constraint_json(spec, &spec->space.constraints[k])) != 0)
-            json_decref(array), array = NULL;
-    return array;
-}
-
-json_t *codec_space_json(const struct spec *spec)
-{
-    json_t *object = json_pack("{s:s}", "type", "parameters");
-    put(&object, "parameters", params_json(spec));
-    if (spec->space.constraints_len > 0)
-        put(&object, "constraints", constraints_json(spec));
-    return object;
 }

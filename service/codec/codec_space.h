@@ -1,4 +1,4 @@
-/* The parameters of a space and the constraints between them <-> JSON: the part of codec_spec.c that has the most
+/* The parameters of a space <-> JSON: the part of codec_spec.c that has the most
  * forms.  What the engine checks itself (bounds, ranges, whether conditions and constraints can hold) is left to it. */
 #ifndef GNOMON_SERVICE_CODEC_CODEC_SPACE_H
 #define GNOMON_SERVICE_CODEC_CODEC_SPACE_H
@@ -7,9 +7,10 @@
 
 /* spec->space.params and spec->values from the list of parameters. */
 MUST_CHECK enum status codec_space_params(struct reading *in, const json_t *json, const char *where, struct spec *spec);
-/* spec->space.constraints; after the parameters. */
-MUST_CHECK enum status codec_space_constraints(struct reading *in, const json_t *json, const char *where,
-                                               struct spec *spec);
+/* An array of so many items; an object of 1 to `most` members. */
+MUST_CHECK enum status codec_space_items(struct reading *in, const json_t *json, const char *where, size_t least,
+                                         size_t most);
+MUST_CHECK enum status codec_space_members(struct reading *in, const json_t *json, const char *where, size_t most);
 
 /* A value of parameter i.  Errors: INVALID at where. */
 /* A value that a categorical may have. */
@@ -25,6 +26,6 @@ bool codec_space_read_cell(const struct spec *spec, size_t i, const char *cell, 
 
 /* New references; NULL when out of memory. */
 json_t *codec_space_value_json(const struct spec *spec, size_t i, double value);
-json_t *codec_space_json(const struct spec *spec); /* of parameters */
+json_t *codec_space_params_json(const struct spec *spec);
 
 #endif

@@ -3,6 +3,7 @@
  * checks itself (bounds, sizes, combinations of options) is left to it; errors carry the pointer either way. */
 #include "service/member/codec.h"
 #include "service/base/nearest.h"
+#include "service/codec/codec_constraint.h"
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_graph.h"
 #include "service/codec/codec_image.h"
@@ -261,7 +262,7 @@ static enum status read_parameters(struct reading *in, const struct space_form *
     TRY(codec_space_params(in, form->parameters, path, spec));
     codec_read_path(path, where, "constraints");
     if (form->constraints != NULL)
-        TRY(codec_space_constraints(in, form->constraints, path, spec));
+        TRY(codec_constraints(in, form->constraints, path, spec));
     TRY(space_init(&spec->space, in->err));
     return space_hold(&spec->space, NULL, in->arena, &spec->space, in->err);
 }

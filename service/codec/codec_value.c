@@ -159,6 +159,7 @@ json_t *codec_space_value_json(const struct spec *spec, size_t i, double value)
             return json_integer((json_int_t)value);
         break;
     case PARAM_DOUBLE:
+    case PARAM_STEPPED:
         break;
     }
     return codec_number(value);

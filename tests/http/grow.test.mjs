@@ -140,6 +140,15 @@ test('nothing new changes nothing, and what shrinks or contradicts is refused', 
     assert.deepEqual(await grow(id, more), grown);
     assert.deepEqual(await grow(id, grown.space.parameters), grown);
     assert.deepEqual(await grow(id, [{ name: 'units', step: 1 }, { name: 'opt', ordered: false, values: [] }]), grown);
+    const even = await api.study({ space: { type: 'parameters', parameters: [{ name: 'share', type: 'double', min: 0, max: 0.77, step: 0.1 }] } });
+    assert.equal(even.space.parameters[0].max, 0.7);
+    const { number, point } = await suggestOne(even.id);
+    await api.post(`/v1/studies/${even.id}/observe`, { trial: number, value: 1 });
+    await api.refused(even.id, [422, 'bad_step'], 'POST', `/v1/studies/${even.id}/space/grow`, { json: { parameters: [{ name: 'share', min: -0.05 }] } });
+    const wider = await grow(even.id, [{ name: 'share', min: -0.2, max: 1.05 }]);
+    assert.deepEqual(wider.space.parameters, [{ name: 'share', type: 'double', min: -0.2, max: 1, step: 0.1, scale: 'linear' }]);
+    assert.deepEqual(await grow(even.id, [{ name: 'share', max: 1.05 }]), wider);
+    assert.deepEqual((await trials(even.id))[0].point, point);
     for (const [parameters, pointer, expected] of [
         [[{ name: 'lr', min: 1e-3 }], '/parameters/0/min', [409, 'space_shrinks']],
         [[{ name: 'units', max: 63 }], '/parameters/0/max', [409, 'space_shrinks']],

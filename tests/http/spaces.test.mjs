@@ -269,7 +269,8 @@ test('an equation is kept, read back, and forgives a report that was rounded', a
             { product: { k: 1, m: 1 }, equals: 12, tolerance: 0 }],
     };
     for (const algorithm of ['gp', 'random', 'sobol', 'turbo']) {
-        const study = await api.study({ space, algorithm: { name: algorithm } });
+        const two = { product: { k: 1, m: 1 }, min: 12, max: 12 }; // another way to say it
+        const study = await api.study({ space: { ...space, constraints: [space.constraints[0], two] }, algorithm: { name: algorithm } });
         assert.deepEqual(study.space, space);
         const observe = `/v1/studies/${study.id}/observe`;
         for (let i = 0; i < 16; i++) {
@@ -422,14 +423,65 @@ test('names of any type, steps, orders and constants come back as they were give
     assert.ok(suggestions.every(({ point }) => typed.parameters[0].values.includes(point.depth)));
 });
 
+const even = { name: 'share', type: 'double', min: -0.3, max: 0.3, step: 0.1, scale: 'linear' };
+test('the steps of a double are decimal numbers, each of which is suggested once', async () => {
+    const space = { type: 'parameters', parameters: [{ ...even, max: 0.37 },
+        { name: 'low', type: 'double', min: 0, max: 1, step: 0.5, scale: 'linear', when: { share: [-0.1, 0.1 + 0.2] } }] };
+    const shares = [-0.3, -0.2, -0.1, 0, 0.1, 0.2, 0.3];
+    for (const name of ['gp', 'random', 'sobol', 'turbo']) {
+        const study = await api.study({ space, algorithm: { name } });
+        assert.deepEqual(study.space.parameters, [even, { ...space.parameters[1], when: { share: [-0.1, 0.3] } }]);
+        const seen = new Set();
+        for (let i = 0; i < 11; i++) {
+            const { number, point } = await suggestOne(study.id);
+            assert.ok(shares.includes(point.share), `${name}: ${point.share}`);
+            assert.equal('low' in point, point.share === -0.1 || point.share === 0.3);
+            assert.ok([undefined, 0, 0.5, 1].includes(point.low));
+            seen.add(JSON.stringify(point));
+            await api.post(`/v1/studies/${study.id}/observe`, { trial: number, value: (point.share - 0.07) ** 2 + (point.low ?? 0.3) });
+        }
+        assert.equal(seen.size, 11, name);
+        await api.expect([409, 'study_completed'], 'POST', `/v1/studies/${study.id}/suggest`, { json: {} });
+        const points = async (id) => (await api.get(`/v1/studies/${id}/trials?state=completed`)).trials.map((t) => t.point);
+        const csv = (await api.request('GET', `/v1/studies/${study.id}/export?format=csv`)).text;
+        const copy = await api.study({ space, algorithm: { name } });
+        await api.expect(200, 'POST', `/v1/studies/${copy.id}/import`, { body: csv, type: 'text/csv' });
+        assert.deepEqual(await points(copy.id), await points(study.id));
+        const clone = await api.post(`/v1/studies/${study.id}/clone`, { name: `${name} of steps`, trials: 'completed' }, 201);
+        assert.deepEqual(await points(clone.id), await points(study.id));
+        assert.deepEqual((await api.get(`/v1/studies/${study.id}/verify`)).different, []);
+    }
+    const { id } = await api.study({ space });
+    for (const share of [-0.3 + 3 * 0.1, -0.3 + 4 * 0.1, 0.1 + 0.1]) // as sums of clients miss them
+        await api.post(`/v1/studies/${id}/observe`, { point: { share }, value: 1 });
+    assert.deepEqual((await api.get(`/v1/studies/${id}/trials`)).trials.map((t) => t.point.share), [0, 0.1, 0.2]);
+    const problem = await api.refused(id, [422, 'unknown_value'], 'POST', `/v1/studies/${id}/trials`, { json: { points: [{ share: 0.15 }] } });
+    assert.equal(problem.errors[0].pointer, '/points/0/share');
+    const many = await api.study({ algorithm: { name: 'gp' }, space: { type: 'parameters', parameters: [{ name: 'x', type: 'double', min: 0, max: 1, step: 1e-4 }] } });
+    const near = await api.study({ space: { type: 'parameters', parameters: [{ name: 'k', type: 'int', min: 0, max: 97, step: 10 }] } });
+    assert.equal(near.space.parameters[0].max, 90);
+    for (let i = 0; i < 15; i++) { // gp ends at the best value of ten thousand
+        const { number, point } = await suggestOne(many.id);
+        assert.ok(Math.abs(point.x * 1e4 - Math.round(point.x * 1e4)) < 1e-9 && String(point.x).length <= 6, `${point.x}`);
+        await api.post(`/v1/studies/${many.id}/observe`, { trial: number, value: (point.x - 0.31415926) ** 2 });
+    }
+    const { trial } = await api.get(`/v1/studies/${many.id}/best`);
+    assert.equal(trial.point.x, 0.3142);
+});
+
 const x = { name: 'x', type: 'double', min: 0, max: 1 }, k = { name: 'k', type: 'int', min: 0, max: 5 };
 const positive = { name: 'p', type: 'int', min: 1, max: 40 };
 const q = { name: 'q', type: 'int', min: 0, max: 3 };
 const refusals = [
     // parameters, constraints, pointer, code
     [[{ name: 'd', type: 'discrete', values: [] }], , '/space/parameters/0/values', 'out_of_range'],
-    [[{ ...k, step: 2 }], , '/space/parameters/0/step', 'bad_step'],
-    [[{ ...x, step: 2 }], , '/space/parameters/0/step', 'unknown_member'],
+    [[{ ...k, step: 6 }], , '/space/parameters/0/step', 'bad_step'],
+    [[{ ...x, step: 2 }], , '/space/parameters/0/step', 'bad_step'],
+    [[{ ...x, step: 1e-13 }], , '/space/parameters/0/step', 'bad_step'],
+    [[{ ...x, min: 1e9, max: 1e9 + 1, step: 1e-4 }], , '/space/parameters/0/step', 'bad_step'],
+    [[{ ...x, step: 0 }], , '/space/parameters/0/step', 'out_of_range'],
+    [[{ ...x, step: '0.1' }], , '/space/parameters/0/step', 'wrong_type'],
+    [[{ ...x, min: 0.1, step: 0.1, scale: 'log' }], , '/space/parameters/0/scale', 'bad_combination'],
     [[{ ...x, default: 1.5 }], , '/space/parameters/0/default', 'out_of_range'],
     [[{ ...optimizer, default: true }], , '/space/parameters/0/default', 'wrong_type'],
     [[{ ...x, unit: '' }], , '/space/parameters/0/unit', 'out_of_range'],
@@ -472,7 +524,7 @@ const refusals = [
     [[optimizer, x], [{ coefficients: { optimizer: 1 }, max: 1 }], '/space/constraints/0/coefficients/optimizer', 'bad_constraint'],
     [[k, { ...x, when: { k: [1] } }], [{ coefficients: { x: 1 }, max: 1 }], '/space/constraints/0/coefficients/x', 'bad_constraint'],
     [[x], [{ coefficients: { x: 1 } }], '/space/constraints/0', 'bad_constraint'],
-    [[x, k], [{ coefficients: { x: 1, k: 1 }, min: 2, max: 2 }], '/space/constraints/0/max', 'empty_range'],
+    [[x, k], [{ coefficients: { x: 1, k: 1 }, min: 2, max: 1.5 }], '/space/constraints/0/max', 'empty_range'],
     [[x, k], [{ coefficients: { x: 1, k: 1 }, equals: 2, max: 2 }], '/space/constraints/0/equals', 'bad_combination'],
     [[x, k], [{ coefficients: { x: 1, k: 1 }, max: 2, tolerance: 0.1 }], '/space/constraints/0/tolerance', 'bad_combination'],
     [[x, k], [{ coefficients: { x: 1, k: 1 }, equals: 2, tolerance: -1 }], '/space/constraints/0/tolerance', 'out_of_range'],

@@ -116,6 +116,7 @@ static const struct param stepped_params[] = {
     PARAM("fixed", DOUBLE, LOG, 0.125, 0.125, 0),
     PARAM("only", CATEGORICAL, LINEAR, 0, 0, 1),
     PARAM("x", DOUBLE, LINEAR, -1, 2.5, 0),
+    {.name = "share", .kind = PARAM_STEPPED, .min = -0.3, .max = 1.1, .step = 0.1},
 };
 static const struct param stepped_finite_params[] = {
     /* 3 * 4 points */
@@ -170,7 +171,7 @@ static struct space spaces[] = {
      .constraints_len = 1},
     {.kind = SPACE_PARAMETERS, .params = prior_params, .params_len = 4},
     {.kind = SPACE_PARAMETERS, .params = angle_params, .params_len = 2},
-    {.kind = SPACE_PARAMETERS, .params = stepped_params, .params_len = 5},
+    {.kind = SPACE_PARAMETERS, .params = stepped_params, .params_len = 6},
     {.kind = SPACE_PARAMETERS, .params = stepped_finite_params, .params_len = 3},
     {.kind = SPACE_PARAMETERS,
      .params = product_params,

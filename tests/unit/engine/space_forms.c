@@ -7,7 +7,9 @@
 #include "tests/unit/engine/suites.h"
 #include "tests/unit/thorough.h"
 
+#include <float.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- one parameter --- */
@@ -236,6 +238,44 @@ static void test_step(void)
         for (size_t k = 0; k < 5; k++)
             CU_ASSERT(s == 0 ? seen[k] == 2000 : seen[k] > 500);
         CU_ASSERT(isnan(param_quantile_within(&p, 11, 17, 0.5)));
+    }
+}
+
+/* The steps of a double are the decimal numbers that a user would write, and come back from the cube and from sums. */
+static void test_decimal_steps(void)
+{
+    static const struct {
+        double min, step, max, last;
+        char   decimals[8];
+    } rows[] = {{0, 0.1, 1, 1, "%.1f"},
+                {0, 1e-4, 1, 1, "%.4f"},
+                {-0.3, 0.1, 0.77, 0.7, "%.1f"},
+                {0.1, 0.2, 0.3, 0.3, "%.1f"},
+                {1e-5, 1e-5, 1, 1, "%.5f"},
+                {-7.25, 0.35, 7, 6.75, "%.2f"},
+                {1000, 0.7, 2e4, 19999.4, "%.1f"},
+                {2e-9, 3e-9, 9e-9, 8e-9, "%.9f"}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        struct param p = {
+            .name = "s", .kind = PARAM_STEPPED, .min = rows[r].min, .max = rows[r].max, .step = rows[r].step};
+        struct error err;
+        double       size = fmax(fabs(p.min), fabs(p.max)), u;
+        char         text[32];
+        p.max = param_last(&p);
+        CU_ASSERT(p.max == rows[r].last && param_check(&p, 0, &err) == STATUS_OK);
+        double count = param_count(&p);
+        for (double k = 0; k<count; k += count> 999 ? 37 : 1) {
+            double x = param_value(&p, k);
+            (void)snprintf(text, sizeof text, rows[r].decimals, p.min + k * p.step);
+            CU_ASSERT(x == strtod(text, NULL) && param_has(&p, x) && param_index(&p, x) == k);
+            CU_ASSERT(param_rounded(&p, x + 7 * DBL_EPSILON * size) == x);
+            CU_ASSERT(!param_has(&p, x + 0.4 * p.step) && param_nearest(&p, x + 0.4 * p.step) == x);
+            CU_ASSERT(param_quantile_within(&p, x, x, 0.385) == x && param_quantile(&p, (k + 0.5) / count) == x);
+            CU_ASSERT(k == 0 || isnan(param_quantile_within(&p, nextafter(x - p.step, x), nextafter(x, p.min), 0.5)) ||
+                      param_quantile_within(&p, nextafter(x - p.step, x), nextafter(x, p.min), 0.5) < x);
+            param_encode(&p, x, &u);
+            CU_ASSERT(param_decode(&p, &u) == x);
+        }
     }
 }
 
@@ -735,6 +775,7 @@ CU_TestInfo suite_space_forms[] = {
     {"reverse log", test_reverse_log},
     {"discrete", test_discrete},
     {"step", test_step},
+    {"the steps of a double", test_decimal_steps},
     {"constants", test_constants},
     {"ordinal", test_ordinal},
     {"priors", test_priors},

@@ -289,7 +289,7 @@ static void test_spec_refused(void)
          "out_of_range"},
         {SPACE("{\"name\":\"x\",\"type\":\"int\",\"min\":1,\"max\":8,\"step\":0}"), "/space/parameters/0/step",
          "out_of_range"},
-        {SPACE("{\"name\":\"x\",\"type\":\"int\",\"min\":1,\"max\":8,\"step\":2}"), "/space/parameters/0/step",
+        {SPACE("{\"name\":\"x\",\"type\":\"int\",\"min\":1,\"max\":8,\"step\":9}"), "/space/parameters/0/step",
          "bad_step"},
         {SPACE("{\"name\":\"x\",\"type\":\"categorical\",\"values\":[\"a\",\"b\"],\"min\":0}"),
          "/space/parameters/0/min", "unknown_member"},

@@ -14,7 +14,6 @@ from .errors import GnomonError, SpaceDiffers
 from .study import Client, Study, asked
 
 PART = 2000  # trials in one request
-VALUES = 1000  # of a parameter with a step
 
 
 class Range(NamedTuple):
@@ -224,7 +223,7 @@ def history_in(ask: Ask, name: str, study: int) -> History:
     return History(name, goals, metrics, list(trials.values()))
 
 
-def union(name: str, seen: Sequence[Range], values: Sequence[Any], notes: Optional[List[str]] = None) -> Dict[str, Any]:
+def union(name: str, seen: Sequence[Range], notes: Optional[List[str]] = None) -> Dict[str, Any]:
     """The parameter that holds all these distributions; what Optuna says of one may change from trial to trial."""
     first = seen[-1]
     if first.kind == "Categorical":
@@ -237,21 +236,12 @@ def union(name: str, seen: Sequence[Range], values: Sequence[Any], notes: Option
         return {"name": name, "type": "int", "min": low, "max": low + (high - low) // step * step, **scale,
                 **({"step": step} if step > 1 else {})}
     steps = {one.step for one in seen}
-    if notes is not None and any(steps):
-        is_fine = len(steps) == 1 and len({one.low for one in seen}) == 1
-        if not is_fine or (high - low) / first.step >= VALUES:
-            notes.append(f"{name}: " + (f"its step of {first.step!r} has more than {VALUES} values" if is_fine else
-                                        "its step or where it begins changed from trial to trial") + "; here it has none")
+    is_even = len(steps) == 1 and first.step and len({one.low for one in seen}) == 1
+    if notes is not None and any(steps) and not is_even:
+        notes.append(f"{name}: its step or where it begins changed from trial to trial; here it has none")
     if len({(one.low, one.high) for one in seen}) > 1 and notes is not None:
         notes.append(f"{name}: its range changed from trial to trial; here it is the widest, {low!r} to {high!r}")
-    if len(steps) == 1 and first.step and len({one.low for one in seen}) == 1 and (high - low) / first.step < VALUES:
-        grid = [low + k * first.step for k in range(round((high - low) / first.step) + 1)]
-        for value in values:  # as the trials have them, to the last bit
-            k = round((value - low) / first.step)
-            if 0 <= k < len(grid):
-                grid[k] = value
-        return {"name": name, "type": "discrete", "values": grid}
-    return {"name": name, "type": "double", "min": low, "max": high, **scale}
+    return {"name": name, "type": "double", "min": low, "max": high, **({"step": first.step} if is_even else scale)}
 
 
 def condition(name: str, trials: Sequence[Old], others: Sequence[Dict[str, Any]]) -> Optional[Dict[str, Any]]:
@@ -289,8 +279,7 @@ def space_of(trials: Sequence[Old], notes: List[str]) -> List[Dict[str, Any]]:
                    key=lambda name: (-sum(name in t.params for t in trials), name))
     parameters: List[Dict[str, Any]] = []
     for name in names:
-        parameter = union(name, [t.ranges[name] for t in trials if name in t.params],
-                          [t.params[name] for t in trials if name in t.params], notes)
+        parameter = union(name, [t.ranges[name] for t in trials if name in t.params], notes)
         if any(name not in t.params for t in finished(trials)):
             when = condition(name, trials, parameters)
             if when is not None:
@@ -310,7 +299,8 @@ def has(parameter: Mapping[str, Any], value: Any) -> bool:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not parameter["min"] <= value <= parameter["max"]:
         return False
-    return parameter["type"] == "double" or bool((value - parameter["min"]) % parameter.get("step", 1) == 0)
+    steps = (value - parameter["min"]) / parameter.get("step", 1)
+    return parameter["type"] == "double" and "step" not in parameter or abs(steps - round(steps)) < 1e-8
 
 
 def wished(trial: Old, parameters: Sequence[Dict[str, Any]]) -> Dict[str, Any]:

@@ -29,15 +29,14 @@ class Point:
     """A search space in the contract's words, and its points both ways.  A choice goes by its place: Optuna tells apart what
     JSON does not."""
 
-    def __init__(self, space: Mapping[str, Any], trials: Sequence[Any]) -> None:
+    def __init__(self, space: Mapping[str, Any]) -> None:
         self.space = dict(space)
         self.declared: List[Dict[str, Any]] = []
         for name, distribution in self.space.items():
             if isinstance(distribution, CategoricalDistribution):
                 self.declared.append({"name": name, "type": "categorical", "values": list(range(len(distribution.choices)))})
             else:
-                values = [trial.params[name] for trial in trials if name in trial.params]
-                self.declared.append(union(name, [range_of(distribution_to_json(distribution))], values))
+                self.declared.append(union(name, [range_of(distribution_to_json(distribution))]))
 
     def encode(self, trial: Any) -> Optional[Dict[str, Any]]:
         """None where the trial lacks a parameter, or has it outside."""
@@ -61,9 +60,6 @@ class Point:
                 value = distribution.choices[value]
             elif isinstance(distribution, FloatDistribution):
                 value = min(max(float(value), distribution.low), distribution.high)
-                if distribution.step is not None:  # of more values than a list takes
-                    steps = round((value - distribution.low) / distribution.step)
-                    value = min(distribution.low + steps * distribution.step, distribution.high)
             values[name] = value
         return values
 
@@ -92,7 +88,7 @@ class GnomonSampler(BaseSampler):
         if not search_space:
             return {}
         trials = study.get_trials(deepcopy=False)
-        points = Point(search_space, trials)
+        points = Point(search_space)
         limits = max((len(t.system_attrs.get(CONSTRAINTS) or ()) for t in trials), default=0)
         names = ["value"] if len(study.directions) == 1 else [f"value_{k}" for k in range(len(study.directions))]
         body: Dict[str, Any] = {

@@ -1,6 +1,7 @@
 """Spaces and metrics as plain Python, and the values of points as the objects that were given.
 
     (1e-5, 0.1, "log")    a number; two ints: an integer       range(16, 65, 16)    integers with a step
+    (0.0, 1.0, 0.05)      a number with a step; of two ints and a whole step an integer
     [16, 32, 64]          one of these numbers, in order       ["adam", None, f]    one of these, whatever they are
     3, "adam", True       a constant                           {"is": ..., "when": {"opt": ["sgd"]}, "default": ...}
     {"type": "double", "min": ...}                             a parameter as the contract has it"""
@@ -81,13 +82,16 @@ def named(value: float) -> float:
 def interval(name: str, given: Sequence[Any]) -> Kind:
     bounds = [plain(bound) for bound in given[:2]]
     if len(given) not in (2, 3) or not all(map(is_number, bounds)):
-        raise ValueError(f"space[{name!r}]: a range is (low, high) or (low, high, 'log'), not {given!r}; choices are a list")
+        raise ValueError(f"space[{name!r}]: a range is (low, high), (low, high, 'log') or (low, high, step), "
+                         f"not {given!r}; choices are a list")
     if not all(map(math.isfinite, bounds)):
         raise ValueError(f"space[{name!r}]: a range is finite, not {given!r}")
-    whole = all(isinstance(bound, int) for bound in bounds)
+    more = plain(given[2]) if len(given) == 3 else "linear"
+    has_step = is_number(more)
+    whole = all(isinstance(number, int) for number in bounds + [more] * has_step)
     declared = {"name": name, "type": "int" if whole else "double", "min": bounds[0], "max": bounds[1]}
     if len(given) == 3:
-        declared["scale"] = given[2]
+        declared["step" if has_step else "scale"] = more
     return Kind(declared)
 
 

@@ -595,10 +595,13 @@ class Trial(Mapping[str, Param]):
 
     # Define by run
 
-    def suggest_float(self, name: str, low: float, high: float, *, log: bool = False,
+    def suggest_float(self, name: str, low: float, high: float, *, step: Optional[float] = None, log: bool = False,
                       when: Optional[Mapping[str, Any]] = None) -> float:
         middle = math.sqrt(low * high) if log else (low + high) / 2
-        value = self._suggested(name, {"is": (float(low), float(high), "log" if log else "linear"), "default": middle}, when)
+        if step is not None:
+            middle = low + (middle - low) // step * step
+        given = {"is": (float(low), float(high), "log" if log else "linear"), "default": middle}
+        value = self._suggested(name, given if step is None else {**given, "step": float(step)}, when)
         if not low <= value <= high:
             raise ValueError(f"{name}: {value} is not within {low} and {high}: the study has another range")
         return float(value)

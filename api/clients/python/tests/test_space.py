@@ -21,6 +21,8 @@ class Declared(unittest.TestCase):
                 ((numpy.int64(2), numpy.int64(9)), {"type": "int", "min": 2, "max": 9}),
                 (range(16, 65, 16), {"type": "int", "min": 16, "max": 64, "step": 16}),
                 (range(9, 2, -3), {"type": "int", "min": 3, "max": 9, "step": 3}),
+                ((0, 97, 10), {"type": "int", "min": 0, "max": 97, "step": 10}),
+                ((0, 1, 0.05), {"type": "double", "min": 0, "max": 1, "step": 0.05}),
                 (range(3, 4), {"type": "discrete", "values": [3]}),
                 ([16, 32.5], {"type": "discrete", "values": [16, 32.5]}),
                 (["adam", None, True], {"type": "categorical", "values": ["adam", None, True]}),
