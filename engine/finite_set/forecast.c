@@ -120,7 +120,7 @@ static enum status view_tree(const struct forecast *f, struct trial_world *w, st
                              struct error *err)
 {
     size_t                 n = w->n, d = w->columns, at = 0;
-    struct quadtree        tree = {.rows = n, .columns = d, .epsilon = f->mechanism.epsilon, .radius = f->scale.radius};
+    struct quadtree        tree = {.rows = n, .columns = d, .epsilon = f->mechanism.epsilon};
     struct quadtree_leaves leaves;
     TRY(quadtree_grow(&tree, &(struct quadtree_data){.scale = f->scale, .rows = w->raw}, sampler, w->arena, &leaves,
                       err));

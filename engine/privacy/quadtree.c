@@ -27,9 +27,21 @@ static enum status plan_check(const struct quadtree *tree, struct error *err)
     if (tree->columns > QUADTREE_COLUMNS_MAX)
         return error_set(err, STATUS_INVALID, "bad_dims", "/columns", "a quadtree has at most %d columns",
                          QUADTREE_COLUMNS_MAX);
-    if (!(tree->radius > 0) || !isfinite(tree->radius))
-        return error_set(err, STATUS_INVALID, "bad_scale", "/radius", "the public radius must be positive");
     return STATUS_OK;
+}
+
+/* Whether rates that were planned before, here or by an earlier version, cost epsilon: no more, and but for the rounding
+ * of each level no less. */
+static enum status check_rates(const struct quadtree *tree, struct error *err)
+{
+    double sum = 0, most = tree->epsilon * 0x1p31;
+    for (size_t l = 0; l < tree->levels && l < QUADTREE_LEVELS_MAX; l++)
+        sum += (double)tree->rates[l];
+    if (tree->levels * tree->columns <= QUADTREE_LEVELS_MAX && sum <= most &&
+        sum >= most * (1 - 1e-9) - (double)tree->levels)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "bad_rates", "/rates", "such noise of the levels is not worth epsilon %g",
+                     tree->epsilon);
 }
 
 enum status quadtree_plan(struct quadtree *tree, struct error *err)
@@ -37,8 +49,11 @@ enum status quadtree_plan(struct quadtree *tree, struct error *err)
     TRY(plan_check(tree, err));
     double columns = (double)tree->columns, sum = 0;
     double by_count = floor(log2((double)tree->rows * tree->epsilon / 8) / columns + 0.35);
-    double by_length = floor(log2(4 * tree->radius)); /* no smaller than half a length-scale */
-    double levels = fmin(fmin(by_count, by_length), floor(QUADTREE_LEVELS_MAX / columns));
+    double levels = fmin(by_count, floor(QUADTREE_LEVELS_MAX / columns));
+    if (tree->levels > 0) {
+        tree->gamma = ldexp(MECHANISM_NORM, -(int)tree->levels);
+        return check_rates(tree, err);
+    }
     tree->levels = (size_t)fmax(levels, 1);
     tree->gamma = ldexp(MECHANISM_NORM, -(int)tree->levels);
     memset(tree->rates, 0, sizeof tree->rates);
@@ -203,7 +218,7 @@ enum status quadtree_grow(struct quadtree *tree, const struct quadtree_data *dat
                           struct arena *arena, struct quadtree_leaves *out, struct error *err)
 {
     TRY(quadtree_plan(tree, err));
-    size_t n = tree->rows, d = tree->columns, most = (size_t)1 << d * tree->levels;
+    size_t n = tree->rows, d = tree->columns, cells = (size_t)1 << d * tree->levels, most = cells < n ? cells : n;
     *out = (struct quadtree_leaves){.leaves = ARENA_NEW(arena, struct quadtree_leaf, most),
                                     .indices = ARENA_NEW(arena, int64_t, most * d),
                                     .order = ARENA_NEW(arena, size_t, n)};

@@ -36,14 +36,14 @@ enum { QUADTREE_LEVELS_MAX = 20, QUADTREE_COLUMNS_MAX = 10 /* levels times colum
 struct quadtree {
     size_t   rows, columns;              /* in */
     double   epsilon;                    /* in */
-    double   radius;                     /* in: in length-scales */
-    size_t   levels;                     /* out: below the root, >= 1 */
-    uint64_t rates[QUADTREE_LEVELS_MAX]; /* out: [levels] t_l = rate / 2^32, of level 1 first */
+    size_t   levels;                     /* in: 0, or those of a planned tree; out: below the root, >= 1 */
+    uint64_t rates[QUADTREE_LEVELS_MAX]; /* as levels: [levels] t_l = rate / 2^32, of level 1 first */
     double   gamma;                      /* out: lattice step, scaled space: 2 MECHANISM_NORM / 2^(levels + 1) */
 };
 
-/* Depth and shares, by public numbers.  Errors: INVALID bad_epsilon, bad_size, bad_dims (too many columns); too_few_rows
- * when the noise would hide all. */
+/* Depth and shares, by public numbers; a tree that has levels keeps them, if they cost epsilon: the proof asks for no more,
+ * so that trees of other rules remain readable.  Errors: INVALID bad_epsilon, bad_size, bad_dims (too many columns);
+ * bad_rates; too_few_rows when the noise would hide all. */
 MUST_CHECK enum status quadtree_plan(struct quadtree *tree, struct error *err);
 
 struct quadtree_leaf {

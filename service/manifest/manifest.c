@@ -467,7 +467,6 @@ static enum status read_release(const json_t *document, size_t more, struct rele
     out->mechanism.rows = (size_t)out->rows;
     out->tree.columns = out->mechanism.columns;
     out->tree.epsilon = out->mechanism.epsilon;
-    out->tree.radius = out->radius;
     out->tree.gamma = out->mechanism.gamma;
     out->projection.dims = (size_t)out->columns;
     return STATUS_OK;

@@ -65,8 +65,8 @@ static enum status plan_mechanism(struct release_manifest *m, struct error *err)
         plan->variance = cells_variance(m);
     }
     if (plan->kind == MECHANISM_QUADTREE) {
-        m->tree = (struct quadtree){
-            .rows = m->tree.rows, .columns = plan->columns, .epsilon = plan->epsilon, .radius = m->radius};
+        m->tree.columns = plan->columns;
+        m->tree.epsilon = plan->epsilon;
         TRY(quadtree_plan(&m->tree, err));
         plan->gamma = m->tree.gamma;
     }
@@ -186,34 +186,20 @@ static enum status check_outcomes(const struct release_manifest *m, const struct
     return check_all(numbers, sizeof numbers / sizeof numbers[0], err);
 }
 
-/* The depth and the noise of each level. */
-static enum status check_tree(const struct release_manifest *m, const struct release_manifest *plan, struct error *err)
-{
-    if (m->mechanism.kind != MECHANISM_QUADTREE)
-        return STATUS_OK;
-    if (m->rows > (int64_t)m->tree.rows)
-        return error_set(err, STATUS_INVALID, "not_a_release", "/rows",
-                         "the leaves have more cards than there are rows");
-    bool is_good = plan->tree.levels == m->tree.levels;
-    for (size_t l = 0; l < plan->tree.levels && is_good; l++)
-        is_good = llabs((long long)(m->tree.rates[l] - plan->tree.rates[l])) <= 1;
-    return is_good ? STATUS_OK
-                   : error_set(err, STATUS_INVALID, "not_a_release", "/parameters/rates",
-                               "the manifest's number rates is not the one that follows from the others");
-}
-
 static enum status check_guaranteed(const struct release_manifest *m, struct release_manifest *plan, struct error *err)
 {
     if (!(m->radius > 0))
         return error_set(err, STATUS_INVALID, "not_a_release", "/parameters/radius", "the radius is not positive");
-    *plan = *m;
+    if (m->mechanism.kind == MECHANISM_QUADTREE && m->rows > (int64_t)m->tree.rows)
+        return error_set(err, STATUS_INVALID, "not_a_release", "/rows",
+                         "the leaves have more cards than there are rows");
+    *plan = *m; /* the levels of a tree and their noise, too: they are checked, not planned again */
     plan->mechanism.rows = (size_t)m->rows;
     if (manifest_plan(plan, err) != STATUS_OK) {
-        bool is_of_outcomes = strcmp(err->code, "bad_range") == 0 || strcmp(err->code, "bad_sensitivity") == 0;
-        return err->status == STATUS_NO_MEMORY ? err->status
-                                               : not_planned(is_of_outcomes ? "/outcomes" : "/parameters", err);
+        bool        is_of_outcomes = strcmp(err->code, "bad_range") == 0 || strcmp(err->code, "bad_sensitivity") == 0;
+        const char *path = strcmp(err->code, "bad_rates") == 0 ? "/parameters/rates" : "/parameters";
+        return err->status == STATUS_NO_MEMORY ? err->status : not_planned(is_of_outcomes ? "/outcomes" : path, err);
     }
-    TRY(check_tree(m, plan, err));
     TRY(check_mechanism(m, plan, err));
     return check_outcomes(m, plan, err);
 }

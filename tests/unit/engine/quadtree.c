@@ -34,15 +34,15 @@ static void setup(struct fixture *f, uint64_t seed)
 
 static struct quadtree plan_of(double epsilon)
 {
-    return (struct quadtree){.rows = N, .columns = D, .epsilon = epsilon, .radius = scale.radius};
+    return (struct quadtree){.rows = N, .columns = D, .epsilon = epsilon};
 }
 
-/* epsilon_l ~ 2^(l/3), rounded down; depth by rows and by length-scale. */
+/* epsilon_l ~ 2^(l/3), rounded down; depth by rows and epsilon alone. */
 static void test_plan(void)
 {
     struct quadtree tree = plan_of(1.385);
     CU_ASSERT_EQUAL_FATAL(quadtree_plan(&tree, NULL), STATUS_OK);
-    CU_ASSERT_EQUAL(tree.levels, 4); /* log4(1777 * 1.385 / 8) + 0.35 = 4.48, log2(4 * 4.7) = 4.23 */
+    CU_ASSERT_EQUAL(tree.levels, 4); /* log4(1777 * 1.385 / 8) + 0.35 = 4.48 */
     CHECK_NEAR(tree.gamma, 50.0 / 32, 0);
     double sum = 0;
     for (size_t l = 0; l < 4; l++)
@@ -50,26 +50,48 @@ static void test_plan(void)
     CU_ASSERT(sum <= 1.385);
     CHECK_NEAR(sum, 1.385, 1e-8);
     CHECK_NEAR((double)tree.rates[3] / (double)tree.rates[0], 2, 1e-8);
-    tree.radius = 1.1;
-    CU_ASSERT(quadtree_plan(&tree, NULL) == STATUS_OK && tree.levels == 2);
-    tree.radius = 1000, tree.epsilon = 0.03;
+    tree = plan_of(0.03);
     CU_ASSERT(quadtree_plan(&tree, NULL) == STATUS_OK && tree.levels == 1);
+    tree = plan_of(11.08); /* eight times as much: three halves of a level more */
+    CU_ASSERT(quadtree_plan(&tree, NULL) == STATUS_OK && tree.levels == 5);
     static const struct {
         struct quadtree tree;
         const char     *code;
     } refused[] = {
-        {{.rows = N, .columns = D, .epsilon = 0, .radius = 3}, "bad_epsilon"},
-        {{.rows = 0, .columns = D, .epsilon = 1, .radius = 3}, "bad_size"},
-        {{.rows = N, .columns = 11, .epsilon = 1, .radius = 3}, "bad_dims"},
-        {{.rows = N, .columns = D, .epsilon = 1, .radius = 0}, "bad_scale"},
-        {{.rows = 50, .columns = 1, .epsilon = 0.1, .radius = 3}, "too_few_rows"},
-        {{.rows = 900, .columns = 9, .epsilon = 1, .radius = 3}, "too_few_rows"},
+        {{.rows = N, .columns = D, .epsilon = 0}, "bad_epsilon"},
+        {{.rows = 0, .columns = D, .epsilon = 1}, "bad_size"},
+        {{.rows = N, .columns = 11, .epsilon = 1}, "bad_dims"},
+        {{.rows = 50, .columns = 1, .epsilon = 0.1}, "too_few_rows"},
+        {{.rows = 900, .columns = 9, .epsilon = 1}, "too_few_rows"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         struct error err = {.code = ""};
         tree = refused[i].tree;
         CU_ASSERT(quadtree_plan(&tree, &err) == STATUS_INVALID);
         CU_ASSERT_STRING_EQUAL(err.code, refused[i].code);
+    }
+}
+
+/* A tree of another rule is read as it was made, if its noise costs its epsilon. */
+static void test_planned_before(void)
+{
+    static const struct {
+        size_t   levels;
+        uint64_t rates[QUADTREE_LEVELS_MAX];
+        bool     is_good;
+    } cases[] = {
+        {2, {950247199, 1197236448}, true}, /* of 2,000 rows, three columns and four length-scales, by version 0.1.0 */
+        {2, {950247199, 1197236450}, false},  {2, {950247199, 1197236400}, false},   {1, {950247199}, false},
+        {3, {0, 0, UINT64_C(1) << 31}, true}, {7, {0, 0, UINT64_C(1) << 31}, false}, /* 21 halvings */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct error    err = {.code = ""};
+        struct quadtree tree = {.rows = 2000, .columns = 3, .epsilon = 1, .levels = cases[i].levels};
+        memcpy(tree.rates, cases[i].rates, sizeof tree.rates);
+        CU_ASSERT_EQUAL(quadtree_plan(&tree, &err), cases[i].is_good ? STATUS_OK : STATUS_INVALID);
+        CU_ASSERT_STRING_EQUAL(err.code, cases[i].is_good ? "" : "bad_rates");
+        CU_ASSERT(memcmp(tree.rates, cases[i].rates, sizeof tree.rates) == 0 && tree.levels == cases[i].levels);
+        CHECK_NEAR(tree.gamma, 25 / exp2((double)cases[i].levels), 0);
     }
 }
 
@@ -129,7 +151,7 @@ static void test_never_empty(void)
     for (size_t i = 0; i < 60; i++)
         f.rows[i] = row + (double)(i % 15) - 7;
     for (size_t i = 0; i < 2000; i++) {
-        struct quadtree        tree = {.rows = 60, .columns = 1, .epsilon = 1, .radius = 8};
+        struct quadtree        tree = {.rows = 60, .columns = 1, .epsilon = 1};
         struct quadtree_leaves leaves;
         struct arena_mark      mark = arena_mark(&f.arena);
         struct quadtree_data   data = {.rows = f.rows, .scale = {&origin, &unit, 8, NULL, NULL}};
@@ -172,7 +194,7 @@ static void test_bad_rows(void)
 /* Lists that are no set of leaves: other numbers, another order, a cell within a cell, a border too far. */
 static void test_partition(void)
 {
-    struct quadtree tree = {.rows = N, .columns = 2, .epsilon = 1, .radius = 4.7, .levels = 3};
+    struct quadtree tree = {.rows = N, .columns = 2, .epsilon = 1, .levels = 3};
     static const struct {
         int64_t K[3 * 2];
         size_t  n;
@@ -323,8 +345,9 @@ struct line {
 
 static enum status draw_line(void *arg, int set, double *loss, struct error *err)
 {
-    struct line           *line = arg;
-    struct quadtree        tree = {.rows = 40, .columns = 1, .epsilon = line->factor, .radius = 0.9};
+    struct line    *line = arg;
+    struct quadtree tree = {
+        .rows = 40, .columns = 1, .epsilon = line->factor, .levels = 1, .rates = {(uint64_t)(line->factor * 0x1p31)}};
     struct quadtree_leaves leaves;
     struct arena_mark      mark = arena_mark(&line->f.arena);
     TRY(quadtree_grow(&tree, &(struct quadtree_data){.scale = scale, .rows = line->row[set]}, &line->f.sampler,
@@ -356,9 +379,14 @@ static void test_attack(void)
 }
 
 CU_TestInfo suite_quadtree[] = {
-    {"plan", test_plan},         {"leaves", test_leaves},
-    {"bad rows", test_bad_rows}, {"partition", test_partition},
-    {"deal", test_deal},         {"what a deck tells", test_deck_loss},
-    {"attack", test_attack},     {"never empty", test_never_empty},
+    {"plan", test_plan},
+    {"leaves", test_leaves},
+    {"bad rows", test_bad_rows},
+    {"partition", test_partition},
+    {"deal", test_deal},
+    {"what a deck tells", test_deck_loss},
+    {"attack", test_attack},
+    {"never empty", test_never_empty},
+    {"planned before", test_planned_before},
     CU_TEST_INFO_NULL,
 };

@@ -740,7 +740,7 @@ static void test_leaves_become_rows(void)
     struct world           *world = world_new();
     struct release_manifest release = {
         .mechanism = {.kind = MECHANISM_QUADTREE, .epsilon = 3.5, .rows = 2000, .columns = WORLD_COLUMNS},
-        .tree = {.rows = 2000, .columns = WORLD_COLUMNS, .epsilon = 3.5, .radius = 3},
+        .tree = {.rows = 2000, .columns = WORLD_COLUMNS, .epsilon = 3.5},
         .radius = 3};
     CU_ASSERT_EQUAL_FATAL(mechanism_plan(&release.mechanism, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(quadtree_plan(&release.tree, &world->err), STATUS_OK);
