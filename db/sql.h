@@ -39,6 +39,7 @@
 #define ROW_TRIAL_OUTCOME(F, N) F(number, i) N(point, B) N(outcome, B) N(feasible, i)
 #define ROW_TRIAL_LEASE(F, N) F(number, i) N(lease_ms, i)
 #define ROW_TRIAL_NUMBER(F, N) F(number, i)
+#define ROW_TRIAL_REASON(F, N) F(number, i) N(reason, S)
 #define ROW_TRIAL_NOTE(F, N) F(number, i) N(note, b)
 #define ROW_HISTORY(F, N) F(seq, i) N(trial, i) N(at_ms, i) N(value, d) N(feasible, i)
 #define ROW_OPERATION(F, N)                                                                                            \
@@ -123,7 +124,7 @@
 #define ROW_LIST(X)                                                                                                    \
     X(study, ROW_STUDY) X(study_told, ROW_STUDY_TOLD) X(game_told, ROW_GAME_TOLD) X(received, ROW_RECEIVED) X(spec, ROW_SPEC) X(trial, ROW_TRIAL) X(trial_point, ROW_TRIAL_POINT)                          \
     X(trial_place, ROW_TRIAL_PLACE) X(trial_outcome, ROW_TRIAL_OUTCOME) X(hidden, ROW_HIDDEN) X(sparkline, ROW_SPARKLINE) X(trial_lease, ROW_TRIAL_LEASE)                                                                                    \
-    X(trial_number, ROW_TRIAL_NUMBER) X(trial_note, ROW_TRIAL_NOTE) X(history, ROW_HISTORY)                            \
+    X(trial_number, ROW_TRIAL_NUMBER) X(trial_reason, ROW_TRIAL_REASON) X(trial_note, ROW_TRIAL_NOTE) X(history, ROW_HISTORY)                            \
     X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(operation_listed, ROW_OPERATION_LISTED) X(event, ROW_EVENT) X(line, ROW_LINE) X(words, ROW_WORDS) X(chain, ROW_CHAIN) X(gap, ROW_GAP) X(gone, ROW_GONE) X(seq, ROW_SEQ) X(replay, ROW_REPLAY) X(made, ROW_MADE) X(noise, ROW_NOISE)        \
     X(verdict, ROW_VERDICT) X(best, ROW_BEST) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
     X(baseline, ROW_BASELINE) X(trial_whole, ROW_TRIAL_WHOLE) X(measured, ROW_MEASURED) X(correction, ROW_CORRECTION)                                                          \
@@ -238,6 +239,9 @@
       "SELECT count(*) AS count FROM trial WHERE study = $1 AND imported = 0 AND state = 'failed' AND ended > "        \
       "$2 AND ended > coalesce((SELECT max(ended) FROM trial WHERE study = $1 AND imported = 0 AND state IN "          \
       "('completed', 'infeasible', 'stopped')), 0)")                                                                   \
+    X(TRIAL_REASONS, "si", trial_reason,                                                                               \
+      "SELECT " COLUMNS(ROW_TRIAL_REASON) " FROM trial WHERE study = $1 AND state = 'failed' AND row_check(trial trial) ORDER BY number " \
+      "DESC LIMIT $2")                                                                                                 \
     X(STUDY_BY_NAME, "ss", id, "SELECT id FROM study WHERE project = $2 AND name = $1 AND state <> 'importing' ORDER BY id LIMIT 2")                              \
     X(STUDY_DUE, "i", id,                                                                                              \
       "SELECT id FROM study WHERE ends_ms > 0 AND ends_ms <= $1 AND state = 'active' AND NOT EXISTS (SELECT 1 FROM "   \

@@ -199,7 +199,7 @@ enum status handle_study_get(struct call *call, struct error *err)
     struct study      study;
     struct study_view view;
     uint64_t          generation = study_cache_generation(call->app);
-    TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
+    TRY(study_show(call->app, &call->caller, call->params[0], &study, err));
     json_t *json = codec_study_json(&study);
     view.json = json == NULL ? NULL : json_text(json, &call->arena, &view.json_bytes);
     view.version = study.version;

@@ -126,7 +126,7 @@ export async function create(view) {
             h('h3', {}, 'When it is over, besides when its trials are spent'), h('div', { class: 'filters' },
                 field('Time, in seconds', amount('/budget/seconds', spec.budget, 'seconds', { ...whole, placeholder: 'no limit' })),
                 one ? [field('A value better than', amount('/stop_when/better_than', when, 'better_than', { placeholder: 'any' })), field('No better one in so many', amount('/stop_when/no_improvement', when, 'no_improvement', { ...whole, placeholder: 'any number' }))] : null,
-                field('So many failures in a row', amount('/stop_when/failures_in_a_row', when, 'failures_in_a_row', { ...whole, placeholder: 'any number' }))),
+                field('So many failures in a row', amount('/stop_when/failures_in_a_row', when, 'failures_in_a_row', { ...whole, min: 0, placeholder: '10 to 50' }))),
             stops(),
             h('h3', {}, 'Workers'), h('div', { class: 'filters' }, field('At once', amount('/parallelism', spec, 'parallelism', { ...whole, placeholder: 'any number' })),
                 field('A trial is leased for, in seconds', amount('/lease_seconds', spec, 'lease_seconds', { ...whole, placeholder: '3600' }))),

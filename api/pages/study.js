@@ -154,8 +154,20 @@ function bestSection(study, best) {
         pointTable(study, trial), h('div', { class: 'row' }, copier('Copy as JSON', JSON.stringify(trial.point)), copier('Copy as Python', python), copier('Copy as curl', curl))];
 }
 
+// ---- why runs fail ----
+
+/* Said when runs fail one after the other, and when that was the study's end. */
+function failing({ reason, failures }) {
+    if (!failures || (failures.in_a_row < FAILING && reason !== 'too_many_failures')) return [];
+    const row = failures.in_a_row > 0 ? `${count(failures.in_a_row, 'run')} failed in a row` : 'Runs failed';
+    const end = reason === 'too_many_failures' ? '; this ended the study. Mend what runs, then reopen it.' : failures.allowed ? `; the study ends when ${failures.allowed} do.` : '.';
+    return [h('div', { class: 'trouble', role: 'status' }, h('p', {}, row, end), h('ul', {}, failures.reasons.map((one) => h('li', {},
+        `${one.trials} × `, one.reason ? named(one.reason, 300) : 'no reason given', one.out_of_memory ? ' (out of memory)' : null, `, last trial ${one.last}`))))];
+}
+
 // ---- the page ----
 
+const FAILING = 3;
 const quiet = (promise) => promise.catch((error) => (error instanceof api.Refused ? null : Promise.reject(error)));
 
 export async function study(view) {
@@ -174,7 +186,7 @@ export async function study(view) {
     };
     const drawHead = () => {
         head.replaceChildren(h('div', { class: 'title' }, h('h1', {}, named(now.name, 200)), badgeOf(now, state.late)), actions(now, again),
-            ...(Object.keys(now.labels).length || now.notes ? [h('p', { class: 'note' }, Object.entries(now.labels).map(([k, v]) => [h('span', { class: 'chip' }, h('bdi', {}, clip(`${k}: ${v}`, 80))), ' ']), now.notes ? h('bdi', {}, clip(now.notes, 400)) : null)] : []), said);
+            ...(Object.keys(now.labels).length || now.notes ? [h('p', { class: 'note' }, Object.entries(now.labels).map(([k, v]) => [h('span', { class: 'chip' }, h('bdi', {}, clip(`${k}: ${v}`, 80))), ' ']), now.notes ? h('bdi', {}, clip(now.notes, 400)) : null)] : []), ...failing(now), said);
         numbers.replaceChildren(facts(now));
         clearTimeout(idle); // nobody tells that nothing happens
         idle = setTimeout(() => { if (!view.isOver() && isIdle(now, state.late)) { drawHead(); tell(last); } }, 91e3);

@@ -28,12 +28,28 @@ static const struct member worth_members[] = {
     {AS(rules, worth_trials, "trials"), COUNT_UP_TO(1000000)},
     {.name = NULL},
 };
+static enum status read_in_a_row(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                                 void *out)
+{
+    int64_t *count = out;
+    TRY(codec_read_integer(in, member, json, where, count));
+    *count = *count == 0 ? RULES_NEVER : *count;
+    return STATUS_OK;
+}
+
+static json_t *write_in_a_row(const struct writing *out, const struct member *member)
+{
+    int64_t count = *(const int64_t *)codec_at(out, member);
+    return count == 0 ? json_null() : json_integer(count == RULES_NEVER ? 0 : count);
+}
+
 static const struct member stop_members[] = {
     {AT(rules, better_than), .read = codec_read_number, .nullable = true, .optional = true, .min = -INFINITY,
      .max = INFINITY},
     {AT(rules, no_improvement), COUNT_UP_TO(1000000)},
     {AT(rules, failures), COUNT_UP_TO(1000000)},
-    {AT(rules, failures_in_a_row), COUNT_UP_TO(1000000)},
+    {AT(rules, failures_in_a_row), .nullable = true, .optional = true, .read = read_in_a_row, .write = write_in_a_row,
+     .max = 1000000},
     {.name = "not_worth_it",
      .nullable = true,
      .optional = true,

@@ -83,6 +83,7 @@ const struct member codec_study_members[] = {
     {.name = "trials", .read = codec_read_inside, .members = counts_members},
     {.name = "best", .nullable = true, .read = codec_read_inside, .members = best_members},
     {AT(study, sparkline), .optional = true, .write = codec_write_json},
+    {AT(study, failures), .optional = true, .write = codec_write_json},
     {.name = "spent", .read = codec_read_inside, .members = spent_members},
     {AS(study, tally.ends_at_ms, "ends_at"), .nullable = true, .write = codec_write_time},
     STUDY_OWNED(SHOWN)

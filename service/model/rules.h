@@ -15,8 +15,9 @@ struct rules {
     int64_t     lease_ms;
     bool        is_shareable; /* later studies may learn from it */
     double      better_than;  /* the study is done with a better feasible value; NaN: never */
-    /* ... when so many trials ended without a better one, or failed, or failed in a row; 0: never */
-    int64_t no_improvement, failures, failures_in_a_row;
+    /* ... when so many trials ended without a better one, or failed; 0: never */
+    int64_t no_improvement, failures;
+    int64_t failures_in_a_row; /* ... or failed in a row; 0: as failures.h has it; RULES_NEVER: never */
     /* ... when worth_trials more are expected to gain less than this, or than this share of what was won; both NaN: never */
     double  worth_gain, worth_share;
     int64_t worth_trials;
@@ -24,7 +25,7 @@ struct rules {
 
 #define RULES_COST_SECONDS "duration_seconds" /* how long the trials took, as their workers say */
 
-enum { RULES_LEASE_MAX_SECONDS = 604800, RULES_LEASE_SECONDS = 3600, RULES_WORTH_TRIALS = 10 };
+enum { RULES_LEASE_MAX_SECONDS = 604800, RULES_LEASE_SECONDS = 3600, RULES_WORTH_TRIALS = 10, RULES_NEVER = -1 };
 static inline struct rules rules_none(void)
 {
     return (struct rules){.budget_cost = (double)NAN,

@@ -1,6 +1,9 @@
 /* The words for the states of studies and trials, and what a state refuses. */
 #include "service/model/study.h"
 
+#include <stdio.h>
+#include <string.h>
+
 const char *const study_state_names[STUDY_STATE_COUNT + 1] = {
     [STUDY_AWAITING_CANDIDATES] = "awaiting_candidates",
     [STUDY_ACTIVE] = "active",
@@ -30,7 +33,12 @@ enum status study_refuse(const struct study *study, struct error *err)
     if (study->state == STUDY_AWAITING_CANDIDATES)
         return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "", "the study waits for its candidates");
     (void)error_state(err, "study", study_state_names[study->state], study->reason);
-    if (err != NULL && study->state == STUDY_COMPLETED)
+    if (err != NULL && study->state == STUDY_COMPLETED) {
+        const char *why = study->reason == NULL ? "" : study->reason;
+        if (strcmp(why, "too_many_failures") == 0)
+            snprintf(err->text, sizeof err->text,
+                     "too many runs failed: the study's `failures` say why; then reopen it");
         err->next = study_next_stop;
+    }
     return STATUS_CONFLICT;
 }

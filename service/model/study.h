@@ -52,6 +52,7 @@ struct study {
     int64_t          best_trial; /* 0: none */
     double           best_value;
     const char      *sparkline; /* JSON, or NULL: none, or it was not asked for */
+    const char      *failures;  /* likewise: failures.h */
     STUDY_SAID(DECLARE)         /* labels: a JSON object as text */
     STUDY_OWNED(DECLARE)        /* NULL: not known, or not for the caller */
     STUDY_KEPT(DECLARE)

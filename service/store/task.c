@@ -9,6 +9,7 @@
 #include "service/base/log.h"
 #include "service/codec/codec_annotations.h"
 #include "service/codec/codec_trial.h"
+#include "service/store/failures.h"
 #include "service/store/spec_cache.h"
 #include "service/store/sparkline.h"
 #include "service/store/tally.h"
@@ -143,7 +144,7 @@ static bool has_failed_often(const struct task *task)
 
 static bool fails_in_a_row(const struct task *task)
 {
-    return has_reached(task->study.tally.failures_in_a_row, task->study.rules.failures_in_a_row);
+    return has_reached(task->study.tally.failures_in_a_row, failures_allowed(&task->study));
 }
 
 static bool has_no_improvement(const struct task *task)
@@ -187,11 +188,14 @@ enum status task_count_held(struct db_conn *conn, const struct task *task, int64
 
 static enum status complete_if_over(struct db_conn *conn, struct task *task, struct error *err)
 {
-    bool        is_final;
+    bool        is_final, are_alike = false;
     int64_t     held;
     const char *reason = task_over(task, &is_final);
     if (reason == NULL)
+        TRY(failures_are_alike(conn, task, &are_alike, err));
+    if (reason == NULL && !are_alike)
         return STATUS_OK;
+    reason = reason == NULL ? "too_many_failures" : reason;
     TRY(task_count_held(conn, task, &held, err));
     return held > 0 ? STATUS_OK : task_set_state(conn, task, STUDY_COMPLETED, reason, "study.completed", err);
 }

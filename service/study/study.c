@@ -17,6 +17,7 @@
 #include "service/portable/import.h"
 #include "service/suggest/operation.h"
 #include "service/base/random.h"
+#include "service/store/failures.h"
 #include "service/store/rows.h"
 #include "service/store/sparkline.h"
 #include "service/store/spec_cache.h"
@@ -201,6 +202,21 @@ enum status study_find(struct app *app, struct caller *caller, const char *id, s
 {
     struct task task = task_of(app, caller, id);
     TRY(task_read(&task, find, err));
+    *out = task.study;
+    return STATUS_OK;
+}
+
+static enum status show(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct task *task = arg;
+    TRY(task_open(conn, task, err));
+    return failures_get(conn, task, &task->study.failures, err);
+}
+
+enum status study_show(struct app *app, struct caller *caller, const char *id, struct study *out, struct error *err)
+{
+    struct task task = task_of(app, caller, id);
+    TRY(task_read(&task, show, err));
     *out = task.study;
     return STATUS_OK;
 }

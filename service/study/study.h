@@ -43,6 +43,9 @@ MUST_CHECK enum status study_ensure(struct app *app, struct caller *caller, cons
 /* NOT_FOUND "study_not_found" when there is none or the token may not see it. */
 MUST_CHECK enum status study_find(struct app *app, struct caller *caller, const char *id, struct study *out,
                                   struct error *err);
+/* With its failures. */
+MUST_CHECK enum status study_show(struct app *app, struct caller *caller, const char *id, struct study *out,
+                                  struct error *err);
 
 enum study_order { STUDY_ORDER_CREATED, STUDY_ORDER_UPDATED, STUDY_ORDER_COUNT };
 enum { STUDY_LABELS_ASKED_MAX = 4 };

@@ -524,6 +524,22 @@ function tests() {
         await context.close();
     });
 
+    test('of a study whose runs fail the reasons come first', async () => {
+        const { page, seen, context } = await open(), study = await api.study({ algorithm: { name: 'random' } });
+        const fails = async (reason) => api.post(`/v1/studies/${study.id}/observe`, { trial: (await api.post(`/v1/studies/${study.id}/suggest`, {})).trials[0].number, state: 'failed', reason });
+        for (let i = 0; i < 2; i++) await fails('<b>disk</b> full');
+        await go(page, `#/studies/${study.id}`);
+        await same(() => page.getByText('failed in a row').count(), 0);
+        for (let i = 1; i < 4; i++) await fails(`CUDA out of memory: ${i} GiB`);
+        await page.getByText('5 runs failed in a row; the study ends when 20 do.').waitFor();
+        await same(() => page.locator('.trouble li').allTextContents(), ['3 × CUDA out of memory: 3 GiB (out of memory), last trial 5', '2 × <b>disk</b> full, last trial 2']);
+        for (let i = 5; i < 20; i++) await fails('x');
+        await page.getByText('20 runs failed in a row; this ended the study.').waitFor();
+        await isSound(page, 'a study that fails');
+        quiet(seen, 'failures');
+        await context.close();
+    });
+
     test('what others do is seen without a reload', async () => {
         const { page, seen, context } = await open();
         await go(page, `#/studies/${studies.empty}`);

@@ -71,6 +71,77 @@ test('failures in a row, and failures', async () => {
     assert.deepEqual(await ended(id), ['completed', 'too_many_failures']);
 });
 
+test('a study of which every run fails ends by itself, and says why', async () => {
+    const { id } = await api.study({ algorithm: { name: 'random' } });
+    const reason = (i) => (i % 4 === 3 ? 'disk full' : `RuntimeError: tried ${i * 1.5} GiB\nTraceback`);
+    assert.equal((await api.get(of(id))).failures, undefined);
+    for (let i = 0; i < 19; i++) assert.equal((await run(id, { state: 'failed', reason: reason(i) })).next, 'evaluate');
+    const { failures } = await api.get(of(id));
+    assert.deepEqual(failures, { in_a_row: 19, allowed: 20, reasons: [
+        { reason: 'RuntimeError: tried 27 GiB', trials: 15, last: 19, out_of_memory: false }, { reason: 'disk full', trials: 4, last: 16, out_of_memory: false }] });
+    assert.equal((await run(id, { state: 'failed' })).next, 'stop');
+    assert.deepEqual(await ended(id), ['completed', 'too_many_failures']);
+    const { events } = await api.get(`/v1/events?study=${id}&limit=1000`);
+    assert.deepEqual(events.at(-1).kind, 'study.completed', 'a line of the log as any other end');
+    assert.deepEqual(told(await ask(id)), ['study_completed', 'stop', 'too_many_failures']);
+    await api.post(`${of(id)}/reopen`, {});
+    assert.deepEqual((await api.get(of(id))).failures.in_a_row, 0);
+    await run(id, { state: 'failed', reason: '' });
+    await run(id, { value: 2 });
+    const { failures: { in_a_row, allowed } } = await api.get(of(id));
+    assert.deepEqual([in_a_row, allowed], [0, 50], 'a program that works at times may fail more often');
+    for (let i = 0; i < 49; i++) assert.equal((await run(id, { state: 'failed', reason: 'x' })).next, 'evaluate');
+    assert.equal((await run(id, { state: 'failed', reason: 'x' })).next, 'stop');
+});
+
+test('one reason everywhere ends it sooner, unless that is memory', async () => {
+    const { id } = await api.study({ algorithm: { name: 'random' } }), failed = { state: 'failed', reason: 'ImportError: no module named x' };
+    const { json: { trials: [slow] } } = await ask(id, 'slow');
+    for (let i = 0; i < 10; i++) await run(id, failed);
+    assert.equal((await api.get(of(id))).failures.allowed, 10);
+    assert.equal((await ended(id))[0], 'active', 'one runs that may have a value');
+    assert.equal((await api.post(`${of(id)}/observe`, { trial: slow.number, ...failed })).next, 'stop');
+    assert.deepEqual(await ended(id), ['completed', 'too_many_failures']);
+    const memory = await api.study({ algorithm: { name: 'random' } });
+    for (let i = 0; i < 19; i++) assert.equal((await run(memory.id, { state: 'failed', reason: `MemoryError: ${i}` })).next, 'evaluate');
+    assert.deepEqual((await api.get(of(memory.id))).failures, { in_a_row: 19, allowed: 20, reasons: [{ reason: 'MemoryError: 18', trials: 19, last: 19, out_of_memory: true }] });
+    const works = await api.study({ algorithm: { name: 'random' } });
+    await run(works.id, { value: 1 });
+    for (let i = 0; i < 20; i++) assert.equal((await run(works.id, failed)).next, 'evaluate', 'it worked once');
+});
+
+test('how many failures in a row end a study: by its parameters, or as it says', async () => {
+    const wide = (len) => ({ type: 'parameters', parameters: Array.from({ length: len }, (_, i) => ({ name: `x${i}`, type: 'double', min: 0, max: 1 })) });
+    for (const [members, allowed] of [[{ space: wide(2) }, 20], [{ space: wide(6) }, 36], [{ space: wide(30) }, 50], [{ stop_when: { failures_in_a_row: 3 } }, 3],
+        [{ stop_when: { failures_in_a_row: 0 } }, null]]) {
+        const { id, stop_when } = await api.study({ algorithm: { name: 'random' }, ...members });
+        await run(id, { state: 'failed' });
+        assert.equal((await api.get(of(id))).failures.allowed, allowed);
+        assert.deepEqual(stop_when, members.stop_when ?? null);
+    }
+    const { id } = await api.study({ algorithm: { name: 'random' }, stop_when: { failures_in_a_row: 0 } });
+    for (let i = 0; i < 55; i++) assert.equal((await run(id, { state: 'failed' })).next, 'evaluate');
+    const { id: clone } = await api.post(`${of(id)}/clone`, { name: 'its clone' }, 201);
+    assert.deepEqual((await api.get(of(clone))).stop_when, { failures_in_a_row: 0 });
+    assert.equal((await edit(id, { stop_when: { failures_in_a_row: null } })).stop_when, null);
+    assert.deepEqual(told(await ask(id)).slice(1), ['stop', 'too_many_failures'], 'the default again');
+    await api.expect([422, 'out_of_range'], 'POST', '/v1/studies', { json: { name: 's', metrics: [{ name: 'f', goal: 'minimize' }], space: wide(1), stop_when: { failures_in_a_row: -1 } } });
+});
+
+test('out of memory is told from other failures', async () => {
+    const reasons = ['MemoryError', 'CUDA out of memory. Tried to allocate 2.00 GiB', 'torch.OutOfMemoryError: x', 'terminate called after throwing: std::bad_alloc',
+        'exit code 137', 'ended by signal 9', 'Unable to allocate 74.5 GiB for an array', 'RESOURCE_EXHAUSTED: OOM', 'ended by signal 11', 'ValueError: no such memory'];
+    const is = [], long = await api.study({ algorithm: { name: 'random' } });
+    await run(long.id, { state: 'failed', reason: `x${'é'.repeat(400)}` });
+    assert.equal((await api.get(of(long.id))).failures.reasons[0].reason, `x${'é'.repeat(149)}`);
+    for (const reason of reasons) {
+        const { id: own } = await api.study({ algorithm: { name: 'random' } });
+        await run(own, { state: 'failed', reason });
+        is.push((await api.get(of(own))).failures.reasons[0].out_of_memory);
+    }
+    assert.deepEqual(is, [...Array(8).fill(true), false, false]);
+});
+
 test('no improvement: what runs is waited for, and may still find one', async () => {
     const { id } = await api.study({ stop_when: { no_improvement: 2 } });
     await run(id, { state: 'infeasible' });
