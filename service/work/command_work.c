@@ -180,7 +180,8 @@ static void go_on(struct work *work)
     }
 }
 
-static void say_end(struct work *work)
+/* The study as it is now; NULL: it cannot be had. */
+static json_t *say_end(struct work *work)
 {
     json_t      *study = NULL;
     struct error ignored;
@@ -188,15 +189,23 @@ static void say_end(struct work *work)
     named_path(work->study, "", path);
     if (work->away_since_ms == 0 && client_json(work->client, "GET", path, NULL, &study, &ignored) == STATUS_OK)
         say_study(study);
-    json_decref(study);
+    return study;
 }
 
-/* A script must not take it for a success that no run gave a value. */
-static enum status check_some(const struct work *work, struct error *err)
+/* A script must not take it for a success that the study ended because runs fail, or that no run gave a value. */
+static enum status check_some(const struct work *work, const json_t *study, struct error *err)
 {
+    const json_t *failures = json_object_get(study, "failures");
+    const json_t *one = json_array_get(json_object_get(failures, "reasons"), 0);
+    const char   *why = json_string_value(json_object_get(study, "reason"));
+    const char   *id = json_string_value(json_object_get(work->study, "id"));
+    const char   *said = json_string_value(json_object_get(one, "reason"));
+    if (why != NULL && strcmp(why, "too_many_failures") == 0 && said != NULL)
+        return error_set(err, STATUS_INVALID, "runs_fail", "",
+                         "too many runs failed, %lld of them so: %.160s; see %.100s/%.40s, then reopen the study",
+                         (long long)json_integer_value(json_object_get(one, "trials")), said, work->runs, id);
     if (work->failed == 0 || work->told > 0)
         return STATUS_OK;
-    const char *id = json_string_value(json_object_get(work->study, "id"));
     return error_set(err, STATUS_INVALID, "runs_fail", "", "no run gave a value, %lld failed; see %.200s/%.40s",
                      (long long)work->failed, work->runs, id != NULL ? id : "");
 }
@@ -231,11 +240,12 @@ static enum status run(struct command_call *call, struct error *err)
             fputs("gnomon: what a run starts in a session of its own is not ended with it on this system\n", stderr);
         say_study(work.study);
         go_on(&work);
-        say_end(&work);
+        json_t *study = say_end(&work);
         *err = work.failure;
         status = work.failure.status != STATUS_OK ? work.failure.status : process_check_stopped(err);
         if (status == STATUS_OK)
-            status = check_some(&work, err);
+            status = check_some(&work, study, err);
+        json_decref(study);
     }
     clean_up(&work);
     return status;

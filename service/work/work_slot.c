@@ -404,33 +404,32 @@ static enum status come_to_an_end(struct work *work, struct work_slot *slot, str
     return STATUS_OK;
 }
 
-/* Counts a failure.  Five of them before any value mean that the program is at fault, and not its points. */
-static void count_failure(struct work *work, const struct work_slot *slot)
+/* Shows the last lines of the run whose failure ended the study. */
+static void count_failure(struct work *work, const struct work_slot *slot, const json_t *reply)
 {
-    enum { FAILURES_MAX = 5, LINES = 10 };
+    enum { LINES = 10 };
+    const char *next = json_string_value(json_object_get(reply, "next"));
     work->failed++;
-    if (work->told > 0 || work->failed < FAILURES_MAX || work->is_ending)
-        return;
-    run_print_end(&slot->run, LINES, stderr);
-    work->is_ending = true;
-    error_set(&work->failure, STATUS_INVALID, "runs_fail", "", "the first %d runs have all failed; see %.150s",
-              FAILURES_MAX, slot->run.folder);
+    if (next != NULL && strcmp(next, "stop") == 0)
+        run_print_end(&slot->run, LINES, stderr);
 }
 
 static enum status tell(struct work *work, struct work_slot *slot, struct error *err)
 {
-    char key[WORK_KEY_BYTES];
-    bool is_value = json_object_get(slot->result, "values") != NULL;
+    char    key[WORK_KEY_BYTES];
+    json_t *reply = NULL;
+    bool    is_value = json_object_get(slot->result, "values") != NULL;
     snprintf(key, sizeof key, "work-%s-%lld-%lld-end", work->nonce, (long long)slot->number, (long long)slot->lease);
     enum status status = work_call(work, &(struct work_request){.method = "POST", .rest = "/observe", .key = key},
-                                   json_incref(slot->result), NULL, err);
+                                   json_incref(slot->result), &reply, err);
     if (work_is_away(status))
         return STATUS_OK;
     work->has_news = true;
     work_say(work, slot, status == STATUS_OK ? is_value ? NULL : "failed" : err->text);
     work->told += is_value;
     if (!is_value)
-        count_failure(work, slot);
+        count_failure(work, slot, reply);
+    json_decref(reply);
     clear(slot);
     return status == STATUS_OK || is_lost(err) ? STATUS_OK : status;
 }

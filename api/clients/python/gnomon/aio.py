@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, AsyncIterator, Awaitable, Callable, Dict, Iterator, List, Mapping, Optional, Type, TypeVar
 
 from .errors import Finished, GnomonError, LeaseLost
+from .loop import ALL_FAILED
 from .study import Client, Record, Study, Trial, Value
 
 T = TypeVar("T")
@@ -80,12 +81,12 @@ class AsyncStudy:
 
     async def optimize(self, f: Callable[["AsyncTrial"], Awaitable[Value]], *, trials: Optional[int] = None,
                        workers: int = 1) -> "AsyncStudy":
-        """Runs `await f(trial)` for so many trials at a time; what f raises makes a failed trial, and five failures in a row
-        are raised."""
+        """Runs `await f(trial)` for so many trials at a time; what f raises makes a failed trial, and is raised as by
+        `Study.optimize`."""
         if workers < 1:
             raise ValueError("workers: at least one")
         turns = iter(range(trials)) if trials is not None else iter(int, 1)
-        state: Dict[str, int] = {"in a row": 0}
+        state: Dict[str, Any] = {"turns": 0, "worked": False, "failure": None}
         tasks = [asyncio.ensure_future(self._work(f, turns, state)) for _ in range(workers)]
         try:
             await asyncio.gather(*tasks)
@@ -93,28 +94,31 @@ class AsyncStudy:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+        if not state["worked"] and state["turns"] >= ALL_FAILED and state["failure"] is not None:
+            raise state["failure"]
         return self
 
-    async def _work(self, f: Callable[["AsyncTrial"], Awaitable[Value]], turns: Iterator[int], state: Dict[str, int]) -> None:
+    async def _work(self, f: Callable[["AsyncTrial"], Awaitable[Value]], turns: Iterator[int], state: Dict[str, Any]) -> None:
         for _ in turns:
             try:
                 trial = await self.ask()
-            except Finished:
+            except Finished as finished:
+                if finished.is_by_failures:
+                    raise state["failure"] or finished
                 return
             try:
                 async with trial:
                     value = await f(trial)
                     if trial.trial.state == "running":
                         await trial.tell(value)
-                state["in a row"] = 0
             except LeaseLost:
                 continue
             except GnomonError:
                 raise
-            except Exception:
-                state["in a row"] += 1
-                if state["in a row"] >= 5:
-                    raise
+            except Exception as failure:
+                state["failure"] = failure
+            state["turns"] += 1
+            state["worked"] = state["worked"] or trial.trial.state != "failed"
 
 
 def unwanted(asked: "concurrent.futures.Future[Trial]") -> None:

@@ -61,6 +61,11 @@ class Conflict(GnomonError):
 class Finished(Conflict):
     """There will be no more trials."""
 
+    @property
+    def is_by_failures(self) -> bool:
+        """Whether that is since too many runs failed."""
+        return self.problem.get("reason") == "too_many_failures"
+
 
 class Paused(Conflict):
     """There is no trial now; only from ask(wait=False)."""

@@ -26,7 +26,7 @@ from .transport import log
 if TYPE_CHECKING:
     from .study import Study, Trial, Value
 
-IN_A_ROW = 5  # failures after which the function is taken to fail always
+ALL_FAILED = 5  # turns of a run that are too many for all of them to have failed
 # Errors that the function's author has to mend: no other trial would do better.
 MISTAKES = (NameError, TypeError, AttributeError, ImportError)
 LEAVE_SECONDS = 10.0  # for giving trials back at the end
@@ -54,7 +54,7 @@ class Crew(Protocol):
         """The seconds there are to get a trial in; None when there is no other turn."""
 
     def done(self, outcome: Optional[Outcome], failure: Optional[BaseException]) -> None:
-        """The turn's end; without an outcome it was none."""
+        """The turn's end; without an outcome it was none, because of this refusal."""
 
     def at(self, trial: Optional["Trial"]) -> None:
         """What the worker is about: this trial, or asking for one."""
@@ -91,8 +91,8 @@ def work(crew: Crew, study: "Study", f: Callable[["Trial"], "Value"], catch: Cat
         crew.at(None)
         try:
             outcome, failure = turn(crew, study, f, catch, seconds)
-        except (Finished, Paused):
-            crew.done(None, None)
+        except (Finished, Paused) as refused:
+            crew.done(None, refused)
             return
         crew.done(outcome, failure)
 
@@ -113,8 +113,9 @@ class Run:
         self.workers, self.backend, self.left = workers, backend, trials
         self.end = None if timeout is None else time.monotonic() + timeout
         self.stopped, self.over = False, False
-        self.in_a_row, self.turns = 0, 0
+        self.worked, self.turns = False, 0
         self.error: Optional[BaseException] = None
+        self.failure: Optional[BaseException] = None  # the last
         self.lock = threading.RLock()
         self.places: Dict[int, Optional["Trial"]] = {}
         self.bar = bar(progress, study, trials if trials is not None else (study.body.get("budget") or {}).get("trials"))
@@ -127,6 +128,8 @@ class Run:
                 work(self, self.study, self.f, self.catch)
             else:
                 self._threads()
+        if self.error is None and not self.worked and self.turns >= ALL_FAILED:
+            self.error = self.failure
         if self.error is not None:
             raise self.error
 
@@ -146,10 +149,15 @@ class Run:
             self.places.pop(threading.get_ident(), None)
             if outcome is None:
                 self.over = True
+                if isinstance(failure, Finished) and failure.is_by_failures:
+                    self.error = self.error or self.failure or failure
                 return
             self.turns += 1
-            self.in_a_row = 0 if failure is None else self.in_a_row + 1
-            if failure is not None and (self.in_a_row >= IN_A_ROW or self.turns == 1 and isinstance(failure, MISTAKES)):
+            if outcome.state in ("failed", "died"):
+                self.failure = failure or RuntimeError(outcome.reason)
+            else:
+                self.worked = True
+            if self.turns == 1 and isinstance(failure, MISTAKES):
                 self.stopped = True
                 self.error = self.error or failure
             if not self.stopped:
@@ -311,7 +319,8 @@ class Processes:
     def replace(self, worker: Worker) -> None:
         """A trial whose worker died is tried once more, and has failed when that one dies, too."""
         self.part(worker)
-        numbers = self.run.study.reclaim(worker.name + "-1", spare=self.died)
+        reason = f"its worker ended with exit code {worker.process.exitcode}"
+        numbers = self.run.study.reclaim(worker.name + "-1", spare=self.died, reason=reason)
         self.died += numbers
         log.warning("worker %s ended with code %s", worker.name, worker.process.exitcode)
         failure = RuntimeError(f"worker processes die (exit code {worker.process.exitcode})")

@@ -169,7 +169,7 @@ class GnomonPruner(BasePruner):
         if name not in self._studies:
             self._studies[name] = self.client.study(
                 f"{name} (stopping)"[-200:], {"trial": (0, 999999)}, goal=study.direction.name.lower(), algorithm="random",
-                stopping=self.stopping, seed=0)
+                stopping=self.stopping, seed=0, stop_when={"failures_in_a_row": 0})  # Optuna says when it is over
             self._held[name] = {}
         return self._studies[name]
 

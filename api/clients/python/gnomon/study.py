@@ -260,9 +260,9 @@ class Study:
             # The service held the request back already; it says at once only that too many wait.
             self.client.transport.sleep(min(1.0, max(0.0, end - time.monotonic())))
 
-    def reclaim(self, worker: str, spare: Sequence[int] = ()) -> List[int]:
+    def reclaim(self, worker: str, spare: Sequence[int] = (), reason: str = "its worker is gone") -> List[int]:
         """Gives back what this worker, who is no more, has, but fails those in `spare`; the numbers of these trials."""
-        call, reason = self.client.transport.call, "its worker is gone"
+        call = self.client.transport.call
         numbers = []
         try:
             query = asked({"worker": worker, "state": "running", "view": "basic"})
@@ -318,8 +318,9 @@ class Study:
                  timeout: Optional[float] = None, callbacks: Sequence[Callable[["Study", "Outcome"], Any]] = (),
                  progress: Optional[bool] = None) -> "Study":
         """Runs f(trial) until the study ends, or for so many trials or seconds; with several workers in threads or
-        processes.  What f raises makes a failed trial; five in a row, and what no other trial can cure, is raised.
-        Ctrl-C and SIGTERM give the unfinished trials back."""
+        processes.  What f raises makes a failed trial, and the search goes on.  The last of it is raised when the study ends
+        because its runs fail (`stop_when.failures_in_a_row`), or when five turns or more were all that failed; what no other
+        trial can cure at once.  Ctrl-C and SIGTERM give the unfinished trials back."""
         from .loop import Run
         Run(self, f, trials, workers, backend, catch, timeout, callbacks, progress).go()
         return self

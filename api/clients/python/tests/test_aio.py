@@ -92,6 +92,11 @@ class Awaited(Case):
 
             with self.assertRaises(RuntimeError):
                 await study.optimize(f, trials=9)
+            for expected in (RuntimeError, gnomon.Finished):  # the tenth ends the study
+                with self.assertRaises(expected):
+                    await study.optimize(f)
+            self.assertEqual((await study.run(gnomon.Study.refresh))["reason"], "too_many_failures")
+            await study.run(gnomon.Study.reopen)
 
             async def loses(trial):
                 trial.trial.study._post("/observe", {"trial": trial.number, "value": 7.5})

@@ -105,7 +105,10 @@ class Loops(Case):
             study = service().study(f"{self.id()} {workers} {backend}", SPACE, algorithm="random")
             with self.assertRaisesRegex(RuntimeError, "no such file"):
                 study.optimize(f, workers=workers, backend=backend)
-            self.assertIn(self.states(study).count("failed"), range(5, 9))
+            self.assertEqual(study.refresh()["reason"], "too_many_failures")
+            self.assertIn(self.states(study).count("failed"), range(10, 24))
+            with self.assertRaises(gnomon.Finished):  # nothing failed here, but that is why there is nothing to do
+                study.optimize(value)
         with self.assertRaises(NameError):
             self.study().optimize(lambda trial: nothing)  # noqa: F821
         self.assertEqual(self.states(self.study()), ["failed"])
@@ -116,6 +119,33 @@ class Loops(Case):
             study.optimize(f, catch=(ValueError,), workers=2)
         with self.assertRaises(RuntimeError):
             study.optimize(f, catch=(ValueError,), workers=2, backend="processes")
+
+    def test_fails_in_a_region(self):
+        """More is better up to 0.7, beyond which there is no memory: the search learns that, and goes on."""
+        study = service().study(self.id(), {"x": (0.0, 1.0)}, goal="maximize", trials=20)
+
+        def f(trial):
+            if trial["x"] > 0.7:
+                raise MemoryError
+            return trial["x"]
+
+        study.optimize(f)
+        self.assertEqual(study.refresh()["reason"], "budget_exhausted")
+        self.assertGreater(study.best.value, 0.69)
+        self.assertEqual([(one["reason"], one["out_of_memory"]) for one in study.body["failures"]["reasons"]], [("MemoryError", True)])
+
+    def test_gives_no_number(self):
+        study = service().study(self.id(), SPACE, algorithm="random")
+        with self.assertRaisesRegex(ValueError, "not a finite number"):
+            study.optimize(lambda trial: float("nan"), trials=6)
+        self.assertEqual(self.states(study), ["failed"] * 6)
+        study.optimize(lambda trial: float("nan"), trials=3)  # too few to say
+        with self.assertRaisesRegex(ValueError, "not a finite number"):
+            study.optimize(lambda trial: float("nan"))
+        self.assertEqual(self.states(study), ["failed"] * 10)
+        study = service().study(self.id() + " own", SPACE, algorithm="random")
+        with self.assertRaisesRegex(RuntimeError, "by its own word"):
+            study.optimize(lambda trial: trial.fail("by its own word"))
 
     def test_tells_itself(self):
         study = self.study()

@@ -24,7 +24,10 @@ export class GnomonError extends Error {
     }
 }
 /* The study hands out nothing any more. */
-export class Finished extends GnomonError {}
+export class Finished extends GnomonError {
+    /* Since too many runs failed. */
+    get isByFailures(): boolean { return this.problem.reason === 'too_many_failures'; }
+}
 /* Another worker has the trial. */
 export class LeaseLost extends GnomonError {}
 /* No answer for as long as the client's patience. */
@@ -197,7 +200,7 @@ export interface OptimizeOptions<S extends Space> {
     onEnd?: (trial: Trial<S>, value: Value | undefined) => void;
 }
 
-const WAIT_SECONDS = 5, FAILURES_MAX = 5;
+const WAIT_SECONDS = 5, ALL_FAILED = 5;
 
 function said(value: Value): { value: number } | { values: Record<string, number> } {
     const numbers = typeof value === 'number' ? [value] : Object.values(value);
@@ -285,33 +288,37 @@ export class Study<S extends Space = Space> {
         return this;
     }
 
-    /* Runs f until the study ends.  What f throws makes its trial failed; five in a row are thrown.  When the signal is
-     * aborted, running trials are given back, and its reason is thrown. */
+    /* Runs f until the study ends.  What f throws makes its trial failed, and the search goes on.  The last of it is thrown when
+     * the study ends because its runs fail, or when five turns or more were all that failed.  When the signal is aborted,
+     * running trials are given back, and its reason is thrown. */
     async optimize(f: (trial: Trial<S>) => Value | Promise<Value>, options: OptimizeOptions<S> = {}): Promise<this> {
         const inner = new AbortController(), end = () => inner.abort(options.signal?.reason);
-        let left = options.trials ?? Infinity, failures = 0;
+        let left = options.trials ?? Infinity, turns = 0, worked = false, failure: unknown;
         if (options.signal?.aborted) end();
         options.signal?.addEventListener('abort', end, { once: true });
         const once = async (): Promise<boolean> => {
             const trial = await this.ask({ signal: inner.signal });
             const value = await trial.run(f, inner.signal);
             options.onEnd?.(trial, value);
-            failures = trial.failure === undefined ? 0 : failures + 1;
-            if (failures >= FAILURES_MAX) throw trial.failure;
+            turns++;
+            failure = trial.failure ?? failure;
+            worked ||= trial.failure === undefined;
             return true;
         };
         const work = async (): Promise<void> => {
             while (left-- > 0 && !inner.signal.aborted) await once();
         };
-        const loops = Array.from({ length: options.workers ?? 1 }, () => work().catch((failure) => {
-            if (failure instanceof Finished) return;
-            inner.abort(failure);
-            throw failure;
+        const loops = Array.from({ length: options.workers ?? 1 }, () => work().catch((end) => {
+            if (end instanceof Finished && !end.isByFailures) return;
+            const thrown = end instanceof Finished ? failure ?? end : end;
+            inner.abort(thrown);
+            throw thrown;
         }));
         const ended = await Promise.allSettled(loops);
         options.signal?.removeEventListener('abort', end);
         if (inner.signal.aborted) throw inner.signal.reason;
         for (const one of ended) if (one.status === 'rejected') throw one.reason;
+        if (!worked && turns >= ALL_FAILED) throw failure;
         return this.refresh();
     }
 }

@@ -86,6 +86,9 @@ await one.tell(0.5);
 await refused(LeaseLost, () => one.tell(0.25));
 const always = await refused(Error, () => given.reopen().catch(() => given).then((s) => s.optimize(() => { throw new Error('always'); })));
 check('what fails always is thrown', always.message === 'always', always.message);
+const memory = await g.study('typescript, memory', { x: double(0, 1) }, { ...spec, budget: { trials: 12 } });
+await memory.optimize((trial) => { if (trial.point.x > 0.3) throw new Error('out of memory'); return trial.point.x; });
+check('a search goes on where runs fail', memory.body.reason === 'budget_exhausted' && memory.body.failures?.reasons[0]?.out_of_memory === true, memory.body);
 
 // A service that is not to be trusted: no function sees a value that the space does not have, but those of a grown one.
 const held = await g.study('typescript, held', { kind: choice(['a', 'b']) }, { ...spec, budget: { trials: 3 } });
