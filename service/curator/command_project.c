@@ -25,8 +25,8 @@ static const struct options_row options_table[] = {
     {OPTION("mechanism", "NAME", mechanism), .fallback = "auto",
      .choices =
          "auto|discrete-laplace|isotropic-laplace|discrete-gaussian|projected-gaussian|cells|quadtree|projection-only",
-     .help = "auto takes the noise that needs less for this epsilon and delta; cells and quadtree protect any change "
-             "of a row; "
+     .help = "auto takes the noise that needs less for this epsilon and delta, or quadtree where any change of all "
+             "columns is protected, as cells and quadtree do; "
              "projection-only has no guarantee"},
     {OPTION("protect", "a=P,b=any,..", protect),
      .help =

@@ -47,6 +47,15 @@ static void take_relation(struct project_job *job)
     }
 }
 
+/* Noise on a row hides any change of it only if it hides the row: counts are released in its place. */
+static void choose_mechanism(struct mechanism *m, const double *protect)
+{
+    bool is_any = m->kind == MECHANISM_AUTO && m->columns <= QUADTREE_COLUMNS_MAX;
+    for (size_t j = 0; j < m->columns && is_any; j++)
+        is_any = isinf(protect[j]);
+    m->kind = is_any ? MECHANISM_QUADTREE : m->kind;
+}
+
 /* By default the scale follows the relation: length-scales like the protected moves, so that the noise hides each column
  * as well as another, and a ball that holds the whole region, so that it clips nothing.  Of cells: the region's box. */
 static enum status choose_scale(struct project_job *job, struct error *err)
@@ -157,6 +166,7 @@ static enum status plan_guaranteed(struct project_job *job, size_t dims, struct 
                             .keeps_axes = strcmp(options->rotate, "no") == 0};
     job->manifest.differentially_private = true;
     take_relation(job);
+    choose_mechanism(m, job->manifest.protect);
     TRY(choose_scale(job, err));
     if (is_gaussian(m->kind) && m->delta <= 0)
         m->delta = job->before.budget_delta;

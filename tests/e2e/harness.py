@@ -275,10 +275,10 @@ def project_command(folder, *more, name="z", data=HOUSING, scale=PUBLIC):
                   "--out", os.path.join(folder, name + ".npy"), *more)
 
 
-def project(folder, *more, name="z"):
+def project(folder, *more, name="z", scale=PUBLIC):
     """The path of the matrix.  Without more, epsilon is e^2 and its noise small."""
     made = project_command(folder, *(more or ("--epsilon", "7.389")), *(() if more else ("--budget-epsilon", "8")),
-                           name=name)
+                           name=name, scale=scale)
     if made.returncode != 0:
         raise AssertionError(f"project: {made.returncode} {made.stderr}")
     return os.path.join(folder, name + ".npy")
