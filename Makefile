@@ -16,7 +16,7 @@ FUZZ_API_SECONDS ?= 600
 FUZZ_API_SEED ?=
 JOBS     := $(shell nproc 2>/dev/null || echo 2)
 
-PACKAGES := libmicrohttpd gnutls jansson sqlite3 libcrypto nlopt libcurl libseccomp lapacke openblas libpq yaml-0.1
+PACKAGES := libmicrohttpd gnutls jansson sqlite3 libcrypto nlopt libcurl libseccomp lapacke openblas libpq
 STD       = -std=c11 -D_POSIX_C_SOURCE=200809L
 WARN      = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith
 FORTIFY  ?= $(if $(findstring clang,$(CC)),,-D_FORTIFY_SOURCE=3 -ftrivial-auto-var-init=zero)
@@ -388,8 +388,9 @@ install: all
 	for unit in gnomon gnomon-notify@; do sed 's,/usr/local/,$(PREFIX)/,' deploy/$$unit.service | \
 	  install -D -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit.service || exit 1; done
 	install -D -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/gnomon/LICENSE
-	$(BUILD)/gnomon manual | install -D -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/share/man/man1/gnomon.1
-	$(BUILD)/gnomon completion bash | install -D -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/share/bash-completion/completions/gnomon
+	deploy/shell $(BUILD)/gnomon man | install -D -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/share/man/man1/gnomon.1
+	deploy/shell $(BUILD)/gnomon bash | install -D -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/share/bash-completion/completions/gnomon
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/gnomon/python/gnomon api/clients/python/gnomon/*.py
 clean:
 	rm -rf build tests/http/node_modules
 

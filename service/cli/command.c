@@ -44,25 +44,12 @@ static void forbid_core(void)
     }
 }
 
-/* Cuts the arguments at "--", and returns those behind it, or NULL. */
-static char **cut_program(char **arguments)
-{
-    while (*arguments != NULL && strcmp(*arguments, "--") != 0)
-        arguments++;
-    if (*arguments == NULL)
-        return NULL;
-    *arguments = NULL;
-    return arguments + 1;
-}
-
-int command_execute(const struct command *command, const struct command *const *all, char **arguments)
+int command_execute(const struct command *command, char **arguments)
 {
     struct error        err;
     void               *options = calloc(1, command->options_bytes);
-    struct command_call call = {.options = options, .all = all, .exit_code = COMMAND_DONE};
+    struct command_call call = {.options = options, .exit_code = COMMAND_DONE};
     forbid_core();
-    if (command->takes_program)
-        call.program = cut_program(arguments);
     enum status status = options == NULL ? error_no_memory(&err)
                                          : options_read(command->options, arguments, options, call.operands,
                                                         command->operands_max, &err);

@@ -18,29 +18,27 @@ struct command {
     const struct options_row *options;
     size_t                    options_bytes, operands_max; /* of the struct that the table fills; of the operands */
     bool                      watches_signals;             /* as process_watch_signals, from before run on */
-    bool                      takes_program;               /* what follows "--" is a program and its arguments */
-    enum status (*run)(struct command_call *call, struct error *err);
+    enum status (*run)(struct command_call *call, struct error *err); /* NULL: the Python client has it */
 };
 
 enum { COMMAND_OPERANDS_MAX = 12 };
 
 struct command_call {
-    const void *options; /* the command's struct, filled */
-    const char *operands[COMMAND_OPERANDS_MAX];
-    char      **program;              /* with takes_program: what followed "--", and NULL at its end; NULL: no "--" */
-    const struct command *const *all; /* NULL at the end */
-    struct client               *client;    /* for command_connect; closed behind the command */
-    int                          exit_code; /* when run says STATUS_OK; COMMAND_DONE unless run sets another */
+    const void    *options; /* the command's struct, filled */
+    const char    *operands[COMMAND_OPERANDS_MAX];
+    struct client *client;    /* for command_connect; closed behind the command */
+    int            exit_code; /* when run says STATUS_OK; COMMAND_DONE unless run sets another */
 };
 
-/* Reads the arguments (after the name, NULL at the end), runs, and prints what went wrong; the exit code.  all: every
- * command there is, for those that speak of them; or NULL. */
-int command_execute(const struct command *command, const struct command *const *all, char **arguments);
+/* Reads the arguments (after the name, NULL at the end), runs, and prints what went wrong; the exit code. */
+int command_execute(const struct command *command, char **arguments);
+/* Becomes the Python client with the command's name and these arguments; returns only if that fails: the exit code. */
+int command_hand_over(const struct command *command, char **arguments);
 
 extern const struct command command_serve, command_run, command_token, command_project, command_curate, command_agent,
     command_export, command_import, command_routes, command_key, command_ledger, command_audit, command_migrate,
     command_verify, command_backup, command_restore, command_check, command_compact, command_health, command_study,
-    command_work, command_notify, command_completion, command_manual;
+    command_work, command_notify;
 
 /* Exit codes; the numbers are those of sysexits.h. */
 enum {

@@ -17,7 +17,7 @@ static enum status usage(struct error *err, const struct options_row *row, const
                      value != NULL ? value : "");
 }
 
-bool options_is_path(const struct options_row *row)
+static bool is_path(const struct options_row *row)
 {
     return row->value != NULL && (strcmp(row->value, "FILE") == 0 || strcmp(row->value, "DIR") == 0);
 }
@@ -72,7 +72,7 @@ static enum status store(const struct options_row *row, const char *text, void *
         if (row->choices != NULL && !is_choice(row->choices, text))
             return error_set(err, STATUS_INVALID, "usage", "", "--%s takes one of %s, not %s", row->flag, row->choices,
                              text);
-        if (!options_is_path(row) && !codec_is_utf8(text, strlen(text)))
+        if (!is_path(row) && !codec_is_utf8(text, strlen(text)))
             return usage(err, row, "takes text in UTF-8, not", text);
         *(const char **)(void *)member = text;
         return STATUS_OK;

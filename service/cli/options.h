@@ -31,9 +31,6 @@ struct options_row {
 MUST_CHECK enum status options_read(const struct options_row *rows, char **arguments, void *out, const char **operands,
                                     size_t operands_max, struct error *err);
 
-/* Does the row take a path?  A path is bytes, as the file system has it; any other text is UTF-8. */
-bool options_is_path(const struct options_row *row);
-
 /* Prints a line or two for each row. */
 void options_print_help(const struct options_row *rows, FILE *stream);
 

@@ -49,33 +49,3 @@ void plain_print_lines(FILE *stream, const char *text)
 {
     print(stream, text, "\n\t");
 }
-
-static const char *skip(const char *text, char from, char to)
-{
-    while (*text >= from && *text <= to)
-        text++;
-    return text;
-}
-
-/* Behind the sequence that follows an ESC. */
-static const char *skip_sequence(const char *text)
-{
-    if (*text != '\0' && strchr("]PX^_", *text) != NULL) { // a text, to BEL or ESC \ .
-        text += strcspn(text, "\a\033");
-        return *text == '\a' ? text + 1 : *text == '\033' && text[1] == '\\' ? text + 2 : text;
-    }
-    text = *text == '[' ? skip(text + 1, '0', '?') : text;
-    text = skip(text, ' ', '/');
-    return *text >= '0' && *text <= '~' ? text + 1 : text;
-}
-
-void plain_strip(char *text)
-{
-    char *to = text;
-    for (const char *from = text; *from != '\0';)
-        if (*from == '\033')
-            from = skip_sequence(from + 1);
-        else
-            *to++ = *from++;
-    *to = '\0';
-}

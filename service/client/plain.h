@@ -11,7 +11,4 @@ void plain_print(FILE *stream, const char *text);
 /* As plain_print for a document: line ends and tabs stay. */
 void plain_print_lines(FILE *stream, const char *text);
 
-/* Takes out of it what colours it, moves the cursor or sets a title: the sequences of ECMA-48 that begin with ESC. */
-void plain_strip(char *text);
-
 #endif

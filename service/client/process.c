@@ -1,7 +1,6 @@
 /* See process.h.  The flag below is the one thing a signal handler may touch, hence the only variable of its kind. */
 #include "service/client/process.h"
 #include "service/base/clock.h"
-#include "service/file/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -157,45 +155,6 @@ bool process_has_ended(const struct process *process)
 {
     siginfo_t about = {.si_pid = 0};
     return waitid(P_PID, (id_t)process->pid, &about, WEXITED | WNOHANG | WNOWAIT) != 0 || about.si_pid != 0;
-}
-
-bool process_adopt(void)
-{
-    return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
-}
-
-size_t process_end_adopted(bool (*keeps)(pid_t pid, void *arg), void *arg)
-{
-    char   path[64];
-    int    pid;
-    size_t ended = 0;
-    snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
-    FILE *children = fopen(path, "re");
-    while (children != NULL && fscanf(children, "%d", &pid) == 1) {
-        if (keeps(pid, arg))
-            continue;
-        kill(pid, SIGKILL);
-        waitpid(pid, NULL, WNOHANG); // if it has not ended by now, the next call takes its end
-        ended++;
-    }
-    if (children != NULL)
-        fclose(children);
-    return ended;
-}
-
-bool process_has_variable(pid_t pid, const char *variable)
-{
-    enum { BYTES_MAX = 4 << 20 };
-    char         path[64], *text = NULL;
-    size_t       length = 0, at = 0;
-    struct error ignored;
-    snprintf(path, sizeof path, "/proc/%ld/environ", (long)pid);
-    if (file_read(path, BYTES_MAX, &text, &length, &ignored) != STATUS_OK)
-        return false;
-    while (at < length && strcmp(text + at, variable) != 0)
-        at += strlen(text + at) + 1;
-    free(text);
-    return at < length;
 }
 
 static bool is_late(const struct process_shell *shell)

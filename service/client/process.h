@@ -30,13 +30,6 @@ int process_wait(const struct process *process);
  * else's. */
 bool process_has_ended(const struct process *process);
 
-/* Makes this process the parent of orphans below it, in whatever session.  false: the system does not do that. */
-bool process_adopt(void);
-/* Kills each child for which keeps returns false; returns their number.  Their own children are found by the next call. */
-size_t process_end_adopted(bool (*keeps)(pid_t pid, void *arg), void *arg);
-/* Whether the process was started with "NAME=value" in its environment. */
-bool process_has_variable(pid_t pid, const char *variable);
-
 /* Runs "/bin/sh -c command" with input on its standard input, until it ends; SIGPIPE must be ignored. */
 struct process_shell {
     const char *command, *input;

@@ -11,11 +11,29 @@
 
 /* NULL at the end. */
 static const struct command *const commands[] = {
-    &command_serve,   &command_run,        &command_study,   &command_work,    &command_notify,
-    &command_token,   &command_export,     &command_import,  &command_migrate, &command_backup,
-    &command_restore, &command_check,      &command_compact, &command_verify,  &command_health,
-    &command_key,     &command_project,    &command_curate,  &command_agent,   &command_ledger,
-    &command_audit,   &command_completion, &command_manual,  &command_routes,  NULL,
+    &command_serve,
+    &command_run,
+    &command_study,
+    &command_work,
+    &command_notify,
+    &command_token,
+    &command_export,
+    &command_import,
+    &command_migrate,
+    &command_backup,
+    &command_restore,
+    &command_check,
+    &command_compact,
+    &command_verify,
+    &command_health,
+    &command_key,
+    &command_project,
+    &command_curate,
+    &command_agent,
+    &command_ledger,
+    &command_audit,
+    &command_routes,
+    NULL,
 };
 
 /* The first steps of somebody who has never seen the program. */
@@ -49,7 +67,7 @@ static void print_help(const struct command *command)
 
 static bool asks_for_help(char **arguments)
 {
-    for (; *arguments != NULL && strcmp(*arguments, "--") != 0; arguments++) // the rest is another program's
+    for (; *arguments != NULL; arguments++)
         if (strcmp(*arguments, "--help") == 0)
             return true;
     return false;
@@ -90,8 +108,10 @@ int main(int argc, char **argv)
         nearest_consider(&nearest, (*command)->name);
         if (strcmp(argv[1], (*command)->name) != 0)
             continue;
+        if ((*command)->run == NULL)
+            return command_hand_over(*command, argv + 2);
         if (!asks_for_help(argv + 2))
-            return command_execute(*command, commands, argv + 2);
+            return command_execute(*command, argv + 2);
         print_help(*command);
         return COMMAND_DONE;
     }

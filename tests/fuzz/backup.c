@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     if (whole == NULL)
         make_whole();
     fuzz_file("backup", changed, change(bytes, length), path);
-    int code = command_execute(&command_check, NULL, arguments);
+    int code = command_execute(&command_check, arguments);
     assert(code == COMMAND_DONE || code == COMMAND_CORRUPT || code == COMMAND_SCHEMA || code == COMMAND_FAILED ||
            code == COMMAND_INTERNAL || code == COMMAND_PENDING);
     if (length % 8 == 1) // writing takes longer than reading

@@ -33,14 +33,12 @@
     X(postgres)           \
     X(races)              \
     X(retention)          \
-    X(run_text)           \
     X(schema)             \
     X(memory)             \
     X(slots)              \
     X(spec_cache)         \
     X(steady)             \
     X(store)              \
-    X(sweep)              \
     X(table_marks)        \
     X(trial_csv)          \
     X(turns)

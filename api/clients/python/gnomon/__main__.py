@@ -1,4 +1,4 @@
-"""python3 -m gnomon import-optuna STORAGE [--study NAME]"""
+"""python3 -m gnomon import-optuna STORAGE [--study NAME]; also `gnomon study` and `gnomon work`, which the program hands over."""
 from __future__ import annotations
 
 import argparse
@@ -48,6 +48,10 @@ def import_optuna(options: argparse.Namespace) -> int:
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
+    words = sys.argv[1:] if arguments is None else arguments
+    if words and words[0] in ("study", "work"):
+        from . import shell, studies, work
+        return shell.execute({"study": studies.COMMAND, "work": work.COMMAND}[words[0]], words[1:])
     parser = argparse.ArgumentParser("python3 -m gnomon")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     command = commands.add_parser("import-optuna", help="studies of an Optuna storage, with all their trials")
@@ -58,7 +62,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     command.add_argument("--url", help="the service; GNOMON_SERVER")
     command.add_argument("--token", help="GNOMON_TOKEN")
     command.set_defaults(run=import_optuna)
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(words)
     try:
         code: int = options.run(options)
         return code

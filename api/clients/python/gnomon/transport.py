@@ -33,6 +33,7 @@ class Line:
         self.connection: Optional[http.client.HTTPConnection] = None
         self.bell = threading.Event()
         self.asked: Optional[Tuple[str, str, Optional[bytes], Dict[str, str]]] = None  # and had no answer
+        self.status = 0  # of the last answer
 
     def drop(self) -> None:
         """An answer that is not waited for any more must not be taken for another's."""
@@ -102,6 +103,14 @@ class Transport:
             line.bell.set()
             line.shut()
 
+    def status(self) -> int:
+        """HTTP's, of this thread's last answer."""
+        return self._line().status
+
+    def is_asking(self) -> bool:
+        """Whether this thread is in the middle of a request."""
+        return self._line().asked is not None
+
     def close(self) -> None:
         """Closes the connections of all threads; the next call opens one."""
         for line in list(self._lines.values()):
@@ -116,7 +125,7 @@ class Transport:
             connection = self._connection(line)
             connection.request(method, self._address.path.rstrip("/") + path, body, headers)
             reply = connection.getresponse()
-            data = reply.read()
+            data, line.status = reply.read(), reply.status
             if reply.status != 204 and reply.getheader("Content-Length") is None and not reply.chunked:
                 raise http.client.IncompleteRead(data)  # broken off among its headers
         except (OSError, http.client.HTTPException) as failure:

@@ -1,0 +1,69 @@
+/* gnomon study and gnomon work: the commands of the Python client, which is a folder beside the program, or installed where
+ * python3 finds it.  The folder does not go into the environment: the programs that `work` runs are not to see it. */
+#include "service/cli/command.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 4096 };
+
+static const char script[] =
+    "import sys\n"
+    "sys.path[0:1] = filter(None, sys.argv.pop(1).split('\\n'))\n" // not the folder where it is run
+    "from gnomon.__main__ import main\n"
+    "sys.exit(main())\n";
+
+/* The client's folder: that of an installed program, or of a checkout. */
+static void find_folder(char out[PATH_BYTES])
+{
+    static const char *const places[] = {"../share/gnomon/python", "../api/clients/python", "../../api/clients/python"};
+    char                     program[PATH_BYTES / 2] = "";
+    ssize_t                  length = readlink("/proc/self/exe", program, sizeof program - 1);
+    char                    *slash = length > 0 ? strrchr(program, '/') : NULL;
+    for (size_t i = 0; slash != NULL && i < sizeof places / sizeof places[0]; i++) {
+        *slash = '\0';
+        snprintf(out, PATH_BYTES, "%s/%s/gnomon/work.py", program, places[i]);
+        if (access(out, R_OK) == 0) {
+            snprintf(out, PATH_BYTES, "%s/%s", program, places[i]);
+            return;
+        }
+    }
+    out[0] = '\0';
+}
+
+int command_hand_over(const struct command *command, char **arguments)
+{
+    char        folder[PATH_BYTES];
+    const char *first[] = {"python3", "-B", "-c", script, folder, command->name};
+    enum { FIRST = sizeof first / sizeof first[0] };
+    size_t count = 0;
+    find_folder(folder);
+    while (arguments[count] != NULL)
+        count++;
+    const char **all = calloc(FIRST + count + 1, sizeof *all);
+    for (size_t i = 0; all != NULL && i < FIRST + count; i++)
+        all[i] = i < FIRST ? first[i] : arguments[i - FIRST];
+    if (all != NULL)
+        execvp("python3", (char *const *)(uintptr_t)all);
+    fprintf(stderr, "gnomon: %s needs python3, which cannot be run: %s\n", command->name, strerror(errno));
+    free(all);
+    return COMMAND_FAILED;
+}
+
+static const struct options_row none[] = {{.flag = NULL}};
+
+const struct command command_study = {
+    .name = "study",
+    .operands = "",
+    .summary = "studies and their trials, as tables or with --json",
+    .options = none,
+};
+const struct command command_work = {
+    .name = "work",
+    .operands = "",
+    .summary = "runs a program for each trial of a study: gnomon work --study S -- python train.py",
+    .options = none,
+};
