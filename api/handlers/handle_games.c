@@ -74,7 +74,7 @@ static const struct member budget_fields[] = {
 // clang-format off
 static const struct member games_post_body[] = {
     GAME_GIVEN(GIVEN)
-    {.name = "", .members = codec_game_spec_members},
+    {.name = "", .members = codec_game_members},
     {.name = "budget", .read = codec_read_inside, .nullable = true, .members = budget_fields},
     {.name = NULL},
 };
@@ -86,7 +86,7 @@ static enum status read_spec(struct call *call, struct game_spec **spec, struct 
 {
     uint64_t seed;
     TRY(random_bytes(&seed, sizeof seed, err));
-    json_t     *own = codec_pick(codec_game_spec_members, call->json);
+    json_t     *own = codec_pick(codec_game_members, call->json);
     enum status status = own == NULL ? error_no_memory(err) : codec_game_spec(own, seed >> 11, &call->arena, spec, err);
     json_decref(own);
     return status;

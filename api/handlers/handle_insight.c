@@ -100,14 +100,7 @@ static json_t *grid_json(const struct slice *slice, size_t axis)
 /* A list for one parameter; a list of lists, one for each value of x, for two. */
 static json_t *values_json(const struct slice *slice, const double *values)
 {
-    json_t *list = json_array();
-    for (size_t k = 0; k < slice->len[0]; k++) {
-        json_t *row = slice->axes == 1 ? codec_number(values[k]) : json_array();
-        for (size_t l = 0; slice->axes == 2 && l < slice->len[1]; l++)
-            codec_append(&row, codec_number(values[k * slice->len[1] + l]));
-        codec_append(&list, row);
-    }
-    return list;
+    return slice->axes == 1 ? codec_numbers(values, slice->len[0]) : codec_matrix(values, slice->len[0], slice->len[1]);
 }
 
 static json_t *render_slice(struct call *call, const void *result)

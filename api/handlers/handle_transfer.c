@@ -4,14 +4,6 @@
 #include "service/codec/codec_transfer.h"
 #include "service/session/transfer_snapshot.h"
 
-static json_t *numbers_json(const double *values, size_t len)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < len; i++)
-        codec_append(&list, codec_number(values[i]));
-    return list;
-}
-
 static json_t *sources_json(const struct spec *spec, const struct transfer_sources *sources)
 {
     json_t *list = json_array();
@@ -35,8 +27,8 @@ static json_t *render_transfer(struct call *call, const void *result)
         const struct transfer_item *item = &page->items[i];
         codec_append(&list, json_pack("{s:I, s:I, s:o, s:o, s:o}", "trial", (json_int_t)item->trial, "observations",
                                       (json_int_t)item->rounds, "nu", codec_number(item->nu), "weights",
-                                      numbers_json(item->weights, page->sources.len), "gaps",
-                                      numbers_json(item->gaps, page->sources.len)));
+                                      codec_numbers(item->weights, page->sources.len), "gaps",
+                                      codec_numbers(item->gaps, page->sources.len)));
     }
     return json_pack("{s:o, s:o, s:s?}", "studies", sources_json(&page->spec, &page->sources), "suggestions", list,
                      "next_cursor", page->next_cursor);

@@ -185,11 +185,7 @@ enum status show_read_spec(struct call *call, const json_t *space, struct spec *
 
 enum status show_check_list(const json_t *list, const char *where, size_t max, struct error *err)
 {
-    if (!json_is_array(list))
-        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be an array");
-    if (json_array_size(list) < 1 || json_array_size(list) > max)
-        return error_set(err, STATUS_INVALID, "out_of_range", where, "must have 1 to %zu items", max);
-    return STATUS_OK;
+    return codec_read_list(&(struct reading){.err = err}, list, where, 1, max);
 }
 
 static enum status keep(struct call *call, enum status status, const struct error *problem)

@@ -25,7 +25,7 @@ enum {
     GRAPH_PRIOR_MAX = 2000
 };
 
-enum graph_moves { MOVES_LISTED, MOVES_EDGES, MOVES_STRAIGHT, MOVES_FOUR, MOVES_EIGHT, MOVES_STRAIGHT_EIGHT };
+enum graph_moves { MOVES_STRAIGHT, MOVES_FOUR, MOVES_EIGHT, MOVES_STRAIGHT_EIGHT, MOVES_EDGES, MOVES_LISTED };
 
 /* A macro-action: the sites it visits, in order. */
 struct macro_action {

@@ -16,6 +16,7 @@ struct sha256_state {
 
 void digest_to_hex(const unsigned char *bytes, size_t length, char *out)
 {
+    *out = '\0';
     for (size_t i = 0; i < length; i++)
         snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }

@@ -1,6 +1,7 @@
 /* See agent_log.h. */
 #include "service/cli/agent_log.h"
 
+#include "service/base/digest.h"
 #include "service/member/codec.h"
 #include "service/member/codec_read.h"
 
@@ -69,17 +70,6 @@ static enum status tell_received(struct agent_log *log, int64_t round, int64_t s
 
 /* ---- lines ---- */
 
-static json_t *numbers_json(const double *numbers, size_t len)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < len; i++)
-        if (json_array_append_new(list, codec_number(numbers[i])) != 0) {
-            json_decref(list);
-            return NULL;
-        }
-    return list;
-}
-
 /* null is NaN. */
 static double *numbers_of(const json_t *list, struct arena *arena, size_t *len)
 {
@@ -89,28 +79,6 @@ static double *numbers_of(const json_t *list, struct arena *arena, size_t *len)
         if (!codec_read_is_finite(json_array_get(list, i), &numbers[i]))
             numbers[i] = NAN;
     return numbers;
-}
-
-static void hex_of(const unsigned char *bytes, size_t length, char *out)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < length; i++) {
-        *out++ = digits[bytes[i] >> 4];
-        *out++ = digits[bytes[i] & 15];
-    }
-    *out = '\0';
-}
-
-static bool bytes_of(const char *hex, unsigned char *out, size_t *length)
-{
-    *length = strlen(hex) / 2;
-    if (*length > POLICY_NOTE_MAX || strlen(hex) % 2 != 0 || strspn(hex, "0123456789abcdef") != strlen(hex))
-        return false;
-    for (size_t i = 0; i < 2 * *length; i++) {
-        unsigned digit = (unsigned)(hex[i] <= '9' ? hex[i] - '0' : hex[i] - 'a' + 10);
-        out[i / 2] = (unsigned char)(i % 2 == 0 ? digit << 4 : out[i / 2] | digit);
-    }
-    return true;
 }
 
 /* Takes the reference. */
@@ -130,8 +98,8 @@ enum status agent_log_suggested(struct agent_log *log, const struct proposal *pr
     char *hex = malloc(2 * proposal->note_bytes + 1);
     if (hex == NULL)
         return error_no_memory(err);
-    hex_of(proposal->note, proposal->note_bytes, hex);
-    json_t     *point = numbers_json(proposal->point, log->spec->study.space.params_len);
+    digest_to_hex(proposal->note, proposal->note_bytes, hex);
+    json_t     *point = codec_numbers(proposal->point, log->spec->study.space.params_len);
     enum status status = append(
         log, json_pack("{s:I, s:o, s:s}", "trial", (json_int_t)log->trials + 1, "point", point, "note", hex), err);
     free(hex);
@@ -154,7 +122,7 @@ static enum status receive_one(struct agent_log *log, int64_t round, int64_t sen
     memcpy(kept, vectors, len * sizeof *kept);
     TRY(append(log,
                json_pack("{s:I, s:I, s:o}", "round", (json_int_t)round, "sender", (json_int_t)sender, "vectors",
-                         numbers_json(vectors, len)),
+                         codec_numbers(vectors, len)),
                err));
     return tell_received(log, round, sender, kept, len, err);
 }
@@ -188,13 +156,15 @@ enum status agent_log_received(struct agent_log *log, int64_t round, const doubl
 static enum status replay_suggested(struct agent_log *log, const json_t *json, struct error *err)
 {
     unsigned char note[POLICY_NOTE_MAX];
-    size_t        note_bytes, len;
+    size_t        len;
     const char   *hex = json_string_value(json_object_get(json, "note"));
+    size_t        note_bytes = hex == NULL ? 0 : strlen(hex) / 2;
     double       *point = numbers_of(json_object_get(json, "point"), &log->arena, &len);
     if (point == NULL)
         return error_no_memory(err);
-    bool is_good = hex != NULL && bytes_of(hex, note, &note_bytes) && len == log->spec->study.space.params_len &&
-                   log->pending == 0 && space_has(&log->spec->study.space, point);
+    bool is_good = hex != NULL && note_bytes <= POLICY_NOTE_MAX && digest_of_hex(hex, note, note_bytes) &&
+                   len == log->spec->study.space.params_len && log->pending == 0 &&
+                   space_has(&log->spec->study.space, point);
     return is_good ? tell_suggested(log, point, note, note_bytes, err) : STATUS_CONFLICT;
 }
 

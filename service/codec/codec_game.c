@@ -27,15 +27,6 @@ static const char *const bound_names[] = {"log", "theory", NULL};
 _Static_assert(sizeof(enum game_sum) == sizeof(int) && sizeof(enum game_strategy) == sizeof(int), "choices are ints");
 _Static_assert(sizeof(enum goal) == sizeof(int), "choices are ints");
 
-static enum status check_list(struct reading *in, const json_t *json, const char *where, size_t least, size_t most)
-{
-    if (!json_is_array(json))
-        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an array");
-    if (json_array_size(json) < least || json_array_size(json) > most)
-        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have %zu to %zu items", least, most);
-    return STATUS_OK;
-}
-
 /* ---- sets of actions ---- */
 
 struct set_form {
@@ -52,7 +43,7 @@ static const struct member *const set_members[] = {box_members, rows_members};
 static enum status read_row(struct reading *in, const json_t *json, const char *where, size_t columns, double *out)
 {
     char path[CODEC_PATH_MAX];
-    TRY(check_list(in, json, where, columns, columns));
+    TRY(codec_read_list(in, json, where, columns, columns));
     for (size_t c = 0; c < columns; c++) {
         codec_read_path_item(path, where, c);
         if (!codec_read_is_finite(json_array_get(json, c), &out[c]) || fabs(out[c]) > value_max)
@@ -64,10 +55,10 @@ static enum status read_row(struct reading *in, const json_t *json, const char *
 static enum status read_rows(struct reading *in, const json_t *json, const char *where, struct space *space)
 {
     char path[CODEC_PATH_MAX];
-    TRY(check_list(in, json, where, 2, GAME_ACTIONS_MAX));
+    TRY(codec_read_list(in, json, where, 2, GAME_ACTIONS_MAX));
     const json_t *first = json_array_get(json, 0);
     codec_read_path_item(path, where, 0);
-    TRY(check_list(in, first, path, 1, COLUMNS_MAX));
+    TRY(codec_read_list(in, first, path, 1, COLUMNS_MAX));
     *space =
         (struct space){.kind = SPACE_CANDIDATES, .rows_len = json_array_size(json), .columns = json_array_size(first)};
     double *rows = ARENA_NEW(in->arena, double, space->rows_len * space->columns);
@@ -91,7 +82,7 @@ static enum status read_set(struct reading *in, const json_t *json, const char *
     codec_read_path(path, where, form.rows != NULL ? "rows" : "parameters");
     if (form.rows != NULL)
         return read_rows(in, form.rows, path, &set->space);
-    TRY(check_list(in, form.parameters, path, 1, PARAMS_MAX));
+    TRY(codec_read_list(in, form.parameters, path, 1, PARAMS_MAX));
     set->space.kind = SPACE_PARAMETERS;
     TRY(codec_space_params(in, form.parameters, path, set));
     enum status status = space_init(&set->space, in->err);
@@ -172,7 +163,7 @@ static enum status read_mind(const struct reader *r, const struct holder *holder
     *out = &r->spec->minds[holder->level];
     if (beliefs == NULL)
         return STATUS_OK;
-    TRY(check_list(r->in, beliefs, where, 0, GAME_AGENTS_MAX));
+    TRY(codec_read_list(r->in, beliefs, where, 0, GAME_AGENTS_MAX));
     if (holder->level == 0 && json_array_size(beliefs) > 0)
         return error_set(r->in->err, STATUS_INVALID, "bad_combination", where, "on level 0 there are no beliefs");
     if (json_array_size(beliefs) == 0)
@@ -270,7 +261,7 @@ static enum status read_agents(struct reading *in, const json_t *json, struct ga
 {
     const struct reader r = {.in = in, .spec = spec};
     char                path[CODEC_PATH_MAX];
-    TRY(check_list(in, json, "/agents", 2, GAME_AGENTS_MAX));
+    TRY(codec_read_list(in, json, "/agents", 2, GAME_AGENTS_MAX));
     for (size_t a = 0; a < json_array_size(json); a++) { // names first: beliefs are about those that come later, too
         codec_read_path_item(path, "/agents", a);
         TRY(read_name(in, json_array_get(json, a), path, spec));
@@ -285,38 +276,53 @@ static enum status read_agents(struct reading *in, const json_t *json, struct ga
 
 /* ---- the model and the strategies ---- */
 
+/* length_scale and mean are the agents', who get them at once. */
 struct model_form {
-    double length_scale, mean, variance, noise;
+    struct game_options options;
+    double              length_scale, mean;
 };
-#define MODEL(member, least, most)                                                 \
-    {                                                                              \
-        .name = #member, .read = codec_read_number, .min = (least), .max = (most), \
-        .offset = offsetof(struct model_form, member)                              \
-    }
+_Static_assert(offsetof(struct model_form, options) == 0, "the same table reads the form and writes the options");
+static json_t *write_none(const struct writing *out, const struct member *member)
+{
+    (void)out, (void)member;
+    return json_null();
+}
+
+#define NUMBER(into, shown, least, most) \
+    AS(model_form, into, #shown), .read = codec_read_number, .min = (least), .max = (most)
+#define COUNT(into, shown, most) AS(model_form, into, #shown), .read = codec_read_integer, .min = 1, .max = (most)
 static const struct member model_members[] = {
-    MODEL(length_scale, 1e-9, 1e9), MODEL(mean, -1e50, 1e50), MODEL(variance, 1e-50, 1e50),
-    MODEL(noise, 0, 1e50),          {.name = NULL},
+    {NUMBER(length_scale, length_scale, 1e-9, 1e9), .optional = true, .write = write_none},
+    {NUMBER(mean, mean, -1e50, 1e50), .optional = true, .write = write_none},
+    {NUMBER(options.variance, variance, 1e-50, 1e50), .optional = true},
+    {NUMBER(options.noise, noise, 0, 1e50), .optional = true},
+    {.name = NULL},
 };
 
-struct strategy_form {
-    struct game_options options;
-    int                 bound;
-    int64_t             features, samples, initial;
-};
-#define STRATEGY(member, reader, least, most, into)                       \
-    {                                                                     \
-        .name = #member, .read = (reader), .min = (least), .max = (most), \
-        .offset = offsetof(struct strategy_form, into)                    \
-    }
+static enum status read_bound(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                              void *out)
+{
+    int place = 0;
+    TRY(codec_read_choice(in, member, json, where, &place));
+    *(bool *)out = place == 1;
+    return STATUS_OK;
+}
+
+static json_t *write_bound(const struct writing *out, const struct member *member)
+{
+    return json_string(member->names[*(const bool *)codec_at(out, member)]);
+}
+
+_Static_assert(sizeof(size_t) == sizeof(int64_t), "a count that is not negative is read as an integer");
 static const struct member strategy_members[] = {
-    STRATEGY(learning_rate, codec_read_number, 0, 1e6, options.learning_rate),
-    STRATEGY(uniform_share, codec_read_number, 1e-6, 1, options.uniform_share),
-    STRATEGY(features, codec_read_integer, 1, GAME_FEATURES_MAX, features),
-    STRATEGY(samples, codec_read_integer, 1, 512, samples),
-    {AT(strategy_form, bound), .read = codec_read_choice, .names = bound_names},
-    STRATEGY(beta_scale, codec_read_number, 0, 1e6, options.beta_scale),
-    STRATEGY(delta, codec_read_number, 1e-12, 1, options.delta),
-    STRATEGY(initial_rounds, codec_read_integer, 1, 100, initial),
+    {NUMBER(options.learning_rate, learning_rate, 0, 1e6)},
+    {NUMBER(options.uniform_share, uniform_share, 1e-6, 1)},
+    {COUNT(options.features, features, GAME_FEATURES_MAX)},
+    {COUNT(options.samples, samples, 512)},
+    {AS(model_form, options.theory, "bound"), .read = read_bound, .write = write_bound, .names = bound_names},
+    {NUMBER(options.beta_scale, beta_scale, 0, 1e6)},
+    {NUMBER(options.delta, delta, 1e-12, 1)},
+    {COUNT(options.initial, initial_rounds, 100)},
     {.name = NULL},
 };
 
@@ -339,7 +345,7 @@ static void spread_model(struct game_spec *spec, const struct model_form *form, 
 /* Hyper-parameters are given or estimated as a whole. */
 static enum status read_model(struct reading *in, const json_t *json, struct game_spec *spec)
 {
-    struct model_form    form = {.length_scale = NAN, .mean = NAN, .variance = NAN, .noise = NAN};
+    struct model_form    form = {.options.variance = NAN, .options.noise = NAN, .length_scale = NAN, .mean = NAN};
     struct game_options *options = &spec->problem.options;
     size_t               given[2], len = spec->problem.agents_len;
     if (json != NULL)
@@ -348,127 +354,37 @@ static enum status read_model(struct reading *in, const json_t *json, struct gam
     if (given[0] != 0 && given[0] != len)
         return error_set(in->err, STATUS_INVALID, "bad_combination", "/model/length_scale",
                          "every agent has a length_scale, or none has and it is estimated");
-    if (given[1] != (isnan(form.variance) ? 0 : len))
+    if (given[1] != (isnan(form.options.variance) ? 0 : len))
         return error_set(in->err, STATUS_INVALID, "bad_combination", "/model",
                          "there is a variance and a mean for every agent, or neither");
-    if (given[0] == 0 && (given[1] != 0 || !isnan(form.noise)))
+    if (given[0] == 0 && (given[1] != 0 || !isnan(form.options.noise)))
         return error_set(in->err, STATUS_INVALID, "bad_combination", "/model",
                          "mean, variance and noise are estimated together with length_scale");
-    options->variance = form.variance;
-    options->noise = form.noise;
+    options->variance = form.options.variance;
+    options->noise = form.options.noise;
     return STATUS_OK;
 }
 
 static enum status read_strategy(struct reading *in, const json_t *json, struct game_options *options)
 {
-    struct strategy_form form = {.options = {.beta_scale = 1, .delta = 0.1, .learning_rate = 0.1, .uniform_share = 0.1},
-                                 .features = 5,
-                                 .samples = 100,
-                                 .initial = 1};
-    if (json != NULL)
-        TRY(codec_read_object(in, strategy_members, json, "/strategy", &form));
-    *options = form.options;
-    options->theory = form.bound == 1;
-    options->features = (size_t)form.features;
-    options->samples = (size_t)form.samples;
-    options->initial = (size_t)form.initial;
-    return STATUS_OK;
-}
-
-/* ---- the whole ---- */
-
-struct whole_form {
-    int           sum;
-    double        total;
-    int64_t       seed;
-    const json_t *agents, *model, *strategy;
-};
-const struct member codec_game_spec_members[] = {
-    {AS(whole_form, sum, "payoffs"), .read = codec_read_choice, .names = sum_names},
-    {AT(whole_form, total), .read = codec_read_number, .min = -1e100, .max = 1e100},
-    KEPT(whole_form, agents),
-    {AT(whole_form, model), .read = codec_read_kept},
-    {AT(whole_form, strategy), .read = codec_read_kept},
-    {AT(whole_form, seed), .read = codec_read_integer, .min = 0, .max = seed_max},
-    {.name = NULL},
-};
-
-static void make_minds(struct game_spec *spec)
-{
-    for (unsigned level = 0; level <= GAME_LEVEL_MAX; level++) {
-        spec->minds[level] = (struct game_mind){.level = level, .others = spec->below[level], .id = level};
-        for (size_t b = 0; b < GAME_AGENTS_MAX && level > 0; b++)
-            spec->below[level][b] = &spec->minds[level - 1];
-    }
-    spec->problem.minds = GAME_LEVEL_MAX + 1;
-}
-
-/* The mirror image of a common payoff for one who minimises it is a game of opposites, to the engine as well. */
-static enum status check_sum(struct reading *in, const struct whole_form *form, const struct game_spec *spec)
-{
-    if ((form->sum == GAME_CONSTANT) == isnan(form->total))
-        return error_set(in->err, STATUS_INVALID, form->sum == GAME_CONSTANT ? "missing_member" : "bad_combination",
-                         "/total", "constant-sum payoffs, and no others, have a total");
-    for (size_t a = 1; a < spec->problem.agents_len; a++)
-        if (form->sum == GAME_CONSTANT && spec->goals[a] != spec->goals[0])
-            return error_set(in->err, STATUS_INVALID, "bad_combination", "/payoffs",
-                             "payoffs of a constant total are of agents with the same goal");
-    return STATUS_OK;
-}
-
-enum status codec_game_spec(const json_t *members, uint64_t default_seed, struct arena *arena, struct game_spec **out,
-                            struct error *err)
-{
-    struct reading    in = {.arena = arena, .err = err};
-    struct whole_form form = {.seed = (int64_t)default_seed, .total = NAN};
-    struct game_spec *spec = arena_zalloc(arena, 1, sizeof *spec);
-    if (spec == NULL)
-        return error_no_memory(err);
-    TRY(codec_read_object(&in, codec_game_spec_members, members, "", &form));
-    make_minds(spec);
-    TRY(read_agents(&in, form.agents, spec));
-    TRY(check_sum(&in, &form, spec));
-    TRY(read_strategy(&in, form.strategy, &spec->problem.options));
-    TRY(read_model(&in, form.model, spec));
-    spec->total = form.total;
-    spec->problem.agents = spec->agents;
-    spec->problem.sum = (enum game_sum)form.sum;
-    spec->problem.seed = (uint64_t)form.seed;
-    *out = spec;
-    return STATUS_OK;
-}
-
-enum status codec_game_parse(const char *text, struct arena *arena, struct game_spec **out, struct error *err)
-{
-    json_t     *json = NULL;
-    enum status status = codec_parse(text, strlen(text), &json, err);
-    if (status == STATUS_OK)
-        status = codec_game_spec(json, 0, arena, out, err);
-    json_decref(json);
-    if (status == STATUS_OK || status == STATUS_NO_MEMORY)
-        return status;
-    return error_set(err, STATUS_INTERNAL, "stored_spec", "", "the stored specification cannot be read");
+    *options = (struct game_options){.beta_scale = 1,
+                                     .delta = 0.1,
+                                     .learning_rate = 0.1,
+                                     .uniform_share = 0.1,
+                                     .features = 5,
+                                     .samples = 100,
+                                     .initial = 1};
+    return json == NULL ? STATUS_OK : codec_read_object(in, strategy_members, json, "/strategy", options);
 }
 
 /* ---- writing ---- */
-
-static json_t *rows_json(const struct space *space)
-{
-    json_t *rows = json_array();
-    for (size_t i = 0; i < space->rows_len; i++) {
-        json_t *row = json_array();
-        for (size_t c = 0; c < space->columns; c++)
-            codec_append(&row, codec_number(space->rows[i * space->columns + c]));
-        codec_append(&rows, row);
-    }
-    return rows;
-}
 
 static json_t *set_json(const struct spec *set)
 {
     if (set->space.kind == SPACE_PARAMETERS)
         return codec_space_json(set);
-    return json_pack("{s:s, s:o}", "type", "candidates", "rows", rows_json(&set->space));
+    return json_pack("{s:s, s:o}", "type", "candidates", "rows",
+                     codec_matrix(set->space.rows, set->space.rows_len, set->space.columns));
 }
 
 /* thinker: whose level-0 opinions are shown; NULL below the first level of beliefs.
@@ -514,23 +430,6 @@ static json_t *agent_json(const struct game_spec *spec, size_t a, bool with_reas
     return json;
 }
 
-static json_t *model_json(const struct game_options *options)
-{
-    json_t *json = json_object();
-    put_given(&json, "variance", options->variance);
-    put_given(&json, "noise", options->noise);
-    return json;
-}
-
-static json_t *strategy_json(const struct game_options *options)
-{
-    return json_pack("{s:o, s:o, s:I, s:I, s:s, s:o, s:o, s:I}", "learning_rate", codec_number(options->learning_rate),
-                     "uniform_share", codec_number(options->uniform_share), "features", (json_int_t)options->features,
-                     "samples", (json_int_t)options->samples, "bound", bound_names[options->theory], "beta_scale",
-                     codec_number(options->beta_scale), "delta", codec_number(options->delta), "initial_rounds",
-                     (json_int_t)options->initial);
-}
-
 /* To an agent nobody else's reasoning and no seed is shown; viewer agents_len sees everything. */
 static json_t *write_agents(const struct writing *out, const struct member *member)
 {
@@ -545,12 +444,16 @@ static json_t *write_agents(const struct writing *out, const struct member *memb
 
 static json_t *write_model(const struct writing *out, const struct member *member)
 {
-    return model_json(codec_at(out, member));
+    const struct game_spec *spec = out->from;
+    (void)member;
+    return codec_write(model_members, &(struct writing){.from = &spec->problem.options});
 }
 
 static json_t *write_strategy(const struct writing *out, const struct member *member)
 {
-    return strategy_json(codec_at(out, member));
+    const struct game_spec *spec = out->from;
+    (void)member;
+    return codec_write(strategy_members, &(struct writing){.from = &spec->problem.options});
 }
 
 static json_t *write_seed(const struct writing *out, const struct member *member)
@@ -560,15 +463,79 @@ static json_t *write_seed(const struct writing *out, const struct member *member
     return out->viewer < spec->problem.agents_len ? json_null() : json_integer((json_int_t)spec->problem.seed);
 }
 
+/* ---- the whole ---- */
+
+/* The table writes the specification alone, which is first. */
+struct whole_form {
+    struct game_spec spec;
+    const json_t    *agents, *model, *strategy;
+};
+_Static_assert(offsetof(struct whole_form, spec) == 0, "the same table reads the form and writes the specification");
 const struct member codec_game_members[] = {
-    {AS(game_spec, problem.sum, "payoffs"), .read = codec_read_choice, .names = sum_names},
-    {AT(game_spec, total), .read = codec_read_number, .optional = true},
-    {AT(game_spec, agents), .write = write_agents},
-    {AS(game_spec, problem.options, "model"), .write = write_model},
-    {AS(game_spec, problem.options, "strategy"), .write = write_strategy},
-    {AS(game_spec, problem.seed, "seed"), .read = codec_read_integer, .optional = true, .write = write_seed},
+    {AS(whole_form, spec.problem.sum, "payoffs"), .read = codec_read_choice, .names = sum_names},
+    {AS(whole_form, spec.total, "total"), .optional = true, .read = codec_read_number, .min = -1e100, .max = 1e100},
+    {AT(whole_form, agents), .required = true, .read = codec_read_kept, .write = write_agents},
+    {AT(whole_form, model), .read = codec_read_kept, .write = write_model},
+    {AT(whole_form, strategy), .read = codec_read_kept, .write = write_strategy},
+    {AS(whole_form, spec.problem.seed, "seed"), .optional = true, .read = codec_read_integer, .min = 0, .max = seed_max,
+     .write = write_seed},
     {.name = NULL},
 };
+
+static void make_minds(struct game_spec *spec)
+{
+    for (unsigned level = 0; level <= GAME_LEVEL_MAX; level++) {
+        spec->minds[level] = (struct game_mind){.level = level, .others = spec->below[level], .id = level};
+        for (size_t b = 0; b < GAME_AGENTS_MAX && level > 0; b++)
+            spec->below[level][b] = &spec->minds[level - 1];
+    }
+    spec->problem.minds = GAME_LEVEL_MAX + 1;
+}
+
+/* The mirror image of a common payoff for one who minimises it is a game of opposites, to the engine as well. */
+static enum status check_sum(struct reading *in, const struct game_spec *spec)
+{
+    bool is_constant = spec->problem.sum == GAME_CONSTANT;
+    if (is_constant == isnan(spec->total))
+        return error_set(in->err, STATUS_INVALID, is_constant ? "missing_member" : "bad_combination", "/total",
+                         "constant-sum payoffs, and no others, have a total");
+    for (size_t a = 1; a < spec->problem.agents_len; a++)
+        if (is_constant && spec->goals[a] != spec->goals[0])
+            return error_set(in->err, STATUS_INVALID, "bad_combination", "/payoffs",
+                             "payoffs of a constant total are of agents with the same goal");
+    return STATUS_OK;
+}
+
+enum status codec_game_spec(const json_t *members, uint64_t default_seed, struct arena *arena, struct game_spec **out,
+                            struct error *err)
+{
+    struct reading     in = {.arena = arena, .err = err};
+    struct whole_form *form = arena_zalloc(arena, 1, sizeof *form);
+    if (form == NULL)
+        return error_no_memory(err);
+    struct game_spec *spec = *out = &form->spec;
+    spec->total = NAN;
+    spec->problem.seed = default_seed;
+    spec->problem.agents = spec->agents;
+    TRY(codec_read_object(&in, codec_game_members, members, "", form));
+    make_minds(spec);
+    TRY(read_agents(&in, form->agents, spec));
+    TRY(check_sum(&in, spec));
+    TRY(read_strategy(&in, form->strategy, &spec->problem.options));
+    return read_model(&in, form->model, spec);
+}
+
+enum status codec_game_parse(const char *text, struct arena *arena, struct game_spec **out, struct error *err)
+{
+    json_t     *json = NULL;
+    enum status status = codec_parse(text, strlen(text), &json, err);
+    if (status == STATUS_OK)
+        status = codec_game_spec(json, 0, arena, out, err);
+    json_decref(json);
+    if (status == STATUS_OK || status == STATUS_NO_MEMORY)
+        return status;
+    return error_set(err, STATUS_INTERNAL, "stored_spec", "", "the stored specification cannot be read");
+}
 
 json_t *codec_game_spec_json(const struct game_spec *spec, size_t viewer)
 {

@@ -16,9 +16,8 @@ MUST_CHECK enum status codec_game_parse(const char *text, struct arena *arena, s
                                         struct error *err);
 /* The inverse, everything filled in.  To an agent (viewer) nobody else's reasoning and no seed is shown; agents_len:
  * all.  A new reference; NULL when out of memory. */
-json_t                    *codec_game_spec_json(const struct game_spec *spec, size_t viewer);
-extern const struct member codec_game_spec_members[]; /* what is read */
-/* Members of a struct game_spec, as written for a viewer. */
+json_t *codec_game_spec_json(const struct game_spec *spec, size_t viewer);
+/* Members of a struct game_spec, as read, and as written for a viewer. */
 extern const struct member codec_game_members[];
 
 /* A row number, or an object of parameters. */

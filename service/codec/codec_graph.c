@@ -1,7 +1,7 @@
 /* See codec_graph.h. */
 #include "service/codec/codec_graph.h"
 
-#include "service/member/codec.h"
+#include "service/member/codec_write.h"
 #include "service/base/csv.h"
 
 #include <math.h>
@@ -9,20 +9,17 @@
 #include <string.h>
 
 enum { PER_SITE_DEFAULT = 20 };
-static const double           id_max = 9007199254740991.0; /* 2^53 - 1 */
-static const char *const      move_names[] = {"straight", "four", "eight", "straight_eight", NULL};
-static const enum graph_moves moves[] = {MOVES_STRAIGHT, MOVES_FOUR, MOVES_EIGHT, MOVES_STRAIGHT_EIGHT};
-
-struct grid_form {
-    int64_t width, height;
-    double  spacing;
-    int     moves;
-};
+static const double        id_max = 9007199254740991.0; /* 2^53 - 1 */
+static const char *const   move_names[] = {[MOVES_STRAIGHT] = "straight",
+                                           [MOVES_FOUR] = "four",
+                                           [MOVES_EIGHT] = "eight",
+                                           [MOVES_STRAIGHT_EIGHT] = "straight_eight",
+                                           NULL};
 static const struct member grid_members[] = {
-    {AT(grid_form, width), .required = true, .read = codec_read_integer, .min = 1, .max = GRAPH_SITES_MAX},
-    {AT(grid_form, height), .required = true, .read = codec_read_integer, .min = 1, .max = GRAPH_SITES_MAX},
-    {AT(grid_form, spacing), .read = codec_read_number, .min = 1e-300, .max = 1e100},
-    {AT(grid_form, moves), .required = true, .read = codec_read_choice, .names = move_names},
+    {AT(graph, width), .required = true, .read = codec_read_integer, .min = 1, .max = GRAPH_SITES_MAX},
+    {AT(graph, height), .required = true, .read = codec_read_integer, .min = 1, .max = GRAPH_SITES_MAX},
+    {AT(graph, spacing), .read = codec_read_number, .min = 1e-300, .max = 1e100},
+    {AT(graph, moves), .required = true, .read = codec_read_choice, .names = move_names},
     {.name = NULL},
 };
 
@@ -277,22 +274,19 @@ static enum status read_sites(struct draft *d)
 
 static enum status read_grid(struct draft *d)
 {
-    struct grid_form grid = {.spacing = 1};
-    char             path[CODEC_PATH_MAX];
+    struct graph *graph = d->graph;
+    char          path[CODEC_PATH_MAX];
     codec_read_path(path, d->where, "grid");
-    TRY(codec_read_object(d->in, grid_members, d->form.grid, path, &grid));
-    if (grid.width * grid.height > GRAPH_SITES_MAX)
+    graph->spacing = 1;
+    TRY(codec_read_object(d->in, grid_members, d->form.grid, path, graph));
+    graph->sites_len = graph->width * graph->height;
+    graph->dims = 2;
+    if (graph->sites_len > GRAPH_SITES_MAX)
         return error_set(d->in->err, STATUS_TOO_LARGE, "graph_too_large", path, "a grid has at most %d cells",
                          GRAPH_SITES_MAX);
-    if (d->form.site_ids != NULL || d->form.edges != NULL || d->form.macro_actions != NULL)
-        return refuse(d, "bad_combination", "grid", "a grid has its own sites and moves");
-    d->graph->width = (size_t)grid.width;
-    d->graph->height = (size_t)grid.height;
-    d->graph->sites_len = (size_t)(grid.width * grid.height);
-    d->graph->dims = 2;
-    d->graph->spacing = grid.spacing;
-    d->graph->moves = moves[grid.moves];
-    return STATUS_OK;
+    return d->form.site_ids == NULL && d->form.edges == NULL && d->form.macro_actions == NULL
+               ? STATUS_OK
+               : refuse(d, "bad_combination", "grid", "a grid has its own sites and moves");
 }
 
 /* ---- edges ---- */
@@ -535,9 +529,8 @@ json_t *codec_graph_point_json(const struct spec *spec, const double *point)
 {
     json_t *list = json_array();
     size_t  len = graph_point_steps(point, space_point_len(&spec->space));
-    for (size_t i = 0; i < len && list != NULL; i++)
-        if (json_array_append_new(list, json_integer(spec_site_id(spec, (size_t)point[i]))) != 0)
-            json_decref(list), list = NULL;
+    for (size_t i = 0; i < len; i++)
+        codec_append(&list, json_integer(spec_site_id(spec, (size_t)point[i])));
     return list;
 }
 
@@ -571,43 +564,17 @@ enum status codec_graph_values(struct reading *in, const json_t *json, const cha
 
 json_t *codec_graph_values_json(const struct spec *spec, const double *values)
 {
-    if (values == NULL)
-        return json_null();
-    json_t *list = json_array();
-    for (size_t i = 0; i < space_point_len(&spec->space) && !isnan(values[i]) && list != NULL; i++)
-        if (json_array_append_new(list, codec_number(values[i])) != 0)
-            json_decref(list), list = NULL;
-    return list;
+    return values == NULL ? json_null()
+                          : codec_numbers(values, graph_point_steps(values, space_point_len(&spec->space)));
 }
 
 /* ---- writing ---- */
-
-/* *list gets the item, or becomes NULL when either is. */
-static void add(json_t **list, json_t *item)
-{
-    if (*list == NULL)
-        json_decref(item);
-    else if (json_array_append_new(*list, item) != 0)
-        json_decref(*list), *list = NULL;
-}
-
-static json_t *sites_json(const struct graph *graph)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < graph->sites_len; i++) {
-        json_t *row = json_array();
-        for (size_t j = 0; j < graph->dims; j++)
-            add(&row, codec_number(graph->coordinates[i * graph->dims + j]));
-        add(&list, row);
-    }
-    return list;
-}
 
 static json_t *ids_json(const struct spec *spec)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < spec->space.graph->sites_len; i++)
-        add(&list, json_integer(spec->site_ids[i]));
+        codec_append(&list, json_integer(spec->site_ids[i]));
     return list;
 }
 
@@ -618,8 +585,8 @@ static json_t *edges_json(const struct spec *spec)
     for (uint32_t from = 0; from < graph->sites_len; from++)
         for (uint32_t k = graph->first[from]; k < graph->first[from + 1]; k++)
             if (spec->is_directed || from < graph->to[k])
-                add(&list, json_pack("[I, I]", (json_int_t)spec_site_id(spec, from),
-                                     (json_int_t)spec_site_id(spec, graph->to[k])));
+                codec_append(&list, json_pack("[I, I]", (json_int_t)spec_site_id(spec, from),
+                                              (json_int_t)spec_site_id(spec, graph->to[k])));
     return list;
 }
 
@@ -631,8 +598,8 @@ static json_t *listed_json(const struct spec *spec)
         for (uint32_t k = graph->first[from]; k < graph->first[from + 1]; k++) {
             json_t *sites = json_array();
             for (size_t i = 0; i < graph->listed[k].len; i++)
-                add(&sites, json_integer(spec_site_id(spec, graph->listed[k].sites[i])));
-            add(&list, json_pack("{s:I, s:o}", "from", (json_int_t)spec_site_id(spec, from), "sites", sites));
+                codec_append(&sites, json_integer(spec_site_id(spec, graph->listed[k].sites[i])));
+            codec_append(&list, json_pack("{s:I, s:o}", "from", (json_int_t)spec_site_id(spec, from), "sites", sites));
         }
     return list;
 }
@@ -642,18 +609,9 @@ static json_t *prior_json(const struct spec *spec)
     const struct graph *graph = spec->space.graph;
     json_t             *list = json_array();
     for (size_t i = 0; i < graph->prior_len; i++)
-        add(&list, json_pack("{s:I, s:o}", "site", (json_int_t)spec_site_id(spec, graph->prior_sites[i]), "value",
-                             codec_number(graph->prior_values[i])));
+        codec_append(&list, json_pack("{s:I, s:o}", "site", (json_int_t)spec_site_id(spec, graph->prior_sites[i]),
+                                      "value", codec_number(graph->prior_values[i])));
     return list;
-}
-
-static json_t *grid_json(const struct graph *graph)
-{
-    size_t k = 0;
-    while (moves[k] != graph->moves)
-        k++;
-    return json_pack("{s:I, s:I, s:o, s:s}", "width", (json_int_t)graph->width, "height", (json_int_t)graph->height,
-                     "spacing", codec_number(graph->spacing), "moves", move_names[k]);
 }
 
 json_t *codec_graph_json(const struct spec *spec)
@@ -661,9 +619,9 @@ json_t *codec_graph_json(const struct spec *spec)
     const struct graph *graph = spec->space.graph;
     json_t             *object = json_pack("{s:s}", "type", "graph");
     if (graph->coordinates == NULL)
-        codec_put(&object, "grid", grid_json(graph));
+        codec_put(&object, "grid", codec_write(grid_members, &(struct writing){.from = graph}));
     else
-        codec_put(&object, "sites", sites_json(graph));
+        codec_put(&object, "sites", codec_matrix(graph->coordinates, graph->sites_len, graph->dims));
     if (spec->site_ids != NULL)
         codec_put(&object, "site_ids", ids_json(spec));
     if (graph->moves == MOVES_LISTED)

@@ -1,29 +1,10 @@
 /* The space has a table; a size is a number (square) or a pair. */
 #include "service/codec/codec_image.h"
 
-#include "service/member/codec.h"
+#include "service/member/codec_write.h"
 
 #include <math.h>
 #include <stddef.h>
-
-struct image_form {
-    int64_t       height, width, channels;
-    double        bound;
-    const json_t *type, *latent_sizes;
-};
-#define SIDE_MEMBER(member)                                                                                    \
-    {                                                                                                          \
-        AT(image_form, member), .required = true, .read = codec_read_integer, .min = 1, .max = SPACE_IMAGE_MAX \
-    }
-static const struct member image_members[] = {
-    {AT(image_form, type), .required = true, .read = codec_read_kept},
-    SIDE_MEMBER(height),
-    SIDE_MEMBER(width),
-    {AT(image_form, channels), .read = codec_read_integer, .min = 1, .max = SPACE_IMAGE_MAX},
-    {AT(image_form, bound), .required = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
-    {AT(image_form, latent_sizes), .read = codec_read_kept},
-    {.name = NULL},
-};
 
 static enum status read_side(struct reading *in, const json_t *json, const char *where, size_t *out)
 {
@@ -44,25 +25,46 @@ static enum status read_latent(struct reading *in, const json_t *json, const cha
     return read_side(in, is_pair ? json_array_get(json, 1) : json, where, &out->width);
 }
 
-static enum status read_latents(struct reading *in, const json_t *json, const char *where, struct space *space)
+static enum status read_latents(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                                void *out)
 {
-    char   path[CODEC_PATH_MAX];
-    size_t len = json_array_size(json);
-    if (!json_is_array(json))
-        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an array");
-    if (len < 1 || len > SPACE_LATENTS_MAX)
-        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have 1 to %d items", SPACE_LATENTS_MAX);
-    struct latent *latents = ARENA_NEW(in->arena, struct latent, len);
+    struct space *space = out;
+    char          path[CODEC_PATH_MAX];
+    TRY(codec_read_list(in, json, where, (size_t)member->min, (size_t)member->max));
+    struct latent *latents = ARENA_NEW(in->arena, struct latent, json_array_size(json));
     if (latents == NULL)
         return error_no_memory(in->err);
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; i < json_array_size(json); i++) {
         codec_read_path_item(path, where, i);
         TRY(read_latent(in, json_array_get(json, i), path, &latents[i]));
     }
     space->latents = latents;
-    space->latents_len = len;
+    space->latents_len = json_array_size(json);
     return STATUS_OK;
 }
+
+static json_t *write_latents(const struct writing *out, const struct member *member)
+{
+    const struct space *space = out->from;
+    json_t             *array = json_array();
+    (void)member;
+    for (size_t i = 0; i < space->latents_len; i++) {
+        json_int_t height = (json_int_t)space->latents[i].height, width = (json_int_t)space->latents[i].width;
+        codec_append(&array, height == width ? json_integer(height) : json_pack("[I, I]", height, width));
+    }
+    return array;
+}
+
+static const char *const   image_names[] = {"image", NULL};
+static const struct member image_members[] = {
+    {.name = "type", .required = true, .read = codec_read_known, .write = codec_write_word, .names = image_names},
+    {AT(space, height), .required = true, .read = codec_read_integer, .min = 1, .max = SPACE_IMAGE_MAX},
+    {AT(space, width), .required = true, .read = codec_read_integer, .min = 1, .max = SPACE_IMAGE_MAX},
+    {AT(space, channels), .read = codec_read_integer, .min = 1, .max = SPACE_IMAGE_MAX},
+    {AT(space, bound), .required = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
+    {.name = "latent_sizes", .read = read_latents, .write = write_latents, .min = 1, .max = SPACE_LATENTS_MAX},
+    {.name = NULL},
+};
 
 /* The sizes that were measured with images of 28 x 28, 6 to 18 of a side, as shares of this one; all of them smaller where
  * the largest would have too many numbers. */
@@ -89,40 +91,18 @@ static enum status default_latents(struct reading *in, struct space *space)
 
 enum status codec_image_space(struct reading *in, const json_t *json, const char *where, struct spec *spec)
 {
-    struct image_form form = {.channels = 1};
-    char              path[CODEC_PATH_MAX];
-    TRY(codec_read_object(in, image_members, json, where, &form));
-    spec->space.kind = SPACE_IMAGE;
-    spec->space.height = (size_t)form.height;
-    spec->space.width = (size_t)form.width;
-    spec->space.channels = (size_t)form.channels;
-    spec->space.bound = form.bound;
-    codec_read_path(path, where, "latent_sizes");
-    if (form.latent_sizes != NULL)
-        TRY(read_latents(in, form.latent_sizes, path, &spec->space));
-    if (form.latent_sizes == NULL && spec->space.height > 0 && spec->space.width > 0 && spec->space.channels > 0)
-        TRY(default_latents(in, &spec->space));
-    return space_init(&spec->space, in->err);
-}
-
-static json_t *latents_json(const struct space *space)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < space->latents_len && array != NULL; i++) {
-        json_int_t height = (json_int_t)space->latents[i].height, width = (json_int_t)space->latents[i].width;
-        json_t    *item = height == width ? json_integer(height) : json_pack("[I, I]", height, width);
-        if (json_array_append_new(array, item) != 0)
-            json_decref(array), array = NULL;
-    }
-    return array;
+    struct space *space = &spec->space;
+    space->kind = SPACE_IMAGE;
+    space->channels = 1;
+    TRY(codec_read_object(in, image_members, json, where, space));
+    if (space->latents == NULL && space->height > 0 && space->width > 0 && space->channels > 0)
+        TRY(default_latents(in, space));
+    return space_init(space, in->err);
 }
 
 json_t *codec_image_space_json(const struct spec *spec)
 {
-    const struct space *space = &spec->space;
-    return json_pack("{s:s, s:I, s:I, s:I, s:o, s:o}", "type", "image", "height", (json_int_t)space->height, "width",
-                     (json_int_t)space->width, "channels", (json_int_t)space->channels, "bound",
-                     codec_number(space->bound), "latent_sizes", latents_json(space));
+    return codec_write(image_members, &(struct writing){.from = &spec->space});
 }
 
 enum status codec_image_check(const struct spec *spec, const json_t *json, const char *where, struct error *err)
@@ -157,9 +137,5 @@ enum status codec_image_point(const struct spec *spec, const json_t *json, const
 
 json_t *codec_image_point_json(const struct spec *spec, const double *point)
 {
-    json_t *array = json_array();
-    for (size_t i = 0; i < space_point_len(&spec->space) && array != NULL; i++)
-        if (json_array_append_new(array, codec_number(point[i])) != 0)
-            json_decref(array), array = NULL;
-    return array;
+    return codec_numbers(point, space_point_len(&spec->space));
 }

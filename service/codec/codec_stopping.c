@@ -28,13 +28,6 @@ static json_t *write_flag(const struct writing *out, const struct member *member
     return *(const bool *)codec_at(out, member) ? json_true() : json_null();
 }
 
-static enum status pass_over(struct reading *in, const struct member *member, const json_t *json, const char *where,
-                             void *out)
-{
-    (void)in, (void)member, (void)json, (void)where, (void)out;
-    return STATUS_OK;
-}
-
 _Static_assert(sizeof(size_t) == sizeof(int64_t), "a count that is not negative is read as an integer");
 #define COUNT(member, least, most) AT(stop_rule, member), .read = codec_read_integer, .min = (least), .max = (most)
 #define FLAG                       .read = codec_read_bool, .optional = true, .write = write_flag
@@ -42,7 +35,7 @@ static const struct {
     unsigned      rules; /* that have it */
     struct member member;
 } rows[] = {
-    {PLAIN | JUDGED, {.name = "rule", .required = true, .read = pass_over, .write = write_kind}},
+    {PLAIN | JUDGED, {.name = "rule", .required = true, .read = codec_read_known, .write = write_kind}},
     {PLAIN, {COUNT(epochs, 1, EPOCHS_MAX)}},
     {JUDGED, {COUNT(epochs, 2, EPOCHS_MAX)}},
     {PERCENTILE, {COUNT(percentile, 1, 99)}},

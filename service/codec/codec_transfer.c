@@ -14,35 +14,21 @@ enum { NAME_MAX_CHARACTERS = 200 };
 struct transfer_form {
     const json_t *meta, *studies, *observations, *defaults;
 };
-static const struct {
-    const char *name;
-    size_t      offset;
-} transfer_members[] = {
-    {"meta", offsetof(struct transfer_form, meta)},
-    {"earlier_studies", offsetof(struct transfer_form, studies)},
-    {"earlier_observations", offsetof(struct transfer_form, observations)},
-    {"earlier_defaults", offsetof(struct transfer_form, defaults)},
+#define KEPT .nullable = true, .read = codec_read_kept
+static const struct member transfer_members[] = {
+    {AT(transfer_form, meta), KEPT},
+    {AS(transfer_form, studies, "earlier_studies"), KEPT},
+    {AS(transfer_form, observations, "earlier_observations"), KEPT},
+    {AS(transfer_form, defaults, "earlier_defaults"), KEPT},
+    {.name = NULL},
 };
-enum { MEMBERS = sizeof transfer_members / sizeof transfer_members[0] };
 
 bool codec_transfer_is_member(const char *key)
 {
-    for (size_t i = 0; i < MEMBERS; i++)
-        if (strcmp(transfer_members[i].name, key) == 0)
-            return true;
-    return false;
+    return codec_member(transfer_members, key) != NULL;
 }
 
 /* ---- reading ---- */
-
-static enum status check_list(struct reading *in, const json_t *list, const char *where, size_t min, size_t max)
-{
-    if (!json_is_array(list))
-        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an array");
-    if (json_array_size(list) < min || json_array_size(list) > max)
-        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have %zu to %zu items", min, max);
-    return STATUS_OK;
-}
 
 /* The matrix comes after the study, so that nobody knows yet which earlier studies are about the same rows. */
 static enum status read_meta(struct reading *in, const json_t *json, struct spec *spec)
@@ -62,7 +48,8 @@ static enum status read_ids(struct reading *in, const json_t *list, struct spec_
 {
     static const struct member id = {.min = 1, .max = 64};
     const char                *where = "/algorithm/earlier_studies";
-    TRY(check_list(in, list, where, earlier->is_auto ? 0 : 1, EARLIER_STUDIES_MAX)); // there may have been none to pick
+    TRY(codec_read_list(in, list, where, earlier->is_auto ? 0 : 1,
+                        EARLIER_STUDIES_MAX)); // there may have been none to pick
     const char **ids = ARENA_NEW(in->arena, const char *, json_array_size(list) + 1);
     if (ids == NULL)
         return error_no_memory(in->err);
@@ -177,7 +164,7 @@ static const struct member given_members[] = {
 static enum status read_given(struct reading *in, const json_t *list, struct spec *spec)
 {
     const char *where = "/algorithm/earlier_observations";
-    TRY(check_list(in, list, where, 1, EARLIER_STUDIES_MAX));
+    TRY(codec_read_list(in, list, where, 1, EARLIER_STUDIES_MAX));
     struct earlier_study *given = ARENA_NEW(in->arena, struct earlier_study, json_array_size(list));
     if (given == NULL)
         return error_no_memory(in->err);
@@ -187,7 +174,7 @@ static enum status read_given(struct reading *in, const json_t *list, struct spe
         codec_read_path_item(item, where, i);
         TRY(codec_read_object(in, given_members, json_array_get(list, i), item, &form));
         codec_read_path(path, item, "observations");
-        TRY(check_list(in, form.observations, path, 1, EARLIER_VALUES_MAX));
+        TRY(codec_read_list(in, form.observations, path, 1, EARLIER_VALUES_MAX));
         TRY(read_observations(in, form.observations, path, spec, &given[i]));
         given[i].name = form.name;
     }
@@ -203,11 +190,11 @@ enum status codec_transfer_read(struct reading *in, const json_t *algorithm, str
     if (spec->is_private)
         return error_set(in->err, STATUS_INVALID, "not_supported", "/algorithm/name",
                          "a private study learns from no other: rows of different releases cannot be compared");
-    for (size_t i = 0; i < MEMBERS; i++) {
-        const json_t *value = json_object_get(algorithm, transfer_members[i].name);
-        if (value != NULL && !json_is_null(value))
-            memcpy((char *)&form + transfer_members[i].offset, &value, sizeof value);
-    }
+    json_t     *own = codec_pick(transfer_members, algorithm);
+    enum status status =
+        own == NULL ? error_no_memory(in->err) : codec_read_object(in, transfer_members, own, "/algorithm", &form);
+    json_decref(own); // its members are the algorithm's
+    TRY(status);
     if (form.meta != NULL)
         TRY(read_meta(in, form.meta, spec));
     if (form.defaults != NULL)
@@ -227,11 +214,9 @@ enum status codec_transfer_read(struct reading *in, const json_t *algorithm, str
 static json_t *defaults_json(const struct spec *spec)
 {
     json_t *object = json_object();
-    for (size_t i = 0; i < spec->space.params_len && object != NULL; i++)
-        if (!isnan(spec->earlier.defaults[i]) &&
-            json_object_set_new(object, spec->space.params[i].name,
-                                codec_space_value_json(spec, i, spec->earlier.defaults[i])) != 0)
-            json_decref(object), object = NULL;
+    for (size_t i = 0; i < spec->space.params_len; i++)
+        if (!isnan(spec->earlier.defaults[i]))
+            codec_put(&object, spec->space.params[i].name, codec_space_value_json(spec, i, spec->earlier.defaults[i]));
     return object;
 }
 
@@ -262,19 +247,16 @@ static json_t *observation_json(const struct spec *spec, const struct earlier_st
 int codec_transfer_write_whole(const struct spec *spec, const struct earlier_study *studies, size_t len,
                                json_t *algorithm)
 {
-    int     failed = 0;
     json_t *list = json_array();
     for (size_t i = 0; i < len; i++) {
         json_t *observations = json_array();
         for (size_t j = 0; j < studies[i].n; j++)
-            failed |= json_array_append_new(observations, observation_json(spec, &studies[i], j));
-        failed |=
-            json_array_append_new(list, json_pack("{s:s, s:o}", "name", studies[i].name, "observations", observations));
+            codec_append(&observations, observation_json(spec, &studies[i], j));
+        codec_append(&list, json_pack("{s:s, s:o}", "name", studies[i].name, "observations", observations));
     }
     (void)json_object_del(algorithm, "meta");
     (void)json_object_del(algorithm, "earlier_studies");
-    failed |= json_object_set_new(algorithm, "earlier_observations", list);
-    return failed == 0 ? 0 : -1;
+    return json_object_set_new(algorithm, "earlier_observations", list);
 }
 
 /* ---- from one space to another ---- */

@@ -104,6 +104,22 @@ void codec_append(json_t **list, json_t *item)
         json_decref(*list), *list = NULL;
 }
 
+json_t *codec_numbers(const double *values, size_t len)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < len; i++)
+        codec_append(&list, codec_number(values[i]));
+    return list;
+}
+
+json_t *codec_matrix(const double *values, size_t rows, size_t columns)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < rows; i++)
+        codec_append(&list, codec_numbers(values + i * columns, columns));
+    return list;
+}
+
 /* The length of the character that bytes [left > 0] start with; 0 when it is none. */
 static size_t character_length(const char *bytes, size_t left)
 {

@@ -27,6 +27,9 @@ json_t *codec_text(const char *text); /* NULL: null */
 void codec_put(json_t **object, const char *name, json_t *value);
 /* Appends to the end of a list, likewise. */
 void codec_append(json_t **list, json_t *item);
+/* Lists of numbers, and of rows of so many numbers. */
+json_t *codec_numbers(const double *values, size_t len);
+json_t *codec_matrix(const double *values, size_t rows, size_t columns);
 /* Copies an object, or makes an empty one of what is no object; NULL when some member found no room, which json_copy() does
  * not report. */
 json_t *codec_copy(const json_t *object);

@@ -392,6 +392,22 @@ enum status codec_read_kept(struct reading *in, const struct member *member, con
     return STATUS_OK;
 }
 
+enum status codec_read_known(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                             void *out)
+{
+    (void)in, (void)member, (void)json, (void)where, (void)out;
+    return STATUS_OK;
+}
+
+enum status codec_read_list(const struct reading *in, const json_t *json, const char *where, size_t least, size_t most)
+{
+    if (!json_is_array(json))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an array");
+    if (json_array_size(json) < least || json_array_size(json) > most)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have %zu to %zu items", least, most);
+    return STATUS_OK;
+}
+
 enum status codec_read_word(struct reading *in, const json_t *json, const char *where, const char *name,
                             const char *const *names, int *word)
 {

@@ -96,8 +96,15 @@ MUST_CHECK enum status codec_read_bool(struct reading *in, const struct member *
 MUST_CHECK enum status codec_read_kept(struct reading *in, const struct member *member, const json_t *json,
                                        const char *where, void *out);
 
+/* Leaves alone what is read elsewhere. */
+MUST_CHECK enum status codec_read_known(struct reading *in, const struct member *member, const json_t *json,
+                                        const char *where, void *out);
 MUST_CHECK enum status codec_read_inside(struct reading *in, const struct member *member, const json_t *json,
                                          const char *where, void *out);
+
+/* Checks that it is an array of so many items. */
+MUST_CHECK enum status codec_read_list(const struct reading *in, const json_t *json, const char *where, size_t least,
+                                       size_t most);
 
 /* The place in the names of the word that a member of an object holds: it decides which table to read the object by. */
 MUST_CHECK enum status codec_read_word(struct reading *in, const json_t *json, const char *where, const char *name,

@@ -36,6 +36,12 @@ json_t *codec_write_number(const struct writing *out, const struct member *membe
     return codec_number(*(const double *)codec_at(out, member));
 }
 
+json_t *codec_write_word(const struct writing *out, const struct member *member)
+{
+    (void)out;
+    return json_string(member->names[0]);
+}
+
 static json_t *write_integer(const struct writing *out, const struct member *member)
 {
     int64_t value = *(const int64_t *)codec_at(out, member);

@@ -53,12 +53,13 @@ static inline const void *codec_at(const struct writing *out, const struct membe
 #define CODEC_STEADY      .write = codec_write_steady
 
 /* Writers of what no reader tells: int64_t milliseconds on the wall clock and on the steady one (0: null), an array of
- * characters, one that is a secret, a number with a reader of its own, and a text that is JSON. */
+ * characters, one that is a secret, a number with a reader of its own, a text that is JSON, and the only one of its names. */
 json_t *codec_write_time(const struct writing *out, const struct member *member);
 json_t *codec_write_steady(const struct writing *out, const struct member *member);
 json_t *codec_write_characters(const struct writing *out, const struct member *member);
 json_t *codec_write_secret(const struct writing *out, const struct member *member);
 json_t *codec_write_number(const struct writing *out, const struct member *member);
 json_t *codec_write_json(const struct writing *out, const struct member *member);
+json_t *codec_write_word(const struct writing *out, const struct member *member);
 
 #endif
