@@ -63,6 +63,13 @@
     X(created_ms, i, TIME, created_at)                                                                                 \
     X(updated_ms, i, TIME, updated_at)
 
+/* Members of a trial that clients set with its result.  A number is of each metric, and of a trial only that has a value; a REASON
+ * only of one without.  Each may be none: its column may be NULL.  TRIAL_RESULT: trying the trial again clears them. */
+#define TRIAL_RESULT(X)                                                                                                \
+    X(value, D, NUMBER, value, .min = -INFINITY, .max = INFINITY)                                                      \
+    X(stddev, D, NUMBER, stddev, .max = INFINITY)                                                                      \
+    X(reason, S, REASON, reason, .max = 1000)
+#define TRIAL_TOLD(X) TRIAL_RESULT(X) X(external_id, S, TEXT, external_id, .min = 1, .max = 128)
 /* Members of a trial besides its result, from which nothing is computed (service/codec/codec_annotations.h).  Each may be none: its
  * column may be NULL. */
 #define TRIAL_ANNOTATIONS(X)                                                                                                  \

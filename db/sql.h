@@ -22,10 +22,8 @@
 /* The study with the columns that an export leaves out. */
 #define ROW_STUDY(F, N) ROW_STUDY_TOLD(F, N) N(project, s) STUDY_OWNED(N)
 #define ROW_SPEC(F, N) F(spec, s)
-/* Columns that a trial's end sets, and trying it again clears. */
-#define TRIAL_RESULT(N) N(value, D) N(stddev, D) N(reason, S)
 #define ROW_TRIAL(F, N)                                                                                                \
-    F(number, i) N(state, s) N(point, B) N(row, i) N(worker, s) N(lease_ms, i) TRIAL_RESULT(N) N(external_id, S)       \
+    F(number, i) N(state, s) N(point, B) N(row, i) N(worker, s) N(lease_ms, i) TRIAL_TOLD(N)                               \
     N(algorithm, S) N(fallback, S) N(seen, i) N(observations, i) N(model_mean, D) N(model_stddev, D)                   \
     N(model_stddev_observed, D) N(milliseconds, d)                                                                     \
     N(created_ms, i) N(finished_ms, i) N(diagnostics, S) N(outcome, B) N(lease, i) N(holder, s) N(taken_over, i)       \

@@ -45,7 +45,7 @@ static const struct member observe_post_body[] = {
     ADMITTED("state"),
     ADMITTED("outside"),
 #define X(name, ...) ADMITTED(#name),
-    TRIAL_NUMBERS(X) TRIAL_TEXTS(X) TRIAL_ANNOTATIONS(X)
+    TRIAL_TOLD(X) TRIAL_ANNOTATIONS(X)
 #undef X
         {.name = NULL},
 };

@@ -56,9 +56,8 @@ static json_t *as_observation(const struct spec *spec, const json_t *trial, enum
         codec_put(&out, "state", json_string(outcome == OUTCOME_INFEASIBLE ? "infeasible" : "failed"));
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
         take(&out, trial, places[i]);
-    for (const struct trial_member *member = trial_members; member->name != NULL; member++)
-        if (member->with != (is_value ? SAID_WITH_STATE : SAID_WITH_VALUE) &&
-            !(is_long && trial_member_is_of_metric(member)))
+    for (const struct member *member = codec_told_members; member->name != NULL; member++)
+        if (codec_told_fits(member, is_value) && !(is_long && codec_told_is_number(member)))
             take(&out, trial, member->name);
     for (const struct member *said = codec_annotation_members; said->name != NULL; said++)
         take(&out, trial, said->name);

@@ -144,13 +144,9 @@ static const char *const  outside_names[] = {"context", NULL};
 static const char *const  outcome_names[] = {"failed", "infeasible", NULL};
 static const enum outcome outcomes[] = {OUTCOME_FAILED, OUTCOME_INFEASIBLE};
 
-#define SAID(...) ANNOTATION_MEMBER(observation_form, said, __VA_ARGS__)
-#define NUMBER(name_, least, most, with) \
-    {AS(observation_form, own.name_, #name_), .read = codec_read_number, .min = (least), .max = (most)},
-#define READ_external_id codec_read_text
-#define READ_reason      codec_read_reason
-#define TEXT(name_, least, most, with) \
-    {AS(observation_form, own.name_, #name_), .read = READ_##name_, .min = (least), .max = (most)},
+#define SAID(...)    ANNOTATION_MEMBER(observation_form, said, __VA_ARGS__)
+#define CODEC_REASON .read = codec_read_reason
+#define OWN(...)     CODEC_MEMBER(observation_form, own., __VA_ARGS__)
 // clang-format off
 const struct member codec_observation_members[] = {
     {AS(observation_form, own.trial, "trial"), .read = codec_read_integer, .min = 1, .max = trial_max},
@@ -162,14 +158,30 @@ const struct member codec_observation_members[] = {
     {AT(observation_form, stddevs), .read = codec_read_kept},
     {AT(observation_form, state), .read = codec_read_choice, .names = outcome_names},
     {AT(observation_form, outside), .read = codec_read_name, .names = outside_names},
-    TRIAL_NUMBERS(NUMBER)
-    TRIAL_TEXTS(TEXT)
+    TRIAL_TOLD(OWN)
     TRIAL_ANNOTATIONS(SAID)
     {.name = NULL},
 };
 // clang-format on
-#undef NUMBER
-#undef TEXT
+
+#define TOLD(...) CODEC_MEMBER(trial_told, , __VA_ARGS__)
+const struct member codec_told_members[] = {TRIAL_TOLD(TOLD){.name = NULL}};
+
+bool codec_told_is_number(const struct member *member)
+{
+    return member->read == codec_read_number;
+}
+
+bool codec_told_fits(const struct member *member, bool has_value)
+{
+    return has_value ? member->read != codec_read_reason : !codec_told_is_number(member);
+}
+
+bool codec_told_is_set(const struct member *member, const struct trial_told *told)
+{
+    const void *at = (const char *)told + member->offset;
+    return codec_told_is_number(member) ? !isnan(*(const double *)at) : *(const char *const *)at != NULL;
+}
 
 /* {"<metric>": number, ..} into every second of out [metrics][2]. */
 static enum status read_by_metric(struct reading *in, const json_t *json, const char *where, const struct member *one,
@@ -303,12 +315,10 @@ static enum status check_combination(const struct observation_form *form, const 
                          "exactly one of value, values and state is needed");
     if (form->own.lease != 0 && form->own.trial == 0)
         return error_set(err, STATUS_INVALID, "bad_combination", where, "lease goes with a trial only");
-    for (const struct trial_member *member = trial_members; member->name != NULL; member++) {
-        enum said_with wrong = form->state < 0 ? SAID_WITH_STATE : SAID_WITH_VALUE;
-        if (member->with == wrong && trial_says(member, (const char *)&form->own + member->in_observation))
+    for (const struct member *member = codec_told_members; member->name != NULL; member++)
+        if (!codec_told_fits(member, form->state < 0) && codec_told_is_set(member, &form->own.told))
             return error_set(err, STATUS_INVALID, "bad_combination", where, "%s goes with a %s only", member->name,
                              form->state < 0 ? "state" : "value");
-    }
     return STATUS_OK;
 }
 
@@ -602,18 +612,12 @@ static json_t *values_json(const struct spec *spec, const struct trial *trial, s
     return object;
 }
 
-static json_t *curve_json(const struct trial *trial)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < trial->curve_len && list != NULL; i++) {
-        const struct curve_point *point = &trial->curve[i];
-        json_t                   *item = json_pack("{s:I, s:o, s:o}", "step", (json_int_t)point->step, "value",
-                                                   codec_number(point->value), "at", codec_time_json(point->at_ms));
-        if (json_array_append_new(list, item) != 0)
-            json_decref(list), list = NULL;
-    }
-    return list;
-}
+static const struct member curve_members[] = {
+    {AT(curve_point, step), .read = codec_read_integer},
+    {AT(curve_point, value), .read = codec_read_number},
+    {AS(curve_point, at_ms, "at"), .write = codec_write_time},
+    {.name = NULL},
+};
 
 /* Where its worker goes on: behind the last step, from what was left there. */
 static json_t *resume_json(const json_t *object, const struct trial *trial)
@@ -626,12 +630,13 @@ static json_t *resume_json(const json_t *object, const struct trial *trial)
 static void put_members(json_t **object, const struct spec *spec, const struct trial *trial)
 {
     size_t of_metric = 0;
-    for (const struct trial_member *member = trial_members; member->name != NULL; member++) {
-        const void *at = (const char *)trial + member->in_trial;
+    for (const struct member *member = codec_told_members; member->name != NULL; member++) {
+        const void *at = (const char *)&trial->told + member->offset;
+        bool        is_number = codec_told_is_number(member);
         char        several[32];
         codec_put(object, member->name,
-                  member->is_text ? codec_text(*(const char *const *)at) : codec_number(*(const double *)at));
-        if (!trial_member_is_of_metric(member))
+                  is_number ? codec_number(*(const double *)at) : codec_text(*(const char *const *)at));
+        if (!is_number)
             continue;
         snprintf(several, sizeof several, "%ss", member->name);
         codec_put(object, several, values_json(spec, trial, of_metric++));
@@ -661,7 +666,9 @@ json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, str
     codec_put(&object, "finished_at", codec_time_json(trial->finished_ms));
     codec_put(&object, "corrected_at", codec_time_json(trial->corrected_ms));
     if (trial->curve_len > 0)
-        codec_put(&object, "curve", curve_json(trial));
+        codec_put(&object, "curve",
+                  codec_write_list(curve_members, &(struct writing){.from = trial->curve}, trial->curve_len,
+                                   sizeof *trial->curve));
     if (trial->curve_len > 0 && trial->state == TRIAL_RUNNING && spec->stopping.resumes)
         codec_put(&object, "resume", resume_json(object, trial));
     return object;

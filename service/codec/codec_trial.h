@@ -29,6 +29,13 @@ json_t                *codec_point_json(const struct spec *spec, const double *p
 /* Whether the point, of a trial, lies outside the space, as what was observed for context does; of a space of parameters. */
 bool codec_is_outside(const struct spec *spec, const double *point);
 
+/* Members of struct trial_told: whether one is a number, of each metric (JSON has them by metric in a member with an s at its
+ * name); whether one goes with a value, or with a state instead of it; whether it is set. */
+extern const struct member codec_told_members[];
+bool                       codec_told_is_number(const struct member *member);
+bool                       codec_told_fits(const struct member *member, bool has_value);
+bool                       codec_told_is_set(const struct member *member, const struct trial_told *told);
+
 /* Members of an observation, for the contract. */
 extern const struct member codec_observation_members[];
 /* Reads an observation as documented; item->... is filled, strings in the arena.  where: "" or "/observations/3". */

@@ -1,7 +1,6 @@
 /* See trial.h. */
 #include "service/model/trial.h"
 
-#include <stddef.h>
 #include <string.h>
 
 bool outcome_of_state(const char *state, enum outcome *out)
@@ -20,25 +19,6 @@ bool outcome_of_state(const char *state, enum outcome *out)
     return false;
 }
 
-#define MEMBER(name_, text, least_, most_, with_)           \
-    {.name = #name_,                                        \
-     .is_text = (text),                                     \
-     .in_trial = offsetof(struct trial, name_),             \
-     .in_observation = offsetof(struct observation, name_), \
-     .least = (least_),                                     \
-     .most = (most_),                                       \
-     .with = (with_)},
-#define NUMBER(name, least, most, with) MEMBER(name, false, least, most, with)
-#define TEXT(name, least, most, with)   MEMBER(name, true, least, most, with)
-const struct trial_member trial_members[] = {TRIAL_NUMBERS(NUMBER) TRIAL_TEXTS(TEXT){.name = NULL}};
-
-bool trial_says(const struct trial_member *member, const void *at)
-{
-    return member->is_text ? *(const char *const *)at != NULL : !isnan(*(const double *)at);
-}
-
-#define UNSAID(name, ...) .name = NAN,
-
 struct trial trial_none(void)
 {
     return (struct trial){.row = -1,
@@ -46,12 +26,12 @@ struct trial trial_none(void)
                           .holder = "",
                           .model = {.mean = NAN, .stddev = NAN, .stddev_observed = NAN},
                           .said = {TRIAL_ANNOTATIONS(NONE)},
-                          TRIAL_NUMBERS(UNSAID)};
+                          TRIAL_TOLD(NONE)};
 }
 
 struct observation observation_none(void)
 {
-    return (struct observation){.row = -1, TRIAL_NUMBERS(UNSAID)};
+    return (struct observation){.row = -1, TRIAL_TOLD(NONE)};
 }
 
 enum status observation_keep_unread(struct observation *item, size_t *len, const struct error *why, struct arena *arena,

@@ -11,31 +11,27 @@ struct curve_point {
     double  value;
 };
 
-/* Members of a trial that clients set with its result.  These lists define them: the members of struct trial and struct
- * observation, the readers and writers of JSON, CSV and rows of the store.  X(name, least, most, with): numbers within a
- * range, NaN: none; texts of so many characters, NULL: none. */
-#define TRIAL_NUMBERS(X)                           \
-    X(value, -INFINITY, INFINITY, SAID_WITH_VALUE) \
-    X(stddev, 0, INFINITY, SAID_WITH_VALUE)
-#define TRIAL_TEXTS(X)                  \
-    X(reason, 0, 1000, SAID_WITH_STATE) \
-    X(external_id, 1, 128, SAID_ALWAYS)
+/* Members that clients set with a result: db/members.h. */
+struct trial_told {
+    TRIAL_TOLD(DECLARE)
+};
 /* Further members, for people: db/members.h. */
 struct trial_annotations {
     TRIAL_ANNOTATIONS(DECLARE) /* labels, metadata, artifacts: JSON texts, NULL for none */
 };
 
-#define TRIAL_NUMBER(name, ...) double name;
-#define TRIAL_TEXT(name, ...)   const char *name;
-
 struct trial {
     int64_t          number; /* from 1, without gaps */
     enum trial_state state;
-    const double    *point;     /* [space_point_len] or NULL */
-    int64_t          row;       /* candidates; -1 */
-    const char      *worker;    /* "" when none */
-    TRIAL_NUMBERS(TRIAL_NUMBER) /* value and stddev of the first objective */
-    TRIAL_TEXTS(TRIAL_TEXT)
+    const double    *point;  /* [space_point_len] or NULL */
+    int64_t          row;    /* candidates; -1 */
+    const char      *worker; /* "" when none */
+    union {                  /* value and stddev are of the first objective */
+        struct trial_told told;
+        struct {
+            TRIAL_TOLD(DECLARE)
+        };
+    };
     int64_t                   lease_ms; /* steady_ms() at which the lease ends; 0: none */
     int64_t                   lease;  /* its id: how many the trial has had, one for each worker in turn; 0: none yet */
     const char               *holder; /* whose the last lease is or was */
@@ -95,8 +91,12 @@ struct observation {
     const double *point;  /* or NULL */
     int64_t       row;    /* or -1 */
     enum outcome  outcome;
-    TRIAL_NUMBERS(TRIAL_NUMBER) /* value and stddev of the first objective */
-    TRIAL_TEXTS(TRIAL_TEXT)
+    union { /* value and stddev are of the first objective */
+        struct trial_told told;
+        struct {
+            TRIAL_TOLD(DECLARE)
+        };
+    };
     const double *values; /* several metrics, or a graph: of all, as in struct trial; otherwise NULL */
     const char *said; /* a JSON merge patch of what is said of the trial (service/codec/codec_annotations.h); or NULL */
     size_t      line; /* of the CSV file it came from, for its errors */
@@ -106,28 +106,6 @@ struct observation {
     const struct curve_point *curve;  /* [curve_len] steps ascending */
     size_t                    curve_len;
 };
-
-/* A trial member, for loops over all of them. */
-enum said_with {
-    SAID_WITH_VALUE, /* of a metric, and of a trial only that has a value */
-    SAID_WITH_STATE, /* only of a trial without a value */
-    SAID_ALWAYS
-};
-struct trial_member {
-    const char    *name; /* NULL ends the list */
-    bool           is_text;
-    size_t         in_trial, in_observation; /* offsets */
-    double         least, most;
-    enum said_with with;
-};
-extern const struct trial_member trial_members[]; /* the numbers first */
-/* With several metrics each has a value of this member; JSON has them by metric, in a member with an s at its name. */
-static inline bool trial_member_is_of_metric(const struct trial_member *member)
-{
-    return !member->is_text && member->with == SAID_WITH_VALUE;
-}
-/* Whether the member is set, at its place in either struct. */
-bool trial_says(const struct trial_member *member, const void *at);
 
 /* A trial, and an observation, without a point or any member set. */
 struct trial       trial_none(void);

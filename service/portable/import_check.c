@@ -177,9 +177,15 @@ static enum status check_members(const struct row_trial_whole *from, struct erro
 
 static enum status check_said(const struct row_trial_whole *row, struct error *err)
 {
-#define CHECK_TEXT(name, least, most, ...) TRY(import_check_text(row->name, least, most, "/" #name, err));
-    TRIAL_TEXTS(CHECK_TEXT)
-#undef CHECK_TEXT
+    const struct row_trial_whole *from = row;
+    const struct trial_told       told = {TRIAL_TOLD(TAKE)};
+    for (const struct member *member = codec_told_members; member->name != NULL; member++) {
+        char path[CODEC_PATH_MAX];
+        codec_read_path(path, "", member->name);
+        if (!codec_told_is_number(member))
+            TRY(import_check_text(*(const char *const *)(const void *)((const char *)&told + member->offset),
+                                  (size_t)member->min, (size_t)member->max, path, err));
+    }
     TRY(import_check_text(row->worker, 0, TRIAL_WORKER_MAX, "/worker", err));
     TRY(import_check_text(row->holder, 0, TRIAL_WORKER_MAX, "/holder", err));
     TRY(import_check_text(row->algorithm, 1, IMPORT_TEXT_MAX, "/algorithm", err));

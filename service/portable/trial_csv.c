@@ -25,24 +25,22 @@ static const char   prefix[] = "parameter:";
 static const double number_max = 9007199254740991.0; /* 2^53 - 1 */
 
 struct line {
-    const struct spec         *spec;
-    struct arena              *arena;
-    struct error              *err;
-    size_t                     number; /* in the file */
-    const char                *column; /* its name, for errors */
-    size_t                     param;  /* or metric */
-    double                    *point, *values;
-    bool                       is_anywhere; /* the point may lie outside the space */
-    const struct trial_member *member;
-    const struct member       *said;
-    struct observation        *out;
+    const struct spec   *spec;
+    struct arena        *arena;
+    struct error        *err;
+    size_t               number; /* in the file */
+    const char          *column; /* its name, for errors */
+    size_t               param;  /* or metric */
+    double              *point, *values;
+    bool                 is_anywhere; /* the point may lie outside the space */
+    const struct member *member;
+    struct observation  *out;
 };
 struct column {
     const char *name;
     enum status (*read)(struct line *line, const char *cell); /* NULL: not used */
-    size_t                     param;
-    const struct trial_member *member;
-    const struct member       *said;
+    size_t               param;
+    const struct member *member;
 };
 
 /* ---- reading cells ---- */
@@ -93,23 +91,23 @@ static enum status read_trial(struct line *line, const char *cell)
     return STATUS_OK;
 }
 
-static enum status read_member(struct line *line, const char *cell)
+static enum status read_told(struct line *line, const char *cell)
 {
-    const struct trial_member *member = line->member;
-    void                      *to = (char *)line->out + member->in_observation;
-    if (member->is_text)
-        return read_text(line, cell, (size_t)member->most, to);
+    const struct member *member = line->member;
+    void                *to = (char *)&line->out->told + member->offset;
+    if (!codec_told_is_number(member))
+        return read_text(line, cell, (size_t)member->max, to);
     if (cell[0] == '\0')
         return STATUS_OK;
     TRY(read_number(line, cell, to));
-    bool is_within = *(double *)to >= member->least && *(double *)to <= member->most;
+    bool is_within = *(double *)to >= member->min && *(double *)to <= member->max;
     return is_within ? STATUS_OK : refuse(line, "out_of_range", "is out of range");
 }
 
 static enum status read_said(struct line *line, const char *cell)
 {
     struct error own;
-    enum status  status = codec_annotations_cell(line->said, cell, line->arena, &line->out->said, &own);
+    enum status  status = codec_annotations_cell(line->member, cell, line->arena, &line->out->said, &own);
     return status == STATUS_INVALID ? refuse(line, own.code, own.text) : status;
 }
 
@@ -222,15 +220,13 @@ static bool find_known(const char *name, struct column *column)
             *column = known_columns[i];
             return true;
         }
-    for (const struct trial_member *member = trial_members; member->name != NULL; member++)
-        if (strcmp(member->name, name) == 0) {
-            *column = (struct column){.name = member->name, .read = read_member, .member = member};
-            return true;
-        }
-    const struct member *said = codec_member(codec_annotation_members, name);
-    if (said != NULL)
-        *column = (struct column){.name = name, .read = read_said, .said = said};
-    return said != NULL;
+    const struct member *told = codec_member(codec_told_members, name),
+                        *said = codec_member(codec_annotation_members, name);
+    if (told != NULL)
+        *column = (struct column){.name = told->name, .read = read_told, .member = told};
+    else if (said != NULL)
+        *column = (struct column){.name = said->name, .read = read_said, .member = said};
+    return told != NULL || said != NULL;
 }
 
 static const char value_prefix[] = "value:", stddev_prefix[] = "stddev:";
@@ -284,7 +280,7 @@ static enum status read_header(const struct csv_table *table, struct line *line,
         }
         columns[i] = (struct column){.name = name, .read = read_parameter};
         bool is_known = find_known(name, &columns[i]);
-        if (metrics > 1 && columns[i].member != NULL && trial_member_is_of_metric(columns[i].member))
+        if (metrics > 1 && columns[i].read == read_told && codec_told_is_number(columns[i].member))
             return refuse(line, "unknown_column", "a study of several metrics has a column value:NAME for each");
         if (!is_known && !find_param(line->spec, name, &columns[i].param))
             return refuse(line, "unknown_column", "the study has no such column");
@@ -382,7 +378,6 @@ static enum status read_line(const struct csv_table *table, size_t row, const st
         line->column = columns[i].name;
         line->param = columns[i].param;
         line->member = columns[i].member;
-        line->said = columns[i].said;
         if (columns[i].read != NULL)
             TRY(columns[i].read(line, csv_table_cell(table, row, i)));
     }
@@ -467,6 +462,18 @@ static void write_number(FILE *out, double value)
     fputs(text, out);
 }
 
+/* Writes a member of a struct, between these two texts. */
+static void write_cell(FILE *out, const struct member *member, const void *from, const char *before, const char *after)
+{
+    const void *at = (const char *)from + member->offset;
+    fputs(before, out);
+    if (member->read == codec_read_number)
+        write_number(out, *(const double *)at);
+    else
+        write_text(out, *(const char *const *)at);
+    fputs(after, out);
+}
+
 static void write_time(FILE *out, int64_t ms)
 {
     char text[32] = "";
@@ -502,13 +509,13 @@ static void write_header(FILE *out, const struct spec *spec)
         write_text(out, column);
         fputc(',', out);
     }
-    for (const struct trial_member *member = trial_members; member->name != NULL && !member->is_text; member++)
-        if (spec->metrics_len == 1 || !trial_member_is_of_metric(member))
-            fprintf(out, "%s,", member->name);
+    for (const struct member *told = codec_told_members; told->name != NULL; told++)
+        if (codec_told_is_number(told) && spec->metrics_len == 1)
+            fprintf(out, "%s,", told->name);
     fputs("worker,created_at,started_at,finished_at", out);
-    for (const struct trial_member *member = trial_members; member->name != NULL; member++)
-        if (member->is_text)
-            fprintf(out, ",%s", member->name);
+    for (const struct member *told = codec_told_members; told->name != NULL; told++)
+        if (!codec_told_is_number(told))
+            fprintf(out, ",%s", told->name);
     for (const struct member *said = codec_annotation_members; said->name != NULL; said++)
         fprintf(out, ",%s", said->name);
     fputs(spec->space.kind == SPACE_PARAMETERS ? ",outside\r\n" : "\r\n", out);
@@ -548,11 +555,9 @@ static void write_trial(FILE *out, const struct spec *spec, const struct trial *
         write_number(out, trial->values != NULL ? trial->values[i] : (double)NAN);
         fputc(',', out);
     }
-    for (const struct trial_member *member = trial_members; member->name != NULL && !member->is_text; member++)
-        if (spec->metrics_len == 1 || !trial_member_is_of_metric(member)) {
-            write_number(out, *(const double *)(const void *)((const char *)trial + member->in_trial));
-            fputc(',', out);
-        }
+    for (const struct member *told = codec_told_members; told->name != NULL; told++)
+        if (codec_told_is_number(told) && spec->metrics_len == 1)
+            write_cell(out, told, &trial->told, "", ",");
     write_text(out, trial->worker);
     fputc(',', out);
     write_time(out, trial->created_ms);
@@ -560,18 +565,11 @@ static void write_trial(FILE *out, const struct spec *spec, const struct trial *
     write_time(out, trial->started_ms);
     fputc(',', out);
     write_time(out, trial->finished_ms);
-    for (const struct trial_member *member = trial_members; member->name != NULL; member++)
-        if (member->is_text) {
-            fputc(',', out);
-            write_text(out, *(const char *const *)(const void *)((const char *)trial + member->in_trial));
-        }
-#define WRITE_S(text)                write_text(out, text);
-#define WRITE_D(number)              write_number(out, number);
-#define WRITE_ONE(name, letter, ...) fputc(',', out), WRITE_##letter(trial->said.name)
-    TRIAL_ANNOTATIONS(WRITE_ONE)
-#undef WRITE_ONE
-#undef WRITE_D
-#undef WRITE_S
+    for (const struct member *told = codec_told_members; told->name != NULL; told++)
+        if (!codec_told_is_number(told))
+            write_cell(out, told, &trial->told, ",", "");
+    for (const struct member *said = codec_annotation_members; said->name != NULL; said++)
+        write_cell(out, said, &trial->said, ",", "");
     if (spec->space.kind == SPACE_PARAMETERS)
         fputs(codec_is_outside(spec, trial->point) ? ",context" : ",", out);
     fputs("\r\n", out);

@@ -82,7 +82,8 @@ enum status rows_baseline(struct db_conn *conn, const char *study, int64_t last,
 
 enum status rows_trial(const struct row_trial *row, struct trial *out, struct error *err)
 {
-    int state;
+    const struct row_trial *from = row;
+    int                     state;
     TRY(rows_state(trial_state_names, row->state, "a trial", &state, err));
     *out = trial_none();
     out->number = row->number;
@@ -91,10 +92,8 @@ enum status rows_trial(const struct row_trial *row, struct trial *out, struct er
     out->row = row->row;
     out->worker = row->worker;
     out->lease_ms = row->lease_ms;
-#define SAME(name, ...) out->name = row->name;
-    TRIAL_NUMBERS(SAME)
-    TRIAL_TEXTS(SAME)
-#undef SAME
+    out->told = (struct trial_told){TRIAL_TOLD(TAKE)};
+    out->said = (struct trial_annotations){TRIAL_ANNOTATIONS(TAKE)};
     out->model.algorithm = row->algorithm;
     out->model.fallback = row->fallback;
     out->model.revision = row->seen;
@@ -110,9 +109,6 @@ enum status rows_trial(const struct row_trial *row, struct trial *out, struct er
     out->lease = row->lease;
     out->holder = row->holder;
     out->is_taken_over = row->taken_over != 0;
-#define KEEP(column, ...) out->said.column = row->column;
-    TRIAL_ANNOTATIONS(KEEP)
-#undef KEEP
     out->started_ms = row->started_ms;
     out->ended = row->ended;
     out->corrected_ms = row->corrected_ms;

@@ -283,12 +283,6 @@ enum status task_impossible(const struct task *task, const struct trial *trial, 
                      "trial %lld would not lie in the space: nothing was stored", (long long)trial->number);
 }
 
-// clang-format off
-#define BIND_D(number)         REAL(number),
-#define BIND_S(text)           TEXT(text),
-#define BIND_ONE(name, letter) BIND_##letter(item->name)
-// clang-format on
-
 static size_t values_bytes(const struct task *task, const struct observation *item)
 {
     return item->values == NULL ? 0 : spec_values_len(&task->study.spec) * sizeof *item->values;
@@ -306,6 +300,7 @@ enum status task_add_trial(struct db_conn *conn, struct task *task, const struct
         return task_impossible(task, trial, err);
     size_t                   bytes = is_row ? 0 : space_point_len(space) * sizeof *trial->point;
     const struct observation none = observation_none(), *item = new->end == NULL ? &none : new->end->item;
+    const struct trial_told *from = &item->told;
     enum trial_state         state = new->end == NULL ? trial->state : new->end->state;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD,
                 BIND(TEXT(task->id), INT(trial->number), TEXT(trial_state_names[state]), BLOB(trial->point, bytes),
@@ -316,7 +311,7 @@ enum status task_add_trial(struct db_conn *conn, struct task *task, const struct
                      INT(trial->created_ms), TEXT(trial->model.diagnostics), INT(trial->is_imported),
                      REAL(trial->model.stddev_observed), BLOB(new->asked, new->asked_len * sizeof *new->asked),
                      INT(new->end == NULL ? 0 : task->now_ms), BLOB(item->values, values_bytes(task, item)),
-                     INT(new->end != NULL &&new->end->is_feasible), INT(new->ended), TRIAL_RESULT(BIND_ONE))));
+                     INT(new->end != NULL &&new->end->is_feasible), INT(new->ended), TRIAL_RESULT(SAVE))));
     task_count(task, TRIAL_STATE_COUNT, trial->state);
     return add_line(conn, task, EVENT(.kind = new->kind, .trial = trial->number, .is_followed = new->end != NULL), err);
 }
@@ -325,10 +320,11 @@ enum status task_finish_trial(struct db_conn *conn, struct task *task, const str
                               const struct trial_end *end, struct error *err)
 {
     const struct observation *item = end->item;
+    const struct trial_told  *from = &item->told;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH,
                 BIND(TEXT(task->id), INT(trial->number), TEXT(trial_state_names[end->state]), TEXT(item->external_id),
                      INT(task->now_ms), BLOB(item->values, values_bytes(task, item)), INT(end->is_feasible),
-                     INT(task->study.revision + 1), TRIAL_RESULT(BIND_ONE))));
+                     INT(task->study.revision + 1), TRIAL_RESULT(SAVE))));
     return task_log_end(conn, task, trial, end, err);
 }
 

@@ -73,14 +73,12 @@ static enum status keep_former(struct db_conn *conn, const struct work *work, st
 {
     const struct trial *trial = work->trial;
     size_t bytes = trial->values == NULL ? 0 : spec_values_len(&work->task.study.spec) * sizeof *trial->values;
-#define BIND_D(name)           REAL(trial->name),
-#define BIND_S(name)           TEXT(trial->name),
-#define BIND_ONE(name, letter) BIND_##letter(name)
+    const struct trial_told *from = &trial->told;
     return db_exec(conn, NULL, err, SQL_CORRECTION_ADD,
                    BIND(TEXT(work->task.id), INT(trial->number), INT(work->task.study.revision + 1), INT(trial->ended),
                         INT(work->task.now_ms), TEXT(trial_state_names[trial->state]),
                         TEXT(work->task.caller->token_id), TEXT(work->request->why),
-                        TRIAL_RESULT(BIND_ONE) BLOB(trial->values, bytes)));
+                        TRIAL_RESULT(SAVE) BLOB(trial->values, bytes)));
 }
 
 /* Imported results that count as results. */
@@ -95,6 +93,7 @@ static enum status write_result(struct db_conn *conn, struct work *work, struct 
     const struct observation *result = &work->request->result;
     const struct spec        *spec = &work->task.study.spec;
     struct trial             *trial = work->trial;
+    const struct trial_told  *from = &trial->told;
     enum trial_state          before = trial->state;
     bool is_feasible = result->outcome == OUTCOME_VALUE && spec_is_feasible(spec, result->values) &&
                        !codec_is_outside(spec, trial->point);
@@ -109,11 +108,7 @@ static enum status write_result(struct db_conn *conn, struct work *work, struct 
     task_count(&work->task, before, trial->state);
     return db_exec(conn, NULL, err, SQL_TRIAL_CORRECT,
                    BIND(TEXT(work->task.id), INT(trial->number), TEXT(trial_state_names[trial->state]),
-                        BLOB(result->values, bytes), INT(is_feasible), INT(trial->corrected_ms),
-                        TRIAL_RESULT(BIND_ONE)));
-#undef BIND_ONE
-#undef BIND_D
-#undef BIND_S
+                        BLOB(result->values, bytes), INT(is_feasible), INT(trial->corrected_ms), TRIAL_RESULT(SAVE)));
 }
 
 /* A correction does not reopen a completed study: its user may.  has_changed: other trials are judged otherwise. */

@@ -59,10 +59,11 @@ static bool same_values(const struct spec *spec, const double *a, const double *
 
 bool trial_has_result(const struct spec *spec, const struct trial *trial, const struct observation *item)
 {
-#define SAME(name, ...) &&same_number(trial->name, item->name)
+#define SAME_D(name) &&same_number(trial->name, item->name)
+#define SAME_S(name)
+#define SAME(name, letter, ...) SAME_##letter(name)
     return trial->state == outcomes[item->outcome].state && same_values(spec, trial->values, item->values)
-                                                                TRIAL_NUMBERS(SAME);
-#undef SAME
+                                                                TRIAL_TOLD(SAME);
 }
 
 static bool same_place(const struct batch *batch, const struct trial *trial, const struct observation *item)

@@ -16,20 +16,16 @@
 #include <string.h>
 
 /* Another one for each member. */
-static double number_of(const struct trial_member *member)
+static double number_of(const struct member *member)
 {
-    double value = 0.375 + (double)(member - trial_members);
-    return value < member->least || value > member->most ? member->least : value;
+    double value = 0.375 + (double)(member - codec_told_members);
+    return value < member->min || value > member->max ? member->min : value;
 }
 
-static json_t *value_of(const struct trial_member *member)
+static json_t *value_of(const struct member *member)
 {
-    return member->is_text ? json_sprintf("text %zu", (size_t)(member - trial_members)) : json_real(number_of(member));
-}
-
-static bool is_said(const struct trial_member *member, bool is_value)
-{
-    return member->with != (is_value ? SAID_WITH_STATE : SAID_WITH_VALUE);
+    return codec_told_is_number(member) ? json_real(number_of(member))
+                                        : json_sprintf("text %zu", (size_t)(member - codec_told_members));
 }
 
 static json_t *observation_json(int64_t trial, bool is_value)
@@ -37,22 +33,22 @@ static json_t *observation_json(int64_t trial, bool is_value)
     json_t *json = json_pack("{s:I}", "trial", (json_int_t)trial);
     if (!is_value)
         json_object_set_new(json, "state", json_string("infeasible"));
-    for (const struct trial_member *member = trial_members; member->name != NULL; member++)
-        if (is_said(member, is_value))
+    for (const struct member *member = codec_told_members; member->name != NULL; member++)
+        if (codec_told_fits(member, is_value))
             json_object_set_new(json, member->name, value_of(member));
     return json;
 }
 
-static void check_said(const void *from, bool is_trial, bool is_value)
+static void check_told(const struct trial_told *told, bool is_value)
 {
-    for (const struct trial_member *member = trial_members; member->name != NULL; member++) {
-        const void *at = (const char *)from + (is_trial ? member->in_trial : member->in_observation);
+    for (const struct member *member = codec_told_members; member->name != NULL; member++) {
+        const void *at = (const char *)told + member->offset;
         json_t     *value = value_of(member);
-        bool        is_there = is_said(member, is_value);
-        CU_ASSERT_EQUAL(trial_says(member, at), is_there);
-        if (is_there && member->is_text)
+        bool        is_there = codec_told_fits(member, is_value), is_number = codec_told_is_number(member);
+        CU_ASSERT_EQUAL(codec_told_is_set(member, told), is_there);
+        if (is_there && !is_number)
             CU_ASSERT_STRING_EQUAL(*(const char *const *)at, json_string_value(value));
-        if (is_there && !member->is_text)
+        if (is_there && is_number)
             CU_ASSERT_EQUAL(*(const double *)at, json_real_value(value));
         json_decref(value);
     }
@@ -65,13 +61,13 @@ static void check_json(const struct study *study, const struct trial *trial, boo
     struct observation back;
     json_t            *json = codec_trial_json(&study->spec, trial, (struct lease_clock){0});
     arena_init(&arena, 1 << 20);
-    for (const struct trial_member *member = trial_members; member->name != NULL; member++) {
-        json_t *value = is_said(member, is_value) ? value_of(member) : json_null();
+    for (const struct member *member = codec_told_members; member->name != NULL; member++) {
+        json_t *value = codec_told_fits(member, is_value) ? value_of(member) : json_null();
         CU_ASSERT(json_equal(json_object_get(json, member->name), value));
         json_decref(value);
     }
     CU_ASSERT_EQUAL(codec_import(&study->spec, json, "/trials/0", &arena, &back, &err), STATUS_OK);
-    check_said(&back, false, is_value);
+    check_told(&back.told, is_value);
     json_decref(json);
     arena_fini(&arena);
 }
@@ -86,9 +82,9 @@ static void check_csv(struct world *world, const struct study *study, bool is_va
         STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(import_csv(&study->spec, text, length, &world->arena, &read, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(read.len, 2);
-    check_said(&read.items[0], false, is_value);
-    for (const struct trial_member *member = trial_members; member->name != NULL; member++)
-        CU_ASSERT_FALSE(trial_says(member, (const char *)&read.items[1] + member->in_observation));
+    check_told(&read.items[0].told, is_value);
+    for (const struct member *member = codec_told_members; member->name != NULL; member++)
+        CU_ASSERT_FALSE(codec_told_is_set(member, &read.items[1].told));
 }
 
 static void check_round(bool is_value)
@@ -101,12 +97,12 @@ static void check_round(bool is_value)
     json_t              *json = observation_json(1, is_value);
     CU_ASSERT_EQUAL_FATAL(world_suggest(world, study.id, 2, "w").len, 2);
     CU_ASSERT_EQUAL_FATAL(codec_observation(&study.spec, json, "", &world->arena, &item, &world->err), STATUS_OK);
-    check_said(&item, false, is_value);
+    check_told(&item.told, is_value);
     CU_ASSERT_EQUAL_FATAL(trial_observe(world->app, &world->caller, study.id,
                                         &(struct observe_request){&item, 1, false}, &reply, &world->err),
                           STATUS_OK);
     CU_ASSERT_EQUAL(trial_find(world->app, &world->caller, study.id, 1, &trial, &world->err), STATUS_OK);
-    check_said(&trial, true, is_value);
+    check_told(&trial.told, is_value);
     check_json(&study, &trial, is_value);
     check_csv(world, &study, is_value);
     json_decref(json);
@@ -129,7 +125,7 @@ static void test_nothing_is_said_of_a_fresh_trial(void)
     const struct trial *trials[] = {&given, &found};
     for (size_t i = 0; i < 2; i++) {
         json_t *json = codec_trial_json(&study.spec, trials[i], (struct lease_clock){0});
-        for (const struct trial_member *member = trial_members; member->name != NULL; member++)
+        for (const struct member *member = codec_told_members; member->name != NULL; member++)
             CU_ASSERT(json_is_null(json_object_get(json, member->name)));
         json_decref(json);
     }
