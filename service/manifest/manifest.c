@@ -15,9 +15,8 @@ enum { CANONICAL = JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17) };
 enum kind {
     KIND_TEXT,
     KIND_HEX,
-    KIND_COUNT,
+    KIND_COUNT, /* int64_t or uint64_t, from 1 */
     KIND_SIZE,
-    KIND_RATE,
     KIND_SIGMA,
     KIND_REAL,
     KIND_FLAG,
@@ -96,7 +95,7 @@ static const struct row guaranteed_rows[] = {
     {"protect", KIND_MOVES, .offset = AT(protect)},
     {"gamma", KIND_REAL, .offset = AT(mechanism.gamma)},
     {"sensitivity", KIND_REAL, .offset = AT(mechanism.sensitivity)},
-    {"rate", KIND_RATE, .offset = AT(mechanism.rate), .mechanisms = LAPLACE},
+    {"rate", KIND_COUNT, .offset = AT(mechanism.rate), .mechanisms = LAPLACE},
     {"sigma", KIND_SIGMA, .offset = AT(mechanism.sigma), .mechanisms = GAUSSIAN},
     {"variance", KIND_REAL, .offset = AT(mechanism.variance), .mechanisms = LAPLACE | GAUSSIAN},
     {"dims", KIND_SIZE, .offset = AT(mechanism.dims)},
@@ -124,7 +123,7 @@ static const struct row outcome_rows[] = {
     {"epsilon", KIND_REAL, .offset = AT(outcomes.epsilon)},
     {"sensitivity", KIND_REAL, .offset = AT(outcomes.sensitivity)},
     {"gamma", KIND_REAL, .offset = AT(outcomes.gamma)},
-    {"rate", KIND_RATE, .offset = AT(outcomes.rate)},
+    {"rate", KIND_COUNT, .offset = AT(outcomes.rate)},
     {"variance", KIND_REAL, .offset = AT(outcomes.variance)},
     {.name = NULL},
 };
@@ -159,27 +158,13 @@ bool manifest_is_outcome_name(const char *name)
 
 /* Writing. */
 
-static json_t *sides_json(const struct release_manifest *manifest)
-{
-    json_t *array = json_array();
-    for (size_t c = 0; c < manifest->mechanism.columns; c++)
-        codec_append(&array, json_integer((json_int_t)manifest->sides[c]));
-    return array;
-}
+_Static_assert(sizeof(size_t) == sizeof(int64_t), "whole numbers are alike, as long as they are not negative");
 
-static json_t *rates_json(const struct quadtree *tree)
+static json_t *wholes_json(const void *values, size_t len)
 {
     json_t *array = json_array();
-    for (size_t l = 0; l < tree->levels; l++)
-        codec_append(&array, json_integer((json_int_t)tree->rates[l]));
-    return array;
-}
-
-static json_t *reals_json(const double *values, size_t len)
-{
-    json_t *array = json_array();
-    for (size_t c = 0; c < len; c++)
-        codec_append(&array, isinf(values[c]) ? json_null() : json_real(values[c]));
+    for (size_t i = 0; i < len; i++)
+        codec_append(&array, json_integer(((const int64_t *)values)[i]));
     return array;
 }
 
@@ -202,11 +187,8 @@ static json_t *value_json(const struct row *row, const struct release_manifest *
     case KIND_HEX:
         return json_string(at);
     case KIND_COUNT:
-        return json_integer(*(const int64_t *)at);
     case KIND_SIZE:
-        return json_integer((json_int_t) * (const size_t *)at);
-    case KIND_RATE:
-        return json_integer((json_int_t) * (const uint64_t *)at);
+        return json_integer(*(const int64_t *)at);
     case KIND_SIGMA:
         return json_integer(*(const uint32_t *)at);
     case KIND_REAL:
@@ -214,12 +196,12 @@ static json_t *value_json(const struct row *row, const struct release_manifest *
     case KIND_FLAG:
         return json_boolean(*(const bool *)at);
     case KIND_SIDES:
-        return sides_json(manifest);
+        return wholes_json(at, manifest->mechanism.columns);
     case KIND_RATES:
-        return rates_json(at);
+        return wholes_json(manifest->tree.rates, manifest->tree.levels);
     case KIND_REALS:
     case KIND_MOVES:
-        return reals_json(at, manifest->mechanism.columns);
+        return codec_numbers(at, manifest->mechanism.columns); // null: any move
     case KIND_LINES:
         break;
     }
@@ -307,30 +289,18 @@ static bool take_text(const json_t *json, size_t room, bool is_hex, char *out)
     return !is_hex || (length == room - 1 && strspn(text, "0123456789abcdef") == length);
 }
 
-static bool take_sides(const json_t *json, struct release_manifest *out)
+static bool take_wholes(const json_t *json, size_t len_max, json_int_t most, void *out)
 {
     size_t len = json_array_size(json);
-    if (len == 0 || len > MANIFEST_SIDES_MAX || len != out->mechanism.columns)
+    if (len == 0 || len > len_max)
         return false;
-    for (size_t c = 0; c < len; c++) {
-        json_int_t side = json_integer_value(json_array_get(json, c));
-        if (side < 1 || side > 1000000)
+    for (size_t i = 0; i < len; i++) {
+        json_int_t value = json_integer_value(json_array_get(json, i));
+        if (value < 1 || value > most)
             return false;
-        out->sides[c] = (size_t)side;
+        ((int64_t *)out)[i] = value;
     }
     return true;
-}
-
-static bool take_rates(const json_t *json, struct quadtree *out)
-{
-    out->levels = json_array_size(json);
-    for (size_t l = 0; l < out->levels && l < QUADTREE_LEVELS_MAX; l++) {
-        json_int_t rate = json_integer_value(json_array_get(json, l));
-        if (rate < 1)
-            return false;
-        out->rates[l] = (uint64_t)rate;
-    }
-    return out->levels >= 1 && out->levels <= QUADTREE_LEVELS_MAX;
 }
 
 static bool take_reals(const json_t *json, size_t len, bool may_be_null, double *out)
@@ -368,14 +338,9 @@ static bool take_value(const struct row *row, const json_t *json, struct release
     case KIND_HEX:
         return take_text(json, row->room, row->kind == KIND_HEX, at);
     case KIND_COUNT:
-        *(int64_t *)at = whole;
-        return whole > 0;
     case KIND_SIZE:
-        *(size_t *)at = (size_t)whole;
-        return json_is_integer(json) && whole >= 0;
-    case KIND_RATE:
-        *(uint64_t *)at = (uint64_t)whole;
-        return whole > 0;
+        *(int64_t *)at = whole;
+        return json_is_integer(json) && whole >= (row->kind == KIND_COUNT);
     case KIND_SIGMA:
         *(uint32_t *)at = (uint32_t)whole;
         return whole > 0 && whole <= UINT32_MAX;
@@ -386,9 +351,10 @@ static bool take_value(const struct row *row, const json_t *json, struct release
         *(bool *)at = json_is_true(json);
         return json_is_boolean(json);
     case KIND_SIDES:
-        return take_sides(json, out);
+        return json_array_size(json) == out->mechanism.columns && take_wholes(json, MANIFEST_SIDES_MAX, 1000000, at);
     case KIND_RATES:
-        return take_rates(json, at);
+        out->tree.levels = json_array_size(json);
+        return take_wholes(json, QUADTREE_LEVELS_MAX, INT64_MAX, out->tree.rates);
     case KIND_REALS:
     case KIND_MOVES:
         return take_reals(json, out->mechanism.columns, row->kind == KIND_MOVES, at);
