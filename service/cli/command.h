@@ -71,55 +71,34 @@ MUST_CHECK enum status command_connect(const struct command_server *at, struct c
 MUST_CHECK enum status command_connect_local(const char *folder, struct client **out, struct error *err);
 
 /* The options that every client has; for use inside a table. */
-#define COMMAND_SERVER_ROW(type, member)                                                                       \
-    {                                                                                                          \
-        .flag = "server", .environment = "GNOMON_SERVER", .value = "URL", .fallback = "http://127.0.0.1:8080", \
-        .offset = offsetof(type, member), .help = "where the service is"                                       \
-    }
-#define COMMAND_SERVER_ROWS(type)                                                                               \
-    COMMAND_SERVER_ROW(type, at.url),                                                                           \
-        {.flag = "token-file",                                                                                  \
-         .environment = "GNOMON_TOKEN_FILE",                                                                    \
-         .value = "FILE",                                                                                       \
-         .offset = offsetof(type, at.token_file),                                                               \
-         .help = "a file with the token; without it, GNOMON_TOKEN has the token"},                              \
-        {.flag = "cacert",                                                                                      \
-         .environment = "GNOMON_CACERT",                                                                        \
-         .value = "FILE",                                                                                       \
-         .offset = offsetof(type, at.ca_file),                                                                  \
-         .help = "certificates (PEM) of the authorities that may vouch for an https:// server, instead of the " \
-                 "system's"},                                                                                   \
-    {                                                                                                           \
-        .flag = "insecure-http", .kind = OPTIONS_SWITCH, .offset = offsetof(type, at.insecure_http),            \
-        .help = "allow http:// to another machine: whoever is in between reads the token and everything else"   \
-    }
-#define COMMAND_STUDY_ROW(type)                                                                                     \
-    {                                                                                                               \
-        .flag = "study", .value = "ID", .offset = offsetof(type, study), .is_required = true, .help = "which study" \
-    }
+// clang-format off
+#define COMMAND_SERVER_ROW(type, member)                                                                               \
+    {OPTION_OF(type, "server", "URL", member), .environment = "GNOMON_SERVER", .fallback = "http://127.0.0.1:8080",     \
+     .help = "where the service is"}
+#define COMMAND_SERVER_ROWS(type)                                                                                      \
+    COMMAND_SERVER_ROW(type, at.url),                                                                                  \
+    {OPTION_OF(type, "token-file", "FILE", at.token_file), .environment = "GNOMON_TOKEN_FILE",                          \
+     .help = "a file with the token; without it, GNOMON_TOKEN has the token"},                                         \
+    {OPTION_OF(type, "cacert", "FILE", at.ca_file), .environment = "GNOMON_CACERT",                                     \
+     .help = "certificates (PEM) of the authorities that may vouch for an https:// server, instead of the system's"},  \
+    {OPTION_OF(type, "insecure-http", NULL, at.insecure_http), .kind = OPTIONS_SWITCH,                                 \
+     .help = "allow http:// to another machine: whoever is in between reads the token and everything else"}
+#define COMMAND_STUDY_ROW(type) {OPTION_OF(type, "study", "ID", study), .is_required = true, .help = "which study"}
 /* The limit of a struct patience. */
-#define COMMAND_PATIENCE_ROW(type)                                                                               \
-    {                                                                                                            \
-        .flag = "patience", .environment = "GNOMON_PATIENCE", .value = "SECONDS", .kind = OPTIONS_INT, .min = 0, \
-        .max = 604800, .fallback = "300", .offset = offsetof(type, patience_seconds),                            \
-        .help = "how long the server may be away before this gives up"                                           \
-    }
-#define COMMAND_LISTEN_ROW(type)                                                                              \
-    {                                                                                                         \
-        .flag = "listen", .environment = "GNOMON_LISTEN", .value = "HOST:PORT", .fallback = "127.0.0.1:8080", \
-        .offset = offsetof(type, listen), .help = "where to answer; port 0 takes any free one"                \
-    }
-#define COMMAND_DATA_ROW(type)                                                                                    \
-    {                                                                                                             \
-        .flag = "data", .environment = "GNOMON_DATA", .value = "DIR", .fallback = "./data", .kind = OPTIONS_TEXT, \
-        .offset = offsetof(type, data), .help = "the folder of the store"                                         \
-    }
+#define COMMAND_PATIENCE_ROW(type)                                                                                     \
+    {OPTION_OF(type, "patience", "SECONDS", patience_seconds), .environment = "GNOMON_PATIENCE", .kind = OPTIONS_INT,   \
+     .max = 604800, .fallback = "300", .help = "how long the server may be away before this gives up"}
+#define COMMAND_LISTEN_ROW(type)                                                                                       \
+    {OPTION_OF(type, "listen", "HOST:PORT", listen), .environment = "GNOMON_LISTEN", .fallback = "127.0.0.1:8080",      \
+     .help = "where to answer; port 0 takes any free one"}
+#define COMMAND_DATA_ROW(type)                                                                                         \
+    {OPTION_OF(type, "data", "DIR", data), .environment = "GNOMON_DATA", .fallback = "./data",                          \
+     .help = "the folder of the store"}
 /* The place of the store, when it is no file of the folder. */
-#define COMMAND_DATABASE_ROW(type)                                                                                \
-    {                                                                                                             \
-        .flag = "database", .value = "URL", .environment = "GNOMON_DATABASE", .offset = offsetof(type, database), \
-        .help = "postgresql://...: the store is there, and not in a file of the folder"                           \
-    }
+#define COMMAND_DATABASE_ROW(type)                                                                                     \
+    {OPTION_OF(type, "database", "URL", database), .environment = "GNOMON_DATABASE",                                   \
+     .help = "postgresql://...: the store is there, and not in a file of the folder"}
+// clang-format on
 /* Checks a command for files: INVALID "not_a_file" when a database is named.  instead: what PostgreSQL has for it. */
 MUST_CHECK enum status command_check_file(const char *database, const char *instead, struct error *err);
 

@@ -30,7 +30,7 @@ struct agent_options {
     bool                  dry_run, accept_noise;
 };
 
-#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct agent_options, member)
+#define OPTION(name, what, member) OPTION_OF(struct agent_options, name, what, member)
 static const struct options_row options_table[] = {
     COMMAND_SERVER_ROWS(struct agent_options),
     {OPTION("federation", "ID", federation), .is_required = true,

@@ -14,7 +14,7 @@ struct export_options {
     bool                  for_spreadsheet;
 };
 
-#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct export_options, member)
+#define OPTION(name, what, member) OPTION_OF(struct export_options, name, what, member)
 static const struct options_row options_table[] = {
     COMMAND_SERVER_ROWS(struct export_options),
     COMMAND_STUDY_ROW(struct export_options),

@@ -19,7 +19,7 @@ struct import_options {
     bool                  dry_run;
 };
 
-#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct import_options, member)
+#define OPTION(name, what, member) OPTION_OF(struct import_options, name, what, member)
 static const struct options_row options_table[] = {
     COMMAND_SERVER_ROWS(struct import_options),
     {OPTION("study", "ID", study), .help = "which study the trials of the file go into; without it the file is a whole "

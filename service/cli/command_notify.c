@@ -29,7 +29,7 @@ struct notify_options {
 };
 
 #define OPTION(name, variable, what, member) \
-    .flag = name, .environment = variable, .value = what, .offset = offsetof(struct notify_options, member)
+    OPTION_OF(struct notify_options, name, what, member), .environment = variable
 static const struct options_row options_table[] = {
     COMMAND_SERVER_ROWS(struct notify_options),
     {OPTION("to", "GNOMON_NOTIFY_TO", "URL", to), .is_required = true,
@@ -48,13 +48,9 @@ static const struct options_row options_table[] = {
      .min = 0, .max = 31536000, .help = "how long a message is tried that does not arrive, before the next one is"},
     {OPTION("to-cacert", "GNOMON_NOTIFY_TO_CACERT", "FILE", to_ca_file),
      .help = "certificates (PEM) of the authorities that may vouch for the receiver, instead of the system's"},
-    {.flag = "allow-private",
-     .kind = OPTIONS_SWITCH,
-     .offset = offsetof(struct notify_options, allow_private),
+    {OPTION("allow-private", NULL, NULL, allow_private), .kind = OPTIONS_SWITCH,
      .help = "post to addresses that are not of the internet, too: this machine, a private network"},
-    {.flag = "once",
-     .kind = OPTIONS_SWITCH,
-     .offset = offsetof(struct notify_options, once),
+    {OPTION("once", NULL, NULL, once), .kind = OPTIONS_SWITCH,
      .help = "send what there is and end, rather than follow"},
     COMMAND_PATIENCE_ROW(struct notify_options),
     {.flag = NULL},

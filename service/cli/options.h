@@ -26,6 +26,9 @@ struct options_row {
     bool              is_required;
 };
 
+/* The beginning of a row: its flag, what the help calls the value (NULL for a switch), and its member of a struct. */
+#define OPTION_OF(type, name, what, member) .flag = (name), .value = (what), .offset = offsetof(type, member)
+
 /* Fills out from arguments, environment and fallbacks.  Arguments that do not start with "--" are passed to
  * operands (at most operands_max, unused ones NULL).  Errors: INVALID "usage". */
 MUST_CHECK enum status options_read(const struct options_row *rows, char **arguments, void *out, const char **operands,

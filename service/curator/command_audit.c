@@ -19,7 +19,7 @@ struct audit_options {
     int64_t     trials;
 };
 
-#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct audit_options, member)
+#define OPTION(name, what, member) OPTION_OF(struct audit_options, name, what, member)
 static const struct options_row options_table[] = {
     {OPTION("matrix", "FILE.npy", matrix), .is_required = true, .help = "the released matrix"},
     {OPTION("manifest", "FILE", manifest), .help = "its manifest; by default beside it, .json"},

@@ -35,7 +35,7 @@ struct curate_options {
     bool                  yes, best, retry_failed;
 };
 
-#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct curate_options, member)
+#define OPTION(name, what, member) OPTION_OF(struct curate_options, name, what, member)
 static const struct options_row options_table[] = {
     COMMAND_SERVER_ROWS(struct curate_options),
     {OPTION("study", "ID", study), .is_required = true, .help = "the study that waits for candidates"},

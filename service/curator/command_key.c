@@ -12,7 +12,7 @@ struct key_options {
     const char *out, *in;
 };
 
-#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct key_options, member)
+#define OPTION(name, what, member) OPTION_OF(struct key_options, name, what, member)
 static const struct options_row options_table[] = {
     {OPTION("out", "FILE", out),
      .help =

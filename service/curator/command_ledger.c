@@ -16,7 +16,7 @@ struct ledger_options {
     double      epsilon;
 };
 
-#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct ledger_options, member)
+#define OPTION(name, what, member) OPTION_OF(struct ledger_options, name, what, member)
 static const struct options_row options_table[] = {
     {OPTION("key", "FILE", key), .is_required = true, .help = "the curator's private key; its ledger lies beside it"},
     {OPTION("data", "FILE", data), .help = "budget: the raw rows, CSV, whose budget it is"},

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct project_options, member)
+#define OPTION(name, what, member) OPTION_OF(struct project_options, name, what, member)
 static const struct options_row options_table[] = {
     {OPTION("in", "FILE", in), .is_required = true, .help = "the raw rows, CSV with a header"},
     {OPTION("columns", "a,b,c", columns), .is_required = true, .help = "the columns to release: numbers without gaps"},

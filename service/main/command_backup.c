@@ -14,7 +14,7 @@ struct backup_options {
     const char *data, *database, *to;
 };
 
-#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct backup_options, member)
+#define OPTION(name, what, member) OPTION_OF(struct backup_options, name, what, member)
 static const struct options_row options_table[] = {
     COMMAND_DATA_ROW(struct backup_options),
     COMMAND_DATABASE_ROW(struct backup_options),

@@ -15,7 +15,7 @@ struct check_options {
     const char *data, *database, *file;
 };
 
-#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct check_options, member)
+#define OPTION(name, what, member) OPTION_OF(struct check_options, name, what, member)
 static const struct options_row options_table[] = {
     COMMAND_DATA_ROW(struct check_options),
     COMMAND_DATABASE_ROW(struct check_options),

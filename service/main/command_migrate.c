@@ -16,7 +16,7 @@ struct migrate_options {
     bool        check;
 };
 
-#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct migrate_options, member)
+#define OPTION(name, what, member) OPTION_OF(struct migrate_options, name, what, member)
 static const struct options_row options_table[] = {
     COMMAND_DATA_ROW(struct migrate_options),
     COMMAND_DATABASE_ROW(struct migrate_options),

@@ -21,7 +21,7 @@ struct restore_options {
     bool        acknowledges, revokes;
 };
 
-#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct restore_options, member)
+#define OPTION(name, what, member) OPTION_OF(struct restore_options, name, what, member)
 static const struct options_row options_table[] = {
     COMMAND_DATA_ROW(struct restore_options),
     COMMAND_DATABASE_ROW(struct restore_options),

@@ -56,7 +56,7 @@ struct serve_options {
     bool             insecure_http, unconfined;
 };
 
-#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct serve_options, member)
+#define OPTION(name, what, member) OPTION_OF(struct serve_options, name, what, member)
 #define INTEGER(name, variable, member, default_text, least, most)                                                   \
     OPTION(name, "N", member), .environment = variable, .kind = OPTIONS_INT, .fallback = default_text, .min = least, \
                                .max = most

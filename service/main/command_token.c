@@ -28,7 +28,7 @@ struct token_options {
     int64_t     expires_in_days, overlap_seconds;
 };
 
-#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct token_options, member)
+#define OPTION(name, what, member) OPTION_OF(struct token_options, name, what, member)
 static const struct options_row options_table[] = {
     COMMAND_DATA_ROW(struct token_options),
     COMMAND_DATABASE_ROW(struct token_options),
