@@ -1,7 +1,7 @@
 // All studies, and several of them in one plot.
 import * as api from './api.js';
 import { remember, may, me, address } from './app.js';
-import { h, s, isObjective, wish, age, badge, badgeOf, isIdle, button, choice, count, field, link, named, number, percent, renew, say, table, copier } from './dom.js';
+import { h, s, isObjective, wish, age, badge, badgeOf, isIdle, button, choice, clock, count, field, link, named, number, percent, renew, say, table, copier } from './dom.js';
 
 
 /* The best so far: steps at its own scale, a dot at the best. */
@@ -36,6 +36,7 @@ function remaining(study) {
     const n = study.budget?.trials, ended = study.trials.completed + study.trials.stopped;
     if (study.state !== 'active' || isIdle(study) || !n || ended < 2) return '–';
     const each = (Date.parse(study.updated_at) - Date.parse(study.created_at)) / 1000 / ended;
+    if ((clock.now() - Date.parse(study.updated_at)) / 1000 > Math.max(90, 5 * each)) return '–'; // the pace of before says nothing
     const left = each * Math.max(n - study.spent.trials, 0);
     return left < 60 ? '< 1 min' : `~ ${left < 5400 ? `${Math.round(left / 60)} min` : `${Math.round(left / 3600)} h`}`;
 }
