@@ -129,7 +129,7 @@ struct driver {
     enum status (*lay)(void *handle, const char *place, const struct migrations *all, struct error *err);
     enum status (*wake)(void *handle, struct error *err);
     /* Guards rows from now on; again does no harm: a writer's rows get their sums, and those bound to the log are added to the total and taken
-     * from it.  A damaged row is not changed: CONFLICT "store_corrupt".  A reader has total NULL.  damaged [DAMAGED_BYTES]
+     * from it, when settle returns at the latest.  A damaged row is not changed: CONFLICT "store_corrupt".  A reader has total NULL.  damaged [DAMAGED_BYTES]
      * out: the owner of a damaged row that was met. */
     enum status (*guard)(void *handle, struct total *total, char *damaged, struct error *err);
     /* Looks at the rows behind a place, for some milliseconds. */

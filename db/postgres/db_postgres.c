@@ -82,6 +82,20 @@ static void put_off(struct pg *pg, const char *text)
     pg->waiting[pg->waiting_len++] = (struct pg_query){.text = text};
 }
 
+/* The session keeps digests of what was written (postgres.sql): they come with what is waited for next. */
+static void let_tell(struct pg *pg)
+{
+    if (pg->is_untold && pg->total != NULL)
+        put_off(pg, "SELECT tell_bound('', 0)");
+    pg->is_untold = false;
+}
+
+static void note_write(struct pg *pg)
+{
+    pg->writes++;
+    pg->is_untold = true;
+}
+
 /* Whether the transaction's BEGIN was never sent. */
 static bool is_only_begun(const struct pg *pg)
 {
@@ -127,6 +141,7 @@ static enum status begin_write(struct pg *pg, struct error *err)
     int             len = 1 + pg->waiting_len;
     memcpy(queries + 1, pg->waiting, (size_t)pg->waiting_len * sizeof *queries);
     pg->waiting_len = 0;
+    pg->is_untold = false;
     if (pg->own_link != pg->links)
         TRY(prepare_own(pg, err));
     enum status status = pg_send(pg, queries, len, &none, err);
@@ -161,7 +176,8 @@ static enum status pg_savepoint(void *handle, enum driver_savepoint what, struct
     struct pg *pg = handle;
     if (pg->conn == NULL)
         return pg_lost(err);
-    pg->writes += what == SAVEPOINT_UNDO;
+    if (what == SAVEPOINT_UNDO) // and the session keeps again what it had then
+        note_write(pg);
     if (what == SAVEPOINT_SET) {
         put_off(pg, savepoint_set);
     } else if (take_back(pg, savepoint_set)) {
@@ -203,6 +219,7 @@ static enum status pg_commit(void *handle, struct error *err)
     struct pg *pg = handle;
     char       text[24];
     pg->writes++;
+    pg->is_untold = false;
     if (is_only_begun(pg)) {
         pg->waiting_len = 0;
         return STATUS_OK;
@@ -228,6 +245,7 @@ static enum status pg_roll_back(void *handle, struct error *err)
     bool       is_sent = !is_only_begun(pg);
     pg->waiting_len = 0;
     pg->writes++;
+    pg->is_untold = false;
     if (!is_sent || !pg_in_transaction(pg))
         return STATUS_OK;
     struct error why;
@@ -239,7 +257,7 @@ static enum status pg_roll_back(void *handle, struct error *err)
 
 static enum status pg_execute(void *handle, const char *text, struct error *err)
 {
-    ((struct pg *)handle)->writes++;
+    note_write(handle);
     return pg_send_text(handle, text, err);
 }
 
@@ -515,6 +533,7 @@ static void pg_prefetch(void *of)
     bool is_ready = pg->conn != NULL && statement->link == pg->links && statement->is_read && has_room(statement);
     bool is_new = !is_prefetched(statement) && !is_on_its_way(pg, &prefetch->result);
     if (may && is_ready && is_new && pg->waiting_len + pg->outs_len < PG_AHEAD_MAX) {
+        let_tell(pg);
         pq.PQclear(prefetch->result);
         prefetch->result = NULL;
         prefetch->is_said = true;
@@ -551,8 +570,11 @@ static enum status send_statement(struct pg_statement *statement, struct error *
     TRY(take_prefetched(statement, err));
     if (statement->result != NULL)
         return STATUS_OK;
-    statement->pg->writes += !statement->is_read;
     TRY(prepare(statement, err));
+    if (statement->is_read)
+        let_tell(statement->pg);
+    else
+        note_write(statement->pg);
     const struct pg_query query = query_of(statement);
     return pg_send(statement->pg, &query, 1, &statement->result, err);
 }
@@ -560,7 +582,7 @@ static enum status send_statement(struct pg_statement *statement, struct error *
 static enum status pg_run(void *of, struct error *err)
 {
     struct pg_statement *statement = of;
-    statement->pg->writes++;
+    note_write(statement->pg);
     TRY(prepare(statement, err));
     const struct pg_query query = query_of(statement);
     return pg_put_off(statement->pg, &query, err);
@@ -582,6 +604,7 @@ static enum status run(struct pg_statement *statement, struct error *err)
 
 static enum status pg_settle_all(void *handle, struct error *err)
 {
+    let_tell(handle);
     return pg_settle(handle, err);
 }
 

@@ -70,6 +70,7 @@ struct pg {
     } outs[PG_WAITING_MAX]; /* of those, the ones whose result goes somewhere */
     int           outs_len;
     unsigned      writes;    /* goes on with whatever may change what is read */
+    bool          is_untold; /* something was written since the session was asked for its digests */
     bool          is_ending; /* which is closed: it ends a transaction that only read */
     unsigned      links;     /* how many connections there were: a statement belongs to one */
     unsigned      own_link;  /* that which has the statement of every transaction */

@@ -60,31 +60,46 @@ CREATE TRIGGER broadcast_is_not_changed BEFORE UPDATE OF federation, round, mess
     FOR EACH ROW EXECUTE FUNCTION refuse('a broadcast is not changed');
 
 -- ---- what is counted ----
--- How many studies and trials are in each state.
+-- How many studies and trials are in each state.  A row that a transaction changes again and again gets slower each time, so
+-- the session adds up (a savepoint that is undone takes that back, too), and what it came to is written before the commit.
 CREATE OR REPLACE FUNCTION count_state() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE counted bigint := 0;
+DECLARE name text := 'gnomon.' || TG_ARGV[0] || '_';
 BEGIN
-    IF TG_OP = 'UPDATE' THEN
-        UPDATE tally SET count = count + CASE state WHEN NEW.state THEN 1 ELSE -1 END
-            WHERE thing = TG_ARGV[0] AND state IN (OLD.state, NEW.state);
-        GET DIAGNOSTICS counted = ROW_COUNT;
-    ELSIF TG_OP = 'DELETE' THEN
-        UPDATE tally SET count = count - 1 WHERE thing = TG_ARGV[0] AND state = OLD.state;
+    IF TG_OP <> 'INSERT' THEN
+        PERFORM set_config(name || OLD.state, (set_number(name || OLD.state) - 1)::text, true);
     END IF;
-    IF TG_OP = 'INSERT' OR (TG_OP = 'UPDATE' AND counted < 2) THEN -- a state that there was not yet
-        INSERT INTO tally(thing, state, count) VALUES (TG_ARGV[0], NEW.state, 1)
-            ON CONFLICT (thing, state) DO UPDATE SET count = tally.count + 1;
+    IF TG_OP <> 'DELETE' THEN
+        PERFORM set_config(name || NEW.state, (set_number(name || NEW.state) + 1)::text, true);
     END IF;
+    RETURN NULL;
+END$$;
+CREATE OR REPLACE FUNCTION set_number(name text) RETURNS bigint LANGUAGE sql STABLE
+    AS $$SELECT coalesce(nullif(current_setting(name, true), ''), '0')::bigint$$;
+CREATE OR REPLACE FUNCTION write_tally(of_thing text, of_state text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE name text := 'gnomon.' || of_thing || '_' || of_state; more bigint := set_number(name);
+BEGIN
+    IF more = 0 THEN RETURN; END IF;
+    PERFORM set_config(name, '0', true);
+    INSERT INTO tally(thing, state, count) VALUES (of_thing, of_state, more)
+        ON CONFLICT (thing, state) DO UPDATE SET count = tally.count + excluded.count;
+END$$;
+CREATE OR REPLACE FUNCTION keep_tally() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+    IF TG_OP <> 'INSERT' THEN PERFORM write_tally(TG_ARGV[0], OLD.state); END IF;
+    IF TG_OP <> 'DELETE' THEN PERFORM write_tally(TG_ARGV[0], NEW.state); END IF;
     RETURN NULL;
 END$$;
 CREATE TRIGGER study_comes AFTER INSERT ON study FOR EACH ROW EXECUTE FUNCTION count_state('study');
 CREATE TRIGGER study_moves AFTER UPDATE OF state ON study FOR EACH ROW WHEN (OLD.state <> NEW.state)
     EXECUTE FUNCTION count_state('study');
 CREATE TRIGGER study_goes AFTER DELETE ON study FOR EACH ROW EXECUTE FUNCTION count_state('study');
+CREATE CONSTRAINT TRIGGER study_is_tallied AFTER INSERT OR DELETE OR UPDATE OF state ON study DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION keep_tally('study');
 CREATE TRIGGER trial_comes AFTER INSERT ON trial FOR EACH ROW EXECUTE FUNCTION count_state('trial');
 CREATE TRIGGER trial_moves AFTER UPDATE OF state ON trial FOR EACH ROW WHEN (OLD.state <> NEW.state)
     EXECUTE FUNCTION count_state('trial');
 CREATE TRIGGER trial_goes AFTER DELETE ON trial FOR EACH ROW EXECUTE FUNCTION count_state('trial');
+CREATE CONSTRAINT TRIGGER trial_is_tallied AFTER INSERT OR DELETE OR UPDATE OF state ON trial DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION keep_tally('trial');
 
 -- What a project has.
 CREATE OR REPLACE FUNCTION count_study() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
@@ -245,6 +260,18 @@ BEGIN
     END LOOP;
 END$do$;
 
+-- A notice costs as much as some rows, because PostgreSQL sends each at once: the session keeps so many bytes of digests
+-- until it tells them, and the driver asks for the last ones (pg_settle_all).
+CREATE OR REPLACE FUNCTION tell_bound(digests text, room integer) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE held text := coalesce(current_setting('gnomon.bound', true), '') || digests;
+BEGIN
+    IF length(held) > room THEN
+        RAISE INFO '%', held USING ERRCODE = 'GN005';
+        held := '';
+    END IF;
+    PERFORM set_config('gnomon.bound', held, true);
+END$$;
+
 -- Rows of this table are bound to the log by these columns; the driver calls it for each (db_postgres_sum.c).
 CREATE OR REPLACE FUNCTION bind_table(name text, columns text[]) RETURNS void LANGUAGE plpgsql AS $do$
 BEGIN
@@ -255,8 +282,8 @@ BEGIN
             IF TG_OP <> 'INSERT' THEN was := encode(sha256(record_send(ROW(%2$L::text, %3$s))), 'hex'); END IF;
             IF TG_OP <> 'DELETE' THEN is_now := encode(sha256(record_send(ROW(%2$L::text, %4$s))), 'hex'); END IF;
             IF was = is_now THEN RETURN NULL; END IF;
-            RAISE INFO '%%', CASE WHEN TG_OP = 'INSERT' THEN '+' || is_now WHEN TG_OP = 'DELETE' THEN '-' || was
-                ELSE '-' || was || '+' || is_now END USING ERRCODE = 'GN005';
+            PERFORM tell_bound(CASE WHEN TG_OP = 'INSERT' THEN '+' || is_now WHEN TG_OP = 'DELETE' THEN '-' || was
+                ELSE '-' || was || '+' || is_now END, 1000);
             RETURN NULL;
         END$$$f$, 'bind_' || name, name, list_of(columns, 'OLD.'), list_of(columns, 'NEW.'));
     EXECUTE format('CREATE TRIGGER row_is_bound AFTER INSERT OR DELETE OR UPDATE OF %s ON %I FOR EACH ROW EXECUTE FUNCTION '

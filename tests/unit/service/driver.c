@@ -615,6 +615,37 @@ static void check_former_total(struct store *store)
     MUST(store->driver->roll_back(store->writer, &store->err));
 }
 
+/* Whoever undoes a savepoint returns to the total as it was; what was written before and after it is still told. */
+static void check_total_of_savepoints(struct store *store)
+{
+    enum { MANY = 40 };
+    struct total total = {{0}}, before, found;
+    char         met[DAMAGED_BYTES] = "", id[16];
+    begin(store);
+    MUST(store->driver->gather(store->writer, db_migrations.len, &found, &store->err));
+    MUST(store->driver->roll_back(store->writer, &store->err));
+    MUST(store->driver->guard(store->writer, &total, met, &store->err));
+    total = found;
+    begin(store);
+    for (int job = 0; job < 4; job++) {
+        savepoint(store, SAVEPOINT_SET);
+        before = total;
+        for (int i = 0; i < (job == 1 ? MANY : 3); i++) {
+            snprintf(id, sizeof id, "%d-%d", job, i);
+            MUST(put_token(store, id));
+        }
+        savepoint(store, job % 2 == 0 ? SAVEPOINT_KEEP : SAVEPOINT_UNDO);
+        if (job % 2 != 0)
+            total = before;
+    }
+    MUST(settle(store, STATUS_OK));
+    commit(store);
+    MUST(store->driver->begin(store->reader, DRIVER_READ_ONLY, &store->err));
+    MUST(store->driver->gather(store->reader, db_migrations.len, &found, &store->err));
+    MUST(store->driver->roll_back(store->reader, &store->err));
+    CU_ASSERT_EQUAL(memcmp(&found, &total, sizeof found), 0);
+}
+
 /* Rows of the writer have their sums and are in the total; rows changed by others are reported, and not changed again. */
 static void check_sums(struct store *store)
 {
@@ -635,6 +666,7 @@ static void check_sums(struct store *store)
     MUST(put_token(store, "c"));
     MUST(revoke(store, "b"));
     MUST(run(store, store->writer, STATEMENT("s", "", "DELETE FROM token WHERE id = $1"), BIND(TEXT("c")), NULL));
+    MUST(settle(store, STATUS_OK));
     commit(store);
     MUST(driver->begin(store->reader, DRIVER_READ_ONLY, &store->err));
     MUST(driver->gather(store->reader, db_migrations.len, &found, &store->err));
@@ -729,6 +761,7 @@ static void on_postgres(void (*check)(struct store *store))
     X(every_statement, "every statement prepares")          \
     X(every_column, "every column is bound, or listed")     \
     X(sums, "rows are what was written")                    \
+    X(total_of_savepoints, "what is undone is not in it")   \
     X(former_total, "a former total is that of its schema") \
     X(opening_again, "what was committed is there again")
 

@@ -619,6 +619,24 @@ static void test_a_commit_without_an_answer(void)
     world_end(world);
 }
 
+/* A row that a transaction changes n times takes n * n steps: the n-th looks through the n - 1 before it. */
+static void test_no_row_is_changed_by_each_result(void)
+{
+    enum { RESULTS = 500 };
+    static const char newest[] = "SELECT max((ctid::text::point)[1])::bigint AS count FROM tally";
+    struct world     *world = world_new();
+    if (!is_there(world))
+        return;
+    struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    world_observe_many(world, study.id, RESULTS);
+    CU_ASSERT_EQUAL(
+        database_ask(world->database, "SELECT count FROM tally WHERE thing = 'trial' AND state = 'completed'"),
+        RESULTS);
+    CU_ASSERT(database_ask(world->database, newest) < RESULTS / 5);
+    CU_ASSERT_EQUAL(db_compare_total(world->app->db, &world->err), STATUS_OK);
+    world_end(world);
+}
+
 /* A trial is not looked for along the states of its study. */
 static bool goes_along_states(const char *plan)
 {
@@ -681,6 +699,7 @@ CU_TestInfo suite_postgres[] = {
     {"what is remembered of a silent database", test_what_is_remembered_of_a_silent_database},
     {"connections that end", test_connections_that_end},
     {"a commit without an answer", test_a_commit_without_an_answer},
+    {"no row is changed by each result", test_no_row_is_changed_by_each_result},
     {"no trial is looked for along its study", test_no_trial_is_looked_for_along_a_study},
     CU_TEST_INFO_NULL,
 };

@@ -124,7 +124,7 @@ static const struct {
     {"ALTER TABLE study ADD COLUMN mine TEXT", "schema_unknown", "table study is different"},
     {"DROP INDEX study_by_age; CREATE INDEX study_by_age ON study(created_ms)", "schema_unknown",
      "index study_by_age is different"},
-    {"PRAGMA user_version = 9", "schema_newer", "schema 9"},
+    {"PRAGMA user_version = 238", "schema_newer", "schema 238"},
     {"PRAGMA user_version = 0", "store_corrupt", "of another program"},
     {"PRAGMA user_version = -1", "store_corrupt", "of another program"},
     {"PRAGMA application_id = 7", "store_corrupt", "of another program"},
@@ -207,7 +207,7 @@ static void test_what_is_in_the_log_counts(void)
     place_new(&place);
     make_store(&place);
     CU_ASSERT_EQUAL_FATAL(sqlite3_open(path_of(&place, "gnomon.db"), &handle), SQLITE_OK);
-    CU_ASSERT_EQUAL(sqlite3_exec(handle, "PRAGMA wal_autocheckpoint = 0; PRAGMA user_version = 9", NULL, NULL, NULL),
+    CU_ASSERT_EQUAL(sqlite3_exec(handle, "PRAGMA wal_autocheckpoint = 0; PRAGMA user_version = 238", NULL, NULL, NULL),
                     SQLITE_OK);
     CU_ASSERT_EQUAL(db_inspect(place.folder, &schema, &place.err), STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(place.err.code, "schema_newer");

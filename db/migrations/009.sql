@@ -1,0 +1,2 @@
+-- Nothing of SQLite's: behind each migration PostgreSQL's functions and triggers are made anew, and those that count states and
+-- tell what is bound to the log take less.
