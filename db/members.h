@@ -63,8 +63,9 @@
     X(created_ms, i, TIME, created_at)                                                                                 \
     X(updated_ms, i, TIME, updated_at)
 
-/* Members of a trial that clients set with its result.  A number is of each metric, and of a trial only that has a value; a REASON
- * only of one without.  Each may be none: its column may be NULL.  TRIAL_RESULT: trying the trial again clears them. */
+/* Members of a trial that clients set with its result.  A number is of each metric, and of a trial only that has a value; a
+ * REASON only of one without.  Each may be none: its column may be NULL.  Those of TRIAL_RESULT are columns of corrections, too,
+ * and trying the trial again clears them. */
 #define TRIAL_RESULT(X)                                                                                                \
     X(value, D, NUMBER, value, .min = -INFINITY, .max = INFINITY)                                                      \
     X(stddev, D, NUMBER, stddev, .max = INFINITY)                                                                      \
