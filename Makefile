@@ -67,6 +67,7 @@ help:
 #: make format      lays out the C files
 #: make wheel       the Python client: build/wheel/gnomon_client-*.whl
 #: make typescript  the TypeScript client: build/typescript/gnomon-client-*.tgz
+#: make release     VERSION=1.2.3: tags it and builds all that is published, in build/release; before: BEGIN=1.2.3
 #:
 #: One step:          its name, which tests/README.md has: check-engine  asan-http@1of4  e2e-readme  fault-clock  golden-replay.py
 #: All of a kind:     units  http  e2e  golden  fault  postgres
@@ -383,6 +384,10 @@ typescript: $(MODULES)
 deb: $(BUILD)/gnomon
 	@deploy/deb $(BUILD)/gnomon $(BUILD)/deb
 
+# A release: BEGIN=1.2.3 prepares it, VERSION=1.2.3 builds and tags it.
+release:
+	@deploy/release $(if $(BEGIN),begin $(BEGIN),$(VERSION))
+
 install: all
 	install -D -m 755 $(BUILD)/gnomon $(DESTDIR)$(PREFIX)/bin/gnomon
 	for unit in gnomon gnomon-notify@; do sed 's,/usr/local/,$(PREFIX)/,' deploy/$$unit.service | \
@@ -401,4 +406,4 @@ clean:
   whole-service http browser postgres postgres-units postgres-http postgres-failover openapi \
   generators deploy container e2e golden fault asan-built tsan-built api-requests fuzz-api fuzz fuzz-each coverage bench nightly \
   sbom-check reproducible reproduce reproduce-quick lint lint-quick lint-python lint-cppcheck lint-gcc lint-clang lint-changed \
-  lint-planted lint-planted-slow every-object format wheel typescript deb install clean help
+  lint-planted lint-planted-slow every-object format wheel typescript deb release install clean help

@@ -1,6 +1,7 @@
 // Breaks in a change of the contract, for clients written for an earlier one.  api/COMPATIBILITY.md says in words
 // what is held here.
 // node compatibility.mjs OLD NEW    prints what breaks
+// node compatibility.mjs --changes OLD NEW    that, and which operations, codes and members are new
 // node compatibility.mjs --record   keeps openapi.yaml as that of the last release, with its version: when one is made
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -166,10 +167,22 @@ export function breaks(old, now) {
     return found;
 }
 
+// Lists what a client may use now and could not before: operations, codes of problems, members of the schemas that have a name.
+export function additions(old, now) {
+    const operations = (document) => Object.values(document.paths).flatMap((item) => methods.filter((name) => item[name]).map((name) => item[name].operationId));
+    const codes = (document) => document.components.schemas.ProblemCode?.['x-extensible-enum'] ?? [];
+    const members = (document) => Object.entries(document.components.schemas).flatMap(([name, schema]) => Object.keys(schema.properties ?? {}).map((member) => `${name}.${member}`));
+    const added = (of, what) => of(now).filter((name) => !of(old).includes(name)).map((name) => `new ${what} ${name}`);
+    return [...added(operations, 'operation'), ...added(codes, 'code'), ...added(members, 'member')];
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
     if (process.argv[2] === '--record') {
         rmSync(kept, { recursive: true, force: true });
         mkdirSync(kept, { recursive: true });
         copyFileSync(current, `${kept}${read(current).info.version}.yaml`);
+    } else if (process.argv[2] === '--changes') {
+        const [old, now] = process.argv.slice(3, 5).map(read);
+        for (const line of [...breaks(old, now), ...additions(old, now)]) console.log(line);
     } else for (const line of breaks(read(process.argv[2]), read(process.argv[3]))) console.log(line);
 }

@@ -1,7 +1,12 @@
 // The contract against that of the last release, and the comparison against changes that it must find.
 import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
-import { breaks, lastRelease } from './compatibility.mjs';
+import { additions, breaks, lastRelease } from './compatibility.mjs';
 import { contract } from './contract.mjs';
 
 // Within which nothing may break; before 1.0.0 the second number says so.
@@ -97,4 +102,44 @@ test('what was announced with the version that is without it may go', () => {
     });
     assert.ok(breaks(announced, without('8.12.0')).length > 1);
     assert.deepEqual(breaks(announced, without('9.0.0')), []);
+});
+
+test('additions name what is new', () => {
+    const found = additions(contract, changed((paths, schemas) => {
+        paths['/v1/new'] = { get: { operationId: 'newer', responses: {} } };
+        schemas.ProblemCode['x-extensible-enum'].push('too_blue');
+        schemas.Study.properties.colour = { type: 'string' };
+    }));
+    assert.deepEqual(found, ['new operation newer', 'new code too_blue', 'new member Study.colour']);
+});
+
+// In a copy of what a release touches: it begins, and is refused where it must be.
+test('a release writes its version everywhere, keeps its contract, and is refused before it is committed', () => {
+    const root = fileURLToPath(new URL('../../', import.meta.url)), copy = mkdtempSync(join(tmpdir(), 'gnomon-release-'));
+    const files = ['deploy/release', 'service/base/version.h', 'openapi.yaml', 'CHANGELOG.md', 'tests/http/compatibility.mjs', 'tests/data/contract',
+        'api/clients/python/pyproject.toml', 'api/clients/python/gnomon/__init__.py', 'api/clients/typescript/package.json', 'api/clients/typescript/README.md'];
+    const release = (...words) => spawnSync('sh', ['deploy/release', ...words], { cwd: copy, encoding: 'utf8' });
+    const git = (...words) => execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@localhost', ...words], { cwd: copy });
+    try {
+        for (const file of files) {
+            mkdirSync(dirname(join(copy, file)), { recursive: true });
+            cpSync(join(root, file), join(copy, file), { recursive: true });
+        }
+        symlinkSync(join(root, 'tests/http/node_modules'), join(copy, 'tests/http/node_modules'));
+        git('init', '-q');
+        assert.equal(release('1.x').status, 64);
+        assert.match(release('7.1.2').stderr, /first make release BEGIN=7\.1\.2/);
+        const began = release('begin', '7.1.2');
+        assert.equal(began.status, 0, began.stderr);
+        for (const file of files.filter((name) => !/release$|mjs$|contract$/.test(name))) assert.match(readFileSync(join(copy, file), 'utf8'), /7\.1\.2/, file);
+        assert.match(readFileSync(join(copy, 'CHANGELOG.md'), 'utf8'), /\n## Unreleased\n\n## 7\.1\.2 \(\d{4}-\d\d-\d\d\)\n/);
+        assert.equal(readFileSync(join(copy, 'tests/data/contract/7.1.2.yaml'), 'utf8'), readFileSync(join(copy, 'openapi.yaml'), 'utf8'));
+        assert.match(release('7.1.2').stderr, /not committed/);
+        git('add', '-A');
+        git('commit', '-qm', 'all');
+        git('tag', 'v7.1.2');
+        assert.match(release('7.1.2').stderr, /there is a tag v7\.1\.2/);
+    } finally {
+        rmSync(copy, { recursive: true });
+    }
 });
