@@ -407,15 +407,14 @@ export function importances(place, { found, chosen }) {
     frame.root.append('g').attr('class', 'axis').attr('transform', `translate(0,${rows.length * 26})`).call(d3.axisBottom(x).ticks(ticksFor(frame.w, 50)).tickSizeOuter(0).tickFormat((v) => number(v, 2)));
     frame.root.append('text').attr('x', Math.max(frame.w, 180 - left)).attr('y', rows.length * 26 + 34).attr('text-anchor', 'end').text("part of the model's variance");
     for (const r of rows) {
-        const top = y(r.name), high = y.bandwidth(), middle = top + high / 2, half = Z * r.total_error;
+        const top = y(r.name), high = y.bandwidth(), middle = top + high / 2;
         const label = frame.root.append('text').attr('class', 'name').attr('x', -8).attr('y', middle + 4).attr('text-anchor', 'end').text(flat(r.name, 18));
         if (chosen) label.attr('class', 'name dot-name').on('click', () => chosen(r.name));
         frame.root.append('rect').attr('class', 'total').attr('x', 0).attr('y', top).attr('height', high).attr('width', Math.max(0, x(r.total)));
         frame.root.append('rect').attr('class', 'first').attr('x', 0).attr('y', top).attr('height', high).attr('width', Math.max(0, x(Math.max(0, r.first_order))));
-        frame.root.append('line').attr('class', 'error').attr('x1', x(Math.max(0, r.total - half))).attr('x2', x(r.total + half)).attr('y1', middle).attr('y2', middle);
-        frame.root.append('text').attr('x', Math.max(0, x(r.total + half)) + 6).attr('y', middle + 4).text(r.total < 0.001 && half < 0.001 ? '< 0.001' : interval(r.total, Math.max(half, 1e-4)));
+        frame.root.append('text').attr('x', Math.max(0, x(r.total)) + 6).attr('y', middle + 4).text(r.total < 0.01 ? '< 0.01' : number(r.total, 2));
     }
-    return { heads: ['parameter', '#alone', '#with others', '#± (95 %)'], rows: found.parameters.map((p) => [flat(p.name), number(p.first_order, 3), number(p.total, 3), number(Z * (p.total_error ?? NaN), 2)]) };
+    return { heads: ['parameter', '#alone', '#with others'], rows: found.parameters.map((p) => [flat(p.name), number(p.first_order, 2), number(p.total, 2)]) };
 }
 
 // ---- along one parameter, over two ----

@@ -27,7 +27,8 @@ function sentence(study, data, found, late) {
     if (n.stopped > 0) words.push(` ${count(n.stopped, 'run')} ${n.stopped === 1 ? 'was' : 'were'} stopped early.`);
     if (n.failed > 0) words.push(` ${n.failed} failed.`);
     if (isIdle(study, late)) words.push(' Nobody works on it: the last change was ', age(study.updated_at), late > 0 ? `, and ${count(late, 'trial is', 'trials are')} held by workers that were not heard of in time.` : '.');
-    const strong = (found?.parameters ?? []).filter((p) => p.total > 0.1).sort((a, b) => b.total - a.total).slice(0, 3);
+    const weighed = n.completed < 10 ? [] : found?.parameters ?? []; // fewer values say little, and what names most parameters says nothing
+    const strong = weighed.filter((p) => p.total > 0.1).sort((a, b) => b.total - a.total).slice(0, Math.min(3, Math.floor(weighed.length / 2)));
     if (strong.length > 0) words.push(' By the model ', ...strong.flatMap((p, i) => [i === 0 ? '' : i === strong.length - 1 ? ' and ' : ', ', h('b', {}, named(p.name, 40))]), strong.length > 1 ? ' matter most.' : ' matters most.');
     return words;
 }
@@ -290,7 +291,7 @@ function parameterParts(view, state, path, of, open, table) {
     const parallel = more(plots.figure('c12', 'All parameters at once', [key('top', 'the best tenth '), key('mid', 'the better half '), key('low', 'the rest'), h('br'), 'Each line is a trial. Drag along an axis to choose some.'],
         draws('parallel', (host) => { const order = [...(got.found?.parameters ?? [])].sort((a, b) => b.total - a.total).map((p) => p.name); const chosen = parameters.filter((p) => p.min !== p.max || p.values).sort((a, b) => (order.indexOf(a.name) + 1 || 999) - (order.indexOf(b.name) + 1 || 999)).slice(0, 16);
             return got.parallel.lines.trial.length === 0 ? null : plots.parallel(host, { data: got.parallel, parameters: chosen, metric, chosen: open, filtered: (numbers) => table.only(numbers) }); })));
-    const matter = more(plots.figure('c4', 'What matters', [key('first', 'alone '), key('total', 'together with others '), 'and the 95 % interval of all.'], draws('found', (host) => plots.importances(host, { found: got.found, chosen: (name) => turn({ x: name }) }))));
+    const matter = more(plots.figure('c4', 'What matters', [key('first', 'alone '), key('total', 'together with others '), 'Shares of the model, which may differ from the truth.'], draws('found', (host) => plots.importances(host, { found: got.found, chosen: (name) => turn({ x: name }) }))));
     const pick = (key) => h('select', { 'aria-label': `Parameter ${key}`, onchange: (event) => turn({ [key]: event.target.value }) }, parameters.map((p) => h('option', { value: p.name }, clip(p.name, 40))));
     const [px, cx, cy] = [pick('x'), pick('x'), pick('y')];
     const along = more(plots.figure('c4', 'Along one parameter', 'The model’s mean with its 95 % band, noise included; the other parameters as in the best trial. Marks are all trials, at their own.', draws('slice', (host) => plots.slice(host, { found: got.slice.model, cells: got.slice.cells, parameter: byName.get(state.x), metric, bestTrial: of().best?.trial, chosen: open })), h('div', { class: 'row' }, px)));

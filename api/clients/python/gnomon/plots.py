@@ -40,7 +40,7 @@ def history(study: "Study", ax: Any, query: Query) -> None:
 
 def importances(study: "Study", ax: Any, query: Query) -> None:
     rows = [row for row in study.importances(**query) if row.total is not None][::-1]
-    ax.barh([row.name for row in rows], [row.total for row in rows], xerr=[row.total_error for row in rows])
+    ax.barh([row.name for row in rows], [row.total for row in rows])
     ax.set(xlabel="share of the variation, interactions included")
 
 
