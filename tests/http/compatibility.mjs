@@ -83,6 +83,7 @@ export function breaks(old, now) {
             found.push(`${where}: the pattern is ${b.pattern} now`);
         for (const [limit, isNarrower] of Object.entries(narrower)) {
             const [was, is] = [a[limit] ?? least[limit], b[limit] ?? least[limit]];
+            if (limit === 'exclusiveMinimum' && a.minimum > is) continue; // at least 1, which becomes above 0
             if (!isReply && is !== undefined && (was === undefined || isNarrower(was, is))) found.push(`${where}: ${limit} is ${is} now`);
         }
         if (a.default !== undefined && b.default !== a.default) found.push(`${where}: the default is ${b.default} now`);

@@ -39,6 +39,8 @@ const planted = {
     'a member of a request is gone': [(_, schemas) => { delete schemas.SuggestRequest.properties.worker; }, /trial_suggest body .*\.worker: the member is gone/],
     'a member of a request is required': [(_, schemas) => { schemas.SuggestRequest.required = ['worker']; }, /trial_suggest body .*\.worker: is required now/],
     'a request takes less': [(_, schemas) => { schemas.SuggestRequest.properties.count.maximum = 10; }, /\.count: maximum is 10 now/],
+    'a request takes larger numbers only': [(_, schemas) => { delete schemas.SuggestRequest.properties.count.minimum; schemas.SuggestRequest.properties.count.exclusiveMinimum = 1; },
+        /\.count: exclusiveMinimum is 1 now/],
     'a request takes longer texts only': [(_, schemas) => { schemas.TokenNew.properties.name.minLength = 2; }, /\.name: minLength is 2 now/],
     'a request has a new limit': [(_, schemas) => { schemas.StudyNew.properties.labels = { type: 'object', additionalProperties: { type: 'string' }, maxProperties: 3 }; },
         /study_create body .*\.labels: maxProperties is 3 now/],
@@ -79,6 +81,8 @@ test('what clients were told to expect is no break', () => {
         schemas.Study.required.push('colour');
         schemas.SuggestRequest.properties.colour = { type: 'string' };
         schemas.SuggestRequest.properties.count.maximum = 1000;
+        delete schemas.SuggestRequest.properties.count.minimum;
+        schemas.SuggestRequest.properties.count.exclusiveMinimum = 0;
         schemas.Event.properties.kind['x-extensible-enum'].push('study.painted');
         schemas.Metric.properties.goal['x-extensible-enum'].push('behold');
         schemas.Observation.allOf[0] = { anyOf: schemas.Observation.allOf[0].oneOf };
