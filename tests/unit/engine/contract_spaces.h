@@ -6,7 +6,7 @@
 #include "engine/space/space.h"
 #include "tests/unit/engine/suites.h"
 
-enum { PARAMS_MAX = 5, TRIALS = 20, EVENTS_MAX = 4 * TRIALS, OPTIONS_MAX = 32, ROWS = 60, COLUMNS = 3 };
+enum { PARAMS_MAX = 6, TRIALS = 20, EVENTS_MAX = 4 * TRIALS, OPTIONS_MAX = 32, ROWS = 60, COLUMNS = 3 };
 
 static const struct param mixed_params[] = {
     PARAM("lr", DOUBLE, LOG, 1e-5, 0.1, 0),
