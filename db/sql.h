@@ -225,6 +225,7 @@
     X(STUDY_STATE, "sssi", none,                                                                                       \
       "UPDATE study SET state = $2, reason = $3, version = version + 1, updated_ms = $4 WHERE id = $1")                \
     X(STUDY_WEIGHS, "si", none, "UPDATE study SET extra_bytes = extra_bytes + $2 WHERE id = $1")                        \
+    X(PROJECT_WEIGHS, "si", none, "UPDATE project SET used_extra = used_extra + $2 WHERE id = $1")                      \
     X(STUDY_COUNT, "siiiiiiiiiiii" STUDY_TALLY(SQL_LETTER), none,                                                                               \
       "UPDATE study SET revision = $2, total = $3, queued = $4, running = $5, completed = $6, failed = $7, "           \
       "infeasible = $8, abandoned = $9, stopped = $10, updated_ms = $11, imported = $12, retracted = $13"                 \

@@ -23,20 +23,26 @@ static enum status find_project(struct db_conn *conn, const struct event_row *fr
     return STATUS_OK;
 }
 
-/* Lines that a client may add to one study as often as it likes count against the project's bytes, with what is kept beside them.
- * Those of a trial's way to its result are in what a trial stands for, and what only ends something is never refused. */
+/* Lines that a client may add as often as it likes count against the project's bytes, with what is kept beside them: those of a
+ * study for as long as it is there, others for ever, as tokens are.  Those of a trial's way to its result are in what a trial
+ * stands for, and what only ends something is never refused. */
 static const struct {
     const char *kind;
     int         bytes, copies; /* of its words */
 } weights[] = {
     {"study.resumed", 600, 1}, // with the line that paused it
-    {"study.reopened", 600, 1}, {"study.updated", 300, 1},   {"study.shared", 300, 1},
-    {"trial.edited", 300, 1},   {"trial.corrected", 600, 2}, // with the former result
+    {"study.reopened", 600, 1},    {"study.updated", 300, 1},
+    {"study.shared", 300, 1},      {"trial.edited", 300, 1},
+    {"trial.corrected", 600, 2}, // with the former result
+    {"space.grown", 300, 1},       {"metrics.added", 300, 1},
+    {"operation.created", 600, 1}, // with the line that cancels it
+    {"token.created", 1000, 1},    // with itself, and the line that revokes it
+    {"token.rotated", 300, 1},     {"federation.resumed", 600, 1},
 };
 
 static int64_t weigh(const struct event_row *line)
 {
-    for (size_t i = 0; line->study != NULL && i < sizeof weights / sizeof *weights; i++)
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
         if (strcmp(weights[i].kind, line->kind) == 0)
             return weights[i].bytes + weights[i].copies * (line->detail != NULL ? (int64_t)strlen(line->detail) : 0);
     return 0;
@@ -58,8 +64,10 @@ enum status event_log(struct db_conn *conn, struct event_row event, struct error
     }
     TRY(db_log_add(conn, &line, err));
     int64_t bytes = weigh(from);
+    bool    is_of_study = from->study != NULL;
     if (bytes > 0)
-        TRY(db_exec(conn, NULL, err, SQL_STUDY_WEIGHS, BIND(TEXT(from->study), INT(bytes))));
+        TRY(db_exec(conn, NULL, err, is_of_study ? SQL_STUDY_WEIGHS : SQL_PROJECT_WEIGHS,
+                    BIND(TEXT(is_of_study ? from->study : line.project), INT(bytes))));
     if (from->trial == 0 || from->is_followed)
         return STATUS_OK;
     return db_exec(conn, NULL, err, SQL_TRIAL_CHANGE, BIND(TEXT(from->study), INT(from->trial), INT(from->at_ms)));

@@ -18,6 +18,9 @@
     X(connections, 0, 0, "", "", "gnomon_connections") \
     X(corrections, 0, 0, "quota_exceeded", "the project would have more than its %.0f %s", "/v1/projects/{project}") \
     X(lines, 0, 0, "quota_exceeded", "the project would have more than its %.0f %s", "/v1/projects/{project}") \
+    X(tokens, 0, 0, "quota_exceeded", "the project would have more than its %.0f %s", "/v1/projects/{project}") \
+    X(rotations, 0, 0, "quota_exceeded", "the project would have more than its %.0f %s", "/v1/projects/{project}") \
+    X(pauses, 0, 0, "quota_exceeded", "the project would have more than its %.0f %s", "/v1/projects/{project}") \
     X(notes, 0, 0, "quota_exceeded", "the project would have more than its %.0f %s", "/v1/projects/{project}") \
     X(artifacts, 0, 0, "quota_exceeded", "the project would have more than its %.0f %s", "/v1/projects/{project}") \
     X(requests_a_second, 0, 0, "rate_limited", "the project sends more requests than it may", "/v1/projects/{project}") \
