@@ -248,6 +248,8 @@ def execute(command: Command, arguments: List[str]) -> int:
         code = INTERNAL if failure.status in (500, 501) or failure.code == "not_json" else code
     except OSError as failure:
         text, code = f"{failure.filename}: {failure.strerror}" if failure.filename else str(failure), FAILED
+    except ValueError as failure:  # NaN, or half a character, in what was to be sent
+        text, code = str(failure), FAILED
     except (KeyError, TypeError, AttributeError, IndexError):
         text, code = "the server's answer is not understood", INTERNAL
     said(f"gnomon: {text}", sys.stderr)

@@ -126,7 +126,7 @@ def pattern_of(text: str) -> "re.Pattern[str]":
     """{step} is a whole number from 1, {value} a number, white space is any white space."""
     if text.count("{step}") != 1 or text.count("{value}") != 1:
         shell.usage(f"--steps takes a line with {{step}} and {{value}}, not {text}")
-    parts = {"{step}": r"(?P<step>[-+]?\d+)", "{value}": f"(?P<value>{NUMBER})", " ": r"\s+"}
+    parts = {"{step}": r"(?P<step>[-+]?\d{1,18})", "{value}": f"(?P<value>{NUMBER})", " ": r"\s+"}
     words = re.split(r"({step}|{value}|\s+)", text.strip())
     return re.compile(r"\s*" + "".join(parts.get(" " if word.isspace() else word, re.escape(word)) for word in words) + r"\s*",
                       re.I | re.ASCII)
@@ -142,8 +142,10 @@ def result_of(text: str, metrics: List[str]) -> Optional[Dict[str, float]]:
             read = json.loads(text)
         except (ValueError, RecursionError):
             return None
-        values = {name: read[name] for name in metrics if name in read}
-        return values if values and all(type(value) in (int, float) for value in values.values()) else None
+        found = {name: read[name] for name in metrics if name in read}
+        if not all(type(value) in (int, float) for value in found.values()):
+            return None
+        return {name: float(value) if abs(value) < 2 ** 1023 else math.inf for name, value in found.items()} or None
     at = 0
     while at < len(text):
         pair = PAIR.match(text, at)
@@ -220,7 +222,11 @@ class Run:
     def has_ended(self) -> bool:
         if self.is_over or self.process is None:
             return True
-        if os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if hasattr(os, "waitid"):  # macOS has none; there the number is free a moment too early
+            has_ended = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        else:
+            has_ended = self.process.poll() is not None
+        if not has_ended:
             return False
         self.signal(signal.SIGKILL)  # to its group, before its number is free for others
         self.code, self.is_over = self.process.wait(), True

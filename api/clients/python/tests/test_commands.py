@@ -65,7 +65,7 @@ class Said(unittest.TestCase):
                 ("{step} {value}", "12 0.871 3", None), ("{step} {value}", "12", None), ("{step} {value}", "1.5 0.871", None),
                 ("{step} {value}", "one 0.871", None), ("{step} {value}", "", None), ("{value}@{step}", "2.5@7", (7, 2.5)),
                 ("epoch {step}: loss {value} s", "epoch 3:  loss 2.5 s", (3, 2.5)), ("epoch {step}: loss {value} s", "epoch 3: loss 2.5", None),
-                ("epoch {step}: loss {value} s", "epoch 3:loss 2.5 s", None), ("a.{step} {value}", "ab1 2", None)):
+                ("epoch {step}: loss {value} s", "epoch 3:loss 2.5 s", None), ("a.{step} {value}", "ab1 2", None), ("{step} {value}", "1" * 5000 + " 2", None)):
             match = work.pattern_of(pattern).fullmatch(line)
             self.assertEqual(match and (int(match["step"]), float(match["value"])), wanted, (pattern, line))
         for pattern in ("{step}", "{step} {step} {value}"):
@@ -75,7 +75,7 @@ class Said(unittest.TestCase):
         for text, wanted in (
                 ("0.913", {"acc": 0.913}), (" -2e3 \n", {"acc": -2000.0}), ("acc=0.5", {"acc": 0.5}),
                 ("acc: 0.5, cost 3", {"acc": 0.5, "cost": 3.0}), ('{"acc": 1, "cost": 2.5, "note": "x"}', {"acc": 1, "cost": 2.5}),
-                ("acc=inf", {"acc": math.inf}), ("", None), ("0.913 0.5", None), ("acc", None), ("acc=0.5x", None), ("loss=0.5", None),
+                ("acc=inf", {"acc": math.inf}), ('{"acc": 1%s}' % ("0" * 400), {"acc": math.inf}), ('{"acc": 1%s}' % ("0" * 5000), None), ("", None), ("0.913 0.5", None), ("acc", None), ("acc=0.5x", None), ("loss=0.5", None),
                 ('{"acc": "1"}', None), ('{"acc": true}', None), ('{"note": 1}', None), ("{", None), ("[" * 100000, None),
                 ("best accuracy so far", None)):
             self.assertEqual(work.result_of(text, ["acc", "cost"]), wanted, text)
