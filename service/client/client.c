@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DEFAULT_TIMEOUT_MS = 60000, RETRY_MAX_SECONDS = 3600 };
+enum { DEFAULT_TIMEOUT_MS = 60000 };
 
 bool client_is_loopback(const char *host)
 {
@@ -125,22 +125,14 @@ static enum status bare_refusal(const struct client *client, long http_status, s
 
 static enum status refusal(const struct client *client, const struct client_reply *reply, struct error *err)
 {
-    static const char *const nexts[] = {"evaluate", "wait", "stop"};
-    const char              *code = "refused", *detail = NULL, *pointer = "";
-    json_t                  *problem = json_loadb(reply->bytes != NULL ? reply->bytes : "", reply->length, 0, NULL);
+    const char *code = "refused", *detail = NULL, *pointer = "";
+    json_t     *problem = json_loadb(reply->bytes != NULL ? reply->bytes : "", reply->length, 0, NULL);
     json_unpack(problem, "{s?s, s?s, s?[{s?s, s?s}]}", "code", &code, "detail", &detail, "errors", "pointer", &pointer,
                 "parameter", &pointer);
     (void)json_unpack(problem, "{s:s}", "status", &detail); // of /readyz; a problem has a number there
-    const char *next = json_string_value(json_object_get(problem, "next"));
-    json_int_t  seconds = json_integer_value(json_object_get(problem, "next_seconds"));
     enum status status = detail == NULL ? bare_refusal(client, reply->http_status, err)
                                         : error_set(err, status_of(reply->http_status), code, pointer, "%s (HTTP %ld)",
                                                     detail, reply->http_status);
-    for (size_t i = 0; err != NULL && next != NULL && i < sizeof nexts / sizeof nexts[0]; i++)
-        if (strcmp(nexts[i], next) == 0)
-            err->next = nexts[i];
-    if (err != NULL)
-        err->retry_after_seconds = seconds < RETRY_MAX_SECONDS ? (int)seconds : RETRY_MAX_SECONDS;
     json_decref(problem);
     return status;
 }
@@ -168,12 +160,6 @@ enum status client_bad_reply(struct error *err)
 enum status client_json(struct client *client, const char *method, const char *path, json_t *body, json_t **reply,
                         struct error *err)
 {
-    return client_call(client, &(struct client_request){.method = method, .path = path}, body, reply, err);
-}
-
-enum status client_call(struct client *client, const struct client_request *request, json_t *body, json_t **reply,
-                        struct error *err)
-{
     struct client_reply answer = {.bytes = NULL};
     char               *text = codec_dump(body, JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (reply != NULL)
@@ -184,9 +170,8 @@ enum status client_call(struct client *client, const struct client_request *requ
     }
     json_decref(body);
     enum status status = client_send(client,
-                                     &(struct client_request){.method = request->method,
-                                                              .path = request->path,
-                                                              .key = request->key,
+                                     &(struct client_request){.method = method,
+                                                              .path = path,
                                                               .body = text,
                                                               .body_bytes = text != NULL ? strlen(text) : 0,
                                                               .content_type = text != NULL ? "application/json" : NULL},

@@ -31,7 +31,6 @@ void                   client_close(struct client *client); /* NULL is allowed *
 struct client_request {
     const char        *method, *path;        /* path with its query, as it goes on the wire */
     const char        *content_type, *range; /* or NULL; range: the value of Content-Range */
-    const char        *key;                  /* of idempotency: the same for each try of the same request; or NULL */
     const void        *body;                 /* or NULL */
     size_t             body_bytes;
     bool               is_long; /* the answer may take an hour */
@@ -58,9 +57,6 @@ MUST_CHECK enum status client_send(struct client *client, const struct client_re
 /* body may be NULL; the reference is taken.  *reply (when asked for) is a new reference.
  * Errors: as client_send; INTERNAL "bad_reply" when the answer is not JSON. */
 MUST_CHECK enum status client_json(struct client *client, const char *method, const char *path, json_t *body,
-                                   json_t **reply, struct error *err);
-/* As client_json with a request's method, path and key; after a refusal err has a worker's next step, too. */
-MUST_CHECK enum status client_call(struct client *client, const struct client_request *request, json_t *body,
                                    json_t **reply, struct error *err);
 
 /* INTERNAL "bad_reply", for an answer that lacks a required member. */

@@ -69,7 +69,6 @@ static bool send_request(const struct client *client, int fd, const struct clien
     add_line(head, "", client->authorization);
     add_line(head, "Content-Type: ", request->content_type);
     add_line(head, "Content-Range: ", request->range);
-    add_line(head, "Idempotency-Key: ", request->key);
     add_line(head, "Content-Length: ", length);
     fputs("\r\n", head);
     long head_bytes = ftell(head);

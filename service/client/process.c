@@ -89,7 +89,6 @@ static bool open_pipe(bool wanted, int ends[2])
 
 static int spawn(const struct process_options *options, int input, int output, pid_t *pid)
 {
-    enum { WRITTEN = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, MODE = 0600 };
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t          attributes;
     sigset_t                   defaults, blocked;
@@ -107,18 +106,12 @@ static int spawn(const struct process_options *options, int input, int output, p
     if (input >= 0)
         posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
     else
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO,
-                                         options->input_file != NULL ? options->input_file : "/dev/null", O_RDONLY, 0);
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     if (output >= 0)
         posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    else if (options->output_file != NULL)
-        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, options->output_file, WRITTEN, MODE);
-    if (options->error_file != NULL)
-        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, options->error_file, WRITTEN, MODE);
     const char  *program = options->is_own ? "/proc/self/exe" : options->arguments[0];
     char *const *arguments = (char *const *)(uintptr_t)options->arguments; /* by POSIX they are not changed */
-    int          failure = posix_spawnp(pid, program, &actions, &attributes, arguments,
-                               options->environment != NULL ? options->environment : environ);
+    int          failure = posix_spawnp(pid, program, &actions, &attributes, arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     return failure;
@@ -151,7 +144,8 @@ int process_wait(const struct process *process)
     return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 }
 
-bool process_has_ended(const struct process *process)
+/* Whether process_wait will not wait; until that the number of the process and its group's are nobody else's. */
+static bool is_over(const struct process *process)
 {
     siginfo_t about = {.si_pid = 0};
     return waitid(P_PID, (id_t)process->pid, &about, WEXITED | WNOHANG | WNOWAIT) != 0 || about.si_pid != 0;
@@ -206,7 +200,7 @@ static void talk(struct process_shell *shell, struct process *process)
 static bool has_ended(const struct process_shell *shell, const struct process *process)
 {
     enum { ROUND_MS = 5 };
-    while (!process_has_ended(process)) {
+    while (!is_over(process)) {
         if (is_late(shell))
             return false;
         process_sleep_ms(ROUND_MS);

@@ -13,22 +13,17 @@ struct process {
     pid_t pid;
     int   input, output; /* ends of pipes to its standard input and output; -1: not asked for */
 };
-/* arguments [0] is the program, or with is_own only its name: this program again; NULL ends.  Without a pipe or a file,
+/* arguments [0] is the program, or with is_own only its name: this program again; NULL ends.  Without a pipe,
  * standard input is /dev/null and the others ours.  own_group: signals from the terminal do not reach it, and kill(-pid)
  * reaches all of it. */
 struct process_options {
     const char *const *arguments;
-    char *const       *environment;                           /* NULL: ours */
-    const char        *input_file, *output_file, *error_file; /* or NULL; the last two are made, or emptied */
     bool               is_own, pipe_input, pipe_output, own_group;
 };
 MUST_CHECK enum status process_start(const struct process_options *options, struct process *out, struct error *err);
 
 /* Waits for its end: the exit code, or 128 + the signal that ended it. */
 int process_wait(const struct process *process);
-/* Whether the process has ended, so that process_wait will not wait; until that its number and its group's are nobody
- * else's. */
-bool process_has_ended(const struct process *process);
 
 /* Runs "/bin/sh -c command" with input on its standard input, until it ends; SIGPIPE must be ignored. */
 struct process_shell {

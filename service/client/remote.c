@@ -139,7 +139,6 @@ static enum status set_up(struct client *client, const struct client_request *re
     bool  is_good = add_header(headers, "", client->authorization[0] != '\0' ? client->authorization : NULL) &&
                    add_header(headers, "Content-Type: ", request->content_type) &&
                    add_header(headers, "Content-Range: ", request->range) &&
-                   add_header(headers, "Idempotency-Key: ", request->key) &&
                    add_header(headers, "Expect:", ""); /* no wait for 100 Continue */
     for (const char *const *line = request->headers; line != NULL && *line != NULL; line++)
         is_good = is_good && add_header(headers, "", *line);
