@@ -28,6 +28,7 @@
     X(bad_name, 422, false, "A name has characters that it may not have.", "Use letters, digits, _, - and full stops.") \
     X(bad_noise_multiplier, 422, false, "The noise multiplier is outside its range, or leaves the budget.", "Leave it out, and the least that keeps the budget is taken.") \
     X(bad_prior, 422, false, "A prior does not fit its parameter.", "Keep its numbers within the ranges of the schema.") \
+    X(bad_rates, 422, false, "The noise of a quadtree's levels is not worth its epsilon.", "Send the manifest that gnomon project wrote.") \
     X(bad_region, 422, false, "There is no region with this number.", "Give a number below the number of regions.") \
     X(bad_regions, 422, false, "The space cannot be cut into so many regions.", "Give 1 to 64 regions, and a space without constraints.") \
     X(bad_relation, 422, false, "The manifest's intervals or protected moves are empty.", "Give each column a public interval, and a positive move.") \

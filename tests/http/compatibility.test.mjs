@@ -122,8 +122,8 @@ test('a release writes its version everywhere, keeps its contract, and is refuse
     const root = fileURLToPath(new URL('../../', import.meta.url)), copy = mkdtempSync(join(tmpdir(), 'gnomon-release-'));
     const files = ['deploy/release', 'service/base/version.h', 'openapi.yaml', 'CHANGELOG.md', 'tests/http/compatibility.mjs', 'tests/data/contract',
         'api/clients/python/pyproject.toml', 'api/clients/python/gnomon/__init__.py', 'api/clients/typescript/package.json', 'api/clients/typescript/README.md'];
-    const release = (...words) => spawnSync('sh', ['deploy/release', ...words], { cwd: copy, encoding: 'utf8' });
-    const git = (...words) => execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@localhost', ...words], { cwd: copy });
+    const release = (...words) => spawnSync('/bin/sh', ['deploy/release', ...words], { cwd: copy, encoding: 'utf8' });
+    const git = (...words) => execFileSync('/usr/bin/git', ['-c', 'user.name=t', '-c', 'user.email=t@localhost', ...words], { cwd: copy });
     try {
         for (const file of files) {
             mkdirSync(dirname(join(copy, file)), { recursive: true });
