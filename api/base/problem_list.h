@@ -15,7 +15,7 @@
     X(bad_bound, 422, false, "A bound is not finite, not an integer where it must be one, or not positive where a scale needs that.", "Correct the bound; the pointer names it.") \
     X(bad_clip, 422, false, "The clipping norm cannot be used.", "Give a number that is positive and not tiny.") \
     X(bad_combination, 422, false, "Members that exclude each other, or contradict each other, were sent together.", "Leave one of them out; the pointer names it.") \
-    X(bad_condition, 422, false, "A condition names a parameter that comes later, is a double, or cannot have that value.", "Let it depend on earlier categorical, discrete or int parameters and their values.") \
+    X(bad_condition, 422, false, "A condition names a parameter that comes later, is a double without a step, or cannot have that value.", "Let it depend on earlier parameters and their values; of a forbidden double say min or max.") \
     X(bad_constraint, 422, false, "A constraint has no coefficients or bounds that can be used, or names a parameter that cannot be in one.", "Use finite coefficients other than 0, of unconditional parameters that are numbers, each once.") \
     X(bad_cursor, 422, false, "The cursor is not one that this list gave.", "Take next_cursor of the page before, unchanged, with the same list and filters.") \
     X(bad_curve, 422, false, "The steps of a learning curve do not increase, or it has no values.", "Give each step once, in order, with a finite value.") \

@@ -15,6 +15,7 @@ static const double JUMPS = 0.3; /* how often a neighbour's categorical is drawn
 static const double SCALES[] = {0.1, 0.03, 0.01, 0.003, 0.001}; /* of neighbours, as a share of the ranges */
 enum { NEIGHBOURS_SHARE = 2, LEAP_SHARE = 8 }; /* neighbours per sample; leaps of an int in its range */
 static const double F_TOLERANCE = 1e-8, X_TOLERANCE = 1e-7;
+static const double EDGE = 1e-9; /* from what is forbidden, as a share of the range */
 
 /* Points with their places in the unit cube and their scores. */
 struct pool {
@@ -252,6 +253,28 @@ static bool is_allowed(void *arg, const double *u)
     return true;
 }
 
+/* Narrows the bounds to where no forbidden combination is, given the values of the point. */
+static void keep_out(struct run *run, const double *point, const double *u)
+{
+    const struct space *space = run->search->space;
+    double              low[SPACE_PARAMS_MAX], high[SPACE_PARAMS_MAX], edge;
+    for (size_t i = 0; i < space->params_len; i++) {
+        low[i] = -HUGE_VAL;
+        high[i] = HUGE_VAL;
+    }
+    space_keep_out(space, point, low, high);
+    for (size_t i = 0, j = 0; i < space->params_len; j += param_width(&space->params[i++])) {
+        if (low[i] > -HUGE_VAL) {
+            param_encode(&space->params[i], low[i], &edge);
+            run->lower[j] = fmin(fmax(run->lower[j], edge + EDGE), u[j]);
+        }
+        if (high[i] < HUGE_VAL) {
+            param_encode(&space->params[i], high[i], &edge);
+            run->upper[j] = fmax(fmin(run->upper[j], edge - EDGE), u[j]);
+        }
+    }
+}
+
 /* Sets the bounds of the free doubles that exist; false when there are none. */
 static bool climb_bounds(struct run *run, const double *point, const double *u)
 {
@@ -266,6 +289,8 @@ static bool climb_bounds(struct run *run, const double *point, const double *u)
             run->upper[j] = is_boxed ? fmax(run->search->upper[j], u[j]) : moves ? 1.0 : u[j];
         }
     }
+    if (any && space->forbid_len > 0)
+        keep_out(run, point, u);
     return any;
 }
 
@@ -295,12 +320,15 @@ static enum status climb(struct run *run, double *point, double *score, struct e
     TRY((is_limited ? minimize_within : minimize_lbfgs)(&problem, run->u, &value, run->scratch, err));
     if (!(-value > *score))
         return STATUS_OK;
-    *score = -value;
     double *moved = run->moves.points; /* not in use here */
     space_decode(space, run->u, moved);
     for (size_t i = 0; i < space->params_len; i++)
-        if (space->params[i].kind == PARAM_DOUBLE && is_free(search, i) && !isnan(point[i]))
-            point[i] = moved[i];
+        if (space->params[i].kind != PARAM_DOUBLE || !is_free(search, i) || isnan(point[i]))
+            moved[i] = point[i];
+    if (space_forbids(space, moved))
+        return STATUS_OK;
+    *score = -value;
+    memcpy(point, moved, space->params_len * sizeof *point);
     return STATUS_OK;
 }
 

@@ -26,11 +26,15 @@ struct prior {
     double          a, b;
 };
 
-/* The parameter exists only in points where parent, which comes earlier, has one of these values. */
+/* A parameter, parent, has one of these values, or none of them; without values: it lies within [min, max].  Where it does
+ * not exist, no condition on it holds.  In a list all conditions must hold up to the next that begins an alternative. */
 struct condition {
     size_t        parent;
-    const double *values; /* [values_len] */
+    const double *values; /* [values_len]; NULL: a range, of numbers */
     size_t        values_len;
+    bool          is_not;
+    bool          is_or;    /* not of the first */
+    double        min, max; /* either may be infinite */
 };
 
 struct param {
@@ -42,7 +46,7 @@ struct param {
     size_t                  choices;  /* categorical, ordinal and discrete */
     const double           *values;   /* [choices] ascending, discrete only */
     struct prior            prior;    /* of numbers */
-    const struct condition *when;     /* [when_len]; all must hold.  space.h */
+    const struct condition *when;     /* [when_len] on earlier parameters: where it exists.  space.h */
     size_t                  when_len;
     bool                    is_context; /* each ask holds it, and the best point depends on it */
 };

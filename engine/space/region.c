@@ -39,7 +39,7 @@ enum status regions_init(struct regions *regions, const struct space *space, siz
     if (count < 1 || count > REGIONS_MAX || space->kind != SPACE_PARAMETERS)
         return error_set(err, STATUS_INVALID, "bad_regions", "/regions", "a parameter space has 1 to %d regions",
                          REGIONS_MAX);
-    if (count > 1 && space->constraints_len > 0)
+    if (count > 1 && (space->constraints_len > 0 || space->forbid_len > 0))
         return error_set(err, STATUS_INVALID, "bad_regions", "/regions",
                          "a space with constraints has no regions of equal volume");
     *regions = (struct regions){.space = space, .count = count, .slices = ARENA_NEW(arena, size_t, space->params_len)};

@@ -1,9 +1,11 @@
 /* Points, the unit cube, and the checks of a whole space. */
+#include "engine/math/rng.h"
 #include "engine/space/space.h"
 
 #include <stdio.h>
 
 static const double COUNT_MAX = 9007199254740992.0; /* 2^53 */
+enum { REDRAWS = 64 };
 
 static enum status row_policy_check(const struct space *space, struct error *err)
 {
@@ -86,7 +88,8 @@ enum status space_init(struct space *space, struct error *err)
                          "numbers and categorical values together exceed %d", SPACE_DIMS_MAX);
     TRY(context_check(space, err));
     TRY(space_check_conditions(space, err));
-    return space_check_constraints(space, err);
+    TRY(space_check_constraints(space, err));
+    return space_check_forbid(space, err);
 }
 
 static bool has_pixels(const struct space *space, const double *point)
@@ -117,7 +120,7 @@ bool space_nearly_has(const struct space *space, const double *point, double sla
     for (size_t i = 0; i < space->params_len; i++)
         if (space_is_active(space, point, i) ? !param_has(&space->params[i], point[i]) : !isnan(point[i]))
             return false;
-    return space_broken(space, point, slack) == NULL;
+    return space_broken(space, point, slack) == NULL && !space_forbids(space, point);
 }
 
 bool space_nearly_has_rest(const struct space *space, const double *point, const bool *lacks, double slack)
@@ -125,7 +128,7 @@ bool space_nearly_has_rest(const struct space *space, const double *point, const
     for (size_t i = 0; i < space->params_len; i++)
         if (!lacks[i] && space_is_active(space, point, i) ? !param_has(&space->params[i], point[i]) : !isnan(point[i]))
             return false;
-    return space_broken_rest(space, point, slack) == NULL;
+    return space_broken_rest(space, point, slack) == NULL && !space_forbids(space, point);
 }
 
 bool space_reaches(const struct space *space, const double *point)
@@ -175,12 +178,15 @@ void space_settle(const struct space *space, const double *fill, double *point)
             point[i] = fill[i];
     }
     (space->warm_len > 0 ? space_equation_repair : space_repair)(space, point);
+    if (space->forbid_len > 0)
+        space_escape(space, point);
     for (size_t i = 0; i < space->params_len; i++)
         if (!space_is_active(space, point, i))
             point[i] = NAN;
 }
 
-static bool point_at(const struct space *space, const double *v, double (*quantile)(const struct param *, double),
+/* Sets a draft at quantiles v that satisfies the constraints; false: it was moved for that. */
+static bool draft_at(const struct space *space, const double *v, double (*quantile)(const struct param *, double),
                      double *point)
 {
     for (size_t i = 0; i < space->params_len; i++)
@@ -192,6 +198,24 @@ static bool point_at(const struct space *space, const double *v, double (*quanti
     } else if (!fits) {
         space_repair(space, point);
         space_spread(space, v, point);
+    }
+    return fits;
+}
+
+/* A draft that is forbidden is drawn again, so that what is left is covered as evenly as before. */
+static bool point_at(const struct space *space, const double *v, double (*quantile)(const struct param *, double),
+                     double *point)
+{
+    bool fits = draft_at(space, v, quantile, point);
+    if (space_draft_forbidden(space, point)) {
+        struct rng rng = space_stream(v, space->params_len, NULL);
+        double     w[SPACE_PARAMS_MAX];
+        for (int k = 0; k < REDRAWS && space_draft_forbidden(space, point); k++) {
+            for (size_t i = 0; i < space->params_len; i++)
+                w[i] = rng_uniform(&rng);
+            fits = draft_at(space, w, quantile, point);
+        }
+        fits = fits && !space_draft_forbidden(space, point);
     }
     space_settle(space, NULL, point);
     return fits;
@@ -242,7 +266,7 @@ size_t space_count(const struct space *space)
     double count = grid_count(space);
     if (count == 0)
         return SIZE_MAX;
-    bool is_plain = space->constraints_len == 0 && !has_conditions(space);
+    bool is_plain = space->constraints_len == 0 && space->forbid_len == 0 && !has_conditions(space);
     if (!is_plain && count <= SPACE_WALK_MAX)
         return walk_count(space);
     if (space->equations_len > 0) {

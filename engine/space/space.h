@@ -8,6 +8,7 @@
  *   space_condition.c   which parameters exist in a point; the walk over a finite space
  *   space_constraint.c  inequalities of sums and products: the check, and ways into the region
  *   space_equation.c    points where equations tie numbers together
+ *   space_forbid.c      combinations of values that may not occur together, and ways out of them
  *   space_centre.c      a point that satisfies the inequalities, or the proof that there is none */
 #ifndef GNOMON_ENGINE_SPACE_H
 #define GNOMON_ENGINE_SPACE_H
@@ -30,8 +31,9 @@ enum space_kind { /* flags: struct policy.spaces */
 
 enum { SPACE_PARAMS_MAX = 1000, SPACE_DIMS_MAX = 4000, SPACE_CANDIDATES_MAX = 1000000, SPACE_COLUMNS_MAX = 1024 };
 enum {
-    SPACE_WHEN_MAX = 8,           /* conditions of a parameter */
-    SPACE_WHEN_VALUES_MAX = 4096, /* values of all conditions */
+    SPACE_WHEN_MAX = 64,          /* conditions of a parameter */
+    SPACE_FORBID_MAX = 1024,      /* conditions of all forbidden combinations */
+    SPACE_WHEN_VALUES_MAX = 4096, /* values of all conditions; of all forbidden combinations */
     SPACE_CONSTRAINTS_MAX = 32,
     SPACE_CONSTRAINED_MAX = 100, /* different parameters of all constraints */
     SPACE_WALK_MAX = 65536       /* points of the grid up to which a finite space is walked to count its points */
@@ -64,7 +66,10 @@ struct space {
     size_t                   params_len;
     const struct constraint *constraints; /* [constraints_len] */
     size_t                   constraints_len;
-    size_t                   dims; /* unit-cube coordinates of a parameter point */
+    const struct condition *forbid; /* [forbid_len] a point where one of the alternatives holds is not in the space; the
+                                      * parameters of each ascend */
+    size_t                  forbid_len;
+    size_t                  dims; /* unit-cube coordinates of a parameter point */
     /* set by space_hold */
     const double        *held;        /* [params_len] NaN where free; NULL: all are free */
     const double        *centre;      /* [params_len] satisfies the constraints; NULL without any */
@@ -83,6 +88,7 @@ struct space {
     size_t        equations_len;
     const double *warm; /* [warm_len][params_len] points all over what equations leave, in the constrained parameters */
     size_t        warm_len;
+    const double *allowed; /* [params_len] a point that is not forbidden; NULL without forbidden combinations */
 };
 
 /* How many doubles a stored point has (a graph: the sites of the longest macro-action); 0 where points are rows. */
@@ -100,6 +106,7 @@ MUST_CHECK enum status space_init(struct space *space, struct error *err);
 /* Its parts, of conditions and of constraints. */
 MUST_CHECK enum status space_check_conditions(const struct space *space, struct error *err);
 MUST_CHECK enum status space_check_constraints(const struct space *space, struct error *err);
+MUST_CHECK enum status space_check_forbid(const struct space *space, struct error *err);
 
 /* *held := space with the parameters held whose value in fixed [params_len] is not NaN; fixed NULL: none.  A held parameter
  * exists, because its parents are held too.  Whatever makes points keeps to held values.
@@ -116,6 +123,12 @@ static inline bool space_is_free(const struct space *space, size_t param)
 
 /* Whether some parameter is a context. */
 bool space_has_context(const struct space *space);
+
+/* Whether a condition holds for a value.  The first alternative from `from` on, which begins one, that holds in a point, or
+ * len; and where the alternative that begins at `at` ends. */
+bool   space_condition_holds(const struct condition *condition, double value);
+size_t space_alternative(const struct condition *list, size_t len, const double *point, size_t from);
+size_t space_alternative_end(const struct condition *list, size_t len, size_t at);
 
 /* True if the parameter exists, given the values of those before it (NaN: not there). */
 bool space_is_active(const struct space *space, const double *point, size_t param);
@@ -173,6 +186,15 @@ void space_repair(const struct space *space, double *point);
  * others; point satisfies the constraints, and does so afterwards. */
 void space_spread(const struct space *space, const double *v, double *point);
 
+/* Forbidden combinations (space_forbid.c).  forbids: of a point; draft_forbidden: of a draft, which has a value for every
+ * parameter.  escape changes values of a draft, one after the other, until none is left, or makes it space->allowed.
+ * keep_out narrows the ranges [low, high] of doubles, so that from a point that is allowed, whose other values stay, no
+ * forbidden one is inside. */
+bool space_forbids(const struct space *space, const double *point);
+bool space_draft_forbidden(const struct space *space, const double *draft);
+void space_escape(const struct space *space, double *draft);
+void space_keep_out(const struct space *space, const double *point, double *low, double *high);
+
 /* Equations (space_equation.c).  begin lists them and finds the warm points, once the centre is there.  draw puts the
  * constrained parameters anywhere, as uniform as a short chain of moves is, a function of v [params_len] alone.  repair is
  * space_repair: to the nearest point, or for ints to one that is near. */
@@ -180,6 +202,9 @@ struct rng;
 MUST_CHECK enum status space_equation_begin(struct space *space, struct arena *arena, struct error *err);
 void                   space_equation_draw(const struct space *space, const double *v, double *point);
 void                   space_equation_repair(const struct space *space, double *point);
+
+/* A stream of random numbers that follows from n numbers, those of the list or all. */
+struct rng space_stream(const double *x, size_t n, const size_t *list);
 
 /* A random way down the walk over the constrained parameters.  False: one has infinitely many values, or 200 ways ended
  * before the end; the point is as it was. */

@@ -8,6 +8,7 @@
  * The numbers of a product are on a logarithmic scale, on which it is a sum, and all of this holds.  A sum that has one of
  * these numbers too is not linear any more: then each step is a sequence of programs, in which its tangent plane at
  * the solution before stands for the sum, and "none" is no proof. */
+#include "engine/math/rng.h"
 #include "engine/math/simplex.h"
 #include "engine/space/space.h"
 
@@ -250,13 +251,41 @@ static enum status find_centre(const struct space *space, struct arena *arena, d
     return STATUS_OK;
 }
 
+enum { SEARCHES = 256 };
+
+/* The search may miss what is left of an infinite space; of a finite one that is walked it does not. */
+static enum status find_allowed(struct space *space, struct arena *arena, struct error *err)
+{
+    double     v[SPACE_PARAMS_MAX], *allowed = ARENA_NEW(arena, double, space->params_len);
+    struct rng rng = rng_at(1, 0, RNG_POINT);
+    bool       found = false;
+    space->allowed = NULL;
+    if (allowed == NULL)
+        return error_no_memory(err);
+    for (int k = 0; k < SEARCHES && !found; k++) {
+        for (size_t i = 0; i < space->params_len; i++)
+            v[i] = k == 0 ? 0.5 : rng_uniform(&rng);
+        (void)space_quantile(space, v, allowed);
+        found = space_has(space, allowed);
+    }
+    if (!found && space_count(space) <= SPACE_WALK_MAX)
+        found = space_first(space, allowed);
+    space->allowed = allowed;
+    if (found)
+        return STATUS_OK;
+    return space->held == NULL ? error_set(err, STATUS_INVALID, "no_feasible_point", "/space/forbid",
+                                           "no point was found that is allowed")
+                               : error_set(err, STATUS_INVALID, "constraint_violated", "/fixed",
+                                           "no point with these values was found that the space allows");
+}
+
 enum status space_hold(const struct space *space, const double *fixed, struct arena *arena, struct space *held,
                        struct error *err)
 {
     *held = *space;
     held->held = fixed;
     if (space->constraints_len == 0)
-        return STATUS_OK;
+        return space->forbid_len > 0 ? find_allowed(held, arena, err) : STATUS_OK;
     double *centre = ARENA_NEW(arena, double, space->params_len);
     bool    found;
     if (centre == NULL)
@@ -264,8 +293,10 @@ enum status space_hold(const struct space *space, const double *fixed, struct ar
     held->centre = centre;
     TRY(list_constrained(held, arena, err));
     TRY(find_centre(held, arena, centre, &found, err));
-    if (found)
-        return space_equation_begin(held, arena, err);
+    if (found) {
+        TRY(space_equation_begin(held, arena, err));
+        return space->forbid_len > 0 ? find_allowed(held, arena, err) : STATUS_OK;
+    }
     if (fixed == NULL)
         return error_set(err, STATUS_INVALID, "no_feasible_point", "/space/constraints",
                          "no point within the bounds was found that satisfies all constraints");

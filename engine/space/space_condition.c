@@ -5,22 +5,42 @@
 
 #include <string.h>
 
-static bool contains(const struct condition *condition, double value)
+/* A parent that does not exist is NaN: then its children do not exist either. */
+bool space_condition_holds(const struct condition *condition, double value)
 {
+    if (condition->values == NULL)
+        return value >= condition->min && value <= condition->max;
     for (size_t k = 0; k < condition->values_len; k++)
         if (condition->values[k] == value)
-            return true;
-    return false;
+            return !condition->is_not;
+    return condition->is_not && !isnan(value);
 }
 
-/* A parent that does not exist is NaN, which no list contains: then its children do not exist either. */
+size_t space_alternative_end(const struct condition *list, size_t len, size_t at)
+{
+    do
+        at++;
+    while (at < len && !list[at].is_or);
+    return at;
+}
+
+size_t space_alternative(const struct condition *list, size_t len, const double *point, size_t from)
+{
+    for (size_t at = from, end; at < len; at = end) {
+        size_t c = at;
+        end = space_alternative_end(list, len, at);
+        while (c < end && space_condition_holds(&list[c], point[list[c].parent]))
+            c++;
+        if (c == end)
+            return at;
+    }
+    return len;
+}
+
 bool space_is_active(const struct space *space, const double *point, size_t param)
 {
     const struct param *p = &space->params[param];
-    for (size_t c = 0; c < p->when_len; c++)
-        if (!contains(&p->when[c], point[p->when[c].parent]))
-            return false;
-    return true;
+    return p->when_len == 0 || space_alternative(p->when, p->when_len, point, 0) < p->when_len;
 }
 
 bool space_lacks(const struct space *space, const double *points, size_t n, bool *lacks)
@@ -50,7 +70,7 @@ static enum status check_condition(const struct space *space, size_t i, const st
     const struct param *parent = &space->params[condition->parent];
     if (parent->kind == PARAM_DOUBLE)
         return param_refuse(err, i, "when", "bad_condition", "no parameter may depend on a double without a step");
-    if (condition->values_len == 0)
+    if (condition->values_len == 0 && condition->values != NULL)
         return param_refuse(err, i, "when", "bad_condition", "a condition needs at least one value");
     for (size_t k = 0; k < condition->values_len; k++)
         if (!param_has(parent, condition->values[k]))
@@ -68,14 +88,36 @@ static void mark_ancestors(const struct space *space, size_t param, bool *marked
             marked[space->params[i].when[c].parent] = true;
 }
 
-/* True if each condition of a marked parameter on this parent allows the value. */
+static bool has_alternatives(const struct param *p)
+{
+    return space_alternative_end(p->when, p->when_len, 0) < p->when_len;
+}
+
+/* True if each condition of a marked parameter on this parent allows the value; alternatives of others are taken to. */
 static bool all_allow(const struct space *space, const bool *marked, size_t parent, size_t last, double value)
 {
     for (size_t i = parent + 1; i <= last; i++)
         for (size_t c = 0; marked[i] && c < space->params[i].when_len; c++)
-            if (space->params[i].when[c].parent == parent && !contains(&space->params[i].when[c], value))
+            if (space->params[i].when[c].parent == parent && !space_condition_holds(&space->params[i].when[c], value) &&
+                !has_alternatives(&space->params[i]))
                 return false;
     return true;
+}
+
+/* Whether some value of the parent is allowed by a condition and by all_allow: the listed ones are tried, or those of the
+ * parent up to WALK_VALUES; beyond, one is taken to be there. */
+enum { WALK_VALUES = 4096 };
+static bool has_value(const struct space *space, const bool *marked, const struct condition *condition, size_t param)
+{
+    const struct param *parent = &space->params[condition->parent];
+    bool                is_listed = condition->values != NULL && !condition->is_not;
+    double              count = is_listed ? (double)condition->values_len : param_count(parent);
+    for (double k = 0; k < fmin(count, WALK_VALUES); k++) {
+        double value = is_listed ? condition->values[(size_t)k] : param_value(parent, k);
+        if (space_condition_holds(condition, value) && all_allow(space, marked, condition->parent, param, value))
+            return true;
+    }
+    return count > WALK_VALUES;
 }
 
 /* The conditions of a parameter and of its ancestors are about one parent each, so they can all hold if and only if,
@@ -85,14 +127,9 @@ static bool can_exist(const struct space *space, size_t param)
     bool marked[SPACE_PARAMS_MAX];
     mark_ancestors(space, param, marked);
     const struct param *p = &space->params[param];
-    for (size_t c = 0; c < p->when_len; c++) {
-        const struct condition *condition = &p->when[c];
-        size_t                  k = 0;
-        while (k < condition->values_len && !all_allow(space, marked, condition->parent, param, condition->values[k]))
-            k++;
-        if (k == condition->values_len)
+    for (size_t c = 0; c < p->when_len; c++)
+        if (!has_value(space, marked, &p->when[c], param))
             return false;
-    }
     return true;
 }
 
@@ -103,7 +140,7 @@ enum status space_check_conditions(const struct space *space, struct error *err)
     for (size_t i = 0; i < space->params_len; i++) {
         const struct param *p = &space->params[i];
         if (p->when_len > SPACE_WHEN_MAX)
-            return param_refuse(err, i, "when", "out_of_range", "at most 8 conditions are allowed");
+            return param_refuse(err, i, "when", "out_of_range", "at most 64 conditions are allowed");
         for (size_t c = 0; c < p->when_len; c++) {
             TRY(check_condition(space, i, &p->when[c], err));
             values += p->when[c].values_len;
@@ -164,7 +201,7 @@ static void range_at(const struct space *space, const double *point, size_t i, d
 }
 
 /* Sets the first value from index on that the constraints may leave; false: there is none. */
-static bool set_from(const struct space *space, double *point, size_t i, double index)
+static bool set_value(const struct space *space, double *point, size_t i, double index)
 {
     const struct param *p = &space->params[i];
     double              low, high;
@@ -181,6 +218,27 @@ static bool set_from(const struct space *space, double *point, size_t i, double 
     if (point[i] < low)
         point[i] = param_quantile_within(p, low, high, 0);
     return point[i] <= high;
+}
+
+/* Whether a forbidden combination is there whose last parameter is i. */
+static bool ends_forbidden(const struct space *space, const double *point, size_t i)
+{
+    const struct condition *list = space->forbid;
+    for (size_t at = 0; (at = space_alternative(list, space->forbid_len, point, at)) < space->forbid_len;) {
+        at = space_alternative_end(list, space->forbid_len, at);
+        if (list[at - 1].parent == i)
+            return true;
+    }
+    return false;
+}
+
+/* As set_value, of values that are not forbidden with those before. */
+static bool set_from(const struct space *space, double *point, size_t i, double index)
+{
+    bool is_set = set_value(space, point, i, index);
+    while (is_set && ends_forbidden(space, point, i))
+        is_set = space_is_free(space, i) && set_value(space, point, i, param_index(&space->params[i], point[i]) + 1);
+    return is_set;
 }
 
 /* The next point depth first, from the first value of parameter i on (i = params_len: after the point): a parameter takes only

@@ -269,8 +269,7 @@ static void chain(const struct space *space, size_t steps, struct rng *rng, doub
     }
 }
 
-/* A stream of random numbers that follows from n numbers, those of the list or all. */
-static struct rng stream_of(const double *x, size_t n, const size_t *list)
+struct rng space_stream(const double *x, size_t n, const size_t *list)
 {
     uint64_t key = n;
     for (size_t k = 0; k < n; k++) {
@@ -284,7 +283,7 @@ static struct rng stream_of(const double *x, size_t n, const size_t *list)
 
 void space_equation_draw(const struct space *space, const double *v, double *point)
 {
-    struct rng    rng = stream_of(v, space->params_len, NULL);
+    struct rng    rng = space_stream(v, space->params_len, NULL);
     const double *start = space->warm + rng_below(&rng, space->warm_len) * space->params_len;
     for (size_t m = 0; m < space->constrained_len; m++)
         point[space->constrained[m]] = start[space->constrained[m]];
@@ -415,7 +414,7 @@ void space_equation_repair(const struct space *space, double *point)
     if (project(space, true, point))
         return;
     const double *warm = nearest_warm(space, draft);
-    struct rng    rng = stream_of(draft, space->constrained_len, space->constrained);
+    struct rng    rng = space_stream(draft, space->constrained_len, space->constrained);
     for (size_t m = 0; m < space->constrained_len; m++)
         point[space->constrained[m]] = warm[space->constrained[m]];
     for (size_t k = 0; k < 3 * space->constrained_len; k++)

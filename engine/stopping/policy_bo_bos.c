@@ -149,7 +149,9 @@ static enum status extend_space(struct session *session, struct error *err)
                                        .params = params,
                                        .params_len = p + 1,
                                        .constraints = space->constraints,
-                                       .constraints_len = space->constraints_len};
+                                       .constraints_len = space->constraints_len,
+                                       .forbid = space->forbid,
+                                       .forbid_len = space->forbid_len};
     TRY(space_init(&session->extended, err));
     return space_hold(&session->extended, NULL, &session->kept, &session->extended, err);
 }

@@ -162,5 +162,7 @@ json_t *codec_space_json(const struct spec *spec)
     codec_put(&object, "parameters", codec_space_params_json(spec));
     if (spec->space.constraints_len > 0)
         codec_put(&object, "constraints", constraints_json(spec));
+    if (spec->space.forbid_len > 0)
+        codec_put(&object, "forbid", codec_space_forbid_json(spec));
     return object;
 }

@@ -78,6 +78,17 @@ static enum status refuse_other(struct merge *merge, const char *where, const ch
     return error_set(merge->err, STATUS_CONFLICT, "space_conflict", where, "the parameter has another %s", key);
 }
 
+/* Whether all must hold, and each lists its values: that can grow. */
+static bool lists_values(const json_t *when)
+{
+    const char *parent;
+    json_t     *values;
+    bool        all = json_is_object(when);
+    json_object_foreach ((json_t *)when, parent, values)
+        all = all && json_is_array(values);
+    return all;
+}
+
 /* More values of a parent; a parameter that always exists goes on to. */
 static enum status merge_when(struct merge *merge, json_t *own, const json_t *when, const char *where)
 {
@@ -111,7 +122,7 @@ static enum status merge_member(struct merge *merge, json_t *own, const char *ke
         return merge_bound(merge, own, key, value, where);
     if (strcmp(key, "values") == 0 && old != NULL)
         return merge_values(merge, old, value, where);
-    if (strcmp(key, "when") == 0 && old != NULL)
+    if (strcmp(key, "when") == 0 && old != NULL && !is_same(old, value, 0) && lists_values(old))
         return merge_when(merge, old, value, where);
     bool is_as_it_was = old == NULL ? is_implied(key, value) : is_same(old, value, 0);
     return is_as_it_was ? STATUS_OK : refuse_other(merge, where, key);

@@ -11,6 +11,8 @@
 #include <string.h>
 
 enum { NAME_MAX_CHARACTERS = 128, VALUE_MAX_CHARACTERS = 4096, VALUES_MAX = 1000 };
+enum { TOGETHER_MAX = 8, FORBID_MAX = 1000 }; /* conditions that hold together, ways to hold; what is forbidden */
+static const double integer_max = 9007199254740992.0; /* 2^53 */
 enum { DESCRIPTION_MAX_CHARACTERS = 2000, UNIT_MAX_CHARACTERS = 64 };
 
 static const char *const scale_names[] = {
@@ -329,13 +331,31 @@ static enum status find_param(struct reading *in, const json_t *names, const cha
                                           "a condition is on a parameter that comes before");
 }
 
-static enum status read_condition(struct reading *in, const struct spec *spec, const json_t *json, const char *where,
-                                  struct condition *out)
+/* Conditions that are being read: of a parameter, on those before it, or of what is forbidden, on all. */
+struct conditions {
+    struct reading    *in;
+    const struct spec *spec;
+    const json_t      *names; /* parameter names as keys, numbers as values */
+    bool               is_forbid;
+    struct condition  *list;
+    size_t             len;
+};
+
+struct test_form {
+    const json_t *none_of;
+    double        min, max;
+};
+static const struct member test_members[] = {
+    {AS(test_form, none_of, "not"), .read = codec_read_kept},
+    {AT(test_form, min), .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
+    {AT(test_form, max), .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
+    {.name = NULL},
+};
+
+static enum status read_condition_values(struct reading *in, const struct spec *spec, const json_t *json,
+                                         const char *where, struct condition *out)
 {
     char path[CODEC_PATH_MAX];
-    if (spec->space.params[out->parent].kind == PARAM_DOUBLE)
-        return error_set(in->err, STATUS_INVALID, "bad_condition", where,
-                         "no parameter may depend on a double without a step");
     TRY(codec_space_items(in, json, where, 1, VALUES_MAX));
     double *values = ARENA_NEW(in->arena, double, json_array_size(json));
     if (values == NULL)
@@ -352,25 +372,105 @@ static enum status read_condition(struct reading *in, const struct spec *spec, c
     return STATUS_OK;
 }
 
-/* names: of the parameters before this one. */
-static enum status read_when(struct reading *in, const struct spec *spec, const json_t *json, const char *where,
-                             const json_t *names, struct param *param)
+static enum status read_condition(const struct conditions *all, const json_t *json, const char *where,
+                                  struct condition *out)
+{
+    struct reading  *in = all->in;
+    bool             is_double = all->spec->space.params[out->parent].kind == PARAM_DOUBLE;
+    struct test_form form = {.min = -INFINITY, .max = INFINITY};
+    char             path[CODEC_PATH_MAX];
+    if (is_double && !all->is_forbid)
+        return error_set(in->err, STATUS_INVALID, "bad_condition", where,
+                         "no parameter may depend on a double without a step");
+    if (json_is_object(json))
+        TRY(codec_read_object(in, test_members, json, where, &form));
+    bool is_range = isfinite(form.min) || isfinite(form.max);
+    if (json_is_object(json) && is_range == (form.none_of != NULL))
+        return error_set(in->err, STATUS_INVALID, "bad_combination", where, "not, or min, max or both, is needed");
+    if (is_double && !is_range)
+        return error_set(in->err, STATUS_INVALID, "bad_condition", where,
+                         "of a double without a step, say min, max or both");
+    if (is_range && !param_is_number(&all->spec->space.params[out->parent]))
+        return error_set(in->err, STATUS_INVALID, "bad_condition", where, "min and max are for numbers");
+    if (form.min > form.max)
+        return error_set(in->err, STATUS_INVALID, "empty_range", where, "max must be min or greater");
+    out->min = form.min;
+    out->max = form.max;
+    out->is_not = form.none_of != NULL;
+    if (is_range)
+        return STATUS_OK;
+    codec_read_path(path, where, "not");
+    return out->is_not ? read_condition_values(in, all->spec, form.none_of, path, out)
+                       : read_condition_values(in, all->spec, json, where, out);
+}
+
+/* Conditions that must hold together; of what is forbidden in the order of the parameters. */
+static enum status read_alternative(struct conditions *all, const json_t *json, const char *where)
 {
     const char *key;
     json_t     *value;
     char        path[CODEC_PATH_MAX];
-    TRY(codec_space_members(in, json, where, SPACE_WHEN_MAX));
-    struct condition *when = ARENA_NEW(in->arena, struct condition, json_object_size(json));
-    if (when == NULL)
-        return error_no_memory(in->err);
-    param->when = when;
+    size_t      first = all->len;
+    TRY(codec_space_members(all->in, json, where, TOGETHER_MAX));
     json_object_foreach ((json_t *)json, key, value) {
+        struct condition read = {0};
         codec_read_path(path, where, key);
-        TRY(find_param(in, names, key, path, &when[param->when_len].parent));
-        if (spec->space.params[when[param->when_len].parent].name != NULL) // otherwise it could not be read
-            TRY(read_condition(in, spec, value, path, &when[param->when_len]));
-        param->when_len++;
+        TRY(find_param(all->in, all->names, key, path, &read.parent));
+        if (all->spec->space.params[read.parent].name != NULL) // otherwise it could not be read
+            TRY(read_condition(all, value, path, &read));
+        size_t at = all->len++;
+        for (; all->is_forbid && at > first && all->list[at - 1].parent > read.parent; at--)
+            all->list[at] = all->list[at - 1];
+        all->list[at] = read;
     }
+    all->list[first].is_or = first > 0;
+    return STATUS_OK;
+}
+
+/* Reads an object of conditions, or a list of them, any of which may hold. */
+static enum status read_alternatives(struct conditions *all, const json_t *json, const char *where, size_t most)
+{
+    char   path[CODEC_PATH_MAX];
+    size_t room = json_object_size(json);
+    if (!json_is_array(json) && all->is_forbid)
+        return error_set(all->in->err, STATUS_INVALID, "wrong_type", where, "must be an array");
+    if (json_is_array(json))
+        TRY(codec_space_items(all->in, json, where, 1, most));
+    for (size_t k = 0; k < json_array_size(json); k++)
+        room += json_object_size(json_array_get(json, k));
+    if ((all->list = ARENA_NEW(all->in->arena, struct condition, room + 1)) == NULL)
+        return error_no_memory(all->in->err);
+    if (!json_is_array(json))
+        return read_alternative(all, json, where);
+    for (size_t k = 0; k < json_array_size(json); k++) {
+        codec_read_path_item(path, where, k);
+        TRY(read_alternative(all, json_array_get(json, k), path));
+    }
+    return STATUS_OK;
+}
+
+/* names: of the parameters before this one. */
+static enum status read_when(struct reading *in, const struct spec *spec, const json_t *json, const char *where,
+                             const json_t *names, struct param *param)
+{
+    struct conditions all = {.in = in, .spec = spec, .names = names};
+    TRY(read_alternatives(&all, json, where, TOGETHER_MAX));
+    param->when = all.list;
+    param->when_len = all.len;
+    return STATUS_OK;
+}
+
+enum status codec_space_forbid(struct reading *in, const json_t *json, const char *where, struct spec *spec)
+{
+    json_auto_t *names = json_object();
+    for (size_t i = 0; i < spec->space.params_len; i++)
+        codec_put(&names, spec->space.params[i].name, json_integer((json_int_t)i));
+    if (names == NULL)
+        return error_no_memory(in->err);
+    struct conditions all = {.in = in, .spec = spec, .names = names, .is_forbid = true};
+    TRY(read_alternatives(&all, json, where, FORBID_MAX));
+    spec->space.forbid = all.list;
+    spec->space.forbid_len = all.len;
     return STATUS_OK;
 }
 
@@ -470,13 +570,58 @@ static json_t *prior_json(const struct prior *prior)
                      is_normal ? "stddev" : "b", codec_number(prior->b));
 }
 
+static json_t *bound_json(const struct param *param, double value)
+{
+    bool is_whole = param->kind != PARAM_DOUBLE && floor(value) == value && fabs(value) <= integer_max;
+    return is_whole ? json_integer((json_int_t)value) : codec_number(value);
+}
+
+static json_t *condition_json(const struct spec *spec, const struct condition *condition)
+{
+    size_t  i = condition->parent;
+    json_t *object = json_object();
+    if (condition->values != NULL) {
+        json_t *values = values_json(spec, i, condition->values, condition->values_len);
+        if (!condition->is_not) {
+            json_decref(object);
+            return values;
+        }
+        codec_put(&object, "not", values);
+        return object;
+    }
+    if (isfinite(condition->min))
+        codec_put(&object, "min", bound_json(&spec->space.params[i], condition->min));
+    if (isfinite(condition->max))
+        codec_put(&object, "max", bound_json(&spec->space.params[i], condition->max));
+    return object;
+}
+
+/* A list of objects, any of which may hold. */
+static json_t *alternatives_json(const struct spec *spec, const struct condition *list, size_t len)
+{
+    json_t *array = json_array(), *object;
+    for (size_t at = 0; at < len;) {
+        size_t end = space_alternative_end(list, len, at);
+        for (object = json_object(); at < end; at++)
+            codec_put(&object, spec->space.params[list[at].parent].name, condition_json(spec, &list[at]));
+        codec_append(&array, object);
+    }
+    return array;
+}
+
+json_t *codec_space_forbid_json(const struct spec *spec)
+{
+    return alternatives_json(spec, spec->space.forbid, spec->space.forbid_len);
+}
+
 static json_t *when_json(const struct spec *spec, const struct param *param)
 {
-    json_t *object = json_object();
-    for (size_t c = 0; c < param->when_len; c++)
-        codec_put(&object, spec->space.params[param->when[c].parent].name,
-                  values_json(spec, param->when[c].parent, param->when[c].values, param->when[c].values_len));
-    return object;
+    json_t *array = alternatives_json(spec, param->when, param->when_len);
+    if (json_array_size(array) != 1)
+        return array;
+    json_t *only = json_incref(json_array_get(array, 0));
+    json_decref(array);
+    return only;
 }
 
 static json_t *param_json(const struct spec *spec, size_t i)

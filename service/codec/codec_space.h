@@ -7,6 +7,8 @@
 
 /* spec->space.params and spec->values from the list of parameters. */
 MUST_CHECK enum status codec_space_params(struct reading *in, const json_t *json, const char *where, struct spec *spec);
+/* spec->space.forbid; after the parameters. */
+MUST_CHECK enum status codec_space_forbid(struct reading *in, const json_t *json, const char *where, struct spec *spec);
 /* An array of so many items; an object of 1 to `most` members. */
 MUST_CHECK enum status codec_space_items(struct reading *in, const json_t *json, const char *where, size_t least,
                                          size_t most);
@@ -27,5 +29,6 @@ bool codec_space_read_cell(const struct spec *spec, size_t i, const char *cell, 
 /* New references; NULL when out of memory. */
 json_t *codec_space_value_json(const struct spec *spec, size_t i, double value);
 json_t *codec_space_params_json(const struct spec *spec);
+json_t *codec_space_forbid_json(const struct spec *spec);
 
 #endif

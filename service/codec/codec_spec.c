@@ -235,12 +235,13 @@ struct space_form {
     int64_t       rows, columns;
     bool          is_private;
     const char   *curator_key;
-    const json_t *type, *parameters, *constraints;
+    const json_t *type, *parameters, *constraints, *forbid;
 };
 static const struct member parameters_members[] = {
     {AT(space_form, type), .required = true, .read = codec_read_kept},
     {AT(space_form, parameters), .required = true, .read = codec_read_kept},
     {AT(space_form, constraints), .read = codec_read_kept},
+    {AT(space_form, forbid), .read = codec_read_kept},
     {.name = NULL},
 };
 static const struct member candidates_members[] = {
@@ -263,6 +264,9 @@ static enum status read_parameters(struct reading *in, const struct space_form *
     codec_read_path(path, where, "constraints");
     if (form->constraints != NULL)
         TRY(codec_constraints(in, form->constraints, path, spec));
+    codec_read_path(path, where, "forbid");
+    if (form->forbid != NULL)
+        TRY(codec_space_forbid(in, form->forbid, path, spec));
     TRY(space_init(&spec->space, in->err));
     return space_hold(&spec->space, NULL, in->arena, &spec->space, in->err);
 }

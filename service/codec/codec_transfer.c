@@ -322,7 +322,7 @@ bool codec_transfer_align(const struct spec *spec, const struct spec *source, co
         if (is_active && !align_value(spec, i, source, point, &out[i]))
             return false;
     }
-    return space_broken_rest(&spec->space, out, CODEC_ROUNDING_SLACK) == NULL;
+    return space_broken_rest(&spec->space, out, CODEC_ROUNDING_SLACK) == NULL && !space_forbids(&spec->space, out);
 }
 
 json_t *codec_transfer_names(const struct spec *spec, const struct earlier_study *study)

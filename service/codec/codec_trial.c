@@ -45,11 +45,18 @@ static enum status check_given(bool is_given, bool is_active, bool partial, cons
 
 static enum status check_constraints(const struct spec *spec, const double *point, const char *where, struct error *err)
 {
-    const struct constraint *broken = space_broken_rest(&spec->space, point, CODEC_ROUNDING_SLACK);
-    if (broken == NULL)
+    const struct space      *space = &spec->space;
+    const struct constraint *broken = space_broken_rest(space, point, CODEC_ROUNDING_SLACK);
+    size_t                   at = space_alternative(space->forbid, space->forbid_len, point, 0), number = 0;
+    if (broken != NULL)
+        return error_set(err, STATUS_INVALID, "constraint_violated", where, "breaks constraint %zu of the space",
+                         (size_t)(broken - space->constraints));
+    if (at == space->forbid_len)
         return STATUS_OK;
-    return error_set(err, STATUS_INVALID, "constraint_violated", where, "breaks constraint %zu of the space",
-                     (size_t)(broken - spec->space.constraints));
+    for (size_t c = 1; c <= at; c++)
+        number += space->forbid[c].is_or;
+    return error_set(err, STATUS_INVALID, "constraint_violated", where,
+                     "has values that may not occur together, by forbid/%zu of the space", number);
 }
 
 /* Reads a number wherever the model reaches; names must be known ones. */

@@ -182,6 +182,8 @@ static enum status check_point(struct line *line)
     line->column = "parameters";
     if (!line->is_anywhere && space_broken(space, line->point, CODEC_ROUNDING_SLACK) != NULL)
         return refuse(line, "constraint_violated", "the point breaks a constraint of the space");
+    if (!line->is_anywhere && space_forbids(space, line->point))
+        return refuse(line, "constraint_violated", "the point has values that may not occur together");
     return STATUS_OK;
 }
 

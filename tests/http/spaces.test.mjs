@@ -423,6 +423,65 @@ test('names of any type, steps, orders and constants come back as they were give
     assert.ok(suggestions.every(({ point }) => typed.parameters[0].values.includes(point.depth)));
 });
 
+const forbidding = {
+    type: 'parameters',
+    parameters: [
+        { name: 'opt', type: 'categorical', values: ['adam', 'sgd', 'lbfgs'] },
+        { name: 'layers', type: 'int', min: 1, max: 12, scale: 'linear' },
+        { name: 'x', type: 'double', min: 0, max: 1, scale: 'linear' },
+        { name: 'y', type: 'double', min: 0, max: 1, scale: 'linear' },
+        { name: 'momentum', type: 'double', min: 0, max: 1, scale: 'linear', when: [{ opt: { not: ['adam'] } }, { layers: { min: 6, max: 8 }, opt: ['adam'] }] },
+    ],
+    forbid: [{ opt: ['sgd'], layers: { min: 9 } }, { x: { max: 0.5 }, y: { max: 0.5 } }, { opt: { not: ['adam', 'lbfgs'] }, momentum: { min: 0.9 } }],
+};
+const forbidden = ({ opt, layers, x, y, momentum = 0 }) => (opt === 'sgd' && layers >= 9) || (x <= 0.5 && y <= 0.5) || (opt === 'sgd' && momentum >= 0.9);
+test('what is forbidden is not suggested, and a report of it is refused; conditions have alternatives', async () => {
+    for (const name of ['gp', 'random', 'sobol', 'turbo']) {
+        const study = await api.study({ space: forbidding, algorithm: { name }, seed: 5 });
+        assert.deepEqual(study.space, forbidding);
+        const observe = `/v1/studies/${study.id}/observe`, seen = [];
+        for (let i = 0; i < 25; i++) { // the best of the box is forbidden, and beside the edge
+            const { number, point } = await suggestOne(study.id);
+            assert.ok(!forbidden(point), JSON.stringify(point));
+            assert.equal('momentum' in point, point.opt !== 'adam' || (point.layers >= 6 && point.layers <= 8));
+            seen.push(JSON.stringify(point));
+            await api.post(observe, { trial: number, value: (point.x - 0.45) ** 2 + (point.y - 0.4) ** 2 + Math.abs(point.layers - 9) / 10 + (point.opt === 'sgd' ? 0 : 0.3) });
+        }
+        assert.ok(new Set(seen).size > 20, name);
+        const good = { opt: 'sgd', layers: 3, x: 0.75, y: 0.75, momentum: 0.5 };
+        for (const [bad, which] of [[{ layers: 9 }, 0], [{ x: 0.5, y: 0.25 }, 1], [{ momentum: 0.9 }, 2]]) {
+            const problem = await api.refused(study.id, [422, 'constraint_violated'], 'POST', observe, { json: { point: { ...good, ...bad }, value: 1 } });
+            assert.equal(problem.detail, `point has values that may not occur together, by forbid/${which} of the space`);
+            await api.refused(study.id, [422, 'constraint_violated'], 'POST', `/v1/studies/${study.id}/trials`, { json: { points: [{ ...good, ...bad }] } });
+        }
+        await api.refused(study.id, [422, 'constraint_violated'], 'POST', `/v1/studies/${study.id}/suggest`, { json: { fixed: { opt: 'sgd', layers: 10 } } });
+        assert.ok((await suggestOne(study.id, { fixed: { opt: 'sgd', x: 0.25 } })).point.y > 0.5);
+        const filled = await api.post(`/v1/studies/${study.id}/trials`, { points: [{ opt: 'sgd', layers: 8, x: 0.5 }], fill: 'algorithm' }, 201);
+        assert.ok(!forbidden(filled.trials[0].point));
+        const csv = (await api.request('GET', `/v1/studies/${study.id}/export?format=csv`)).text;
+        const copy = await api.study({ space: forbidding, algorithm: { name } });
+        await api.expect(200, 'POST', `/v1/studies/${copy.id}/import`, { body: csv, type: 'text/csv' });
+        const lines = 'opt,layers,x,y,momentum,value\nsgd,9,0.7,0.7,0.5,1\n';
+        const problem = await api.refused(copy.id, [422, 'constraint_violated'], 'POST', `/v1/studies/${copy.id}/import`, { body: lines, type: 'text/csv' });
+        assert.match(problem.errors[0].detail, /may not occur together/);
+        const clone = await api.post(`/v1/studies/${study.id}/clone`, { name: `${name} without`, trials: 'completed' }, 201);
+        assert.deepEqual(clone.space, forbidding);
+        assert.deepEqual((await api.get(`/v1/studies/${study.id}/verify`)).different, []);
+        const grown = await api.post(`/v1/studies/${clone.id}/space/grow`, { parameters: [{ name: 'opt', values: ['muon'] }, { name: 'momentum', when: forbidding.parameters[4].when }] });
+        assert.deepEqual(grown.space.forbid, forbidding.forbid);
+        assert.deepEqual(grown.space.parameters[4], forbidding.parameters[4]);
+    }
+    const grid = { type: 'parameters', parameters: [{ name: 'a', type: 'int', min: 0, max: 3 }, { name: 'b', type: 'categorical', values: ['p', 'q'] }],
+        forbid: [{ a: { min: 2 }, b: ['p'] }, { a: [0] }] };
+    for (const name of ['gp', 'random', 'sobol', 'turbo']) {
+        const { id } = await api.study({ space: grid, algorithm: { name } });
+        for (let i = 0; i < 4; i++) await api.post(`/v1/studies/${id}/observe`, { trial: (await suggestOne(id)).number, value: i });
+        const { trials } = await api.get(`/v1/studies/${id}/trials`);
+        assert.deepEqual(trials.map(({ point }) => `${point.a}${point.b}`).sort(), ['1p', '1q', '2q', '3q']);
+        await api.expect([409, 'study_completed'], 'POST', `/v1/studies/${id}/suggest`, { json: {} });
+    }
+});
+
 const even = { name: 'share', type: 'double', min: -0.3, max: 0.3, step: 0.1, scale: 'linear' };
 test('the steps of a double are decimal numbers, each of which is suggested once', async () => {
     const space = { type: 'parameters', parameters: [{ ...even, max: 0.37 },
@@ -475,6 +534,15 @@ const q = { name: 'q', type: 'int', min: 0, max: 3 };
 const refusals = [
     // parameters, constraints, pointer, code
     [[{ name: 'd', type: 'discrete', values: [] }], , '/space/parameters/0/values', 'out_of_range'],
+    [[x, { ...k, when: { x: [0.5] } }], , '/space/parameters/1/when/x', 'bad_condition'],
+    [[k, { ...x, when: { k: { not: [0], max: 3 } } }], , '/space/parameters/1/when/k', 'bad_combination'],
+    [[k, { ...x, when: { k: {} } }], , '/space/parameters/1/when/k', 'bad_combination'],
+    [[k, { ...x, when: { k: { min: 3, max: 2 } } }], , '/space/parameters/1/when/k', 'empty_range'],
+    [[k, { ...x, when: { k: { min: 7 } } }], , '/space/parameters/1/when', 'impossible_condition'],
+    [[k, { ...x, when: [] }], , '/space/parameters/1/when', 'out_of_range'],
+    [[k, { ...x, when: [{ k: [1] }, { q: [1] }] }], , '/space/parameters/1/when/1/q', 'unknown_parameter'],
+    [[optimizer, { ...x, when: { optimizer: { min: 1 } } }], , '/space/parameters/1/when/optimizer', 'bad_condition'],
+    [[optimizer, { ...x, when: { optimizer: { not: ['adam', 'sgd', 'momentum'] } } }], , '/space/parameters/1/when', 'impossible_condition'],
     [[{ ...k, step: 6 }], , '/space/parameters/0/step', 'bad_step'],
     [[{ ...x, step: 2 }], , '/space/parameters/0/step', 'bad_step'],
     [[{ ...x, step: 1e-13 }], , '/space/parameters/0/step', 'bad_step'],
@@ -506,7 +574,6 @@ const refusals = [
     [[k, { ...x, when: { k: [] } }], , '/space/parameters/1/when/k', 'out_of_range'],
     [[k, { ...x, when: { k: 1 } }], , '/space/parameters/1/when/k', 'wrong_type'],
     [[k, { ...x, when: {} }], , '/space/parameters/1/when', 'out_of_range'],
-    [[k, { ...x, when: [] }], , '/space/parameters/1/when', 'wrong_type'],
     [[optimizer, { ...x, when: { optimizer: ['rprop'] } }], , '/space/parameters/1/when/optimizer/0', 'unknown_value'],
     [[k, { ...q, when: { k: [1, 2] } }, { ...x, when: { q: [1], k: [3] } }], , '/space/parameters/2/when', 'impossible_condition'],
     [[x], [], '/space/constraints', 'out_of_range'],
@@ -551,6 +618,22 @@ const refusals = [
     [[{ ...x, prior: { gamma: {} } }], , '/space/parameters/0/prior/gamma', 'unknown_member'],
     [[{ ...x, prior: null }], , '/space/parameters/0/prior', 'wrong_type'],
 ];
+test('what may not be forbidden is refused at creation', async () => {
+    for (const [forbid, pointer, code] of [
+        [{}, '/space/forbid', 'wrong_type'],
+        [[], '/space/forbid', 'out_of_range'],
+        [[{}], '/space/forbid/0', 'out_of_range'],
+        [[{ x: [0.5] }], '/space/forbid/0/x', 'bad_condition'],
+        [[{ k: [1] }, { z: [1] }], '/space/forbid/1/z', 'unknown_parameter'],
+        [[{ k: [9] }], '/space/forbid/0/k/0', 'out_of_range'],
+        [[{ k: { min: 0 } }], '/space/forbid', 'no_feasible_point'],
+        [[{ x: { max: 0.5 } }, { x: { min: 0.25 } }], '/space/forbid', 'no_feasible_point'],
+    ]) {
+        const problem = await api.expect([422, code], 'POST', '/v1/studies', { json: { name: 'no', metrics, space: { type: 'parameters', parameters: [x, k], forbid } } });
+        assert.equal(problem.errors[0].pointer, pointer);
+    }
+});
+
 test('what cannot be is refused at creation, with a pointer', async () => {
     for (const [parameters, constraints, pointer, code] of refusals) {
         const space = { type: 'parameters', parameters, ...(constraints ? { constraints } : {}) };

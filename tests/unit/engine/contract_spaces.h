@@ -124,6 +124,36 @@ static const struct param stepped_finite_params[] = {
     PARAM("size", ORDINAL, LINEAR, 0, 3, 4),
     PARAM("fixed", DOUBLE, LINEAR, 2.385, 2.385, 0),
 };
+static const double           last_two[] = {1, 2}, the_first[] = {0};
+static const struct condition if_not_first[] = {{.parent = 0, .values = the_first, .values_len = 1, .is_not = true},
+                                                {.parent = 1, .min = 4, .max = INFINITY, .is_or = true}};
+static const struct param     forbidden_params[] = {
+        /* alternatives, and combinations of names, ints and doubles that may not be */
+    PARAM("optimiser", CATEGORICAL, LINEAR, 0, 2, 3),
+    PARAM("layers", INT, LINEAR, 1, 6, 0),
+    PARAM("x", DOUBLE, LINEAR, -1, 2.5, 0),
+    PARAM("lr", DOUBLE, LOG, 1e-5, 0.1, 0),
+    {.name = "momentum", .max = 1, .when = if_not_first, .when_len = 2},
+};
+static const struct condition forbidden[] = {
+    {.parent = 0, .values = last_two, .values_len = 2},
+    {.parent = 1, .min = 5, .max = INFINITY},
+    {.parent = 2, .min = -INFINITY, .max = 1.25, .is_or = true},
+    {.parent = 3, .min = 1e-3, .max = INFINITY},
+    {.parent = 0, .values = the_first, .values_len = 1, .is_not = true, .is_or = true},
+    {.parent = 4, .min = 0.25, .max = 0.5},
+};
+static const struct param forbidden_finite_params[] = {
+    /* 12 of 5 * 3 points */
+    PARAM("k", INT, LINEAR, 0, 4, 0),
+    PARAM("c", CATEGORICAL, LINEAR, 0, 2, 3),
+};
+static const struct condition forbidden_finite[] = {
+    {.parent = 0, .min = 3, .max = INFINITY},
+    {.parent = 1, .values = the_first, .values_len = 1},
+    {.parent = 0, .min = -INFINITY, .max = 0, .is_or = true},
+    {.parent = 1, .values = the_first, .values_len = 1},
+};
 static double              candidate_rows[ROWS * COLUMNS];
 static const struct latent latents[] = {{2, 2}, {1, 2}, {1, 1}};
 
@@ -178,6 +208,12 @@ static struct space spaces[] = {
      .params_len = 4,
      .constraints = products,
      .constraints_len = 2},
+    {.kind = SPACE_PARAMETERS, .params = forbidden_params, .params_len = 5, .forbid = forbidden, .forbid_len = 6},
+    {.kind = SPACE_PARAMETERS,
+     .params = forbidden_finite_params,
+     .params_len = 2,
+     .forbid = forbidden_finite,
+     .forbid_len = 4},
     {.kind = SPACE_CANDIDATES, .rows = candidate_rows, .rows_len = ROWS, .columns = COLUMNS},
     {.kind = SPACE_IMAGE, .height = 2, .width = 2, .channels = 1, .bound = 0.375, .latents = latents, .latents_len = 3},
     {.kind = SPACE_GRAPH, .graph = &prior_graph},
@@ -206,6 +242,8 @@ static const double fixed_values[SPACES][PARAMS_MAX] = {
     {18, 2, 0.125, 0, 0.75},
     {-5, 3, 2.385},
     {64, 5, 2.25, 1.5},
+    {1, 3, 2, 0.01, 0.75},
+    {2, 1},
 };
 
 #endif

@@ -16,6 +16,7 @@
     X(space)             \
     X(space_forms)       \
     X(space_equation)    \
+    X(space_forbid)      \
     X(mat)               \
     X(kernel)            \
     X(kernel_contract)   \

@@ -109,8 +109,8 @@ def parameter(name: str, given: Any) -> Kind:
         if "default" in given:
             kind.declared["default"] = kind.encode(given["default"])
         if "when" in given:
-            kind.declared["when"] = {other: list(values) if isinstance(values, (list, tuple, set, range)) else [values]
-                                     for other, values in given["when"].items()}
+            kind.declared["when"] = ([listed(one) for one in given["when"]] if isinstance(given["when"], (list, tuple))
+                                     else listed(given["when"]))
         return kind
     if isinstance(given, range) and len(given) > 1:
         low, high = min(given), max(given)
@@ -120,6 +120,15 @@ def parameter(name: str, given: Any) -> Kind:
     if isinstance(given, tuple):
         return interval(name, given)
     return choice(name, [given])
+
+
+def listed(conditions: Mapping[str, Any]) -> Dict[str, Any]:
+    """Each with a list of values: {"opt": "sgd"} means ["sgd"].  {"not": ...} and {"min": ..., "max": ...} stay what they are."""
+    def of(values: Any) -> Any:
+        if isinstance(values, Mapping):
+            return {**values, "not": of(values["not"])} if "not" in values else dict(values)
+        return list(values) if isinstance(values, (list, tuple, set, range)) else [values]
+    return {other: of(values) for other, values in conditions.items()}
 
 
 class Space:
@@ -133,9 +142,16 @@ class Space:
         self.add({name: parameter(name, what) for name, what in (given or {}).items()})
         for kind in self.kinds.values():
             when = kind.declared.get("when", {})
-            for other, values in when.items():
-                if other in self.kinds:
-                    when[other] = [self.kinds[other].encode(value) for value in values]
+            for conditions in when if isinstance(when, list) else [when]:
+                conditions.update(self.named(conditions))
+
+    def named(self, conditions: Mapping[str, Any]) -> Dict[str, Any]:
+        """Conditions in the service's words."""
+        def of(name: str, values: Any) -> Any:
+            if isinstance(values, Mapping):
+                return {word: of(name, one) if word == "not" else plain(one) for word, one in values.items()}
+            return [self.kinds[name].encode(value) if name in self.kinds else value for value in values]
+        return {name: of(name, values) for name, values in conditions.items()}
 
     def declared(self) -> List[Dict[str, Any]]:
         return [kind.declared for kind in self.kinds.values()]

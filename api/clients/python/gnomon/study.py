@@ -16,7 +16,7 @@ from .errors import (Conflict, Finished, GnomonError, LeaseLost, NotFound, Pause
                      text_of)
 from .lease import HEART
 from .slot import Slot
-from .space import Metrics, Param, Space, is_number, metric_list, parameter, plain
+from .space import Metrics, Param, Space, is_number, listed, metric_list, parameter, plain
 from .transport import Transport, log, whole
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Client:
               algorithm: Union[str, Mapping[str, Any], None] = None,
               stopping: Union[str, Mapping[str, Any], None] = None,
               learn_from: Union[str, Sequence[Union[str, "Study"]]] = (),
-              constraints: Sequence[Mapping[str, Any]] = (),
+              constraints: Sequence[Mapping[str, Any]] = (), forbid: Sequence[Mapping[str, Any]] = (),
               lease: Optional[float] = None, target: Optional[float] = None, seed: Optional[int] = None,
               labels: Optional[Mapping[str, str]] = None, notes: str = "", **more: Any) -> "Study":
         """The study of this name, made if there is none; `more` is what else the contract takes.  SpaceDiffers when it
@@ -107,6 +107,8 @@ class Client:
         spec = {member: value for member, value in spec.items() if value not in (None, {}, "")}
         if constraints:
             spec["constraints"] = list(constraints)
+        if forbid:
+            spec["forbid"] = [listed(one) for one in forbid]
         return Study(self, name, spec, Space(space) if space is not None else None)
 
     def studies(self, **query: Any) -> Iterator["Study"]:
@@ -136,6 +138,8 @@ class Study:
         spec["space"] = {"type": "parameters", "parameters": self.space.declared()}
         if "constraints" in spec:
             spec["space"]["constraints"] = spec.pop("constraints")
+        if "forbid" in spec:
+            spec["space"]["forbid"] = [self.space.named(one) for one in spec.pop("forbid")]
         body: Dict[str, Any] = self.client.call("PUT", "/v1/studies/by-name/" + urllib.parse.quote(self.name, safe=""), spec)
         return body
 

@@ -62,6 +62,15 @@ class Declared(unittest.TestCase):
     def test_condition_on_objects(self):
         space = Space({"f": [len, abs], "n": {"is": (1, 3), "when": {"f": [abs]}}, "m": {"is": (1, 3), "when": {"z": [1]}}})
         self.assertEqual(space.declared()[1]["when"], {"f": ["abs"]})
+        space = Space({"f": [len, abs], "k": (1, 9), "n": {"is": (1, 3), "when": [{"f": {"not": abs}, "k": {"min": 3}}, {"k": 1}]}})
+        self.assertEqual(space.declared()[2]["when"], [{"f": {"not": ["abs"]}, "k": {"min": 3}}, {"k": [1]}])
+
+    def test_forbidden(self):
+        study = service().study(self.id(), {"f": [len, abs], "x": (0.0, 1.0)}, trials=8, forbid=[{"f": abs, "x": {"min": 0.25}}])
+        study.optimize(lambda t: t["x"] + (t["f"] is len))
+        self.assertEqual(study["space"]["forbid"], [{"f": ["abs"], "x": {"min": 0.25}}])
+        self.assertTrue(all(t.params["f"] is len or t.params["x"] < 0.25 for t in study.trials()))
+        self.assertEqual(service().study(self.id(), {"f": [len, abs], "x": (0.0, 1.0)}, forbid=[{"f": abs, "x": {"min": 0.25}}]).id, study.id)
 
     def test_metrics(self):
         self.assertEqual(metric_list({"a": "maximize", "b": {"max": 3}, "c": "track"}),
