@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .aio import AsyncClient, AsyncStudy, AsyncTrial
     from .search import GnomonSearchCV
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 __all__ = ["AsyncClient", "AsyncStudy", "AsyncTrial", "Client", "Conflict", "Denied", "Finished", "GnomonError",
            "GnomonSearchCV", "LeaseLost", "Local", "NotFound", "Paused", "Pruned", "Record", "Refused", "SpaceDiffers",
            "Study", "Trial", "Unavailable", "connect", "local"]
