@@ -216,6 +216,8 @@ postgres-all@%: $(BUILD)/gnomon $(MODULES) always
 	$(STEP) tests/check/postgres $(call NODE_TESTS,$(HTTP))
 postgres-tamper@%: $(BUILD)/gnomon always
 	$(STEP) tests/check/postgres tests/fault/tamper
+postgres-migration: $(BUILD)/gnomon $(BUILD)/next/gnomon
+	$(STEP) tests/check/postgres tests/fault/migration_postgres
 # A server and its spare, which are hurt.
 FAILOVER = env POSTGRES_OPTIONS='-c fsync=on' FAILOVER_SECONDS=$(1) $(2) tests/check/postgres tests/fault/failover
 postgres-failover: $(BUILD)/gnomon
@@ -230,7 +232,7 @@ container: $(BUILD)/gnomon
 $(MODULES): tests/http/package-lock.json
 	$(call say,npm,$@)npm --prefix tests/http ci --no-audit --no-fund --loglevel=error && touch $@
 E2E := $(addprefix e2e-,$(call scripts,tests/e2e))
-FAULTS := $(filter-out fault-failover,$(addprefix fault-,$(call scripts,tests/fault)))
+FAULTS := $(filter-out fault-failover fault-migration_postgres,$(addprefix fault-,$(call scripts,tests/fault)))
 GOLDENS = $(addprefix golden-,$(notdir $(wildcard tests/golden/*.py)))
 e2e: $(E2E)
 fault: $(FAULTS)
@@ -403,7 +405,7 @@ clean:
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PHONY: all always run test check units check-engine check-contract check-service check-api check-fuzz whole-engine whole-contract \
-  whole-service http browser postgres postgres-units postgres-http postgres-failover openapi \
+  whole-service http browser postgres postgres-units postgres-http postgres-failover postgres-migration openapi \
   generators deploy container e2e golden fault asan-built tsan-built api-requests fuzz-api fuzz fuzz-each coverage bench nightly \
   sbom-check reproducible reproduce reproduce-quick lint lint-quick lint-python lint-cppcheck lint-gcc lint-clang lint-changed \
   lint-planted lint-planted-slow every-object format wheel typescript deb release install clean help

@@ -132,6 +132,21 @@ static enum status write_bound(void *file, const struct schema_table *table, str
     return STATUS_OK;
 }
 
+/* Around migrations, of which one may make a table anew to which others refer: as with SQLite, references are there again, and
+ * checked, at the end.  Functions of a table go with its type, and come again with postgres.sql. */
+#define LET_GO                                                                                                        \
+    "SET CONSTRAINTS ALL IMMEDIATE;\n"                                                                                \
+    "CREATE TEMP TABLE held ON COMMIT DROP AS SELECT conrelid, conname, pg_get_constraintdef(oid) AS text FROM "      \
+    "pg_constraint WHERE contype = 'f' AND connamespace = current_schema()::regnamespace;\n"                          \
+    "DO $do$ DECLARE t record; BEGIN FOR t IN SELECT conrelid::regclass AS name, conname FROM held LOOP EXECUTE "     \
+    "format('ALTER TABLE %s DROP CONSTRAINT %I', t.name, t.conname); END LOOP; FOR t IN SELECT oid::regprocedure AS " \
+    "name FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname IN ('row_sum', 'row_check', "  \
+    "'row_see') LOOP EXECUTE format('DROP FUNCTION %s', t.name); END LOOP; END$do$;\n"
+#define HOLD_AGAIN                                                                                                    \
+    "DO $do$ DECLARE t record; BEGIN FOR t IN SELECT c.oid::regclass AS name, conname, text FROM held JOIN pg_class " \
+    "c ON c.oid = conrelid LOOP EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I %s', t.name, t.conname, t.text); "   \
+    "END LOOP; END$do$;\n"
+
 /* Writes the whole schema, for an empty database, or the migrations from an earlier version. */
 static enum status write_schema(const struct migrations *all, int found, char **out, struct error *err)
 {
@@ -142,8 +157,12 @@ static enum status write_schema(const struct migrations *all, int found, char **
         return error_no_memory(err);
     if (found == 0)
         status = schema_each(all, write_object, file, err);
+    else
+        fputs(LET_GO, file);
     for (int i = found; found > 0 && i < all->len; i++)
         write_migration(file, all->texts[i]);
+    if (found > 0)
+        fputs(HOLD_AGAIN, file);
     fputs(db_postgres_text, file);
     if (status == STATUS_OK)
         status = schema_tables(all, write_bound, file, err);
