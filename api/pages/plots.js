@@ -40,7 +40,7 @@ export function figure(size, title, finding, draw, controls) {
     };
     details.addEventListener('toggle', () => fill()); // by who searches in the page
     const anchor = button('#', () => section.onlink(), { class: 'plain anchor', hidden: true, 'aria-label': `Copy a link to: ${title}` });
-    const section = h('section', { class: size, id: title.toLowerCase().replace(/[^a-z0-9]+/g, '-') }, h('div', { class: 'head' }, h('h2', {}, title), anchor), text, controls ?? null, place, details);
+    const section = h('section', { class: size, id: `plot-${title.toLowerCase().replace(/[^a-z0-9]+/g, '-')}` }, h('div', { class: 'head' }, h('h2', {}, title), anchor), text, controls ?? null, place, details);
     new ResizeObserver(() => {
         const now = Math.round(place.clientWidth);
         if (now > 0 && Math.abs(now - width) > 4) paint();

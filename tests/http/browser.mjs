@@ -325,8 +325,8 @@ function tests() {
         const seeds = await Promise.all([1, 2, 3].map((seed) => api.study({ name: `seed ${seed}`, seed })));
         for (const each of seeds) await api.post(`/v1/studies/${each.id}/observe`, { point: { x: 1 }, value: each.seed });
         await go(page, `#/compare?ids=${seeds.map((each) => each.id)}`);
-        await page.locator('section#loss-over-seeds summary').click();
-        await says(page.locator('section#loss-over-seeds tbody'), /random, 3 seeds.321\.52\.5$/);
+        await page.locator('section#plot-loss-over-seeds summary').click();
+        await says(page.locator('section#plot-loss-over-seeds tbody'), /random, 3 seeds.321\.52\.5$/);
         quiet(seen, 'a study by hand');
         await context.close();
     });
@@ -597,7 +597,7 @@ function tests() {
     test('arrow keys go from mark to mark, and a link opens a trial and a plot', async () => {
         const { page, seen, context } = await open();
         await go(page, addresses.objectives);
-        const front = page.locator('section#front'), tip = front.locator('.tip');
+        const front = page.locator('section#plot-front'), tip = front.locator('.tip');
         await until(() => page.locator('.grid > section h2').allTextContents(), ([first, second]) => assert.deepEqual([first, second], ['Front', 'Ends of the front']));
         await front.locator('.plot').focus();
         await page.keyboard.press('End');
@@ -610,7 +610,7 @@ function tests() {
         await says(page.locator('#trial-title'), new RegExp(`Trial ${number}$`));
         await until(() => page.url(), (url) => assert.match(url, new RegExp(`trial=${number}`)));
         await go(page, '#/studies');
-        await go(page, `${addresses.objectives}?trial=${number}&at=hypervolume`);
+        await go(page, `${addresses.objectives}?trial=${number}&at=plot-hypervolume`);
         await says(page.locator('#trial-title'), new RegExp(`Trial ${number}$`));
         await page.keyboard.press('Escape');
         await until(() => page.url(), (url) => assert.doesNotMatch(url, /trial=/));
