@@ -1,8 +1,8 @@
 /* See failures.h. */
 #include "service/store/failures.h"
 
-#include "service/base/reason.h"
 #include "service/member/codec.h"
+#include "service/store/reason.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* See reason.h. */
-#include "service/base/reason.h"
+#include "service/store/reason.h"
 
 #include <string.h>
 #include <strings.h>

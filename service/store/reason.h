@@ -1,6 +1,6 @@
 /* The first lines of reasons of failed trials: how long, whether two say the same, whether it was memory. */
-#ifndef GNOMON_SERVICE_BASE_REASON_H
-#define GNOMON_SERVICE_BASE_REASON_H
+#ifndef GNOMON_SERVICE_STORE_REASON_H
+#define GNOMON_SERVICE_STORE_REASON_H
 
 #include <stdbool.h>
 #include <stddef.h>
