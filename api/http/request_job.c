@@ -178,6 +178,7 @@ static void wait_on(struct request *request)
     struct requests *shared = request->shared;
     pthread_mutex_lock(&shared->lock);
     if (!request->abandoned) {
+        request_watch(request, true); // one that is short is not, until it waits
         request_unlink(&shared->running, request);
         link_following(request);
         end_turn(request);

@@ -185,11 +185,11 @@ bool request_let_go(struct request *request)
     return true;
 }
 
-static bool is_watched(const struct request *request)
+void request_watch(struct request *request, bool is_watched)
 {
-    return request->conn != NULL && request->is_suspended &&
-           ((request->stage == STAGE_WORK && request->call.route->lane != LANE_SHORT) ||
-            request->stage == STAGE_FOLLOW);
+    if (request->conn != NULL && request->is_watched != is_watched)
+        conns_watch(request->shared->conns, request->conn, is_watched ? &request->call.has_left : NULL);
+    request->is_watched = is_watched;
 }
 
 void request_suspend(struct request *request)
@@ -197,15 +197,14 @@ void request_suspend(struct request *request)
     request->is_suspended = true;
     request->suspended_ms = request->shared->app->monotonic_ms();
     atomic_fetch_add(&request->shared->traffic.suspended, 1);
-    if (is_watched(request))
-        conns_watch(request->shared->conns, request->conn, &request->call.has_left);
+    if (request->stage == STAGE_FOLLOW || (request->stage == STAGE_WORK && request->call.route->lane != LANE_SHORT))
+        request_watch(request, true);
     MHD_suspend_connection(request->connection);
 }
 
 void request_resumed(struct request *request)
 {
-    if (is_watched(request))
-        conns_watch(request->shared->conns, request->conn, NULL);
+    request_watch(request, false);
     if (request->is_suspended)
         atomic_fetch_sub(&request->shared->traffic.suspended, 1);
     request->is_suspended = false;

@@ -19,7 +19,7 @@ struct request {
     struct request        *next, *before; /* in requests->running or following, or before that in reading */
     enum stage             stage;
     atomic_int             refs;
-    bool                   is_suspended, abandoned, expects; /* Expect: 100-continue */
+    bool                   is_suspended, is_watched, abandoned, expects; /* Expect: 100-continue */
     bool                   failed;                           /* the last job's reply is an error */
     bool                   is_again;                         /* the next one is struct follow's */
     char                  *body;
@@ -57,6 +57,8 @@ void            request_head_read(struct request *request);
 /* The library leaves the connection alone until it is resumed, which a worker does. */
 void request_suspend(struct request *request);
 void request_resumed(struct request *request);
+/* From now on call.has_left becomes true when the client goes, or no longer.  The request does not run, or its worker calls. */
+void request_watch(struct request *request, bool is_watched);
 
 void request_free_body(struct request *request);
 

@@ -184,6 +184,18 @@ test('followers hold no thread, and there are not too many of them', async () =>
     assert.equal(await other.end(), 0, other.log);
 });
 
+test('who left does not wait any more', async () => {
+    const { id } = await api.study();
+    const { last_cursor: cursor } = await api.get(`/v1/events?study=${id}`), path = `/v1/events?study=${id}&cursor=${cursor}`;
+    const headers = { authorization: `Bearer ${api.token}` };
+    const polls = Array.from({ length: 12 }, () => http.get({ host: '127.0.0.1', port: server.port, path: `${path}&wait=60`, agent: false, headers }));
+    polls.forEach((poll) => poll.on('error', () => {}));
+    await followed(12);
+    polls.forEach((poll) => poll.destroy());
+    await api.get(`${path}&wait=5`); // nobody else has his answer before their 60 s
+    assert.equal(await gauge('gnomon_followers'), 0);
+});
+
 test('SIGTERM answers long polls', async () => {
     const { server: other, api: they } = await begin(after);
     const study = await they.study();
