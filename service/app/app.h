@@ -32,7 +32,7 @@ struct app_options {
     size_t      session_bytes;  /* one of them */
     size_t      compute_slots;
     int64_t     compute_ms;                    /* how long a request may wait for a slot and compute; 0: no limit */
-    int64_t (*now_ms)(void), (*boot_ms)(void); /* NULL: the system's clocks, see struct app */
+    int64_t (*now_ms)(void), (*monotonic_ms)(void), (*boot_ms)(void); /* NULL: the system's clocks, see struct app */
     const char *database;                      /* of PostgreSQL; NULL: a file in the folder */
     bool (*waits)(void *arg);                  /* while another server has the database: see struct db_options */
     void   *waits_arg;

@@ -93,7 +93,7 @@ enum status app_open(const struct app_options *options, struct app **out, struct
         return error_no_memory(err);
     app->options = *options;
     app->now_ms = options->now_ms != NULL ? options->now_ms : now_ms;
-    app->monotonic_ms = monotonic_ms;
+    app->monotonic_ms = options->monotonic_ms != NULL ? options->monotonic_ms : monotonic_ms;
     app->boot_ms = options->boot_ms != NULL ? options->boot_ms : boot_ms;
     app->sessions = session_cache_new();
     app->tokens = token_cache_new();

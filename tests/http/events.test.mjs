@@ -4,7 +4,7 @@ import http from 'node:http';
 import { readdirSync } from 'node:fs';
 import net from 'node:net';
 import { after, test } from 'node:test';
-import { begin, Client, clientsOf, inTime, past, plain, sleep, tokenFor, until } from './harness.mjs';
+import { begin, Client, clientsOf, inTime, past, plain, tokenFor, until } from './harness.mjs';
 
 const { server, api } = await begin(after);
 const observe = (id, count, client = api) => client.post(`/v1/studies/${id}/observe`, { observations: Array.from({ length: count }, (_, i) => ({ point: { x: i / count }, value: i })) });
@@ -115,11 +115,12 @@ test('16 writers: every event comes once, in order, to followers of both kinds, 
             if (isOver && page.events.length === 0) return;
         }
     })();
+    const resume = (last) => follow(path, { headers: last === undefined ? {} : { 'last-event-id': last } });
     const breaker = (async () => { // a client that loses its connection again and again
         let last;
         while (!isOver) {
-            const stream = await follow(path, { headers: last === undefined ? {} : { 'last-event-id': last } });
-            await sleep(30 + 10 * (pieces.length % 7)); // pieces of many lengths; none of them matters
+            const stream = await resume(last);
+            await until(() => stream.events.length > pieces.length % 7 || isOver, 'a piece'); // of many lengths
             stream.close();
             pieces.push(...stream.events);
             last = stream.events.at(-1)?.id ?? last;
@@ -145,7 +146,7 @@ test('16 writers: every event comes once, in order, to followers of both kinds, 
     await poller;
     assert.deepEqual(seqs(polled), seqs(truth), 'long polls');
     const last = await breaker;
-    const rest = await follow(path, { headers: { 'last-event-id': last } });
+    const rest = await resume(last);
     await until(() => pieces.length + rest.events.length >= truth.length, 'the rest');
     assert.deepEqual(seqs([...pieces, ...rest.events]), seqs(truth), 'a stream in pieces');
     await until(() => all.events.length >= 401 || all.events.filter((event) => event.study === study.id).length >= 400, 'of all studies');

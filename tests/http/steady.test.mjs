@@ -13,7 +13,6 @@ const rules = {
 };
 const allowed = { // what it is for; none of these fails on a slow machine
     'browser.mjs': [/SLOW > 1/, /window\.setTimeout = /, /of\.lease_seconds/],
-    'events.test.mjs': [/pieces of many lengths/],
     'federations.test.mjs': [/never a second without a write/],
     'habits.test.mjs': [/http:\/\/localhost:3000/], // an origin
     'hostile.test.mjs': [/the answer is the same/, /lease_seconds: 0 \}, 'out_of_range'/],

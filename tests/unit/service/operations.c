@@ -161,7 +161,7 @@ static void check_place(bool is_to_fail)
         continue;
     probed = world->app;
     found_free = 0;
-    world->app->now_ms = probe;
+    world_wall = probe;
     if (is_to_fail) // last, because a job that has not read the study yet fails at once
         CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_PAUSE, &study, &world->err), STATUS_OK);
     session_unlock(world->app, live);

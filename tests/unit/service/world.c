@@ -1,6 +1,7 @@
 /* See world.h. */
 #include "tests/unit/service/world.h"
 
+#include "service/base/clock.h"
 #include "service/base/npy.h"
 #include "service/member/codec.h"
 #include "service/codec/codec_rules.h"
@@ -26,9 +27,18 @@ static int64_t boot_clock(void)
     return world_clock_ms;
 }
 
+int64_t (*_Atomic world_wall)(void), (*_Atomic world_monotonic)(void);
+
 static int64_t wall_clock(void)
 {
-    return world_clock_ms + world_wall_ahead_ms;
+    int64_t (*other)(void) = world_wall;
+    return other != NULL ? other() : world_clock_ms + world_wall_ahead_ms;
+}
+
+static int64_t monotonic_clock(void)
+{
+    int64_t (*other)(void) = world_monotonic;
+    return other != NULL ? other() : clock_ms(CLOCK_MONOTONIC);
 }
 
 void world_open(struct world *world)
@@ -40,6 +50,7 @@ void world_open(struct world *world)
                                         .session_bytes = 32 << 20,
                                         .compute_slots = 2,
                                         .now_ms = wall_clock,
+                                        .monotonic_ms = monotonic_clock,
                                         .boot_ms = boot_clock};
     CU_ASSERT_EQUAL_FATAL(app_open(&options, &world->app, &world->err), STATUS_OK);
 }
@@ -66,6 +77,7 @@ void world_end(struct world *world)
 {
     static const char *const files[] = {"gnomon.db", "gnomon.db-wal", "gnomon.db-shm", "gnomon.lock", "gnomon.witness"};
     app_close(world->app);
+    world_wall = world_monotonic = NULL;
     arena_fini(&world->arena);
     database_end(world->database);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {

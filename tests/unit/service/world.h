@@ -19,6 +19,8 @@ struct world {
 
 extern _Atomic int64_t world_clock_ms;      /* what the application takes for the time */
 extern _Atomic int64_t world_wall_ahead_ms; /* how much its wall clock was set forward */
+/* Asked in place of these clocks, until the world ends; by any thread of the application.  NULL: the clocks. */
+extern int64_t (*_Atomic world_wall)(void), (*_Atomic world_monotonic)(void);
 
 struct world *world_new(void);
 void          world_open(struct world *world); /* again, after app_close */
