@@ -293,6 +293,7 @@ bool request_submit_again(struct request *request)
     struct requests   *shared = request->shared;
     struct workers_job job = job_of(request, request->call.route->lane);
     struct error       error;
+    const uint64_t     seen = request->seen;
     request->call.until_ms = app_until(shared->app, shared->app->monotonic_ms());
     request->seen = atomic_load(&shared->commits);
     request->waited_us += request_now_us() - request->waits_us;
@@ -306,6 +307,7 @@ bool request_submit_again(struct request *request)
     (void)request_let_go(request); /* the connection's own hold remains */
     request_unlink(&shared->running, request);
     request->waits_us = request_now_us();
+    request->seen = seen; // it is due as it was
     link_by_age(&shared->following, request);
     return false;
 }

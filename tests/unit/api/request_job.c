@@ -82,7 +82,43 @@ static void test_who_has_an_answer_may_ask_again(void)
     pthread_mutex_destroy(&shared.lock);
 }
 
+static void hold(void *arg)
+{
+    pthread_mutex_lock(arg);
+    pthread_mutex_unlock(arg);
+}
+
+/* A request that follows, and for which no worker has room when something happened, is still to be told. */
+static void test_who_finds_no_room_is_due_as_before(void)
+{
+    static struct requests shared;
+    struct app             app = {.monotonic_ms = no_time, .options.compute_ms = 1};
+    struct error           err;
+    pthread_mutex_t        lock = PTHREAD_MUTEX_INITIALIZER;
+    struct workers_job     filler = {.run = hold, .arg = &lock, .owner = "token"};
+    atomic_bool            draining = false;
+    shared = (struct requests){.app = &app};
+    CU_ASSERT_EQUAL_FATAL(workers_start(1, &(struct workers_lane){1, 1, 0}, 1, 0, &shared.workers, &err), STATUS_OK);
+    pthread_mutex_lock(&lock);
+    while (workers_submit(shared.workers, &filler, &err) == STATUS_OK)
+        continue;
+    struct request *request = request_new(&shared);
+    request->call.draining = &draining;
+    request->call.follow.until_ms = 1;
+    request_link(&shared.following, request);
+    CU_ASSERT(!request_is_due(request));
+    atomic_fetch_add(&shared.commits, 1);
+    CU_ASSERT(request_is_due(request));
+    CU_ASSERT(!request_submit_again(request));
+    CU_ASSERT(request_is_due(request) && shared.following == request && shared.running == NULL);
+    pthread_mutex_unlock(&lock);
+    workers_stop(shared.workers);
+    CU_ASSERT(request_let_go(request));
+    request_free(request);
+}
+
 CU_TestInfo suite_request_job[] = {
+    {"who finds no room is due as before", test_who_finds_no_room_is_due_as_before},
     {"who has an answer may ask again", test_who_has_an_answer_may_ask_again},
     CU_TEST_INFO_NULL,
 };
