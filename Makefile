@@ -133,7 +133,7 @@ $(BUILD)/next/gnomon: $(BUILD)/service/main/main.o $(BUILD)/next/migrations.o $(
 $(BUILD)/tests/engine: $(call objects,tests/unit/engine/*.c) $(BUILD)/libengine.a
 	$(call say,link,$@)$(LINK) -o $@ $^ $(MATH_LIBS) -lcunit
 $(BUILD)/tests/service: $(call objects,tests/unit/service/*.c) $(BUILD)/libgnomon.a $(BUILD)/libengine.a
-	$(call say,link,$@)$(LINK) -o $@ $^ $(SERVICE_LIBS) -lcunit
+	$(call say,link,$@)$(LINK) -Wl,--wrap=db_query,--wrap=db_find -o $@ $^ $(SERVICE_LIBS) -lcunit
 $(BUILD)/tests/api: $(call objects,tests/unit/api/*.c) $(BUILD)/libgnomon.a $(BUILD)/libengine.a
 	$(call say,link,$@)$(LINK) -o $@ $^ $(API_LIBS) -lcunit
 FUZZ_MAIN = $(BUILD)/tests/fuzz/driver.o

@@ -169,15 +169,13 @@ static bool is_to_be_held(struct call *call, const struct asking *asking, const 
     return false;
 }
 
-static enum status try_to_suggest(struct call *call, struct error *err);
-
 static void hold(struct call *call, struct asking *asking, const struct error *why)
 {
     int64_t now_ms = call->app->monotonic_ms();
     int64_t rest_seconds = why->retry_after_seconds > 0 ? why->retry_after_seconds : REPLY_POLL_SECONDS;
     asking->refusal = *why;
     asking->refused_ms = now_ms;
-    call->follow.again = try_to_suggest;
+    call->follow.again = handle_suggest_post;
     call->follow.until_ms = asking->until_ms;
     call->follow.look_ms = now_ms + 1000 * rest_seconds;
     call->follow.turn = call->params[0];
@@ -193,30 +191,6 @@ static enum status give_up(const struct call *call, const struct asking *asking,
     if (err->retry_after_seconds > 0)
         err->retry_after_seconds = left > 1 ? (int)left : 1;
     return err->status;
-}
-
-static enum status try_to_suggest(struct call *call, struct error *err)
-{
-    const struct idempotency *once = &call->caller.idempotency;
-    struct asking            *asking = call->input;
-    bool                      is_held = call->follow.again != NULL;
-    enum status               status;
-    call->follow.again = NULL;
-    if (is_held && (call_is_over(call) || call->app->monotonic_ms() >= asking->until_ms))
-        return give_up(call, asking, err);
-    if (asking->preference.is_async) {
-        status = begin_operation(call, asking, err);
-    } else {
-        struct suggest_reply *reply = CALL_RESULT(call, struct suggest_reply, 200, render_suggest);
-        call->render_kept = render_numbers;
-        status = trial_suggest(call->app, &call->caller, call->params[0], &asking->request, reply, err);
-    }
-    if (status == STATUS_OK && once->replayed && once->first.body[0] == '[')
-        status = suggest_again(call, err);
-    if (status == STATUS_OK || !is_to_be_held(call, asking, err))
-        return status;
-    hold(call, asking, err);
-    return STATUS_OK;
 }
 
 static const char *preference_text(struct call *call, const struct preference *preference)
@@ -243,17 +217,37 @@ static enum status keep(struct call *call, struct asking *asking, struct error *
         TRY(show_read_fixed(call, &study.spec, asking->fixed, &request->fixed, err));
         request->fixed_len = study.spec.space.params_len;
     }
-    return asking->said == NULL ? STATUS_OK : codec_annotations_take(call->json, "", &call->arena, &request->said, err);
-}
-
-enum status handle_suggest_post(struct call *call, struct error *err)
-{
-    struct asking *asking = call->input;
-    TRY(keep(call, asking, err));
     asking->preference = read_preference(call->prefer);
     asking->until_ms = call->app->monotonic_ms() + 1000 * asking->preference.wait_seconds;
     call->reply.preference = preference_text(call, &asking->preference);
-    return try_to_suggest(call, err);
+    return asking->said == NULL ? STATUS_OK : codec_annotations_take(call->json, "", &call->arena, &request->said, err);
+}
+
+/* Called again while the client waits. */
+enum status handle_suggest_post(struct call *call, struct error *err)
+{
+    const struct idempotency *once = &call->caller.idempotency;
+    struct asking            *asking = call->input;
+    bool                      is_held = call->follow.again != NULL;
+    enum status               status;
+    call->follow.again = NULL;
+    if (!is_held)
+        TRY(keep(call, asking, err));
+    if (is_held && (call_is_over(call) || call->app->monotonic_ms() >= asking->until_ms))
+        return give_up(call, asking, err);
+    if (asking->preference.is_async) {
+        status = begin_operation(call, asking, err);
+    } else {
+        struct suggest_reply *reply = CALL_RESULT(call, struct suggest_reply, 200, render_suggest);
+        call->render_kept = render_numbers;
+        status = trial_suggest(call->app, &call->caller, call->params[0], &asking->request, reply, err);
+    }
+    if (status == STATUS_OK && once->replayed && once->first.body[0] == '[')
+        status = suggest_again(call, err);
+    if (status == STATUS_OK || !is_to_be_held(call, asking, err))
+        return status;
+    hold(call, asking, err);
+    return STATUS_OK;
 }
 
 /* ---- list ---- */

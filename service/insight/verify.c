@@ -303,6 +303,7 @@ static enum status check_one(struct work *work, const struct row_made *row, stru
     int64_t                 before = row->measured_seen > 0 ? row->measured_seen : row->revision - 1;
     const struct session_at at = {.seen = is_decision ? before : row->seen,
                                   .made = is_decision ? before + 1 : row->revision, // no batch
+                                  .space_revision = work->out->study.space_revision,
                                   .space = space_at(work, row->revision)};
     if (at.space != NULL && at.space->spec == NULL) {
         skip(work, row, "space_grew");

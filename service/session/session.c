@@ -48,8 +48,10 @@ struct session_cache {
 struct session_cache *session_cache_new(void)
 {
     struct session_cache *cache = calloc(1, sizeof *cache);
-    if (cache != NULL)
-        pthread_mutex_init(&cache->mutex, NULL);
+    if (cache == NULL)
+        return NULL;
+    cache->clock = 1;
+    pthread_mutex_init(&cache->mutex, NULL);
     return cache;
 }
 
@@ -172,6 +174,22 @@ enum status session_lock(struct app *app, struct caller *caller, const char *stu
         entry->is_planning = true;
     *out = &entry->live;
     return STATUS_OK;
+}
+
+uint64_t session_moment(struct app *app)
+{
+    pthread_mutex_lock(&app->sessions->mutex);
+    uint64_t now = app->sessions->clock;
+    pthread_mutex_unlock(&app->sessions->mutex);
+    return now;
+}
+
+bool session_is_as_of(struct app *app, const struct live *live, uint64_t moment)
+{
+    pthread_mutex_lock(&app->sessions->mutex);
+    bool is_as_of = ((const struct entry *)live)->used_at <= moment;
+    pthread_mutex_unlock(&app->sessions->mutex);
+    return is_as_of;
 }
 
 struct price_model session_price(struct app *app, const struct study *study)
@@ -545,13 +563,11 @@ static enum status read_spec(struct db_conn *conn, struct live *live, struct err
 }
 
 /* With a specification of its own: what it takes is memory of the model, whose size decides what a model may keep.
- * It knows the baseline of the log up to the line last. */
-static enum status open_session(struct app *app, struct db_conn *conn, struct live *live, int64_t last,
-                                struct error *err)
+ * It knows the baseline of the log up to the line last.  space_revision: of the study's space now. */
+static enum status open_session(struct app *app, struct db_conn *conn, struct live *live, int64_t space_revision,
+                                int64_t last, struct error *err)
 {
-    struct study study;
-    TRY(rows_study_get(conn, live->study, &live->arena, &study, err));
-    live->space_revision = study.space_revision;
+    live->space_revision = space_revision;
     TRY(read_spec(conn, live, err));
     TRY(rows_baseline(conn, live->study, last, &live->arena, &live->spec, err));
     TRY(load_candidates(conn, live, err));
@@ -581,13 +597,15 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
 }
 
 struct catch_up {
-    struct app                *app;
-    struct caller             *caller;
-    struct live               *live;
-    const struct study        *study;      /* once it was read within the transaction */
-    const struct session_look *look;       /* which reads it; NULL: the session does */
-    bool                       is_within;  /* a transaction, for which others wait */
-    bool                       is_telling; /* the look is over */
+    struct app         *app;
+    struct caller      *caller;
+    struct live        *live;
+    const struct study *study; /* once it was looked at */
+    struct study        anew;
+    struct session_look look;       /* fn NULL: none is needed */
+    int64_t             last;       /* the line of the log to come up to */
+    bool                is_within;  /* a transaction, for which others wait */
+    bool                is_telling; /* the look is over */
 };
 
 /* A session that was told what the log, up to the line last, says was wrong begins anew. */
@@ -616,20 +634,25 @@ static enum status heed_baseline(struct db_conn *conn, struct live *live, int64_
     return status;
 }
 
+static void prefetch(struct db_conn *conn, const struct live *live, int64_t last)
+{
+    db_prefetch(conn, SQL_CORRECTION_LAST, BIND(TEXT(live->study), INT(last)));
+    if (live->streams.session != NULL)
+        db_prefetch(conn, SQL_EVENT_REPLAY, BIND(TEXT(live->study), INT(live->seq), INT(last), INT(last)));
+}
+
 /* Prefetches the rows that catching up reads when the session need not begin anew. */
 void session_prefetch(struct db_conn *conn, const struct live *live)
 {
-    db_prefetch(conn, SQL_CORRECTION_LAST, BIND(TEXT(live->study), INT(INT64_MAX)));
-    if (live->streams.session != NULL)
-        db_prefetch(conn, SQL_EVENT_REPLAY, BIND(TEXT(live->study), INT(live->seq), INT(INT64_MAX), INT(INT64_MAX)));
+    prefetch(conn, live, INT64_MAX);
 }
 
 static enum status catch_up(struct db_conn *conn, struct catch_up *work, struct error *err)
 {
     struct live        *live = work->live;
     const struct study *study = work->study;
-    TRY(heed_corrections(conn, live, INT64_MAX, err));
-    TRY(heed_baseline(conn, live, INT64_MAX, err));
+    TRY(heed_corrections(conn, live, work->last, err));
+    TRY(heed_baseline(conn, live, work->last, err));
     if (live->streams.session != NULL && live->space_revision != study->space_revision)
         session_forget(live);
     if (work->is_within && (live->streams.session == NULL || study->revision - live->revision > NEAR_LINES))
@@ -637,58 +660,75 @@ static enum status catch_up(struct db_conn *conn, struct catch_up *work, struct 
     atomic_fetch_add(
         live->streams.session == NULL ? &work->app->counters.session_misses : &work->app->counters.session_hits, 1);
     if (live->streams.session == NULL)
-        TRY(open_session(work->app, conn, live, INT64_MAX, err));
+        TRY(open_session(work->app, conn, live, study->space_revision, work->last, err));
     work->is_telling = true;
-    TRY(tell_log(conn, live, INT64_MAX, err));
+    TRY(tell_log(conn, live, work->last, err));
     live->revision = study->revision;
     return STATUS_OK;
 }
 
-static enum status look_and_catch_up(struct db_conn *conn, void *arg, struct error *err)
+static enum status read_anew(struct db_conn *conn, void *arg, struct error *err)
 {
     struct catch_up  *work = arg;
-    struct live      *live = work->live;
-    struct study      study;
     struct arena_mark mark = arena_mark(work->caller->arena);
-    session_prefetch(conn, live);
-    if (work->look != NULL) {
-        TRY(work->look->fn(conn, work->look->arg, err));
-    } else {
-        TRY(rows_study_get(conn, live->study, work->caller->arena, &study, err));
-        arena_release(work->caller->arena, mark);
-        TRY(caller_same_space(work->caller, live->study, study.space_revision, err));
-        work->study = &study;
-    }
+    TRY(rows_study_get(conn, work->live->study, work->caller->arena, &work->anew, err));
+    arena_release(work->caller->arena, mark);
+    work->study = &work->anew;
+    return caller_same_space(work->caller, work->live->study, work->anew.space_revision, err);
+}
+
+static enum status look_and_catch_up(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct catch_up *work = arg;
+    prefetch(conn, work->live, work->last);
+    if (work->look.fn != NULL)
+        TRY(work->look.fn(conn, work->look.arg, err));
     work->is_telling = true;
     return catch_up(conn, work, err);
 }
 
-enum status session_look_and_catch_up(struct app *app, struct caller *caller, const struct study *study,
-                                      struct live *live, const struct session_look *look, struct error *err)
+static enum status run_catch_up(struct catch_up *work, struct error *err)
 {
-    struct catch_up    work = {.app = app, .caller = caller, .live = live, .study = study, .look = look};
-    struct price_model model = price_model_of(study);
-    model.news = fmax((double)(study->revision - live->seq), 0); // of who joined a group its revision is not known
+    struct app        *app = work->app;
+    struct caller     *caller = work->caller;
+    struct live       *live = work->live;
+    struct price_model model = price_model_of(work->study);
+    model.news =
+        fmax((double)(work->study->revision - live->seq), 0); // of who joined a group its revision is not known
     double price_ms = price_tell(app, &model);
     TRY(memory_hold(app, caller, price_bytes(app, &model), err));
     TRY(slots_enter(app, caller, price_ms, err));
-    enum status status = db_read(app->db, look_and_catch_up, &work, err);
+    enum status status = db_read(app->db, look_and_catch_up, work, err);
     price_learn_part(app, PRICE_TELL, price_ms, slots_leave(app, caller, model.spec->policy->name));
-    if (status != STATUS_OK && work.is_telling)
+    if (status != STATUS_OK && work->is_telling)
         session_forget(live);
     return status;
+}
+
+enum status session_catch_up_with(struct app *app, struct caller *caller, const struct study *study, struct live *live,
+                                  const struct session_look *look, struct error *err)
+{
+    struct catch_up work = {.app = app, .caller = caller, .live = live, .study = study, .last = study->revision};
+    if (look != NULL) {
+        work.look = *look;
+        work.last = INT64_MAX;
+    }
+    return run_catch_up(&work, err);
 }
 
 enum status session_catch_up(struct app *app, struct caller *caller, const struct study *study, struct live *live,
                              struct error *err)
 {
-    return session_look_and_catch_up(app, caller, study, live, NULL, err);
+    struct catch_up work = {
+        .app = app, .caller = caller, .live = live, .study = study, .look.fn = read_anew, .last = INT64_MAX};
+    work.look.arg = &work;
+    return run_catch_up(&work, err);
 }
 
 enum status session_catch_up_within(struct db_conn *conn, struct app *app, const struct study *study, struct live *live,
                                     bool *was_told, struct error *err)
 {
-    struct catch_up work = {.app = app, .live = live, .study = study, .is_within = true};
+    struct catch_up work = {.app = app, .live = live, .study = study, .last = INT64_MAX, .is_within = true};
     const int64_t   before = live->seq;
     enum status     status = catch_up(conn, &work, err);
     *was_told = live->seq != before;
@@ -760,7 +800,7 @@ static enum status replay(struct db_conn *conn, void *arg, struct error *err)
     TRY(heed_corrections(conn, live, work->at->seen, err));
     TRY(heed_baseline(conn, live, work->at->seen, err));
     if (live->streams.session == NULL)
-        TRY(open_session(work->app, conn, live, work->at->seen, err));
+        TRY(open_session(work->app, conn, live, work->at->space_revision, work->at->seen, err));
     TRY(tell_log(conn, live, work->at->seen, err));
     live->revision = work->at->seen;
     live->made = work->at->made;

@@ -34,6 +34,10 @@ MUST_CHECK enum status session_join(struct app *app, const char *study, struct s
                                     struct live **out, struct error *err);
 struct session_member *session_members(struct app *app, struct live *live, size_t most);
 void                   session_leave(struct app *app, struct live *live, struct session_member *served);
+/* A moment, for a look at the study without the lock: who has the lock later knows by session_is_as_of whether anybody has
+ * had it since, so that trials and space are as they were. */
+uint64_t session_moment(struct app *app);
+bool     session_is_as_of(struct app *app, const struct live *live, uint64_t moment);
 /* The price of the session's model, as far as it is known without the lock. */
 struct price_model session_price(struct app *app, const struct study *study);
 /* Whether there is a session that knew all of the log when its last user left, and whose last requests got new trials. */
@@ -43,13 +47,13 @@ bool session_is_there(struct app *app, const char *study);
 MUST_CHECK enum status session_catch_up(struct app *app, struct caller *caller, const struct study *study,
                                         struct live *live, struct error *err);
 /* As session_catch_up, after fn has read the study anew (task_open), and what else it wants, in the same transaction; if fn
- * fails, the session is told nothing. */
+ * fails, the session is told nothing.  look NULL: the study is as the session is to know it (session_is_as_of). */
 struct session_look {
     db_fn fn;
     void *arg;
 };
-MUST_CHECK enum status session_look_and_catch_up(struct app *app, struct caller *caller, const struct study *study,
-                                                 struct live *live, const struct session_look *look, struct error *err);
+MUST_CHECK enum status session_catch_up_with(struct app *app, struct caller *caller, const struct study *study,
+                                             struct live *live, const struct session_look *look, struct error *err);
 /* As session_catch_up within the transaction that has read the study, without a slot, for an open session that is not far
  * behind, else BUSY "busy".  session_prefetch prefetches its first reads.  If the transaction fails, a session that was told something is to be
  * forgotten. */
@@ -70,7 +74,7 @@ void                   session_alone_end(struct app *app, struct live *live);
 /* Tells the session the log up to line `seen`, then the suggestions of its batch before line `made`.  In a log that several
  * servers wrote a later line may come from a server that had seen less: then the session begins anew. */
 struct session_at {
-    int64_t                     seen, made;
+    int64_t                     seen, made, space_revision; /* the last: of the study now */
     const struct session_space *space; /* as it was then, valid while the session lives; NULL: as it is now */
 };
 /* The point of a trial, as it is stored, in the space of the session: without what it got when the space grew.  Borrowed,

@@ -164,6 +164,7 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan *plan = arg;
     bool         is_final;
+    plan->out->len = 0;
     plan->task.now_ms = plan->task.app->now_ms();
     plan_prefetch(conn, plan, false);
     if (plan->request->fixed == NULL)
@@ -226,6 +227,7 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     plan->expired = 0;
     plan->added = 0;
     plan->outcome = PLAN_OPEN;
+    plan->looked_at = 0;
     plan->task.now_ms = plan->task.app->now_ms();
     plan_prefetch(conn, plan, true); // leases begin when trials are given, not when they were asked for
     if (plan->group != NULL && plan->request->fixed == NULL && plan->request->space_revision == NULL)
@@ -296,13 +298,25 @@ static enum status give(struct plan *plan, struct error *err)
     return STATUS_OK;
 }
 
+/* Whether nobody has had the session's lock since the last look. */
+static bool is_seen(const struct plan *plan)
+{
+    return plan->looked_at > 0 && session_is_as_of(plan->task.app, plan->live, plan->looked_at);
+}
+
+/* Tells the session the log, after another look if it needs one. */
+static enum status catch_up(struct plan *plan, db_fn look_again, struct error *err)
+{
+    struct task              *task = &plan->task;
+    const struct session_look anew = {.fn = look_again, .arg = plan};
+    return session_catch_up_with(task->app, task->caller, &task->study, plan->live, is_seen(plan) ? NULL : &anew, err);
+}
+
 /* Under the session's lock. */
 static enum status suggest_locked(struct plan *plan, struct error *err)
 {
     struct app *app = plan->task.app;
-    plan->out->len = 0;
-    const struct session_look also = {.fn = look, .arg = plan}; // once more: the lock may have been long in coming
-    TRY(session_look_and_catch_up(app, plan->task.caller, &plan->task.study, plan->live, &also, err));
+    TRY(catch_up(plan, look, err));
     int64_t count = wanted(plan, plan->waiting);
     if (count > 0 && plan->live->spec.federation != NULL)
         TRY(federation_host_sync(app, plan->task.caller, &plan->task.study, plan->live, err));
@@ -373,7 +387,10 @@ static bool is_ready(struct plan *const *plans, size_t len, struct live *live)
     struct error       why;
     const struct task *task = &plans[0]->task;
     bool               is_near = live->streams.session != NULL && !live->is_slack;
-    if (is_near || session_catch_up(task->app, task->caller, &task->study, live, &why) == STATUS_OK)
+    plans[0]->live = live;
+    if (is_near ||
+        (is_seen(plans[0]) ? session_catch_up_with(task->app, task->caller, &task->study, live, NULL, &why)
+                           : session_catch_up(task->app, task->caller, &task->study, live, &why)) == STATUS_OK)
         return true;
     for (size_t i = 0; i < len; i++)
         plans[i]->status = error_set(plans[i]->err, STATUS_BUSY, "busy", "", "the study could not be read: ask again");
@@ -459,7 +476,10 @@ static enum status begin(struct plan *plan, bool looks, struct error *err)
     TRY(app_replay(plan->task.app, plan->task.caller, err));
     if (plan->task.caller->idempotency.replayed)
         return STATUS_OK;
-    return looks ? db_read(plan->task.app->db, look, plan, err) : STATUS_OK;
+    if (!looks)
+        return STATUS_OK;
+    plan->looked_at = session_moment(plan->task.app);
+    return db_read(plan->task.app->db, look, plan, err);
 }
 
 /* Whether the look of a group will do, as far as is known without; most often nothing is queued, and no lease over. */
@@ -586,8 +606,7 @@ static enum status write_queue(struct db_conn *conn, void *arg, struct error *er
 static enum status queue_locked(struct plan *plan, struct error *err)
 {
     struct app *app = plan->task.app;
-    TRY(db_read(app->db, look_at_queue, plan, err));
-    TRY(session_catch_up(app, plan->task.caller, &plan->task.study, plan->live, err));
+    TRY(catch_up(plan, look_at_queue, err));
     if (plan->live->spec.federation != NULL)
         TRY(federation_host_sync(app, plan->task.caller, &plan->task.study, plan->live, err));
     TRY(plan_propose_part(plan, err));
@@ -603,6 +622,7 @@ enum status trial_queue_part(struct app *app, struct caller *caller, const char 
     TRY(app_replay(app, caller, err));
     if (caller->idempotency.replayed)
         return STATUS_OK;
+    plan.looked_at = session_moment(app);
     TRY(db_read(app->db, look_at_queue, &plan, err));
     TRY(plan_announce(&plan, (int64_t)part->len, err));
     TRY(session_lock(app, caller, id, SESSION_ALONE, &plan.live, err));

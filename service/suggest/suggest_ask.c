@@ -40,9 +40,12 @@ static void keep_inputs(struct plan *plan, const struct ask *ask)
         memcpy(asked->fixed, ask->fixed, (plan->asked_len - ASKED_FIXED) * sizeof *ask->fixed);
 }
 
-static enum status keep_proposal(struct plan *plan, const struct proposal *proposal, double milliseconds,
-                                 const struct diagnostics *diagnostics, struct error *err)
+static enum status keep_proposal(struct plan *plan, const struct proposal *proposal, const struct ask *ask,
+                                 double milliseconds, struct error *err)
 {
+    if (proposal->fallback != NULL)
+        atomic_fetch_add(&plan->task.app->counters.fallbacks, 1);
+    keep_inputs(plan, ask);
     const struct spec *spec = &plan->live->spec;
     bool               on_rows = spec->space.kind == SPACE_CANDIDATES;
     unsigned char     *note = arena_alloc(plan->task.caller->arena, proposal->note_bytes + 1, 1);
@@ -74,7 +77,8 @@ static enum status keep_proposal(struct plan *plan, const struct proposal *propo
                                 .note_bytes = proposal->note_bytes};
     plan->live->told = trial->number;
     plan->live->asked_at = plan->live->observations;
-    TRY(codec_diagnostics(spec, spec->first, diagnostics, plan->task.caller->arena, &trial->model.diagnostics, err));
+    TRY(codec_diagnostics(spec, spec->first, ask->diagnostics, plan->task.caller->arena, &trial->model.diagnostics,
+                          err));
     TRY(curves_tell(&plan->live->curves, &event, err));
     return streams_tell(&plan->live->streams, &plan->live->curves, &event, err);
 }
@@ -104,32 +108,6 @@ static double time_left(const struct plan *plan)
     return plan->deadline_ms > 0 ? fmax((double)(plan->deadline_ms - plan->task.app->monotonic_ms()), 1) : 0;
 }
 
-static enum status propose_next(struct plan *plan, struct proposal *proposal, struct error *err)
-{
-    const struct spec *spec = &plan->live->spec;
-    double            *point = ARENA_NEW(plan->task.caller->arena, double, 2 * (space_point_len(&spec->space) + 1));
-    if (point == NULL)
-        return error_no_memory(err);
-    struct diagnostics diagnostics = {.length_scales = point + space_point_len(&spec->space) + 1,
-                                      .gain = plan->fresh_len == 0 && plan->part == NULL ? &plan->gain : NULL};
-    *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN, .sd_observed = NAN};
-    const struct ask ask = {.trial = (uint64_t)plan->live->told + 1,
-                            .fixed = plan_fixed(plan, plan->fresh_len),
-                            .late = is_late,
-                            .remaining = remaining(plan),
-                            .notify = notify,
-                            .late_arg = plan,
-                            .deadline_ms = time_left(plan),
-                            .diagnostics = &diagnostics,
-                            .clock_ms = now_ms};
-    double           start = now_ms();
-    TRY(streams_ask(&plan->live->streams, &spec->stopping, &plan->live->curves, &ask, proposal, err));
-    if (proposal->fallback != NULL)
-        atomic_fetch_add(&plan->task.app->counters.fallbacks, 1);
-    keep_inputs(plan, &ask);
-    return keep_proposal(plan, proposal, now_ms() - start, &diagnostics, err);
-}
-
 /* The price model now: some trials counted a moment ago may have ended. */
 static struct price_model model_of(const struct plan *plan)
 {
@@ -152,15 +130,36 @@ enum status plan_announce(const struct plan *plan, int64_t count, struct error *
 }
 
 /* In a slot, which is given back after each proposal; not within a transaction, for which others wait. */
-static enum status propose_in_slot(struct plan *plan, struct proposal *proposal, struct error *err)
+static enum status propose_next(struct plan *plan, struct proposal *proposal, struct error *err)
 {
-    struct app *app = plan->task.app;
-    if (plan->group != NULL)
-        return propose_next(plan, proposal, err);
+    struct app              *app = plan->task.app;
+    const struct spec       *spec = &plan->live->spec;
     const struct price_model model = model_of(plan);
-    TRY(slots_enter(app, plan->task.caller, price_ask(app, &model), err));
-    enum status status = propose_next(plan, proposal, err);
-    double      took_ms = slots_leave(app, plan->task.caller, plan->live->spec.policy->name);
+    size_t                   len = space_point_len(&spec->space) + 1;
+    double                  *point = ARENA_NEW(plan->task.caller->arena, double, 2 * len);
+    if (point == NULL)
+        return error_no_memory(err);
+    struct diagnostics diagnostics = {.length_scales = point + len,
+                                      .gain = plan->fresh_len == 0 && plan->part == NULL ? &plan->gain : NULL};
+    *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN, .sd_observed = NAN};
+    if (plan->group == NULL)
+        TRY(slots_enter(app, plan->task.caller, price_ask(app, &model), err));
+    const struct ask ask = {.trial = (uint64_t)plan->live->told + 1,
+                            .fixed = plan_fixed(plan, plan->fresh_len),
+                            .late = is_late,
+                            .remaining = remaining(plan),
+                            .notify = notify,
+                            .late_arg = plan,
+                            .deadline_ms = time_left(plan),
+                            .diagnostics = &diagnostics,
+                            .clock_ms = now_ms};
+    double           start = now_ms();
+    enum status status = streams_ask(&plan->live->streams, &spec->stopping, &plan->live->curves, &ask, proposal, err);
+    if (status == STATUS_OK)
+        status = keep_proposal(plan, proposal, &ask, now_ms() - start, err);
+    if (plan->group != NULL)
+        return status;
+    double took_ms = slots_leave(app, plan->task.caller, spec->policy->name);
     if (plan->time != PLAN_CUT)
         price_learn(app, &model, took_ms);
     return status;
@@ -230,7 +229,7 @@ enum status plan_propose(struct plan *plan, int64_t count, struct error *err)
     enum status status = STATUS_OK;
     size_t      whole = 0;
     while (status == STATUS_OK && plan->time != PLAN_CUT && (int64_t)plan->fresh_len < count) {
-        status = propose_in_slot(plan, proposal, err);
+        status = propose_next(plan, proposal, err);
         whole += status == STATUS_OK && plan->time != PLAN_CUT;
     }
     if (plan->time == PLAN_CUT)
@@ -248,6 +247,6 @@ enum status plan_propose_part(struct plan *plan, struct error *err)
     struct proposal *proposal;
     TRY(make_room(plan, (int64_t)plan->part->len, &proposal, err));
     while (plan->fresh_len < plan->part->len && plan->time != PLAN_CUT)
-        TRY(propose_in_slot(plan, proposal, err));
+        TRY(propose_next(plan, proposal, err));
     return plan->time == PLAN_CUT ? app_go_on(plan->task.app, plan->task.caller, err) : STATUS_OK;
 }

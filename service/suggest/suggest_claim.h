@@ -30,6 +30,7 @@ struct plan {
     struct trial_page            *queued;    /* what part became */
     int64_t                       steady_ms; /* what leases count on, as the task's now_ms is what events do */
     int64_t                       seen_ms;   /* as of when they are looked at; see plan_prefetch */
+    uint64_t                      looked_at; /* session_moment before the last look; 0: a transaction came after it */
     int64_t                       waiting;   /* queued, or their leases are over */
     uint64_t                      expired;   /* the expired ones among them */
     int64_t                       unfit;     /* the number of a waiting trial with other values than fixed; 0: none */

@@ -41,6 +41,50 @@ static uint64_t specs_read(const struct world *world)
     return atomic_load(&world->app->counters.specs_read);
 }
 
+/* The linker sends every query of the service here first. */
+static atomic_int studies_read;
+struct db_rows    __real_db_query(struct db_conn *conn, struct arena *arena, struct error *err, enum sql sql,
+                                  struct db_values values);
+struct db_rows    __wrap_db_query(struct db_conn *conn, struct arena *arena, struct error *err, enum sql sql,
+                                  struct db_values values);
+enum status       __real_db_find(struct db_conn *conn, struct arena *arena, struct db_rows *out, struct error *err,
+                                 enum sql sql, struct db_values values);
+enum status       __wrap_db_find(struct db_conn *conn, struct arena *arena, struct db_rows *out, struct error *err,
+                                 enum sql sql, struct db_values values);
+
+struct db_rows __wrap_db_query(struct db_conn *conn, struct arena *arena, struct error *err, enum sql sql,
+                               struct db_values values)
+{
+    atomic_fetch_add(&studies_read, sql == SQL_STUDY_GET);
+    return __real_db_query(conn, arena, err, sql, values);
+}
+
+enum status __wrap_db_find(struct db_conn *conn, struct arena *arena, struct db_rows *out, struct error *err,
+                           enum sql sql, struct db_values values)
+{
+    atomic_fetch_add(&studies_read, sql == SQL_STUDY_GET);
+    return __real_db_find(conn, arena, out, err, sql, values);
+}
+
+/* A suggestion looks at its study before it takes the session's lock, and when it writes; an observation when it writes. */
+static void test_rows_of_studies(void)
+{
+    static const char *const algorithms[] = {"{\"name\":\"gp\"}", "{\"name\":\"random\"}"};
+    static const int         suggestions[2][3] = {{2, 2, 2}, {2, 2, 1}}; // the last by the group alone
+    struct world            *world = world_new();
+    for (int i = 0; i < 2; i++) {
+        struct study study = world_study(world, world_box, algorithms[i], 0);
+        for (int round = 0; round < 3; round++) {
+            atomic_store(&studies_read, 0);
+            int64_t number = world_suggest(world, study.id, 1, "").trials[0].number;
+            CU_ASSERT_EQUAL(atomic_exchange(&studies_read, 0), suggestions[i][round]);
+            CU_ASSERT_EQUAL(world_observe(world, study.id, number, 0.37), STATUS_OK);
+            CU_ASSERT_EQUAL(atomic_load(&studies_read), 1);
+        }
+    }
+    world_end(world);
+}
+
 static void test_read_once(void)
 {
     struct world           *world = world_new();
@@ -210,6 +254,7 @@ static void test_deleted_and_evicted_in_a_crowd(void)
 }
 
 CU_TestInfo suite_spec_cache[] = {
+    {"a suggestion reads its study's row twice, an observation once", test_rows_of_studies},
     {"read once", test_read_once},
     {"bounded", test_bounded},
     {"counts against the borrower", test_counts_against_the_borrower},
