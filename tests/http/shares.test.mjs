@@ -26,17 +26,18 @@ async function tenant(name, tokens, quota = {}) {
 const gauge = async (name) => Number(new RegExp(`^${name} (.+)$`, 'm').exec((await api.request('GET', '/metrics')).text)[1]);
 const greedy = await tenant('greedy', 9), [boss] = greedy.clients;
 const { clients: [honest] } = await tenant('honest', 1);
-const large = async () => { // its export is more than the system keeps for a connection
+const once = (make) => { let made; return () => (made ??= make()); };
+const large = once(async () => { // its export is more than the system keeps for a connection
     const { id } = await boss.study();
     const observations = Array.from({ length: 600 }, (_, i) => ({ point: { x: i / 600 }, value: i, notes: `${i}`.repeat(3000) }));
     for (let i = 0; i < 3; i++) await boss.post(`/v1/studies/${id}/observe`, { observations });
     return id;
-};
-const heavy = async () => {
+});
+const heavy = once(async () => {
     const { id } = await boss.post('/v1/studies', { name: 'heavy', metrics, space: plain, algorithm: { name: 'gp' }, seed: 3 }, 201);
     await boss.post(`/v1/studies/${id}/observe`, { observations: Array.from({ length: 200 }, (_, i) => ({ point: { x: -3 + i / 40 }, value: Math.sin(i) })) });
     return id;
-};
+});
 
 // Requests that are begun and left: each is {status}, 0 before there is an answer; what is answered is not read.
 function leave(client, method, path, { json, headers = {}, unfinished } = {}) {
