@@ -105,8 +105,8 @@ $(BUILD)/pages.inc: api/pages/embed $(filter-out %.md %/embed,$(sort $(wildcard 
 	@mkdir -p $(@D) && sh $< $(D3) $(filter api/pages/%,$(filter-out $<,$^)) > $@
 $(BUILD)/api/handlers/handle_pages.o: $(BUILD)/pages.inc
 # The pages under /docs.
-$(BUILD)/docs.inc: api/docs/make.py api/docs/style.css openapi.yaml $(wildcard SECURITY.md docs/*/*.md api/*.md deploy/*.md \
-  engine/*/*.md service/*/*.md api/clients/*/*.md)
+$(BUILD)/docs.inc: api/docs/make.py api/docs/style.css openapi.yaml LICENSE $(wildcard SECURITY.md docs/*/*.md api/*.md deploy/*.md \
+  engine/*/*.md service/*/*.md api/clients/*/*.md api/clients/python/*.py api/clients/python/*.toml api/clients/python/gnomon/*)
 	$(call say,docs,$@)$(PYTHON) -B $< $@
 $(BUILD)/api/handlers/handle_docs.o: $(BUILD)/docs.inc
 MIGRATIONS = $(sort $(wildcard db/migrations/*.sql))
@@ -368,14 +368,7 @@ format:
 # The Python client as one file, the same bytes each time.
 WHEEL ?= $(HERE)/wheel
 wheel:
-	@sh tests/check/setup wheel
-	@rm -rf "$(WHEEL).tree" && mkdir -p "$(WHEEL).tree/gnomon" "$(WHEEL)"
-	@cp api/clients/python/gnomon/*.py api/clients/python/gnomon/py.typed "$(WHEEL).tree/gnomon"
-	@cp api/clients/python/pyproject.toml api/clients/python/GUIDE.md LICENSE "$(WHEEL).tree"
-	@cd "$(WHEEL).tree" && SOURCE_DATE_EPOCH=1767225600 $(PYTHON) -c \
-	  'import sys, setuptools.build_meta as backend; print(backend.build_wheel(sys.argv[1]))' "$(WHEEL)" >"$(WHEEL).log" 2>&1 || \
-	  { cat "$(WHEEL).log"; rm -rf "$(WHEEL).tree"; exit 1; }
-	@tail -n 1 "$(WHEEL).log" && rm -rf "$(WHEEL).tree" "$(WHEEL).log"
+	@$(PYTHON) -B api/clients/python/wheel.py "$(WHEEL)"
 
 # The TypeScript client: its types are made of the contract.
 TYPESCRIPT ?= $(HERE)/typescript

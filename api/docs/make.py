@@ -1,5 +1,5 @@
 """make.py OUT: the pages under /docs, static HTML made of the guides of the tree and of openapi.yaml, into the file OUT as rows of
-a table in C.  A link that leads nowhere ends it."""
+a table in C, and with them the Python client at /clients.  A link that leads nowhere ends it."""
 import glob
 import gzip
 import hashlib
@@ -13,6 +13,8 @@ import sys
 import yaml
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "api", "clients", "python"))
+import wheel  # noqa: E402
 SECTIONS = [  # what a reader wants, and the pages for it: name, file, title
     ("Start", [
         ("first-python", "docs/start/python.md", "Your first study, in Python"),
@@ -395,6 +397,8 @@ def main(out):
     files = [(page.name, "text/html; charset=utf-8", page.whole().encode()) for page in pages]
     with open(os.path.join(ROOT, "api", "docs", "style.css"), "rb") as file:
         files.append(("style.css", "text/css; charset=utf-8", file.read()))
+    client, packed = wheel.wheel()
+    files.append((f"clients/{client}", "application/zip", packed))
     os.makedirs(os.path.dirname(out) or ".", exist_ok=True)
     with open(out, "w", encoding="ascii") as file:
         file.write(rows(files))

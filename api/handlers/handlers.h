@@ -8,7 +8,7 @@
 #define HANDLER_LIST(X)                                                                          \
     X(trial_correct) X(trial_retract)                                                            \
     X(root_get) X(livez_get) X(readyz_get) X(metrics_get) X(openapi_get) X(meta_get)             \
-    X(docs_get) X(doc_get)                                                                       \
+    X(docs_get) X(doc_get) X(client_get)                                                                    \
     X(problems_get) X(problem_get)                                                               \
     X(projects_post) X(projects_get) X(project_get) X(project_patch) X(project_delete) \
     X(tokens_post) X(tokens_get) X(token_delete) X(token_rotate) X(whoami_get) X(events_get) X(event_head_get) \

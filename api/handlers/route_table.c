@@ -46,6 +46,7 @@ const struct route route_table[] = {
     R(GET, "/openapi.yaml", 0, PUBLIC, DOES(openapi_get)),
     R(GET, "/docs", 0, PUBLIC, DOES(docs_get)),
     R(GET, "/docs/{page}", 0, PUBLIC, DOES(doc_get)),
+    R(GET, "/clients/{file}", 0, PUBLIC, DOES(client_get)),
     R(GET, "/v1/meta", 0, PUBLIC, DOES(meta_get)),
     R(GET, "/problems", 0, PUBLIC, DOES(problems_get)),
     R(GET, "/problems/{code}", 0, PUBLIC, DOES(problem_get)),

@@ -69,12 +69,14 @@ function actions(study, again) {
 const server = () => new URL('.', location.href.split('#')[0]).href.replace(/\/$/, '');
 const inPython = (study) => `import gnomon, os\nserver = gnomon.connect(${JSON.stringify(server())}, os.environ["TOKEN"])\nstudy = server.open(${JSON.stringify(study.id)})     # ${clip(JSON.stringify(study.name).replace(/[^\x20-\x7e]/g, '?'), 40)}\n`;
 
-/* A worker's program, ready to be pasted. */
-function attach(study) {
+/* A worker's program, ready to be pasted, and the client that it needs, which this server has. */
+async function attach(study) {
+    const { version } = await api.get('v1/meta'), install = `pip install ${server()}/clients/gnomon_client-${version}-py3-none-any.whl\n`;
     const [metric] = objectivesOf(study), names = (study.space.parameters ?? []).map(({ name }) => name);
     const python = `${inPython(study)}\ndef measure(trial):          # ${clip(`trial[${JSON.stringify(names[0] ?? 'x')}] and its like are what to try`, 80)}\n    return ...               # ${clip(metric?.name ?? 'the result', 40)}\n\nstudy.optimize(measure)\n`;
-    const shell = `export GNOMON_SERVER=${server()} GNOMON_TOKEN=$TOKEN\ngnomon work --study ${study.id} -- python3 train.py\n`;
+    const shell = `export GNOMON_SERVER=${server()} GNOMON_TOKEN=$TOKEN\npython3 -m gnomon work --study ${study.id} -- python3 train.py\n`;
     ask('Attach a worker', [h('p', {}, 'As many as you like, on any machine that reaches this server. Put a token that may write into TOKEN: ', link('#/operation', 'Operation'), ' makes one.'),
+        h('h3', {}, 'The client, once on each machine'), h('pre', { tabindex: 0 }, install), copier('Copy', install), h('p', { class: 'hint' }, 'In a virtual environment (python3 -m venv). It needs Python 3.9 and nothing else.'),
         h('h3', {}, 'A function in Python'), h('pre', { tabindex: 0 }, python), copier('Copy', python),
         study.space.type === 'parameters' ? [h('h3', {}, 'A program, with its parameters as options'), h('pre', { tabindex: 0 }, shell), copier('Copy', shell), h('p', { class: 'hint' }, 'The last line that it prints is the result.')] : null], 'Done', async () => {});
 }

@@ -626,6 +626,8 @@ function tests() {
         await go(page, `#/studies/${id}`);
         await page.getByRole('button', { name: 'Attach a worker…' }).click();
         await says(page.locator('dialog'), new RegExp(`gnomon work --study ${id} -- python3 train.py`));
+        const [line] = await until(() => page.locator('dialog pre').allTextContents(), (lines) => assert.match(lines[0], /^pip install http\S+\.whl\s$/));
+        assert.equal((await fetch(line.trim().split(' ').at(-1))).headers.get('content-type'), 'application/zip'); // as it is to be pasted
         await send('Done');
         await act('Name and notes…');
         await page.getByLabel('Name', { exact: true }).fill('bread');

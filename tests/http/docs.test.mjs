@@ -1,6 +1,10 @@
 // The pages under /docs: every link leads somewhere, nothing comes from elsewhere, all of the contract is there.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { after, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { load } from 'js-yaml';
@@ -63,6 +67,7 @@ test('a page is kept by its ETag, has nothing from elsewhere, and one that is no
     const again = await api.request('GET', '/docs/reference', { token: null, headers: { 'if-none-match': headers.etag } });
     assert.equal(again.status, 304);
     await api.expect([404, 'not_found'], 'GET', '/docs/nothing');
+    await api.expect([404, 'not_found'], 'GET', '/clients/style.css');
 });
 
 test('a page goes compressed to whoever takes that, and is the same', async () => {
@@ -73,5 +78,20 @@ test('a page goes compressed to whoever takes that, and is the same', async () =
         assert.equal(gunzipSync(reply.body).toString(), plain.text);
         assert.equal(reply.headers.etag, plain.headers.etag.replace(/"$/, '-gzip"'));
         assert.equal((await api.request('GET', path, { token: null, headers: { 'if-none-match': reply.headers.etag } })).status, 304);
+    }
+});
+
+test('the Python client of this version is at the server, as make wheel writes it', async () => {
+    const { version } = (await api.request('GET', '/v1/meta')).json, name = `gnomon_client-${version}-py3-none-any.whl`, folder = mkdtempSync(join(tmpdir(), 'gnomon-wheel-'));
+    try {
+        execFileSync('/usr/bin/python3', ['-B', fileURLToPath(new URL('../../api/clients/python/wheel.py', import.meta.url)), folder]);
+        for (const accepted of ['identity', 'gzip']) {
+            const { status, headers, body } = await readBytes(server.port, `/clients/${name}`, { 'accept-encoding': accepted });
+            assert.equal(status, 200);
+            assert.equal(headers['content-type'], 'application/zip');
+            assert.deepEqual(accepted === 'gzip' ? gunzipSync(body) : body, readFileSync(join(folder, name)));
+        }
+    } finally {
+        rmSync(folder, { recursive: true });
     }
 });
