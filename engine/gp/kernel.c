@@ -40,11 +40,6 @@ double kernel_value(const struct kernel_kind *kind, double r2)
     return kind->value(fmin(r2, KERNEL_R2_MAX));
 }
 
-double kernel_slope(const struct kernel_kind *kind, double r2)
-{
-    return kind->slope(fmin(r2, KERNEL_R2_MAX));
-}
-
 struct tile {
     const struct kernel_kind *kind;
     size_t                    from, points;   /* of the matrix's rows */

@@ -52,10 +52,9 @@ struct kernel {
     const double             *length_scales; /* [dims] > 0; borrowed */
 };
 
-/* f and df/d(r^2) of any r2 >= 0: beyond KERNEL_R2_MAX f no longer changes, and a formula may overflow. */
+/* f of any r2 >= 0: beyond KERNEL_R2_MAX f no longer changes, and a formula may overflow. */
 #define KERNEL_R2_MAX 1e100
 double kernel_value(const struct kernel_kind *kind, double r2);
-double kernel_slope(const struct kernel_kind *kind, double r2);
 
 /* Half of the derivative of a coordinate's part of r^2 l^2 by the difference. */
 static inline double kernel_half_slope(const struct kernel_kind *kind, double difference)

@@ -140,7 +140,7 @@ enum status decimate_ranks(struct decimate_ranks *ranks, struct arena *scratch, 
     return STATUS_OK;
 }
 
-/* ---- quantiles, spans ---- */
+/* ---- quantiles ---- */
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -158,20 +158,4 @@ double decimate_quantile(const double *sorted, size_t n, double p)
     double at = p * (double)(n - 1);
     size_t low = (size_t)at;
     return low + 1 >= n ? sorted[n - 1] : sorted[low] + (at - (double)low) * (sorted[low + 1] - sorted[low]);
-}
-
-size_t decimate_spans(double *starts, double *ends, size_t n, double gap, size_t *counts)
-{
-    size_t len = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (len > 0 && starts[i] - ends[len - 1] < gap) {
-            ends[len - 1] = fmax(ends[len - 1], ends[i]);
-            counts[len - 1]++;
-            continue;
-        }
-        starts[len] = starts[i];
-        ends[len] = ends[i];
-        counts[len++] = 1;
-    }
-    return len;
 }

@@ -45,8 +45,4 @@ MUST_CHECK enum status decimate_ranks(struct decimate_ranks *ranks, struct arena
 double decimate_quantile(const double *sorted, size_t n, double p);
 void   decimate_sort(double *values, size_t n);
 
-/* Spans in the order of their starts; where the pause before one is shorter than gap, it joins the one before.
- * starts, ends [n] in place; counts [n] out: how many each is made of.  Returns how many are left. */
-size_t decimate_spans(double *starts, double *ends, size_t n, double gap, size_t *counts);
-
 #endif

@@ -169,7 +169,6 @@ struct choice {
     const char         *stopped;
     struct plan_state   state;
     double              samples, samples_needed;
-    bool                is_plan;
 };
 
 struct planning {
@@ -271,7 +270,6 @@ static void keep(struct planning *p, const struct macro_tree *tree, size_t chose
         p->point[i] = i < step->action.len ? (double)macro_tree_site(tree, step->action.sites[i]) : NAN;
     describe(tree, step, p->s->model.mean, choice);
     choice->state = p->search.progress;
-    choice->is_plan = true;
     p->best = *choice;
 }
 

@@ -179,18 +179,6 @@ static enum status attack_residual(struct attack *attack, size_t row, const doub
     return status;
 }
 
-enum status audit_residual(struct audit_matrix X, struct audit_matrix Z, struct arena *scratch, double *residual,
-                           struct error *err)
-{
-    struct arena_mark mark = arena_mark(scratch);
-    struct attack     attack;
-    enum status       status = attack_init(&attack, X, Z, scratch, err);
-    if (status == STATUS_OK)
-        status = attack_residual(&attack, 0, NULL, residual, err);
-    arena_release(scratch, mark);
-    return status;
-}
-
 static void random_direction(struct rng *rng, double length, size_t d, double *v)
 {
     double sum = 0;

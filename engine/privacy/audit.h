@@ -34,15 +34,12 @@ double audit_success_bound(double epsilon, double delta);
  *   ln((P(name 2 | 2) - delta) / P(name 2 | 1)), and with 1 and 2 exchanged, at limits of 97.5 % each. */
 double audit_epsilon_bound(const struct audit_counts *counts, double delta);
 
-/* |(I - P) Zc|_F / |Zc|_F, with P the projection on the column space of Xc (both centred): rounding error when Z is any
- * linear map of X, of order 1 when Z has its own noise in more directions than X has columns.
- * Errors: NO_MEMORY (3 matrices like X), NUMERIC, INVALID equal_rows, INVALID bad_size (fewer rows than columns + 2). */
-MUST_CHECK enum status audit_residual(struct audit_matrix X, struct audit_matrix Z, struct arena *scratch,
-                                      double *residual, struct error *err);
-
 /* The column-space attack on one release: in each trial a random row is moved by `distance` in a random direction, and
  * the data set with the smaller residual is named.  X in the order of Z.  Half of a guaranteed release, all of a bare
- * projection.  O(trials rows columns^2).  Errors: as audit_residual. */
+ * projection.  O(trials rows columns^2).
+ * The residual is |(I - P) Zc|_F / |Zc|_F, with P the projection on the column space of Xc (both centred): rounding error
+ * when Z is any linear map of X, of order 1 when Z has its own noise in more directions than X has columns.
+ * Errors: NO_MEMORY (3 matrices like X), NUMERIC, INVALID equal_rows, INVALID bad_size (fewer rows than columns + 2). */
 struct audit_columns {
     size_t trials;
     double distance;

@@ -4,15 +4,14 @@
 
 #include "engine/base/numbers.h"
 #include "engine/math/golden.h"
-#include "engine/math/log_gamma.h"
 #include "engine/privacy/sampler.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-enum { BISECTIONS = 128, NODES = 400 };
-static const double LOG_SIGMA_MIN = -16, LOG_SIGMA_MAX = 24, CHI_REACH = 12;
+enum { BISECTIONS = 128 };
+static const double LOG_SIGMA_MIN = -16, LOG_SIGMA_MAX = 24;
 
 /* log Phi(x); below -37 by the asymptotic series, where erfc underflows. */
 static double log_normal_cdf(double x)
@@ -32,34 +31,17 @@ double mechanism_gaussian_delta(double epsilon, double mu)
     return fmax(above - below, 0) + above * (8 + 2 * reach * reach + 4 * fabs(epsilon)) * 0x1p-52;
 }
 
-/* Trapezoids in x = sqrt(c): the integrand and all its derivatives vanish at both ends (at 0: as mu does). */
-double mechanism_mixture_delta(double epsilon, double sigma, size_t r)
-{
-    double dims = (double)r, centre = sqrt(dims), low = fmax(centre - CHI_REACH, 0), sum = 0;
-    double step = (centre + CHI_REACH - low) / NODES;
-    double log_scale = log(2) * (1 - dims / 2) - log_gamma(dims / 2);
-    for (int i = 1; i < NODES; i++) {
-        double x = low + step * i;
-        double log_density = log_scale + (dims - 1) * log(x) - x * x / 2;
-        sum += exp(log_density) * mechanism_gaussian_delta(epsilon, x / centre / sigma);
-    }
-    return sum * step;
-}
-
 struct renyi {
     double epsilon, rho;
-    size_t r; /* 0: R(a) = a rho */
+    size_t r;
 };
 
 /* log of exp((a - 1)(R(a) - epsilon)) (1 - 1/a)^a / (a - 1) at a = 1 + exp(u). */
 static double log_delta_at(const void *arg, double u)
 {
     const struct renyi *renyi = arg;
-    double              b = exp(u), moment = (1 + b) * b * renyi->rho; /* (a - 1) R(a) */
-    if (renyi->r > 0) {
-        double used = 2 * moment / (double)renyi->r;
-        moment = used < 1 ? -0.5 * (double)renyi->r * log1p(-used) : INFINITY;
-    }
+    double              b = exp(u), used = 2 * (1 + b) * b * renyi->rho / (double)renyi->r;
+    double              moment = used < 1 ? -0.5 * (double)renyi->r * log1p(-used) : INFINITY; /* (a - 1) R(a) */
     return moment - b * renyi->epsilon + b * u - (1 + b) * log1p(b);
 }
 
@@ -67,63 +49,34 @@ static double log_delta_at(const void *arg, double u)
 static double renyi_delta(double epsilon, double rho, size_t r)
 {
     struct renyi renyi = {epsilon, rho, r};
-    double       high = 40;
-    if (r > 0) /* 1 - a (a - 1) 2 rho / r > 0 */
-        high = log(0.5 * (sqrt(1 + 2 * (double)r / rho) - 1));
+    double       high = log(0.5 * (sqrt(1 + 2 * (double)r / rho) - 1)); /* 1 - a (a - 1) 2 rho / r > 0 */
     return fmin(exp(golden_section(log_delta_at, &renyi, -30, high, NULL)), 1);
 }
 
-double mechanism_zcdp_delta(double epsilon, double rho)
-{
-    return renyi_delta(epsilon, rho, 0);
-}
-
-enum profile { PROFILE_GAUSSIAN, PROFILE_MIXTURE, PROFILE_ZCDP, PROFILE_PROJECTED };
-
-static double profile_delta(enum profile profile, double epsilon, double sigma, size_t r)
-{
-    switch (profile) {
-    case PROFILE_GAUSSIAN:
-        return mechanism_gaussian_delta(epsilon, 1 / sigma);
-    case PROFILE_MIXTURE:
-        return mechanism_mixture_delta(epsilon, sigma, r);
-    case PROFILE_ZCDP:
-    case PROFILE_PROJECTED:
-        break;
-    }
-    return renyi_delta(epsilon, 0.5 / (sigma * sigma), profile == PROFILE_PROJECTED ? r : 0);
-}
-
-static double profile_sigma(enum profile profile, double epsilon, double delta, size_t r)
+/* Of the Gaussian, or with r > 0 of the projected one. */
+static double profile_sigma(double epsilon, double delta, size_t r)
 {
     double low = LOG_SIGMA_MIN, high = LOG_SIGMA_MAX;
     for (int i = 0; i < BISECTIONS && low < high; i++) {
         double middle = low + (high - low) / 2;
         if (middle == low || middle == high)
             break;
-        *(profile_delta(profile, epsilon, exp(middle), r) <= delta ? &high : &low) = middle;
+        double sigma = exp(middle);
+        double found =
+            r > 0 ? renyi_delta(epsilon, 0.5 / (sigma * sigma), r) : mechanism_gaussian_delta(epsilon, 1 / sigma);
+        *(found <= delta ? &high : &low) = middle;
     }
     return exp(high);
 }
 
 double mechanism_gaussian_sigma(double epsilon, double delta)
 {
-    return profile_sigma(PROFILE_GAUSSIAN, epsilon, delta, 0);
-}
-
-double mechanism_mixture_sigma(double epsilon, double delta, size_t r)
-{
-    return profile_sigma(PROFILE_MIXTURE, epsilon, delta, r);
-}
-
-double mechanism_zcdp_sigma(double epsilon, double delta)
-{
-    return profile_sigma(PROFILE_ZCDP, epsilon, delta, 0);
+    return profile_sigma(epsilon, delta, 0);
 }
 
 double mechanism_projected_sigma(double epsilon, double delta, size_t r)
 {
-    return profile_sigma(PROFILE_PROJECTED, epsilon, delta, r);
+    return profile_sigma(epsilon, delta, r);
 }
 
 double mechanism_gaussian_epsilon(double mu, double delta)

@@ -28,18 +28,9 @@ double mechanism_gaussian_sigma(double epsilon, double delta);
 /* The least epsilon >= 0 with gaussian_delta(epsilon, mu) <= delta; k Gaussians compose to mu^2 = sum mu_i^2. */
 double mechanism_gaussian_epsilon(double mu, double delta);
 
-/* As the Gaussian above, for Z = r^-1/2 X M + sigma G with a fresh normal M [d][r], known to all:
- * delta = E[gaussian_delta(epsilon, sqrt(c / r) / sigma)], c ~ chi^2 with r degrees of freedom. */
-double mechanism_mixture_delta(double epsilon, double sigma, size_t r);
-double mechanism_mixture_sigma(double epsilon, double delta, size_t r);
-
-/* rho-zCDP: delta = min over a > 1 of exp((a - 1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1); sigma: rho = 1/(2 sigma^2).  This
- * bound holds for the discrete Gaussian by its divergences alone; plans use the better bound of curve.h. */
-double mechanism_zcdp_delta(double epsilon, double rho);
-double mechanism_zcdp_sigma(double epsilon, double delta);
-
-/* As mixture_sigma for discrete Gaussians M and G, by Renyi divergences: with k = 1/(r sigma^2),
- * (a - 1) R(a) = -r/2 log(1 - a (a - 1) k), in the place of (a - 1) a rho above.  Proof: given M the divergence of order
+/* As the Gaussian above, for Z = r^-1/2 X M + sigma G with a fresh M [d][r], known to all, and discrete Gaussians M and G, by
+ * Renyi divergences: delta = min over a > 1 of exp((a - 1)(R(a) - epsilon)) (1 - 1/a)^a / (a - 1) with
+ * (a - 1) R(a) = -r/2 log(1 - a (a - 1) k), k = 1/(r sigma^2).  Proof: given M the divergence of order
  * a is at most a |v'M|^2 / (2 r sigma^2); an entry of v'M is sub-Gaussian with variance |v|^2 (a discrete Gaussian's
  * moment generating function is at most the Gaussian's), so E exp(c (v'M)_j^2) <= (1 - 2 c |v|^2)^-1/2. */
 double mechanism_projected_sigma(double epsilon, double delta, size_t r);

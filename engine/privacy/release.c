@@ -213,7 +213,6 @@ enum status release_make(struct release *release, const double *rows, struct sam
         return error_set(err, STATUS_INVALID, "bad_mechanism", "/mechanism", "this mechanism has a release of its own");
     TRY(mechanism_plan(plan, err));
     TRY(release_scale_check(&release->scale, plan->columns, err));
-    release->distance_raw = plan->distance * release->scale.radius / MECHANISM_NORM;
     size_t            d = plan->columns, p = plan->dims, widest = d > p ? d : p;
     bool              projects = plan->kind == MECHANISM_PROJECTED_GAUSSIAN;
     bool              rotates = !projects && (p < d || !(release->is_plain || plan->keeps_axes));

@@ -21,7 +21,7 @@
  *     fixed; K M is computed in integers, without rounding, and gets exact discrete Gaussian noise.  Shifts between
  *     neighbours are integers, so the divergences are those of mechanism_projected_sigma, M known or not.  A real-valued
  *     M would put floating-point sums of private numbers in the place of K M, which no proof covers; the price of the
- *     bound that holds for integers is a standard deviation above mechanism_mixture_sigma's: by 24 to 47 % for one
+ *     bound that holds for integers is a standard deviation above that of real Gaussians: by 24 to 47 % for one
  *     dimension, 12 to 21 % for 10, 8 to 15 % for 50 (epsilon 1 to 10, delta 1e-5 to 1e-3; the most for the largest
  *     delta and the least epsilon).
  * cells: counts over a public grid; any change of a row changes two counts by 1, so t = epsilon / 2 per step.
@@ -54,8 +54,7 @@ struct release {
     struct release_scale scale;
     bool                 is_plain; /* neither rotated nor permuted: for audits and tests, not for a release */
     /* out, public; storage by the caller */
-    int64_t *indices;      /* [n][p] with p = dims, or columns when dims is 0: a value is gamma times its index */
-    double   distance_raw; /* Delta in units of the length-scales: column j alone may move by distance_raw * l_j */
+    int64_t *indices; /* [n][p] with p = dims, or columns when dims is 0: a value is gamma times its index */
     /* out, private */
     size_t *order;   /* [n] raw row of each released row; may be NULL when is_plain */
     size_t  clipped; /* rows outside the public intervals or the public ball */
