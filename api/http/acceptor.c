@@ -17,9 +17,12 @@
 
 enum {
     MAX_LISTENERS = 3,
-    AT_ONCE = 64,    /* taken from one socket before the others are looked at */
+    AT_ONCE = 64, /* taken from one socket before the others are looked at */
+    BEGINS_MAX =
+        8, /* connections that a listener's threads are given at once: they may shake hands before others' answers */
     RETRY_MS = 20,   /* how often to look again where there is no room */
     SHED_MS = 1,     /* how often to look again for these, and for one that may be sent away */
+    PUSH_MS = 5,     /* how often one of a high rank may send away another in a full house */
     KEPT_SHARE = 16, /* one in so many places is left for addresses without a connection */
     TICK_MS = 1000,  /* how often silent connections are looked through */
     LOST_MS = 10000,
@@ -28,7 +31,7 @@ enum {
 
 /* Connections handed to a listener: its threads begin with one a moment later, and with some never, for want of memory. */
 struct handed {
-    int64_t count, last_ms;
+    int64_t count, last_ms, pushed_ms; /* pushed_ms: when one of a high rank last came into a full house */
 };
 
 struct acceptor {
@@ -51,9 +54,8 @@ static void report(struct acceptor *acceptor, int reason)
     log_event(LOG_WARNING, "accept", "text=\"%s\"", strerror(reason));
 }
 
-/* Free places of a listener.  Connections that no thread has begun with count too, but for old ones, which are lost.  begun
- * is read first: it is written last.  A connection that was cut has left its place. */
-static int64_t count_free(struct acceptor *acceptor, size_t i)
+/* Connections that no thread has begun with, but for old ones, which are lost. */
+static int64_t count_begins(struct acceptor *acceptor, size_t i)
 {
     struct listener *listener = &acceptor->listeners[i];
     struct handed   *handed = &acceptor->handed[i];
@@ -61,17 +63,48 @@ static int64_t count_free(struct acceptor *acceptor, size_t i)
     bool             is_old = listener->shared->app->monotonic_ms() - handed->last_ms > LOST_MS;
     if (handed->count < begun || is_old)
         handed->count = begun;
-    return listener->limit -
-           (atomic_load(&listener->open) + handed->count - begun - atomic_load(&listener->group.shed));
+    return handed->count - begun;
+}
+
+/* Free places of a listener.  Connections that no thread has begun with count too, and are counted first: begun is written
+ * last.  A connection that was cut has left its place. */
+static int64_t count_free(struct acceptor *acceptor, size_t i)
+{
+    struct listener *listener = &acceptor->listeners[i];
+    int64_t          begins = count_begins(acceptor, i);
+    return listener->limit - (atomic_load(&listener->open) + begins - atomic_load(&listener->group.shed));
 }
 
 /* Connections of trusted proxies do not count: they may have any number. */
+static bool is_trusted(const struct listener *listener, const struct guest *guest)
+{
+    struct address address = address_of((const struct sockaddr *)&guest->from);
+    return networks_have(&listener->shared->trusted, &address);
+}
+
 static size_t count_connections(const struct listener *listener, const struct guest *guest)
 {
     const struct sockaddr *from = (const struct sockaddr *)&guest->from;
-    struct address         address = address_of(from);
-    bool                   is_trusted = networks_have(&listener->shared->trusted, &address);
-    return is_trusted ? 0 : conns_count(listener->shared->conns, from);
+    return is_trusted(listener, guest) ? 0 : conns_count(listener->shared->conns, from);
+}
+
+static unsigned rank_of(const struct listener *listener, const struct guest *guest)
+{
+    const struct sockaddr *from = (const struct sockaddr *)&guest->from;
+    return is_trusted(listener, guest) ? 0 : conns_newcomer(listener->shared->conns, from);
+}
+
+/* A guest whose address only connects, again and again, sends away others seldom: each handshake costs the answers of others. */
+static bool may_push(struct acceptor *acceptor, size_t place, const struct guest *guest)
+{
+    struct handed *handed = &acceptor->handed[place];
+    int64_t        now_ms = acceptor->listeners[place].shared->app->monotonic_ms();
+    if (guest->rank < ANTEROOM_PATIENT)
+        return true;
+    if (now_ms - handed->pushed_ms < PUSH_MS)
+        return false;
+    handed->pushed_ms = now_ms;
+    return true;
 }
 
 /* Whether the guest gets a place, unless *pause_ms says for how long there is none for anybody.  The connection that has
@@ -81,12 +114,14 @@ static bool may_enter(struct acceptor *acceptor, size_t place, const struct gues
     struct listener *listener = &acceptor->listeners[place];
     size_t           count = count_connections(listener, guest);
     int64_t          left = count_free(acceptor, place);
-    *pause_ms = 0;
+    *pause_ms = count_begins(acceptor, place) < BEGINS_MAX ? 0 : SHED_MS;
+    if (*pause_ms > 0)
+        return false;
     if (listener->per_address > 0 && count >= listener->per_address)
         return false;
     if (left > listener->limit / KEPT_SHARE)
         return true;
-    if (atomic_load(&listener->group.shed) >= ACCEPTOR_SHED_MAX)
+    if (atomic_load(&listener->group.shed) >= ACCEPTOR_SHED_MAX || !may_push(acceptor, place, guest))
         *pause_ms = SHED_MS;
     else if (conns_shed(listener->shared->conns, &listener->group))
         return true;
@@ -141,6 +176,7 @@ static int accept_some(struct acceptor *acceptor, size_t place)
             return SHED_MS;
         guest.fd = accept4(listener->fd, (struct sockaddr *)&guest.from, &guest.length, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (guest.fd >= 0) {
+            guest.rank = rank_of(listener, &guest);
             anteroom_enter(&acceptor->rooms[place], &guest);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             report(acceptor, errno);
@@ -151,17 +187,15 @@ static int accept_some(struct acceptor *acceptor, size_t place)
     return 0;
 }
 
-/* Returns for how long to accept no connection.  While the accepted ones find no place, more wait in the backlog. */
-static int receive(struct acceptor *acceptor, size_t place, bool may_accept)
+/* Returns for how long to wait before the next look.  While those in the anteroom find no place others come into it, and if there
+ * is none for them, they wait in the backlog. */
+static int receive(struct acceptor *acceptor, size_t place)
 {
     struct listener *listener = &acceptor->listeners[place];
     struct requests *shared = listener->shared;
-    int              pause_ms = let_in(acceptor, place);
-    if (may_accept && pause_ms == 0) {
-        pause_ms = accept_some(acceptor, place);
-        int full_ms = let_in(acceptor, place);
-        pause_ms = full_ms > 0 ? full_ms : pause_ms;
-    }
+    int              pause_ms = atomic_load(&listener->is_closed) ? 0 : accept_some(acceptor, place);
+    int              full_ms = let_in(acceptor, place);
+    pause_ms = full_ms > 0 ? full_ms : pause_ms;
     anteroom_reap(&acceptor->rooms[place], shared->app->monotonic_ms() - shared->idle_ms, &shared->traffic.reaped);
     return pause_ms;
 }
@@ -185,8 +219,7 @@ static void *run(void *cls)
             return NULL;
         int longest_ms = 0;
         for (size_t i = 0; i < acceptor->len; i++) {
-            bool is_there = acceptor->listeners[i].daemon != NULL && pause_ms == 0;
-            int  next_ms = is_there ? receive(acceptor, i, waits[2 * i].revents != 0) : 0;
+            int next_ms = acceptor->listeners[i].daemon != NULL ? receive(acceptor, i) : 0;
             longest_ms = next_ms > longest_ms ? next_ms : longest_ms;
         }
         pause_ms = longest_ms;

@@ -21,6 +21,7 @@ bool anteroom_open(struct anteroom *room, _Atomic uint64_t *shed)
     room->epoll = epoll_create1(EPOLL_CLOEXEC);
     room->shed = shed;
     room->head.next = room->head.before = &room->head;
+    room->ready.next = room->ready.before = &room->ready;
     room->vacant.next = room->vacant.before = &room->vacant;
     for (size_t i = 0; i < ANTEROOM_MAX; i++) {
         room->guests[i].next = room->guests[i].before = &room->guests[i];
@@ -55,11 +56,43 @@ static void clear(struct anteroom *room, int64_t since_ms, size_t most, _Atomic 
     }
 }
 
+/* Whoever has sent something since the last time is ready. */
+static void look(struct anteroom *room)
+{
+    struct epoll_event events[64];
+    int                len;
+    while ((len = epoll_wait(room->epoll, events, 64, 0)) > 0)
+        for (int i = 0; i < len; i++) {
+            struct guest *guest = events[i].data.ptr;
+            (void)epoll_ctl(room->epoll, EPOLL_CTL_DEL, guest->fd, NULL);
+            move(&room->ready, guest);
+        }
+}
+
+static bool is_full(const struct anteroom *room)
+{
+    return room->vacant.next == &room->vacant;
+}
+
+static void dismiss_last(struct anteroom *room)
+{
+    struct guest *last = NULL;
+    for (struct guest *guest = room->ready.next; guest != &room->ready; guest = guest->next)
+        if (guest->rank >= (last == NULL ? ANTEROOM_PATIENT : last->rank))
+            last = guest;
+    if (last != NULL)
+        dismiss(room, last, room->shed);
+}
+
 bool anteroom_has_room(struct anteroom *room, int64_t since_ms)
 {
-    if (room->vacant.next == &room->vacant)
+    if (is_full(room))
         clear(room, since_ms, 1, room->shed);
-    return room->vacant.next != &room->vacant;
+    if (is_full(room)) {
+        look(room);
+        dismiss_last(room);
+    }
+    return !is_full(room);
 }
 
 void anteroom_enter(struct anteroom *room, const struct guest *guest)
@@ -70,6 +103,7 @@ void anteroom_enter(struct anteroom *room, const struct guest *guest)
     place->length = guest->length;
     place->from = guest->from;
     place->since_ms = guest->since_ms;
+    place->rank = guest->rank;
     move(&room->head, place);
     if (epoll_ctl(room->epoll, EPOLL_CTL_ADD, place->fd, &input) != 0)
         dismiss(room, place, room->shed);
@@ -77,8 +111,12 @@ void anteroom_enter(struct anteroom *room, const struct guest *guest)
 
 struct guest *anteroom_ready(struct anteroom *room)
 {
-    struct epoll_event event;
-    return epoll_wait(room->epoll, &event, 1, 0) == 1 ? event.data.ptr : NULL;
+    struct guest *first = NULL;
+    look(room);
+    for (struct guest *guest = room->ready.next; guest != &room->ready; guest = guest->next)
+        if (first == NULL || guest->rank < first->rank)
+            first = guest;
+    return first;
 }
 
 void anteroom_reap(struct anteroom *room, int64_t since_ms, _Atomic uint64_t *reaped)
@@ -91,7 +129,10 @@ void anteroom_close(struct anteroom *room)
     _Atomic uint64_t none = 0;
     if (room->epoll < 0)
         return;
+    look(room);
     while (room->head.next != &room->head)
         dismiss(room, room->head.next, &none);
+    while (room->ready.next != &room->ready)
+        dismiss(room, room->ready.next, &none);
     close(room->epoll);
 }

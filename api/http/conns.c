@@ -12,9 +12,10 @@
 #include <time.h>
 
 enum { PROMISES = 1024, PROMISE_MS = 10000 };
-enum { TICK_MS = 1000, FAILURE_SLOTS = 256, FAILURE_WINDOW_MS = 60000, TRIM_BYTES = 16 << 20 };
+enum { TICK_MS = 1000, TALLY_SETS = 1024, TALLY_WAYS = 4, TALLY_WINDOW_MS = 60000, TRIM_BYTES = 16 << 20 };
 
-struct failures {
+/* By address, and forgotten a minute after since_ms. */
+struct tally {
     struct address key;
     int64_t        since_ms;
     unsigned       count;
@@ -32,7 +33,7 @@ struct conns {
     bool                 stopping;
     struct conn          head; /* of a ring */
     struct conns_options options;
-    struct failures      failures[FAILURE_SLOTS];
+    struct tally         failures[TALLY_SETS][TALLY_WAYS], newcomers[TALLY_SETS][TALLY_WAYS];
     struct promise       promises[PROMISES]; /* the oldest first */
     size_t               promises_len;
 };
@@ -279,13 +280,64 @@ void conns_watch(struct conns *conns, struct conn *conn, atomic_bool *has_left)
     pthread_mutex_unlock(&conns->lock);
 }
 
-/* A slot per hash: a newer address takes the slot of an older one. */
-static struct failures *slot_of(struct conns *conns, const struct address *key)
+/* The places of the address: those of its hash. */
+static struct tally *places_of(struct tally sets[TALLY_SETS][TALLY_WAYS], const struct address *key)
 {
     uint32_t hash = 2166136261u; // FNV-1a
     for (size_t i = 0; i < sizeof key->bytes; i++)
         hash = (hash ^ key->bytes[i]) * 16777619u;
-    return &conns->failures[hash % FAILURE_SLOTS];
+    return sets[hash % TALLY_SETS];
+}
+
+/* The count of the address, or NULL. */
+static struct tally *find_tally(struct conns *conns, struct tally sets[TALLY_SETS][TALLY_WAYS],
+                                const struct address *key)
+{
+    struct tally *places = places_of(sets, key);
+    for (size_t i = 0; i < TALLY_WAYS; i++)
+        if (address_equal(&places[i].key, key) && conns->options.now_ms() - places[i].since_ms < TALLY_WINDOW_MS)
+            return &places[i];
+    return NULL;
+}
+
+/* The count of the address; a new one begins in the place that has counted longest. */
+static struct tally *make_tally(struct conns *conns, struct tally sets[TALLY_SETS][TALLY_WAYS],
+                                const struct address *key)
+{
+    struct tally *places = places_of(sets, key), *oldest = places, *found = find_tally(conns, sets, key);
+    if (found != NULL)
+        return found;
+    for (size_t i = 1; i < TALLY_WAYS; i++)
+        if (places[i].since_ms < oldest->since_ms)
+            oldest = &places[i];
+    *oldest = (struct tally){.key = *key, .since_ms = conns->options.now_ms()};
+    return oldest;
+}
+
+unsigned conns_newcomer(struct conns *conns, const struct sockaddr *from)
+{
+    struct address address = address_of(from), key = address_key(&address);
+    if (address_is_none(&key))
+        return 0;
+    pthread_mutex_lock(&conns->lock);
+    struct tally *tally = make_tally(conns, conns->newcomers, &key);
+    unsigned      before = tally->count++;
+    tally->since_ms = conns->options.now_ms();
+    pthread_mutex_unlock(&conns->lock);
+    return before;
+}
+
+void conns_has_asked(struct conns *conns, struct conn *conn)
+{
+    if (conn == NULL || conn->has_asked)
+        return;
+    conn->has_asked = true;
+    struct address key = address_key(&conn->address);
+    pthread_mutex_lock(&conns->lock);
+    struct tally *tally = find_tally(conns, conns->newcomers, &key);
+    if (tally != NULL)
+        tally->count = 0;
+    pthread_mutex_unlock(&conns->lock);
 }
 
 void conns_count_failure(struct conns *conns, const struct address *address)
@@ -294,11 +346,7 @@ void conns_count_failure(struct conns *conns, const struct address *address)
     if (address_is_none(&key))
         return;
     pthread_mutex_lock(&conns->lock);
-    struct failures *slot = slot_of(conns, &key);
-    int64_t          now_ms = conns->options.now_ms();
-    if (!address_equal(&slot->key, &key) || now_ms - slot->since_ms >= FAILURE_WINDOW_MS)
-        *slot = (struct failures){.key = key, .since_ms = now_ms};
-    slot->count++;
+    make_tally(conns, conns->failures, &key)->count++;
     pthread_mutex_unlock(&conns->lock);
 }
 
@@ -306,9 +354,8 @@ bool conns_is_blocked(struct conns *conns, const struct address *address)
 {
     struct address key = address_key(address);
     pthread_mutex_lock(&conns->lock);
-    const struct failures *slot = slot_of(conns, &key);
-    bool                   blocked = slot->count >= CONNS_FAILURES_MAX && address_equal(&slot->key, &key) &&
-                   conns->options.now_ms() - slot->since_ms < FAILURE_WINDOW_MS;
+    const struct tally *tally = find_tally(conns, conns->failures, &key);
+    bool                blocked = tally != NULL && tally->count >= CONNS_FAILURES_MAX;
     pthread_mutex_unlock(&conns->lock);
     return blocked;
 }

@@ -33,6 +33,7 @@ struct conn {
     int                   fd;
     _Atomic int64_t       order;       /* in which conns_shed takes connections, the least first; 0: it does not */
     bool                  is_shed;     /* under the lock */
+    bool                  has_asked;   /* see conns_has_asked */
     struct address        address;     /* of the other end */
     _Atomic int64_t       deadline_ms; /* monotonic; 0: none */
     _Atomic(const char *) farewell; /* what a late client is told before it is cut, as bytes of the protocol; or NULL */
@@ -77,6 +78,11 @@ bool conns_has_unread(int fd);
  * not look at one that is suspended.  A client that closes only its own direction counts as gone: nothing that is
  * waiting for an answer does, and the two cannot be told apart.  NULL: it is not looked at any more. */
 void conns_watch(struct conns *conns, struct conn *conn, atomic_bool *has_left);
+
+/* Connections of the address since its last whole request, which have not stopped coming for a minute; this one counts for the
+ * next.  An address that nobody has seen has none, and so has one that asks: both go before whoever only connects. */
+unsigned conns_newcomer(struct conns *conns, const struct sockaddr *from);
+void     conns_has_asked(struct conns *conns, struct conn *conn); /* from the connection's thread; NULL: nothing */
 
 /* Failed authentications within a minute. */
 enum { CONNS_FAILURES_MAX = 10 };

@@ -95,6 +95,7 @@ static enum MHD_Result on_head(struct request *request, const char *url, const c
     if (request->call.uri == NULL)
         return MHD_NO;
     request_head_read(request);
+    conns_has_asked(request->shared->conns, request->conn);
     request->stage = STAGE_CHECK; // past the head
     read_head(request, url, method, version, &headers);
     find_client(request);

@@ -184,9 +184,10 @@ static enum status listen_on(struct server *server, enum listener_kind kind, int
         {is_main ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, THREADS, NULL},
         {MHD_OPTION_END, 0, NULL},
     };
-    bool     is_tls = is_main && server->options.tls != NULL;
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME |
-                     MHD_USE_ERROR_LOG;
+    bool is_tls = is_main && server->options.tls != NULL;
+    /* With epoll the library (Debian 12's 0.9.75) calls whoever has not finished the handshake again and again, without a rest. */
+    unsigned waits = is_tls ? MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_TLS : MHD_USE_EPOLL_INTERNAL_THREAD;
+    unsigned flags = waits | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     *listener = (struct listener){
         .shared = &server->requests,
         .kind = kind,
@@ -194,10 +195,9 @@ static enum status listen_on(struct server *server, enum listener_kind kind, int
         .fd = fd,
         .limit = limit,
         .per_address = is_main && server->options.per_address > 0 ? (size_t)server->options.per_address : 0};
-    listener->daemon =
-        MHD_start_daemon(flags | (is_tls ? MHD_USE_TLS : 0), 0, NULL, NULL, request_continue, listener,
-                         MHD_OPTION_ARRAY, options, is_tls ? MHD_OPTION_HTTPS_CERT_CALLBACK2 : MHD_OPTION_END,
-                         tls_give_certificate, MHD_OPTION_HTTPS_PRIORITIES, tls_priorities, MHD_OPTION_END);
+    listener->daemon = MHD_start_daemon(flags, 0, NULL, NULL, request_continue, listener, MHD_OPTION_ARRAY, options,
+                                        is_tls ? MHD_OPTION_HTTPS_CERT_CALLBACK2 : MHD_OPTION_END, tls_give_certificate,
+                                        MHD_OPTION_HTTPS_PRIORITIES, tls_priorities, MHD_OPTION_END);
     if (listener->daemon != NULL)
         return STATUS_OK;
     close(fd);

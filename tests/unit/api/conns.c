@@ -5,6 +5,7 @@
 #include "tests/unit/api/suites.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -206,6 +207,80 @@ static void test_blocking(void)
     conns_stop(conns);
 }
 
+/* An address that only connects is told from one that asks, and from one that was not there for a minute, whatever others do. */
+static void test_newcomers(void)
+{
+    enum { OTHERS = 1000 };
+    struct conns           *conns = start(0);
+    struct sockaddr_storage from = address("192.0.2.17"), nowhere = {.ss_family = AF_UNIX};
+    struct conn            *conn = conns_add(conns, &group, -1, (struct sockaddr *)&from, 0);
+    size_t                  lost = 0;
+    char                    text[32];
+    for (unsigned i = 0; i < 3; i++) {
+        CU_ASSERT_EQUAL(conns_newcomer(conns, (struct sockaddr *)&from), i);
+        CU_ASSERT_EQUAL(conns_newcomer(conns, (struct sockaddr *)&nowhere), 0);
+        atomic_fetch_add(&clock_ms, 59999);
+    }
+    conns_has_asked(conns, conn);
+    CU_ASSERT_EQUAL(conns_newcomer(conns, (struct sockaddr *)&from), 0);
+    conns_has_asked(conns, conn); // the first request of a connection counts
+    CU_ASSERT_EQUAL(conns_newcomer(conns, (struct sockaddr *)&from), 1);
+    atomic_fetch_add(&clock_ms, 60000);
+    CU_ASSERT_EQUAL(conns_newcomer(conns, (struct sockaddr *)&from), 0);
+    for (unsigned i = 0; i < 2 * OTHERS; i++) {
+        snprintf(text, sizeof text, "198.18.%u.%u", i % OTHERS / 250, i % 250);
+        struct sockaddr_storage other = address(text);
+        lost += conns_newcomer(conns, (struct sockaddr *)&other) < i / OTHERS;
+    }
+    CU_ASSERT(lost < OTHERS / 50);
+    conns_remove(conns, conn);
+    conns_stop(conns);
+}
+
+static struct anteroom room; /* large */
+
+/* A guest that has sent something; the other end, which the guest's leaving closes. */
+static int send_guest(unsigned rank)
+{
+    int ends[2];
+    CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    CU_ASSERT_EQUAL(write(ends[1], "G", 1), 1);
+    anteroom_enter(&room, &(struct guest){.fd = ends[0], .rank = rank});
+    return ends[1];
+}
+
+/* Whoever has sent something is let in by rank, and in a full room those of a high rank make room, the highest first. */
+static void test_ranks(void)
+{
+    enum { HIGH = ANTEROOM_PATIENT + 3 };
+    int              ends[ANTEROOM_MAX + 3];
+    const unsigned   ranks[] = {HIGH, 1, ANTEROOM_PATIENT, 0, HIGH};
+    _Atomic uint64_t gone = 0;
+    CU_ASSERT_TRUE_FATAL(anteroom_open(&room, &gone));
+    for (size_t i = 0; i < ANTEROOM_MAX; i++)
+        ends[i] = send_guest(i < 5 ? ranks[i] : ANTEROOM_PATIENT - 1);
+    CU_ASSERT_EQUAL(anteroom_ready(&room)->rank, 0);
+    for (unsigned i = 1; i <= 3; i++) {
+        CU_ASSERT_TRUE(anteroom_has_room(&room, 0));
+        CU_ASSERT_EQUAL(gone, i);
+        ends[ANTEROOM_MAX + i - 1] = send_guest(0);
+    }
+    CU_ASSERT_FALSE(anteroom_has_room(&room, 0)); // the others may wait
+    CU_ASSERT_EQUAL(gone, 3);
+    char byte;
+    for (size_t i = 0; i < 5; i++) // what was unread when it was closed is an error
+        CU_ASSERT_EQUAL(recv(ends[i], &byte, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN, ranks[i] < ANTEROOM_PATIENT);
+    struct guest *first = anteroom_ready(&room);
+    CU_ASSERT_EQUAL(first->rank, 0);
+    int fd = first->fd;
+    anteroom_leave(&room, first);
+    close(fd);
+    CU_ASSERT_TRUE(anteroom_has_room(&room, 0));
+    anteroom_close(&room);
+    for (size_t i = 0; i < ANTEROOM_MAX + 3; i++)
+        close(ends[i]);
+}
+
 /* Each listener has an anteroom of its own, and connections that were cut. */
 static void test_descriptors(void)
 {
@@ -228,6 +303,8 @@ CU_TestInfo suite_conns[] = {
     {"reaper", test_reaper},
     {"who has waited longest makes room", test_shedding},
     {"blocked addresses", test_blocking},
+    {"who only connects", test_newcomers},
+    {"whose rank is high makes room", test_ranks},
     {"descriptors of all listeners", test_descriptors},
     CU_TEST_INFO_NULL,
 };
