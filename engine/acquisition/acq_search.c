@@ -409,7 +409,7 @@ static enum status refine(struct run *run, size_t start, struct error *err)
         TRY(climb(run, point, &score, err));
         TRY(move(run, point, &score, &moved, err));
     }
-    if (score > run->score && !is_pending(run->search, point)) {
+    if (score > run->score && !used_points_has(run->search->used, point) && !is_pending(run->search, point)) {
         run->score = score;
         memcpy(run->best, point, len * sizeof *point);
     }

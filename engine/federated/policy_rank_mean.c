@@ -122,7 +122,7 @@ static enum status tell(struct session *s, const struct event *event, struct err
     if (event->kind == EVENT_RECEIVED)
         return receive(s, event, err);
     TRY(trial_log_tell(&s->log, event, err));
-    TRY(used_points_add(&s->used, event->point, err));
+    TRY(policy_use_point(&s->used, event, err));
     return policy_gp.tell(s->gp, event, err);
 }
 

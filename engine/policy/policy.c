@@ -1,6 +1,8 @@
 /* Functions that all algorithms share. */
 #include "engine/policy/policy.h"
 
+#include "engine/space/used_points.h"
+
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -59,6 +61,12 @@ int policy_option(const struct policy *policy, const char *name)
         if (strcmp(policy->options[i].name, name) == 0)
             return i;
     return -1;
+}
+
+enum status policy_use_point(struct used_points *used, const struct event *event, struct error *err)
+{
+    bool has_result = event->kind != EVENT_SUGGESTED && event->kind != EVENT_ABANDONED;
+    return has_result || used->count < SIZE_MAX ? used_points_add(used, event->point, err) : STATUS_OK;
 }
 
 enum status policy_check(const struct policy *policy, const struct problem *problem, struct error *err)

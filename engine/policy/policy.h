@@ -307,7 +307,10 @@ struct policy {
 /* CONFLICT "no_observations": what predict, residuals and message answer before the first value. */
 enum status policy_no_values(struct error *err);
 /* The option "repeat" of the algorithms that propose points of finite spaces. */
-#define POLICY_REPEAT_HELP "a finite space of parameters: the same point may be suggested again"
+#define POLICY_REPEAT_HELP "parameters: the same point may be suggested again"
+/* Takes in the point of an event; where points are without number only that of a result, as another may come again. */
+struct used_points;
+MUST_CHECK enum status policy_use_point(struct used_points *used, const struct event *event, struct error *err);
 /* INVALID when the options cannot be together on this space: "repeat" on candidates, and what the policy's check refuses. */
 MUST_CHECK enum status policy_check(const struct policy *policy, const struct problem *problem, struct error *err);
 size_t                 policy_options_len(const struct policy *policy);

@@ -61,7 +61,7 @@ static enum status tell(struct session *s, const struct event *event, struct err
 {
     const struct space *space = s->problem->space;
     if (space->kind == SPACE_PARAMETERS)
-        return used_points_add(&s->used, event->point, err);
+        return policy_use_point(&s->used, event, err);
     if (event->row >= space->rows_len)
         return error_set(err, STATUS_INVALID, "no_such_row", "/candidate", "there is no row %zu", event->row);
     s->taken_len += s->taken[event->row] == 0;

@@ -269,9 +269,6 @@ size_t space_count(const struct space *space)
     bool is_plain = space->constraints_len == 0 && space->forbid_len == 0 && !has_conditions(space);
     if (!is_plain && count <= SPACE_WALK_MAX)
         return walk_count(space);
-    if (space->equations_len > 0) {
-        size_t found = walk_count(space);
-        return found <= SPACE_WALK_MAX ? found : (size_t)count;
-    }
-    return space->constraints_len > 0 ? SIZE_MAX : (size_t)count;
+    size_t found = space->equations_len > 0 ? walk_count(space) : SIZE_MAX;
+    return found <= SPACE_WALK_MAX ? found : (size_t)count;
 }

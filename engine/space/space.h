@@ -83,8 +83,8 @@ struct space {
     const struct latent *latents;                 /* [latents_len] by size */
     size_t               latents_len;
     const struct graph  *graph; /* SPACE_GRAPH */
-    /* set by space_hold, where there are equations */
-    const size_t *equations; /* [equations_len] indices of constraints */
+    /* set by space_hold, where there are equations or bands that are as thin */
+    const size_t *equations; /* [equations_len] indices of these constraints */
     size_t        equations_len;
     const double *warm; /* [warm_len][params_len] points all over what equations leave, in the constrained parameters */
     size_t        warm_len;
@@ -195,7 +195,7 @@ bool space_draft_forbidden(const struct space *space, const double *draft);
 void space_escape(const struct space *space, double *draft);
 void space_keep_out(const struct space *space, const double *point, double *low, double *high);
 
-/* Equations (space_equation.c).  begin lists them and finds the warm points, once the centre is there.  draw puts the
+/* Equations and thin bands (space_equation.c).  begin lists them and finds the warm points, once the centre is there.  draw puts the
  * constrained parameters anywhere, as uniform as a short chain of moves is, a function of v [params_len] alone.  repair is
  * space_repair: to the nearest point, or for ints to one that is near. */
 struct rng;
@@ -221,8 +221,9 @@ void space_excess(const struct space *space, const double *u, double *out, doubl
 bool space_first(const struct space *space, double *point);
 bool space_step(const struct space *space, double *point);
 
-/* How many distinct points there are with the held values.  SIZE_MAX: infinite, over 2^53, or with constraints over
- * SPACE_WALK_MAX points of the grid (with equations: the points of the grid, where there are over SPACE_WALK_MAX).  With conditions it is exact up to that size, the points of the grid above. */
+/* How many distinct points there are with the held values.  SIZE_MAX: infinite, or over 2^53.  With conditions, constraints
+ * or forbidden combinations it is exact up to a grid of SPACE_WALK_MAX points (with equations: up to as many points of the
+ * space), and above it is the grid's, which is too much. */
 size_t space_count(const struct space *space);
 
 #endif

@@ -1,8 +1,9 @@
-/* Points of spaces with equations, where no number can move alone.
+/* Points of spaces with equations, or with bands so thin that a number can hardly move alone.
  * A chain of moves keeps every equation: two numbers at once along the line that leaves a sum, or a product, as it is
  * (hit-and-run, Smith 1984; ints by looking at every value of the first for which the second has one), or all doubles at
  * once in a random direction within all equations.  Each move ends with space_broken, as every way into the region does.
- * A product is a sum of logarithms, and is moved as that. */
+ * A product is a sum of logarithms, and is moved as that.  A band's sum stays in moves of pairs, and moves within the band
+ * with single numbers. */
 #include "engine/math/rng.h"
 #include "engine/space/space.h"
 
@@ -10,6 +11,8 @@
 
 enum { WARM = 32, VALUES_MAX = 4096, SHRINKS = 24, PROJECTIONS = 30, HALVINGS = 60 };
 static const double TINY = 1e-10; /* a direction shorter than that is a rounding error */
+static const double THIN = 0.05;  /* of what the sum may be: a band */
+static const double INSET = 1e-3; /* of a band: how far inside a projection ends */
 
 struct pair {
     const struct constraint *c;
@@ -27,13 +30,26 @@ static double range_of(const struct constraint *c, const struct param *p)
     return scaled(c, p->max) - scaled(c, p->min);
 }
 
+static double term(const struct constraint *c, const double *point, size_t j)
+{
+    return c->coefficients[j] * scaled(c, point[c->params[j]]);
+}
+
 /* The sum of all terms but two. */
 static double sum_without(const struct constraint *c, const double *point, size_t i, size_t j)
 {
     double sum = 0;
     for (size_t k = 0; k < c->len; k++)
-        sum += k == i || k == j ? 0 : c->coefficients[k] * scaled(c, point[c->params[k]]);
+        sum += k == i || k == j ? 0 : term(c, point, k);
     return sum;
+}
+
+static bool is_thin(const struct space *space, const struct constraint *c)
+{
+    double width = 0;
+    for (size_t j = 0; j < c->len; j++)
+        width += fabs(c->coefficients[j]) * range_of(c, &space->params[c->params[j]]);
+    return scaled(c, c->max) - scaled(c, c->min) <= THIN * width || c->min == c->max;
 }
 
 /* The number whose term is `term`. */
@@ -147,7 +163,8 @@ static void move_pair(const struct space *space, const double *wanted, struct rn
         return;
     bool        swaps = is_double(space, c->params[i]) && !is_double(space, c->params[j]);
     struct pair pair = {.c = c, .i = swaps ? j : i, .j = swaps ? i : j};
-    pair.both = scaled(c, c->min) - sum_without(c, point, i, j);
+    pair.both =
+        c->min == c->max ? scaled(c, c->min) - sum_without(c, point, i, j) : term(c, point, i) + term(c, point, j);
     if (!is_double(space, c->params[pair.i]))
         move_values(space, &pair, wanted, rng, point);
     else if (wanted == NULL)
@@ -299,7 +316,7 @@ enum status space_equation_begin(struct space *space, struct arena *arena, struc
     space->equations = equations;
     space->equations_len = space->warm_len = 0;
     for (size_t k = 0; k < space->constraints_len; k++)
-        if (space->constraints[k].min == space->constraints[k].max)
+        if (is_thin(space, &space->constraints[k]))
             equations[space->equations_len++] = k;
     if (space->equations_len == 0)
         return STATUS_OK;
@@ -351,7 +368,8 @@ static double sum_after(const struct space *space, const struct constraint *c, b
 static void project_on(const struct space *space, const struct constraint *c, bool doubles_only, double *point)
 {
     double min = c->is_product ? (c->min > 0 ? log(c->min) : -HUGE_VAL) : c->min, max = scaled(c, c->max);
-    double sum = sum_after(space, c, doubles_only, point, 0), goal = sum < min ? min : max, low = 0, high = 1e-6;
+    double inset = isfinite(max - min) ? INSET * (max - min) : 0, low = 0, high = 1e-6;
+    double sum = sum_after(space, c, doubles_only, point, 0), goal = sum < min ? min + inset : max - inset;
     double sign = sum < goal ? 1 : -1;
     while (high < 1e12 && sign * sum_after(space, c, doubles_only, point, sign * high) < sign * goal)
         high *= 4;

@@ -471,7 +471,7 @@ static enum status tell(struct session *session, const struct event *event, stru
     if (event->kind == EVENT_STOPPED)
         logged.kind = EVENT_OBSERVED;
     TRY(trial_log_tell(&session->log, &logged, err));
-    TRY(used_points_add(&session->used, event->point, err));
+    TRY(policy_use_point(&session->used, event, err));
     if (event->kind == EVENT_SUGGESTED)
         return tell_inner(session, event, event->kind, FINAL, (double)epochs_of(session->problem), err);
     return tell_end(session, event, err);

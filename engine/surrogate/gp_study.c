@@ -71,7 +71,7 @@ size_t gp_study_bytes(const struct gp_study *study)
 enum status gp_study_tell(struct gp_study *study, const struct event *event, struct error *err)
 {
     TRY(trial_log_tell(&study->log, event, err));
-    return used_points_add(&study->used, event->point, err);
+    return policy_use_point(&study->used, event, err);
 }
 
 void gp_study_begin(struct gp_study *study)

@@ -443,7 +443,7 @@ enum status transfer_tell(struct session *s, const struct event *event, struct e
         s->taken_len += s->taken[event->row] == 0;
         s->taken[event->row] = 1;
     } else {
-        TRY(used_points_add(&s->used, event->point, err));
+        TRY(policy_use_point(&s->used, event, err));
     }
     TRY(trial_log_tell(&s->log, &own, err));
     if (event->kind == EVENT_SUGGESTED)

@@ -242,6 +242,33 @@ static void test_workers(void)
     for_each_world(workers_in);
 }
 
+/* The best point is a corner, and its value is exact: once it is known no trial is wasted on it again. */
+static void corner_in(struct world *w)
+{
+    static struct study study;
+    struct answer       answer;
+    const struct space *space = w->problem.space;
+    if (space->kind != SPACE_PARAMETERS || space_count(space) < SIZE_MAX || w->problem.metrics_len > 1)
+        return;
+    study_open(&study, w);
+    for (uint64_t trial = 1; trial <= TRIALS && ask_trial(w, study.session, trial, &answer) == STATUS_OK; trial++) {
+        double u[16], sum = 0;
+        check_sound(w, &answer.proposal);
+        study_suggested(&study, trial, &answer.proposal);
+        CU_ASSERT(!is_repeated(&study, trial));
+        space_encode(space, study.points[trial], u);
+        for (size_t j = 0; j < space->dims; j++)
+            sum += u[j];
+        study_tell(&study, EVENT_OBSERVED, trial, sum);
+    }
+    study_close(&study);
+}
+
+static void test_corner(void)
+{
+    for_each_world(corner_in);
+}
+
 /* A finite parameter space is used up without repetition, then exhausted; so are candidates where the record says. */
 static void exhaustion_in(struct world *w)
 {
@@ -648,6 +675,7 @@ CU_TestInfo suite_contract[] = {
     {"seeds", test_seeds},
     {"batches", test_batches},
     {"workers", test_workers},
+    {"a corner is measured once", test_corner},
     {"exhaustion", test_exhaustion},
     {"hostile values", test_hostile},
     {"small memory", test_memory},

@@ -25,12 +25,12 @@ static void draw(const struct space *space, struct rng *rng, double *point)
 
 /* A share of five is at most x with probability 1 - (1 - x)^4: ten cells of equal probability, for each share.  The 0.9999
  * quantile of chi-square with 9 degrees of freedom is 33.7. */
-static void test_uniform(void)
+static void shares_within(double min, double max)
 {
     struct param params[SHARES];
     for (size_t i = 0; i < SHARES; i++)
         params[i] = (struct param){.name = "s", .max = 1};
-    struct constraint sum = {.params = FIRST, .coefficients = ONES, .len = SHARES, .min = 1, .max = 1};
+    struct constraint sum = {.params = FIRST, .coefficients = ONES, .len = SHARES, .min = min, .max = max};
     struct space      space = {SPACE_PARAMETERS, params, SHARES, .constraints = &sum, .constraints_len = 1};
     struct arena      arena;
     struct rng        rng = rng_at(64, 1, RNG_TEST);
@@ -50,16 +50,23 @@ static void test_uniform(void)
     arena_fini(&arena);
 }
 
-/* Solutions of 3 x + 5 y + z = 40 are counted by three loops; each is walked to, and each is drawn. */
-static void test_ints(void)
+/* A band that is a thousandth of an edge of the simplex has the shares of the equation. */
+static void test_uniform(void)
+{
+    shares_within(1, 1);
+    shares_within(0.9995, 1.0005);
+}
+
+/* Solutions of 40 <= 3 x + 5 y + z <= most are counted by three loops; each is walked to, and each is drawn. */
+static void ints_up_to(int most)
 {
     static const double coefficients[] = {3, 5, 1};
     struct param        params[3];
     size_t              count = 0, walked = 0, drawn = 0;
-    static bool         seen[21][21];
+    bool                seen[21][21][21] = {{{0}}};
     for (size_t i = 0; i < 3; i++)
         params[i] = (struct param){.name = "k", .kind = PARAM_INT, .max = 20};
-    struct constraint sum = {.params = FIRST, .coefficients = coefficients, .len = 3, .min = 40, .max = 40};
+    struct constraint sum = {.params = FIRST, .coefficients = coefficients, .len = 3, .min = 40, .max = most};
     struct space      space = {SPACE_PARAMETERS, params, 3, .constraints = &sum, .constraints_len = 1};
     struct arena      arena;
     struct rng        rng = rng_at(65, 1, RNG_TEST);
@@ -67,12 +74,13 @@ static void test_ints(void)
     hold(&space, &arena);
     for (int x = 0; x <= 20; x++)
         for (int y = 0; y <= 20; y++)
-            count += 40 - 3 * x - 5 * y >= 0 && 40 - 3 * x - 5 * y <= 20;
+            for (int z = 0; z <= 20; z++)
+                count += 3 * x + 5 * y + z >= 40 && 3 * x + 5 * y + z <= most;
     for (bool more = space_first(&space, point); more; more = space_step(&space, point))
         walked++;
     for (int k = 0; k < DRAWS; k++) {
         draw(&space, &rng, point);
-        bool *at = &seen[(size_t)point[0]][(size_t)point[1]];
+        bool *at = &seen[(size_t)point[0]][(size_t)point[1]][(size_t)point[2]];
         drawn += !*at;
         *at = true;
     }
@@ -80,6 +88,12 @@ static void test_ints(void)
     CU_ASSERT_EQUAL(space_count(&space), count);
     CU_ASSERT_EQUAL(drawn, count);
     arena_fini(&arena);
+}
+
+static void test_ints(void)
+{
+    ints_up_to(40);
+    ints_up_to(42);
 }
 
 /* Two equations, an inequality and a repeated equation over six doubles: every number moves, and drafts come back near. */

@@ -17,6 +17,7 @@
     X(space_forms)       \
     X(space_equation)    \
     X(space_forbid)      \
+    X(used_points)       \
     X(mat)               \
     X(kernel)            \
     X(kernel_contract)   \
