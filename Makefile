@@ -158,9 +158,9 @@ sbom: $(BUILD)/gnomon.sbom.json
 $(BUILD)/gnomon.sbom.json: $(BUILD)/gnomon deploy/sbom
 	$(call say,sbom,$@)$(PYTHON) deploy/sbom $< >$@
 
-# The steps that tests/check/plan names.  Each writes BUILD/log/NAME.log and prints one line; Ctrl-C ends with a tally.  One more
-# than there are processors run at once, as many of them wait for a time.
-STEPS_AT_ONCE = $(shell expr $(JOBS) + 1)
+# The steps that tests/check/plan names.  Each writes BUILD/log/NAME.log and prints one line; Ctrl-C ends with a tally.  Twice
+# as many as there are processors run at once, as half of what they take is waiting: for disks, for leases, for each other.
+STEPS_AT_ONCE = $(shell expr $(JOBS) \* 2)
 test:
 	@sh tests/check/setup test
 	@rm -rf $(LOG) && mkdir -p $(LOG)
