@@ -53,7 +53,7 @@ static double renyi_delta(double epsilon, double rho, size_t r)
     return fmin(exp(golden_section(log_delta_at, &renyi, -30, high, NULL)), 1);
 }
 
-/* Of the Gaussian, or with r > 0 of the projected one. */
+/* The least sigma of the Gaussian, or with r > 0 of the projected one. */
 static double profile_sigma(double epsilon, double delta, size_t r)
 {
     double low = LOG_SIGMA_MIN, high = LOG_SIGMA_MAX;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { N = 100, D = 3, R = 10 };
-/* Of noise with which the mixture over chi^2 (10) is (1, 1e-3)-DP, found by bisection. */
+/* The noise with which the mixture over chi^2 (10) is (1, 1e-3)-DP, found by bisection. */
 #define EXACT_SIGMA 2.8714797822772571
 
 static void test_limits(void)
