@@ -58,20 +58,21 @@
 #define ROW_CHAIN(F, N) F(first_seq, i) N(first_head, b) N(seq, i) N(head, b) N(at_ms, i) N(total, b) N(newest, i)
 #define ROW_REPLAY(F, N)                                                                                               \
     F(seq, i) N(revision, i) N(kind, s) N(trial, i) N(point, B) N(row, i) N(value, D) N(stddev, D) N(note, B)          \
-    N(outcome, B) N(step, I) N(measured, D) N(measured_note, B) N(detail, S) N(state, S) N(ended, I)
+    N(outcome, B) N(step, I) N(measured, D) N(measured_outcome, B) N(measured_note, B) N(detail, S) N(state, S)      \
+    N(ended, I)
 /* Events that the program made: a suggestion, or with a step its verdict on a measurement, or that a trial goes on. */
 #define ROW_MADE(F, N)                                                                                                 \
     F(revision, i) N(trial, i) N(point, B) N(row, i) N(algorithm, S) N(fallback, S) N(seen, i) N(model_mean, D)        \
-    N(model_stddev, D) N(note, B) N(asked, B) N(step, I) N(measured, D) N(stop, I) N(reason, S) N(next_step, I)        \
-    N(measured_note, B) N(measured_seen, I) N(diagnostics, S) N(kind, s)
+    N(model_stddev, D) N(note, B) N(asked, B) N(step, I) N(measured, D) N(measured_outcome, B) N(stop, I) N(reason, S)  \
+    N(next_step, I) N(measured_note, B) N(measured_seen, I) N(diagnostics, S) N(kind, s)
 #define ROW_NOISE(F, N) F(has_stddev, i) N(has_repeats, i)
 #define ROW_BEST(F, N) F(number, i) N(value, D)
-#define ROW_VERDICT(F, N) F(value, d) N(stop, i) N(reason, s) N(next_step, i)
+#define ROW_VERDICT(F, N) F(value, d) N(outcome, B) N(stop, i) N(reason, s) N(next_step, i)
 #define ROW_STEP(F, N) F(step, i)
-#define ROW_MEASUREMENT(F, N) F(step, i) N(value, d) N(at_ms, i)
+#define ROW_MEASUREMENT(F, N) F(step, i) N(value, d) N(outcome, B) N(at_ms, i)
 #define ROW_MEASURED(F, N)                                                                                             \
     F(revision, i) N(trial, i) N(lease, i) N(step, i) N(value, d) N(at_ms, i) N(stop, i) N(reason, s) N(next_step, i)  \
-    N(note, B) N(seen, i)
+    N(note, B) N(seen, i) N(outcome, B)
 #define ROW_BASELINE(F, N) F(state, s) N(ended, i) N(outcome, B)
 #define ROW_CORRECTION(F, N)                                                                                           \
     F(revision, i) N(trial, i) N(ended, i) N(state, s) TRIAL_RESULT(N) N(outcome, B) N(at_ms, i) N(actor, s) N(why, S)
@@ -110,8 +111,8 @@
 #define ROW_PLOT(F, N)                                                                                                 \
     F(number, i) N(state, s) N(point, B) N(holder, s) N(value, D) N(feasible, i) N(outcome, B) N(model_mean, D)        \
     N(model_stddev, D) N(model_stddev_observed, D) N(started_ms, i) N(finished_ms, i) N(lease, i)
-#define ROW_PLOT_POINT(F, N) F(trial, i) N(lease, i) N(step, i) N(value, d)
-#define ROW_CURVE_POINT(F, N) F(trial, i) N(state, s) N(step, i) N(value, d)
+#define ROW_PLOT_POINT(F, N) F(trial, i) N(lease, i) N(step, i) N(value, d) N(outcome, B)
+#define ROW_CURVE_POINT(F, N) F(trial, i) N(state, s) N(step, i) N(value, d) N(outcome, B)
 #define ROW_COUNT(F, N) F(count, i)
 #define ROW_TALLY(F, N) F(thing, s) N(state, s) N(count, i)
 #define ROW_GROWN(F, N) F(revision, i) N(detail, s)
@@ -282,7 +283,7 @@
       "SELECT " COLUMNS(ROW_PLOT_POINT) " FROM measurement WHERE study = $1 AND trial >= $2 AND trial <= $3 AND row_check(measurement measurement) ORDER BY " \
       "trial, lease, step")                                                                                            \
     X(CURVE_POINTS, "si", curve_point,                                                                                 \
-      "SELECT m.trial, t.state, m.step, m.value FROM measurement m JOIN trial t ON t.study = m.study || '' AND t.number = "  \
+      "SELECT m.trial, t.state, m.step, m.value, m.outcome FROM measurement m JOIN trial t ON t.study = m.study || '' AND t.number = "  \
       "m.trial AND t.lease = m.lease WHERE m.study = $1 AND m.trial > $2 AND row_check(measurement m) AND row_check(trial t) ORDER BY m.trial, m.lease, m.step")           \
     X(TALLY, "", tally, "SELECT " COLUMNS(ROW_TALLY) " FROM tally")                                                    \
     X(TRIAL_ADD, "sisbisisssiidddbisidbibii" TRIAL_RESULT(SQL_LETTER), none,                                                   \
@@ -477,7 +478,7 @@
     X(EVENT_REPLAY, "siii", replay,                                                                                    \
       "SELECT e.seq, e.revision, e.kind, e.trial, t.point, coalesce(t.row, -1) AS row, " SQL_THEN("value") ", "        \
       SQL_THEN("stddev") ", CASE WHEN " SQL_BELIEVED("t.seen") " THEN t.note END AS note, " SQL_THEN("outcome")        \
-      ", m.step, m.value AS measured, CASE WHEN " SQL_BELIEVED("m.revision - 1") " THEN m.note END AS measured_note, " \
+      ", m.step, m.value AS measured, m.outcome AS measured_outcome, CASE WHEN " SQL_BELIEVED("m.revision - 1") " THEN m.note END AS measured_note, " \
       "e.detail, " SQL_THEN("state") ", " SQL_THEN("ended") " FROM event e LEFT JOIN trial t ON t.study = e.study || '' "    \
       "AND t.number = e.trial LEFT JOIN measurement m ON m.study = e.study || '' AND m.revision = e.revision LEFT JOIN "     \
       "correction c ON c.study = e.study AND c.trial = e.trial AND c.revision = (SELECT min(x.revision) FROM "         \
@@ -485,19 +486,19 @@
       "> $2 AND row_check(trial t) AND row_check(measurement m) AND row_check(correction c) AND e.revision <= $3 AND (t.number IS NOT NULL OR e.kind = 'federation.received') ORDER BY e.seq")         \
     X(TRIAL_MADE, "si", made,                                                                                          \
       "SELECT e.revision, e.trial, t.point, coalesce(t.row, -1) AS row, t.algorithm, t.fallback, t.seen, "             \
-      "t.model_mean, t.model_stddev, t.note, t.asked, NULL AS step, NULL AS measured, NULL AS stop, NULL AS reason, "  \
+      "t.model_mean, t.model_stddev, t.note, t.asked, NULL AS step, NULL AS measured, NULL AS measured_outcome, NULL AS stop, NULL AS reason, " \
       "NULL AS next_step, NULL AS measured_note, NULL AS measured_seen, t.diagnostics, e.kind FROM event e JOIN trial t ON t.study = " \
       "e.study || '' AND t.number = e.trial WHERE e.study = $1 AND e.trial = $2 AND e.kind IN ('trial.suggested', "          \
       "'trial.queued', 'trial.added')")                                                                                \
     X(EVENT_MADE, "sii", made,                                                                                         \
       "SELECT e.revision, e.trial, t.point, coalesce(t.row, -1) AS row, t.algorithm, t.fallback, t.seen, "             \
-      "t.model_mean, t.model_stddev, t.note, t.asked, m.step, m.value AS measured, m.stop, m.reason, m.next_step, "    \
+      "t.model_mean, t.model_stddev, t.note, t.asked, m.step, m.value AS measured, m.outcome AS measured_outcome, m.stop, m.reason, m.next_step, " \
       "m.note AS measured_note, m.seen AS measured_seen, t.diagnostics, e.kind FROM event e JOIN trial t ON t.study = e.study || '' AND t.number "  \
       "= e.trial LEFT JOIN measurement m ON m.study = e.study || '' AND m.revision = e.revision WHERE e.study = $1 AND "     \
       "e.revision > $2 AND (e.kind IN ('trial.suggested', 'trial.resumed') OR m.step IS NOT NULL) ORDER BY e.seq LIMIT $3")                                                                                                \
-    X(MEASUREMENT_ADD, "siiidiiisibi", none,                                                                            \
+    X(MEASUREMENT_ADD, "siiidiiisibib", none,                                                                           \
       "INSERT INTO measurement(study, trial, lease, step, value, revision, at_ms, stop, reason, next_step, note, "     \
-      "seen) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)")                                                         \
+      "seen, outcome) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)")                                                         \
     X(MEASUREMENT_KEEP, "sii", none,                                                                                   \
       "UPDATE measurement SET lease = lease + 1 WHERE study = $1 AND trial = $2 AND lease = $3")                       \
     X(MEASUREMENT_WHOLE, "s", measured,                                                                                \

@@ -129,9 +129,16 @@ static json_t *render_curves(struct call *call, const void *result)
     return show_page("curves", list, page->next_cursor);
 }
 
+static const struct member curves_get_query[] = {
+    PAGED(page), // of the request's first member
+    {AT(curves_request, metric), .read = codec_read_text, .min = 1, .max = 128},
+    {.name = NULL},
+};
+const struct form form_curves_get = {.query = curves_get_query, .bytes = sizeof(struct curves_request)};
+
 enum status handle_curves_get(struct call *call, struct error *err)
 {
-    const struct page *input = call->input;
+    const struct curves_request *input = call->input;
     return plot_curves(call->app, &call->caller, call->params[0], input,
                        CALL_RESULT(call, struct curves_page, 200, render_curves), err);
 }

@@ -474,13 +474,15 @@ enum status handle_trial_retract(struct call *call, struct error *err)
 }
 
 struct trial_report_input {
-    int64_t lease, step;
-    double  value;
+    int64_t       lease, step;
+    double        value;
+    const json_t *values;
 };
 static const struct member trial_report_body[] = {
     LEASE(trial_report_input),
     {AT(trial_report_input, step), .read = codec_read_integer, .required = true, .min = 1, .max = 1000000},
-    {AT(trial_report_input, value), .read = codec_read_number, .required = true, .min = -DBL_MAX, .max = DBL_MAX},
+    {AT(trial_report_input, value), .read = codec_read_number, .min = -DBL_MAX, .max = DBL_MAX, .fallback = NAN},
+    {AT(trial_report_input, values), .read = codec_read_kept},
     {.name = NULL},
 };
 const struct form form_trial_report = {.body = trial_report_body, .bytes = sizeof(struct trial_report_input)};
@@ -505,8 +507,9 @@ const struct shown shown_decision = {.members = decision_members};
 enum status handle_trial_report(struct call *call, struct error *err)
 {
     const struct trial_report_input *input = call->input;
-    struct report_request            request = {.held.lease = input->lease, .step = input->step, .value = input->value};
-    struct report_reply             *reply = CALL_RESULT(call, struct report_reply, 200, show_reply);
+    struct report_request            request = {
+                   .held.lease = input->lease, .step = input->step, .given = {.value = input->value, .values = input->values}};
+    struct report_reply *reply = CALL_RESULT(call, struct report_reply, 200, show_reply);
     TRY(handle_number(call, 1, &request.held.number, err));
     return trial_report(call->app, &call->caller, call->params[0], &request, reply, err);
 }

@@ -32,7 +32,7 @@
     X(projects_post) X(project_patch) X(tokens_post) X(token_rotate) X(tokens_get) X(page) X(events_get) X(operations_get) X(studies_post) X(named_put) X(studies_get) X(study_patch)           \
     X(nothing) X(study_clone) X(space_grow) X(metrics_add) X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_abandon)     \
     X(predict_post) X(stateless_post) X(export_get) X(import_post) X(candidates_post)   \
-    X(slice_get) X(plot_get) X(metric) X(importances_get) X(best_get) X(federations_post) X(federations_get) X(agents_post) X(message_put)            \
+    X(slice_get) X(plot_get) X(curves_get) X(metric) X(importances_get) X(best_get) X(federations_post) X(federations_get) X(agents_post) X(message_put)            \
     X(trial_report) X(trial_heartbeat) X(trial_patch) X(trial_get) X(games_post) X(game_token_post) X(game_observe_post)
 #define SHOWN_LIST(X)                                                                            \
     X(project) X(projects) X(token_created) X(tokens) X(whoami) X(events) X(event_head) X(study) X(studies) X(observed) X(decision)      \

@@ -101,7 +101,7 @@ const struct route route_table[] = {
     R(GET, STUDY "/importances", READERS, 0, DOES(importances_get), READS(importances_get), LANE(COMPUTE)),
     R(GET, STUDY "/slice", READERS, 0, DOES(slice_get), READS(slice_get), LANE(COMPUTE)),
     R(GET, STUDY "/plot/{kind}", READERS, 0, DOES(plot_get), READS(plot_get), LANE(READ)),
-    R(GET, STUDY "/curves", READERS, 0, DOES(curves_get), READS(page), LANE(READ)),
+    R(GET, STUDY "/curves", READERS, 0, DOES(curves_get), READS(curves_get), LANE(READ)),
     R(GET, STUDY "/transfer", READERS, 0, DOES(study_transfer_get), READS(page)),
     R(GET, TRIAL "/explain", READERS, 0, DOES(trial_explain_get), LANE(COMPUTE)),
     R(GET, STUDY "/verify", READERS, 0, DOES(study_verify_get), READS(page), LANE(COMPUTE)),

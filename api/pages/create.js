@@ -106,17 +106,16 @@ export async function create(view) {
     /* Further options, folded unless they are set already. */
     function stops() {
         const at = spec.stopping ?? {}, turn = () => { if (rule.value === '') delete spec.stopping; else spec.stopping = { rule: rule.value, epochs: at.epochs ?? 50, ...(rule.value === 'patience' ? { patience: 10 } : {}) }; draw(); };
-        const rule = choice([...rules, ...(at.rule === 'bos' ? [['bos', 'by the algorithm']] : [])], at.rule ?? '', { onchange: turn, 'data-pointer': '/stopping/rule' });
+        const rule = choice([...rules.filter(([word]) => word !== 'patience' || spec.metrics.length === 1), ...(at.rule === 'bos' ? [['bos', 'by the algorithm']] : [])], at.rule ?? '', { onchange: turn, 'data-pointer': '/stopping/rule' });
         const last = (name, key, placeholder, attributes = whole) => field(name, amount(`/stopping/${key}`, at, key, { ...attributes, placeholder }));
         return [h('h3', {}, 'Runs that are not worth the rest'), spec.algorithm.name === 'bo-bos' ? h('p', { class: 'note' }, 'The algorithm stops them, by what it expects of their curves.')
-            : spec.metrics.length > 1 && !at.rule ? h('p', { class: 'note' }, 'They can be stopped where one metric is measured.')
-                : [h('div', { class: 'filters' }, field('Stopped early', rule), at.rule ? last('Steps of a whole run', 'epochs') : null,
-                    at.rule === 'percentile' ? last('Worse than so many of a hundred', 'percentile', '25', { min: 1, max: 99, step: 1 }) : null,
-                    at.rule === 'patience' ? last('No better for steps', 'patience') : null,
-                    at.rule === 'median' || at.rule === 'percentile' ? [last('Never before step', 'warm_up', '0', { min: 0, step: 1 }), last('Nor before so many trials', 'min_trials', '5')] : null,
-                    at.rule === 'asha' || at.rule === 'hyperband' ? [last('First stage at step', 'min_epochs', '1'), last('Of each stage go on one in', 'reduction', '3')] : null,
-                    at.rule && at.rule !== 'none' && at.rule !== 'bos' ? field('Some run to the end in any case', bind('/stopping/guard', at, 'guard', choice([['', 'no'], ['yes', 'yes']], at.guard ? 'yes' : ''), (v) => v === 'yes' || undefined)) : null),
-                h('p', { class: 'note' }, at.rule ? 'Workers report the metric after each step, and are told whether to go on.' : 'Runs that have steps, epochs say, can be ended when they fall behind.')]];
+            : [h('div', { class: 'filters' }, field('Stopped early', rule), at.rule ? last('Steps of a whole run', 'epochs') : null,
+                at.rule === 'percentile' ? last('Worse than so many of a hundred', 'percentile', '25', { min: 1, max: 99, step: 1 }) : null,
+                at.rule === 'patience' ? last('No better for steps', 'patience') : null,
+                at.rule === 'median' || at.rule === 'percentile' ? [last('Never before step', 'warm_up', '0', { min: 0, step: 1 }), last('Nor before so many trials', 'min_trials', '5')] : null,
+                at.rule === 'asha' || at.rule === 'hyperband' ? [last('First stage at step', 'min_epochs', '1'), last('Of each stage go on one in', 'reduction', '3')] : null,
+                at.rule && at.rule !== 'none' && at.rule !== 'bos' ? field('Some run to the end in any case', bind('/stopping/guard', at, 'guard', choice([['', 'no'], ['yes', 'yes']], at.guard ? 'yes' : ''), (v) => v === 'yes' || undefined)) : null),
+            h('p', { class: 'note' }, at.rule ? 'Workers report the metric after each step, and are told whether to go on.' : 'Runs that have steps, epochs say, can be ended when they fall behind.')]];
     }
     const more = h('details', { class: 'more' });
     function drawMore() {

@@ -300,7 +300,16 @@ function parameterParts(view, state, path, of, open, table) {
     const picked = h('p', { class: 'note', role: 'status' });
     const over = more(plots.figure('c4', 'Over two parameters', 'The model’s mean. In the dashed veil the model guesses: its sd is over a quarter of what was seen.', draws('contour', (host) => plots.contour(host, { found: got.contour.model, cells: got.contour.cells, px: byName.get(state.x), py: byName.get(state.y), metric, bestTrial: of().best?.trial, chosen: open, picked: (place, mean, half) => picked.replaceChildren(`Here: ${interval(mean, half)}. `, may('admin', 'write') && of().state !== 'completed' ? button('Enqueue this point…', () => table.enqueue({ ...got.contour.model.fixed, ...place })) : '') })), h('div', { class: 'row' }, cx, cy)));
     over.append(picked);
-    const runs = more(plots.figure('c12', 'Learning curves', '', draws('curves', (host) => plots.curves(host, { data: got.curves, metric, bestTrial: of().best?.trial, chosen: open }))));
+    const measured = start.metrics.filter((m) => m.goal !== 'track');
+    let curveOf = metric;
+    const which = h('select', { 'aria-label': 'Metric of the curves', onchange: (event) => { curveOf = measured.find((m) => m.name === event.target.value); curvesPart().then(drawRuns); } }, measured.map((m) => h('option', { value: m.name, selected: m === metric }, clip(m.name, 40))));
+    const runs = more(plots.figure('c12', 'Learning curves', '', draws('curves', (host) => plots.curves(host, { data: got.curves, metric: curveOf, bestTrial: of().best?.trial, chosen: open })), ...(measured.length > 1 ? [h('div', { class: 'row' }, which)] : [])));
+    const curvesPart = () => quiet(api.get(`${path}/plot/curves${curveOf === metric ? '' : `?metric=${encodeURIComponent(curveOf.name)}`}`));
+    function drawRuns(found) {
+        const stopped = of().trials.stopped;
+        set('curves', found, runs, (found?.curves?.trial.length ?? 0) > 0);
+        if (found) runs.setFinding(stopped > 0 ? `${count(stopped, 'run')} stopped early (open squares). ` : '', key('isbest', 'the best run '), found.shown < found.of ? key('fan', `90 % of the runs that are not drawn: ${found.of - found.shown} of ${found.of}`) : '');
+    }
     if (isMany) sections.push(past.section);
     const volume = more(plots.figure('c4', 'Hypervolume', '', draws('front', (host) => plots.lines(host, { x: 'trial', y: `hypervolume, ${clip(objectives.map((m) => m.name).join(' × '), 40)}`, right: 24, series: [{ name: '', isStep: true, points: grown() }] }))));
     const grown = () => { const points = plots.rowsOf(got.front.hypervolume).filter((r) => r.value !== null).map((r) => [r.trial, r.value]); return [...points, [of().trials.total, points.at(-1)[1]]]; };
@@ -399,10 +408,7 @@ function parameterParts(view, state, path, of, open, table) {
                 if (last) volume.setFinding(`The size of what the front dominates: ${number(last.value)} since trial ${last.trial}. It is measured from the worst value of each objective, and a tenth of its range beyond.`);
                 known.data = { ...data, front: found?.front };
             }),
-            part(is.curves, 'plot/curves', (found) => {
-                set('curves', found, runs, (found?.curves?.trial.length ?? 0) > 0);
-                if (found) runs.setFinding(n.stopped > 0 ? `${count(n.stopped, 'run')} stopped early (open squares). ` : '', key('isbest', 'the best run '), found.shown < found.of ? key('fan', `90 % of the runs that are not drawn: ${found.of - found.shown} of ${found.of}`) : '');
-            }),
+            (is.curves ? curvesPart() : Promise.resolve(null)).then(drawRuns),
             part(is.workers, 'plot/workers', drawWorkers),
             part(is.right, 'residuals', (found) => {
                 set('residuals', found, right);

@@ -111,7 +111,7 @@ struct event {
     double value;          /* EVENT_OBSERVED: finite, larger is better; the first objective's */
     double sd;             /* of value; 0: not given */
     const double *values;  /* EVENT_OBSERVED: [metrics_len] finite, then [metrics_len] standard deviations (0: not
-                               given); may be NULL when there is one metric.  Graph: the value at each site of the
+                               given); may be NULL when there is one metric.  EVENT_MEASURED: the former alone.  Graph: the value at each site of the
                                point [space_point_len], NaN from the first on that was not measured */
     const void   *note;    /* EVENT_SUGGESTED: the proposal's note; EVENT_MEASURED: the verdict's; or NULL */
     size_t        note_bytes;
@@ -124,9 +124,10 @@ struct event {
 
 /* The value after a step of a running trial, which its session has not been told yet. */
 struct measurement {
-    uint64_t trial;
-    size_t   step;  /* from 1 to the budget of epochs */
-    double   value; /* finite, larger is better */
+    uint64_t      trial;
+    size_t        step;   /* from 1 to the budget of epochs */
+    double        value;  /* finite, larger is better */
+    const double *values; /* [metrics_len] of several metrics; NULL: there is one */
 };
 
 /* Whether the trial shall stop here. */

@@ -11,6 +11,20 @@ void curves_init(struct curves *curves, struct arena *arena)
     *curves = (struct curves){.arena = arena};
 }
 
+enum status curves_init_several(struct curves *curves, struct arena *arena, const enum metric_kind *metrics,
+                                size_t metrics_len, struct error *err)
+{
+    curves_init(curves, arena);
+    curves->of = ARENA_NEW(arena, struct curves, metrics_len);
+    if (curves->of == NULL)
+        return error_no_memory(err);
+    for (size_t k = 0; k < metrics_len; k++)
+        curves_init(&curves->of[k], arena);
+    curves->metrics = metrics;
+    curves->metrics_len = metrics_len;
+    return STATUS_OK;
+}
+
 /* How many curves are of trials with smaller numbers. */
 static size_t place_of(const struct curves *curves, uint64_t trial)
 {
@@ -113,7 +127,7 @@ static enum status measure(struct curves *curves, const struct event *event, str
     return STATUS_OK;
 }
 
-enum status curves_tell(struct curves *curves, const struct event *event, struct error *err)
+static enum status tell_one(struct curves *curves, const struct event *event, struct error *err)
 {
     static const enum curve_state states[] = {
         [EVENT_SUGGESTED] = CURVE_RUNNING,   [EVENT_OBSERVED] = CURVE_COMPLETED, [EVENT_INFEASIBLE] = CURVE_GONE,
@@ -138,6 +152,16 @@ enum status curves_tell(struct curves *curves, const struct event *event, struct
     if (event->kind == EVENT_HANDED_OVER)
         curve->len = 0;
     return STATUS_OK;
+}
+
+enum status curves_tell(struct curves *curves, const struct event *event, struct error *err)
+{
+    struct event of_metric = *event;
+    for (size_t k = 0; k < curves->metrics_len; k++) {
+        of_metric.value = event->values == NULL ? event->value : event->values[k];
+        TRY(tell_one(&curves->of[k], &of_metric, err));
+    }
+    return tell_one(curves, event, err);
 }
 
 size_t curve_upto(const struct curve *curve, double step)
@@ -178,17 +202,30 @@ static struct sums sum_completed(const struct curves *curves, double step)
     return sums;
 }
 
+struct curve_line curves_line(const struct curves *curves, double step)
+{
+    struct sums sums = sum_completed(curves, step);
+    double      one = sums.n > 1.0 ? sums.final_final / sums.n : 0.25 * (sums.final - sums.at) * (sums.final - sums.at);
+    double      weight = sums.at_at + one, slope = weight > 0.0 ? fmax(sums.at_final + one, 0.0) / weight : 1.0;
+    double      missed = sums.final_final - 2.0 * slope * sums.at_final + slope * slope * sums.at_at;
+    double      sd = 2.0 * sqrt((fmax(missed, 0.0) + one) / (sums.n + 1.0));
+    return (struct curve_line){.at = sums.at, .final = sums.final, .slope = slope, .sd = sd, .is_known = sums.n > 0.0};
+}
+
+double curve_line_final(const struct curve_line *line, double value)
+{
+    double final = line->final + line->slope * (value - line->at);
+    return line->is_known && isfinite(final) ? final : value;
+}
+
 bool curves_forecast(const struct curves *curves, uint64_t trial, double *value, double *sd)
 {
     const struct curve *own = curves_find(curves, trial);
     if (own == NULL)
         return false;
-    double      last = own->values[own->len - 1];
-    struct sums sums = sum_completed(curves, own->steps[own->len - 1]);
-    double      one = sums.n > 1.0 ? sums.final_final / sums.n : 0.25 * (sums.final - sums.at) * (sums.final - sums.at);
-    double      weight = sums.at_at + one, slope = weight > 0.0 ? fmax(sums.at_final + one, 0.0) / weight : 1.0;
-    double      missed = sums.final_final - 2.0 * slope * sums.at_final + slope * slope * sums.at_at;
-    *value = sums.final + slope * (last - sums.at);
-    *sd = 2.0 * sqrt((fmax(missed, 0.0) + one) / (sums.n + 1.0));
-    return sums.n > 0.0 && isfinite(*value) && isfinite(*sd);
+    double            last = own->values[own->len - 1];
+    struct curve_line line = curves_line(curves, own->steps[own->len - 1]);
+    *value = line.final + line.slope * (last - line.at);
+    *sd = line.sd;
+    return line.is_known && isfinite(*value) && isfinite(*sd);
 }

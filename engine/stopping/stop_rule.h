@@ -10,13 +10,17 @@
  *
  * The guard.  Some trials are whole from their proposal on: whatever the rule would say of them, they run to the end.  Of all
  * epochs they get a share between GUARD_LEAST and GUARD_MOST, which grows with how many of the best four completed trials
- * are whole, the best of which weighs most: where
+ * are whole, the best of which weighs most (of several objectives, of those that no other one dominates): where
  * the rule lets the wrong trials live, these are, and where it is right it soon has better ones.  Nothing else is learnt
  * from early values, so that it does not matter whether they say anything of the end.
  *
  * Resuming.  Who keeps what a stopped trial had come to may go on with it later (Li et al. 2020, Algorithm 2): rungs
  * fill up, and what was not among the best 1/reduction of a few may be among those of many.  Of equal values those that
  * went on already are ahead, or all of them would go on.
+ *
+ * Several metrics.  asha, hyperband, median and percentile compare by rank.h: a trial goes on that is among the best
+ * 1/reduction of its rung, or is not behind so many as the percentile says of the completed trials.  A constraint is kept
+ * where what was measured of it will probably come to that (curves_line).  patience knows one metric, and so does OWN.
  *
  * Knows nothing of policies; values are larger-is-better.  Ties do not stop. */
 #ifndef GNOMON_ENGINE_STOP_RULE_H
@@ -52,19 +56,25 @@ struct stop_rule {
     bool                resumes; /* asha, hyperband: whoever hands out trials asks stop_rule_resume first */
 };
 
+/* Whether the kind compares trials by several metrics. */
+bool stop_rule_takes_several(enum stop_rule_kind kind);
+
 /* Judges by any kind but OFF and OWN a measurement that the curves do not have yet.  One of a whole trial is not
- * judged; out has no note.  Errors: NO_MEMORY (scratch: a number per curve).  O(curves log curves). */
+ * judged; out has no note.  Errors: NO_MEMORY (scratch: some numbers per curve).  O(curves log curves), of several metrics
+ * O(curves^2). */
 MUST_CHECK enum status stop_rule_judge(const struct stop_rule *rule, const struct curves *curves,
                                        const struct measurement *measurement, struct verdict *out,
                                        struct arena *scratch, struct error *err);
 
-/* Whether the guard makes the trial that is proposed next a whole one.  O(curves). */
+/* Whether the guard makes the trial that is proposed next a whole one.  O(curves), of several metrics O(curves^2). */
 bool stop_rule_is_due(const struct stop_rule *rule, const struct curves *curves);
 
-/* asha, hyperband: the stopped trial to go on with now, behind the last of its steps, or NULL: begin a new one, as with
+/* asha, hyperband: *out is the stopped trial to go on with now, behind the last of its steps, or NULL: begin a new one, as with
  * every other kind.  It is that of the highest rung; there, the best, then the one with the smallest number.  Once the
  * curves are told that it runs again (EVENT_SUGGESTED), it is judged at the next rung.  Those with other ends count as
- * having gone on.  Cost with r rungs: asha O(r curves log steps), hyperband r times that. */
-const struct curve *stop_rule_resume(const struct stop_rule *rule, const struct curves *curves);
+ * having gone on.  Errors: NO_MEMORY (scratch, of several metrics alone).  Cost with r rungs: asha O(r curves log steps), of
+ * several metrics O(r curves^2); hyperband r times that. */
+MUST_CHECK enum status stop_rule_resume(const struct stop_rule *rule, const struct curves *curves,
+                                        const struct curve **out, struct arena *scratch, struct error *err);
 
 #endif

@@ -21,10 +21,23 @@ static enum status tell_whole(const struct streams *streams, struct event event,
     return streams->policy->tell(streams->whole, &event, err);
 }
 
+/* Turns the end of a stopped trial into the value that it would probably have come to; values [2 metrics_len] room. */
+static void forecast(const struct curves *curves, struct event *told, double *values)
+{
+    told->is_forecast = curves_forecast(curves, told->trial, &told->value, &told->sd);
+    for (size_t k = 0; k < curves->metrics_len; k++) {
+        double *value = &values[k], *sd = &values[curves->metrics_len + k];
+        told->is_forecast = told->is_forecast && curves_forecast(&curves->of[k], told->trial, value, sd);
+        told->values = values;
+    }
+    told->kind = told->is_forecast ? EVENT_OBSERVED : EVENT_ABANDONED;
+}
+
 enum status streams_tell(const struct streams *streams, const struct curves *curves, const struct event *event,
                          struct error *err)
 {
     struct event told = *event;
+    double       values[2 * METRICS_MAX];
     bool         judges = streams->policy->judge != NULL, is_whole = curve_note_is_whole(event);
     if ((event->kind == EVENT_MEASURED || event->kind == EVENT_HANDED_OVER) && !judges)
         return STATUS_OK;
@@ -36,10 +49,8 @@ enum status streams_tell(const struct streams *streams, const struct curves *cur
         TRY(tell_whole(streams, told, is_whole, err));
     told.note_bytes = is_whole ? 0 : told.note_bytes;
     told.note = is_whole ? NULL : told.note;
-    if (event->kind == EVENT_STOPPED && !judges) {
-        told.is_forecast = curves_forecast(curves, told.trial, &told.value, &told.sd);
-        told.kind = told.is_forecast ? EVENT_OBSERVED : EVENT_ABANDONED;
-    }
+    if (event->kind == EVENT_STOPPED && !judges)
+        forecast(curves, &told, values);
     return streams->policy->tell(streams->session, &told, err);
 }
 

@@ -7,6 +7,7 @@
 #include "service/codec/codec_annotations.h"
 #include "service/codec/codec_trial.h"
 
+#include <math.h>
 #include <string.h>
 
 static enum status read_state(const json_t *trial, const char *where, enum outcome *out, struct error *err)
@@ -73,8 +74,8 @@ static json_t *as_observation(const struct spec *spec, const json_t *trial, enum
     return out;
 }
 
-static enum status read_curve(const json_t *json, const char *where, struct arena *arena, struct observation *out,
-                              struct error *err)
+static enum status read_curve(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,
+                              struct observation *out, struct error *err)
 {
     char   path[CODEC_PATH_MAX];
     size_t len = json_array_size(json);
@@ -94,17 +95,24 @@ static enum status read_curve(const json_t *json, const char *where, struct aren
             return error_set(err, STATUS_INVALID, is_read ? "bad_curve" : "wrong_type", path,
                              "must have a value and a step that is larger than the one before");
         curve[i] = (struct curve_point){.step = (int64_t)step, .value = json_number_value(value) + 0.0};
+        if (spec->metrics_len > 1) {
+            const struct codec_measured given = {.value = NAN, .values = json_object_get(point, "values")};
+            TRY(codec_measured(spec, &given, path, arena, &curve[i].values, err));
+            curve[i].value = curve[i].values[spec->first];
+        }
     }
     out->curve = curve;
     out->curve_len = len;
     if (out->outcome == OUTCOME_STOPPED && len > 0)
         out->value = curve[len - 1].value;
-    return STATUS_OK;
+    return out->outcome == OUTCOME_STOPPED && len > 0
+               ? spec_outcome(spec, curve[len - 1].values, arena, &out->values, err)
+               : STATUS_OK;
 }
 
 /* Reads the members that an observation does not have. */
-static enum status read_rest(const json_t *trial, const char *where, struct arena *arena, struct observation *out,
-                             struct error *err)
+static enum status read_rest(const struct spec *spec, const json_t *trial, const char *where, struct arena *arena,
+                             struct observation *out, struct error *err)
 {
     double        number = 0;
     const json_t *json = json_object_get(trial, "number"), *worker = json_object_get(trial, "worker");
@@ -118,7 +126,7 @@ static enum status read_rest(const json_t *trial, const char *where, struct aren
     out->number = (int64_t)number;
     out->worker = json_string_value(worker);
     codec_read_path(path, where, "curve");
-    return read_curve(json_object_get(trial, "curve"), path, arena, out, err);
+    return read_curve(spec, json_object_get(trial, "curve"), path, arena, out, err);
 }
 
 enum status codec_import(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,
@@ -137,5 +145,5 @@ enum status codec_import(const struct spec *spec, const json_t *json, const char
         return error_set(err, STATUS_INVALID, "bad_combination", path, "nothing outside the space waits to be tried");
     }
     out->outcome = outcome;
-    return read_rest(json, where, arena, out, err);
+    return read_rest(spec, json, where, arena, out, err);
 }

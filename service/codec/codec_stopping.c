@@ -81,11 +81,14 @@ static enum status check_rule(struct reading *in, const struct stop_rule *rule, 
 {
     if (spec->space.kind != SPACE_PARAMETERS)
         return error_set(in->err, STATUS_INVALID, "wrong_space", "/stopping", "stopping is for parameter spaces");
-    if (spec->metrics_len > 1)
-        return error_set(in->err, STATUS_INVALID, "not_supported", "/stopping", "stopping takes one metric");
-    if (metric_is_banded(&spec->metrics[spec->first]))
-        return error_set(in->err, STATUS_INVALID, "not_supported", "/stopping",
-                         "stopping compares what is larger: it takes no target and no range");
+    if (spec->metrics_len > 1 && !stop_rule_takes_several(rule->kind))
+        return error_set(in->err, STATUS_INVALID, "not_supported", "/stopping/rule",
+                         "%s compares a single metric: of several take asha, hyperband, median, percentile or none",
+                         rule_names[rule->kind - STOP_RULE_NONE]);
+    for (size_t k = 0; k < spec->metrics_len; k++)
+        if (metric_is_banded(&spec->metrics[k]))
+            return error_set(in->err, STATUS_INVALID, "not_supported", "/stopping",
+                             "stopping compares what is larger: it takes no target and no range");
     if (rule->kind == STOP_RULE_OWN && spec->policy->judge == NULL)
         return error_set(in->err, STATUS_INVALID, "not_supported", "/stopping/rule", "bos needs the algorithm bo-bos");
     if (rule->warm_up >= rule->epochs)

@@ -8,6 +8,7 @@
 #include "service/codec/codec_space.h"
 #include "service/member/codec_write.h"
 
+#include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -206,6 +207,39 @@ static enum status read_by_metric(struct reading *in, const json_t *json, const 
     }
     members[len] = (struct member){.name = NULL};
     return codec_read_object(in, members, json, where, out);
+}
+
+enum status codec_measured(const struct spec *spec, const struct codec_measured *given, const char *where,
+                           struct arena *arena, const double **out, struct error *err)
+{
+    struct reading in = {.spec = spec, .arena = arena, .err = err};
+    struct member  members[METRICS_MAX + 1];
+    char           path[CODEC_PATH_MAX];
+    double        *values = ARENA_NEW(arena, double, spec->metrics_len);
+    bool           has_value = !isnan(given->value), has_values = given->values != NULL;
+    if (values == NULL)
+        return error_no_memory(err);
+    *out = values;
+    codec_read_path(path, where, has_values && has_value ? "value" : "values");
+    if (has_values && has_value)
+        return error_set(err, STATUS_INVALID, "bad_combination", path, "exactly one of value and values is needed");
+    if (!has_values && (spec->metrics_len > 1 || !has_value))
+        return error_set(err, STATUS_INVALID, "missing_member", path,
+                         spec->metrics_len > 1 ? "a study of several metrics takes values, one of each"
+                                               : "value or values is needed");
+    if (has_value) {
+        values[0] = given->value;
+        return STATUS_OK;
+    }
+    for (size_t k = 0; k < spec->metrics_len; k++)
+        members[k] = (struct member){.name = spec->metrics[k].name,
+                                     .offset = k * sizeof *values,
+                                     .read = codec_read_number,
+                                     .required = true,
+                                     .min = -DBL_MAX,
+                                     .max = DBL_MAX};
+    members[spec->metrics_len] = (struct member){.name = NULL};
+    return codec_read_object(&in, members, given->values, path, values);
 }
 
 static enum status check_stddevs(const struct reading *in, const double *values, const char *where)
@@ -626,6 +660,22 @@ static const struct member curve_members[] = {
     {.name = NULL},
 };
 
+static json_t *curve_json(const struct spec *spec, const struct trial *trial)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < trial->curve_len; i++) {
+        const struct curve_point *point = &trial->curve[i];
+        json_t                   *step = codec_write(curve_members, &(struct writing){.from = point});
+        json_t                   *values = point->values == NULL ? NULL : json_object();
+        for (size_t k = 0; k < spec->metrics_len && point->values != NULL; k++)
+            codec_put(&values, spec->metrics[k].name, codec_number(point->values[k]));
+        if (point->values != NULL)
+            codec_put(&step, "values", values);
+        codec_append(&list, step);
+    }
+    return list;
+}
+
 /* Where its worker goes on: behind the last step, from what was left there. */
 static json_t *resume_json(const json_t *object, const struct trial *trial)
 {
@@ -673,9 +723,7 @@ json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, str
     codec_put(&object, "finished_at", codec_time_json(trial->finished_ms));
     codec_put(&object, "corrected_at", codec_time_json(trial->corrected_ms));
     if (trial->curve_len > 0)
-        codec_put(&object, "curve",
-                  codec_write_list(curve_members, &(struct writing){.from = trial->curve}, trial->curve_len,
-                                   sizeof *trial->curve));
+        codec_put(&object, "curve", curve_json(spec, trial));
     if (trial->curve_len > 0 && trial->state == TRIAL_RUNNING && spec->stopping.resumes)
         codec_put(&object, "resume", resume_json(object, trial));
     return object;

@@ -64,6 +64,14 @@ MUST_CHECK enum status codec_diagnostics_gain(const char *text, struct gain *out
 struct lease_clock {
     int64_t now_ms, shift_ms, lease_ms;
 };
-json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, struct lease_clock clock);
+/* The values after a step of a running trial: of one metric its value or (value NaN) values {"<metric>": number}, of several
+ * values of all that are modelled.  *out [metrics_len] in arena.  INVALID with a pointer below where. */
+struct codec_measured {
+    double        value;
+    const json_t *values;
+};
+MUST_CHECK enum status codec_measured(const struct spec *spec, const struct codec_measured *given, const char *where,
+                                      struct arena *arena, const double **out, struct error *err);
+json_t                *codec_trial_json(const struct spec *spec, const struct trial *trial, struct lease_clock clock);
 
 #endif

@@ -45,6 +45,8 @@ enum status plot_make(struct app *app, struct caller *caller, const char *study,
 struct paging {
     struct task         task;
     int64_t             after, limit;
+    const char         *metric;
+    size_t              k; /* which that is */
     struct curves_page *out;
 };
 
@@ -76,7 +78,7 @@ static enum status add_point(struct paging *paging, const struct row_curve_point
     curve->steps = steps;
     curve->values = values;
     curve->steps[curve->len] = (double)row->step;
-    curve->values[curve->len++] = row->value;
+    curve->values[curve->len++] = plot_measured(&paging->task.study.spec, paging->k, row->value, &row->outcome);
     return STATUS_OK;
 }
 
@@ -86,6 +88,7 @@ static enum status page_curves(struct db_conn *conn, void *arg, struct error *er
     struct curves_page *out = paging->out;
     size_t              room = 0, numbers = 0;
     TRY(task_open(conn, &paging->task, err));
+    TRY(spec_find_modelled(&paging->task.study.spec, paging->metric, &paging->k, err));
     out->items = ARENA_NEW(paging->task.caller->arena, struct whole_curve, (size_t)paging->limit + 1);
     if (out->items == NULL)
         return error_no_memory(err);
@@ -102,11 +105,14 @@ static enum status page_curves(struct db_conn *conn, void *arg, struct error *er
                     : STATUS_OK;
 }
 
-enum status plot_curves(struct app *app, struct caller *caller, const char *study, const struct page *page,
+enum status plot_curves(struct app *app, struct caller *caller, const char *study, const struct curves_request *request,
                         struct curves_page *out, struct error *err)
 {
-    struct paging paging = {.task = task_of(app, caller, study), .limit = page_limit(page->limit), .out = out};
+    struct paging paging = {.task = task_of(app, caller, study),
+                            .limit = page_limit(request->page.limit),
+                            .metric = request->metric,
+                            .out = out};
     *out = (struct curves_page){0};
-    TRY(page_after(page->cursor, &paging.after, err));
+    TRY(page_after(request->page.cursor, &paging.after, err));
     return task_read(&paging.task, page_curves, err);
 }

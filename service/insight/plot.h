@@ -68,7 +68,12 @@ struct curves_page {
     size_t      len;
     const char *next_cursor;
 };
-MUST_CHECK enum status plot_curves(struct app *app, struct caller *caller, const char *study, const struct page *page,
-                                   struct curves_page *out, struct error *err);
+struct curves_request {
+    struct page page;
+    const char *metric; /* NULL: the first objective */
+};
+/* Errors: INVALID "unknown_metric", "not_modelled". */
+MUST_CHECK enum status plot_curves(struct app *app, struct caller *caller, const char *study,
+                                   const struct curves_request *request, struct curves_page *out, struct error *err);
 
 #endif

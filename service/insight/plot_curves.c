@@ -52,7 +52,8 @@ static enum status read_curves(struct db_conn *conn, struct plot_work *work, str
             continue;
         }
         curves->steps[curves->len] = (double)row->step;
-        curves->values[curves->len++] = row->value;
+        curves->values[curves->len++] =
+            plot_measured(&work->task.study.spec, work->out->metric, row->value, &row->outcome);
         curves->last_step = fmax(curves->last_step, (double)row->step);
     }
     while (i < data->n)
@@ -125,6 +126,12 @@ static enum status put_shown(struct plot_work *work, const struct measured *curv
     table->columns[table->columns_len++] = (struct plot_column){.name = "step", .what = PLOT_INTEGER, .numbers = step};
     table->columns[table->columns_len++] = (struct plot_column){.name = "value", .what = PLOT_NUMBER, .numbers = value};
     return STATUS_OK;
+}
+
+double plot_measured(const struct spec *spec, size_t k, double value, const struct db_blob *outcome)
+{
+    const double *values = outcome->bytes; // of one metric NULL
+    return values == NULL || k >= spec->metrics_len ? value : values[k];
 }
 
 /* The trials to which the curves belong. */

@@ -41,6 +41,9 @@ MUST_CHECK enum status plot_take(struct plot_work *work, struct plot_table *tabl
 /* Adds the states of the table's trials, as words. */
 MUST_CHECK enum status plot_take_states(struct plot_work *work, struct plot_table *table, struct error *err);
 
+/* The value of metric k after a step, of whose row these are the value and the outcome. */
+double plot_measured(const struct spec *spec, size_t k, double value, const struct db_blob *outcome);
+
 /* Where a parameter's value lies on its scale, 0 .. 1; NaN for NaN. */
 double plot_place(const struct param *param, double value);
 

@@ -256,9 +256,12 @@ static enum status check_suggestion(struct work *work, const struct row_made *ro
 static enum status check_decision(struct work *work, const struct row_made *row, bool *same, struct error *err)
 {
     const struct spec       *spec = &work->live->spec;
-    const struct measurement measurement = {
-        .trial = (uint64_t)row->trial, .step = (size_t)row->step, .value = spec_sign(spec) * row->measured};
-    struct verdict *made = ARENA_NEW(work->caller->arena, struct verdict, 1);
+    double                   values[METRICS_MAX];
+    const struct measurement measurement = {.trial = (uint64_t)row->trial,
+                                            .step = (size_t)row->step,
+                                            .value = spec_sign(spec) * row->measured,
+                                            .values = spec_measured(spec, row->measured_outcome.bytes, values)};
+    struct verdict          *made = ARENA_NEW(work->caller->arena, struct verdict, 1);
     if (made == NULL)
         return error_no_memory(err);
     if (same_text(row->reason, "no_rule")) {
@@ -282,10 +285,11 @@ static enum status check_decision(struct work *work, const struct row_made *row,
 }
 
 /* That the rule went on with this trial: it saw all of the log before. */
-static enum status check_resumed(struct work *work, const struct row_made *row, bool *same)
+static enum status check_resumed(struct work *work, const struct row_made *row, bool *same, struct error *err)
 {
-    const struct curve *curve = stop_rule_resume(&work->live->spec.stopping, &work->live->curves);
-    double              trial = curve == NULL ? (double)NAN : (double)curve->trial;
+    const struct curve *curve;
+    TRY(stop_rule_resume(&work->live->spec.stopping, &work->live->curves, &curve, work->caller->arena, err));
+    double trial = curve == NULL ? (double)NAN : (double)curve->trial;
     *same = (double)row->trial == trial;
     if (!*same)
         differs(work, row,
@@ -310,7 +314,7 @@ static enum status check_one(struct work *work, const struct row_made *row, stru
         return STATUS_OK;
     }
     TRY(session_replay(work->app, work->live, &at, err));
-    TRY(is_resumed    ? check_resumed(work, row, &same)
+    TRY(is_resumed    ? check_resumed(work, row, &same, err)
         : is_decision ? check_decision(work, row, &same, err)
                       : check_suggestion(work, row, &same, err));
     work->out->same += same;

@@ -121,6 +121,20 @@ enum status spec_set_baseline(struct spec *spec, struct baseline_end end, struct
     return STATUS_OK;
 }
 
+enum status spec_outcome(const struct spec *spec, const double *values, struct arena *arena, const double **out,
+                         struct error *err)
+{
+    double *outcome = values == NULL ? NULL : ARENA_NEW(arena, double, spec_values_len(spec));
+    *out = outcome;
+    if (values == NULL)
+        return STATUS_OK;
+    if (outcome == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < spec_values_len(spec); i++)
+        outcome[i] = i % 2 == 0 && i / 2 < spec->metrics_len ? values[i / 2] : (double)NAN;
+    return STATUS_OK;
+}
+
 int64_t spec_site_id(const struct spec *spec, size_t site)
 {
     return spec->site_ids == NULL ? (int64_t)site : spec->site_ids[site];

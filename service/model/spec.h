@@ -266,6 +266,18 @@ static inline bool spec_is_feasible(const struct spec *spec, const double *value
     return feasible;
 }
 
+/* values [metrics_len] of several metrics, as they were measured after a step, as a policy is told them; NULL for NULL. */
+static inline const double *spec_measured(const struct spec *spec, const double *values, double *out)
+{
+    for (size_t k = 0; k < spec->metrics_len && values != NULL; k++)
+        out[k] = spec_told(spec, k, values[k]);
+    return values == NULL ? NULL : out;
+}
+
+/* Such values as those of a trial that ends with them; NULL for NULL. */
+MUST_CHECK enum status spec_outcome(const struct spec *spec, const double *values, struct arena *arena,
+                                    const double **out, struct error *err);
+
 /* The modelled values of an event: out [SPEC_EVENT_VALUES]; NULL for NULL, and for one metric. */
 enum { SPEC_EVENT_VALUES = GRAPH_STEPS_MAX };
 _Static_assert(SPEC_EVENT_VALUES >= 2 * METRICS_MAX, "room for all metrics");

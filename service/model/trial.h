@@ -7,8 +7,9 @@
 #include <math.h>
 
 struct curve_point {
-    int64_t step, at_ms;
-    double  value;
+    int64_t       step, at_ms;
+    double        value;  /* of the first objective */
+    const double *values; /* [spec metrics_len] of several metrics; NULL: there is one */
 };
 
 /* Members that clients set with a result: db/members.h. */

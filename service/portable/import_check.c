@@ -108,6 +108,10 @@ enum status import_check_values(const struct spec *spec, const struct row_trial_
     const double *values = row->outcome.bytes;
     if (row->outcome.length != 0 && row->outcome.length != spec_values_len(spec) * sizeof *values)
         return import_bad(err, "/outcome", "has another length");
+    if (state == TRIAL_STOPPED && spec->metrics_len > 1)
+        return row->outcome.length > 0 && are_values(spec, values)
+                   ? STATUS_OK
+                   : import_bad(err, "/outcome", "a stopped trial has a value of each metric");
     if (state != TRIAL_COMPLETED)
         return row->outcome.length == 0 || is_recorded(spec, values)
                    ? STATUS_OK
@@ -116,6 +120,18 @@ enum status import_check_values(const struct spec *spec, const struct row_trial_
         return import_bad(err, "/value", "a completed trial has a value of each metric");
     bool is_first = spec->space.kind == SPACE_GRAPH || values == NULL || values[2 * spec->first] == row->value;
     return is_first ? STATUS_OK : import_bad(err, "/value", "is another one than in the outcome");
+}
+
+enum status import_check_measured(const struct spec *spec, const struct row_measured *row, struct error *err)
+{
+    const double *values = row->outcome.bytes;
+    size_t        len = spec->metrics_len > 1 ? spec->metrics_len : 0;
+    bool          good = row->outcome.length == len * sizeof *values;
+    for (size_t k = 0; k < len && good; k++)
+        good = isfinite(values[k]);
+    return good && (len == 0 || values[spec->first] == row->value)
+               ? STATUS_OK
+               : import_bad(err, "/outcome", "is not a value of each metric");
 }
 
 static enum status check_outcome(const struct spec *spec, const struct row_trial_whole *row, enum trial_state state,

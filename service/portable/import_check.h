@@ -22,6 +22,9 @@ MUST_CHECK enum status import_check_note(const struct db_blob *note, const char 
 /* The values of a trial in this state: value, stddev and outcome of the row. */
 MUST_CHECK enum status import_check_values(const struct spec *spec, const struct row_trial_whole *row,
                                            enum trial_state state, struct error *err);
+/* A measurement of several metrics has a value of each that is modelled, another one has none. */
+MUST_CHECK enum status import_check_measured(const struct spec *spec, const struct row_measured *row,
+                                             struct error *err);
 /* Checks values, feasibility, place, and the members of struct trial_annotations. */
 MUST_CHECK enum status import_check_trial(const struct spec *spec, const struct row_trial_whole *row,
                                           enum trial_state state, struct error *err);

@@ -521,6 +521,7 @@ static enum status read_measurement(struct import_reader *reader, const void *gi
     TRY(import_check_count(row->at_ms, 0, INT64_MAX, "/at_ms", err));
     TRY(import_check_text(row->reason, 1, IMPORT_TEXT_MAX, "/reason", err));
     TRY(import_check_note(&row->note, "/note", err));
+    TRY(import_check_measured(spec, row, err));
     past->is_measured = 1;
     past->step = (int32_t)row->step;
     return import_check_count(row->seen, 0, row->revision, "/seen", err);

@@ -219,7 +219,7 @@ enum status study_document_identify(const struct spec *spec, const char *source,
 enum status study_document_curve(struct db_conn *conn, struct task *task, int64_t trial, const struct observation *item,
                                  struct error *err)
 {
-    size_t epochs = task->study.spec.stopping.epochs;
+    size_t epochs = task->study.spec.stopping.epochs, len = task->study.spec.metrics_len;
     for (size_t i = 0; i < item->curve_len; i++) {
         const struct curve_point *point = &item->curve[i];
         char                      path[48], detail[32];
@@ -229,10 +229,13 @@ enum status study_document_curve(struct db_conn *conn, struct task *task, int64_
             return error_set(err, STATUS_INVALID, "out_of_range", path, "must be within [1, %zu]", epochs);
         snprintf(detail, sizeof detail, "step %lld", (long long)point->step);
         TRY(task_log(conn, task, "trial.measured", trial, detail, err));
+        if (len > 1 && point->values == NULL)
+            return error_set(err, STATUS_INVALID, "bad_curve", path, "must have values of all metrics");
         TRY(db_exec(conn, NULL, err, SQL_MEASUREMENT_ADD,
-                    BIND(TEXT(task->id), INT(trial), INT(0), INT(point->step), REAL(point->value),
+                    BIND(TEXT(task->id), INT(trial), INT(0), INT(point->step),
+                         REAL(len > 1 ? point->values[task->study.spec.first] : point->value),
                          INT(task->study.revision), INT(task->now_ms), INT(is_last), TEXT("no_rule"), INT(0),
-                         BLOB(NULL, 0), INT(0))));
+                         BLOB(NULL, 0), INT(0), BLOB(len > 1 ? point->values : NULL, len * sizeof *point->values))));
     }
     return STATUS_OK;
 }

@@ -32,9 +32,11 @@ static const struct { const char *kind; enum event_kind event; } kinds[] = {
 static enum status tell_measured(struct live *live, const struct row_replay *row, struct event *event,
                                  struct error *err)
 {
+    double values[METRICS_MAX];
     if (event->kind == EVENT_MEASURED) {
         event->step = (size_t)row->step;
         event->value = spec_sign(&live->spec) * row->measured;
+        event->values = spec_measured(&live->spec, row->measured_outcome.bytes, values);
         event->note = row->measured_note.bytes;
         event->note_bytes = row->measured_note.length;
     } else {
@@ -147,6 +149,8 @@ static enum status tell_row(struct db_conn *conn, struct live *live, const struc
         noted.note = row->note.bytes;
         noted.note_bytes = row->note.length;
     }
+    if (event.kind == EVENT_OBSERVED)
+        noted.values = spec_event_values(&live->spec, row->outcome.bytes, values);
     if (!is_outside)
         TRY(curves_tell(&live->curves, &noted, err));
     return add_note_or_values(live, row, values, &event) ? streams_tell(&live->streams, &live->curves, &event, err)
@@ -219,6 +223,8 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
     size_t          curves_bytes = live->spec.stopping.kind == STOP_RULE_OFF ? 0 : app->options.session_bytes / 8;
     arena_init(&live->curves_arena, curves_bytes);
     curves_init(&live->curves, &live->curves_arena);
+    if (curves_bytes > 0 && live->spec.metrics_len > 1)
+        TRY(curves_init_several(&live->curves, &live->curves_arena, live->spec.kinds, live->spec.metrics_len, err));
     if (problem == NULL || live->arena.taken_bytes + curves_bytes >= app->options.session_bytes)
         return error_no_memory(err);
     *problem = (struct problem){

@@ -182,13 +182,13 @@ enum status rows_curve(struct db_conn *conn, const struct task *task, struct tri
 {
     void          *points = NULL;
     size_t         room = 0, *len = &trial->curve_len;
-    struct db_rows rows =
-        db_query(conn, NULL, err, SQL_MEASUREMENT_LIST, BIND(TEXT(task->id), INT(trial->number), INT(trial->lease)));
+    struct db_rows rows = db_query(conn, task->caller->arena, err, SQL_MEASUREMENT_LIST,
+                                   BIND(TEXT(task->id), INT(trial->number), INT(trial->lease)));
     for (*len = 0; db_next(&rows); ++*len) {
         const struct row_measurement *row = row_measurement(&rows);
         if (rows_grow(task->caller->arena, &points, *len, &room, sizeof(struct curve_point)))
-            ((struct curve_point *)points)[*len] =
-                (struct curve_point){.step = row->step, .at_ms = row->at_ms, .value = row->value};
+            ((struct curve_point *)points)[*len] = (struct curve_point){
+                .step = row->step, .at_ms = row->at_ms, .value = row->value, .values = row->outcome.bytes};
         else
             rows.status = error_no_memory(err);
     }

@@ -174,7 +174,10 @@ enum status plan_ask_rule(struct plan *plan, int64_t count, struct error *err)
     plan->resumed = ARENA_NEW(plan->task.caller->arena, int64_t, (size_t)count);
     if (plan->resumed == NULL)
         return error_no_memory(err);
-    while ((int64_t)plan->resumed_len < count && (curve = stop_rule_resume(rule, &plan->live->curves)) != NULL) {
+    while ((int64_t)plan->resumed_len < count) {
+        TRY(stop_rule_resume(rule, &plan->live->curves, &curve, plan->task.caller->arena, err));
+        if (curve == NULL)
+            break;
         const struct event event = {.kind = EVENT_SUGGESTED, .trial = curve->trial};
         plan->resumed[plan->resumed_len++] = (int64_t)curve->trial;
         TRY(curves_tell(&plan->live->curves, &event, err));

@@ -25,12 +25,32 @@ struct report {
     struct report_reply         *out;
     struct live                 *live;
     struct trial                 trial;
+    const double                *values;    /* [metrics_len] of the request */
     int64_t                      last;      /* the last reported step, 0: none */
     bool                         is_repeat; /* out is the answer that was given */
     struct verdict              *verdict;
 };
 
 /* ---- before the judgement ---- */
+
+static double value_of(const struct report *work)
+{
+    return work->values[work->live->spec.first];
+}
+
+/* The blob that is stored beside the value of the first objective. */
+static struct db_blob blob_of(const struct report *work)
+{
+    size_t len = work->live->spec.metrics_len;
+    return (struct db_blob){.bytes = len > 1 ? work->values : NULL, .length = len > 1 ? len * sizeof *work->values : 0};
+}
+
+static bool is_same(const struct report *work, const struct row_verdict *row)
+{
+    struct db_blob now = blob_of(work);
+    return row->value == value_of(work) && row->outcome.length == now.length &&
+           (now.length == 0 || memcmp(row->outcome.bytes, now.bytes, now.length) == 0);
+}
 
 static enum status find_repeat(struct db_conn *conn, struct report *work, struct error *err)
 {
@@ -39,7 +59,7 @@ static enum status find_repeat(struct db_conn *conn, struct report *work, struct
     TRY(db_find(conn, work->task.caller->arena, &rows, err, SQL_MEASUREMENT_GET,
                 BIND(TEXT(work->task.id), INT(request->held.number), INT(work->trial.lease), INT(request->step))));
     const struct row_verdict *row = row_verdict(&rows);
-    work->is_repeat = row != NULL && row->value == request->value;
+    work->is_repeat = row != NULL && is_same(work, row);
     if (row != NULL && !work->is_repeat)
         return error_set(err, STATUS_CONFLICT, "step_reported", "/step", "step %lld was reported with another value",
                          (long long)request->step);
@@ -94,9 +114,11 @@ static enum status check_step(const struct live *live, const struct report_reque
 static enum status judge(struct report *work, struct error *err)
 {
     const struct spec       *spec = &work->live->spec;
+    double                   values[METRICS_MAX];
     const struct measurement measurement = {.trial = (uint64_t)work->request->held.number,
                                             .step = (size_t)work->request->step,
-                                            .value = spec_sign(spec) * work->request->value};
+                                            .value = spec_sign(spec) * value_of(work),
+                                            .values = spec_measured(spec, blob_of(work).bytes, values)};
     const struct price_model model = price_model_of(&work->task.study);
     double                   price_ms = price_judge(work->task.app, &model);
     TRY(slots_enter(work->task.app, work->task.caller, price_ms, err));
@@ -126,21 +148,23 @@ static enum status add_measurement(struct db_conn *conn, struct report *work, st
 {
     const struct report_request *request = work->request;
     const struct verdict        *verdict = work->verdict;
+    const struct db_blob         outcome = blob_of(work);
     char                         detail[32];
     snprintf(detail, sizeof detail, "step %lld", (long long)request->step);
     TRY(task_log(conn, &work->task, "trial.measured", request->held.number, detail, err));
     return db_exec(conn, NULL, err, SQL_MEASUREMENT_ADD,
                    BIND(TEXT(work->task.id), INT(request->held.number), INT(work->trial.lease), INT(request->step),
-                        REAL(request->value), INT(work->task.study.revision), INT(work->task.now_ms),
+                        REAL(value_of(work)), INT(work->task.study.revision), INT(work->task.now_ms),
                         INT(verdict->stop), TEXT(verdict->reason), INT((int64_t)verdict->next_step),
                         BLOB(verdict->note_bytes == 0 ? NULL : verdict->note, verdict->note_bytes),
-                        INT(work->live->revision)));
+                        INT(work->live->revision), BLOB(outcome.bytes, outcome.length)));
 }
 
 static enum status stop(struct db_conn *conn, struct report *work, const struct trial *trial, struct error *err)
 {
     struct observation last = observation_none();
-    last.value = work->request->value;
+    last.value = value_of(work);
+    TRY(spec_outcome(&work->live->spec, blob_of(work).bytes, work->task.caller->arena, &last.values, err));
     last.reason = work->verdict->reason;
     const struct trial_end end = {.item = &last, .state = TRIAL_STOPPED, .kind = "trial.stopped"};
     TRY(task_finish_trial(conn, &work->task, trial, &end, err));
@@ -189,10 +213,11 @@ static enum status report_once(struct report *work, struct error *err)
 {
     TRY(session_catch_up(work->task.app, work->task.caller, &work->task.study, work->live, err));
     TRY(check_step(work->live, work->request, err));
+    TRY(codec_measured(&work->live->spec, &work->request->given, "", work->task.caller->arena, &work->values, err));
     TRY(db_read(work->task.app->db, look, work, err));
     if (!work->is_repeat)
         TRY(judge(work, err));
-    work->out->warning = warning_of(&work->live->spec, work->request->value);
+    work->out->warning = warning_of(&work->live->spec, value_of(work));
     work->task.now_ms = work->task.app->now_ms();
     return app_transact(work->task.app, work->task.caller, work->is_repeat ? answer_again : write, work, err);
 }

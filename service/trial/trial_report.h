@@ -3,16 +3,18 @@
 #define GNOMON_SERVICE_STUDY_TRIAL_REPORT_H
 
 #include "service/app/app.h"
+#include "service/codec/codec_trial.h"
 #include "service/model/trial.h"
 
 /* A measurement of a running trial, and whether it shall go on.  The measurement is stored; it renews the lease; a trial
  * that shall stop is `stopped` with this value.  The same step and value again: the same answer, nothing stored.
  * Errors: CONFLICT "no_epochs" (the study has no epoch budget), "lease_lost", "trial_not_running", "step_reported" (with
- * another value), "step_out_of_order"; INVALID "out_of_range" (beyond the budget). */
+ * another value), "step_out_of_order"; INVALID "out_of_range" (beyond the budget), and
+ * those of codec_measured. */
 struct report_request {
-    struct held_trial held;
-    int64_t           step;
-    double            value;
+    struct held_trial     held;
+    int64_t               step;
+    struct codec_measured given;
 };
 struct report_reply {
     bool        stop;

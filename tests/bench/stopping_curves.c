@@ -265,7 +265,10 @@ static void look(struct search *search, double value)
 /* The trial to go on with, which then runs again; 0: none. */
 static uint64_t resume(struct search *search)
 {
-    const struct curve *curve = search->method->resumes ? stop_rule_resume(&search->rule, &search->curves) : NULL;
+    const struct curve *curve = NULL;
+    struct error        err;
+    if (search->method->resumes)
+        must(stop_rule_resume(&search->rule, &search->curves, &curve, &search->arena, &err), &err);
     if (curve == NULL)
         return 0;
     struct event event = {

@@ -264,7 +264,8 @@ test('specifications that make no sense are refused', async () => {
     await refuse('/stopping/reduction', 'out_of_range', { stopping: { rule: 'asha', epochs: 9, reduction: 1 } });
     await refuse('/stopping/warm_up', 'bad_combination', { stopping: { ...median, warm_up: 10 } });
     await refuse('/stopping/min_epochs', 'bad_combination', { stopping: { rule: 'asha', epochs: 9, min_epochs: 9 } });
-    await refuse('/stopping', 'not_supported', { stopping: median, metrics: [...accuracy, { name: 'b', goal: 'minimize' }], algorithm: { name: 'gp' } });
+    await refuse('/stopping/rule', 'not_supported', { stopping: { rule: 'patience', epochs: 9, patience: 3 }, metrics: [...accuracy, { name: 'b', goal: 'minimize' }], algorithm: { name: 'gp' } });
+    await refuse('/stopping', 'not_supported', { stopping: median, metrics: [...accuracy, { name: 'b', goal: 'target', target: 2 }], algorithm: { name: 'gp' } });
     await refuse('/stopping', 'wrong_space', { stopping: median, space: { type: 'candidates', rows: 3, columns: 2, private: false } });
     const plainCandidates = await openCandidates(api, [[1, 2], [3, 4]]);
     assert.equal(plainCandidates.stopping, null);

@@ -108,7 +108,7 @@ static size_t run_trial(struct world *w, struct session *session, uint64_t trial
 {
     static struct verdict verdict;
     for (size_t step = 1; step <= STEPS; step++) {
-        const struct measurement measurement = {trial, step, measured(trial, step, hostile)};
+        const struct measurement measurement = {.trial = trial, .step = step, .value = measured(trial, step, hostile)};
         check_verdict(w, session, &measurement, &verdict);
         struct event event = {.kind = EVENT_MEASURED,
                               .trial = trial,
@@ -261,7 +261,8 @@ static void test_renewed_rule(void)
         event.value = 0.835 * (1 - exp(-0.45 * (double)event.step));
         epochs[event.step - 1] = (double)event.step;
         errors[event.step - 1] = 1 - event.value;
-        check_verdict(&w, session, &(struct measurement){3, event.step, event.value}, &verdict);
+        check_verdict(&w, session, &(struct measurement){.trial = 3, .step = event.step, .value = event.value},
+                      &verdict);
         bool is_due = event.step == warm_up || event.step == 2 * warm_up || event.step == 4 * warm_up;
         CU_ASSERT_EQUAL(verdict.note_bytes > 0, is_due && !verdict.stop);
         CU_ASSERT(verdict.stop || event.step >= 4 * warm_up || verdict.next_step <= 4 * warm_up + 1);

@@ -1,4 +1,5 @@
 /* Curves from the log, and the rules that compare them, on small cases worked out by hand. */
+#include "engine/stopping/rank.h"
 #include "engine/stopping/stop_rule.h"
 #include "tests/unit/engine/suites.h"
 
@@ -30,7 +31,7 @@ static void tell_curve(uint64_t trial, const double *values, size_t len, enum ev
 static struct verdict judge(const struct stop_rule *rule, uint64_t trial, size_t step, double value)
 {
     static struct verdict    verdict;
-    const struct measurement measurement = {trial, step, value};
+    const struct measurement measurement = {.trial = trial, .step = step, .value = value};
     memset(&verdict, 0x5A, sizeof verdict);
     CU_ASSERT_FATAL(stop_rule_judge(rule, &curves, &measurement, &verdict, &arena, NULL) == STATUS_OK);
     CU_ASSERT(verdict.note_bytes == 0);
@@ -247,7 +248,7 @@ static void test_hyperband(void)
 static bool report(const struct stop_rule *rule, uint64_t trial, const double *values, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
-        const struct measurement measurement = {trial, i + 1, values[i]};
+        const struct measurement measurement = {.trial = trial, .step = i + 1, .value = values[i]};
         static struct verdict    verdict;
         CU_ASSERT_FATAL(stop_rule_judge(rule, &curves, &measurement, &verdict, &arena, NULL) == STATUS_OK);
         struct event event = {.kind = EVENT_MEASURED,
@@ -313,7 +314,7 @@ static void test_guard(void)
 static void test_memory(void)
 {
     const struct stop_rule   rule = {.kind = STOP_RULE_MEDIAN, .epochs = 4, .min_trials = 1};
-    const struct measurement measurement = {9, 1, 0.5};
+    const struct measurement measurement = {.trial = 9, .step = 1, .value = 0.5};
     static struct verdict    verdict;
     struct arena             none;
     begin();
@@ -327,7 +328,8 @@ static void test_memory(void)
 /* 0: none. */
 static uint64_t resume(const struct stop_rule *rule)
 {
-    const struct curve *curve = stop_rule_resume(rule, &curves);
+    const struct curve *curve;
+    CU_ASSERT_FATAL(stop_rule_resume(rule, &curves, &curve, &arena, NULL) == STATUS_OK);
     return curve == NULL ? 0 : curve->trial;
 }
 
@@ -424,14 +426,133 @@ static void test_resume_hyperband(void)
         low += next == 1;
         high += next == 3 && is_stopped;
     }
-    for (const struct curve *curve = stop_rule_resume(&rule, &curves); curve != NULL;
-         curve = stop_rule_resume(&rule, &curves)) {
-        resumed[curve->steps[0] == 3.0]++;
-        tell(EVENT_SUGGESTED, curve->trial, 0, 0);
+    for (uint64_t trial = resume(&rule); trial != 0; trial = resume(&rule)) {
+        resumed[curves_find(&curves, trial)->steps[0] == 3.0]++;
+        tell(EVENT_SUGGESTED, trial, 0, 0);
     }
     CU_ASSERT(low > 2 && high > 2 && low + high < 60);
     CU_ASSERT(resumed[0] == low / 3 && resumed[1] == high / 3);
     arena_fini(&arena);
+}
+
+/* ---- several metrics ---- */
+
+enum { SEVERAL = 3 };
+static const enum metric_kind several[SEVERAL] = {METRIC_CONSTRAINT, METRIC_OBJECTIVE, METRIC_OBJECTIVE};
+
+/* The front is {0, 1, 4}, of which 1 dominates two, 4 one; 2 is behind one, 3 behind three; 6 misses less than 5. */
+static void test_rank(void)
+{
+    static const double   values[][SEVERAL] = {{1, 9, 1}, {NAN, 5, 5}, {0, 4, 4},  {2, 3, 3},
+                                               {1, 3, 7}, {-2, 9, 9},  {-1, 0, 0}, {1, 9, 1}};
+    static const size_t   expected[] = {1, 4, 0, 7, 2, 3, 6, 5};
+    const struct rank_set set = {values[0], several, 8, SEVERAL};
+    size_t                order[8];
+    struct arena          none;
+    begin();
+    CU_ASSERT_FATAL(rank_order(&set, order, &arena, NULL) == STATUS_OK);
+    for (size_t i = 0; i < 8; i++)
+        CU_ASSERT_EQUAL(order[i], expected[i]);
+    CU_ASSERT(rank_dominates(&set, 5, 0) && !rank_dominates(&set, 0, 7) && !rank_dominates(&set, 0, 1));
+    arena_init(&none, 1);
+    CU_ASSERT(rank_order(&set, order, &none, NULL) == STATUS_NO_MEMORY);
+    arena_fini(&none);
+    arena_fini(&arena);
+}
+
+static void begin_several(void)
+{
+    arena_init(&arena, 1 << 20);
+    CU_ASSERT_FATAL(curves_init_several(&curves, &arena, several, SEVERAL, NULL) == STATUS_OK);
+}
+
+/* A trial with these values after a step, and its end. */
+static void tell_several(uint64_t trial, size_t step, double slack, double first, double second, enum event_kind end)
+{
+    const double values[] = {slack, first, second};
+    struct event event = {.kind = EVENT_MEASURED, .trial = trial, .step = step, .value = first, .values = values};
+    CU_ASSERT_FATAL(curves_tell(&curves, &event, NULL) == STATUS_OK);
+    event.kind = end;
+    if (end != EVENT_MEASURED)
+        CU_ASSERT_FATAL(curves_tell(&curves, &event, NULL) == STATUS_OK);
+}
+
+static bool stops(const struct stop_rule *rule, uint64_t trial, size_t step, double slack, double first, double second)
+{
+    const double             values[] = {slack, first, second};
+    static struct verdict    verdict;
+    const struct measurement measurement = {.trial = trial, .step = step, .value = first, .values = values};
+    CU_ASSERT_FATAL(stop_rule_judge(rule, &curves, &measurement, &verdict, &arena, NULL) == STATUS_OK);
+    return verdict.stop;
+}
+
+/* A third of six goes on: by fronts, by how many it dominates, unless it misses the constraint; and later, by resuming. */
+static void test_several_asha(void)
+{
+    const struct stop_rule rule = {.kind = STOP_RULE_ASHA, .epochs = 27, .min_epochs = 1, .reduction = 3};
+    begin_several();
+    CU_ASSERT(!stops(&rule, 1, 1, -1, 0, 0)); /* always one */
+    tell_several(1, 1, 1, 5, 5, EVENT_MEASURED);
+    tell_several(2, 1, 1, 4, 4, EVENT_STOPPED);
+    tell_several(3, 1, 1, 9, 1, EVENT_STOPPED);
+    tell_several(4, 1, -1, 9, 9, EVENT_STOPPED);
+    CU_ASSERT(resume(&rule) == 0 && stops(&rule, 5, 1, 1, 3, 3));
+    tell_several(5, 1, 1, 3, 3, EVENT_STOPPED);
+    CU_ASSERT(!stops(&rule, 6, 1, 0, 4.5, 6) && stops(&rule, 6, 1, -0.1, 9, 9) && !stops(&rule, 6, 1, 1, 5, 5));
+    tell_several(6, 1, 1, 2, 2, EVENT_STOPPED);
+    CU_ASSERT(resume(&rule) == 3);
+    tell(EVENT_SUGGESTED, 3, 0, 0);
+    CU_ASSERT(resume(&rule) == 0);
+    arena_fini(&arena);
+}
+
+/* The completed ones had 4 and 2 to spare after a step, and 2 and 0 in the end: who has 1 then will miss the bound. */
+static void test_several_constraint(void)
+{
+    const struct stop_rule rule = {.kind = STOP_RULE_ASHA, .epochs = 27, .min_epochs = 1, .reduction = 3};
+    begin_several();
+    tell_several(1, 1, 4, 0.2, 0.2, EVENT_MEASURED);
+    tell_several(1, 27, 2, 0.2, 0.2, EVENT_OBSERVED);
+    tell_several(2, 1, 2, 0.1, 0.1, EVENT_MEASURED);
+    tell_several(2, 27, 0, 0.1, 0.1, EVENT_OBSERVED);
+    struct curve_line line = curves_line(&curves.of[0], 1.0);
+    CHECK_NEAR(curve_line_final(&line, 1.0), -1.0, 1e-12);
+    CU_ASSERT(stops(&rule, 3, 1, 1, 9, 9) && !stops(&rule, 3, 1, 2.5, 9, 9));
+    arena_fini(&arena);
+}
+
+/* Half of the completed ones ahead: as far as they had come after the same step, not in the end. */
+static void test_several_median(void)
+{
+    const struct stop_rule rule = {.kind = STOP_RULE_MEDIAN, .epochs = 9, .min_trials = 3};
+    begin_several();
+    for (uint64_t trial = 1; trial <= 4; trial++) {
+        tell_several(trial, 2, 1, (double)trial, (double)trial, EVENT_MEASURED);
+        tell_several(trial, 9, 1, 10, 10, EVENT_OBSERVED);
+    }
+    CU_ASSERT(stops(&rule, 5, 2, 1, 2.5, 2.5) && !stops(&rule, 5, 2, 1, 3.5, 3.5) && stops(&rule, 5, 2, -1, 9, 9));
+    CU_ASSERT(!stops(&rule, 5, 1, 1, 0, 0)); /* nobody was measured then */
+    arena_fini(&arena);
+}
+
+/* Two of six trials are whole, 18 of 55 epochs: enough for 0.3 where neither is on the front, not for 0.47 where both are. */
+static void test_several_guard(void)
+{
+    const struct stop_rule rule = {.kind = STOP_RULE_ASHA, .epochs = 9, .min_epochs = 1, .reduction = 3, .guard = true};
+    for (int is_best = 0; is_best <= 1; is_best++) {
+        begin_several();
+        for (uint64_t trial = 1; trial <= 6; trial++) {
+            const struct event event = {.kind = EVENT_SUGGESTED,
+                                        .trial = trial,
+                                        .note = trial <= 2 ? CURVE_NOTE_WHOLE : NULL,
+                                        .note_bytes = trial <= 2 ? sizeof CURVE_NOTE_WHOLE : 0};
+            double             better = trial <= 2 && !is_best ? 1.0 : (double)(10 * trial);
+            CU_ASSERT_FATAL(curves_tell(&curves, &event, NULL) == STATUS_OK);
+            tell_several(trial, 9, 1, better, trial <= 2 && !is_best ? 1.0 : 100.0 - better, EVENT_OBSERVED);
+        }
+        CU_ASSERT_EQUAL(stop_rule_is_due(&rule, &curves), is_best);
+        arena_fini(&arena);
+    }
 }
 
 CU_TestInfo suite_stop_rule[] = {
@@ -451,5 +572,10 @@ CU_TestInfo suite_stop_rule[] = {
     {"ties", test_resume_ties},
     {"highest rung", test_resume_highest},
     {"brackets", test_resume_hyperband},
+    {"order by several metrics", test_rank},
+    {"several metrics: asha", test_several_asha},
+    {"several metrics: a constraint", test_several_constraint},
+    {"several metrics: median", test_several_median},
+    {"several metrics: the guard", test_several_guard},
     CU_TEST_INFO_NULL,
 };

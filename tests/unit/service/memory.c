@@ -75,7 +75,7 @@ static void test_report_without_a_model(void)
     struct world               *world = world_new();
     const struct study          study = world_study(world, WITH_EPOCHS, "{\"name\":\"gp\"}", 0);
     const struct suggest_reply  given = world_suggest(world, study.id, 1, "");
-    const struct report_request request = {.held = {.number = given.trials[0].number}, .step = 1, .value = 0.5};
+    const struct report_request request = {.held = {.number = given.trials[0].number}, .step = 1, .given.value = 0.5};
     struct report_reply         reply;
     app_close(world->app);
     world_open(world);

@@ -144,7 +144,7 @@ class AsyncTrial(Mapping[str, Any]):
     async def tell(self, value: Value, **more: Any) -> None:
         await self.threads.run(self.trial.tell, value, **more)
 
-    async def report(self, step: int, value: float) -> None:
+    async def report(self, step: int, value: Value) -> None:
         await self.threads.run(self.trial.report, step, value)
 
     async def fail(self, reason: str) -> None:

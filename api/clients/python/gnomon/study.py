@@ -442,7 +442,7 @@ class Trial(Mapping[str, Param]):
         self.study, self._worker = study, worker
         self.params: Dict[str, Param] = {}
         self.number = 0
-        self.curve: List[Tuple[int, float]] = []
+        self.curve: List[Tuple[int, Any]] = []
         self.resume = 0  # the last step of a trial that goes on behind it, 0: begin
         self.state = "running"
         self.value: Any = None
@@ -458,7 +458,7 @@ class Trial(Mapping[str, Param]):
         self.path = f"{self.study.path}/trials/{self.number}"
         if isinstance(body["point"], dict):
             self.params = self.study.params_of(body["point"])
-        self.curve = [(step["step"], step["value"]) for step in body.get("curve", [])]
+        self.curve = [(step["step"], step.get("values", step["value"])) for step in body.get("curve", [])]
         self.resume = body.get("resume", {}).get("step", 0)
         self._lease = int(body["lease"]["id"])
         self._seconds: float = body["lease"]["heartbeat_seconds"]
@@ -550,12 +550,12 @@ class Trial(Mapping[str, Param]):
         else:
             self._end("abandoned", lambda: give_back(self.study, self.number, self._lease, reason))
 
-    def report(self, step: int, value: float) -> None:
-        """The metric after a step.  Pruned when the rest is not worth it, LeaseLost when another worker has the trial."""
+    def report(self, step: int, value: Value) -> None:
+        """The metric after a step, or all that are modelled, as for tell.  Pruned when the rest is not worth it, LeaseLost when another worker has the trial."""
         if self.should_stop(step, value):
             raise Pruned(self.reason)
 
-    def should_stop(self, step: int, value: float) -> bool:
+    def should_stop(self, step: int, value: Value) -> bool:
         """The same for who dislikes exceptions; after True the trial has ended."""
         if self.lost or self.state != "running":
             raise LeaseLost(409, {"code": "lease_lost", "detail": f"trial {self.number} is not this worker's any more"})
@@ -564,15 +564,16 @@ class Trial(Mapping[str, Param]):
         known = dict(self.curve)
         if step in known and self.body.get("curve"):  # measured under this lease before a restart
             return False
-        reply = self.study.client.call("POST", self.path + "/report",
-                                       {"step": step, "value": float(value), "lease": self._lease})
+        body = self.study.result(value)
+        reply = self.study.client.call("POST", self.path + "/report", {"step": step, **body, "lease": self._lease})
         if reply.get("warning") is not None:
             warnings.warn(f"a value is {reply['warning']}: what lies beyond makes no difference to the algorithm", stacklevel=2)
-        self.curve.append((step, float(value)))
+        told = body.get("value", body.get("values"))
+        self.curve.append((step, told))
         if reply["decision"] != "stop":
             self.over = reply["next"] == "stop"
             return False
-        self.reason, self.value = reply["reason"], float(value)
+        self.reason, self.value = reply["reason"], told
         self._end("stopped")
         return True
 

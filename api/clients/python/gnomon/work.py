@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import uuid
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
 from . import shell
 from .errors import RETRIED, GnomonError
@@ -32,8 +32,8 @@ TABLE = (
            "A-Z a-z 0-9 . _ + / -", "flags", choices=("flags", "env", "json")),
     Option("value", "WHERE", "last-line, or a file that the program writes into the folder $GNOMON_RUN: a number, accuracy=0.9, or JSON",
            "last-line"),
-    Option("steps", "PATTERN", "lines of the program that are values after an epoch, such as \"epoch {step}: accuracy {value}\"; by "
-           "default \"{step} {value}\" if the study stops runs early"),
+    Option("steps", "PATTERN", "lines of the program that are values after an epoch, such as \"epoch {step}: accuracy {value}\"; of several "
+           "metrics with the name of each in place of value; by default all with blanks between them, if the study stops runs early"),
     Option("trials", "N", "how many to run before this ends; 0: until the study ends", 0, 0, 1000000),
     Option("timeout", "SECONDS", "a run that takes longer is ended, and failed; 0: none is", 0, 0, 31536000),
     Option("grace", "SECONDS", "between SIGTERM and SIGKILL, when a run is ended", 10, 0, 3600),
@@ -122,12 +122,13 @@ def lines_of(text: str) -> List[str]:
     return SEQUENCE.sub("", text.replace("\0", " ")).replace("\r", "\n").split("\n")
 
 
-def pattern_of(text: str) -> "re.Pattern[str]":
-    """{step} is a whole number from 1, {value} a number, white space is any white space."""
-    if text.count("{step}") != 1 or text.count("{value}") != 1:
-        shell.usage(f"--steps takes a line with {{step}} and {{value}}, not {text}")
-    parts = {"{step}": r"(?P<step>[-+]?\d{1,18})", "{value}": f"(?P<value>{NUMBER})", " ": r"\s+"}
-    words = re.split(r"({step}|{value}|\s+)", text.strip())
+def pattern_of(text: str, names: Sequence[str] = ("value",)) -> "re.Pattern[str]":
+    """{step} is a whole number from 1, {value} a number, or of several metrics {NAME} for each; white space is any."""
+    if any(text.count(f"{{{name}}}") != 1 for name in ("step", *names)):
+        shell.usage(f"--steps takes a line with {{step}} and {' and '.join(f'{{{name}}}' for name in names)}, not {text}")
+    parts = {"{step}": r"(?P<step>[-+]?\d{1,18})", " ": r"\s+",
+             **{f"{{{name}}}": f"(?P<value{i or ''}>{NUMBER})" for i, name in enumerate(names)}}
+    words = re.split("(" + "|".join(re.escape(part) for part in parts if part != " ") + r"|\s+)", text.strip())
     return re.compile(r"\s*" + "".join(parts.get(" " if word.isspace() else word, re.escape(word)) for word in words) + r"\s*",
                       re.I | re.ASCII)
 
@@ -269,7 +270,8 @@ class Slot:
         self.worker, self.state, self.ask_key = worker, IDLE, ""
         self.run: Run = Run("")
         self.number = self.lease = self.step = 0
-        self.step_value = self.began = self.beat_at = self.beat_every = self.kill_at = 0.0
+        self.step_values: Dict[str, float] = {}
+        self.began = self.beat_at = self.beat_every = self.kill_at = 0.0
         self.last = self.reason = self.end = ""
         self.point: Dict[str, Any] = {}
         self.result: Optional[Dict[str, Any]] = None
@@ -287,8 +289,10 @@ class Work:
         self.is_over = self.is_ending = self.has_news = self.is_stopped = False
         self.failure: Optional[Exception] = None
         stops = isinstance(study.get("stopping"), dict) or study.get("algorithm", {}).get("name") == "bo-bos"
-        text = options["steps"] or ("{step} {value}" if stops else None)
-        self.steps = pattern_of(text) if text else None
+        self.counted = [metric["name"] for metric in study["metrics"] if metric["goal"] != "track"]
+        names = self.counted if len(self.counted) > 1 else ["value"]
+        text = options["steps"] or (" ".join(f"{{{name}}}" for name in ("step", *names)) if stops else None)
+        self.steps = pattern_of(text, names) if text else None
         self.flags = options["as"] == "flags"
         check_program(program, study, self.flags)
         self.runs = os.path.abspath(options["runs"])
@@ -365,7 +369,7 @@ class Work:
         slot.beat_every = lease.get("heartbeat_seconds") or 1
         slot.beat_at = slot.began + slot.beat_every
         slot.step = (trial.get("resume") or {}).get("step", 0)
-        slot.step_value = curve[-1]["value"] if curve else 0.0
+        slot.step_values = curve[-1].get("values", {self.counted[0]: curve[-1]["value"]}) if curve else {}
         slot.last = slot.reason = ""
         again = f"-{slot.lease}" if slot.lease > 1 else ""  # the files of who held it before stay
         slot.run = Run(os.path.join(self.runs, self.study["id"], f"{slot.number}{again}"))
@@ -411,21 +415,24 @@ class Work:
         slot.run.signal(signal.SIGTERM)
         self.has_news = True
 
-    def report(self, slot: Slot, step: int, value: float) -> None:
-        """A value after an epoch; a refusal is told, and the run goes on."""
+    def report(self, slot: Slot, step: int, values: List[float]) -> None:
+        """What was measured after an epoch; a refusal is told, and the run goes on."""
+        named = dict(zip(self.counted, values))
+        body: Dict[str, Any] = {"lease": slot.lease, "step": step}
+        body["values" if len(named) > 1 else "value"] = named if len(named) > 1 else values[0]
         key = f"work-{self.nonce}-{slot.number}-{slot.lease}-step-{step}"
         reply: Dict[str, Any] = {}
         code = ""
         try:
-            reply = self.call("POST", f"/trials/{slot.number}/report", {"lease": slot.lease, "step": step, "value": value}, key)
+            reply = self.call("POST", f"/trials/{slot.number}/report", body, key)
         except GnomonError as failure:
             code = failure.code
             if code not in ("lease_lost", "trial_not_running", "step_reported"):
                 shell.said(f"gnomon: step {step} of trial {slot.number}: {shell.told(failure)}", sys.stderr)
-        slot.step, slot.step_value, slot.last = step, value, ""
+        slot.step, slot.step_values, slot.last = step, named, ""
         slot.beat_at = time.monotonic() + slot.beat_every
         if reply.get("decision") == "stop":
-            slot.reason = f"{reply.get('reason') or 'by the study'} at step {step}, value {value:.6g}"[:REASON_MAX]
+            slot.reason = f"{reply.get('reason') or 'by the study'} at step {step}, value {', '.join(f'{one:.6g}' for one in values)}"[:REASON_MAX]
             self.end_run(slot, STOPPED)
         elif reply.get("next") == "stop":
             self.end_run(slot, OVER)
@@ -439,10 +446,10 @@ class Work:
             if line is None:
                 return
             match = self.steps.fullmatch(line) if self.steps else None
-            step = match and (int(match["step"]), float(match["value"]))
-            if step and step[0] >= 1 and math.isfinite(step[1]):
-                if step[0] > slot.step:
-                    self.report(slot, *step)
+            values = [float(match[f"value{i or ''}"]) for i in range(self.steps.groups - 1)] if match and self.steps else []
+            if match and int(match["step"]) >= 1 and all(map(math.isfinite, values)):
+                if int(match["step"]) > slot.step:
+                    self.report(slot, int(match["step"]), values)
             elif line.strip():
                 slot.last = line[:LINE_MAX]
             slot.run.line, self.has_news = None, True
@@ -480,7 +487,6 @@ class Work:
     def values(self, slot: Slot) -> Optional[Dict[str, float]]:
         """What it ended with, or None and the reason."""
         metrics = [metric["name"] for metric in self.study["metrics"]]
-        counted = [metric["name"] for metric in self.study["metrics"] if metric["goal"] != "track"]
         where, text = "its last line", slot.last
         if self.options["value"] != "last-line":
             where = self.options["value"]
@@ -490,8 +496,8 @@ class Work:
             except OSError as failure:
                 slot.reason = f"no value: {failure.filename}: {failure.strerror}"
                 return None
-        elif not text and slot.step > 0 and len(counted) == 1:
-            return {counted[0]: slot.step_value}
+        elif not text and slot.step > 0:
+            return slot.step_values
         values = result_of(text, metrics)
         if values is None:
             slot.reason = f"no value in {where:.60}: {text}" if text or where != "its last line" else "no value: it printed nothing"

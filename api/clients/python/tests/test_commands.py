@@ -70,6 +70,9 @@ class Said(unittest.TestCase):
             self.assertEqual(match and (int(match["step"]), float(match["value"])), wanted, (pattern, line))
         for pattern in ("{step}", "{step} {step} {value}"):
             self.assertRaises(Failure, work.pattern_of, pattern)
+        match = work.pattern_of("{step}: {run time} s, {a.b}", ["a.b", "run time"]).fullmatch("3: 2.5 s, 0.1")
+        self.assertEqual(match and match.groupdict(), {"step": "3", "value": "0.1", "value1": "2.5"})
+        self.assertRaises(Failure, work.pattern_of, "{step} {value}", ["a.b", "run time"])
 
     def test_results(self):
         for text, wanted in (

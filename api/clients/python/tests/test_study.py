@@ -278,6 +278,19 @@ class Trials(Case):
         resumed.tell(6.0)
         self.assertEqual(self.states(study), ["completed", "stopped", "stopped", "completed"])
 
+    def test_pruning_by_several(self):
+        study = self.study(metrics={"loss": "minimize", "seconds": "minimize"}, stopping={"rule": "asha", "epochs": 9})
+        for values in ({"loss": 1.0, "seconds": 2.0}, (1.5, 2.5)):
+            with study.ask() as trial:
+                trial.report(1, values)
+                trial.tell(values)
+        self.assertEqual((trial.state, trial.reason, trial.value), ("stopped", "below_top", {"loss": 1.5, "seconds": 2.5}))
+        with study.ask(worker="mine") as trial:
+            trial.report(1, {"loss": 0.5, "seconds": 1.0})
+            self.assertEqual(study.ask(worker="mine").curve, [(1, {"loss": 0.5, "seconds": 1.0})])
+            self.assertRaises(ValueError, trial.report, 2, (1.0,))
+            trial.tell((0.5, 1.0))
+
     def test_outside_the_curve_range(self):
         study = self.study(goal="maximize", algorithm={"name": "bo-bos", "epochs": 9})
         with study.ask() as trial:
