@@ -101,9 +101,11 @@ static enum status sums(void *arg, const double *U, size_t m, double *out, struc
 {
     size_t dims = *(const size_t *)arg;
     (void)err;
-    for (size_t k = 0; k < m; k++)
-        for (size_t j = out[k] = 0; j < dims; j++)
+    for (size_t k = 0; k < m; k++) {
+        out[k] = 0;
+        for (size_t j = 0; j < dims; j++)
             out[k] += U[k * dims + j];
+    }
     return STATUS_OK;
 }
 
