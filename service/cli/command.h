@@ -83,7 +83,6 @@ MUST_CHECK enum status command_connect_local(const char *folder, struct client *
      .help = "certificates (PEM) of the authorities that may vouch for an https:// server, instead of the system's"},  \
     {OPTION_OF(type, "insecure-http", NULL, at.insecure_http), .kind = OPTIONS_SWITCH,                                 \
      .help = "allow http:// to another machine: whoever is in between reads the token and everything else"}
-#define COMMAND_STUDY_ROW(type) {OPTION_OF(type, "study", "ID", study), .is_required = true, .help = "which study"}
 /* The limit of a struct patience. */
 #define COMMAND_PATIENCE_ROW(type)                                                                                     \
     {OPTION_OF(type, "patience", "SECONDS", patience_seconds), .environment = "GNOMON_PATIENCE", .kind = OPTIONS_INT,   \

@@ -1,4 +1,4 @@
-/* gnomon study and gnomon work: the commands of the Python client, which is a folder beside the program, or installed where
+/* gnomon study, work, notify, export and import: the commands of the Python client, which is a folder beside the program, or installed where
  * python3 finds it.  The folder does not go into the environment: the programs that `work` runs are not to see it. */
 #include "service/cli/command.h"
 
@@ -55,15 +55,10 @@ int command_hand_over(const struct command *command, char **arguments)
 
 static const struct options_row none[] = {{.flag = NULL}};
 
-const struct command command_study = {
-    .name = "study",
-    .operands = "",
-    .summary = "studies and their trials, as tables or with --json",
-    .options = none,
-};
-const struct command command_work = {
-    .name = "work",
-    .operands = "",
-    .summary = "runs a program for each trial of a study: gnomon work --study S -- python train.py",
-    .options = none,
-};
+#define HANDED(word, what) \
+    const struct command command_##word = {.name = #word, .operands = "", .summary = (what), .options = none}
+HANDED(study, "studies and their trials, as tables or with --json");
+HANDED(work, "runs a program for each trial of a study: gnomon work --study S -- python train.py");
+HANDED(notify, "webhooks: posts what happens on a server to an address, signed");
+HANDED(export, "a study as a file: all of it, or its trials as JSON or CSV");
+HANDED(import, "a study from its export, or trials from JSON or CSV into a study");

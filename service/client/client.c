@@ -1,6 +1,5 @@
 /* See client.h. */
 #include "service/client/client.h"
-#include "service/client/address.h"
 #include "service/client/transport.h"
 #include "service/member/codec.h"
 
@@ -27,8 +26,6 @@ static enum status open_remote(struct client *client, bool insecure_http, struct
     char host[HOST_BYTES];
     TRY(remote_open(client, host, err));
     client->is_local = client_is_loopback(host);
-    if (client->is_public && !address_may_be_public(host))
-        return transport_private_address(client, err);
     if (client->is_local || insecure_http || strncmp(client->address, "http://", 7) != 0)
         return STATUS_OK;
     return error_set(
@@ -42,7 +39,7 @@ static enum status copy_ca_file(struct client *client, const char *path, struct 
     if (path == NULL)
         return STATUS_OK;
     if (strlen(path) >= sizeof client->ca_file || access(path, R_OK) != 0)
-        return error_set(err, STATUS_INVALID, "file", "", "%s %.150s: %s", client->ca_option, path, strerror(errno));
+        return error_set(err, STATUS_INVALID, "file", "", "--cacert %.150s: %s", path, strerror(errno));
     snprintf(client->ca_file, sizeof client->ca_file, "%s", path);
     return STATUS_OK;
 }
@@ -52,8 +49,8 @@ static enum status copy_address(struct client *client, const struct client_optio
     const char *server = options->server;
     bool        is_known = strncmp(server, "http://", 7) == 0 || strncmp(server, "https://", 8) == 0;
     if (!is_known || strlen(server) >= sizeof client->address)
-        return error_set(err, STATUS_INVALID, "bad_address", "", "%s takes http://HOST:PORT or https://HOST:PORT",
-                         client->option);
+        return error_set(err, STATUS_INVALID, "bad_address", "",
+                         "--server takes http://HOST:PORT or https://HOST:PORT");
     snprintf(client->address, sizeof client->address, "%s", server);
     size_t length = strlen(client->address);
     if (client->address[length - 1] == '/')
@@ -76,9 +73,6 @@ enum status client_open(const struct client_options *options, struct client **ou
     struct client *client = calloc(1, sizeof *client);
     if (client == NULL)
         return error_no_memory(err);
-    client->is_public = options->is_public;
-    client->option = options->option != NULL ? options->option : "--server";
-    client->ca_option = options->ca_option != NULL ? options->ca_option : "--cacert";
     client->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
     if (options->token != NULL)
         snprintf(client->authorization, sizeof client->authorization, "Authorization: Bearer %s", options->token);
@@ -140,7 +134,7 @@ static enum status refusal(const struct client *client, const struct client_repl
 enum status client_send(struct client *client, const struct client_request *request, struct client_reply *reply,
                         struct error *err)
 {
-    *reply = (struct client_reply){.sink = request->sink};
+    *reply = (struct client_reply){.bytes = NULL};
     enum status status =
         client->curl != NULL ? remote_send(client, request, reply, err) : local_send(client, request, reply, err);
     if (status == STATUS_OK && reply->http_status / 100 != 2)

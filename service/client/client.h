@@ -14,42 +14,35 @@
 struct client;
 
 struct client_options {
-    const char *server;             /* "http://HOST:PORT" or "https://HOST:PORT" */
-    const char *socket_path;        /* a Unix socket instead; server is then ignored */
-    const char *token;              /* or NULL */
-    const char *ca_file;            /* PEM; NULL: the system's authorities */
-    bool        insecure_http;      /* http:// to another machine is allowed */
-    bool        is_public;          /* to addresses of the internet only (address.h), and through no proxy */
-    const char *option, *ca_option; /* what errors call server and ca_file; NULL: --server, --cacert */
-    long        timeout_ms;         /* of one request; 0: a minute */
+    const char *server;        /* "http://HOST:PORT" or "https://HOST:PORT" */
+    const char *socket_path;   /* a Unix socket instead; server is then ignored */
+    const char *token;         /* or NULL */
+    const char *ca_file;       /* PEM; NULL: the system's authorities */
+    long        timeout_ms;    /* of one request; 0: a minute */
+    bool        insecure_http; /* http:// to another machine is allowed */
 };
 /* Opens no connection yet.  Errors: INVALID "bad_address" (neither http:// nor https://), "insecure_http", "file" (no such
- * ca_file), "private_address" (is_public, and none of the host's is of the internet), INTERNAL "no_libcurl" (not with a socket_path), NO_MEMORY. */
+ * ca_file), INTERNAL "no_libcurl" (not with a socket_path), NO_MEMORY. */
 MUST_CHECK enum status client_open(const struct client_options *options, struct client **out, struct error *err);
 void                   client_close(struct client *client); /* NULL is allowed */
 
 struct client_request {
-    const char        *method, *path;        /* path with its query, as it goes on the wire */
-    const char        *content_type, *range; /* or NULL; range: the value of Content-Range */
-    const void        *body;                 /* or NULL */
-    size_t             body_bytes;
-    bool               is_long; /* the answer may take an hour */
-    const char *const *headers; /* more of them, "name: value", NULL at the end; or NULL; not by a socket_path */
-    bool               is_deaf; /* what the answer says but its number is thrown away; not by a socket_path */
-    FILE *sink; /* what a success brings goes there as it comes, however long that takes; NULL: into the reply */
+    const char *method, *path;        /* path with its query, as it goes on the wire */
+    const char *content_type, *range; /* or NULL; range: the value of Content-Range */
+    const void *body;                 /* or NULL */
+    size_t      body_bytes;
 };
 struct client_reply {
     long   http_status;
     char  *bytes;
     size_t length;
-    FILE  *sink; /* of the request */
-};               /* bytes: NUL behind; the caller frees */
+}; /* bytes: NUL behind; the caller frees */
 
 /* Does the name mean this machine, whoever answers for names?  An address 127.x.x.x, ::1, or "localhost". */
 bool client_is_loopback(const char *host);
 
-/* Errors: BUSY "unreachable" (no connection, or it broke before the answer was whole); INVALID "bad_certificate",
- * "private_address"; what the server refused with.
+/* Errors: BUSY "unreachable" (no connection, or it broke before the answer was whole); INVALID "bad_certificate";
+ * what the server refused with.
  * reply->bytes is NULL on failure. */
 MUST_CHECK enum status client_send(struct client *client, const struct client_request *request,
                                    struct client_reply *reply, struct error *err);

@@ -28,24 +28,14 @@ static size_t printable(const unsigned char *text)
     return length;
 }
 
-static void print(FILE *stream, const char *text, const char *kept)
+void plain_print(FILE *stream, const char *text)
 {
     while (*text != '\0') {
-        size_t length = strchr(kept, *text) != NULL ? 1 : printable((const unsigned char *)text);
+        size_t length = printable((const unsigned char *)text);
         if (length == 0)
             fprintf(stream, "\\x%02x", (unsigned)(unsigned char)*text);
         else
             fwrite(text, 1, length, stream);
         text += length == 0 ? 1 : length;
     }
-}
-
-void plain_print(FILE *stream, const char *text)
-{
-    print(stream, text, "");
-}
-
-void plain_print_lines(FILE *stream, const char *text)
-{
-    print(stream, text, "\n\t");
 }

@@ -8,7 +8,5 @@
 /* Control characters (C0, DEL, C1), those that turn the order of text around (UAX 9), and what is not UTF-8 come out as \xHH, the
  * rest as it is. */
 void plain_print(FILE *stream, const char *text);
-/* As plain_print for a document: line ends and tabs stay. */
-void plain_print_lines(FILE *stream, const char *text);
 
 #endif

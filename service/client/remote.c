@@ -1,6 +1,5 @@
 /* See transport.h.  The only file that knows libcurl, which is loaded when a command first needs it: with what it brings
  * (LDAP, Kerberos, SSH, RTMP: 30 libraries) it has no place in the process that serves. */
-#include "service/client/address.h"
 #include "service/client/transport.h"
 
 #define CURL_DISABLE_TYPECHECK // of a macro that knows the functions by their names alone
@@ -9,8 +8,6 @@
 #include <string.h>
 
 enum { CONNECT_TIMEOUT_MS = 5000 };
-static const long LONG_MS = 3600 * 1000L;
-enum { STALLED_SECONDS = 60 }; /* of a reply that goes to a file */
 
 #define CALLS(X)           \
     X(curl_global_init)    \
@@ -79,9 +76,8 @@ enum status remote_open(struct client *client, char host[HOST_BYTES], struct err
     lib.curl_url_cleanup(url);
     return is_read ? STATUS_OK
                    : error_set(err, STATUS_INVALID, "bad_address", "",
-                               "%s is not an address that can be read: "
-                               "http://HOST:PORT or https://HOST:PORT is one",
-                               client->option);
+                               "--server is not an address that can be read: "
+                               "http://HOST:PORT or https://HOST:PORT is one");
 }
 
 void remote_close(struct client *client)
@@ -89,32 +85,9 @@ void remote_close(struct client *client)
     lib.curl_easy_cleanup(client->curl);
 }
 
-/* The argument of take_bytes. */
-struct answer {
-    CURL                *curl;
-    struct client_reply *reply;
-    bool                 is_deaf;
-};
-
 static size_t take_bytes(char *bytes, size_t size, size_t count, void *arg)
 {
-    struct answer *answer = arg;
-    if (answer->is_deaf)
-        return size * count;
-    if (answer->reply->http_status == 0)
-        lib.curl_easy_getinfo(answer->curl, CURLINFO_RESPONSE_CODE, &answer->reply->http_status);
-    return reply_take(answer->reply, bytes, size * count) ? size * count : 0;
-}
-
-/* Sees each address just before it is connected to: what a name stood for earlier does not matter. */
-static curl_socket_t open_public(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
-{
-    struct client *client = arg;
-    (void)purpose;
-    if (address_is_public(&address->addr))
-        return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-    client->met_private = true;
-    return CURL_SOCKET_BAD;
+    return reply_take(arg, bytes, size * count) ? size * count : 0;
 }
 
 /* Adds a line when value is there; false when out of memory. */
@@ -140,8 +113,6 @@ static enum status set_up(struct client *client, const struct client_request *re
                    add_header(headers, "Content-Type: ", request->content_type) &&
                    add_header(headers, "Content-Range: ", request->range) &&
                    add_header(headers, "Expect:", ""); /* no wait for 100 Continue */
-    for (const char *const *line = request->headers; line != NULL && *line != NULL; line++)
-        is_good = is_good && add_header(headers, "", *line);
     lib.curl_easy_reset(curl);
     int length = snprintf(url, sizeof url, "%s%s", client->address, request->path);
     if (length < 0 || (size_t)length >= sizeof url)
@@ -151,24 +122,13 @@ static enum status set_up(struct client *client, const struct client_request *re
               lib.curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method) == CURLE_OK &&
               lib.curl_easy_setopt(curl, CURLOPT_HTTPHEADER, *headers) == CURLE_OK;
     lib.curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    if (client->is_local || client->is_public)
+    if (client->is_local)
         lib.curl_easy_setopt(curl, CURLOPT_PROXY, "");
-    if (client->is_public) {
-        is_good = is_good && lib.curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_public) == CURLE_OK;
-        lib.curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, client);
-    }
     if (client->ca_file[0] != '\0') { // trusts these authorities and no others
         is_good = is_good && lib.curl_easy_setopt(curl, CURLOPT_CAINFO, client->ca_file) == CURLE_OK;
         lib.curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
     }
-    lib.curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
-                         request->sink != NULL ? 0L
-                         : request->is_long    ? LONG_MS
-                                               : client->timeout_ms);
-    if (request->sink != NULL) {
-        lib.curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-        lib.curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)STALLED_SECONDS);
-    }
+    lib.curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, client->timeout_ms);
     lib.curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
     lib.curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_bytes);
     if (request->body != NULL || strcmp(request->method, "POST") == 0) {
@@ -182,21 +142,17 @@ enum status remote_send(struct client *client, const struct client_request *requ
                         struct error *err)
 {
     struct curl_slist *headers = NULL;
-    struct answer      answer = {.curl = client->curl, .reply = reply, .is_deaf = request->is_deaf};
-    client->met_private = false;
-    enum status status = set_up(client, request, &headers, err);
+    enum status        status = set_up(client, request, &headers, err);
     if (status == STATUS_OK) {
-        lib.curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, &answer);
+        lib.curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, reply);
         CURLcode result = lib.curl_easy_perform(client->curl);
         bool     is_unknown = result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CACERT_BADFILE;
         if (is_unknown)
             status = error_set(err, STATUS_INVALID, "bad_certificate", "",
-                               "%s: %s; %s FILE names the authority of a private network", client->address,
-                               lib.curl_easy_strerror(result), client->ca_option);
+                               "%s: %s; --cacert FILE names the authority of a private network", client->address,
+                               lib.curl_easy_strerror(result));
         else if (result == CURLE_WRITE_ERROR)
             status = error_set(err, STATUS_FULL, "file", "", "what the server sends cannot be kept");
-        else if (result == CURLE_COULDNT_CONNECT && client->met_private)
-            status = transport_private_address(client, err);
         else if (result != CURLE_OK)
             status = error_set(err, STATUS_BUSY, "unreachable", "", "%s: %s", client->address,
                                lib.curl_easy_strerror(result));

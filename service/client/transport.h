@@ -6,15 +6,13 @@
 #include "service/client/client.h"
 
 struct client {
-    void       *curl;         /* NULL with a socket_path */
-    char        address[512]; /* without a final slash */
-    char        authorization[256];
-    char        socket_path[512];
-    char        ca_file[1024]; /* or "" */
-    const char *option, *ca_option;
-    bool        is_local;               /* on this machine: no proxy */
-    bool        is_public, met_private; /* the second: an address was not one of the internet, in this request */
-    long        timeout_ms;
+    void *curl;         /* NULL with a socket_path */
+    char  address[512]; /* without a final slash */
+    char  authorization[256];
+    char  socket_path[512];
+    char  ca_file[1024]; /* or "" */
+    bool  is_local;      /* on this machine: no proxy */
+    long  timeout_ms;
 };
 
 enum { HOST_BYTES = 512 };
@@ -30,10 +28,7 @@ MUST_CHECK enum status remote_send(struct client *client, const struct client_re
 MUST_CHECK enum status local_send(struct client *client, const struct client_request *request,
                                   struct client_reply *reply, struct error *err);
 
-/* INVALID "private_address". */
-enum status transport_private_address(const struct client *client, struct error *err);
-
-/* Takes bytes of a body, to the sink when it is a success and there is one; false when they cannot be kept. */
+/* Takes bytes of a body; false when they cannot be kept. */
 bool reply_take(struct client_reply *reply, const char *bytes, size_t length);
 
 #endif

@@ -171,17 +171,3 @@ void file_discard(struct file_draft *draft)
     draft->stream = NULL;
     draft->temporary[0] = '\0';
 }
-
-enum status file_write(const char *path, mode_t mode, const void *bytes, size_t length, struct error *err)
-{
-    struct file_draft draft;
-    enum status       status = file_begin(&draft, path, mode, err);
-    if (status == STATUS_OK) {
-        fwrite(bytes, 1, length, draft.stream);
-        status = file_finish(&draft, err);
-    }
-    if (status == STATUS_OK)
-        status = file_publish(&draft, err);
-    file_discard(&draft);
-    return status;
-}

@@ -32,9 +32,6 @@ MUST_CHECK enum status file_finish(struct file_draft *draft, struct error *err);
 MUST_CHECK enum status file_publish(struct file_draft *draft, struct error *err);
 void                   file_discard(struct file_draft *draft);
 
-/* All of these at once. */
-MUST_CHECK enum status file_write(const char *path, mode_t mode, const void *bytes, size_t length, struct error *err);
-
 /* Makes the name of a file that was just created last, as file_publish does. */
 MUST_CHECK enum status file_sync_folder_of(const char *path, struct error *err);
 

@@ -26,7 +26,6 @@
     X(manifest)           \
     X(members)            \
     X(noise)              \
-    X(notice)             \
     X(npy)                \
     X(operations)         \
     X(plans)              \

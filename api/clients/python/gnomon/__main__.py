@@ -1,7 +1,8 @@
-"""python3 -m gnomon import-optuna STORAGE [--study NAME]; also `gnomon study` and `gnomon work`, which the program hands over."""
+"""python3 -m gnomon import-optuna STORAGE [--study NAME]; also `gnomon study`, `work` and the like, which the program hands over."""
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import re
 import sqlite3
@@ -9,6 +10,10 @@ import sys
 from typing import Iterable, List, Optional, Sequence
 
 from . import GnomonError, connect, migrate
+
+
+COMMANDS = {"study": ("studies", "COMMAND"), "work": ("work", "COMMAND"), "notify": ("notify", "COMMAND"),
+            "export": ("files", "EXPORT"), "import": ("files", "IMPORT")}
 
 
 def histories(storage: str, names: Sequence[str]) -> Iterable[migrate.History]:
@@ -49,9 +54,10 @@ def import_optuna(options: argparse.Namespace) -> int:
 
 def main(arguments: Optional[List[str]] = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
-    if words and words[0] in ("study", "work"):
-        from . import shell, studies, work
-        return shell.execute({"study": studies.COMMAND, "work": work.COMMAND}[words[0]], words[1:])
+    if words and words[0] in COMMANDS:
+        from . import shell
+        module, record = COMMANDS[words[0]]
+        return shell.execute(getattr(importlib.import_module(f".{module}", __package__), record), words[1:])
     parser = argparse.ArgumentParser("python3 -m gnomon")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     command = commands.add_parser("import-optuna", help="studies of an Optuna storage, with all their trials")

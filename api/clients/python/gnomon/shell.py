@@ -1,4 +1,4 @@
-"""The frame of `gnomon study` and `gnomon work`: options from a table, a service, and how a failure is told.  A table has a row for
+"""The frame of `gnomon study`, `gnomon work` and `gnomon notify`: options from a table, a service, and how a failure is told.  A table has a row for
 each option: (its name, what its value is called, or "" for a switch, its help, its default); the default says its type."""
 from __future__ import annotations
 
@@ -132,16 +132,19 @@ def help_of(table: Sequence[Option]) -> str:
 
 # ---- the service ----
 
+def private_text(path: str) -> str:
+    """Of a file that is its owner's alone."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode) and mode & 0o077:
+            raise Failure(f"{path} has mode {mode:04o}: others may have read or changed it. Once that is ruled out: chmod 600 {path}")
+        return file.read(300)
+
+
 def token_of(path: Optional[str]) -> str:
     """From the file, or from the environment, which the programs of others do not see it in."""
     text = os.environ.pop("GNOMON_TOKEN", "")
-    if path is not None:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            if stat.S_ISREG(os.fstat(file.fileno()).st_mode) and mode & 0o077:
-                raise Failure(f"{path} has mode {mode:04o}: others may have read or changed it. Once that is ruled out: chmod 600 {path}")
-            text = file.read(300)
-    return text.strip()
+    return (text if path is None else private_text(path)).strip()
 
 
 def is_here(host: str) -> bool:
@@ -246,6 +249,7 @@ def execute(command: Command, arguments: List[str]) -> int:
     except GnomonError as failure:
         text, code = told(failure), UNREACHABLE if failure.code in ("no_connection", "no_tls") else FAILED
         code = INTERNAL if failure.status in (500, 501) or failure.code == "not_json" else code
+        text += "; --cacert FILE names the authority of a private network" if "CERTIFICATE_VERIFY_FAILED" in text else ""
     except OSError as failure:
         text, code = f"{failure.filename}: {failure.strerror}" if failure.filename else str(failure), FAILED
     except ValueError as failure:  # NaN, or half a character, in what was to be sent

@@ -60,7 +60,7 @@ class Transport:
         if not token or not all("!" <= letter <= "~" for letter in token):
             raise ValueError("a token is one word of letters, digits and signs")  # it is a secret, and not shown
         self.url, self.token, self.patience, self.ca = parts.geturl().rstrip("/"), token, patience, ca
-        self._address, self.has_answered = parts, False
+        self._address, self.has_answered, self.seconds = parts, False, SECONDS
         self._reset()
 
     def _reset(self) -> None:
@@ -93,7 +93,7 @@ class Transport:
             else:
                 line.connection = http.client.HTTPConnection(host, port, timeout=seconds)
             line.connection.connect()
-            line.connection.sock.settimeout(SECONDS)
+            line.connection.sock.settimeout(self.seconds)
         return line.connection
 
     def interrupt(self, thread: int) -> None:
@@ -174,6 +174,36 @@ class Transport:
                         method, path, failure, max(0.0, end - time.monotonic()))
             self.sleep(wait)
             pause = min(2 * pause, 5.0)
+
+    def send(self, method: str, path: str, data: bytes, headers: Mapping[str, str]) -> Any:
+        """The JSON of the answer to these bytes, which are sent once."""
+        status, _, reply = self._once(method, path, data, {"Authorization": f"Bearer {self.token}", **headers})
+        if status >= 400 or (isinstance(reply, dict) and reply.get("code") == "not_json"):
+            raise refusal(status, reply if isinstance(reply, dict) else {"detail": str(reply)})
+        return reply
+
+    def pieces(self, path: str) -> Iterator[bytes]:
+        """The bytes of an answer, as they come."""
+        line = self._line()
+        try:
+            connection = self._connection(line)
+            connection.request("GET", self._address.path.rstrip("/") + path, None, {"Authorization": f"Bearer {self.token}"})
+            reply = connection.getresponse()
+            while reply.status < 400 and (piece := reply.read(1 << 16)):
+                yield piece
+            data = reply.read()
+            if reply.length:
+                raise http.client.IncompleteRead(data, reply.length)
+        except (OSError, http.client.HTTPException) as failure:
+            line.drop()
+            raise refusal(599, {"code": "no_tls" if is_no_tls(failure) else "no_connection",
+                                "detail": f"{self.url}: {type(failure).__name__}: {failure}"}) from None
+        if reply.status >= 400:
+            try:
+                problem = json.loads(data)
+            except ValueError:
+                problem = None
+            raise refusal(reply.status, problem if isinstance(problem, dict) else {"detail": data[:200].decode("utf-8", "replace")})
 
     def settle(self, path: str) -> None:
         """Sends once more what was asked for there without an answer: the service may still be at it, and when the same

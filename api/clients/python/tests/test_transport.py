@@ -33,6 +33,23 @@ class Calls(unittest.TestCase):
         self.assertNotIn("Idempotency-Key", heard[5][2])
         self.assertEqual(heard[5][2]["Authorization"], "Bearer gno_secret")
 
+    def test_bytes(self):
+        """What is sent and read as it is goes out once."""
+        transport, heard = self.transport((200, {}, {"ok": 1}), (409, {}, {"code": "no"}), (200, {}, b"words"), (200, {}, b"a,b\n1,2\n"),
+                                          (404, {}, {"code": "study_not_found"}), (502, {}, b"<html>"), (0, {}, {}))
+        self.assertEqual(transport.send("PUT", "/v1/x", b"a,b", {"Content-Type": "text/csv"}), {"ok": 1})
+        self.assertEqual((heard[0][2]["Content-Type"], heard[0][2]["Authorization"], heard[0][3]), ("text/csv", "Bearer gno_secret", b"a,b"))
+        for code in ("no", "not_json"):
+            with self.assertRaises(gnomon.GnomonError) as caught:
+                transport.send("POST", "/v1/x", b"", {})
+            self.assertEqual(caught.exception.code, code)
+        self.assertEqual(b"".join(transport.pieces("/v1/y")), b"a,b\n1,2\n")
+        for status, code in ((404, "study_not_found"), (502, ""), (599, "no_connection")):
+            with self.assertRaises(gnomon.GnomonError) as caught:
+                b"".join(transport.pieces("/v1/y"))
+            self.assertEqual((caught.exception.status, caught.exception.code), (status, code))
+        self.assertEqual(len(heard), 7)
+
     def test_patience_ends(self):
         transport, heard = self.transport(*[(503, {}, {"code": "busy"})] * 9, patience=0.2)
         with self.assertRaises(gnomon.Unavailable) as caught:
