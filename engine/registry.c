@@ -7,6 +7,7 @@
     X(policy_sobol)     \
     X(policy_gp)        \
     X(policy_turbo)     \
+    X(policy_cma_es)    \
     X(policy_po_gp_ucb) \
     X(policy_transfer)  \
     X(policy_rm_gp_ucb) \

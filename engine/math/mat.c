@@ -312,6 +312,19 @@ enum status mat_svd(double *A, size_t m, size_t n, double *s, double *Vt, struct
     return STATUS_OK;
 }
 
+/* LAPACK's eigenvectors are columns in column order, which are rows here. */
+enum status mat_eigen(double *A, size_t n, double *w, struct error *err)
+{
+    if (!is_lower_finite(A, n, n))
+        return error_set(err, STATUS_NUMERIC, "not_finite", "", "the matrix has an entry that is not finite");
+    lapack_int info = LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'U', to_int(n), A, to_int(n), w);
+    if (info == LAPACK_WORK_MEMORY_ERROR)
+        return error_no_memory(err);
+    if (info != 0 || !mat_is_finite(w, n) || !mat_is_finite(A, n * n))
+        return error_set(err, STATUS_NUMERIC, "no_convergence", "", "the eigenvalues did not converge");
+    return STATUS_OK;
+}
+
 bool mat_use_one_thread(void)
 {
     openblas_set_num_threads(1);

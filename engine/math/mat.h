@@ -66,5 +66,8 @@ void mat_multiply_lower(const double *L, size_t n, size_t ld, double *x);
 /* Thin SVD A [m][n] = U diag(s) V', m >= n: U [m][n] replaces A, s [n] descending, Vt [n][n].
  * Errors: NUMERIC (not finite, no convergence), NO_MEMORY.  O(m n^2). */
 MUST_CHECK enum status mat_svd(double *A, size_t m, size_t n, double *s, double *Vt, struct error *err);
+/* A [n][n], symmetric, of which the lower triangle is read: w [n] its eigenvalues, ascending, and for each a row of A out, an
+ * eigenvector of length 1.  Errors: NUMERIC (not finite, no convergence), NO_MEMORY.  O(n^3). */
+MUST_CHECK enum status mat_eigen(double *A, size_t n, double *w, struct error *err);
 
 #endif

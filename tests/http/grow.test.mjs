@@ -35,7 +35,7 @@ async function steps(id, count) {
     }
 }
 
-for (const algorithm of ['gp', 'random', 'sobol', 'turbo'])
+for (const algorithm of ['gp', 'random', 'sobol', 'turbo', 'cma-es'])
     test(`${algorithm}: trials follow, and suggestions are of the larger space`, async () => {
         const study = await api.study({ space, algorithm: { name: algorithm }, seed: 2 }); // turbo's box often stays where it was
         const { id } = study;

@@ -55,7 +55,7 @@ test('only where asked, only numbers, and only where the model can say where the
 
 for (const [name, members] of Object.entries({
     gp: { algorithm: { name: 'gp' } }, turbo: { algorithm: { name: 'turbo' } }, random: { algorithm: { name: 'random' } },
-    sobol: { algorithm: { name: 'sobol' } }, ucb: { algorithm: { name: 'gp', acquisition: 'ucb' } },
+    sobol: { algorithm: { name: 'sobol' } }, 'cma-es': { algorithm: { name: 'cma-es' } }, ucb: { algorithm: { name: 'gp', acquisition: 'ucb' } },
     thompson: { algorithm: { name: 'gp', acquisition: 'thompson' } } }))
     test(`${name}: it is never the best, suggestions stay in the space, and an audit agrees`, async () => {
         const { id } = await api.study({ space: box, seed: 5, ...members });

@@ -25,7 +25,7 @@ async function run(id, count, measure) {
 const nearest = (values, at = 7.4) => values.reduce((a, b) => (Math.abs(b - at) < Math.abs(a - at) ? b : a));
 
 test('a target is hit, and the best trial is the nearest, on either side', async () => {
-    for (const name of ['gp', 'turbo', 'random', 'sobol']) {
+    for (const name of ['gp', 'turbo', 'cma-es', 'random', 'sobol']) {
         const study = await api.study(body([hit()], { algorithm: { name } }));
         assert.deepEqual([study.metrics[0].goal, study.metrics[0].target, 'min' in study.metrics[0]], ['target', 7.4, false]);
         const values = await run(study.id, 20, ph);

@@ -189,7 +189,33 @@ static void test_products(void)
     CHECK_NEAR(y[2], 0.75 * 2.5 - 1.25 * 1.25 + 2.5 * 0.75, 1e-15);
 }
 
+/* A v = w v, by rows of length 1, the least first; nothing above the diagonal is read. */
+static void test_eigen(void)
+{
+    static double A[N * LD], E[N * N];
+    double        w[N], y[N];
+    random_spd(A, -0.75);
+    for (size_t i = 0; i < N; i++)
+        for (size_t k = 0; k < N; k++)
+            E[i * N + k] = k <= i ? A[i * LD + k] : 1e9;
+    CU_ASSERT_EQUAL_FATAL(mat_eigen(E, N, w, NULL), STATUS_OK);
+    CU_ASSERT(w[0] < 0 && w[N - 1] > 0);
+    for (size_t k = 0; k < N; k++) {
+        for (size_t i = 0; i < N; i++) {
+            y[i] = 0;
+            for (size_t j = 0; j < N; j++)
+                y[i] += A[i >= j ? i * LD + j : j * LD + i] * E[k * N + j];
+            CHECK_NEAR(y[i], w[k] * E[k * N + i], 1e-13);
+        }
+        CU_ASSERT(k == 0 || w[k] >= w[k - 1]);
+        CHECK_NEAR(mat_dot(E + k * N, E + k * N, N), 1, 1e-13);
+    }
+    E[3 * N + 1] = NAN;
+    CU_ASSERT_EQUAL(mat_eigen(E, N, w, NULL), STATUS_NUMERIC);
+}
+
 CU_TestInfo suite_mat[] = {
-    {"factor", test_factor},         {"solves", test_solves}, {"append", test_append},     {"jitter", test_jitter},
-    {"not finite", test_not_finite}, {"svd", test_svd},       {"products", test_products}, CU_TEST_INFO_NULL,
+    {"factor", test_factor},     {"solves", test_solves},         {"append", test_append},
+    {"jitter", test_jitter},     {"not finite", test_not_finite}, {"svd", test_svd},
+    {"products", test_products}, {"eigen", test_eigen},           CU_TEST_INFO_NULL,
 };

@@ -34,6 +34,7 @@
     X(several)           \
     X(trust_region)      \
     X(turbo)             \
+    X(evolution)         \
     X(sensitivity)       \
     X(gp_loo)            \
     X(gain)              \

@@ -1,0 +1,527 @@
+/* The algorithm cma-es: an evolution strategy for thousands of trials, in the unit cube of the space.
+ * The state is found by folding the trials in the order in which they finished: each population of them makes a generation, so
+ * that nobody waits for a slow one.  A proposal is a draw from the present distribution, and its note says which that was and where
+ * it drew before the place was rounded, mirrored at a bound, or repaired.  A run that has converged is followed by another,
+ * in turns with a larger and with a small population: N. Hansen, Benchmarking a BI-population CMA-ES on the BBOB-2009 function
+ * testbed, GECCO 2009. */
+#include "engine/evolution/margin.h"
+#include "engine/evolution/strategy.h"
+#include "engine/math/rng.h"
+#include "engine/policy/policy.h"
+#include "engine/space/used_points.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIMS_MAX = 1000, POPULATION_MIN = 4, POPULATION_MAX = 10000 };
+enum { DRAWS = 32 }; /* of points that were used, before a walk to the next unused one */
+enum { ANY_RUN = UINT32_MAX };
+/* A run is over when its steps have become so much shorter, or longer, or its axes differ so much; or when the best value of a
+ * generation has changed no more than so, as a share of the largest, for 10 + 30 n / population generations. */
+static const double SHORTER = 1e-12, LONGER = 1e4, AXES = 1e7, CHANGE = 1e-12;
+
+enum { REPEAT, POPULATION, STEP };
+static const struct option options[] = {
+    [REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP},
+    [POPULATION] =
+        OPTION_INTEGER("population", POPULATION_MIN, POPULATION_MAX, NAN,
+                       "trials of a generation of the first run; left out: 4 + 3 ln n for n coordinates, of which "
+                       "a categorical has one for each choice"),
+    [STEP] =
+        OPTION_NUMBER("step", 1e-6, 1, 0.2, "standard deviation of the first generation, as a share of the ranges"),
+    {.name = NULL},
+};
+
+/* Where a trial was drawn: run and generation as a proposal's note begins, then x [dims]. */
+struct origin {
+    uint32_t run, generation;
+};
+
+enum state { OPEN, VALUED, WORTHLESS };
+struct trial {
+    uint64_t      number;
+    enum state    state;
+    bool          is_given;
+    struct origin origin;
+    double        worth;
+    double       *x;     /* [dims] */
+    double       *slack; /* [metrics_len] of constraints; NULL with one metric */
+};
+
+struct run {
+    uint32_t number;
+    double   step;        /* of the first generation */
+    size_t   spent, most; /* trials; most 0: until it has converged */
+    size_t   large;       /* how many had a larger population than the first */
+    size_t   spent_large, spent_small, population_large;
+    bool     is_small;
+};
+
+struct session {
+    struct arena          arena;
+    const struct problem *problem;
+    struct used_points    used;
+    struct trial        **trials; /* [len] by number */
+    struct trial        **order;  /* [order_len] as they finished */
+    struct trial        **pool;   /* [pool_len] of the generation that is not whole yet */
+    size_t                len, order_len, pool_len, room, folded;
+    bool                  is_stale; /* something of what was folded has changed */
+    double                best;     /* worth of what was folded */
+    struct strategy       strategy;
+    struct run            run;
+    double               *history; /* [history_room] best worth of the last generations, a ring */
+    double               *unit;    /* [2 dims] scratch */
+};
+
+static void close_session(struct session *s)
+{
+    if (s == NULL)
+        return;
+    struct arena arena = s->arena; /* the session lies in it */
+    arena_fini(&arena);
+}
+
+/* --- runs --- */
+
+static size_t first_population(const struct session *s)
+{
+    double asked = s->problem->options[POPULATION];
+    return isnan(asked) ? strategy_population(s->problem->space->dims) : (size_t)asked;
+}
+
+static size_t history_len(const struct session *s)
+{
+    return 10 + 30 * s->strategy.rates.n / s->strategy.rates.population;
+}
+
+/* x [dims] := where the point stands as a draw.  A choice is ahead of the others by no more than a step of the first generation, so
+ * that these come, too. */
+static void place(const struct session *s, const double *point, double *x)
+{
+    const struct space *space = s->problem->space;
+    space_encode(space, point, x);
+    for (size_t i = 0; i < space->params_len; x += param_width(&space->params[i]), i++)
+        for (size_t c = 0; space->params[i].kind == PARAM_CATEGORICAL && c < space->params[i].choices; c++)
+            x[c] *= s->problem->options[STEP];
+}
+
+/* The population and the step of the next run: large ones and small ones get the same number of trials. */
+static size_t next_population(struct session *s, struct rng *rng)
+{
+    struct run *run = &s->run;
+    size_t      first = first_population(s);
+    double      dice = rng_uniform(rng);
+    run->step = s->problem->options[STEP];
+    run->most = 0;
+    run->is_small = run->large > 0 && run->spent_small < run->spent_large;
+    if (run->is_small) {
+        run->step *= pow(10, -2 * rng_uniform(rng));
+        run->most = run->spent_large / 2;
+        return (size_t)fmax(POPULATION_MIN,
+                            (double)first * pow(0.5 * (double)run->population_large / (double)first, dice * dice));
+    }
+    if (run->number > 0)
+        run->large++;
+    run->population_large =
+        run->large > 0 && run->population_large < POPULATION_MAX ? 2 * run->population_large : first;
+    return run->population_large;
+}
+
+/* From the middle of the space, by its priors, and after the first run from anywhere; no choice is ahead of others. */
+static void begin_run(struct session *s, uint32_t number)
+{
+    const struct space *space = s->problem->space;
+    struct rng          rng = rng_at(s->problem->seed, number, RNG_STARTS);
+    double             *point = s->unit + space->dims;
+    *(s->run.is_small ? &s->run.spent_small : &s->run.spent_large) += s->run.spent;
+    s->run.number = number;
+    s->run.spent = 0;
+    s->pool_len = 0;
+    size_t population = next_population(s, &rng);
+    for (size_t i = 0; i < space->params_len; i++)
+        s->unit[i] = number == 0 ? 0.5 : rng_uniform(&rng);
+    (void)space_prior_quantile(space, s->unit, point);
+    for (size_t i = 0; i < space->params_len; i++)
+        if (space->params[i].kind == PARAM_CATEGORICAL)
+            point[i] = NAN;
+    place(s, point, s->unit);
+    strategy_start(&s->strategy, population, s->unit, s->run.step);
+    margin_keep(&s->strategy, space);
+}
+
+static bool has_stalled(const struct session *s)
+{
+    size_t len = history_len(s);
+    double least = INFINITY, most = -INFINITY, scale = 0;
+    if (s->strategy.generation < len)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        least = fmin(least, s->history[i]);
+        most = fmax(most, s->history[i]);
+        scale = fmax(scale, fabs(s->history[i]));
+    }
+    return most - least <= CHANGE * scale;
+}
+
+static bool is_over(const struct session *s)
+{
+    const struct strategy *now = &s->strategy;
+    size_t                 n = now->rates.n;
+    double                 longest = now->sigma * now->axis[n - 1];
+    return longest < SHORTER * s->run.step || longest > LONGER * s->run.step ||
+           now->axis[n - 1] > AXES * now->axis[0] || (s->run.most > 0 && s->run.spent >= s->run.most) || has_stalled(s);
+}
+
+/* --- a generation --- */
+
+struct ranked {
+    const struct trial *trial;
+    size_t              place; /* in the pool */
+    double              lack;  /* 0: it keeps all constraints; infinite: there is no value */
+};
+
+/* A lack is the sum of what is missing of each constraint, as a share of the most that is missing in this generation. */
+static void find_lacks(const struct session *s, struct ranked *ranked)
+{
+    for (size_t i = 0; i < s->pool_len; i++)
+        ranked[i] = (struct ranked){s->pool[i], i, s->pool[i]->state == VALUED ? 0 : INFINITY};
+    for (size_t k = 0; k < s->problem->metrics_len; k++) {
+        double most = 0;
+        for (size_t i = 0; i < s->pool_len; i++)
+            if (s->problem->metrics[k] == METRIC_CONSTRAINT && ranked[i].trial->slack != NULL &&
+                ranked[i].lack < INFINITY)
+                most = fmax(most, -ranked[i].trial->slack[k]);
+        for (size_t i = 0; i < s->pool_len && most > 0; i++)
+            if (ranked[i].trial->slack != NULL)
+                ranked[i].lack += fmax(-ranked[i].trial->slack[k], 0) / most;
+    }
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->lack != y->lack)
+        return x->lack < y->lack ? -1 : 1;
+    if (x->lack == 0 && x->trial->worth != y->trial->worth)
+        return x->trial->worth > y->trial->worth ? -1 : 1;
+    return x->place < y->place ? -1 : 1;
+}
+
+static enum status close_generation(struct session *s, struct error *err)
+{
+    struct arena_mark       mark = arena_mark(&s->arena);
+    struct ranked          *ranked = ARENA_NEW(&s->arena, struct ranked, s->pool_len);
+    struct strategy_member *members = ARENA_NEW(&s->arena, struct strategy_member, s->pool_len);
+    if (ranked == NULL || members == NULL)
+        return error_no_memory(err);
+    find_lacks(s, ranked);
+    qsort(ranked, s->pool_len, sizeof *ranked, by_rank);
+    for (size_t i = 0; i < s->pool_len; i++)
+        members[i] = (struct strategy_member){ranked[i].trial->x,
+                                              ranked[i].trial->origin.run != s->run.number ||
+                                                  ranked[i].trial->origin.generation != s->strategy.generation};
+    double      best = ranked[0].lack == 0 ? ranked[0].trial->worth : 0;
+    enum status status = strategy_update(&s->strategy, members, &s->arena, err);
+    arena_release(&s->arena, mark);
+    s->pool_len = 0;
+    if (status == STATUS_NO_MEMORY)
+        return status;
+    if (status == STATUS_OK) {
+        s->history[s->strategy.generation % history_len(s)] = best;
+        margin_keep(&s->strategy, s->problem->space);
+    }
+    if (status != STATUS_OK || is_over(s))
+        begin_run(s, s->run.number + 1);
+    return STATUS_OK;
+}
+
+/* --- the fold --- */
+
+/* Points that came with their results are no draws: one that is the best so far is where the first run begins, and later takes
+ * a place in its generation; the others say nothing that the next draws would not. */
+static enum status take(struct session *s, struct trial *trial, struct error *err)
+{
+    bool is_first = s->run.number == 0 && s->strategy.generation == 0 && s->pool_len == 0;
+    bool is_better = trial->state == VALUED && !(trial->worth <= s->best);
+    if (is_better)
+        s->best = trial->worth;
+    if (trial->is_given && is_first && is_better)
+        memcpy(s->strategy.mean, trial->x, s->strategy.rates.n * sizeof *trial->x);
+    if ((trial->is_given && (is_first || !is_better)) ||
+        (trial->origin.run != ANY_RUN && trial->origin.run < s->run.number))
+        return STATUS_OK;
+    if (trial->origin.run != ANY_RUN && trial->origin.run > s->run.number)
+        begin_run(s, trial->origin.run);
+    s->pool[s->pool_len++] = trial;
+    s->run.spent++;
+    return s->pool_len < s->strategy.rates.population ? STATUS_OK : close_generation(s, err);
+}
+
+static enum status catch_up(struct session *s, struct error *err)
+{
+    if (s->is_stale) {
+        s->run = (struct run){0};
+        s->folded = 0;
+        s->best = -INFINITY;
+        s->is_stale = false;
+        begin_run(s, 0);
+    }
+    while (s->folded < s->order_len)
+        TRY(take(s, s->order[s->folded++], err));
+    return STATUS_OK;
+}
+
+/* --- the log --- */
+
+static enum status reserve(struct session *s, struct error *err)
+{
+    if (s->len < s->room)
+        return STATUS_OK;
+    size_t         room = s->room == 0 ? 64 : 2 * s->room;
+    struct trial **lists = ARENA_NEW(&s->arena, struct trial *, 3 * room);
+    if (lists == NULL)
+        return error_no_memory(err);
+    if (s->room > 0) {
+        memcpy(lists, s->trials, s->len * sizeof *lists);
+        memcpy(lists + room, s->order, s->order_len * sizeof *lists);
+        memcpy(lists + 2 * room, s->pool, s->pool_len * sizeof *lists);
+    }
+    s->trials = lists;
+    s->order = lists + room;
+    s->pool = lists + 2 * room;
+    s->room = room;
+    return STATUS_OK;
+}
+
+/* How many trials have a smaller number. */
+static size_t place_of(const struct session *s, uint64_t number)
+{
+    size_t low = 0, high = s->len;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        *(s->trials[middle]->number < number ? &low : &high) = middle + (s->trials[middle]->number < number);
+    }
+    return low;
+}
+
+static enum status add(struct session *s, const struct event *event, size_t at, struct error *err)
+{
+    size_t        n = s->strategy.rates.n;
+    struct trial *trial = ARENA_NEW(&s->arena, struct trial, 1);
+    TRY(reserve(s, err));
+    if (trial == NULL)
+        return error_no_memory(err);
+    *trial = (struct trial){.number = event->trial, .is_given = event->is_given, .origin = {.run = ANY_RUN}};
+    trial->x = ARENA_NEW(&s->arena, double, n);
+    if (trial->x == NULL)
+        return error_no_memory(err);
+    if (event->note_bytes == sizeof trial->origin + n * sizeof *trial->x) {
+        memcpy(&trial->origin, event->note, sizeof trial->origin);
+        memcpy(trial->x, (const char *)event->note + sizeof trial->origin, n * sizeof *trial->x);
+    } else {
+        place(s, event->point, trial->x);
+    }
+    memmove(s->trials + at + 1, s->trials + at, (s->len - at) * sizeof *s->trials);
+    s->trials[at] = trial;
+    s->len++;
+    return used_points_add(&s->used, event->point, err);
+}
+
+/* Takes the trial out of the order, if it is there. */
+static void reopen(struct session *s, struct trial *trial)
+{
+    size_t at = 0;
+    if (trial->state == OPEN)
+        return;
+    while (s->order[at] != trial)
+        at++;
+    s->is_stale |= at < s->folded;
+    s->order_len--;
+    memmove(s->order + at, s->order + at + 1, (s->order_len - at) * sizeof *s->order);
+    trial->state = OPEN;
+}
+
+static enum status finish(struct session *s, struct trial *trial, const struct event *event, struct error *err)
+{
+    const struct problem *problem = s->problem;
+    bool                  has_value = event->kind == EVENT_OBSERVED;
+    const struct band    *band = problem_band(problem, 0);
+    double                worth = !has_value ? 0 : band == NULL ? event->value : band_worth(band, event->value);
+    enum state            state = has_value ? VALUED : WORTHLESS;
+    bool                  is_known = trial->state != OPEN;
+    s->is_stale |= is_known && (trial->state != state || trial->worth != worth || problem->metrics_len > 1);
+    if (!is_known)
+        s->order[s->order_len++] = trial;
+    trial->state = state;
+    trial->worth = worth;
+    if (event->values == NULL || !has_value || problem->metrics_len < 2)
+        return STATUS_OK;
+    if (trial->slack == NULL)
+        trial->slack = ARENA_NEW(&s->arena, double, problem->metrics_len);
+    if (trial->slack == NULL)
+        return error_no_memory(err);
+    memcpy(trial->slack, event->values, problem->metrics_len * sizeof *trial->slack);
+    return STATUS_OK;
+}
+
+static enum status tell(struct session *s, const struct event *event, struct error *err)
+{
+    if (event->is_outside)
+        return STATUS_OK;
+    size_t at = place_of(s, event->trial);
+    if (at == s->len || s->trials[at]->number != event->trial)
+        TRY(add(s, event, at, err));
+    struct trial *trial = s->trials[at];
+    switch (event->kind) {
+    case EVENT_OBSERVED:
+    case EVENT_INFEASIBLE:
+    case EVENT_FAILED:
+        return finish(s, trial, event, err);
+    case EVENT_SUGGESTED:
+    case EVENT_ABANDONED:
+    case EVENT_STOPPED:
+        reopen(s, trial);
+        return STATUS_OK;
+    default:
+        return STATUS_OK;
+    }
+}
+
+/* --- a proposal --- */
+
+/* u := the place in the unit cube of a draw x: what is a double is mirrored at its bounds. */
+static void mirror(const struct space *space, const double *x, double *u)
+{
+    for (size_t i = 0, j = 0; i < space->params_len; j += param_width(&space->params[i]), i++)
+        for (size_t k = j; k < j + param_width(&space->params[i]); k++) {
+            double t = fmod(fabs(x[k]), 2);
+            u[k] = space->params[i].kind != PARAM_DOUBLE ? x[k] : t > 1 ? 2 - t : t;
+        }
+}
+
+/* x as the point has it, where it was not for the draw to say: held values, and doubles that constraints have moved. */
+static void settle(const struct session *s, const struct space *view, const double *point, double *x)
+{
+    double *u = s->unit;
+    place(s, point, u);
+    for (size_t i = 0, j = 0; i < view->params_len; j += param_width(&view->params[i]), i++)
+        for (size_t k = j; k < j + param_width(&view->params[i]); k++)
+            if (!space_is_free(view, i) || (view->constraints_len > 0 && view->params[i].kind == PARAM_DOUBLE))
+                x[k] = u[k];
+}
+
+static bool draw(struct session *s, const struct ask *ask, const struct space *view, double *point, double *x)
+{
+    struct rng rng = rng_at(s->problem->seed, ask->trial, RNG_POINT);
+    for (int attempt = 0; attempt == 0 || (attempt < DRAWS && used_points_has(&s->used, point)); attempt++) {
+        for (size_t j = 0; j < view->dims; j++)
+            s->unit[j] = rng_normal(&rng);
+        strategy_sample(&s->strategy, s->unit, x);
+        mirror(view, x, s->unit);
+        space_decode(view, s->unit, point);
+    }
+    bool found = used_points_find(&s->used, view, point);
+    settle(s, view, point, x);
+    return found;
+}
+
+static enum status propose(struct session *s, const struct ask *ask, struct proposal *out, struct error *err)
+{
+    struct space  view;
+    size_t        n = s->strategy.rates.n;
+    struct origin origin = {s->run.number, (uint32_t)s->strategy.generation};
+    double       *x = ARENA_NEW(&s->arena, double, n);
+    if (x == NULL)
+        return error_no_memory(err);
+    TRY(space_hold(s->problem->space, ask->fixed, &s->arena, &view, err));
+    if (!draw(s, ask, &view, out->point, x))
+        return used_points_say_all(&s->used, used_points_exhausted(err), err);
+    memcpy(out->note, &origin, sizeof origin);
+    memcpy(out->note + sizeof origin, x, n * sizeof *x);
+    out->note_bytes = sizeof origin + n * sizeof *x;
+    return STATUS_OK;
+}
+
+static enum status ask_next(struct session *s, const struct ask *ask, struct proposal *out, struct error *err)
+{
+    proposal_clear(out);
+    TRY(catch_up(s, err));
+    struct arena_mark mark = arena_mark(&s->arena);
+    enum status       status = propose(s, ask, out, err);
+    arena_release(&s->arena, mark);
+    return status;
+}
+
+/* --- the record --- */
+
+static enum status check(const struct problem *problem, struct error *err)
+{
+    size_t objectives = 0;
+    for (size_t k = 0; k < problem->metrics_len; k++)
+        objectives += problem->metrics[k] == METRIC_OBJECTIVE;
+    if (objectives > 1)
+        return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/name",
+                         "cma-es has one objective, and constraints; gp has several objectives");
+    if (problem->space->dims > DIMS_MAX)
+        return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/name",
+                         "cma-es has %d numbers and values of choices at most, not %zu; random and sobol have more",
+                         DIMS_MAX, problem->space->dims);
+    return STATUS_OK;
+}
+
+static enum status open_in(struct session *s, struct error *err)
+{
+    const struct space *space = s->problem->space;
+    TRY(strategy_init(&s->strategy, space->dims, &s->arena, err));
+    s->history = ARENA_NEW(&s->arena, double, 10 + 30 * space->dims / POPULATION_MIN);
+    s->unit = ARENA_NEW(&s->arena, double, 2 * space->dims);
+    if (s->history == NULL || s->unit == NULL)
+        return error_no_memory(err);
+    used_points_init(&s->used, &s->arena, space, s->problem->options[REPEAT] == 1);
+    s->is_stale = true;
+    return STATUS_OK;
+}
+
+static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
+                                struct error *err)
+{
+    struct arena arena;
+    (void)policy;
+    *out = NULL;
+    arena_init(&arena, problem->memory_bytes);
+    struct session *s = ARENA_NEW(&arena, struct session, 1);
+    if (s == NULL)
+        return error_no_memory(err);
+    *s = (struct session){.arena = arena, .problem = problem};
+    enum status status = open_in(s, err);
+    if (status != STATUS_OK)
+        close_session(s);
+    else
+        *out = s;
+    return status;
+}
+
+static size_t bytes(const struct session *s)
+{
+    return s->arena.taken_bytes;
+}
+
+const struct policy policy_cma_es = {
+    .name = "cma-es",
+    .help = "an evolution strategy, for thousands of trials: generations of draws from a normal distribution that "
+            "moves to, and "
+            "takes the shape of, where the best values were; converged runs are followed by others",
+    .spaces = SPACE_PARAMETERS,
+    .several_metrics = SPACE_PARAMETERS,
+    .takes_bands = SPACE_PARAMETERS,
+    .only_draws = true,
+    .takes_outside = true,
+    .options = options,
+    .check = check,
+    .open = open_session,
+    .tell = tell,
+    .ask = ask_next,
+    .bytes = bytes,
+    .close = close_session,
+};
