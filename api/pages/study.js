@@ -8,7 +8,7 @@ import { candidates } from './private.js';
 import { images, route } from './route.js';
 
 const { Z } = plots;
-const hasNoModel = ['random', 'sobol', 'linear-ts', 'bos2', 'macro-bo'];
+const hasNoModel = ['random', 'sobol', 'cma-es', 'linear-ts', 'bos2', 'macro-bo'];
 export const objectivesOf = (study) => study.metrics.filter(isObjective);
 
 // ---- words ----

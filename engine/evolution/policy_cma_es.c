@@ -437,6 +437,7 @@ static enum status propose(struct session *s, const struct ask *ask, struct prop
     TRY(space_hold(s->problem->space, ask->fixed, &s->arena, &view, err));
     if (!draw(s, ask, &view, out->point, x))
         return used_points_say_all(&s->used, used_points_exhausted(err), err);
+    out->observations = s->folded;
     memcpy(out->note, &origin, sizeof origin);
     memcpy(out->note + sizeof origin, x, n * sizeof *x);
     out->note_bytes = sizeof origin + n * sizeof *x;

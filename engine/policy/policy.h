@@ -204,7 +204,7 @@ struct proposal {
     double       *point;        /* [space_point_len] out, storage by the caller */
     size_t        row;          /* out, candidates */
     const char   *fallback;     /* NULL, or why the model was not used: "numerical", "deadline", "memory" */
-    size_t        observations; /* how many the model saw */
+    size_t        observations; /* how many the model, or the distribution, saw */
     double        mean, sd;     /* posterior at the point (graph: of its sites' average), signed as values; of the first
                                objective; NaN without a model */
     double        sd_observed;  /* of a value measured there: noise included */

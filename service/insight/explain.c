@@ -267,8 +267,11 @@ static void say_stage(const struct explanation *out, struct text *text)
     if (out->stage == EXPLAIN_GIVEN)
         say(text, "is at a point that a user gave%s",
             codec_is_outside(&out->study.spec, out->trial.point) ? ", outside the space" : "");
-    if (out->stage == EXPLAIN_DRAWN)
-        say(text, "was drawn by %s, which has no model and looks at no value", name);
+    if (out->stage == EXPLAIN_DRAWN && out->trial.model.observations == 0)
+        say(text, "was drawn by %s, which has no model and looked at no value", name);
+    if (out->stage == EXPLAIN_DRAWN && out->trial.model.observations > 0)
+        say(text, "was drawn by %s, from where the best of %lld results have led it", name,
+            (long long)out->trial.model.observations);
     if (out->stage == EXPLAIN_INITIAL)
         say(text, "belongs to the initial design of %s, which spreads points before its model is asked", name);
     if (out->stage == EXPLAIN_FALLBACK)

@@ -23,6 +23,9 @@ test('ints, choices and scales are found, and verify makes every suggestion agai
         for (const { number, point } of await suggest(id, { count: 5 }))
             await observe(id, number % 17 === 3 ? { trial: number, state: 'failed' } : { trial: number, value: loss(point) });
     }
+    const { sentence, stage } = await api.get(`${of(id)}/trials/599/explain`);
+    assert.equal(stage, 'drawn');
+    assert.match(sentence, /was drawn by cma-es, from where the best of 59\d results have led it/);
     const { trial } = await api.get(`${of(id)}/best?by=observed`);
     assert.ok(trial.value < 0.01, `${trial.value}`);
     assert.deepEqual([trial.point.k, trial.point.kind], [29, 'b']);
