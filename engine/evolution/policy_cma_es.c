@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum { DIMS_MAX = 1000, POPULATION_MIN = 4, POPULATION_MAX = 10000 };
-enum { DRAWS = 32 }; /* of points that were used, before a walk to the next unused one */
+enum { DRAWS = 32 }; /* before doubles are mirrored at their bounds, and used points walked on from */
 enum { ANY_RUN = UINT32_MAX };
 /* A run is over when its steps have become so much shorter, or longer, or its axes differ so much; or when the best value of a
  * generation has changed no more than so, as a share of the largest, for 10 + 30 n / population generations. */
@@ -390,14 +390,17 @@ static enum status tell(struct session *s, const struct event *event, struct err
 
 /* --- a proposal --- */
 
-/* u := the place in the unit cube of a draw x: what is a double is mirrored at its bounds. */
-static void mirror(const struct space *space, const double *x, double *u)
+/* u := the place in the unit cube of a draw x: what is a double is mirrored at its bounds.  True: nothing was. */
+static bool mirror(const struct space *space, const double *x, double *u)
 {
+    bool is_inside = true;
     for (size_t i = 0, j = 0; i < space->params_len; j += param_width(&space->params[i]), i++)
         for (size_t k = j; k < j + param_width(&space->params[i]); k++) {
             double t = fmod(fabs(x[k]), 2);
             u[k] = space->params[i].kind != PARAM_DOUBLE ? x[k] : t > 1 ? 2 - t : t;
+            is_inside &= u[k] == x[k] || !space_is_free(space, i);
         }
+    return is_inside;
 }
 
 /* x as the point has it, where it was not for the draw to say: held values, and doubles that constraints have moved. */
@@ -411,15 +414,18 @@ static void settle(const struct session *s, const struct space *view, const doub
                 x[k] = u[k];
 }
 
+/* Draws again what lies outside of the bounds or was used, as often as DRAWS. */
 static bool draw(struct session *s, const struct ask *ask, const struct space *view, double *point, double *x)
 {
     struct rng rng = rng_at(s->problem->seed, ask->trial, RNG_POINT);
-    for (int attempt = 0; attempt == 0 || (attempt < DRAWS && used_points_has(&s->used, point)); attempt++) {
+    bool       is_good = false;
+    for (int attempt = 0; attempt < DRAWS && !is_good; attempt++) {
         for (size_t j = 0; j < view->dims; j++)
             s->unit[j] = rng_normal(&rng);
         strategy_sample(&s->strategy, s->unit, x);
-        mirror(view, x, s->unit);
+        is_good = mirror(view, x, s->unit);
         space_decode(view, s->unit, point);
+        is_good &= !used_points_has(&s->used, point);
     }
     bool found = used_points_find(&s->used, view, point);
     settle(s, view, point, x);

@@ -331,6 +331,7 @@ static void test_given(void)
 {
     struct study *s = study_new(box(), N, NULL, 0);
     double        good[N], bad[N], mean = 0;
+    s->options[policy_option(s->policy, "step")] = 0.05;
     for (size_t j = 0; j < N; j++) {
         good[j] = 3.25;
         bad[j] = -4;
@@ -342,7 +343,7 @@ static void test_given(void)
     }
     for (uint64_t trial = 41; trial <= 240; trial++)
         mean += study_ask(s, trial)[0] / 200;
-    CHECK_NEAR(mean, 3.25, 0.6);
+    CHECK_NEAR(mean, 3.25, 0.2);
     study_free(s);
 }
 
