@@ -20,8 +20,8 @@ struct request {
     enum stage             stage;
     atomic_int             refs;
     bool                   is_suspended, is_watched, abandoned, expects; /* Expect: 100-continue */
-    bool                   failed;                           /* the last job's reply is an error */
-    bool                   is_again;                         /* the next one is struct follow's */
+    bool                   failed;                                       /* the last job's reply is an error */
+    bool                   is_again;                                     /* the next one is struct follow's */
     char                  *body;
     size_t                 room;                          /* of body, accounted in traffic.body_bytes */
     struct quota          *project;                       /* ... and there; or NULL */

@@ -31,10 +31,10 @@ struct app_options {
     size_t      sessions_bytes; /* all fitted models together; the specifications have a quarter as much beside them */
     size_t      session_bytes;  /* one of them */
     size_t      compute_slots;
-    int64_t     compute_ms;                    /* how long a request may wait for a slot and compute; 0: no limit */
+    int64_t     compute_ms; /* how long a request may wait for a slot and compute; 0: no limit */
     int64_t (*now_ms)(void), (*monotonic_ms)(void), (*boot_ms)(void); /* NULL: the system's clocks, see struct app */
-    const char *database;                      /* of PostgreSQL; NULL: a file in the folder */
-    bool (*waits)(void *arg);                  /* while another server has the database: see struct db_options */
+    const char *database;                                             /* of PostgreSQL; NULL: a file in the folder */
+    bool (*waits)(void *arg); /* while another server has the database: see struct db_options */
     void   *waits_arg;
     int64_t stuck_ms, journal_bytes, disk_free_bytes; /* when it is not ready any more: watch.h */
 };

@@ -391,10 +391,10 @@ static void test_a_study_ends_when_nothing_is_open(void)
     world_end(world);
 }
 
-static struct world *thinking; /* whose study the policy thinks about */
-static struct study  thought;
+static struct world      *thinking; /* whose study the policy thinks about */
+static struct study       thought;
 static _Thread_local bool is_thinking; /* other threads of the application ask for the time, too */
-static int64_t       monotonic_with_a_late_result(void)
+static int64_t            monotonic_with_a_late_result(void)
 {
     static const struct observation late = {.trial = 1, .row = -1, .value = 1.5, .stddev = (double)NAN};
     static int                      calls; // the first is made before the policy is asked
