@@ -1,9 +1,8 @@
 /* The algorithm cma-es: an evolution strategy for thousands of trials, in the unit cube of the space.
  * The state is found by folding the trials in the order in which they finished: each population of them makes a generation, so
  * that nobody waits for a slow one.  A proposal is a draw from the present distribution, and its note says which that was and where
- * it drew before the place was rounded, mirrored at a bound, or repaired.  A run that has converged is followed by another,
- * in turns with a larger and with a small population: N. Hansen, Benchmarking a BI-population CMA-ES on the BBOB-2009 function
- * testbed, GECCO 2009. */
+ * it drew before the place was rounded, mirrored at a bound, or repaired.  A run that has converged is followed by another with twice the
+ * population: A. Auger & N. Hansen, A restart CMA evolution strategy with increasing population size, CEC 2005. */
 #include "engine/evolution/margin.h"
 #include "engine/evolution/strategy.h"
 #include "engine/math/rng.h"
@@ -14,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIMS_MAX = 1000, POPULATION_MIN = 4, POPULATION_MAX = 10000 };
+enum { DIMS_MAX = 200, POPULATION_MIN = 4, POPULATION_MAX = 10000 };
 enum { DRAWS = 32 }; /* before doubles are mirrored at their bounds, and used points walked on from */
 enum { ANY_RUN = UINT32_MAX };
 /* A run is over when its steps have become so much shorter, or longer, or its axes differ so much; or when the best value of a
@@ -49,15 +48,6 @@ struct trial {
     double       *slack; /* [metrics_len] of constraints; NULL with one metric */
 };
 
-struct run {
-    uint32_t number;
-    double   step;        /* of the first generation */
-    size_t   spent, most; /* trials; most 0: until it has converged */
-    size_t   large;       /* how many had a larger population than the first */
-    size_t   spent_large, spent_small, population_large;
-    bool     is_small;
-};
-
 struct session {
     struct arena          arena;
     const struct problem *problem;
@@ -69,7 +59,7 @@ struct session {
     bool                  is_stale; /* something of what was folded has changed */
     double                best;     /* worth of what was folded */
     struct strategy       strategy;
-    struct run            run;
+    uint32_t              run;     /* from 0 */
     double               *history; /* [history_room] best worth of the last generations, a ring */
     double               *unit;    /* [2 dims] scratch */
 };
@@ -84,10 +74,12 @@ static void close_session(struct session *s)
 
 /* --- runs --- */
 
-static size_t first_population(const struct session *s)
+/* Each run has a population twice as large as the one before. */
+static size_t population_of(const struct session *s, uint32_t run)
 {
     double asked = s->problem->options[POPULATION];
-    return isnan(asked) ? strategy_population(s->problem->space->dims) : (size_t)asked;
+    double first = isnan(asked) ? (double)strategy_population(s->problem->space->dims) : asked;
+    return (size_t)fmin(ldexp(first, run < 32 ? (int)run : 32), POPULATION_MAX);
 }
 
 static size_t history_len(const struct session *s)
@@ -106,39 +98,14 @@ static void place(const struct session *s, const double *point, double *x)
             x[c] *= s->problem->options[STEP];
 }
 
-/* The population and the step of the next run: large ones and small ones get the same number of trials. */
-static size_t next_population(struct session *s, struct rng *rng)
-{
-    struct run *run = &s->run;
-    size_t      first = first_population(s);
-    double      dice = rng_uniform(rng);
-    run->step = s->problem->options[STEP];
-    run->most = 0;
-    run->is_small = run->large > 0 && run->spent_small < run->spent_large;
-    if (run->is_small) {
-        run->step *= pow(10, -2 * rng_uniform(rng));
-        run->most = run->spent_large / 2;
-        return (size_t)fmax(POPULATION_MIN,
-                            (double)first * pow(0.5 * (double)run->population_large / (double)first, dice * dice));
-    }
-    if (run->number > 0)
-        run->large++;
-    run->population_large =
-        run->large > 0 && run->population_large < POPULATION_MAX ? 2 * run->population_large : first;
-    return run->population_large;
-}
-
 /* From the middle of the space, by its priors, and after the first run from anywhere; no choice is ahead of others. */
 static void begin_run(struct session *s, uint32_t number)
 {
     const struct space *space = s->problem->space;
     struct rng          rng = rng_at(s->problem->seed, number, RNG_STARTS);
     double             *point = s->unit + space->dims;
-    *(s->run.is_small ? &s->run.spent_small : &s->run.spent_large) += s->run.spent;
-    s->run.number = number;
-    s->run.spent = 0;
+    s->run = number;
     s->pool_len = 0;
-    size_t population = next_population(s, &rng);
     for (size_t i = 0; i < space->params_len; i++)
         s->unit[i] = number == 0 ? 0.5 : rng_uniform(&rng);
     (void)space_prior_quantile(space, s->unit, point);
@@ -146,7 +113,7 @@ static void begin_run(struct session *s, uint32_t number)
         if (space->params[i].kind == PARAM_CATEGORICAL)
             point[i] = NAN;
     place(s, point, s->unit);
-    strategy_start(&s->strategy, population, s->unit, s->run.step);
+    strategy_start(&s->strategy, population_of(s, number), s->unit, s->problem->options[STEP]);
     margin_keep(&s->strategy, space);
 }
 
@@ -168,9 +135,9 @@ static bool is_over(const struct session *s)
 {
     const struct strategy *now = &s->strategy;
     size_t                 n = now->rates.n;
-    double                 longest = now->sigma * now->axis[n - 1];
-    return longest < SHORTER * s->run.step || longest > LONGER * s->run.step ||
-           now->axis[n - 1] > AXES * now->axis[0] || (s->run.most > 0 && s->run.spent >= s->run.most) || has_stalled(s);
+    double                 longest = now->sigma * now->axis[n - 1], step = s->problem->options[STEP];
+    return longest < SHORTER * step || longest > LONGER * step || now->axis[n - 1] > AXES * now->axis[0] ||
+           has_stalled(s);
 }
 
 /* --- a generation --- */
@@ -219,7 +186,7 @@ static enum status close_generation(struct session *s, struct error *err)
     qsort(ranked, s->pool_len, sizeof *ranked, by_rank);
     for (size_t i = 0; i < s->pool_len; i++)
         members[i] = (struct strategy_member){ranked[i].trial->x,
-                                              ranked[i].trial->origin.run != s->run.number ||
+                                              ranked[i].trial->origin.run != s->run ||
                                                   ranked[i].trial->origin.generation != s->strategy.generation};
     double      best = ranked[0].lack == 0 ? ranked[0].trial->worth : 0;
     enum status status = strategy_update(&s->strategy, members, &s->arena, err);
@@ -232,7 +199,7 @@ static enum status close_generation(struct session *s, struct error *err)
         margin_keep(&s->strategy, s->problem->space);
     }
     if (status != STATUS_OK || is_over(s))
-        begin_run(s, s->run.number + 1);
+        begin_run(s, s->run + 1);
     return STATUS_OK;
 }
 
@@ -242,26 +209,23 @@ static enum status close_generation(struct session *s, struct error *err)
  * a place in its generation; the others say nothing that the next draws would not. */
 static enum status take(struct session *s, struct trial *trial, struct error *err)
 {
-    bool is_first = s->run.number == 0 && s->strategy.generation == 0 && s->pool_len == 0;
+    bool is_first = s->run == 0 && s->strategy.generation == 0 && s->pool_len == 0;
     bool is_better = trial->state == VALUED && !(trial->worth <= s->best);
     if (is_better)
         s->best = trial->worth;
     if (trial->is_given && is_first && is_better)
         memcpy(s->strategy.mean, trial->x, s->strategy.rates.n * sizeof *trial->x);
-    if ((trial->is_given && (is_first || !is_better)) ||
-        (trial->origin.run != ANY_RUN && trial->origin.run < s->run.number))
+    if ((trial->is_given && (is_first || !is_better)) || (trial->origin.run != ANY_RUN && trial->origin.run < s->run))
         return STATUS_OK;
-    if (trial->origin.run != ANY_RUN && trial->origin.run > s->run.number)
+    if (trial->origin.run != ANY_RUN && trial->origin.run > s->run)
         begin_run(s, trial->origin.run);
     s->pool[s->pool_len++] = trial;
-    s->run.spent++;
     return s->pool_len < s->strategy.rates.population ? STATUS_OK : close_generation(s, err);
 }
 
 static enum status catch_up(struct session *s, struct error *err)
 {
     if (s->is_stale) {
-        s->run = (struct run){0};
         s->folded = 0;
         s->best = -INFINITY;
         s->is_stale = false;
@@ -436,7 +400,7 @@ static enum status propose(struct session *s, const struct ask *ask, struct prop
 {
     struct space  view;
     size_t        n = s->strategy.rates.n;
-    struct origin origin = {s->run.number, (uint32_t)s->strategy.generation};
+    struct origin origin = {s->run, (uint32_t)s->strategy.generation};
     double       *x = ARENA_NEW(&s->arena, double, n);
     if (x == NULL)
         return error_no_memory(err);
@@ -472,7 +436,7 @@ static enum status check(const struct problem *problem, struct error *err)
                          "cma-es has one objective, and constraints; gp has several objectives");
     if (problem->space->dims > DIMS_MAX)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/name",
-                         "cma-es has %d numbers and values of choices at most, not %zu; random and sobol have more",
+                         "cma-es has %d numbers and values of choices at most, not %zu; gp and turbo have more",
                          DIMS_MAX, problem->space->dims);
     return STATUS_OK;
 }

@@ -35,6 +35,7 @@ struct strategy_rates strategy_rates(size_t n, size_t population)
     r.c_sigma = (mu + 2) / (d + mu + 5);
     r.d_sigma = 1 + 2 * fmax(0, sqrt((mu - 1) / (d + 1)) - 1) + r.c_sigma;
     r.chi = sqrt(d) * (1 - 1 / (4 * d) + 1 / (21 * d * d));
+    r.every = (size_t)fmax(1, 1 / (10 * d * (r.c_1 + r.c_mu)));
     r.positive = 1 / sum[0];
     r.negative =
         fmin(1 + r.c_1 / r.c_mu, fmin(1 + 2 * mu_minus / (mu + 2), (1 - r.c_1 - r.c_mu) / (d * r.c_mu))) / -sum[1];
@@ -177,7 +178,7 @@ static enum status update(struct strategy *s, const struct strategy_member *memb
     for (size_t j = 0; j < n; j++) /* (45) */
         s->path_c[j] = (1 - r->c_c) * s->path_c[j] + (is_fast ? 0 : sqrt(r->c_c * (2 - r->c_c) * r->mu_eff)) * step[j];
     adapt(s, Y, squares, is_fast ? r->c_c * (2 - r->c_c) : 0);
-    return find_axes(s, err);
+    return s->generation % r->every == 0 ? find_axes(s, err) : STATUS_OK;
 }
 
 enum status strategy_update(struct strategy *s, const struct strategy_member *members, struct arena *scratch,

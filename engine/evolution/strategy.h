@@ -19,6 +19,8 @@ struct strategy_rates {
     double positive, negative; /* weights from their logarithms, by rank: of the better half, of the others */
     double mu_eff, c_sigma, d_sigma, c_c, c_1, c_mu;
     double chi; /* E |N(0, I)| */
+    size_t
+        every; /* generations between two decompositions of C, which have changed it by a tenth of a coordinate's share */
 };
 size_t                strategy_population(size_t n); /* 4 + [3 ln n] */
 struct strategy_rates strategy_rates(size_t n, size_t population);
@@ -47,8 +49,8 @@ struct strategy_member {
     const double *x; /* [n] */
     bool          is_injected;
 };
-/* The next generation.  members [population], the best first.  Errors: NO_MEMORY; NUMERIC when C has no positive
- * eigenvalues any more: start anew.  O(population n^2 + n^3). */
+/* The next generation; each generation's draws are of the last decomposition.  members [population], the best first.  Errors: NO_MEMORY; NUMERIC when C has no positive
+ * eigenvalues any more: start anew.  O(population n^2 + n^3 / every). */
 MUST_CHECK enum status strategy_update(struct strategy *s, const struct strategy_member *members, struct arena *scratch,
                                        struct error *err);
 /* The standard deviation along coordinate j. */

@@ -1,5 +1,5 @@
 /* Thousands of trials: how many evaluations an algorithm of the registry takes to targets.
- *   evolution [SEEDS [FIRST [DIMS [ALGORITHM [EVALUATIONS [OPTION VALUE]]]]]]
+ *   evolution [SEEDS [FIRST [DIMS [ALGORITHM [EVALUATIONS [OPTION VALUE ...]]]]]]   also: form NAME
  *   evolution evaluate FORM SEED DIMS       points come in a line each, values go out
  * A line: form, seed, evaluations to each target (0: never), milliseconds of the processor for a suggestion, all and the last
  * hundred, and from nothing at the end.  tests/bench/evolution.py compares with another implementation. */
@@ -147,11 +147,15 @@ int main(int argc, char **argv)
         return 2;
     for (size_t i = 0; wanted.policy->options[i].name != NULL; i++)
         wanted.options[i] = wanted.policy->options[i].fallback;
-    for (int i = 6; i + 1 < argc; i += 2)
+    const char *only = NULL;
+    for (int i = 6; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "form") == 0)
+            only = argv[i + 1];
         if (policy_option(wanted.policy, argv[i]) >= 0)
             wanted.options[policy_option(wanted.policy, argv[i])] = atof(argv[i + 1]);
+    }
     for (size_t form = 0; form < FORMS; form++)
-        for (size_t seed = first; seed < first + seeds; seed++)
+        for (size_t seed = first; (only == NULL || strcmp(forms[form].name, only) == 0) && seed < first + seeds; seed++)
             run(&wanted, form, seed);
     return 0;
 }

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { WORLD_DIMS = 40, WORLD_PEAKS = 101 };
+enum { WORLD_DIMS = 200, WORLD_PEAKS = 101 };
 
 struct world {
     size_t d;

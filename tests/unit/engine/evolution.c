@@ -22,6 +22,7 @@ static void test_rates(void)
     CU_ASSERT_EQUAL(strategy_population(N), 10);
     CU_ASSERT_EQUAL(strategy_population(40), 15);
     CU_ASSERT_EQUAL(r.parents, 5);
+    CU_ASSERT(r.every == 1 && strategy_rates(200, 19).every == 2); /* B.2 of the tutorial */
     CHECK_NEAR(r.mu_eff, 3.1672992814107035, 1e-12);
     CHECK_NEAR(r.c_sigma, 0.2844285879463675, 1e-12);
     CHECK_NEAR(r.d_sigma, 1.2844285879463675, 1e-12);
