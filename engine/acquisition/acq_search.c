@@ -242,14 +242,19 @@ static void limits(void *arg, const double *u, double *g, double *gradient)
         g[k] += space->constraints[k / 2].min == space->constraints[k / 2].max ? 0 : MARGIN;
 }
 
+/* The climb comes to rest at the end of the room that the two rows of an equation have, and rounding may carry it a little over:
+ * half as much again is still within the equation. */
 static bool is_allowed(void *arg, const double *u)
 {
     struct run         *run = arg;
     const struct space *space = run->search->space;
     space_excess(space, u, run->excess, run->excess + 2 * space->constraints_len);
-    for (size_t k = 0; k < 2 * space->constraints_len; k++)
-        if (!(run->excess[k] <= 0))
+    for (size_t k = 0; k < space->constraints_len; k++) {
+        const double *rows = run->excess + 2 * k;
+        double        more = space->constraints[k].min == space->constraints[k].max ? -(rows[0] + rows[1]) / 4 : 0;
+        if (!(rows[0] <= more && rows[1] <= more))
             return false;
+    }
     return true;
 }
 

@@ -1,4 +1,5 @@
 /* Spaces with equations against what is known of them: shares are uniform on the simplex, ints are those that counting finds. */
+#include "engine/acquisition/acq_search.h"
 #include "engine/math/rng.h"
 #include "engine/space/space.h"
 #include "tests/unit/engine/suites.h"
@@ -145,10 +146,59 @@ static void test_tolerance(void)
     arena_fini(&arena);
 }
 
+/* Minus the square of the distance from a place in the cube. */
+static double closeness(void *arg, const double *u, double *gradient)
+{
+    double value = 0;
+    for (size_t j = 0; j < 4; j++) {
+        double off = u[j] - ((const double *)arg)[j];
+        value -= off * off;
+        gradient[j] = -2 * off;
+    }
+    return value;
+}
+
+static enum status closenesses(void *arg, const double *U, size_t m, double *out, struct error *err)
+{
+    double gradient[4];
+    (void)err;
+    for (size_t k = 0; k < m; k++)
+        out[k] = closeness(arg, U + k * 4, gradient);
+    return STATUS_OK;
+}
+
+/* The top is off the plane of an equation: the best mixture is its projection, where a share is 0 as well. */
+static void test_search(void)
+{
+    double       tops[][4] = {{0.5, 0.35, 0.3, 0.25}, {0.2, 0.9, 0.1, -0.3}}, point[4];
+    const double best[][4] = {{0.4, 0.25, 0.2, 0.15}, {0.4 / 3, 2.5 / 3, 0.1 / 3, 0}};
+    struct param params[4] = {
+        {.name = "a", .max = 1}, {.name = "b", .max = 1}, {.name = "c", .max = 1}, {.name = "d", .max = 1}};
+    struct constraint  sum = {.params = FIRST, .coefficients = ONES, .len = 4, .min = 1, .max = 1};
+    struct space       space = {SPACE_PARAMETERS, params, 4, .constraints = &sum, .constraints_len = 1};
+    struct arena       arena;
+    struct used_points used;
+    hold(&space, &arena);
+    used_points_init(&used, &arena, &space, false);
+    struct acq_search search = {
+        .space = &space, .used = &used, .seed = 3, .trial = 8, .samples = 200, .starts = 3, .evaluations = 60};
+    search.scores = closenesses;
+    search.slope = closeness;
+    for (int k = 0; k < 2; k++) {
+        search.arg = tops[k];
+        CU_ASSERT_FATAL(acq_search_run(&search, point, &arena, NULL) == STATUS_OK);
+        CU_ASSERT(space_has(&space, point));
+        for (size_t i = 0; i < 4; i++)
+            CHECK_NEAR(point[i], best[k][i], 1e-4);
+    }
+    arena_fini(&arena);
+}
+
 CU_TestInfo suite_space_equation[] = {
     {"shares are uniform", test_uniform},
     {"ints of an equation", test_ints},
     {"several equations", test_several},
     {"tolerance", test_tolerance},
+    {"search", test_search},
     CU_TEST_INFO_NULL,
 };
