@@ -209,8 +209,8 @@ static enum status check_categorical(const struct param *p, size_t i, struct err
 
 static enum status check_discrete(const struct param *p, size_t i, struct error *err)
 {
-    if (p->choices < 1 || p->choices > PARAM_CHOICES_MAX)
-        return param_refuse(err, i, "values", "out_of_range", "a discrete parameter needs 1 to 4000 values");
+    if (p->choices < 1 || p->choices > PARAM_NUMBERS_MAX)
+        return param_refuse(err, i, "values", "out_of_range", "a discrete parameter needs 1 to 20000 values");
     if (p->min != p->values[0] || p->max != p->values[p->choices - 1])
         return param_refuse(err, i, "values", "bad_bound", "values must ascend from min to max");
     TRY(check_range(p, i, err));

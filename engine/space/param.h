@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { PARAM_CHOICES_MAX = 4000 };
+enum { PARAM_CHOICES_MAX = 4000, PARAM_NUMBERS_MAX = 20000 }; /* of names, of a list of numbers */
 /* An ordinal is a categorical whose choices have an order, in which they are equally far apart.  A stepped number is a
  * double whose values are min + k step, each the double nearest to that decimal number: a grid, as an int is. */
 enum param_kind { PARAM_DOUBLE, PARAM_INT, PARAM_CATEGORICAL, PARAM_DISCRETE, PARAM_ORDINAL, PARAM_STEPPED };

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_MAX_CHARACTERS = 128, VALUE_MAX_CHARACTERS = 4096, VALUES_MAX = 1000 };
+enum { NAME_MAX_CHARACTERS = 128, VALUE_MAX_CHARACTERS = 4096, VALUES_MAX = 1000, NUMBERS_MAX = 20000 };
 enum { TOGETHER_MAX = 8, FORBID_MAX = 1000 }; /* conditions that hold together, ways to hold; what is forbidden */
 static const double integer_max = 9007199254740992.0; /* 2^53 */
 enum { DESCRIPTION_MAX_CHARACTERS = 2000, UNIT_MAX_CHARACTERS = 64 };
@@ -69,8 +69,8 @@ static enum status read_integral_bound(struct reading *in, const struct member *
 /* A text that tells a value from all others. */
 static void category_key(const struct category *category, char *key, size_t bytes)
 {
-    if (category->kind == CATEGORY_TEXT)
-        snprintf(key, bytes, "text %s", category->text);
+    if (category->text != NULL)
+        snprintf(key, bytes, "%d %s", (int)category->kind, category->text);
     else
         snprintf(key, bytes, "%d %.17g", (int)category->kind, category->number);
 }
@@ -129,7 +129,7 @@ static enum status read_numbers(struct reading *in, const struct member *member,
     struct param *param = &((struct param_form *)out)->param;
     enum status   whole = STATUS_OK;
     char          path[CODEC_PATH_MAX];
-    TRY(codec_space_items(in, json, where, 1, VALUES_MAX));
+    TRY(codec_space_items(in, json, where, 1, NUMBERS_MAX));
     size_t  choices = json_array_size(json);
     double *values = ARENA_NEW(in->arena, double, choices);
     if (values == NULL)

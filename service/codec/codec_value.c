@@ -11,12 +11,57 @@
 enum { VALUE_MAX_CHARACTERS = 4096 };
 static const double integer_max = 9007199254740992.0; /* 2^53 */
 
+/* A list in which whole numbers are integers, so that lists of equal numbers have one text. */
+static json_t *list_plain(const json_t *json)
+{
+    double value = json_number_value(json);
+    if (json_is_real(json) && fabs(value) <= integer_max && floor(value) == value)
+        return json_integer((json_int_t)value);
+    if (!json_is_array(json) && !json_is_object(json))
+        return json_incref((json_t *)(uintptr_t)json);
+    json_t     *out = json_is_array(json) ? json_array() : json_object();
+    const char *key;
+    json_t     *item;
+    for (size_t k = 0; k < json_array_size(json); k++)
+        codec_append(&out, list_plain(json_array_get(json, k)));
+    json_object_foreach ((json_t *)(uintptr_t)json, key, item)
+        codec_put(&out, key, list_plain(item));
+    return out;
+}
+
+static enum status list_text(const json_t *json, const char *where, char out[VALUE_MAX_CHARACTERS + 1],
+                             struct error *err)
+{
+    json_auto_t *plain = list_plain(json);
+    if (plain == NULL)
+        return error_no_memory(err);
+    size_t len = json_dumpb(plain, out, VALUE_MAX_CHARACTERS, JSON_COMPACT | JSON_SORT_KEYS);
+    out[len <= VALUE_MAX_CHARACTERS ? len : 0] = '\0';
+    return len <= VALUE_MAX_CHARACTERS ? STATUS_OK
+                                       : error_set(err, STATUS_INVALID, "out_of_range", where,
+                                                   "must have at most %d bytes as JSON", VALUE_MAX_CHARACTERS);
+}
+
+static enum status read_list(struct reading *in, const json_t *json, const char *where, struct category *out)
+{
+    char text[VALUE_MAX_CHARACTERS + 1];
+    TRY(list_text(json, where, text, in->err));
+    char *kept = ARENA_NEW(in->arena, char, strlen(text) + 1);
+    if (kept == NULL)
+        return error_no_memory(in->err);
+    strcpy(kept, text);
+    *out = (struct category){.kind = CATEGORY_LIST, .text = kept};
+    return STATUS_OK;
+}
+
 enum status codec_category(struct reading *in, const json_t *json, const char *where, struct category *out)
 {
     static const struct member text = {.max = VALUE_MAX_CHARACTERS};
     *out = (struct category){.kind = CATEGORY_TEXT};
     if (json_is_string(json))
         return codec_read_text(in, &text, json, where, &out->text);
+    if (json_is_array(json))
+        return read_list(in, json, where, out);
     if (json_is_boolean(json) || json_is_null(json)) {
         out->kind = json_is_null(json) ? CATEGORY_NULL : CATEGORY_BOOL;
         out->number = json_is_true(json) ? 1 : 0;
@@ -25,13 +70,18 @@ enum status codec_category(struct reading *in, const json_t *json, const char *w
     out->kind = json_is_integer(json) ? CATEGORY_INTEGER : CATEGORY_REAL;
     if (json_is_integer(json) ? !codec_read_is_integral(json, &out->number) : !codec_read_is_finite(json, &out->number))
         return error_set(in->err, STATUS_INVALID, "wrong_type", where,
-                         "must be a string, a number (an integer within 2^53), a boolean or null");
+                         "must be a string, a number (an integer within 2^53), a boolean, null or a list");
     return STATUS_OK;
+}
+
+static bool has_text(const struct category *category)
+{
+    return category->kind == CATEGORY_TEXT || category->kind == CATEGORY_LIST;
 }
 
 static bool is_same(const struct category *a, const struct category *b)
 {
-    return a->kind == b->kind && (a->kind == CATEGORY_TEXT ? strcmp(a->text, b->text) == 0 : a->number == b->number);
+    return a->kind == b->kind && (has_text(a) ? strcmp(a->text, b->text) == 0 : a->number == b->number);
 }
 
 static bool is_number(const struct category *category)
@@ -52,19 +102,25 @@ static size_t find_category(const struct category *values, size_t choices, const
     return found;
 }
 
+/* How many values are of a kind. */
+static size_t count_kind(const struct category *values, size_t choices, enum category_kind kind)
+{
+    size_t count = 0;
+    for (size_t c = 0; c < choices; c++)
+        count += values[c].kind == kind;
+    return count;
+}
+
 static bool has_texts_only(const struct category *values, size_t choices)
 {
-    size_t c = 0;
-    while (c < choices && values[c].kind == CATEGORY_TEXT)
-        c++;
-    return c == choices;
+    return count_kind(values, choices, CATEGORY_TEXT) == choices;
 }
 
 static const char *word_of(const struct category *category, char room[32])
 {
     static const char *const words[] = {"false", "true"};
-    if (category->kind == CATEGORY_TEXT || category->kind == CATEGORY_NULL)
-        return category->kind == CATEGORY_TEXT ? category->text : "null";
+    if (has_text(category) || category->kind == CATEGORY_NULL)
+        return has_text(category) ? category->text : "null";
     if (category->kind == CATEGORY_BOOL)
         return words[category->number != 0];
     snprintf(room, 32, "%.15g", category->number);
@@ -87,9 +143,15 @@ static enum status read_choice_index(const struct category *values, const struct
 {
     struct reading  in = {.err = err};
     struct category wanted = {.text = json_string_value(json)};
+    char            list[VALUE_MAX_CHARACTERS + 1];
     if (!json_is_string(json) && has_texts_only(values, param->choices))
         return error_set(err, STATUS_INVALID, "wrong_type", where, "must be a string");
-    if (!json_is_string(json)) // a value that is too long is unknown
+    if (json_is_array(json) && count_kind(values, param->choices, CATEGORY_LIST) == 0)
+        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be no list, as none of the values is one");
+    if (json_is_array(json)) {
+        TRY(list_text(json, where, list, err));
+        wanted = (struct category){.kind = CATEGORY_LIST, .text = list};
+    } else if (!json_is_string(json)) // a value that is too long is unknown
         TRY(codec_category(&in, json, where, &wanted));
     size_t c = find_category(values, param->choices, &wanted);
     *out = (double)c;
@@ -140,6 +202,8 @@ static json_t *category_json(const struct category *category)
         return json_boolean(category->number != 0);
     case CATEGORY_NULL:
         return json_null();
+    case CATEGORY_LIST:
+        return codec_load(category->text, 0);
     case CATEGORY_REAL:
         break;
     }

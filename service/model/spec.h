@@ -61,10 +61,10 @@ struct spec_earlier {
 };
 
 /* A name, one value of a categorical parameter, as the client gave it: 1, 1.0, "1" and true are four. */
-enum category_kind { CATEGORY_TEXT, CATEGORY_INTEGER, CATEGORY_REAL, CATEGORY_BOOL, CATEGORY_NULL };
+enum category_kind { CATEGORY_TEXT, CATEGORY_INTEGER, CATEGORY_REAL, CATEGORY_BOOL, CATEGORY_NULL, CATEGORY_LIST };
 struct category {
     enum category_kind kind;
-    const char        *text;   /* CATEGORY_TEXT */
+    const char        *text;   /* CATEGORY_TEXT; CATEGORY_LIST: as compact JSON */
     double             number; /* of the others; an integer within 2^53; NULL: 0 */
 };
 

@@ -85,6 +85,7 @@ test('what clients were told to expect is no break', () => {
         schemas.SuggestRequest.properties.count.exclusiveMinimum = 0;
         schemas.Event.properties.kind['x-extensible-enum'].push('study.painted');
         schemas.Metric.properties.goal['x-extensible-enum'].push('behold');
+        Object.assign(schemas.Category, { type: [...schemas.Category.type, 'object'], 'x-new-forms': ['array', 'object'] });
         schemas.Observation.allOf[0] = { anyOf: schemas.Observation.allOf[0].oneOf };
         schemas.Space.oneOf.push({ type: 'object', required: ['type'], properties: { type: { const: 'sphere' } } });
         paths['/v1/studies'].get.parameters.push({ name: 'colour', in: 'query', schema: { type: 'string' } });

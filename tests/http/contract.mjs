@@ -28,7 +28,7 @@ function closed(schema) {
 function validatorOf(document) {
     const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allErrors: true, validateFormats: false,
         code: { optimize: false }, inlineRefs: false }); // most are asked once: soon made is better than fast
-    ajv.addVocabulary([...Object.keys(contract), 'x-extensible-enum']); // the document is no schema, its parts are
+    ajv.addVocabulary([...Object.keys(contract), 'x-extensible-enum', 'x-new-forms']); // the document is no schema, its parts are
     return ajv.addSchema(document, 'contract', undefined, false);
 }
 // A reply that keeps to the contract of today keeps to the contract as written, too.

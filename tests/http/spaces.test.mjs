@@ -435,6 +435,42 @@ const forbidding = {
     forbid: [{ opt: ['sgd'], layers: { min: 9 } }, { x: { max: 0.5 }, y: { max: 0.5 } }, { opt: { not: ['adam', 'lbfgs'] }, momentum: { min: 0.9 } }],
 };
 const forbidden = ({ opt, layers, x, y, momentum = 0 }) => (opt === 'sgd' && layers >= 9) || (x <= 0.5 && y <= 0.5) || (opt === 'sgd' && momentum >= 0.9);
+test('lists are choices, and thousands of numbers are a list', async () => {
+    const values = [[64, 64], [128], [], [0.5, [1, 'a', null, true]], 'x'.repeat(4096), '', '[64,64]'], rates = Array.from({ length: 10001 }, (_, k) => k / 1e4);
+    const space = {
+        type: 'parameters',
+        parameters: [
+            { name: 'layers', type: 'categorical', values },
+            { name: 'rate', type: 'discrete', values: rates, scale: 'linear' },
+            { name: 'x', type: 'double', min: 0, max: 1, scale: 'linear', when: { layers: [[64, 64]] } },
+        ],
+    };
+    const study = await api.study({ space }), isPair = (layers) => JSON.stringify(layers) === '[64,64]';
+    assert.deepEqual(study.space, space);
+    for (let i = 0; i < 12; i++) {
+        const { number, point } = await suggestOne(study.id);
+        assert.ok(values.some((v) => JSON.stringify(v) === JSON.stringify(point.layers)) && rates.includes(point.rate), JSON.stringify(point));
+        assert.equal('x' in point, isPair(point.layers));
+        await api.post(`/v1/studies/${study.id}/observe`, { trial: number, value: point.rate });
+    }
+    for (const layers of values) await api.post(`/v1/studies/${study.id}/observe`, { point: { layers, rate: 0.5, ...(isPair(layers) ? { x: 0.25 } : {}) }, value: 1 });
+    const body = '{"point": {"layers": [128.0], "rate": 1.0}, "value": 2}'; // as Python writes [128]
+    await api.expect(200, 'POST', `/v1/studies/${study.id}/observe`, { body, type: 'application/json' });
+    const points = async (id) => (await api.get(`/v1/studies/${id}/trials?state=completed`)).trials.map((t) => t.point);
+    assert.deepEqual((await points(study.id)).slice(12), [...values.map((layers) => ({ layers, rate: 0.5, ...(isPair(layers) ? { x: 0.25 } : {}) })), { layers: [128], rate: 1 }]);
+    const csv = (await api.request('GET', `/v1/studies/${study.id}/export?format=csv`)).text;
+    const json = await api.get(`/v1/studies/${study.id}/export?format=json`);
+    for (const options of [{ body: csv, type: 'text/csv' }, { json }]) {
+        const copy = await api.study({ space });
+        await api.expect(200, 'POST', `/v1/studies/${copy.id}/import`, options);
+        assert.deepEqual(await points(copy.id), await points(study.id));
+    }
+    for (const [list, pointer, code] of [[[[1, 2], [1.0, 2]], '/space/parameters/0/values/1', 'duplicate_name'], [['a', Array(3000).fill(1)], '/space/parameters/0/values/1', 'out_of_range']]) {
+        const problem = await api.expect([422, code], 'POST', '/v1/studies', { json: { name: 'lists', metrics, space: { type: 'parameters', parameters: [{ name: 'c', type: 'categorical', values: list }] } } });
+        assert.deepEqual(problem.errors.map((e) => e.pointer), [pointer]);
+    }
+});
+
 test('what is forbidden is not suggested, and a report of it is refused; conditions have alternatives', async () => {
     for (const name of ['gp', 'random', 'sobol', 'turbo', 'cma-es']) {
         const study = await api.study({ space: forbidding, algorithm: { name }, seed: 5 });

@@ -277,7 +277,7 @@ static void test_spec_refused(void)
          "out_of_range"},
         {SPACE("{\"name\":\"x\",\"type\":\"categorical\",\"values\":[\"a\",\"b\",\"a\"]}"),
          "/space/parameters/0/values/2", "duplicate_name"},
-        {SPACE("{\"name\":\"x\",\"type\":\"categorical\",\"values\":[\"a\",[3]]}"), "/space/parameters/0/values/1",
+        {SPACE("{\"name\":\"x\",\"type\":\"categorical\",\"values\":[\"a\",{}]}"), "/space/parameters/0/values/1",
          "wrong_type"},
         {SPACE("{\"name\":\"x\",\"type\":\"categorical\",\"values\":[1,9007199254740993]}"),
          "/space/parameters/0/values/1", "wrong_type"},

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Named
 from urllib.parse import quote
 
 from .errors import GnomonError, SpaceDiffers
+from .space import key
 from .study import Client, Study, asked
 
 PART = 2000  # trials in one request
@@ -261,10 +262,6 @@ def condition(name: str, trials: Sequence[Old], others: Sequence[Dict[str, Any]]
 
 def finished(trials: Sequence[Old]) -> List[Old]:
     return [t for t in trials if t.state in ("complete", "pruned")]
-
-
-def key(value: Any) -> Tuple[str, Any]:
-    return type(value).__name__, value
 
 
 def values_of(parameter: Dict[str, Any]) -> List[Any]:

@@ -7,6 +7,7 @@
     {"type": "double", "min": ...}                             a parameter as the contract has it"""
 from __future__ import annotations
 
+import json
 import math
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -25,8 +26,8 @@ def plain(value: Any) -> Any:
 
 
 def key(value: Any) -> Tuple[str, Any]:
-    """1, 1.0, "1" and True are four choices."""
-    return type(value).__name__, value
+    """1, 1.0, "1" and True are four choices; a list is its text."""
+    return type(value).__name__, json.dumps(value) if isinstance(value, list) else value
 
 
 class Kind:
@@ -47,10 +48,9 @@ class Kind:
         return (whole or self.declared["type"] == "double") and is_number(value) and (
             self.declared["min"] <= value <= self.declared["max"] and not (whole and value != int(value)))
 
-    @staticmethod
-    def encode(value: Any) -> Any:
-        """The name of an object; a number or a name stays."""
-        return name_of(value)
+    def encode(self, value: Any) -> Any:
+        """The name of an object; a number, a name, or a list that is one of the values stays."""
+        return value if isinstance(value, list) and value in self.declared.get("values", ()) else name_of(value)
 
 
 def name_of(item: Any) -> Any:
