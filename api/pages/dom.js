@@ -234,3 +234,14 @@ export const bandOf = (m) => (m.goal === 'target' ? [m.target, m.target] : m.goa
 export const distance = (m, v) => Math.max(bandOf(m)[0] - v, v - bandOf(m)[1], 0);
 export const worthOf = (m, v) => (bandOf(m) ? -distance(m, v) : m.goal === 'minimize' ? -v : v);
 export const wish = (m) => (m.goal === 'target' ? `nearer to ${number(m.target)} is better` : m.goal === 'range' ? `between ${number(m.min)} and ${number(m.max)} is best` : m.goal === 'minimize' ? 'less is better' : 'more is better');
+
+/* Parameters by their shares, in groups: a share is at least three times the largest of the next group. Between groups the order
+ * is as the function has it in most cases (tests/bench/coverage.c), within one it may be another; so it is after few values. */
+const APART = 3;
+export function ranked(found) {
+    const order = [...found.parameters].filter((p) => p.total !== null).sort((a, b) => b.total - a.total), groups = [];
+    for (const p of order)
+        if (groups.length > 0 && (found.observations < 10 || p.total * APART > groups.at(-1).at(-1).total)) groups.at(-1).push(p);
+        else groups.push([p]);
+    return groups;
+}

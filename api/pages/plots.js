@@ -1,10 +1,10 @@
 // Every plot, on one library: d3 5.16, as SVG, whose text can be read aloud and searched, and whose colours are classes.
 // The server has decimated what is large: no plot has more than some 2,000 marks.
 import './d3.min.js';
-import { h, s, bandOf, clip, count, distance, wish, worthOf, duration, flat, interval, number, percent, quantile, say, word, button, table, clock as wall } from './dom.js';
+import { h, s, bandOf, ranked, clip, count, distance, wish, worthOf, duration, flat, interval, number, percent, quantile, say, word, button, table, clock as wall } from './dom.js';
 
 const d3 = self.d3;
-export const Z = 1.96; // standard deviations that hold 95 %
+export const Z = 1.96; // standard deviations: would hold 95 % by the model, and were measured to hold 90 (tests/bench/coverage.c)
 
 // ---- the frame of a plot ----
 
@@ -275,7 +275,7 @@ export function history(place, { data, best: all, metric, chosen, zoom, range, t
         if (!isDue) requestAnimationFrame(() => { isDue = false; lay(); });
         isDue = true;
     });
-    return { heads: ['#trial', 'state', '#value', '#forecast, 95 %'], rows: marks.map((m) => [m.trial, word(m.state), number(m.value, 6), m.mean === null ? '–' : interval(m.mean, Z * m.stddev_observed)]) };
+    return { heads: ['#trial', 'state', '#value', '#forecast, 90 %'], rows: marks.map((m) => [m.trial, word(m.state), number(m.value, 6), m.mean === null ? '–' : interval(m.mean, Z * m.stddev_observed)]) };
 }
 
 const DASHES = ['', '6 3', '2 3', '9 3 2 3'];
@@ -399,7 +399,7 @@ export function parallel(place, { data, parameters, metric, chosen, filtered }) 
 // ---- what matters ----
 
 export function importances(place, { found, chosen }) {
-    const rows = found.parameters.filter((p) => p.total !== null).sort((a, b) => b.total - a.total).slice(0, 12);
+    const groups = ranked(found), rows = groups.flat().slice(0, 12), group = new Map(groups.flatMap((of, i) => of.map((p) => [p.name, i + 1])));
     const left = Math.min(150, 20 + 7.2 * Math.max(...rows.map((r) => Math.min(r.name.length, 18))));
     const frame = canvas(place, 56 + rows.length * 26, `What matters: ${rows.map((r) => `${flat(r.name, 40)} ${number(r.total, 2)}`).join(', ')}`, { left, right: 112, top: 6 });
     const x = d3.scaleLinear([0, Math.max(1, ...rows.map((r) => r.total))], [0, frame.w]);
@@ -407,14 +407,15 @@ export function importances(place, { found, chosen }) {
     frame.root.append('g').attr('class', 'axis').attr('transform', `translate(0,${rows.length * 26})`).call(d3.axisBottom(x).ticks(ticksFor(frame.w, 50)).tickSizeOuter(0).tickFormat((v) => number(v, 2)));
     frame.root.append('text').attr('x', Math.max(frame.w, 180 - left)).attr('y', rows.length * 26 + 34).attr('text-anchor', 'end').text("part of the model's variance");
     for (const r of rows) {
-        const top = y(r.name), high = y.bandwidth(), middle = top + high / 2;
+        const top = y(r.name), high = y.bandwidth(), middle = top + high / 2, edge = top - y.step() * y.paddingInner() / 2;
+        if (r === groups[group.get(r.name) - 1][0] && r !== rows[0]) frame.root.append('line').attr('class', 'parts').attr('x1', -left).attr('x2', frame.w).attr('y1', edge).attr('y2', edge);
         const label = frame.root.append('text').attr('class', 'name').attr('x', -8).attr('y', middle + 4).attr('text-anchor', 'end').text(flat(r.name, 18));
         if (chosen) label.attr('class', 'name dot-name').on('click', () => chosen(r.name));
         frame.root.append('rect').attr('class', 'total').attr('x', 0).attr('y', top).attr('height', high).attr('width', Math.max(0, x(r.total)));
         frame.root.append('rect').attr('class', 'first').attr('x', 0).attr('y', top).attr('height', high).attr('width', Math.max(0, x(Math.max(0, r.first_order))));
         frame.root.append('text').attr('x', Math.max(0, x(r.total)) + 6).attr('y', middle + 4).text(r.total < 0.01 ? '< 0.01' : number(r.total, 2));
     }
-    return { heads: ['parameter', '#alone', '#with others'], rows: found.parameters.map((p) => [flat(p.name), number(p.first_order, 2), number(p.total, 2)]) };
+    return { heads: ['parameter', '#alone', '#with others', '#group'], rows: groups.flat().map((p) => [flat(p.name), number(p.first_order, 2), number(p.total, 2), group.get(p.name)]) };
 }
 
 // ---- along one parameter, over two ----
@@ -438,7 +439,7 @@ export function slice(place, { found, cells, parameter, metric, bestTrial, chose
         frame.root.append('path').attr('class', 'mean').attr('d', d3.line().x((g) => x(g.u)).y((g) => y(g.mean))(grid));
     }
     dots(frame, marks, (m) => x(scale.at(m.x)), (m) => y(m.value), bestTrial, chosen, '');
-    return { heads: [`#${clip(parameter.name, 30)}`, '#mean, 95 %'], rows: found.grid[0].map((v, i) => [number(v), interval(grid[i].mean, Z * grid[i].sd)]) };
+    return { heads: [`#${clip(parameter.name, 30)}`, '#mean, 90 %'], rows: found.grid[0].map((v, i) => [number(v), interval(grid[i].mean, Z * grid[i].sd)]) };
 }
 
 function dots(frame, marks, x, y, bestTrial, chosen, extra) {
@@ -678,7 +679,7 @@ export function answers(place, { sides, text }) {
         frame.root.append('g').selectAll('line').data(curve).join('line').attr('class', 'band').attr('stroke-width', Math.max(1.5, Math.min(6, (frame.w / curve.length) * 0.5))).attr('x1', at).attr('x2', at).attr('y1', (p) => y(p.mean - Z * p.stddev)).attr('y2', (p) => y(p.mean + Z * p.stddev));
         frame.root.append('g').selectAll('path').data(curve).join('path').attr('class', `mark k${i}`).attr('d', d3.symbol().type(i === 0 ? d3.symbolCircle : d3.symbolDiamond).size(i === 0 ? 40 : 34)()).attr('transform', (p) => `translate(${at(p)},${y(p.mean)})`).append('title').text((p) => `against ${flat(text(p.theirs))} best ${flat(text(p.mine))}: ${interval(p.mean, Z * p.stddev)}`);
     }
-    return { heads: ['player', 'against', 'best answer', '#brings, 95 %'], rows: sides.flatMap(({ own, other, curve }) => curve.map((p) => [flat(own.name, 30), `${flat(other.name, 30)} ${flat(text(p.theirs))}`, flat(text(p.mine)), interval(p.mean, Z * p.stddev)])) };
+    return { heads: ['player', 'against', 'best answer', '#brings ± 1.96 sd'], rows: sides.flatMap(({ own, other, curve }) => curve.map((p) => [flat(own.name, 30), `${flat(other.name, 30)} ${flat(text(p.theirs))}`, flat(text(p.mine)), interval(p.mean, Z * p.stddev)])) };
 }
 
 /* Sites by what is expected there, sized by how sure that is, and the way that was gone. */
@@ -697,7 +698,7 @@ export function map(place, { sites, paths, planned, missed, metric }) {
     for (const way of missed) frame.root.append('path').attr('class', 'missed').attr('d', line(way)).append('title').text('planned, not walked');
     if (planned?.length > 1) frame.root.append('path').attr('class', 'step').attr('stroke-dasharray', '4 4').attr('d', line(planned));
     if (paths.length > 0) frame.root.append('circle').attr('class', 'dot isbest').attr('r', 5).attr('cx', x(paths.at(-1).x)).attr('cy', y(paths.at(-1).y)).append('title').text('where it is now');
-    return { heads: ['site', '#mean, 95 %'], rows: sites.map((p) => [flat(p.id), p.mean === undefined ? '–' : interval(p.mean, Z * p.sd)]) };
+    return { heads: ['site', '#mean ± 1.96 sd'], rows: sites.map((p) => [flat(p.id), p.mean === undefined ? '–' : interval(p.mean, Z * p.sd)]) };
 }
 
 /* Each macro-action of a walk: what its plan expected of the sites on the way, on average, and what came.
@@ -713,7 +714,7 @@ export function legs(place, { legs: all, metric, chosen }) {
     const symbol = d3.symbol().size(34), shape = (l) => (l.walked.length < l.planned.length ? symbol.type(d3.symbolSquare)() : symbol.type(d3.symbolCircle)());
     frame.root.append('g').selectAll('path').data(came).join('path').attr('class', (l) => `dot goes ${l.walked.length < l.planned.length ? 'stopped' : l.state}`).attr('d', shape).attr('transform', (l) => `translate(${x(l.trial)},${y(l.value)})`).on('click', (l) => chosen(l.trial))
         .append('title').text((l) => `trial ${l.trial}: ${number(l.value)} on average over ${l.walked.length} of ${count(l.planned.length, 'site')}${l.mean === null ? '' : `; planned for ${interval(l.mean, Z * l.sd)}`}`);
-    return { heads: ['#trial', 'planned', 'walked', '#expected, 95 %', '#came', '#looked ahead'],
+    return { heads: ['#trial', 'planned', 'walked', '#expected ± 1.96 sd', '#came', '#looked ahead'],
         rows: some.map((l) => [l.trial, l.planned.join(' → '), l.walked.length === l.planned.length ? 'all of it' : l.walked.length === 0 ? (l.state === 'running' || l.state === 'queued' ? 'not yet' : `none: ${word(l.state)}`) : l.walked.join(' → '),
             l.mean === null ? '–' : interval(l.mean, Z * l.sd), number(l.value), l.horizon === null ? '–' : count(l.horizon, 'action')]) };
 }

@@ -44,7 +44,7 @@ export function route(view, path, of, open, historyPart) {
         const ended = legs.filter((l) => !isOpen(l)), told = legs.filter((l) => l.mean !== null && l.value !== null && l.walked.length === l.planned.length), inside = told.filter((l) => Math.abs(l.value - l.mean) <= plots.Z * l.sd).length;
         beside.hidden = legs.length === 0;
         beside.setFinding('A trial is a macro-action: some sites on the way, measured one after the other. ', ended.length === 0 ? '' : missed.length === 0 ? `All ${ended.length} were walked as they were planned. ` : `${missed.length} of ${ended.length} ended before their last site (squares). `,
-            told.length > 0 ? `Grey: what the plan expected on average on the way; of those that were walked whole, ${inside} of ${told.length} came inside its 95 %. ` : '', 'What a plan saw beyond its next macro-action depends on values that are to come, and is not kept.');
+            told.length > 0 ? `Grey: what the plan expected on average on the way; of those that were walked whole, ${inside} of ${told.length} came within 1.96 of its standard deviations. ` : '', 'What a plan saw beyond its next macro-action depends on values that are to come, and is not kept.');
         if (legs.length > 0) beside.paint();
         return { data };
     }

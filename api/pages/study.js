@@ -1,7 +1,7 @@
 // A study: a sentence first, then numbers, then plots, then every trial.
 import * as api from './api.js';
 import { may, remember } from './app.js';
-import { h, bandOf, distance, isObjective, age, ask, badgeOf, button, clip, clock, copier, copy, count, field, fill, interval, isIdle, key, link, list, menu, named, number, percent, save, say, table as tableOf, worthOf } from './dom.js';
+import { h, bandOf, distance, isObjective, age, ask, badgeOf, button, clip, clock, copier, copy, count, field, fill, interval, isIdle, key, link, list, menu, named, number, percent, save, say, table as tableOf, ranked, worthOf } from './dom.js';
 import * as plots from './plots.js';
 import { pointTable, trials } from './trials.js';
 import { candidates } from './private.js';
@@ -27,9 +27,8 @@ function sentence(study, data, found, late) {
     if (n.stopped > 0) words.push(` ${count(n.stopped, 'run')} ${n.stopped === 1 ? 'was' : 'were'} stopped early.`);
     if (n.failed > 0) words.push(` ${n.failed} failed.`);
     if (isIdle(study, late)) words.push(' Nobody works on it: the last change was ', age(study.updated_at), late > 0 ? `, and ${count(late, 'trial is', 'trials are')} held by workers that were not heard of in time.` : '.');
-    const weighed = n.completed < 10 ? [] : found?.parameters ?? []; // fewer values say little, and what names most parameters says nothing
-    const strong = weighed.filter((p) => p.total > 0.1).sort((a, b) => b.total - a.total).slice(0, Math.min(3, Math.floor(weighed.length / 2)));
-    if (strong.length > 0) words.push(' By the model ', ...strong.flatMap((p, i) => [i === 0 ? '' : i === strong.length - 1 ? ' and ' : ', ', h('b', {}, named(p.name, 40))]), strong.length > 1 ? ' matter most.' : ' matters most.');
+    const [strong = [], ...rest] = found ? ranked(found) : [], others = rest.flat().length; // what names most parameters says nothing
+    if (strong.length > 0 && strong.length <= 3 && strong.length <= others) words.push(' By the model ', ...strong.flatMap((p, i) => [i === 0 ? '' : i === strong.length - 1 ? ' and ' : ', ', h('b', {}, named(p.name, 40))]), strong.length > 1 ? ' matter most.' : ' matters most.');
     return words;
 }
 
@@ -153,7 +152,7 @@ function bestSection(study, best) {
     const trial = best.trial, chosen = best.rule === 'model' && best.observed_best !== trial.number;
     return [h('h2', {}, `Best parameters (trial ${trial.number})`),
         h('p', { class: 'note' }, chosen ? `Values are noisy: trial ${best.observed_best} had the best value and was lucky; here the model's mean is best, ${interval(best.model.mean, Z * best.model.stddev)}.`
-            : trial.model?.mean !== null && trial.model ? `The model had expected ${interval(trial.model.mean, Z * (trial.model.stddev_observed ?? trial.model.stddev))} (95 %); ${number(trial.value)} came.` : `${number(trial.value)} came.`),
+            : trial.model?.mean !== null && trial.model ? `The model had expected ${interval(trial.model.mean, Z * (trial.model.stddev_observed ?? trial.model.stddev))} (90 %); ${number(trial.value)} came.` : `${number(trial.value)} came.`),
         pointTable(study, trial), h('div', { class: 'row' }, copier('Copy as JSON', JSON.stringify(trial.point)), copier('Copy as Python', python), copier('Copy as curl', curl))];
 }
 
@@ -263,7 +262,7 @@ function historyPart(path, of, open, state = { zoom: null }) {
         if (kept?.hidden) moves[0].focus();
         const told = plots.rowsOf(data.marks).filter((m) => m.mean !== null && m.stddev_observed !== null && m.state === 'completed');
         const inside = told.filter((m) => Math.abs(m.value - m.mean) <= Z * m.stddev_observed).length;
-        section.setFinding('Each mark is a trial, the line the best until then.', h('br'), told.length > 0 ? [key('band', 'the forecast before the run, 95 %, noise included '), `${inside} of ${told.length} fell inside. `] : '', data.shown < data.of ? `${data.shown.toLocaleString('en')} of ${data.of.toLocaleString('en')} are shown. ` : '', total() <= 10 ? '' : matchMedia('(pointer: fine)').matches ? 'Drag to look closer; scroll sideways to move, with Ctrl to zoom.' : 'Drag to look closer.');
+        section.setFinding('Each mark is a trial, the line the best until then.', h('br'), told.length > 0 ? [key('band', 'the forecast before the run, 90 %, noise included '), `${inside} of ${told.length} fell inside. `] : '', data.shown < data.of ? `${data.shown.toLocaleString('en')} of ${data.of.toLocaleString('en')} are shown. ` : '', total() <= 10 ? '' : matchMedia('(pointer: fine)').matches ? 'Drag to look closer; scroll sideways to move, with Ctrl to zoom.' : 'Drag to look closer.');
         section.paint();
     }
     /* Reads the history of all trials, and of the chosen range. */
@@ -293,10 +292,10 @@ function parameterParts(view, state, path, of, open, table) {
     const parallel = more(plots.figure('c12', 'All parameters at once', [key('top', 'the best tenth '), key('mid', 'the better half '), key('low', 'the rest'), h('br'), 'Each line is a trial. Drag along an axis to choose some.'],
         draws('parallel', (host) => { const order = [...(got.found?.parameters ?? [])].sort((a, b) => b.total - a.total).map((p) => p.name); const chosen = parameters.filter((p) => p.min !== p.max || p.values).sort((a, b) => (order.indexOf(a.name) + 1 || 999) - (order.indexOf(b.name) + 1 || 999)).slice(0, 16);
             return got.parallel.lines.trial.length === 0 ? null : plots.parallel(host, { data: got.parallel, parameters: chosen, metric, chosen: open, filtered: (numbers) => table.only(numbers) }); })));
-    const matter = more(plots.figure('c4', 'What matters', [key('first', 'alone '), key('total', 'together with others '), 'Shares of the model, which may differ from the truth.'], draws('found', (host) => plots.importances(host, { found: got.found, chosen: (name) => turn({ x: name }) }))));
+    const matter = more(plots.figure('c4', 'What matters', [key('first', 'alone '), key('total', 'together with others '), 'The model’s shares. Parameters between the same dashed lines cannot be told apart.'], draws('found', (host) => plots.importances(host, { found: got.found, chosen: (name) => turn({ x: name }) }))));
     const pick = (key) => h('select', { 'aria-label': `Parameter ${key}`, onchange: (event) => turn({ [key]: event.target.value }) }, parameters.map((p) => h('option', { value: p.name }, clip(p.name, 40))));
     const [px, cx, cy] = [pick('x'), pick('x'), pick('y')];
-    const along = more(plots.figure('c4', 'Along one parameter', 'The model’s mean with its 95 % band, noise included; the other parameters as in the best trial. Marks are all trials, at their own.', draws('slice', (host) => plots.slice(host, { found: got.slice.model, cells: got.slice.cells, parameter: byName.get(state.x), metric, bestTrial: of().best?.trial, chosen: open })), h('div', { class: 'row' }, px)));
+    const along = more(plots.figure('c4', 'Along one parameter', 'The model’s mean with its 90 % band, noise included; the other parameters as in the best trial. Marks are all trials, at their own.', draws('slice', (host) => plots.slice(host, { found: got.slice.model, cells: got.slice.cells, parameter: byName.get(state.x), metric, bestTrial: of().best?.trial, chosen: open })), h('div', { class: 'row' }, px)));
     const picked = h('p', { class: 'note', role: 'status' });
     const over = more(plots.figure('c4', 'Over two parameters', 'The model’s mean. In the dashed veil the model guesses: its sd is over a quarter of what was seen.', draws('contour', (host) => plots.contour(host, { found: got.contour.model, cells: got.contour.cells, px: byName.get(state.x), py: byName.get(state.y), metric, bestTrial: of().best?.trial, chosen: open, picked: (place, mean, half) => picked.replaceChildren(`Here: ${interval(mean, half)}. `, may('admin', 'write') && of().state !== 'completed' ? button('Enqueue this point…', () => table.enqueue({ ...got.contour.model.fixed, ...place })) : '') })), h('div', { class: 'row' }, cx, cy)));
     over.append(picked);

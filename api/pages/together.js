@@ -88,7 +88,7 @@ export async function game(view) {
     const payoffs = plots.figure('c6', 'Mean payoff', 'Over the rounds so far, of each player.', (host) => (rounds.length < 2 ? null : plots.lines(host, { x: 'round', y: 'mean payoff', series: series('mean_payoffs') })));
     const regrets = plots.figure('c6', 'Mean regret', 'How much more the best fixed action would have brought in each round, by the model as it is now.', (host) => (rounds.length < 2 ? null : plots.lines(host, { x: 'round', y: 'mean regret', limit: 0, limitName: 'none:', series: series('mean_regrets') })));
     const pick = h('div', { class: 'row', hidden: true }), joint = plots.figure('c6', 'What was chosen together', '', (host) => (two === null ? null : plots.joint(host, two)), pick);
-    const brings = plots.figure('c6', 'What the best answer would bring', 'By the model as it is now, with 95 % intervals of its mean; dashed: the mean payoff so far.', (host) => (two === null || two.sides.length === 0 ? null : plots.answers(host, two)));
+    const brings = plots.figure('c6', 'What the best answer would bring', 'By the model as it is now, with 1.96 standard deviations of its mean; dashed: the mean payoff so far.', (host) => (two === null || two.sides.length === 0 ? null : plots.answers(host, two)));
     let two = null, chosen = [0, 1], drawn = null;
     /* Two of the players: what they chose together, and what each had best answer to the other. */
     async function pair() {

@@ -19,7 +19,7 @@ const shown = (v) => (typeof v === 'number' ? number(v, 5) : named(String(v), 60
 function setting(study, trial) {
     const units = unitsOf(study);
     if (trial.point) return h('table', { class: 'pairs' }, h('tbody', {}, Object.entries(trial.point).map(([name, value]) => h('tr', {}, h('th', { scope: 'row' }, named(name, 60), units.get(name)?.description ? h('div', { class: 'hint' }, h('bdi', {}, clip(units.get(name).description, 200))) : null), h('td', { class: 'n' }, h('span', { class: 'large' }, shown(value)), units.get(name)?.unit ? [' ', h('bdi', {}, units.get(name).unit)] : null)))));
-    return h('p', { class: 'large' }, trial.candidate !== null ? `Row ${trial.candidate}` : (trial.sites ?? []).join(' → '));
+    return h('p', { class: 'large' }, trial.candidate !== null ? `Candidate ${trial.candidate}` : (trial.sites ?? []).join(' → '));
 }
 
 /* The box of a trial's result: sends what was measured, or that it could not be. */
@@ -89,7 +89,7 @@ export async function attempt(view) {
             study.best && metric ? `Best so far: ${number(study.best.value)} (trial ${study.best.trial}), after ${count(study.trials.completed, 'result')}` : 'No result yet', study.budget?.trials ? ` of ${study.budget.trials}.` : '.');
         const kept = new Map([...cards.children].map((card) => [card.dataset.key, card])); // a value that is half typed stays
         const now = out.map((trial) => kept.get(`${trial.number}/${trial.lease?.id}`) ?? h('div', { class: 'card', 'data-key': `${trial.number}/${trial.lease?.id}` }, h('h2', {}, `Trial ${trial.number} `, h('span', { class: 'chip' }, check(trial))),
-            setting(study, trial), trial.model?.mean !== null && trial.model ? h('p', { class: 'note' }, `The model expects ${interval(trial.model.mean, Z * (trial.model.stddev_observed ?? trial.model.stddev))} (95 %).`) : h('p', { class: 'note' }, 'To learn about the space: the model has no opinion yet.'), box(study, path, trial, draw)));
+            setting(study, trial), trial.model?.mean !== null && trial.model ? h('p', { class: 'note' }, `The model expects ${interval(trial.model.mean, Z * (trial.model.stddev_observed ?? trial.model.stddev))} (90 %).`) : h('p', { class: 'note' }, 'To learn about the space: the model has no opinion yet.'), box(study, path, trial, draw)));
         for (const card of kept.values()) if (!now.includes(card)) card.remove();
         now.forEach((card, i) => { if (cards.children[i] !== card) cards.insertBefore(card, cards.children[i] ?? null); }); // what stays is not moved: it may have the focus
         const first = cards.querySelector('input');

@@ -1,15 +1,19 @@
-/* Coverage of intervals of 95 %: of the shares of parameters (importances), and of values at points that nobody tried.
+/* The worth of a model's words: the order of parameters by their shares (importances), and intervals of values, at points that
+ * nobody tried and where the next trial is.
  *   coverage [SEEDS [FIRST_SEED [NAME ...]]]
  * Studies of gp on functions in [0, 1]^d, whose total indices follow from their formulas (Ishigami & Homma 1990; Sobol' 1993; sums
- * and products of terms of one parameter), after 10, 20 and 40 values.  One CSV line for each function and number of values: the
- * part of the shares within 1.96 errors of the integral, and the part of values, noise included, within 1.96 deviations of the
- * mean. */
+ * and products of terms of one parameter), after 10, 20 and 40 values.  One CSV line for each function and number of values: of all
+ * pairs of parameters the part of which the order is right, of those that stand in different groups (a share is at least APART
+ * times the largest of the next group, as on the page) how many there are and the part that is right, of how many studies the
+ * largest shares are a group of at most half of the parameters, and so are in truth; and the part of values, noise included, within
+ * 1.96 deviations of the mean, at random points and at the trials since the last line, before they ran. */
 #include "engine/math/mat.h"
 #include "engine/math/sensitivity.h"
 #include "engine/registry.h"
 #include "tests/bench/functions.h"
 
-enum { D_MAX = 8, POINTS = 200, AT = 3 };
+enum { D_MAX = 8, POINTS = 200, AT = 3, FIRST_FORECAST = 10 };
+static const double APART = 3;
 static const size_t values_at[AT] = {10, 20, 40};
 
 /* Terms of one parameter: their variances over their means squared make every index of sums and of products. */
@@ -184,12 +188,54 @@ static enum status values(void *arg, const double *V, size_t m, double *out, str
 }
 
 struct counts {
-    size_t shares, held, values, within;
+    size_t pairs, ordered, apart, apart_ordered, named, named_right, values, within, forecasts, came;
 };
+
+/* Parameters by their shares, largest first, and the group of each. */
+static void rank(const struct sensitivity_result *found, size_t d, size_t *order, size_t *group)
+{
+    for (size_t j = 0; j < d; j++) {
+        size_t at = j;
+        for (; at > 0 && found->index[order[at - 1]].total < found->index[j].total; at--)
+            order[at] = order[at - 1];
+        order[at] = j;
+    }
+    group[0] = 0;
+    for (size_t k = 1; k < d; k++)
+        group[k] = group[k - 1] + (found->index[order[k]].total * APART <= found->index[order[k - 1]].total);
+}
+
+/* Whether parameter a matters at least as much as b in truth. */
+static bool is_above(const double *total, size_t a, size_t b)
+{
+    return total[a] >= total[b] - 1e-9;
+}
+
+static void count_orders(const double *total, const size_t *order, const size_t *group, size_t d, struct counts *counts)
+{
+    size_t first = 0;
+    bool   is_right = true;
+    while (first < d && group[first] == 0)
+        first++;
+    for (size_t a = 0; a < d; a++)
+        for (size_t b = a + 1; b < d; b++) {
+            bool is_ordered = is_above(total, order[a], order[b]), is_apart = group[a] < group[b];
+            counts->pairs++;
+            counts->ordered += is_ordered;
+            counts->apart += is_apart;
+            counts->apart_ordered += is_apart && is_ordered;
+            is_right = is_right && (a >= first || b < first || is_ordered);
+        }
+    if (first <= d / 2) {
+        counts->named++;
+        counts->named_right += is_right;
+    }
+}
 
 static void count_shares(struct study *study, const struct known *known, struct arena *arena, struct counts *counts)
 {
     double             total[D_MAX];
+    size_t             order[D_MAX], group[D_MAX];
     struct error       err = {0};
     struct sensitivity s = {
         .dims = known->d, .samples = 512, .seed = study->problem.seed, .values = values, .arg = study};
@@ -197,10 +243,8 @@ static void count_shares(struct study *study, const struct known *known, struct 
     struct arena_mark         mark = arena_mark(arena);
     known->shares(total);
     must(sensitivity_run(&s, arena, &now, &err), &err);
-    for (size_t j = 0; j < known->d; j++) {
-        counts->shares++;
-        counts->held += fabs(total[j] - now.index[j].total) <= 1.96 * now.index[j].total_error;
-    }
+    rank(&now, known->d, order, group);
+    count_orders(total, order, group, known->d, counts);
     arena_release(arena, mark);
 }
 
@@ -222,6 +266,19 @@ static void count_values(struct study *study, const struct known *known, struct 
     }
 }
 
+/* The forecast of a trial that is about to run. */
+static void count_forecast(struct study *study, const double *point, double value, struct counts *counts)
+{
+    double       mean, sd, observed;
+    struct error err = {0};
+    must(study->policy->predict(
+             study->session,
+             &(struct prediction){.points = point, .m = 1, .mean = &mean, .sd = &sd, .sd_observed = &observed}, &err),
+         &err);
+    counts->came += fabs(-value - mean) <= 1.96 * observed;
+    counts->forecasts++;
+}
+
 static void run(const struct known *known, uint64_t seed, struct arena *arena, struct counts *counts)
 {
     struct study    study;
@@ -232,7 +289,10 @@ static void run(const struct known *known, uint64_t seed, struct arena *arena, s
     study_open(&study, &function, policy_find("gp"), seed, NULL, 0);
     for (uint64_t trial = 1, at = 0; at < AT; trial++) {
         study_ask(&study, trial, point);
-        study_tell(&study, trial, point, study_measure(&study, point, &regret));
+        double value = study_measure(&study, point, &regret);
+        if (trial >= FIRST_FORECAST)
+            count_forecast(&study, point, value, &counts[at]);
+        study_tell(&study, trial, point, value);
         if (trial < values_at[at])
             continue;
         if (known->shares != NULL)
@@ -249,9 +309,19 @@ static double part(double of, size_t all)
 
 static void print(const char *name, size_t n, const struct counts *c)
 {
-    printf("%s,%zu,%zu,%.3f,%.3f\n", name, n, c->shares, part((double)c->held, c->shares),
-           part((double)c->within, c->values));
+    printf("%s,%zu,%zu,%.3f,%zu,%.3f,%zu,%.3f,%.3f,%.3f\n", name, n, c->pairs, part((double)c->ordered, c->pairs),
+           c->apart, part((double)c->apart_ordered, c->apart), c->named, part((double)c->named_right, c->named),
+           part((double)c->within, c->values), part((double)c->came, c->forecasts));
     fflush(stdout);
+}
+
+static void add(struct counts *all, const struct counts *one)
+{
+    all->pairs += one->pairs, all->ordered += one->ordered;
+    all->apart += one->apart, all->apart_ordered += one->apart_ordered;
+    all->named += one->named, all->named_right += one->named_right;
+    all->values += one->values, all->within += one->within;
+    all->forecasts += one->forecasts, all->came += one->came;
 }
 
 int main(int argc, char **argv)
@@ -263,7 +333,7 @@ int main(int argc, char **argv)
         return 64;
     mat_use_one_thread();
     arena_init(&arena, (size_t)1 << 30);
-    printf("function,values,shares,held,within\n");
+    printf("function,values,pairs,right,apart,apart_right,named,named_right,within,forecasts_within\n");
     for (size_t k = 0; k < KNOWNS; k++) {
         struct counts counts[AT] = {0};
         if (own.names[0] != NULL && strcmp(own.names[0], knowns[k].name) != 0)
@@ -272,9 +342,7 @@ int main(int argc, char **argv)
             run(&knowns[k], own.first + s, &arena, counts);
         for (size_t at = 0; at < AT; at++) {
             print(knowns[k].name, values_at[at], &counts[at]);
-            all[at].shares += counts[at].shares, all[at].held += counts[at].held;
-            all[at].values += counts[at].values;
-            all[at].within += counts[at].within;
+            add(&all[at], &counts[at]);
         }
     }
     for (size_t at = 0; at < AT; at++)

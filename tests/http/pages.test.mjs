@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
+import { ranked } from '../../api/pages/dom.js';
 import { begin, readBytes } from './harness.mjs';
 
 const { server, api } = await begin(after);
@@ -117,6 +118,15 @@ test('text, marks and categories can be told apart, also by who is colour-blind'
             kinds.forEach((a, i) => kinds.slice(i + 1).forEach((b) => assert.ok(distance(c[a], c[b], sight) >= 25, `${scheme}, ${sight}: ${a} and ${b} ${distance(c[a], c[b], sight)}`)));
         }
     }
+});
+
+test('parameters are grouped where a share is three times the next, and of a few values they are one group', () => {
+    const found = (totals, observations = 24) => ({ observations, parameters: totals.map((total, i) => ({ name: 'abcde'[i], total })) });
+    const groups = (...of) => ranked(found(...of)).map((group) => group.map((p) => p.name).join(''));
+    assert.deepEqual(groups([0.07, 0.84, 0.09, 0.0004]), ['b', 'ca', 'd']);
+    assert.deepEqual(groups([0.5, 0.3, 0.11, 0.1]), ['abcd']);
+    assert.deepEqual(groups([0.07, 0.84, 0.09, 0.0004], 9), ['bcad']);
+    assert.deepEqual(groups([null, null]), []);
 });
 
 test('d3 is the one that is written down', async () => {
