@@ -20,7 +20,7 @@ static enum status lite_open(const char *folder, enum driver_mode mode, const ch
     TRY(lite_path(folder, "gnomon.db", path, err));
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE |
                 (mode == DRIVER_READ_ONLY ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
-    lite_watch_locks();
+    lite_set_up();
     errno = 0;
     int         code = sqlite3_open_v2(path, &handle, flags, NULL);
     enum status status =
@@ -64,13 +64,10 @@ static enum status lite_roll_back(void *handle, struct error *err)
     return sqlite3_get_autocommit(handle) != 0 ? STATUS_OK : lite_execute(handle, "ROLLBACK", err);
 }
 
-/* SQLite numbers $n by first appearance but ?n by n, so the one is written for the other; ? alone is the next. */
 static enum status lite_prepare(void *handle, const struct sql_statement *listed, void **statement, struct error *err)
 {
     char own[8192];
-    TRY(lite_write_checks(handle, listed->text, own, sizeof own, err));
-    for (char *c = own; *c != '\0'; c++)
-        *c = *c == '$' ? '?' : *c;
+    TRY(lite_write_sums(handle, listed->text, own, sizeof own, err));
     sqlite3_stmt *made = NULL;
     errno = 0;
     int code = sqlite3_prepare_v3(handle, own, -1, SQLITE_PREPARE_PERSISTENT, &made, NULL);

@@ -14,8 +14,8 @@ enum { LITE_CORRUPT_ROW = SQLITE_CORRUPT | 77 << 8 };
 
 /* The error that belongs to a code of SQLite.  It ends the process after a failed fsync. */
 enum status lite_fail(sqlite3 *handle, int code, struct error *err);
-/* From now on the process also ends when a lock on a database file cannot be given back. */
-void                   lite_watch_locks(void);
+/* Before the first call of SQLite.  From now on the process also ends when a lock on a database file cannot be given back. */
+void                   lite_set_up(void);
 MUST_CHECK enum status lite_execute(void *handle, const char *text, struct error *err);
 /* Sets a pragma and reads it back. */
 MUST_CHECK enum status lite_pragma(sqlite3 *handle, const char *name, const char *value, const char *expected,
@@ -37,8 +37,9 @@ MUST_CHECK enum status lite_open_to_look(const char *path, bool is_still, sqlite
 
 /* row_sum, row_check, row_see and, with a total, row_bind. */
 MUST_CHECK enum status lite_sum_functions(sqlite3 *handle, struct total *total, char *damaged, struct error *err);
-/* A statement's row_check(trial t) and row_see(trial t), with the columns of the table. */
-MUST_CHECK enum status lite_write_checks(sqlite3 *handle, const char *text, char *out, size_t room, struct error *err);
+/* A statement of sql.h as SQLite takes it: row_check(trial t) and row_see(trial t) with the columns of the table, an INSERT with the sum
+ * of its row, and parameters by their numbers. */
+MUST_CHECK enum status lite_write_sums(sqlite3 *handle, const char *text, char *out, size_t room, struct error *err);
 /* Makes the sums of all rows anew. */
 MUST_CHECK enum status lite_sum_all(sqlite3 *handle, struct error *err);
 

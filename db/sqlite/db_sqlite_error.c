@@ -49,17 +49,19 @@ static int give_back_or_end(int fd, int command, ...)
     return result;
 }
 
-static void watch_locks(void)
+static void set_up(void)
 {
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS,
+                         0); // all threads would wait for each other to count bytes, which nobody reads
     sqlite3_vfs *files = sqlite3_vfs_find(NULL);
     call_fcntl = (fcntl_call *)files->xGetSystemCall(files, "fcntl");
     files->xSetSystemCall(files, "fcntl", (sqlite3_syscall_ptr)give_back_or_end);
 }
 
-void lite_watch_locks(void)
+void lite_set_up(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_locks);
+    pthread_once(&once, set_up);
 }
 
 /* A failed fsync says nothing about what is on the disk, and trying again would lie: the process ends, and the next

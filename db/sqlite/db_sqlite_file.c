@@ -62,6 +62,7 @@ enum status lite_open_to_look(const char *path, bool is_still, sqlite3 **out, st
     char uri[3 * LITE_PATH_BYTES + 32];
     bool has_log = lite_bytes_of(path, "-wal") >= 0, has_journal = lite_bytes_of(path, "-journal") > 0;
     write_uri(path, uri);
+    lite_set_up();
     errno = 0;
     int code = sqlite3_open_v2(is_still && !has_log && !has_journal ? uri : path, out,
                                SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_URI |

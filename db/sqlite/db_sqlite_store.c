@@ -98,6 +98,7 @@ static enum status execute_all(sqlite3 *handle, const struct migrations *all, in
 /* A database in memory that the first migrations made; it is to be closed in any case. */
 static enum status make_in_memory(const struct migrations *all, int version, sqlite3 **out, struct error *err)
 {
+    lite_set_up();
     int code = sqlite3_open_v2(":memory:", out, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
     return code == SQLITE_OK ? execute_all(*out, all, 0, version, err) : lite_fail(*out, code, err);
 }

@@ -6,11 +6,20 @@
 
 #include <errno.h>
 #include <openssl/sha.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { LIST_BYTES = 4096, TEXT_BYTES = 6 * LIST_BYTES, NAME_BYTES = SCAN_TABLE_BYTES, TABLES_MAX = 64, SCAN_US = 3000 };
+enum {
+    LIST_BYTES = 4096,
+    TEXT_BYTES = 6 * LIST_BYTES,
+    NAME_BYTES = SCAN_TABLE_BYTES,
+    TABLES_MAX = 64,
+    COLUMNS_MAX = 128,
+    SCAN_US = 3000
+};
 
 /* ---- functions ---- */
 
@@ -230,7 +239,7 @@ static enum status guard_table(sqlite3 *handle, const struct summed *table, void
     char text[TEXT_BYTES];
     (void)arg;
     snprintf(text, sizeof text,
-             "CREATE TEMP TRIGGER IF NOT EXISTS sum_%s_comes AFTER INSERT ON main.%s BEGIN "
+             "CREATE TEMP TRIGGER IF NOT EXISTS sum_%s_comes AFTER INSERT ON main.%s WHEN NEW.sum = 0 BEGIN "
              "UPDATE %s SET sum = row_sum(%s) WHERE %s; END",
              table->table, table->table, table->table, table->columns, table->where);
     TRY(lite_execute(handle, text, err));
@@ -300,8 +309,128 @@ static enum status write_check(sqlite3 *handle, const char *function, const char
     return STATUS_OK;
 }
 
-enum status lite_write_checks(sqlite3 *handle, const char *text, char *out, size_t room, struct error *err)
+/* ---- of rows that come ---- */
+
+/* The parts of "(a, b)": columns, or values. */
+struct parts {
+    const char *at[COLUMNS_MAX];
+    int         length[COLUMNS_MAX];
+    int         len;
+};
+
+/* Returns the end, behind the last parenthesis, or NULL. */
+static const char *split(const char *text, struct parts *out)
 {
+    int         depth = 0;
+    const char *start = text + 1;
+    *out = (struct parts){.len = 0};
+    for (; *text != '\0' && out->len < COLUMNS_MAX; text++) {
+        depth += (*text == '(') - (*text == ')');
+        if (depth > 1 || (depth == 1 && *text != ','))
+            continue;
+        out->at[out->len] = start + (*start == ' ');
+        out->length[out->len++] = (int)(text - start) - (*start == ' ');
+        start = text + 1;
+        if (depth == 0)
+            return start;
+    }
+    return NULL;
+}
+
+static const char *value_of(const char *column, const struct parts *columns, const struct parts *values, int *length)
+{
+    int i = 0;
+    while (i < columns->len &&
+           (strlen(column) != (size_t)columns->length[i] || memcmp(column, columns->at[i], strlen(column)) != 0))
+        i++;
+    if (i == columns->len)
+        return NULL;
+    *length = values->length[i];
+    return values->at[i];
+}
+
+#define COLUMNS_AND_DEFAULTS                                                                                   \
+    "SELECT name, coalesce(dflt_value, 'NULL'), pk FROM pragma_table_info(?1) WHERE name <> 'sum' AND EXISTS " \
+    "(SELECT 1 FROM pragma_table_info(?1) WHERE name = 'sum') ORDER BY cid"
+
+/* All values of a row, in the order of its columns; "" where there is no sum, or the key is made by the database. */
+static enum status list_row(sqlite3 *handle, const char *table, const struct parts *columns, const struct parts *values,
+                            char out[LIST_BYTES], struct error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    bool          is_known = true;
+    out[0] = '\0';
+    errno = 0;
+    int code = sqlite3_prepare_v2(handle, COLUMNS_AND_DEFAULTS, -1, &statement, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
+    while (code == SQLITE_OK || code == SQLITE_ROW) {
+        code = sqlite3_step(statement);
+        if (code != SQLITE_ROW)
+            break;
+        char        text[LIST_BYTES];
+        int         length = LIST_BYTES;
+        const char *value = value_of((const char *)sqlite3_column_text(statement, 0), columns, values, &length);
+        is_known &= value != NULL || sqlite3_column_int(statement, 2) == 0;
+        snprintf(text, sizeof text, "%.*s", length,
+                 value != NULL ? value : (const char *)sqlite3_column_text(statement, 1));
+        append(out, ", ", "", text, "");
+    }
+    if (!is_known)
+        out[0] = '\0';
+    sqlite3_finalize(statement);
+    return code == SQLITE_DONE ? STATUS_OK : lite_fail(handle, code, err);
+}
+
+/* SQLite numbers $n by first appearance but ?n by n, and ? is the next: so each gets its number. */
+static void number_parameters(const char *text, char *out, size_t room)
+{
+    int    most = 0;
+    size_t used = 0;
+    for (; *text != '\0' && used + 12 < room; text++) {
+        if (*text != '$') {
+            out[used++] = *text;
+            continue;
+        }
+        int number = (int)strtol(text + 1, NULL, 10);
+        if (number == 0)
+            used += (size_t)snprintf(out + used, room - used, "?%d", ++most);
+        else
+            out[used++] = '?';
+        most = number > most ? number : most;
+    }
+    out[used] = '\0';
+}
+
+/* "INSERT INTO t(a, b) VALUES (...) rest" makes the sum of its row, too: the trigger would write the row a second time.  Other
+ * statements stay. */
+static enum status insert_sum(sqlite3 *handle, const char *text, char *out, size_t room, struct error *err)
+{
+    static const char insert[] = "INSERT INTO ", between[] = " VALUES (";
+    char              table[NAME_BYTES], row[LIST_BYTES];
+    struct parts      columns, values;
+    size_t            name = strncmp(text, insert, sizeof insert - 1) == 0 ? sizeof insert - 1 : strlen(text);
+    const char *list = text + name + strcspn(text + name, "("), *end = *list == '(' ? split(list, &columns) : NULL;
+    snprintf(out, room, "%s", text);
+    if (end == NULL || strncmp(end, between, sizeof between - 1) != 0)
+        return STATUS_OK;
+    const char *rest = split(end + sizeof between - 2, &values);
+    snprintf(table, sizeof table, "%.*s", (int)(list - text - (ptrdiff_t)name), text + name);
+    if (rest == NULL || values.len != columns.len)
+        return STATUS_OK;
+    TRY(list_row(handle, table, &columns, &values, row, err));
+    if (row[0] != '\0')
+        snprintf(out, room, "%.*s, sum)%.*s, row_sum(%s))%s", (int)(end - text - 1), text, (int)(rest - end - 1), end,
+                 row, rest);
+    return STATUS_OK;
+}
+
+enum status lite_write_sums(sqlite3 *handle, const char *listed, char *out, size_t room, struct error *err)
+{
+    char        numbered[TEXT_BYTES], own[TEXT_BYTES];
+    const char *text = own;
+    number_parameters(listed, numbered, sizeof numbered);
+    TRY(insert_sum(handle, numbered, own, sizeof own, err));
     static const char *const functions[] = {"row_check(", "row_see("};
     size_t                   used = 0;
     while (*text != '\0' && used + 1 < room) {

@@ -1,5 +1,5 @@
 /* How the store finds what its statements ask for. */
-#include "db/db.h"
+#include "db/sqlite/db_sqlite.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
 
@@ -87,7 +87,36 @@ static void test_no_statement_goes_along_a_study(void)
     world_end(world);
 }
 
+/* A row that comes with its values is written with its sum, not a second time by the trigger. */
+static void test_rows_are_written_once(void)
+{
+    struct world *world = world_new();
+    sqlite3      *sqlite = NULL;
+    struct error  err;
+    char          path[512];
+    int           rows = 0;
+    snprintf(path, sizeof path, "%s/gnomon.db", world->folder);
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open_v2(path, &sqlite, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    CU_ASSERT_EQUAL_FATAL(lite_sum_functions(sqlite, NULL, NULL, &err), STATUS_OK);
+    for (int sql = 0; sql < SQL_COUNT; sql++) {
+        const char *text = sql_table[sql].text;
+        void       *made = NULL;
+        if (strncmp(text, "INSERT INTO ", 12) != 0 || strstr(text, ") VALUES (") == NULL)
+            continue;
+        CU_ASSERT_EQUAL_FATAL(driver_sqlite.prepare(sqlite, &sql_table[sql], &made, &err), STATUS_OK);
+        const char *own = sqlite3_sql(made), *sum = strstr(own, ", sum) VALUES (");
+        bool        has_sum = sum != NULL && strstr(sum, ", row_sum(") != NULL;
+        CU_ASSERT(has_sum || strncmp(text + 12, "candidates_refusal(", 19) == 0); // a table without sums
+        rows += has_sum;
+        driver_sqlite.finalize(made);
+    }
+    CU_ASSERT(rows >= 20);
+    sqlite3_close(sqlite);
+    world_end(world);
+}
+
 CU_TestInfo suite_plans[] = {
     {"no statement goes along a study", test_no_statement_goes_along_a_study},
+    {"rows are written once", test_rows_are_written_once},
     CU_TEST_INFO_NULL,
 };
