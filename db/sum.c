@@ -24,7 +24,7 @@ const struct sum_loose sum_loose[SUM_LOOSE] = {
     {"federation", "features,received",
      "the SHA-256 of features is bound, check and verify compare it; the messages are counted"},
     {"federation_message", "*", "of a round that is not over; what it comes to is bound with the round"},
-    {"sparkline", "*", "a drawing for lists, made of trials that are bound"},
+    {"sparkline", "*", "a drawing for lists, made of trials that are bound; nothing is decided by it"},
 };
 
 /* Schemas SUM_FIRST to 7 bound what is listed here.  A total of theirs is compared before it is replaced. */
