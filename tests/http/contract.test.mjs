@@ -1,6 +1,7 @@
 // The contract against the program: routes, scopes, bodies, algorithms; and against itself: examples.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { bodyOf, byId, contract, errorsAt, operations, replyOf, resolve, text, wordsOf } from './contract.mjs';
 import { codesOfSources, problems, unseen, withProblems } from './problems.mjs';
@@ -173,6 +174,17 @@ test('replies are open: no member and no word in them is the last', () => {
             if (schema.additionalProperties === false || Array.isArray(schema.enum))
                 found.push(`${id}: leave out additionalProperties, write x-extensible-enum: ${JSON.stringify(schema).slice(0, 120)}`);
     assert.deepEqual([...new Set(found)], []);
+});
+
+// A kind is written as a literal, and no other literal of the store and the service has its form but these.
+test('every kind of event that the program writes is documented, and no other is', () => {
+    const others = /^(gnomon\.(db|backup|moving)|(cpu|memory)\.\w+|z\.(json|npy|secret)|index\.html|t\.seen|privacy\.low)$/;
+    const root = new URL('../../', import.meta.url);
+    const written = new Set(['db', 'service'].flatMap((folder) => readdirSync(new URL(folder, root), { recursive: true })
+        .filter((name) => name.endsWith('.c'))
+        .flatMap((name) => [...readFileSync(new URL(`${folder}/${name}`, root), 'utf8').replace(/^#include.*/gm, '').matchAll(/"([a-z_]+\.[a-z_]+)"/g)])
+        .map(([, word]) => word).filter((word) => !others.test(word))));
+    assert.deepEqual([...written].sort(), [...wordsOf(contract.components.schemas.Event.properties.kind)].sort());
 });
 
 test('requests are strict: what only they have names all its members', () => {
