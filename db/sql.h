@@ -448,6 +448,15 @@
       "'store.trimmed' AND " SQL_NONE_IN("study", SQL_ABOUT, "") " AND " SQL_NONE_IN("game", SQL_ABOUT, "") " AND "    \
       SQL_NONE_IN("federation", SQL_ABOUT, "") " AND " SQL_NONE_IN("token", SQL_ABOUT, " AND revoked_ms = 0") " AND "  \
       SQL_NONE_IN("project", SQL_ABOUT, "") " ORDER BY seq")                                                           \
+    X(LOG_COUNT, "s", count, "SELECT count(*) AS count FROM event WHERE study = $1")                                   \
+    X(LOG_STAYS, "si", none,                                                                                           \
+      "UPDATE project SET used_extra = used_extra + $2 * (SELECT CAST(detail AS BIGINT) FROM event WHERE study = $1 "  \
+      "AND kind = 'study.deleted' ORDER BY seq DESC LIMIT 1) WHERE id = (SELECT project FROM event WHERE study = $1 "  \
+      "AND kind = 'study.deleted' AND detail IS NOT NULL ORDER BY seq DESC LIMIT 1)")                                  \
+    X(LOG_GOES, "iii", none,                                                                                        \
+      "UPDATE project SET used_extra = used_extra - $3 * (SELECT sum(CAST(detail AS BIGINT)) FROM event WHERE seq >= " \
+      "$1 AND seq <= $2 AND kind = 'study.deleted' AND project = project.id) WHERE id IN (SELECT project FROM event "  \
+      "WHERE seq >= $1 AND seq <= $2 AND kind = 'study.deleted' AND detail IS NOT NULL)")                              \
     X(LOG_GAP_ADD, "iib", none, "INSERT INTO log_gap(first, last, digests) VALUES ($1, $2, $3)")                       \
     X(LOG_GONE, "ss", gone,                                                                                            \
       "SELECT " COLUMNS(ROW_GONE) " FROM log_gone WHERE project = $1 AND " SQL_NONE_IN("study", "$2", "") " AND "      \

@@ -73,6 +73,28 @@ enum status event_log(struct db_conn *conn, struct event_row event, struct error
     return db_exec(conn, NULL, err, SQL_TRIAL_CHANGE, BIND(TEXT(from->study), INT(from->trial), INT(from->at_ms)));
 }
 
+enum status event_log_leave(struct db_conn *conn, struct event_row deleted, struct error *err)
+{
+    struct db_rows rows;
+    char           lines[24];
+    TRY(db_find(conn, NULL, &rows, err, SQL_LOG_COUNT, BIND(TEXT(deleted.study))));
+    int64_t count = 1 + (row_count(&rows) == NULL ? 0 : row_count(&rows)->count); // with its own
+    snprintf(lines, sizeof lines, "%lld", (long long)count);
+    deleted.detail = lines;
+    return event_log(conn, deleted, err);
+}
+
+enum status event_log_stay(struct db_conn *conn, const char *study, struct error *err)
+{
+    return db_exec(conn, NULL, err, SQL_LOG_STAYS, BIND(TEXT(study), INT(EVENT_LINE_BYTES)));
+}
+
+enum status event_log_go(struct db_conn *conn, int64_t first, int64_t last, struct error *err)
+{
+    TRY(db_exec(conn, NULL, err, SQL_LOG_GOES, BIND(INT(first), INT(last), INT(EVENT_LINE_BYTES))));
+    return db_log_drop(conn, first, last, err);
+}
+
 static enum status read_head(struct db_conn *conn, void *arg, struct error *err)
 {
     struct event_head *out = arg;

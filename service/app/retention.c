@@ -59,7 +59,7 @@ static enum status drop(struct db_conn *conn, void *arg, struct error *err)
     if (work->len == 0)
         return STATUS_OK;
     for (size_t i = 0; i < work->len; i++)
-        TRY(db_log_drop(conn, work->runs[i].first, work->runs[i].last, err));
+        TRY(event_log_go(conn, work->runs[i].first, work->runs[i].last, err));
     snprintf(detail, sizeof detail, "%lld lines between %lld and %lld", (long long)work->lines,
              (long long)work->runs[0].first, (long long)work->runs[work->len - 1].last);
     return event_log(conn,

@@ -504,7 +504,10 @@ static enum status remove_part(struct db_conn *conn, void *arg, struct error *er
     remains->total = remains->total > PART_TRIALS ? remains->total - PART_TRIALS : 0;
     TRY(db_exec(conn, NULL, err, SQL_MEASUREMENTS_DELETE, BIND(TEXT(remains->id), INT(remains->total))));
     TRY(db_exec(conn, NULL, err, SQL_TRIALS_DELETE, BIND(TEXT(remains->id), INT(remains->total))));
-    return remains->total > 0 ? STATUS_OK : db_exec(conn, NULL, err, SQL_STUDY_DELETE, BIND(TEXT(remains->id)));
+    if (remains->total > 0)
+        return STATUS_OK;
+    TRY(event_log_stay(conn, remains->id, err));
+    return db_exec(conn, NULL, err, SQL_STUDY_DELETE, BIND(TEXT(remains->id)));
 }
 
 enum status import_remove(const struct app *app, const char *id, int64_t trials, struct error *err)

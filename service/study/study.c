@@ -437,9 +437,13 @@ static enum status erase(struct db_conn *conn, void *arg, struct error *err)
     struct task *task = arg;
     TRY(rows_study_get(conn, task->id, task->caller->arena, &task->study, err));
     TRY(match(&task->study, task->caller, err));
-    TRY(task_log(conn, task, "study.deleted", 0, NULL, err));
     TRY(db_exec(conn, NULL, err, SQL_STUDY_APPEAR, BIND(TEXT(task->id), TEXT(STUDY_HIDDEN_STATE))));
-    return app_erase(conn, task->id, err);
+    TRY(app_erase(conn, task->id, err));
+    return event_log_leave(conn,
+                           EVENT(.at_ms = task->now_ms, .study = task->id, .project = task->study.project,
+                                 .revision = task->study.revision + 1, .actor = task->caller->token_id,
+                                 .kind = "study.deleted"),
+                           err);
 }
 
 enum status study_delete(struct app *app, struct caller *caller, const char *id, struct error *err)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, test } from 'node:test';
-import { begin, clientsOf, plain, until } from './harness.mjs';
+import { begin, clientsOf, past, plain, until } from './harness.mjs';
 
 const { server, api } = await begin(after);
 const as = clientsOf(server, after);
@@ -42,7 +42,7 @@ test('studies, trials and bytes are counted as they come and go', async () => {
     await made.api.expect(204, 'DELETE', `/v1/studies/${id}`);
     now = await usage(made);
     assert.deepEqual([now.studies, now.trials], [1, 0]);
-    assert.ok(now.bytes > 1000 && now.bytes < 2000, 'the features of the federation are left, and a token');
+    assert.ok(now.bytes > 1000 && now.bytes < 4000, 'the features of the federation are left, a token, and lines of the log');
 });
 
 test('no limit is overshot, by however many clients at once', async () => {
@@ -150,6 +150,31 @@ test('imports that are not complete are shared by project and count against its 
     assert.equal((await piece(greedy.api, 4, 100, 100000)).status, 200);
 });
 
+test('what stays of a deleted study in the log counts until it goes', async () => {
+    const keep = ['--keep-events-seconds', '1'], { server: other, api: they } = await begin(after, keep);
+    const boss = clientsOf(other, after)(other.commandToken('operator'));
+    const { id: made } = await boss.post('/v1/projects', { name: 'limited', quota: { bytes: 150000 } }, 201);
+    const own = clientsOf(other, after)(other.commandToken('admin', '--project', made));
+    const bytes = async () => (await boss.get(`/v1/projects/${made}`)).usage.bytes;
+    const before = await bytes(), results = Array.from({ length: 100 }, (_, i) => ({ point: { x: i / 100 }, value: i }));
+    const fill = async () => {
+        const { id } = await own.study();
+        const { status } = await own.request('POST', `/v1/studies/${id}/observe`, { json: { observations: results } });
+        await own.expect(204, 'DELETE', `/v1/studies/${id}`);
+        return status;
+    };
+    assert.equal(await fill(), 200);
+    const left = await bytes() - before;
+    assert.equal(left, 110 * 202, 'made, 100 added, 100 observed, deleted');
+    for (let i = 0; i < 2; i++) assert.equal(await fill(), 200);
+    assert.equal(await fill(), 403, 'what stays of three is so much that a fourth has no room');
+    await past(undefined, 1000);
+    await other.restart(keep);
+    await until(async () => await bytes() === before, 'all went');
+    assert.equal(await fill(), 200);
+    assert.ok((await they.get('/v1/studies')).studies.length === 0);
+});
+
 test('what is written to one study again and again counts against the bytes, and what ends something is never refused', async () => {
     const made = await project({ bytes: 20000 }), { bytes: ofToken } = await usage(made), { id } = await made.api.study(), path = `/v1/studies/${id}`;
     await made.api.post(`${path}/observe`, { point: { x: 1 }, value: 1 });
@@ -178,7 +203,8 @@ test('what is written to one study again and again counts against the bytes, and
     await made.api.post(`${path}/observe`, { trial: 2, value: 1 });
     await made.api.post(`${path}/complete`, {});
     await made.api.expect(204, 'DELETE', path);
-    assert.equal((await usage(made)).bytes, ofToken);
+    const { events } = await made.api.get('/v1/events?kind=study.deleted');
+    assert.equal((await usage(made)).bytes, ofToken + 110 * Number(events.at(-1).detail), 'its lines');
 });
 
 test('replies that are kept for repeats count against the bytes', async () => {
