@@ -11,18 +11,22 @@ struct place {
     size_t index;
 };
 
-bool rank_dominates(const struct rank_set *set, size_t i, size_t j)
+/* 1: i dominates j; -1: j dominates i; 0: neither. */
+static int compare(const struct rank_set *set, size_t i, size_t j)
 {
     const double *a = set->values + i * set->metrics_len, *b = set->values + j * set->metrics_len;
-    bool          is_ahead = false;
-    for (size_t k = 0; k < set->metrics_len; k++) {
-        if (set->metrics[k] != METRIC_OBJECTIVE)
-            continue;
-        if (a[k] < b[k])
-            return false;
-        is_ahead = is_ahead || a[k] > b[k];
+    bool          is_ahead = false, is_behind = false;
+    for (size_t k = 0; k < set->metrics_len && !(is_ahead && is_behind); k++) {
+        bool is_objective = set->metrics[k] == METRIC_OBJECTIVE;
+        is_ahead = is_ahead || (is_objective && a[k] > b[k]);
+        is_behind = is_behind || (is_objective && a[k] < b[k]);
     }
-    return is_ahead;
+    return is_ahead - is_behind;
+}
+
+bool rank_dominates(const struct rank_set *set, size_t i, size_t j)
+{
+    return compare(set, i, j) > 0;
 }
 
 static double miss_of(const struct rank_set *set, size_t i, size_t k)
@@ -45,11 +49,13 @@ static void count_missed(const struct rank_set *set, struct place *places)
 static void count_dominated(const struct rank_set *set, struct place *places)
 {
     for (size_t i = 0; i < set->n; i++)
-        for (size_t j = 0; j < set->n && places[i].missed == 0.0; j++)
-            if (places[j].missed == 0.0 && rank_dominates(set, i, j)) {
-                places[i].ahead++;
-                places[j].behind++;
-            }
+        for (size_t j = 0; j < i && places[i].missed == 0.0; j++) {
+            int order = places[j].missed == 0.0 ? compare(set, i, j) : 0;
+            places[i].ahead += order > 0;
+            places[j].behind += order > 0;
+            places[j].ahead += order < 0;
+            places[i].behind += order < 0;
+        }
 }
 
 static int by_place(const void *a, const void *b)

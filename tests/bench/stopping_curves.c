@@ -15,7 +15,8 @@
  * range: the regret against the table's best after 5, 10 and 25 whole trainings' epochs, in thousandths, its difference to
  * the first METHOD's by seed, and the standard error of that; then after how many epochs the mean regret is what the first
  * METHOD's is after 25, as a share of its own (empty: never).  Behind the METHODs stand the differences of ours to each of
- * Optuna's.  The rule resume is asha that goes on with stopped trials, as a study with "resume" does.
+ * Optuna's.  The rule resume is asha that goes on with stopped trials, as a study with "resume" does.  The rule one is no
+ * rule: ONE_EPOCH trials have one epoch each, and with what is left the best of them run to the end.
  * A search that has tried the whole table, and has nothing to go on with, keeps its regret to the end.
  * FILE may be a curve of FUNCTIONS below, of three parameters, 27 epochs and at best 0, which has a value at any point (COLUMNS is -): who
  * starts many trials of a table sees most of it, and need not find anything.
@@ -29,6 +30,7 @@
 #include <string.h>
 
 enum { TRIALS = 40, PARAMS_MAX = 8, CONFIGS_MAX = 1000, EPOCHS_MAX = 200, REPETITIONS_MAX = 100, OPTIONS_MAX = 32 };
+enum { ONE_EPOCH = 60 };
 enum { CHECKS = 3, ENTRANTS_MAX = 24, NAME_BYTES = 64, RACE = 25, STEPS_MAX = RACE * EPOCHS_MAX };
 static const double PART = 0.65;
 static const size_t CHECKED[CHECKS] = {5, 10, RACE}; /* whole trainings */
@@ -46,12 +48,12 @@ struct table {
 static const struct method {
     const char         *name, *policy;
     enum stop_rule_kind rule;
-    bool                guard, resumes;
+    bool                guard, resumes, is_one_epoch;
 } methods[] = {
-    {"gp-ucb", "gp", STOP_RULE_NONE, false, false},
-    {"bo-bos", "bo-bos", STOP_RULE_OWN, false, false},
-    {"gp-ucb+median", "gp", STOP_RULE_MEDIAN, false, false},
-    {"gp-ucb+asha", "gp", STOP_RULE_ASHA, false, false},
+    {"gp-ucb", "gp", STOP_RULE_NONE, false, false, false},
+    {"bo-bos", "bo-bos", STOP_RULE_OWN, false, false, false},
+    {"gp-ucb+median", "gp", STOP_RULE_MEDIAN, false, false, false},
+    {"gp-ucb+asha", "gp", STOP_RULE_ASHA, false, false, false},
 };
 enum { METHODS = sizeof methods / sizeof *methods };
 
@@ -356,6 +358,27 @@ static void begin(struct search *search, struct table *table, const struct metho
     must(streams_open(&search->streams, policy, problem, &search->rule, &err), &err);
 }
 
+/* ONE_EPOCH trials for one epoch each; the best of them to the end, for as long as the path is. */
+static void run_one_epoch(struct search *search)
+{
+    uint64_t trials = 0;
+    bool     is_run[ONE_EPOCH + 1] = {false};
+    while (trials < ONE_EPOCH && (search->table->fill != NULL || trials < search->table->configs)) {
+        (void)start(search, ++trials);
+        look(search, search->table->values[search->configs[trials]][0]);
+    }
+    for (uint64_t run = 1; run <= trials && search->spent < RACE * search->table->epochs; run++) {
+        uint64_t best = 0;
+        for (uint64_t i = 1; i <= trials; i++)
+            if (!is_run[i] && (best == 0 || search->table->values[search->configs[i]][0] >
+                                                search->table->values[search->configs[best]][0]))
+                best = i;
+        is_run[best] = true;
+        for (size_t n = 1; n < search->table->epochs; n++)
+            look(search, search->table->values[search->configs[best]][n]);
+    }
+}
+
 /* path as in struct search. */
 static struct result run(struct table *table, const struct method *method, uint64_t seed, double *path)
 {
@@ -369,7 +392,9 @@ static struct result run(struct table *table, const struct method *method, uint6
     begin(&search, table, method, seed, &problem);
     double limit = method->rule == STOP_RULE_NONE ? whole : PART * whole;
     limit = path != NULL ? (double)(RACE * table->epochs) : limit;
-    while (out.epochs < limit) {
+    if (method->is_one_epoch)
+        run_one_epoch(&search);
+    while (!method->is_one_epoch && out.epochs < limit) {
         uint64_t trial = resume(&search);
         out.stopped -= trial != 0;
         if (trial == 0 && trials == (table->fill != NULL ? CONFIGS_MAX : table->configs))
@@ -454,7 +479,8 @@ static bool read_method(char *text, char name[NAME_BYTES], struct method *method
                  {"asha", STOP_RULE_ASHA, false},
                  {"resume", STOP_RULE_ASHA, true},
                  {"hyperband", STOP_RULE_HYPERBAND, false},
-                 {"bos", STOP_RULE_OWN, false}};
+                 {"bos", STOP_RULE_OWN, false},
+                 {"one", STOP_RULE_NONE, false}};
     char  *plus = strchr(text, '+'), *mark = plus == NULL ? NULL : strchr(plus, '!');
     size_t i = 0;
     snprintf(name, NAME_BYTES, "%s", text);
@@ -470,6 +496,7 @@ static bool read_method(char *text, char name[NAME_BYTES], struct method *method
         i++;
     method->rule = i < sizeof rules / sizeof *rules ? rules[i].kind : STOP_RULE_OFF;
     method->resumes = i < sizeof rules / sizeof *rules && rules[i].resumes;
+    method->is_one_epoch = plus != NULL && strcmp(plus + 1, "one") == 0;
     return policy_find(text) != NULL && method->rule != STOP_RULE_OFF;
 }
 

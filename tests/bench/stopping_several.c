@@ -1,11 +1,12 @@
 /* Early stopping with several objectives, on tables of real curves: what share of the hypervolume of the table's front the whole
  * runs have, after a part of the epochs of a search without stopping.
- *   stopping_several ALGORITHM REPETITIONS[:FIRST] PARAMS FILE ...
- * FILE is a table with PARAMS columns of parameters behind the first one, then e1 .. with what is maximised, then as many
- * columns s1 .. with what is minimised.  A proposal stands for the nearest row that was not tried.  The search without
- * stopping has WHOLE runs to the end, all others PART of its epochs.  "1 epoch, best k" draws START rows, runs each for one
- * epoch, and with what is left the best of them by rank.h to the end.  The hypervolume is measured from the median of what
- * is maximised and the 90th percentile of what is minimised, over the ends of all rows.
+ *   stopping_several ALGORITHM REPETITIONS[:FIRST] PARAMS FILE[:COLUMN] ...
+ * FILE is a table with PARAMS columns of parameters behind the first one, then e0 or e1 .. with what is maximised, then as many
+ * columns s1 .. with what is minimised; where these are not there, that is the parameter of this COLUMN (from 0), the size of a
+ * network say.  A proposal stands for the nearest row that was not tried.  The search without stopping has WHOLE runs to the
+ * end, all others PART of its epochs.  "1 epoch, best k" draws START rows, runs each for one epoch, and with what is left the
+ * best of them by rank.h to the end.  A rule "from 3" compares nothing before the third epoch; ! is the guard.  The hypervolume
+ * is measured from the median of what is maximised and the 90th percentile of what is minimised, over the ends of all rows.
  * Lines: table, method, mean share, the mean difference to no stopping by seed, its standard error, epochs as a share, whole
  * runs, + or ! where the difference is beyond two standard errors.  At the end how often, by method. */
 #include "engine/acquisition/pareto.h"
@@ -36,18 +37,23 @@ struct table {
 static const struct method {
     const char         *name;
     enum stop_rule_kind rule;
+    size_t              from;
     bool                guard, resumes, is_one_epoch;
 } methods[] = {
-    {"no stopping", STOP_RULE_NONE, false, false, false},
-    {"1 epoch, best k", STOP_RULE_NONE, false, false, true},
-    {"no stopping, part", STOP_RULE_NONE, false, false, false},
-    {"asha", STOP_RULE_ASHA, false, false, false},
-    {"asha!", STOP_RULE_ASHA, true, false, false},
-    {"asha resume", STOP_RULE_ASHA, false, true, false},
-    {"asha resume!", STOP_RULE_ASHA, true, true, false},
-    {"hyperband", STOP_RULE_HYPERBAND, false, false, false},
-    {"median", STOP_RULE_MEDIAN, false, false, false},
-    {"median!", STOP_RULE_MEDIAN, true, false, false},
+    {"no stopping", STOP_RULE_NONE, 1, false, false, false},
+    {"1 epoch, best k", STOP_RULE_NONE, 1, false, false, true},
+    {"no stopping, part", STOP_RULE_NONE, 1, false, false, false},
+    {"asha", STOP_RULE_ASHA, 1, false, false, false},
+    {"asha resume", STOP_RULE_ASHA, 1, false, true, false},
+    {"asha resume!", STOP_RULE_ASHA, 1, true, true, false},
+    {"asha from 3", STOP_RULE_ASHA, 3, false, false, false},
+    {"asha resume from 3", STOP_RULE_ASHA, 3, false, true, false},
+    {"asha! from 3", STOP_RULE_ASHA, 3, true, false, false},
+    {"asha resume! from 3", STOP_RULE_ASHA, 3, true, true, false},
+    {"hyperband", STOP_RULE_HYPERBAND, 1, false, false, false},
+    {"median", STOP_RULE_MEDIAN, 1, false, false, false},
+    {"median from 3", STOP_RULE_MEDIAN, 3, false, false, false},
+    {"median! from 3", STOP_RULE_MEDIAN, 3, true, false, false},
 };
 enum { METHODS = sizeof methods / sizeof *methods };
 
@@ -112,10 +118,30 @@ static void find_ranges(struct table *table)
     table->best = volume(table, ends[0], table->configs);
 }
 
-static void read_table(struct table *table, const char *file, size_t params_len)
+/* A row; column: of the parameter that is minimised, 0: there are columns of that. */
+static void read_row(struct table *table, char *line, size_t column)
+{
+    char  *at = strchr(line, ',');
+    size_t config = table->configs++;
+    double size = 0.0;
+    for (size_t j = 0; j < table->params_len; j++) {
+        table->points[config][j] = strtod(at + 1, &at);
+        size = j + 1 == column ? table->points[config][j] : size;
+    }
+    for (size_t n = 0; n < table->epochs; n++)
+        table->values[config][n][0] = strtod(at + 1, &at);
+    for (size_t n = 0; n < table->epochs; n++)
+        table->values[config][n][1] = -(column > 0 ? size : strtod(at + 1, &at));
+}
+
+static void read_table(struct table *table, char *file, size_t params_len)
 {
     static char line[1 << 16];
-    FILE       *in = fopen(file, "r");
+    char       *colon = strchr(file, ':');
+    size_t      column = colon == NULL ? 0 : (size_t)strtoul(colon + 1, NULL, 10);
+    if (colon != NULL)
+        *colon = '\0';
+    FILE *in = fopen(file, "r");
     *table =
         (struct table){.name = strrchr(file, '/') == NULL ? file : strrchr(file, '/') + 1, .params_len = params_len};
     if (in == NULL || fgets(line, sizeof line, in) == NULL) {
@@ -124,16 +150,9 @@ static void read_table(struct table *table, const char *file, size_t params_len)
     }
     for (const char *at = line; *at != '\0'; at++)
         table->epochs += *at == ',';
-    table->epochs = (table->epochs - params_len) / M;
-    while (table->configs < CONFIGS_MAX && fgets(line, sizeof line, in) != NULL) {
-        char  *at = strchr(line, ',');
-        size_t config = table->configs++;
-        for (size_t j = 0; j < params_len; j++)
-            table->points[config][j] = strtod(at + 1, &at);
-        for (size_t k = 0; k < M; k++)
-            for (size_t n = 0; n < table->epochs; n++)
-                table->values[config][n][k] = (k == 0 ? 1.0 : -1.0) * strtod(at + 1, &at);
-    }
+    table->epochs = (table->epochs - params_len) / (column > 0 ? 1 : M);
+    while (table->configs < CONFIGS_MAX && fgets(line, sizeof line, in) != NULL)
+        read_row(table, line, column);
     fclose(in);
     find_ranges(table);
 }
@@ -259,7 +278,8 @@ static void begin(struct search *search, struct table *table, const struct metho
     search->rule = (struct stop_rule){.kind = method->rule,
                                       .epochs = table->epochs,
                                       .min_trials = 5,
-                                      .min_epochs = 1,
+                                      .min_epochs = method->from,
+                                      .warm_up = method->from,
                                       .reduction = 3,
                                       .guard = method->guard};
     search->space = (struct space){.kind = SPACE_PARAMETERS, .params = table->params, .params_len = table->params_len};
@@ -359,7 +379,7 @@ int main(int argc, char **argv)
     size_t              params_len = argc > 3 ? (size_t)strtoul(argv[3], NULL, 10) : 0;
     if (argc < 5 || policy_find(argv[1]) == NULL || repetitions < 2 || repetitions > REPETITIONS_MAX ||
         params_len == 0 || params_len > PARAMS_MAX) {
-        fputs("stopping_several ALGORITHM REPETITIONS[:FIRST] PARAMS FILE ...\n", stderr);
+        fputs("stopping_several ALGORITHM REPETITIONS[:FIRST] PARAMS FILE[:COLUMN] ...\n", stderr);
         return 2;
     }
     for (int i = 4; i < argc; i++) {

@@ -407,15 +407,15 @@ export class Trial<S extends Space = Space> {
         return this.#end('abandoned', () => this.#post('abandon', { lease: this.lease, reason, requeue: true }, 5));
     }
 
-    /* The metric after a step; true when the rest is not worth it, and the trial has ended. */
-    async shouldStop(step: number, value: number): Promise<boolean> {
+    /* The metric after a step, or all that are modelled; true when the rest is not worth it, and the trial has ended. */
+    async shouldStop(step: number, value: Value): Promise<boolean> {
         if (this.state !== 'running') throw new LeaseLost(409, { code: 'lease_lost', detail: `trial ${this.number} is ${this.state}` });
-        const reply = await this.#post<Schemas['ReportReply']>('report', { lease: this.lease, step, value });
+        const reply = await this.#post<Schemas['ReportReply']>('report', { lease: this.lease, step, ...said(value) });
         if (reply.decision === 'stop') await this.#end('stopped', async () => undefined);
         return reply.decision === 'stop';
     }
     /* The same, which throws Pruned. */
-    async report(step: number, value: number): Promise<void> {
+    async report(step: number, value: Value): Promise<void> {
         if (await this.shouldStop(step, value)) throw new Pruned(`stopped at step ${step}`);
     }
 

@@ -71,6 +71,15 @@ await pruned.optimize(async (trial) => {
     return 10 - trial.number;
 }, { onEnd: (trial, value) => seen.push(`${trial.state} ${value}`) });
 check('pruned', seen.join() === 'completed 9,completed 8,stopped undefined,stopped undefined', seen);
+const several = await g.study('typescript, pruned by several', { x: double(0, 1) }, { metrics: [{ name: 'f', goal: 'maximize' }, { name: 'seconds', goal: 'minimize' }],
+    budget: { trials: 2 }, stopping: { rule: 'asha', epochs: 4 } });
+const ends: string[] = [];
+await several.optimize(async (trial) => {
+    const values = { f: 10 - trial.number, seconds: trial.number };
+    for (let step = 1; step <= 4; step++) await trial.report(step, values);
+    return values;
+}, { onEnd: (trial) => ends.push(trial.state) });
+check('pruned by several', ends.join() === 'completed,stopped', ends);
 check('Pruned is no refusal', !(new Pruned('') instanceof GnomonError));
 
 const given = await g.study('typescript, given back', { x: double(0, 1) }, { ...spec, budget: { trials: 3 } });
