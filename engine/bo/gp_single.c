@@ -63,7 +63,8 @@ enum status gp_single_model(const struct gp_single *single, const struct ask *as
                                .scratch = &memory->scratch,
                                .limit = gp_schedule_rows(ask, 1),
                                .doubts = single->doubts,
-                               .near_mean = single->near_mean};
+                               .near_mean = single->near_mean,
+                               .is_robust = single->is_robust};
     choice->theta = ARENA_NEW(&memory->scratch, double, gp_single_theta_len(single));
     choice->is_due = ask == NULL ? fitted == 0 : gp_schedule_milestone(trial_log_finished(&study->log)) > fitted;
     if (choice->theta == NULL)

@@ -12,12 +12,12 @@ enum gp_course { GP_STEADY, GP_LINE, GP_STEP };
 struct gp_single {
     struct gp_study          *study;
     const struct kernel_kind *kernel;
-    struct gp_note            head;      /* of notes: whose they are */
-    struct gp_record          record;    /* the last one of the log */
-    bool                      doubts;    /* of the model .. */
-    bool                      near_mean; /* .. too */
-    bool                      drifts;    /* whether values may drift .. */
-    enum gp_course            course;    /* .. and do, by the last note */
+    struct gp_note            head;                 /* of notes: whose they are */
+    struct gp_record          record;               /* the last one of the log */
+    bool                      doubts;               /* of the model .. */
+    bool                      near_mean, is_robust; /* .. too */
+    bool                      drifts;               /* whether values may drift .. */
+    enum gp_course            course;               /* .. and do, by the last note */
 };
 /* tag: of at most 7 characters.  Errors: NO_MEMORY. */
 MUST_CHECK enum status gp_single_open(struct gp_study *study, const struct kernel_kind *kernel, const char *tag,

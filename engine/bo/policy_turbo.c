@@ -98,6 +98,7 @@ static enum status model_make(struct session *session, struct situation *now, st
                                    .cache = &session->study.memory.cache,
                                    .scratch = &session->study.memory.scratch,
                                    .skipped = now->region.start,
+                                   .is_robust = true,
                                    .limit = rows < ROWS_MIN   ? ROWS_MIN
                                             : rows < ROWS_MAX ? rows
                                                               : ROWS_MAX};

@@ -254,7 +254,8 @@ enum status several_condition(struct several *own, size_t p, const struct ask *a
                                     .log = &part->log,
                                     .cache = &memory->cache,
                                     .scratch = &memory->scratch,
-                                    .limit = gp_schedule_rows(ask, several_active(own))};
+                                    .limit = gp_schedule_rows(ask, several_active(own)),
+                                    .is_robust = true};
     part->theta = ARENA_NEW(&memory->scratch, double, theta_len(own->study->problem));
     if (part->theta == NULL)
         return error_no_memory(err);

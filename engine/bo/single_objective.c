@@ -4,20 +4,22 @@
 #include "engine/acquisition/acq_search.h"
 #include "engine/bo/gp_bound.h"
 #include "engine/surrogate/gp_context.h"
-#include "engine/bo/gp_elsewhere.h"
 #include "engine/surrogate/gp_gain.h"
 #include "engine/bo/gp_schedule.h"
 #include "engine/surrogate/gp_insight.h"
+#include "engine/bo/gp_steps.h"
 #include "engine/surrogate/gp_target.h"
 
 #include <math.h>
 #include <string.h>
 
+static const double STEP_NOISE = 0.5; /* of the distance from the best value to the next */
+
 enum status single_objective_open(struct gp_study *study, const struct single_objective_rule *rule,
                                   struct single_objective *own, struct error *err)
 {
     own->rule = *rule;
-    TRY(gp_single_open(study, rule->kernel, "gpfit 3", &own->single, err));
+    TRY(gp_single_open(study, rule->kernel, "gpfit 4", &own->single, err));
     /* Thompson sampling needs whole draws, and so do workers that repeat the few points there are, lest all take one. */
     own->single.near_mean = rule->acquisition != ACQ_THOMPSON &&
                             (study->used.count != SIZE_MAX || space_count(study->problem->space) == SIZE_MAX);
@@ -31,131 +33,82 @@ enum status single_objective_open(struct gp_study *study, const struct single_ob
 /* Stages of a search: the bound and log-EI in the box, log-EI or the rule's function everywhere. */
 enum stage { BOUND, NEAR, FAR };
 
-static enum stage first_stage(const struct single_objective *own, const struct ask *ask, const struct gp_model *model)
+struct search {
+    const struct single_objective *own;
+    const struct ask              *ask;
+    const struct space            *view; /* the space with what the ask holds */
+    struct gp_target               target;
+    double                         gap; /* of gp_steps_find */
+};
+
+/* Where values have steps the box is left at once: a smooth model promises gains on the step that it stands on, for ever. */
+static enum stage first_stage(const struct search *search)
 {
-    if (own->rule.acquisition != ACQ_LOG_EI)
+    const struct gp_model *model = search->target.model;
+    if (search->own->rule.acquisition != ACQ_LOG_EI || search->gap > 0.0)
         return FAR;
-    return isnan(model->band.low) && gp_bound_is_tried(model, ask) ? BOUND : NEAR;
+    return isnan(model->band.low) && gp_bound_is_tried(model, search->ask) ? BOUND : NEAR;
 }
 
-static struct acq acquisition(const struct single_objective *own, const struct gp_model *model, enum stage stage)
+/* The values of a function with steps do not tell a point from those beside it: as if by noise of half the last step. */
+static struct acq acquisition(const struct search *search, enum stage stage)
 {
-    const struct trial_log *log = &own->single.study->log;
-    double                  beta = own->rule.beta;
+    const struct single_objective *own = search->own;
+    const struct trial_log        *log = &own->single.study->log;
+    double                         beta = own->rule.beta;
     if (stage == BOUND)
         return (struct acq){.kind = ACQ_UCB, .beta = gp_bound_beta(log)};
-    if (own->rule.acquisition == ACQ_LOG_EI)
-        return gp_target_log_ei(model);
+    if (own->rule.acquisition == ACQ_LOG_EI) {
+        struct acq acq = gp_target_log_ei(search->target.model);
+        acq.noise_sd = fmax(acq.noise_sd, STEP_NOISE * search->gap);
+        return acq;
+    }
     if (isnan(beta))
         beta = acq_beta(log->params_len, trial_log_finished(log) + 1);
     return (struct acq){.kind = own->rule.acquisition, .beta = beta};
 }
 
 /* Whether the point found in a stage before the last, with this value of the acquisition function, is worth a trial. */
-static bool is_worth(const struct gp_model *model, const struct ask *ask, enum stage stage, double value)
+static bool is_worth(const struct search *search, enum stage stage, double value)
 {
+    const struct gp_model *model = search->target.model;
     if (!isnan(model->band.low))
         return gp_schedule_is_close(model->best, value);
-    return stage == NEAR ? gp_schedule_is_worth(exp(value)) : gp_bound_is_worth(model, ask, value, model->best);
+    return stage == NEAR ? gp_schedule_is_worth(exp(value)) : gp_bound_is_worth(model, search->ask, value, model->best);
 }
 
-struct search {
-    const struct single_objective *own;
-    const struct ask              *ask;
-    const struct space            *view; /* the space with what the ask holds */
-    struct gp_target               target;
-    bool                           is_far; /* what was found is far from all, whatever the target says */
-};
-
-/* box NULL: everywhere. */
-static struct gp_search search_of(struct search *search, const double *box)
+/* point and its place in the unit cube [params_len + dims], out.  box NULL: everywhere. */
+static enum status search_with(struct search *search, const double *box, double *point, struct error *err)
 {
     struct gp_target      *target = &search->target;
     const struct gp_model *model = target->model;
-    return (struct gp_search){.view = search->view,
-                              .anchors = &model->anchors,
-                              .rows_squared = (double)(model->gp->n * model->gp->n),
-                              .scores = gp_target_scores,
-                              .slope = target->acq.kind == ACQ_THOMPSON ? NULL : gp_target_slope,
-                              .arg = target,
-                              .lower = box,
-                              .upper = box == NULL ? NULL : box + model->space->dims};
-}
-
-static enum status search_with(struct search *search, const double *box, double *point, struct error *err)
-{
-    const struct gp_search wanted = search_of(search, box);
-    return gp_schedule_search(search->own->single.study, search->ask, &wanted, point, search->target.model->scratch,
-                              err);
-}
-
-/* Not where every point is looked at, where a context decides what is best, or where there is a band to come to. */
-static bool is_elsewhere(const struct search *search, struct gp_elsewhere *counts)
-{
-    const struct gp_model *model = search->target.model;
-    if (!isnan(model->band.low) || search->ask->fixed != NULL || space_has_context(search->view) ||
-        acq_search_is_complete(search->view))
-        return false;
-    *counts = gp_elsewhere_count(model);
-    return gp_elsewhere_is_due(counts, model);
-}
-
-static enum status search_far(struct search *search, double *point, struct error *err)
-{
-    struct gp_model *model = search->target.model;
-    struct gp_search wanted = search_of(search, NULL);
-    wanted.scores = gp_elsewhere_scores;
-    wanted.slope = NULL;
-    wanted.arg = model;
-    search->is_far = true;
-    return gp_schedule_search(search->own->single.study, search->ask, &wanted, point, model->scratch, err);
-}
-
-/* The bound in a second basin, or what is far from all.  As search_in_stages. */
-static enum status search_elsewhere(struct search *search, const struct gp_elsewhere *counts, double *point,
-                                    struct error *err)
-{
-    const struct gp_model *model = search->target.model;
-    size_t                 dims = model->space->dims;
-    double                *u = point + model->space->params_len, *box = ARENA_NEW(model->scratch, double, 2 * dims);
-    struct gp_anchors      second;
-    if (box == NULL)
-        return error_no_memory(err);
-    search->target.acq = acquisition(search->own, model, BOUND);
-    if (gp_elsewhere_second(counts, model, &second, box)) {
-        struct gp_search wanted = search_of(search, box);
-        wanted.anchors = &second;
-        TRY(gp_schedule_search(search->own->single.study, search->ask, &wanted, point, model->scratch, err));
-        space_encode(model->space, point, u);
-        if (gp_elsewhere_is_new(counts, model, u))
-            return STATUS_OK;
-    }
-    TRY(search_far(search, point, err));
-    space_encode(model->space, point, u);
+    const struct gp_search wanted = {.view = search->view,
+                                     .anchors = &model->anchors,
+                                     .rows_squared = (double)(model->gp->n * model->gp->n),
+                                     .scores = gp_target_scores,
+                                     .slope = target->acq.kind == ACQ_THOMPSON ? NULL : gp_target_slope,
+                                     .arg = target,
+                                     .lower = box,
+                                     .upper = box == NULL ? NULL : box + model->space->dims};
+    TRY(gp_schedule_search(search->own->single.study, search->ask, &wanted, point, model->scratch, err));
+    space_encode(model->space, point, point + model->space->params_len);
     return STATUS_OK;
 }
 
-/* point and its place in the unit cube [params_len + dims], out. */
+/* The point that the first stage finds which finds one worth a trial.  point as in search_with. */
 static enum status search_in_stages(struct search *search, const double *box, double *point, struct error *err)
 {
-    const struct single_objective *own = search->own;
-    const struct ask              *ask = search->ask;
-    struct gp_target              *target = &search->target;
-    const struct gp_model         *model = target->model;
-    double                        *u = point + own->single.study->log.params_len, mean, var, dmean, dsd;
-    struct gp_elsewhere            counts;
-    for (enum stage stage = first_stage(own, ask, model);; stage++) {
-        target->acq = acquisition(own, model, stage);
+    struct gp_target *target = &search->target;
+    double            value;
+    for (enum stage stage = first_stage(search);; stage++) {
+        target->acq = acquisition(search, stage);
         TRY(search_with(search, stage == FAR ? NULL : box, point, err));
-        space_encode(model->space, point, u);
         bool is_last = stage == FAR || (stage == NEAR && acq_search_is_complete(search->view));
-        if (is_last || ask_is_late(ask))
+        if (is_last || ask_is_late(search->ask))
             return STATUS_OK;
-        TRY(gp_posterior(model->gp, (struct points){u, 1}, &mean, &var, model->scratch, err));
-        if (is_worth(model, ask, stage, acq_value(&target->acq, mean, acq_sd(var), &dmean, &dsd)))
+        TRY(gp_target_scores(target, point + target->model->space->params_len, 1, &value, err));
+        if (is_worth(search, stage, value))
             return STATUS_OK;
-        if (is_elsewhere(search, &counts))
-            return search_elsewhere(search, &counts, point, err);
     }
 }
 
@@ -164,10 +117,10 @@ static enum status choose(struct search *search, const double *box, double *poin
 {
     const struct gp_model  *model = search->target.model;
     const struct trial_log *log = model->log;
+    TRY(gp_steps_find(model, &search->gap, err));
     TRY(search_in_stages(search, box, point, err));
     if (model->again == log->len || search->ask->fixed != NULL)
         return STATUS_OK;
-    search->is_far = false;
     memcpy(point, trial_log_point(log, model->again), log->params_len * sizeof *point);
     space_encode(model->space, point, point + log->params_len);
     return STATUS_OK;
@@ -180,11 +133,6 @@ static enum status diagnose(struct search *search, const double *u, struct diagn
     const struct gp_model *model = target->model;
     double                 var;
     gp_insight_diagnose(model, out);
-    if (search->is_far) {
-        out->acquisition = "distance";
-        out->acquisition_value = gp_elsewhere_distance(model, u);
-        return STATUS_OK;
-    }
     out->acquisition = acq_names[target->acq.kind];
     if (target->acq.kind == ACQ_THOMPSON)
         return gp_posterior(model->gp, (struct points){u, 1}, &out->acquisition_value, &var, model->scratch, err);
@@ -227,17 +175,15 @@ static enum status search_gain(struct search *search, const double *box, double 
     struct gp_target      *target = &search->target;
     const struct gp_model *model = target->model;
     size_t                 len = model->space->params_len, dims = model->space->dims;
-    double                *point = ARENA_NEW(model->scratch, double, len + dims), *u;
+    double                *point = ARENA_NEW(model->scratch, double, len + dims);
     struct gp_gain_found   found = {.box = box};
     if (point == NULL)
         return error_no_memory(err);
-    found.u = u = point + len;
+    found.u = point + len;
     TRY(search_with(search, box, point, err));
-    space_encode(model->space, point, u);
-    TRY(gp_target_scores(target, u, 1, &found.near, err));
+    TRY(gp_target_scores(target, found.u, 1, &found.near, err));
     TRY(search_with(search, NULL, point, err));
-    space_encode(model->space, point, u);
-    TRY(gp_target_scores(target, u, 1, &found.far, err));
+    TRY(gp_target_scores(target, found.u, 1, &found.far, err));
     *log_ei = gp_gain_of(&found, dims);
     return STATUS_OK;
 }

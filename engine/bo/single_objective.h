@@ -4,9 +4,9 @@
  * a quarter of the customary beta in a trust region, which promises a gain over the best that matters (gp_schedule, and
  * GAIN_OF_NOISE standard deviations of the noise); for log-EI there, an expected improvement that does; and for
  * log-EI everywhere.  With few values log-EI alone goes too far from what is known, and a rugged function is only
- * learnt where trials are close to each other.  Where the first finds nothing and the neighbourhood of the best is
- * exhausted, a trial may go elsewhere in place of the others (gp_elsewhere.h).  Every INSIST_EVERY-th trial is the
- * bound's in any case, unless values are noisy; models with more than GREEDY_ROWS rows do without it otherwise. */
+ * learnt where trials are close to each other.  Every INSIST_EVERY-th trial is the bound's in any case, unless values are
+ * noisy; models with more than GREEDY_ROWS rows do without it otherwise.  Where values have steps (gp_steps.h) the third
+ * search is the only one. */
 #ifndef GNOMON_ENGINE_SINGLE_OBJECTIVE_H
 #define GNOMON_ENGINE_SINGLE_OBJECTIVE_H
 

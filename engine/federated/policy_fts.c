@@ -53,6 +53,7 @@ static enum status open_parts(struct session *session, struct error *err)
     struct arena         *kept = &session->study.kept;
     size_t                regions = session->is_broadcast ? (size_t)problem->options[REGIONS] : 1;
     TRY(gp_single_open(&session->study, &kernel_se, "fts own", &session->single, err));
+    session->single.is_robust = true;
     TRY(regions_init(&session->regions, problem->space, regions, kept, err));
     fts_inbox_init(&session->inbox, kept, regions * (size_t)problem->options[FEATURES], session->is_broadcast);
     const struct fts_shared shared = {.count = (size_t)problem->options[FEATURES],

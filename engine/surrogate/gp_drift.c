@@ -243,7 +243,8 @@ static enum status estimate_from(const struct gp_model *model, const struct gp_f
                                 .log = &level,
                                 .cache = model->cache,
                                 .scratch = model->scratch,
-                                .doubts = model->doubts};
+                                .doubts = model->doubts,
+                                .is_robust = model->is_robust};
         TRY(make_level(drift, model->scratch, &level, err));
         TRY(gp_model_rows(&own, 0, err));
         if (own.n < trial_log_finished(&level))

@@ -24,7 +24,7 @@ enum { APPENDED_MAX = 256, APPENDED_SHARE = 8, ROOM = 32 };
 /* So many points that wait for a value are appended one by one. */
 enum { TOGETHER = 32 };
 static const double NEAR_MEAN = 0.5;        /* of the deviation of a pending trial's value */
-static const double SPREAD_OF_MEDIAN = 2.0; /* the least standard deviation is so many distances of the median */
+static const double SPREAD_OF_MEDIAN = 2.0; /* the robust deviation is at most so many distances of the median */
 
 void gp_cache_drop(struct gp_cache *cache)
 {
@@ -170,11 +170,19 @@ static const struct log_trial *trial_of(const struct gp_model *model, size_t k)
     return &model->log->trials[model->row[k]];
 }
 
-/* The standard deviation, or twice the distance of the median from the best where that is less: then a few of the worst
- * make the deviation, and in its units all others would look the same to the warp.  values [len > 0] are sorted. */
-static double robust_spread(double *values, size_t len, double deviation)
+/* How many different ones of the sorted values there are twice or more often. */
+static size_t repeated(const double *values, size_t len)
 {
-    qsort(values, len, sizeof *values, numbers_order);
+    size_t count = 0;
+    for (size_t i = 1; i < len; i++)
+        count += values[i] == values[i - 1] && (i == 1 || values[i - 1] != values[i - 2]);
+    return count;
+}
+
+/* The standard deviation, or twice the distance of the median from the best where that is less: then a few of the worst
+ * make the deviation, and in its units all others would look alike.  values [len > 0] are sorted. */
+static double robust_spread(const double *values, size_t len, double deviation)
+{
     double distance = SPREAD_OF_MEDIAN * (values[len - 1] - values[len / 2]);
     return distance > 1e-10 * deviation && distance < deviation ? distance : deviation;
 }
@@ -251,7 +259,10 @@ static void find_units(struct gp_model *model, double *worst)
             model->z[len++] =
                 model->log->band == NULL ? model->y[k] : trial_log_worth(model->log, value_at(model, k)) / model->unit;
         }
-    model->spread = len == 0 ? 0.0 : robust_spread(model->z, len, sqrt(squares / count)); /* 0: none is a number */
+    model->spread = len == 0 ? 0.0 : sqrt(squares / count); /* 0: none is a number */
+    qsort(model->z, len, sizeof *model->z, numbers_order);
+    if (len > 0 && (model->is_robust || repeated(model->z, len) == 1)) /* a single one: of penalties */
+        model->spread = robust_spread(model->z, len, model->spread);
     if (!(model->spread > 1e-13))
         model->spread = 1.0;
 }

@@ -4,8 +4,8 @@
  * Rows come in the order in which their trials finished.  The first `base` of them are those the fit knew: the
  * transform of the values is made from them, and they are factored at once; later rows are appended one by one.  So a
  * factor that was kept (gp_cache) and one that is made anew are the same bit by bit.
- * Observed values v become y = (v / unit - centre) / spread, mean 0 and standard deviation 1 on the base (more when a
- * few bad values make the deviation; 0 when all are equal), and then z by the warp of the fit.  Before that, a few values
+ * Observed values v become y = (v / unit - centre) / spread, mean 0 and standard deviation 1 on the base (more where a
+ * penalty would make the deviation; 0 when all are equal), and then z by the warp of the fit.  Before that, a few values
  * that lie far beyond the others are brought nearer (value_limits), and where values may be in doubt
  * (trial_log_doubts) those that are count for nothing.  An infeasible trial counts as the
  * worst value seen.  Values that are to lie in a band are modelled as they are: no warp bends them, none is in doubt.
@@ -57,11 +57,12 @@ struct gp_model {
     size_t                  skipped; /* finished trials that are left out, from the first on; fitted counts the rest */
     size_t                  limit;   /* rows instead of MODEL_ROWS_MAX, if there shall be fewer; 0 */
     bool                    doubts;  /* whether values may be in doubt (trial_log_doubts) */
-    bool                    near_mean; /* pending trials' values are drawn at a part of their deviations */
-    const double           *trend;     /* [log->len] what a fit lets all values have besides (gp_data); NULL: nothing */
-    const struct trial_log *told;      /* the log as it was told, where log is another; or NULL */
-    double drift, now; /* what log's values were freed of, per time, up to now (gp_drift.h); 0: nothing */
-    double from;       /* of a step, which drift then is; 0: of none */
+    bool          is_robust;      /* a few of the worst values may not make the spread; nor may penalties otherwise */
+    bool          near_mean;      /* pending trials' values are drawn at a part of their deviations */
+    const double *trend;          /* [log->len] what a fit lets all values have besides (gp_data); NULL: nothing */
+    const struct trial_log *told; /* the log as it was told, where log is another; or NULL */
+    double drift, now;            /* what log's values were freed of, per time, up to now (gp_drift.h); 0: nothing */
+    double from;                  /* of a step, which drift then is; 0: of none */
     /* set by gp_model_rows */
     double              above, below;  /* values beyond are in doubt, and count for nothing; infinite: none is */
     size_t              again;         /* the place of a trial whose point is to be measured again; log->len: none */

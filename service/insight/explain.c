@@ -284,10 +284,7 @@ static void say_stage(const struct explanation *out, struct text *text)
 
 static void say_model(const struct explanation *out, struct text *text)
 {
-    if (out->model.acquisition != NULL && strcmp(out->model.acquisition, "distance") == 0)
-        say(text, ", far from all that is known (%.2g of the ranges), as trials near the best gain nothing",
-            out->model.acquisition_value);
-    else if (out->model.acquisition != NULL)
+    if (out->model.acquisition != NULL)
         say(text, ", as the place where %s was highest (%.4g)", out->model.acquisition, out->model.acquisition_value);
     if (!isnan(out->trial.model.mean))
         say(text, "; it expected %.6g there, give or take %.2g", out->trial.model.mean, out->trial.model.stddev);

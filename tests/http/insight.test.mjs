@@ -336,23 +336,6 @@ test('explain says why a trial is where it is, as of then', async () => {
     near(of.nearest[0].distance, Math.hypot(...chosen.map((x, j) => x - closest[j])) / scale, 1e-9, 'rows');
 });
 
-test('a trial that looks elsewhere says so', async () => {
-    const { id } = await api.study({ algorithm: { name: 'gp' }, space: space('a', 'b'), seed: 7, metrics: [{ name: 'f', goal: 'minimize' }] });
-    const path = `/v1/studies/${id}`, seen = [];
-    for (let far = null; far === null; ) {
-        assert.ok(seen.length < 60, 'a bowl is exhausted by then');
-        const { trials: [trial] } = await api.post(`${path}/suggest`, {});
-        if (trial.model?.diagnostics?.acquisition === 'distance') far = trial;
-        const away = ({ point }) => Math.hypot((trial.point.a - point.a) / 4, (trial.point.b - point.b) / 4);
-        if (far !== null) {
-            near(far.model.diagnostics.acquisition_value, Math.min(...seen.map(away)), 1e-9, 'from the nearest');
-            assert.match((await api.get(`${path}/trials/${far.number}/explain`)).sentence, /, far from all that is known \(0\.\d+ of the ranges\), as trials/);
-        }
-        seen.push(trial);
-        await api.post(`${path}/observe`, { trial: trial.number, value: (trial.point.a - 0.4) ** 2 + (trial.point.b - 1.3) ** 2 });
-    }
-});
-
 test('explain says what was learnt from earlier studies', async () => {
     const base = { metrics: [{ name: 'f', goal: 'maximize' }], space: space('a') };
     const earlier = await api.study({ ...base, algorithm: { name: 'random' } });

@@ -36,7 +36,8 @@ static void world_open(struct world *w, size_t d)
                              .group_of = w->group_of,
                              .evaluations = 20,
                              .from_default = true};
-    w->model = (struct gp_model){.space = &w->space, .log = &w->log, .cache = &w->cache, .scratch = &w->scratch};
+    w->model = (struct gp_model){
+        .space = &w->space, .log = &w->log, .cache = &w->cache, .scratch = &w->scratch, .is_robust = true};
 }
 
 static void world_close(struct world *w)

@@ -331,7 +331,7 @@ static void test_alone_late(void)
         struct prediction wanted = {.points = wrong, .m = 1, .mean = &mean, .diagnostics = &said};
         CU_ASSERT_EQUAL(gp()->predict(s->session, &wanted, NULL), STATUS_OK);
         CU_ASSERT_EQUAL(said.doubted, 1);
-        CHECK_NEAR(mean, branin(wrong), 10.0); /* of values that go down to -300 */
+        CHECK_NEAR(mean, branin(wrong), 100.0); /* a third of what branin has in the box: the point may lie far off */
         study_ask(s, NULL);
         CU_ASSERT_EQUAL(memcmp(wrong, s->point, sizeof wrong), 0);
         study_free(s);

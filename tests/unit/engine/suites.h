@@ -29,6 +29,7 @@
     X(policy_gp_log)     \
     X(policy_gp_pending) \
     X(policy_gp_limits)  \
+    X(guards)            \
     X(pareto)            \
     X(ehvi)              \
     X(several)           \
@@ -38,7 +39,7 @@
     X(sensitivity)       \
     X(gp_loo)            \
     X(gain)              \
-    X(elsewhere)         \
+    X(steps)             \
     X(context)           \
     X(drift)             \
     X(failure)           \
