@@ -136,10 +136,16 @@ static void test_migration(void)
 /* Makes a closed store one of schema 7, whose rows are bound as that did it, or leaves the total as it is. */
 static void make_former(const struct world *world, const struct total *total)
 {
+    static const char *const former =
+        "UPDATE store SET version = 7; ALTER TABLE measurement DROP COLUMN IF EXISTS outcome CASCADE; "
+        "DO $do$DECLARE t record; BEGIN FOR t IN SELECT * FROM summed() WHERE name = 'measurement' LOOP EXECUTE format("
+        "'CREATE OR REPLACE FUNCTION row_sum(measurement) RETURNS bigint LANGUAGE sql STABLE AS %L', 'SELECT sum_of(' "
+        "|| "
+        "sent_sum(t.name, t.columns, sent_row(t.name, t.columns, '$1')) || ')'); END LOOP; END$do$";
     unsigned char bytes[TOTAL_BYTES], digest[CHAIN_BYTES];
     char          text[2 * TOTAL_BYTES + 600], hex[2 * TOTAL_BYTES + 1], bound[2 * CHAIN_BYTES + 1];
     struct error  err;
-    CU_ASSERT_EQUAL_FATAL(database_do(world->database, "UPDATE store SET version = 7", &err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(database_do(world->database, former, &err), STATUS_OK);
     if (total == NULL)
         return;
     total_write(total, bytes);
