@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { FEATURES, INITIAL, GUIDED, RELEASE_SD, ACCEPT_NOISE, REPEAT };
+static const double DOUBT = 2; /* standard deviations that are taken off a mean before it is ranked */
 enum { GP_OPTIONS_MAX = 16, GP_INITIAL = 3, SAMPLES = 2000 };
 enum { OWN_SHARE = 8 }; /* of the memory: the rest is gp's */
 
@@ -250,12 +251,16 @@ static enum status ask_next(struct session *s, const struct ask *ask, struct pro
 
 /* --- what is sent --- */
 
+/* Ranks what is surely good: where nothing was tried the mean is that of all values, which is more than many a place that was
+ * tried and is poor, and a member that kept to the good ones would send the way to all others. */
 static enum status message(struct session *s, uint64_t round, double *vector, struct error *err)
 {
-    double            mean[RANK_CANDIDATES], scored[RANK_CANDIDATES];
-    struct prediction wanted = {.points = s->basis.points, .m = RANK_CANDIDATES, .mean = mean};
+    double            mean[RANK_CANDIDATES], sd[RANK_CANDIDATES], scored[RANK_CANDIDATES];
+    struct prediction wanted = {.points = s->basis.points, .m = RANK_CANDIDATES, .mean = mean, .sd = sd};
     (void)round;
     TRY(policy_gp.predict(s->gp, &wanted, err));
+    for (size_t c = 0; c < RANK_CANDIDATES; c++)
+        mean[c] -= DOUBT * sd[c];
     rank_scores(mean, scored);
     rank_message(&s->basis, scored, vector);
     return STATUS_OK;

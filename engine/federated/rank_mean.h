@@ -1,5 +1,5 @@
-/* `rank-mean`: a federation in one round.  A member measures some trials of its own by `gp`, ranks the posterior mean over
- * public candidates, and sends the ranks to the fourth power as coefficients of public functions: a vector of norm at most 1
+/* `rank-mean`: a federation in one round.  A member measures some trials of its own by `gp`, ranks the posterior mean less two
+ * deviations over public candidates, and sends the ranks to the fourth power as coefficients of public functions: a vector of norm at most 1
  * (rank_basis.h).  The sum of the members' vectors, with Gaussian noise (broadcast.h), over the number of seats, is
  * the release: for whoever reads it, the prior mean of the `guided` trials after it came (rank_model.h), as long as that is
  * likelier than none; all other trials are `gp`'s.

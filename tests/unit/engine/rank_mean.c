@@ -1,5 +1,6 @@
 /* rank-mean: scores, public functions, the norm of a message and the noise of a release, the model with a prior mean, and
  * when a trial follows the release.  contract.c has the rest.  Numbers with many digits are SciPy's or NumPy's. */
+#include "engine/base/numbers.h"
 #include "engine/federated/broadcast.h"
 #include "engine/federated/rank_forecast.h"
 #include "engine/federated/rank_mean.h"
@@ -20,6 +21,9 @@ static const struct param plane_params[] = {PARAM("x", DOUBLE, LINEAR, -2, 3, 0)
 static struct space       plane = {.kind = SPACE_PARAMETERS, .params = plane_params, .params_len = 2};
 static const struct param line_params[] = {PARAM("x", DOUBLE, LINEAR, 0, 1, 0)};
 static struct space       line = {.kind = SPACE_PARAMETERS, .params = line_params, .params_len = 1};
+static const struct param cube_params[] = {PARAM("x", DOUBLE, LINEAR, 0, 1, 0), PARAM("y", DOUBLE, LINEAR, 0, 1, 0),
+                                           PARAM("z", DOUBLE, LINEAR, 0, 1, 0)};
+static struct space       cube = {.kind = SPACE_PARAMETERS, .params = cube_params, .params_len = 3};
 static const struct param few_params[] = {PARAM("k", INT, LINEAR, 0, 1, 0), PARAM("c", CATEGORICAL, LINEAR, 0, 2, 3)};
 static struct space       few = {.kind = SPACE_PARAMETERS, .params = few_params, .params_len = 2};
 
@@ -224,16 +228,37 @@ static void test_forecast(void)
 struct member {
     const struct policy *policy;
     struct problem       problem;
-    double               options[16], point[2];
-    struct session      *session;
-    struct proposal      proposal;
-    uint64_t             trials;
+    double               options[16], point[3];
+    double (*value)(const double *point);
+    struct session *session;
+    struct proposal proposal;
+    uint64_t        trials;
 };
 
-static void member_open(struct member *m, const char *policy, double guided, double sd)
+/* The best is at (0.8, 0.3) of the unit square. */
+static double objective(const double *point)
+{
+    double u[2];
+    space_encode(&plane, point, u);
+    return -pow(u[0] - 0.8, 2) - pow(u[1] - 0.3, 2);
+}
+
+/* Rings around (0.59, 0.59, 0.59): Ackley's function. */
+static double rings(const double *point)
+{
+    double squares = 0, cosines = 0;
+    for (size_t j = 0; j < 3; j++) {
+        squares += pow(6 * point[j] - 3.55, 2) / 3;
+        cosines += cos(2 * PI * (6 * point[j] - 3.55)) / 3;
+    }
+    return 20 * exp(-0.2 * sqrt(squares)) + exp(cosines);
+}
+
+static void member_open_in(struct member *m, struct space *space, const char *policy, double guided, double sd)
 {
     memset(m, 0, sizeof *m);
-    CU_ASSERT_FATAL(space_init(&plane, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(space_init(space, NULL) == STATUS_OK);
+    m->value = space == &plane ? objective : rings;
     m->policy = policy_find(policy);
     CU_ASSERT_FATAL(m->policy != NULL);
     for (int i = 0; m->policy->options[i].name != NULL; i++)
@@ -242,17 +267,15 @@ static void member_open(struct member *m, const char *policy, double guided, dou
         m->options[policy_option(m->policy, "guided")] = guided;
         m->options[policy_option(m->policy, "release_sd")] = sd;
     }
-    m->problem = (struct problem){.space = &plane, .options = m->options, .seed = 2385, .memory_bytes = 1 << 26};
+    m->problem = (struct problem){
+        .space = space, .options = m->options, .seed = space == &plane ? 2385 : 2386, .memory_bytes = 1 << 26};
     m->proposal.point = m->point;
     CU_ASSERT_FATAL(m->policy->open(m->policy, &m->problem, &m->session, NULL) == STATUS_OK);
 }
 
-/* The best is at (0.8, 0.3) of the unit square. */
-static double objective(const double *point)
+static void member_open(struct member *m, const char *policy, double guided, double sd)
 {
-    double u[2];
-    space_encode(&plane, point, u);
-    return -pow(u[0] - 0.8, 2) - pow(u[1] - 0.3, 2);
+    member_open_in(m, &plane, policy, guided, sd);
 }
 
 static void member_step(struct member *m)
@@ -265,7 +288,7 @@ static void member_step(struct member *m)
                           .note = m->proposal.note_bytes > 0 ? m->proposal.note : NULL,
                           .note_bytes = m->proposal.note_bytes};
     CU_ASSERT(m->policy->tell(m->session, &event, NULL) == STATUS_OK);
-    event = (struct event){.kind = EVENT_OBSERVED, .trial = m->trials, .point = m->point, .value = objective(m->point)};
+    event = (struct event){.kind = EVENT_OBSERVED, .trial = m->trials, .point = m->point, .value = m->value(m->point)};
     CU_ASSERT(m->policy->tell(m->session, &event, NULL) == STATUS_OK);
 }
 
@@ -331,6 +354,32 @@ static void test_trials(void)
     lost.policy->close(lost.session);
 }
 
+/* A member of which most trials are near its best place does not rank what nobody tried above what it knows to be poor. */
+static void test_unknown(void)
+{
+    enum { SENT = 20 };
+    struct member     m;
+    struct arena      arena;
+    struct rank_basis basis;
+    double            sent[SENT], spare[SENT], found = -HUGE_VAL, most = -HUGE_VAL;
+    size_t            better = 0;
+    basis_of(&cube, SENT, &arena, &basis);
+    member_open_in(&m, &cube, "rank-mean", 5, 0);
+    while (m.trials < SENT)
+        member_step(&m);
+    CU_ASSERT_FATAL(m.policy->message(m.session, 1, sent, NULL) == STATUS_OK);
+    for (size_t c = 0; c < K; c++) {
+        double worth = rank_basis_sum(&basis, sent, basis.points + 3 * c, spare);
+        found = worth > most ? rings(basis.points + 3 * c) : found;
+        most = fmax(most, worth);
+    }
+    for (size_t c = 0; c < K; c++)
+        better += rings(basis.points + 3 * c) > found;
+    CU_ASSERT(better < K / 4);
+    m.policy->close(m.session);
+    arena_fini(&arena);
+}
+
 CU_TestInfo suite_rank_mean[] = {
     {"scores", test_scores},
     {"functions are orthonormal", test_basis},
@@ -338,6 +387,7 @@ CU_TestInfo suite_rank_mean[] = {
     {"a message's norm", test_sensitivity},
     {"the noise of a release", test_noise},
     {"shrinking", test_shrink},
+    {"what nobody tried", test_unknown},
     {"the model", test_model},
     {"a forecast", test_forecast},
     {"what a trial follows", test_trials},
