@@ -1,10 +1,12 @@
 /* A member's first 20 trials with the release of a federation, against `gp` alone and others that know something: the mean
  * capped regret of trials 1..10 and 1..20, (best - found) / (best - median) of the task, and the difference from `gp`.
- *   rank_mean [WORLD MEMBERS SEEDS FIRST [ARMS]]     without: landmine 28 1 101, and 1 if rank-3 does not help.  WORLD: landmine, svm, branin, hartmann, hartmann-far, unrelated
+ *   rank_mean [WORLD MEMBERS SEEDS FIRST [ARMS]]     without: landmine 28 1 101, and 1 if rank-3 does not help.  WORLD: landmine,
+ * svm, branin, hartmann, hartmann-far, camel, ackley, unrelated
  * ARMS: words of the names of those to run; all when it is left out.
  * Each member has 20 trials of its own by `gp`; a task that is tried is no member's.  The release has a total of epsilon for
- * one member against zeros at delta 1e-5.  `fts` gets every member's vector, `dp-fts-de` one broadcast at epsilon 3.
- * svm needs DATA, a folder with svm_benchmark_tst, which has no licence that would allow a copy here.  branin and hartmann
+ * one member against zeros at delta 1e-5, `vote3` pure: three candidates by the exponential mechanism.  `fts` gets
+ * every member's vector, `dp-fts-de` one broadcast at epsilon 3.
+ * svm needs DATA, a folder with svm_benchmark_tst, which has no licence that would allow a copy here.  Functions
  * are shifted by 0.07 sides (far: 0.2), scaled as much and mixed with a random function; unrelated: the tasks that are
  * tried are mirrored, and the random function is five times as large as the members' own. */
 #include "engine/federated/broadcast.h"
@@ -16,7 +18,7 @@
 #include "tests/bench/functions.h"
 
 enum { TASKS_MAX = 240, TRIALS = 20, CONFIGS = 288, WAVES = 60, TARGETS = 12, PORTFOLIO = 5, FTS_FEATURES = 50 };
-enum { LEVELS = 14, CELLS_MAX = 16384 };
+enum { LEVELS = 14, CELLS_MAX = 16384, VOTES_MADE = 3 };
 
 /* ---- worlds ---- */
 
@@ -29,12 +31,14 @@ struct world {
     size_t       tasks; /* 0: as many as there are members, and TARGETS more */
     double (*value)(size_t task, const double *point);
     double spread, share;
+    double (*base)(const double *u); /* of made tasks, the larger the better */
 };
 static double           auc[29][41][41], accuracy[50][CONFIGS];
 static int              config_at[3][LEVELS][LEVELS];
 static struct made_task made[TASKS_MAX];
 static size_t           made_dims, made_members;
 static bool             is_unrelated;
+static double (*made_base)(const double *u);
 
 static double landmine_value(size_t task, const double *point)
 {
@@ -47,10 +51,30 @@ static double svm_value(size_t task, const double *point)
     return accuracy[task][config_at[kernel][(size_t)point[1]][other]];
 }
 
+static double branin_base(const double *u)
+{
+    return -log1p(branin((double[]){15 * u[0] - 5, 15 * u[1]}, 2)) / 1.15;
+}
+
+static double hartmann_base(const double *u)
+{
+    return -hartmann(u, 3) / .95;
+}
+
+static double camel_base(const double *u)
+{
+    return -log1p(camel((double[]){4 * u[0] - 2, 2 * u[1] - 1}, 2) + 1.0317);
+}
+
+static double ackley_base(const double *u)
+{
+    return -ackley((double[]){6 * u[0] - 3, 6 * u[1] - 3, 6 * u[2] - 3}, 3) / 1.5;
+}
+
 static double made_value(size_t task, const double *point)
 {
     const struct made_task *m = &made[task];
-    double                  u[3], sum = 0, y;
+    double                  u[3], sum = 0;
     for (size_t j = 0; j < made_dims; j++) {
         double x = is_unrelated && task >= made_members ? 1 - point[j] : point[j];
         u[j] = fmin(fmax((x - .5) * m->scale[j] + .5 + m->shift[j], -.2), 1.2);
@@ -61,11 +85,7 @@ static double made_value(size_t task, const double *point)
             phase += m->frequency[w][j] * point[j];
         sum += m->weight[w] * cos(phase) * sqrt(2.0 / WAVES);
     }
-    if (made_dims == 2)
-        y = -log1p(branin((double[]){15 * u[0] - 5, 15 * u[1]}, 2)) / 1.15;
-    else
-        y = -hartmann(u, 3) / .95;
-    return y + sum;
+    return made_base(u) + sum;
 }
 
 static const struct param     cube[] = {{.name = "x", .kind = PARAM_DOUBLE, .max = 1},
@@ -82,12 +102,14 @@ static const struct param     machine[] = {
         {.name = "gamma", .kind = PARAM_INT, .max = 13, .when = if_radial, .when_len = 1},
         {.name = "degree", .kind = PARAM_INT, .max = 8, .when = if_polynomial, .when_len = 1}};
 static struct world worlds[] = {
-    {"landmine", {.kind = SPACE_PARAMETERS, .params = grid, .params_len = 2}, 29, landmine_value, 0, 0},
-    {"svm", {.kind = SPACE_PARAMETERS, .params = machine, .params_len = 4}, 50, svm_value, 0, 0},
-    {"branin", {.kind = SPACE_PARAMETERS, .params = cube, .params_len = 2}, 0, made_value, .07, .2},
-    {"hartmann", {.kind = SPACE_PARAMETERS, .params = cube, .params_len = 3}, 0, made_value, .07, .2},
-    {"hartmann-far", {.kind = SPACE_PARAMETERS, .params = cube, .params_len = 3}, 0, made_value, .2, .4},
-    {"unrelated", {.kind = SPACE_PARAMETERS, .params = cube, .params_len = 2}, 0, made_value, .07, .2},
+    {"landmine", {.kind = SPACE_PARAMETERS, .params = grid, .params_len = 2}, 29, landmine_value, 0, 0, NULL},
+    {"svm", {.kind = SPACE_PARAMETERS, .params = machine, .params_len = 4}, 50, svm_value, 0, 0, NULL},
+    {"branin", {.kind = SPACE_PARAMETERS, .params = cube, .params_len = 2}, 0, made_value, .07, .2, branin_base},
+    {"hartmann", {.kind = SPACE_PARAMETERS, .params = cube, .params_len = 3}, 0, made_value, .07, .2, hartmann_base},
+    {"hartmann-far", {.kind = SPACE_PARAMETERS, .params = cube, .params_len = 3}, 0, made_value, .2, .4, hartmann_base},
+    {"camel", {.kind = SPACE_PARAMETERS, .params = cube, .params_len = 2}, 0, made_value, .07, .2, camel_base},
+    {"ackley", {.kind = SPACE_PARAMETERS, .params = cube, .params_len = 3}, 0, made_value, .07, .2, ackley_base},
+    {"unrelated", {.kind = SPACE_PARAMETERS, .params = cube, .params_len = 2}, 0, made_value, .07, .2, branin_base},
 };
 
 static bool read_landmine(void)
@@ -158,6 +180,7 @@ static void make_tasks(const struct world *w, size_t members, uint64_t seed)
 {
     struct rng rng = rng_at(seed, 900, RNG_TEST);
     made_dims = w->space.params_len;
+    made_base = w->base;
     made_members = members;
     for (size_t t = 0; t < members + TARGETS; t++) {
         struct made_task *m = &made[t];
@@ -322,7 +345,7 @@ static void member_run(struct member *m, const struct world *w, size_t task, uin
 
 /* ---- arms ---- */
 
-enum kind { ALONE, SOON, RANDOM, OPEN, FTS, DE, RANK };
+enum kind { ALONE, SOON, RANDOM, OPEN, VOTES, FTS, DE, RANK };
 static const struct arm {
     const char *name;
     enum kind   kind;
@@ -333,6 +356,8 @@ static const struct arm {
     {.name = "gp-initial-3", .kind = SOON},
     {.name = "random-5", .kind = RANDOM},
     {.name = "open-portfolio", .kind = OPEN},
+    {.name = "vote3-3", .kind = VOTES, .epsilon = 3},
+    {.name = "vote3-1", .kind = VOTES, .epsilon = 1},
     {.name = "fts", .kind = FTS},
     {.name = "dp-fts-de-3", .kind = DE, .epsilon = 3},
     {.name = "rank-open", .kind = RANK, .guided = 5},
@@ -400,15 +425,17 @@ static void release(const size_t *others, size_t n, bool is_rank, double epsilon
             out[j] = b.step * (double)sums[j];
 }
 
-/* The candidate that adds most to the members' best so far. */
-static size_t greedy(const size_t *others, size_t n, double *best)
+/* The candidate that adds most to the members' best so far.  With noise, a scale of Gumbel's law: that is the exponential
+ * mechanism, of 1 / noise for a member against none, since a gain is in 0 .. 1 and no member lessens it. */
+static size_t greedy(const size_t *others, size_t n, double *best, double noise, struct rng *rng)
 {
     size_t chosen = 0;
-    double most = -1;
+    double most = -HUGE_VAL;
     for (size_t c = 0; c < RANK_CANDIDATES; c++) {
         double gain = 0;
         for (size_t i = 0; i < n; i++)
             gain += fmax(0, members[others[i]].quality[c] - best[i]);
+        gain -= noise > 0 ? noise * log(-log(rng_uniform(rng))) : 0;
         if (gain > most) {
             most = gain;
             chosen = c;
@@ -425,8 +452,10 @@ static void run_arm(const struct arm *arm, const struct world *w, size_t task, u
     static struct agent a;
     double              vector[RANK_FEATURES_MAX], quality[TASKS_MAX] = {0}, best, median, found = -HUGE_VAL;
     struct rng          rng = rng_at(seed, 7000 + task, RNG_TEST);
-    static const char  *policies[] = {[ALONE] = "gp", [SOON] = "gp",      [RANDOM] = "gp",     [OPEN] = "gp",
-                                      [FTS] = "fts",  [DE] = "dp-fts-de", [RANK] = "rank-mean"};
+    static const char  *policies[] = {[ALONE] = "gp", [SOON] = "gp", [RANDOM] = "gp",    [OPEN] = "gp",
+                                      [VOTES] = "gp", [FTS] = "fts", [DE] = "dp-fts-de", [RANK] = "rank-mean"};
+    static const size_t given[] = {[RANDOM] = PORTFOLIO, [OPEN] = PORTFOLIO, [VOTES] = VOTES_MADE, [RANK] = 0};
+    double              noise = arm->kind == VOTES ? VOTES_MADE / arm->epsilon : 0;
     agent_init(&a, w, policies[arm->kind], task, seed + 77);
     if (arm->kind == RANK) {
         set(&a, "features", (double)FEATURES);
@@ -447,8 +476,10 @@ static void run_arm(const struct arm *arm, const struct world *w, size_t task, u
     for (size_t t = 0; t < TRIALS; t++) {
         if (arm->after > 0 && t == arm->after)
             agent_receive(&a, 0, vector, FEATURES);
-        bool   is_given = t < PORTFOLIO && (arm->kind == RANDOM || arm->kind == OPEN);
-        size_t c = !is_given ? 0 : arm->kind == OPEN ? greedy(others, n, quality) : rng_below(&rng, RANK_CANDIDATES);
+        bool   is_given = t < given[arm->kind];
+        size_t c = !is_given             ? 0
+                   : arm->kind == RANDOM ? rng_below(&rng, RANK_CANDIDATES)
+                                         : greedy(others, n, quality, noise, &rng);
         double value = is_given ? agent_tell(&a, w, basis->points + c * w->space.params_len, false) : agent_step(&a, w);
         found = fmax(found, value);
         regret[t] = fmin(1, fmax(0, (best - found) / (best - median)));
