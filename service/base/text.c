@@ -31,6 +31,22 @@ static const char *round_to(double value, int sign, char out[TEXT_NUMBER_BYTES])
     return out;
 }
 
+const char *text_or_empty(const char *text)
+{
+    return text == NULL ? "" : text;
+}
+
+const char *text_names(const char *const *names, int64_t set, char out[TEXT_NAMES_BYTES])
+{
+    size_t length = 0;
+    out[0] = '\0';
+    for (size_t i = 0; names[i] != NULL; i++)
+        if (set >> i & 1)
+            length +=
+                (size_t)snprintf(out + length, TEXT_NAMES_BYTES - length, "%s%s", length > 0 ? " " : "", names[i]);
+    return out;
+}
+
 const char *text_at_most(double value, char out[TEXT_NUMBER_BYTES])
 {
     return round_to(value, 1, out);

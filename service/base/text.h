@@ -11,6 +11,12 @@
 /* printf into the arena; NULL when it is full. */
 char *text_format(struct arena *arena, const char *format, ...) __attribute__((format(__printf__, 2, 3)));
 
+/* "" for NULL. */
+const char *text_or_empty(const char *text);
+/* The names of a set, with spaces between them; names: NULL at the end, all of them fit. */
+enum { TEXT_NAMES_BYTES = 128 };
+const char *text_names(const char *const *names, int64_t set, char out[TEXT_NAMES_BYTES]);
+
 /* Six digits of a number that is promised: at_most, never below it; at_least, never above it.  Not of 0 or infinity. */
 enum { TEXT_NUMBER_BYTES = 24 };
 const char *text_at_most(double value, char out[TEXT_NUMBER_BYTES]);

@@ -116,7 +116,7 @@ enum status codec_constraints(struct reading *in, const json_t *json, const char
 {
     enum status whole = STATUS_OK;
     char        path[CODEC_PATH_MAX];
-    TRY(codec_space_items(in, json, where, 1, SPACE_CONSTRAINTS_MAX));
+    TRY(codec_read_list(in, json, where, 1, SPACE_CONSTRAINTS_MAX));
     struct constraint *constraints = ARENA_NEW(in->arena, struct constraint, json_array_size(json));
     if (constraints == NULL)
         return error_no_memory(in->err);

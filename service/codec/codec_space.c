@@ -25,15 +25,6 @@ static const char *const kind_names[] = {[PARAM_DOUBLE] = "double",
                                          [PARAM_STEPPED] = NULL, /* a double with "step" */
                                          NULL};
 
-enum status codec_space_items(struct reading *in, const json_t *json, const char *where, size_t least, size_t most)
-{
-    if (!json_is_array(json))
-        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an array");
-    if (json_array_size(json) < least || json_array_size(json) > most)
-        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have %zu to %zu items", least, most);
-    return STATUS_OK;
-}
-
 enum status codec_space_members(struct reading *in, const json_t *json, const char *where, size_t most)
 {
     if (!json_is_object(json))
@@ -102,7 +93,7 @@ static enum status read_names(struct reading *in, const struct member *member, c
 {
     (void)member;
     struct param_form *form = out;
-    TRY(codec_space_items(in, json, where, 1, VALUES_MAX));
+    TRY(codec_read_list(in, json, where, 1, VALUES_MAX));
     size_t           choices = json_array_size(json);
     struct category *values = ARENA_NEW(in->arena, struct category, choices);
     if (values == NULL)
@@ -129,7 +120,7 @@ static enum status read_numbers(struct reading *in, const struct member *member,
     struct param *param = &((struct param_form *)out)->param;
     enum status   whole = STATUS_OK;
     char          path[CODEC_PATH_MAX];
-    TRY(codec_space_items(in, json, where, 1, NUMBERS_MAX));
+    TRY(codec_read_list(in, json, where, 1, NUMBERS_MAX));
     size_t  choices = json_array_size(json);
     double *values = ARENA_NEW(in->arena, double, choices);
     if (values == NULL)
@@ -356,7 +347,7 @@ static enum status read_condition_values(struct reading *in, const struct spec *
                                          const char *where, struct condition *out)
 {
     char path[CODEC_PATH_MAX];
-    TRY(codec_space_items(in, json, where, 1, VALUES_MAX));
+    TRY(codec_read_list(in, json, where, 1, VALUES_MAX));
     double *values = ARENA_NEW(in->arena, double, json_array_size(json));
     if (values == NULL)
         return error_no_memory(in->err);
@@ -435,7 +426,7 @@ static enum status read_alternatives(struct conditions *all, const json_t *json,
     if (!json_is_array(json) && all->is_forbid)
         return error_set(all->in->err, STATUS_INVALID, "wrong_type", where, "must be an array");
     if (json_is_array(json))
-        TRY(codec_space_items(all->in, json, where, 1, most));
+        TRY(codec_read_list(all->in, json, where, 1, most));
     for (size_t k = 0; k < json_array_size(json); k++)
         room += json_object_size(json_array_get(json, k));
     if ((all->list = ARENA_NEW(all->in->arena, struct condition, room + 1)) == NULL)
@@ -539,7 +530,7 @@ static enum status read_param_list(struct reading *in, const json_t *json, const
 
 enum status codec_space_params(struct reading *in, const json_t *json, const char *where, struct spec *spec)
 {
-    TRY(codec_space_items(in, json, where, 1, SPACE_PARAMS_MAX));
+    TRY(codec_read_list(in, json, where, 1, SPACE_PARAMS_MAX));
     size_t                   n = json_array_size(json);
     const struct param_lists lists = {.params = arena_zalloc(in->arena, n, sizeof(struct param)),
                                       .values = ARENA_NEW(in->arena, const struct category *, n),

@@ -9,9 +9,7 @@
 MUST_CHECK enum status codec_space_params(struct reading *in, const json_t *json, const char *where, struct spec *spec);
 /* spec->space.forbid; after the parameters. */
 MUST_CHECK enum status codec_space_forbid(struct reading *in, const json_t *json, const char *where, struct spec *spec);
-/* An array of so many items; an object of 1 to `most` members. */
-MUST_CHECK enum status codec_space_items(struct reading *in, const json_t *json, const char *where, size_t least,
-                                         size_t most);
+/* An object of 1 to `most` members. */
 MUST_CHECK enum status codec_space_members(struct reading *in, const json_t *json, const char *where, size_t most);
 
 /* A value of parameter i.  Errors: INVALID at where. */

@@ -89,16 +89,21 @@ static struct entry *entry_new(struct app *app, const char *study)
     return entry;
 }
 
-/* cache->mutex is held. */
-static struct entry *entry_find(struct app *app, const char *study)
+/* cache->mutex is held, here and below. */
+static struct entry *find(struct session_cache *cache, const char *study)
+{
+    struct entry *entry = *bucket_of(cache, study);
+    while (entry != NULL && strcmp(entry->live.study, study) != 0)
+        entry = entry->next;
+    return entry;
+}
+
+static struct entry *find_or_make(struct app *app, const char *study)
 {
     struct session_cache *cache = app->sessions;
-    struct entry        **bucket = bucket_of(cache, study);
-    for (struct entry *entry = *bucket; entry != NULL; entry = entry->next)
-        if (strcmp(entry->live.study, study) == 0)
-            return entry;
-    struct entry *entry = entry_new(app, study);
-    if (entry != NULL) {
+    struct entry         *found = find(cache, study), *entry = found != NULL ? found : entry_new(app, study);
+    if (found == NULL && entry != NULL) {
+        struct entry **bucket = bucket_of(cache, study);
         entry->next = *bucket;
         *bucket = entry;
         cache->entries++;
@@ -132,7 +137,7 @@ static enum status enter(struct app *app, const char *study, enum session_use us
     struct session_cache *cache = app->sessions;
     bool                  plans = use == SESSION_PLAN || use == SESSION_QUEUE;
     pthread_mutex_lock(&cache->mutex);
-    struct entry *entry = entry_find(app, study);
+    struct entry *entry = find_or_make(app, study);
     bool          may = entry != NULL && (use == SESSION_QUEUE || entry->plans == 0);
     if (may) {
         entry->users++;
@@ -188,31 +193,26 @@ struct price_model session_price(struct app *app, const struct study *study)
 {
     struct session_cache *cache = app->sessions;
     struct price_model    model = price_model_of(study);
-    int64_t               seq = 0, asked_at = -1;
     pthread_mutex_lock(&cache->mutex);
-    for (const struct entry *entry = *bucket_of(cache, study->id); entry != NULL; entry = entry->next)
-        if (strcmp(entry->live.study, study->id) == 0) {
-            seq = entry->known_seq;
-            asked_at = entry->known_asked_at;
-        }
+    const struct entry *entry = find(cache, study->id);
+    int64_t             seq = entry == NULL ? 0 : entry->known_seq;
+    model.has_fit = price_has_fit(model.values, entry == NULL ? -1 : entry->known_asked_at);
     pthread_mutex_unlock(&cache->mutex);
     model.news = (double)(study->revision - seq);
-    model.has_fit = price_has_fit(model.values, asked_at);
     return model;
 }
 
 bool session_is_there(struct app *app, const char *study)
 {
     struct session_cache *cache = app->sessions;
-    bool                  is_there = false;
     pthread_mutex_lock(&cache->mutex);
-    for (const struct entry *entry = *bucket_of(cache, study); entry != NULL && !is_there; entry = entry->next)
-        is_there = entry->known_seq > 0 && !entry->is_slack && strcmp(entry->live.study, study) == 0;
+    const struct entry *entry = find(cache, study);
+    bool                is_there = entry != NULL && entry->known_seq > 0 && !entry->is_slack;
     pthread_mutex_unlock(&cache->mutex);
     return is_there;
 }
 
-/* cache->mutex is held.  The last user of the entry frees it. */
+/* The last user of the entry frees it. */
 static void entry_unlink(struct session_cache *cache, struct entry *gone)
 {
     for (struct entry **link = bucket_of(cache, gone->live.study); *link != NULL; link = &(*link)->next)
@@ -347,10 +347,8 @@ void session_drop(struct app *app, const char *study)
 {
     struct session_cache *cache = app->sessions;
     pthread_mutex_lock(&cache->mutex);
-    struct entry *entry = *bucket_of(cache, study);
-    while (entry != NULL && strcmp(entry->live.study, study) != 0)
-        entry = entry->next;
-    bool is_idle = entry != NULL && entry->users == 0;
+    struct entry *entry = find(cache, study);
+    bool          is_idle = entry != NULL && entry->users == 0;
     if (entry != NULL)
         entry_unlink(cache, entry);
     pthread_mutex_unlock(&cache->mutex);

@@ -228,25 +228,10 @@ struct list {
     struct study_page         *out;
 };
 
-static const char *or_empty(const char *text)
-{
-    return text == NULL ? "" : text;
-}
-
 static const enum sql orders[STUDY_ORDER_COUNT][2] = {
     [STUDY_ORDER_CREATED] = {SQL_STUDIES_CREATED_DOWN, SQL_STUDIES_CREATED},
     [STUDY_ORDER_UPDATED] = {SQL_STUDIES_UPDATED_DOWN, SQL_STUDIES_UPDATED},
 };
-
-static const char *names_of(int64_t states, char out[128])
-{
-    size_t length = 0;
-    out[0] = '\0';
-    for (size_t state = 0; state < STUDY_STATE_COUNT; state++)
-        if (states >> state & 1)
-            length += (size_t)snprintf(out + length, 128 - length, "%s ", study_state_names[state]);
-    return out;
-}
 
 /* A label stands in the canonical text as "key":"value"; a quote inside either is escaped, so this cannot match
  * anything else. */
@@ -258,7 +243,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     const char *const         *labels = filter->labels;
     struct arena              *arena = work->caller->arena;
     struct page_place          after;
-    char                       names[128];
+    char                       names[TEXT_NAMES_BYTES];
     *out = (struct study_page){0};
     TRY(page_after_place(filter->cursor, &after, err));
     if (after.created_ms == 0 && !filter->is_up)
@@ -266,13 +251,14 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     out->studies = ARENA_NEW(arena, struct study, (size_t)filter->limit);
     if (out->studies == NULL)
         return error_no_memory(err);
-    struct db_rows rows = db_query(
-        conn, arena, err, orders[filter->order][filter->is_up],
-        BIND(TEXT(names_of(filter->states, names)), TEXT(or_empty(filter->name)), TEXT(or_empty(filter->name_part)),
-             TEXT(or_empty(labels[0])), TEXT(or_empty(labels[1])), TEXT(or_empty(labels[2])), TEXT(or_empty(labels[3])),
-             TEXT(work->caller->resource), INT(filter->updated_since_ms), INT(after.created_ms), TEXT(after.id),
-             INT(filter->limit + 1), TEXT(caller_project(work->caller)), TEXT(or_empty(filter->owner)),
-             TEXT(or_empty(filter->owner_part))));
+    struct db_rows rows =
+        db_query(conn, arena, err, orders[filter->order][filter->is_up],
+                 BIND(TEXT(text_names(study_state_names, filter->states, names)), TEXT(text_or_empty(filter->name)),
+                      TEXT(text_or_empty(filter->name_part)), TEXT(text_or_empty(labels[0])),
+                      TEXT(text_or_empty(labels[1])), TEXT(text_or_empty(labels[2])), TEXT(text_or_empty(labels[3])),
+                      TEXT(work->caller->resource), INT(filter->updated_since_ms), INT(after.created_ms),
+                      TEXT(after.id), INT(filter->limit + 1), TEXT(caller_project(work->caller)),
+                      TEXT(text_or_empty(filter->owner)), TEXT(text_or_empty(filter->owner_part))));
     while (db_next(&rows) && (int64_t)out->len < filter->limit)
         rows.status = rows_study(row_study(&rows), arena, &out->studies[out->len++], err);
     if (rows.has_row) {

@@ -8,6 +8,7 @@
 #include "service/base/clock.h"
 #include "service/base/page.h"
 #include "service/base/random.h"
+#include "service/base/text.h"
 #include "service/store/rows.h"
 
 #include <stdio.h>
@@ -142,16 +143,6 @@ static enum status read_item(const struct row_operation_listed *row, struct oper
     return STATUS_OK;
 }
 
-static const char *names_of(int64_t states, char out[64])
-{
-    size_t length = 0;
-    out[0] = '\0';
-    for (size_t state = 0; state < OPERATION_STATE_COUNT; state++)
-        if (states >> state & 1)
-            length += (size_t)snprintf(out + length, 64 - length, "%s ", operation_state_names[state]);
-    return out;
-}
-
 static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
     struct listing                *listing = arg;
@@ -161,7 +152,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     int64_t                        limit = page_limit(filter->limit);
     bool                           is_all = filter->study == NULL && caller->scope == SCOPE_ADMIN;
     struct page_place              after;
-    char                           names[64];
+    char                           names[TEXT_NAMES_BYTES];
     *out = (struct operation_page){0};
     if (filter->study != NULL)
         TRY(task_open(conn, &listing->task, err));
@@ -177,8 +168,8 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
                  BIND(TEXT(filter->study != NULL ? filter->study
                            : is_all              ? caller_project(caller)
                                                  : caller->token_id),
-                      TEXT(names_of(filter->states, names)), INT(after.created_ms == 0 ? INT64_MAX : after.created_ms),
-                      TEXT(after.id), INT(limit + 1)));
+                      TEXT(text_names(operation_state_names, filter->states, names)),
+                      INT(after.created_ms == 0 ? INT64_MAX : after.created_ms), TEXT(after.id), INT(limit + 1)));
     while (db_next(&rows) && (int64_t)out->len < limit)
         rows.status = read_item(row_operation_listed(&rows), &out->operations[out->len++], err);
     for (size_t i = 0; i < out->len; i++)

@@ -67,23 +67,6 @@ static enum status read_place(const struct trial_filter *filter, struct place *o
 
 /* ---- reading ---- */
 
-static const char *or_empty(const char *text)
-{
-    return text == NULL ? "" : text;
-}
-
-static const char *names_of(int64_t states, char out[128])
-{
-    size_t length = 0;
-    out[0] = '\0';
-    for (size_t state = 0; state < TRIAL_STATE_COUNT; state++)
-        if (states >> state & 1)
-            length += (size_t)snprintf(out + length, 128 - length, "%s ", trial_state_names[state]);
-    if (length > 0)
-        out[length - 1] = '\0';
-    return out;
-}
-
 /* Appends trials to the page. */
 static enum status append(struct db_conn *conn, struct work *work, enum sql sql, int64_t states, int64_t most,
                           struct error *err)
@@ -91,13 +74,13 @@ static enum status append(struct db_conn *conn, struct work *work, enum sql sql,
     struct trial_page         *out = work->out;
     const struct trial_filter *filter = work->filter;
     struct arena              *arena = work->task.caller->arena;
-    char                       names[128];
+    char                       names[TEXT_NAMES_BYTES];
     struct trial_page          more;
-    struct db_values           values =
-        BIND(TEXT(work->task.id), TEXT(names_of(states, names)), TEXT(or_empty(filter->worker)),
-             TEXT(or_empty(filter->external_id)), INT(filter->updated_since_ms), INT(work->after.number), INT(most),
-             TEXT(or_empty(filter->labels[0])), TEXT(or_empty(filter->labels[1])), TEXT(or_empty(filter->labels[2])),
-             TEXT(or_empty(filter->labels[3])), REAL(work->after.key));
+    struct db_values           values = BIND(
+                  TEXT(work->task.id), TEXT(text_names(trial_state_names, states, names)), TEXT(text_or_empty(filter->worker)),
+                  TEXT(text_or_empty(filter->external_id)), INT(filter->updated_since_ms), INT(work->after.number), INT(most),
+                  TEXT(text_or_empty(filter->labels[0])), TEXT(text_or_empty(filter->labels[1])),
+                  TEXT(text_or_empty(filter->labels[2])), TEXT(text_or_empty(filter->labels[3])), REAL(work->after.key));
     values.len = strlen(sql_table[sql].parameters); // by number alone: without a key
     TRY(rows_trials(db_query(conn, arena, err, sql, values), &more.trials, &more.len, err));
     struct trial *all = ARENA_NEW(arena, struct trial, out->len + more.len + 1);
