@@ -1,5 +1,5 @@
-/* gnomon study, work, notify, export and import: the commands of the Python client, which is a folder beside the program, or installed where
- * python3 finds it.  The folder does not go into the environment: the programs that `work` runs are not to see it. */
+/* gnomon run, study, work, notify, export and import: the commands of the Python client, which is a folder beside the
+ * program, or installed where python3 finds it.  The folder does not go into the environment: the programs that `work` runs are not to see it. */
 #include "service/cli/command.h"
 
 #include <errno.h>
@@ -13,21 +13,22 @@ enum { PATH_BYTES = 4096 };
 static const char script[] =
     "import sys\n"
     "sys.path[0:1] = filter(None, sys.argv.pop(1).split('\\n'))\n" // not the folder where it is run
-    "from gnomon.__main__ import main\n"
-    "sys.exit(main())\n";
+    "program = sys.argv.pop(1)\n"
+    "from gnomon import __main__, shell\n"
+    "shell.PROGRAM = program\n"
+    "sys.exit(__main__.main())\n";
 
-/* The client's folder: that of an installed program, or of a checkout. */
-static void find_folder(char out[PATH_BYTES])
+/* The client's folder: that of an installed program, or of a checkout.  program: the path of this one. */
+static void find_folder(char program[PATH_BYTES], char out[PATH_BYTES])
 {
     static const char *const places[] = {"../share/gnomon/python", "../api/clients/python", "../../api/clients/python"};
-    char                     program[PATH_BYTES / 2] = "";
-    ssize_t                  length = readlink("/proc/self/exe", program, sizeof program - 1);
-    char                    *slash = length > 0 ? strrchr(program, '/') : NULL;
+    ssize_t                  length = readlink("/proc/self/exe", program, PATH_BYTES - 1);
+    program[length > 0 ? length : 0] = '\0';
+    const char *slash = strrchr(program, '/');
     for (size_t i = 0; slash != NULL && i < sizeof places / sizeof places[0]; i++) {
-        *slash = '\0';
-        snprintf(out, PATH_BYTES, "%s/%s/gnomon/work.py", program, places[i]);
+        snprintf(out, PATH_BYTES, "%.*s/%s/gnomon/work.py", (int)(slash - program), program, places[i]);
         if (access(out, R_OK) == 0) {
-            snprintf(out, PATH_BYTES, "%s/%s", program, places[i]);
+            snprintf(out, PATH_BYTES, "%.*s/%s", (int)(slash - program), program, places[i]);
             return;
         }
     }
@@ -36,11 +37,11 @@ static void find_folder(char out[PATH_BYTES])
 
 int command_hand_over(const struct command *command, char **arguments)
 {
-    char        folder[PATH_BYTES];
-    const char *first[] = {"python3", "-B", "-c", script, folder, command->name};
+    char        folder[PATH_BYTES], program[PATH_BYTES];
+    const char *first[] = {"python3", "-B", "-c", script, folder, program, command->name};
     enum { FIRST = sizeof first / sizeof first[0] };
     size_t count = 0;
-    find_folder(folder);
+    find_folder(program, folder);
     while (arguments[count] != NULL)
         count++;
     const char **all = calloc(FIRST + count + 1, sizeof *all);
@@ -57,6 +58,7 @@ static const struct options_row none[] = {{.flag = NULL}};
 
 #define HANDED(word, what) \
     const struct command command_##word = {.name = #word, .operands = "", .summary = (what), .options = none}
+HANDED(run, "the service with a first token and a first study, until Ctrl-C");
 HANDED(study, "studies and their trials, as tables or with --json");
 HANDED(work, "runs a program for each trial of a study: gnomon work --study S -- python train.py");
 HANDED(notify, "webhooks: posts what happens on a server to an address, signed");

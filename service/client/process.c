@@ -79,16 +79,20 @@ static void close_pipe(const int ends[2])
             close(ends[i]);
 }
 
-static bool open_pipe(bool wanted, int ends[2])
+struct process {
+    pid_t pid;
+    int   input, output; /* ends of pipes to its standard input and output */
+};
+
+static bool open_pipe(int ends[2])
 {
-    ends[0] = ends[1] = -1;
-    if (!wanted)
-        return true;
     return pipe(ends) == 0 && fcntl(ends[0], F_SETFD, FD_CLOEXEC) == 0 && fcntl(ends[1], F_SETFD, FD_CLOEXEC) == 0;
 }
 
-static int spawn(const struct process_options *options, int input, int output, pid_t *pid)
+/* own_group: signals from the terminal do not reach it, and kill(-pid) reaches all of it. */
+static int spawn(const char *command, bool own_group, int input, int output, pid_t *pid)
 {
+    const char *const          arguments[] = {"/bin/sh", "-c", command, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t          attributes;
     sigset_t                   defaults, blocked;
@@ -101,33 +105,27 @@ static int spawn(const struct process_options *options, int input, int output, p
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawnattr_setsigmask(&attributes, &blocked);
-    posix_spawnattr_setflags(&attributes, (short)(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
-                                                  (options->own_group ? POSIX_SPAWN_SETPGROUP : 0)));
-    if (input >= 0)
-        posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-    else
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (output >= 0)
-        posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    const char  *program = options->is_own ? "/proc/self/exe" : options->arguments[0];
-    char *const *arguments = (char *const *)(uintptr_t)options->arguments; /* by POSIX they are not changed */
-    int          failure = posix_spawnp(pid, program, &actions, &attributes, arguments, environ);
+    posix_spawnattr_setflags(
+        &attributes, (short)(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | (own_group ? POSIX_SPAWN_SETPGROUP : 0)));
+    posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    int failure = posix_spawn(pid, arguments[0], &actions, &attributes,
+                              (char *const *)(uintptr_t)arguments /* by POSIX they are not changed */, environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     return failure;
 }
 
-enum status process_start(const struct process_options *options, struct process *out, struct error *err)
+static enum status start(const char *command, bool own_group, struct process *out, struct error *err)
 {
     int input[2] = {-1, -1}, output[2] = {-1, -1};
-    int failure = open_pipe(options->pipe_input, input) && open_pipe(options->pipe_output, output) ? 0 : errno;
+    int failure = open_pipe(input) && open_pipe(output) ? 0 : errno;
     if (failure == 0)
-        failure = spawn(options, input[0], output[1], &out->pid);
+        failure = spawn(command, own_group, input[0], output[1], &out->pid);
     if (failure != 0) {
         close_pipe(input);
         close_pipe(output);
-        return error_set(err, STATUS_INTERNAL, "process", "", "cannot start %.100s: %s", options->arguments[0],
-                         strerror(failure));
+        return error_set(err, STATUS_INTERNAL, "process", "", "cannot start /bin/sh: %s", strerror(failure));
     }
     close_pipe((int[]){input[0], output[1]});
     out->input = input[1];
@@ -135,7 +133,8 @@ enum status process_start(const struct process_options *options, struct process 
     return STATUS_OK;
 }
 
-int process_wait(const struct process *process)
+/* The exit code, or 128 + the signal that ended it. */
+static int wait_for(const struct process *process)
 {
     int state = 0;
     while (waitpid(process->pid, &state, 0) < 0)
@@ -144,7 +143,7 @@ int process_wait(const struct process *process)
     return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 }
 
-/* Whether process_wait will not wait; until that the number of the process and its group's are nobody else's. */
+/* Whether wait_for will not wait; until that the number of the process and its group's are nobody else's. */
 static bool is_over(const struct process *process)
 {
     siginfo_t about = {.si_pid = 0};
@@ -210,18 +209,14 @@ static bool has_ended(const struct process_shell *shell, const struct process *p
 
 enum status process_run_shell(struct process_shell *shell, struct error *err)
 {
-    const char    *arguments[] = {"/bin/sh", "-c", shell->command, NULL};
     bool           has_limit = shell->deadline_ms > 0;
     struct process process;
-    TRY(process_start(
-        &(struct process_options){
-            .arguments = arguments, .pipe_input = true, .pipe_output = true, .own_group = has_limit},
-        &process, err));
+    TRY(start(shell->command, has_limit, &process, err));
     talk(shell, &process);
     bool is_killed = has_limit && !has_ended(shell, &process);
     if (is_killed)
         kill(-process.pid, SIGKILL);
-    int code = process_wait(&process);
+    int code = wait_for(&process);
     shell->code = is_killed ? PROCESS_LATE : code;
     return STATUS_OK;
 }

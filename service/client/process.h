@@ -9,29 +9,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct process {
-    pid_t pid;
-    int   input, output; /* ends of pipes to its standard input and output; -1: not asked for */
-};
-/* arguments [0] is the program, or with is_own only its name: this program again; NULL ends.  Without a pipe,
- * standard input is /dev/null and the others ours.  own_group: signals from the terminal do not reach it, and kill(-pid)
- * reaches all of it. */
-struct process_options {
-    const char *const *arguments;
-    bool               is_own, pipe_input, pipe_output, own_group;
-};
-MUST_CHECK enum status process_start(const struct process_options *options, struct process *out, struct error *err);
-
-/* Waits for its end: the exit code, or 128 + the signal that ended it. */
-int process_wait(const struct process *process);
-
 /* Runs "/bin/sh -c command" with input on its standard input, until it ends; SIGPIPE must be ignored. */
 struct process_shell {
     const char *command, *input;
     int64_t     deadline_ms; /* of process_clock_ms; 0: none */
     char       *output;      /* what it printed, NUL-terminated, cut at output_bytes - 1 */
     size_t      output_bytes;
-    int code; /* out, as process_wait; PROCESS_LATE: it was killed at the deadline, with all that it had started */
+    int         code; /* out: the exit code, or 128 + the signal that ended it; PROCESS_LATE: it was killed at the deadline, with all that it had started */
 };
 enum { PROCESS_LATE = -1 };
 /* Errors: only if the shell cannot be started. */

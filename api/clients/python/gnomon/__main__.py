@@ -13,7 +13,7 @@ from . import GnomonError, connect, migrate
 
 
 COMMANDS = {"study": ("studies", "COMMAND"), "work": ("work", "COMMAND"), "notify": ("notify", "COMMAND"),
-            "export": ("files", "EXPORT"), "import": ("files", "IMPORT")}
+            "run": ("run", "COMMAND"), "export": ("files", "EXPORT"), "import": ("files", "IMPORT")}
 
 
 def histories(storage: str, names: Sequence[str]) -> Iterable[migrate.History]:

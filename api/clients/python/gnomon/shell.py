@@ -18,6 +18,7 @@ from .errors import GnomonError
 from .transport import Transport
 
 DONE, FAILED, USAGE, UNREACHABLE, INTERNAL, INTERRUPTED = 0, 1, 64, 69, 70, 75
+PROGRAM = "gnomon"  # that handed over
 DRAWN = re.compile(r"std_[a-z2-7]{16}")
 TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")  # what follows is shown in another order than it has
 
