@@ -644,6 +644,8 @@ STUDIES = {
     "sobol, mixed": plain(study(DOWN, MIXED, 23, "sobol"), 16),
     "sobol, conditional and priors": plain(study(DOWN, space(*TREE["parameters"], *BELIEVED["parameters"]), 24, "sobol"), 12),
     "sobol, constraints": plain(study(DOWN, LINES, 25, "sobol"), 12),
+    "cma-es, mixed": plain(study(DOWN, MIXED, 61, "cma-es"), 60),
+    "cma-es, failed and infeasible": troubled(study(DOWN, cube(4), 62, "cma-es"), 40, bowl),
     "turbo, twenty parameters": plain(study(DOWN, cube(20), 26, "turbo"), 24),
     "turbo, a box that starts anew": plain(study(DOWN, cube(2), 27, "turbo"), 60),
     "turbo, mixed, workers at once": parallel(study(DOWN, MIXED, 28, "turbo"), 8, bowl),
