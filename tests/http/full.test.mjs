@@ -78,6 +78,7 @@ test('the health listener lets in as well', async () => {
 });
 
 test('who sends nothing makes room in the order of coming', async () => {
+    await until(async () => await metric('connections') <= 4, 'those of the other tests, which pass through the house, have left');
     const held = crowd(ANTEROOM);
     await until(() => held.made === ANTEROOM && [...held.sockets].every((socket) => !socket.connecting), 'all are connected');
     await isAnswered(1);
