@@ -186,9 +186,11 @@ export async function study(view) {
         if (isNew()) now = found;
         await (await draw()).rest;
     };
-    const drawHead = () => {
-        head.replaceChildren(h('div', { class: 'title' }, h('h1', {}, named(now.name, 200)), badgeOf(now, state.late)), actions(now, again),
+    const drawHead = () => { // a menu that is open stays, with its focus: somebody is about to choose
+        const opened = head.querySelector('details[open]')?.closest('.actions'), focused = document.activeElement;
+        head.replaceChildren(h('div', { class: 'title' }, h('h1', {}, named(now.name, 200)), badgeOf(now, state.late)), opened ?? actions(now, again),
             ...(Object.keys(now.labels).length || now.notes ? [h('p', { class: 'note' }, Object.entries(now.labels).map(([k, v]) => [h('span', { class: 'chip' }, h('bdi', {}, clip(`${k}: ${v}`, 80))), ' ']), now.notes ? h('bdi', {}, clip(now.notes, 400)) : null)] : []), ...failing(now), said);
+        if (opened?.contains(focused)) focused.focus();
         numbers.replaceChildren(facts(now));
         clearTimeout(idle); // nobody tells that nothing happens
         idle = setTimeout(() => { if (!view.isOver() && isIdle(now, state.late)) { drawHead(); tell(last); } }, 91e3);

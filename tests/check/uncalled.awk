@@ -24,7 +24,7 @@ FILENAME == "-" { if (NF > 1 && $(NF - 1) == "T") { split($1, part, ":"); define
 function count_words(text,   words, len, i) {
     len = split(text, words, /[^A-Za-z0-9_]+/)
     for (i = 1; i <= len; i++)
-        if (words[i] in defined) { if (FILENAME ~ /\.h$/) declared[words[i]]++; else named[words[i]]++ }
+        if (words[i] in defined) { if (FILENAME ~ /\.h$/ || text ~ /^[a-z].*\);$/) declared[words[i]]++; else named[words[i]]++ }
 }
 END {
     for (name in defined) {

@@ -31,9 +31,15 @@ int clock_gettime(clockid_t id, struct timespec *now)
     return 0;
 }
 
+/* The program looks each few milliseconds whether a command has ended, which no test's clock makes sooner: such a pause is one, and
+ * takes no time. */
 int nanosleep(const struct timespec *pause, struct timespec *left)
 {
-    (void)left;
+    static int (*real)(const struct timespec *, struct timespec *);
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "nanosleep");
+    if (pause->tv_sec == 0 && pause->tv_nsec < 10000000)
+        return real(pause, left);
     slept_ms += pause->tv_sec * 1000 + pause->tv_nsec / 1000000;
     return 0;
 }

@@ -98,6 +98,13 @@ async function measured() {
     return { study, number: 1 };
 }
 
+async function measuredTwice() {
+    const metrics = [{ name: 'accuracy', goal: 'maximize' }, { name: 'seconds', goal: 'minimize' }];
+    const { id: study } = await api.post('/v1/studies', { ...valueOf('study_create', 'stopping'), algorithm: { name: 'gp' }, stopping: { rule: 'asha', epochs: 27 }, metrics }, 201);
+    await api.post(`/v1/studies/${study}/suggest`, {});
+    return { study, number: 1 };
+}
+
 async function givenUp() {
     const place = await running();
     await api.post(`/v1/studies/${place.study}/trials/${place.number}/abandon`, {});
@@ -140,7 +147,7 @@ const setups = {
     candidates_upload: declared('candidates', 'open'), candidates_status: declared('private', 'private'),
     study_privacy: declared('private', 'private'), study_transfer: create('earlier'),
     study_plot: async () => ({ ...(await observed()), kind: 'history' }),
-    study_importances: observed, study_slice: observed, study_residuals: observed, trial_report: measured,
+    study_importances: observed, study_slice: observed, study_residuals: observed, trial_report: measured, 'trial_report several': measuredTwice,
     trial_retry: givenUp, trial_correct: finished, trial_retract: finished,
     federation_get: federation('private'), federation_delete: federation('private'), federation_pause: federation('private'),
     federation_resume: federation('private', 'pause'), federation_complete: federation('open'), agent_register: federation('open'), agent_token: federation('open'),
@@ -152,7 +159,7 @@ const setups = {
     'trial_observe graph': graph(1), 'trial_observe sites': graph(0), 'trial_queue macro_actions': graph(0),
     'study_predict sites': graph(0), operation_get: planning, operation_cancel: planning,
     page_file: async () => ({ digest: /pages\/([0-9a-f]{16})\//.exec((await api.request('GET', '/')).text)[1], file: 'app.js' }),
-    problem_get: async () => ({ code: 'trial_finished' }), docs_page: async () => ({ page: 'reference' }),
+    client_file: async () => ({ file: `gnomon_client-${(await api.get('/v1/meta')).version}-py3-none-any.whl` }), problem_get: async () => ({ code: 'trial_finished' }), docs_page: async () => ({ page: 'reference' }),
     token_revoke: token, token_rotate: token, project_get: project, project_edit: project, project_delete: project,
 };
 
