@@ -144,10 +144,11 @@ static inline bool spec_is_baseline(const struct spec *spec, int64_t trial)
 
 int64_t spec_site_id(const struct spec *spec, size_t site); /* the client's name of a graph's site */
 
-/* A policy's value is so many times the user's; larger is better but for a band. */
+/* A policy's value is so many times the user's; larger is better but for a band.  1 while there is no objective among the metrics, as
+ * a body of which they were refused is read to its end. */
 static inline double spec_sign(const struct spec *spec)
 {
-    return spec->metrics[spec->first].goal == GOAL_MINIMIZE ? -1.0 : 1.0;
+    return spec->first < spec->metrics_len && spec->metrics[spec->first].goal == GOAL_MINIMIZE ? -1.0 : 1.0;
 }
 
 /* How good the user's value of metric k is, larger is better: signed, minus the distance to a band, or a constraint's slack;

@@ -87,6 +87,16 @@ const rests = [[/\/type$/, (pointer) => pointer.replace(/\/type$/, '/')], [/^\/a
     [/./, (pointer) => `${pointer}/`]];
 const hides = (one, other) => rests.some(([is, rest]) => is.test(one) && other.startsWith(rest(one)));
 
+test('metrics that are refused hide nothing of the space, whatever its type', async () => {
+    const kinds = { parameters: good.space, candidates: { rows: 3, columns: 2 }, image: { width: 4, height: 4, channels: 1, bound: 0.1 },
+        graph: { sites: [{ id: 1, x: 0, y: 0, value: 2 }, { id: 2, x: 1, y: 0 }], edges: [[1, 2]], start: 1 } };
+    for (const [type, space] of Object.entries(kinds))
+        for (const metrics of [undefined, 'x', [], [7], [{ name: 'a', goal: 'minimise' }], [{ name: 'a', goal: 'constrain', max: 1 }], [{ name: 'a', goal: 'track' }]]) {
+            const found = await problems({ name: 'm', metrics, space: { type, ...space, colour: 'red' } }), pointers = found.errors?.map((e) => e.pointer) ?? [];
+            assert.ok(pointers.some((p) => p.startsWith('/metrics')), `${type} ${JSON.stringify(metrics)}: ${JSON.stringify(found)}`);
+        }
+});
+
 test('two or three mistakes are all named at once, and nothing else', async () => {
     let state = 20261129;
     const draw = (n) => { state = (state * 48271) % 2147483647; return state % n; };
