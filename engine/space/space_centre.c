@@ -1,7 +1,8 @@
 /* A point in the middle of what constraints leave, or the finding that there is none.
  * Each step is a linear program: the largest s such that every constraint holds with room s (a share of the width of
  * its sum) and every number keeps s of its own range to both ends.  s < 0: no point of these ranges satisfies the
- * constraints.  Ints and discrete numbers are rounded; if the rounded point is not in the region, the range of the one
+ * constraints.  An equation has no room to keep: by how much the equations fail is a variable of its own, e <= 0, and the
+ * largest s + EQUATION e is looked for.  Ints and discrete numbers are rounded; if the rounded point is not in the region, the range of the one
  * that was rounded the most is cut in two (branch and bound, Land & Doig 1960).  A point is accepted only by
  * space_broken; "none" is exact up to ROUNDING of a width, as long as the steps suffice, as they do unless many ints
  * have to meet a narrow band.
@@ -17,16 +18,18 @@
 enum { NODES_MIN = 64, NODES_MAX = 20000, TANGENTS = 40 };
 static const double WORK = 1e9; /* about how many multiplications may be spent */
 static const double ROUNDING = 1e-9;
+static const double EQUATION = 1e4; /* what a failing equation costs, in rooms */
 
 struct search {
     const struct space *space; /* with constrained set */
     struct simplex      lp;
     double             *low, *high; /* [params_len] ranges of this node; equal where held */
-    double             *x;          /* [constrained_len + 1] of the linear program */
-    double             *wanted;     /* [params_len] its solution in natural units */
-    double             *point;      /* [params_len] rounded */
-    bool               *is_log;     /* [params_len] in some product */
-    bool                is_curved;  /* a sum has one of these parameters, too */
+    double             *x; /* [constrained_len + 3] numbers, s; where there are equations also e and s + EQUATION e */
+    double             *wanted;    /* [params_len] its solution in natural units */
+    double             *point;     /* [params_len] rounded */
+    bool               *is_log;    /* [params_len] in some product */
+    bool                is_curved; /* a sum has one of these parameters, too */
+    bool                has_equation;
     int                 nodes_left;
 };
 
@@ -80,7 +83,7 @@ static void add_row(struct search *s, const struct constraint *c, double sign, d
             row[k] = sign * gain / width;
         }
     }
-    row[s->lp.columns - 1] = 1;
+    row[space->constrained_len + (c->min == c->max)] = 1;
     row[s->lp.columns] = sign * (bound - at_low) / width;
 }
 
@@ -91,18 +94,15 @@ static void add_ends(struct search *s, size_t k)
         double *row = s->lp.table + s->lp.rows++ * (s->lp.columns + 1);
         memset(row, 0, (s->lp.columns + 1) * sizeof *row);
         row[k] = end == 0 ? 1 : -1;
-        row[s->lp.columns - 1] = 1;
+        row[s->space->constrained_len] = 1;
         row[s->lp.columns] = end == 0 ? 1 : 0;
     }
 }
 
-/* The largest s; wanted receives where, or where sums are curved goes that share of the way.  The last variable is s - least,
- * so that the origin is a solution. */
-static double relax(struct search *s, double share)
+static void add_constraints(struct search *s)
 {
     const struct space *space = s->space;
-    double              least = 0;
-    s->lp.columns = space->constrained_len + 1;
+    s->lp.columns = space->constrained_len + (s->has_equation ? 3 : 1);
     s->lp.rows = 0;
     for (size_t k = 0; k < space->constraints_len; k++) {
         const struct constraint *c = &space->constraints[k];
@@ -114,19 +114,55 @@ static double relax(struct search *s, double share)
     for (size_t k = 0; k < space->constrained_len; k++)
         if (s->high[space->constrained[k]] > s->low[space->constrained[k]])
             add_ends(s, k);
+}
+
+/* Counts s (slack 0) or e (slack 1) from the least that some row asks for, so that the origin is a solution; returns it. */
+static double count_from_least(struct search *s, size_t slack)
+{
+    size_t n = s->space->constrained_len, columns = s->lp.columns;
+    double least = 0;
     for (size_t i = 0; i < s->lp.rows; i++)
-        least = fmin(least, s->lp.table[i * (s->lp.columns + 1) + s->lp.columns]);
+        if (s->lp.table[i * (columns + 1) + n + slack] != 0)
+            least = fmin(least, s->lp.table[i * (columns + 1) + columns]);
     for (size_t i = 0; i < s->lp.rows; i++)
-        s->lp.table[i * (s->lp.columns + 1) + s->lp.columns] -= least;
+        if (s->lp.table[i * (columns + 1) + n + slack] != 0)
+            s->lp.table[i * (columns + 1) + columns] -= least;
+    return least;
+}
+
+/* e <= 0, and what is maximised, the last variable, is at most s + EQUATION e; each counted from its least. */
+static void add_goal(struct search *s, double least)
+{
+    size_t  n = s->space->constrained_len, columns = s->lp.columns;
+    double *row = s->lp.table + s->lp.rows * (columns + 1);
+    memset(row, 0, 2 * (columns + 1) * sizeof *row);
+    row[n + 1] = 1;
+    row[columns] = -least;
+    row += columns + 1;
+    row[n] = -1;
+    row[n + 1] = -EQUATION;
+    row[n + 2] = 1;
+    s->lp.rows += 2;
+}
+
+/* The room: the largest s, or e if equations fail.  wanted receives where, or where sums are curved goes that share of the way. */
+static double relax(struct search *s, double share)
+{
+    const struct space *space = s->space;
+    size_t              n = space->constrained_len;
+    add_constraints(s);
+    double least_s = count_from_least(s, 0), least_e = s->has_equation ? count_from_least(s, 1) : 0;
+    if (s->has_equation)
+        add_goal(s, least_e);
     simplex_run(&s->lp, s->x);
-    for (size_t k = 0; k < space->constrained_len; k++) {
+    for (size_t k = 0; k < n; k++) {
         size_t i = space->constrained[k];
         double y = s->high[i] > s->low[i] ? fmin(fmax(s->x[k], 0), 1) : 0;
         if (s->is_curved)
             y = place_of(s, i, s->wanted[i]) * (1 - share) + y * share;
         s->wanted[i] = y >= 1 ? s->high[i] : number_at(s, i, y);
     }
-    return s->x[s->lp.columns - 1] + least;
+    return fmin(s->x[n] + least_s, s->has_equation ? s->x[n + 1] + least_e : HUGE_VAL);
 }
 
 /* The parameter that rounding moved the most, as a share of its range; params_len: none was moved. */
@@ -208,9 +244,11 @@ static enum status list_constrained(struct space *space, struct arena *arena, st
     return STATUS_OK;
 }
 
-static void mark_products(struct search *s)
+static void mark_constraints(struct search *s)
 {
     const struct space *space = s->space;
+    for (size_t k = 0; k < space->constraints_len; k++)
+        s->has_equation |= space->constraints[k].min == space->constraints[k].max;
     for (size_t i = 0; i < space->params_len; i++)
         s->is_log[i] = false;
     for (size_t k = 0; k < space->constraints_len; k++)
@@ -226,18 +264,18 @@ static enum status find_centre(const struct space *space, struct arena *arena, d
                                struct error *err)
 {
     struct arena_mark mark = arena_mark(arena);
-    size_t            n = space->constrained_len, rows = 2 * (space->constraints_len + n) + 1;
+    size_t            n = space->constrained_len, rows = 2 * (space->constraints_len + n) + 3;
     struct search     s = {.space = space, .point = centre};
-    s.lp.table = arena_alloc(arena, rows, (n + 2) * sizeof *s.lp.table);
+    s.lp.table = arena_alloc(arena, rows, (n + 4) * sizeof *s.lp.table);
     s.lp.basis = ARENA_NEW(arena, size_t, rows);
-    s.lp.outside = ARENA_NEW(arena, size_t, n + 1);
-    s.x = ARENA_NEW(arena, double, n + 1);
+    s.lp.outside = ARENA_NEW(arena, size_t, n + 3);
+    s.x = ARENA_NEW(arena, double, n + 3);
     s.low = ARENA_NEW(arena, double, 3 * space->params_len);
     s.is_log = ARENA_NEW(arena, bool, space->params_len);
     if (s.lp.table == NULL || s.lp.basis == NULL || s.lp.outside == NULL || s.x == NULL || s.low == NULL ||
         s.is_log == NULL)
         return error_no_memory(err);
-    mark_products(&s);
+    mark_constraints(&s);
     s.high = s.low + space->params_len;
     s.wanted = s.high + space->params_len;
     for (size_t k = 0; k < n; k++) {

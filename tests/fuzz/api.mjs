@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { bodyOf, checkReply, operations, resolve } from '../http/contract.mjs';
 import { isStale, readReply, Server, sleep } from '../http/harness.mjs';
 import { see, seen } from './seen.mjs';
-import { stories } from './stories.mjs';
+import { algorithms, goals, rules, spaces, stories } from './stories.mjs';
 
 const seconds = Number(process.argv[2] ?? process.env.FUZZ_API_SECONDS ?? 60);
 const seed = Number(process.argv[3] ?? process.env.FUZZ_API_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -160,6 +160,12 @@ function resultOf(chance, study) {
 
 // Bodies that fit the study; the others are examples.
 const builders = {
+    '/v1/studies': (chance) => ({ name: 'fuzz', space: clone(chance.of(Object.values(spaces))), metrics: clone(chance.of(Object.values(goals))), seed: chance.below(9),
+        ...(chance.is(0.8) ? { algorithm: { name: chance.of(algorithms) } } : {}), ...(chance.is(0.3) ? { stopping: clone(chance.of(rules)) } : {}) }),
+    '/v1/studies/{study}/trials/{number}/report': (chance, study) => {
+        const { value, values } = resultOf(chance, study);
+        return { step: 1 + chance.below(9), ...(values === undefined ? { value } : { values }) };
+    },
     '/v1/studies/{study}/suggest': (chance, study) => {
         const point = pointOf(chance, study) ?? {};
         return { ...(chance.is(0.8) ? { worker: `w${chance.below(6)}` } : {}), ...(chance.is(0.4) ? { count: 1 + chance.below(4) } : {}),
@@ -200,7 +206,7 @@ function npy(chance) {
 
 function jsonBody(chance, target, place, example) {
     const study = studies.get(place.study);
-    const build = study !== undefined && chance.is(0.75) ? builders[target.path] : undefined;
+    const build = (study !== undefined || target.path === '/v1/studies') && chance.is(0.75) ? builders[target.path] : undefined;
     let value = build === undefined ? clone(example) : build(chance, study);
     for (let n = chance.of([0, 0, 0, 1, 1, 2, 4]); n > 0; n--) value = mutated(chance, value);
     // Numbers that make an honest computation take minutes say little here and cost all the time there is.

@@ -16,12 +16,40 @@ const every = parameters(x,
     { name: 'm', type: 'double', min: 0.1, max: 1, when: { c: ['high'] } }, { name: 'k', type: 'int', min: 1, max: 5, when: { c: ['high'] } },
     { name: 'q', type: 'categorical', values: ['a', 'b'], when: { c: ['high'] } }, { name: 'e', type: 'discrete', values: [1, 3], when: { c: ['low'] } });
 
-// The body of a reply; a story goes on with what there is.
-const study = async (ask, members) => (await ask('POST', '/v1/studies', { json: { name: 'story', metrics: up, seed: 5, ...members } })).json;
+// Parts of studies, each of which has what the others have not; api.mjs joins any of them.
+export const spaces = {
+    every,
+    conditions: { ...parameters({ name: 'a', type: 'double', min: 0.1, max: 10, scale: 'log' }, { name: 'b', type: 'int', min: 1, max: 64, scale: 'log' },
+        { name: 's', type: 'double', min: 0, max: 1, step: 0.3 }, { name: 'k', type: 'categorical', values: ['p', 'q', ['list', 1]] },
+        { name: 'u', type: 'double', min: 0, max: 1, when: { b: { min: 4, max: 40 }, k: { not: ['q'] } } }), forbid: [{ a: { min: 5 }, b: { max: 2 } }, { k: ['p'], b: [7, 8] }] },
+    mixture: { ...parameters(...['r', 's', 't'].map((name) => ({ name, type: 'double', min: 0, max: 1 })), { name: 'n', type: 'int', min: 0, max: 6 }, { name: 'm', type: 'int', min: 0, max: 6 }),
+        constraints: [{ coefficients: { r: 1, s: 1, t: 1 }, equals: 1, tolerance: 0.01 }, { coefficients: { n: 1, m: 1 }, equals: 6 }, { coefficients: { r: 1, s: -1 }, max: 0.5 }] },
+    product: { ...parameters({ name: 'a', type: 'double', min: 1, max: 8, scale: 'log' }, { name: 'b', type: 'double', min: 1, max: 8, scale: 'log' }), constraints: [{ product: { a: 1, b: 1 }, equals: 8 }] },
+    contexts: parameters({ name: 'x', type: 'double', min: 0, max: 1 }, { name: 'g', type: 'double', min: 0, max: 1, context: true }, { name: 'h', type: 'int', min: 0, max: 3, context: true },
+        { name: 'k', type: 'categorical', values: ['a', 'b'], context: true }, { name: 'd', type: 'discrete', values: [1, 2, 4], context: true }),
+};
+export const goals = {
+    up, target: [{ name: 'y', goal: 'target', target: 0.3 }], range: [{ name: 'y', goal: 'range', min: 0.2, max: 0.4 }],
+    front: [{ name: 'f', goal: 'minimize', threshold: 1 }, { name: 'g', goal: 'maximize', threshold: 0 }],
+    bounded: [{ name: 'f', goal: 'minimize' }, { name: 'h', goal: 'constrain', max: 0.5 }, { name: 'c', goal: 'track' }],
+};
+export const rules = [{ rule: 'asha', epochs: 9, guard: true, resume: true }, { rule: 'hyperband', epochs: 9, min_epochs: 1, reduction: 2, guard: true, resume: true },
+    { rule: 'median', epochs: 9, warm_up: 1, min_trials: 1, guard: true }, { rule: 'percentile', epochs: 9, percentile: 40, warm_up: 1, min_trials: 1, guard: true },
+    { rule: 'patience', epochs: 9, patience: 2, guard: true }];
+export const algorithms = ['gp', 'cma-es', 'turbo', 'random', 'sobol', 'add-gp-ucb', 'bo-bos'];
+
+// The body of a reply that a story needs, or the story ends there: a refusal would leave what it is about untried.
+async function needed(reply, what) {
+    const { status, json, text } = await reply;
+    if (status >= 300) throw new Error(`${JSON.stringify(what).slice(0, 300)}: ${status} ${text}`);
+    return json;
+}
+const created = (ask, path, json) => needed(ask('POST', path, { json }), json);
+const study = (ask, members) => created(ask, '/v1/studies', { name: 'story', metrics: up, seed: 5, ...members });
 const at = ({ id }, verb = '') => `/v1/studies/${id}${verb}`;
-async function tell(ask, made, n, valueOf) {
+async function tell(ask, made, n, valueOf, fixed) {
     for (let i = 0; i < n; i++) {
-        const { json } = await ask('POST', at(made, '/suggest'), { json: { worker: 'w' } });
+        const { json } = await ask('POST', at(made, '/suggest'), { json: { worker: 'w', fixed } });
         for (const trial of json.trials ?? []) await ask('POST', at(made, '/observe'), { json: { trial: trial.number, ...valueOf(trial, i) } });
     }
 }
@@ -33,7 +61,7 @@ async function look(ask, made) {
 
 async function federation(ask, members) {
     const body = { name: 'story', metrics: up, space: parameters({ name: 'x', type: 'double', min: 0, max: 1 }), seats: 2, rounds: 2, ...members };
-    const { json: made } = await ask('POST', '/v1/federations', { json: body });
+    const made = await created(ask, '/v1/federations', body);
     const path = `/v1/federations/${made.id}`, agents = [];
     for (const name of ['one', 'two']) agents.push((await ask('POST', `${path}/agents`, { json: { name } })).json);
     for (const { token } of agents) await ask('GET', '/v1/whoami', { token });
@@ -138,6 +166,34 @@ export const stories = {
             await look(ask, made);
         }
     },
+    async 'runs that are stopped by several metrics'(ask) {
+        for (const metrics of [goals.up, goals.front, goals.bounded])
+            for (const stopping of rules.filter(({ rule }) => metrics.length === 1 || rule !== 'patience')) {
+                const made = await study(ask, { space: parameters(x), metrics, stopping, algorithm: { name: 'random' } });
+                const told = metrics.filter(({ goal }) => goal !== 'track');
+                const valueOf = (i, step) => (metrics.length === 1 ? { value: -i / step } : { values: Object.fromEntries(told.map(({ name }, m) => [name, i / step + m])) });
+                for (let i = 0; i < 8; i++) {
+                    const { json } = await ask('POST', at(made, '/suggest'), { json: { worker: 'w' } }), [trial] = json.trials ?? [];
+                    for (let step = (trial?.resume?.step ?? 0) + 1; trial !== undefined && step <= 9; step++) {
+                        const said = await created(ask, at(made, `/trials/${trial.number}/report`), { step, ...valueOf(i, step), lease: trial.lease.id });
+                        if (said.decision === 'stop') break;
+                        if (step === 9) await created(ask, at(made, '/observe'), { trial: trial.number, ...valueOf(i, 9) });
+                    }
+                }
+                for (const { name } of told) await ask('GET', at(made, `/curves?metric=${name}`));
+                await look(ask, made);
+            }
+    },
+    async 'every space with every goal'(ask) {
+        for (const [name, space] of Object.entries(spaces))
+            for (const metrics of Object.values(goals)) {
+                const made = await study(ask, { space, metrics, algorithm: { name: 'gp', initial: 4 } });
+                const fixed = name === 'contexts' ? { g: 0.5, h: 1, k: 'a', d: 2 } : undefined;
+                await tell(ask, made, 7, (trial, i) => (i === 5 ? { state: 'failed', reason: 'out of memory' } : metrics.length === 1 ? { value: Math.round(2 * Math.sin(i)) / 2 }
+                    : { values: Object.fromEntries(metrics.map(({ name: metric }, m) => [metric, Math.sin(i + m)])) }), fixed);
+                await look(ask, made);
+            }
+    },
     async 'what an earlier study teaches'(ask) {
         const space = parameters({ name: 'x', type: 'double', min: -1, max: 3 }), earlier = await study(ask, { space });
         await tell(ask, earlier, 6, ({ point }) => ({ value: -(point.x ** 2) }));
@@ -173,7 +229,7 @@ export const stories = {
             { agent: 'c', level: 1, level0: 'random' }];
         for (const body of [{ agents: [{ name: 'a', actions: rows(4), level: 3, beliefs: deep }, { name: 'b', actions: rows(3) }, { name: 'c', actions: rows(2) }], model: { length_scale: 0.3, mean: 0.5, variance: 0.1, noise: 0.01 } },
             { payoffs: 'constant', total: 1, model: { variance: 0.04, noise: 0.0001 }, agents: [{ name: 'a', actions: rows(4), length_scale: 0.2, mean: 0.5, lite: true, level: 1 }, { name: 'b', length_scale: 0.4, mean: 0.5, actions: parameters({ name: 'x', type: 'double', min: 0, max: 1 }) }] }]) {
-            const { json: game } = await ask('POST', '/v1/games', { json: { name: 'story', seed: 3, budget: { rounds: 3 }, ...body } });
+            const game = await created(ask, '/v1/games', { name: 'story', seed: 3, budget: { rounds: 3 }, ...body });
             const path = `/v1/games/${game.id}`, names = game.agents.map(({ name }) => name);
             for (let round = 1; round <= 3; round++) {
                 const actions = {};
