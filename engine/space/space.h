@@ -196,11 +196,13 @@ void space_escape(const struct space *space, double *draft);
 void space_keep_out(const struct space *space, const double *point, double *low, double *high);
 
 /* Equations and thin bands (space_equation.c).  begin lists them and finds the warm points, once the centre is there.  draw puts the
- * constrained parameters anywhere, as uniform as a short chain of moves is, a function of v [params_len] alone.  repair is
- * space_repair: to the nearest point, or for ints to one that is near. */
+ * constrained parameters anywhere, as uniform as a short chain of moves is, a function of v [params_len] alone.  project moves
+ * doubles until no constraint is broken; false: that failed.  repair is space_repair: to the nearest point, or for ints to one that
+ * is near. */
 struct rng;
 MUST_CHECK enum status space_equation_begin(struct space *space, struct arena *arena, struct error *err);
 void                   space_equation_draw(const struct space *space, const double *v, double *point);
+bool                   space_equation_project(const struct space *space, double *point);
 void                   space_equation_repair(const struct space *space, double *point);
 
 /* A stream of random numbers that follows from n numbers, those of the list or all. */

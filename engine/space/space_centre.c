@@ -2,13 +2,14 @@
  * Each step is a linear program: the largest s such that every constraint holds with room s (a share of the width of
  * its sum) and every number keeps s of its own range to both ends.  s < 0: no point of these ranges satisfies the
  * constraints.  An equation has no room to keep: by how much the equations fail is a variable of its own, e <= 0, and the
- * largest s + EQUATION e is looked for.  Ints and discrete numbers are rounded; if the rounded point is not in the region, the range of the one
- * that was rounded the most is cut in two (branch and bound, Land & Doig 1960).  A point is accepted only by
- * space_broken; "none" is exact up to ROUNDING of a width, as long as the steps suffice, as they do unless many ints
- * have to meet a narrow band.
+ * largest s + EQUATION e is looked for.  Ints and discrete numbers are rounded; if the rounded point is not in the region, the
+ * range of the one that was rounded the most is cut in two (branch and bound, Land & Doig 1960).  A point is accepted only by
+ * space_broken; "none" is exact up to ROUNDING of a width, as long as the steps suffice, as they do unless many ints have to
+ * meet a narrow band.
  * The numbers of a product are on a logarithmic scale, on which it is a sum, and all of this holds.  A sum that has one of
  * these numbers too is not linear any more: then each step is a sequence of programs, in which its tangent plane at
- * the solution before stands for the sum, and "none" is no proof. */
+ * the solution before stands for the sum, and "none" is no proof.  The first half goes a part of the way to the next
+ * solution, so that it does not swing; the second half goes all of it, as Newton's method does. */
 #include "engine/math/rng.h"
 #include "engine/math/simplex.h"
 #include "engine/space/space.h"
@@ -183,6 +184,20 @@ static size_t most_rounded(const struct search *s)
     return most;
 }
 
+/* True: point is in the region, where rounding and curved sums leave equations a little off after doubles have moved. */
+static bool is_inside(struct search *s)
+{
+    const struct space *space = s->space;
+    double              moved[SPACE_PARAMS_MAX];
+    if (space_broken(space, s->point, 0) == NULL)
+        return true;
+    memcpy(moved, s->point, space->params_len * sizeof *moved);
+    if (!s->has_equation || !space_equation_project(space, moved))
+        return false;
+    memcpy(s->point, moved, space->params_len * sizeof *moved);
+    return true;
+}
+
 static bool explore(struct search *s);
 
 /* Both parts of the range, the one with the rounded value first. */
@@ -213,14 +228,14 @@ static bool explore(struct search *s)
     for (size_t k = 0; s->is_curved && k < space->constrained_len; k++)
         s->wanted[space->constrained[k]] = number_at(s, space->constrained[k], 0.5);
     for (int step = 0; step < (s->is_curved ? TANGENTS : 1); step++) {
-        double room = relax(s, 4.0 / (4 + step));
+        double room = relax(s, step < TANGENTS / 2 ? 4.0 / (4 + step) : 1);
         if (room < -ROUNDING && !s->is_curved)
             return false;
         for (size_t k = 0; k < space->constrained_len; k++) {
             size_t i = space->constrained[k];
             s->point[i] = param_nearest(&space->params[i], s->wanted[i]);
         }
-        if (space_broken(space, s->point, 0) == NULL)
+        if (is_inside(s))
             return true;
     }
     size_t i = most_rounded(s);

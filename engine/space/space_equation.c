@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { WARM = 32, VALUES_MAX = 4096, SHRINKS = 24, PROJECTIONS = 30, HALVINGS = 60 };
+enum { WARM = 32, VALUES_MAX = 4096, SHRINKS = 24, PROJECTIONS = 120, HALVINGS = 60 };
 static const double TINY = 1e-10; /* a direction shorter than that is a rounding error */
 static const double THIN = 0.05;  /* of what the sum may be: a band */
 static const double INSET = 1e-3; /* of a band: how far inside a projection ends */
@@ -404,6 +404,11 @@ static bool project(const struct space *space, bool doubles_only, double *point)
     return broken == NULL;
 }
 
+bool space_equation_project(const struct space *space, double *point)
+{
+    return project(space, true, point);
+}
+
 /* The warm point nearest to the draft. */
 static const double *nearest_warm(const struct space *space, const double *draft)
 {
@@ -429,7 +434,7 @@ void space_equation_repair(const struct space *space, double *point)
         size_t i = space->constrained[m];
         point[i] = space_is_free(space, i) ? param_nearest(&space->params[i], point[i]) : point[i];
     }
-    if (project(space, true, point))
+    if (space_equation_project(space, point))
         return;
     const double *warm = nearest_warm(space, draft);
     struct rng    rng = space_stream(draft, space->constrained_len, space->constrained);
