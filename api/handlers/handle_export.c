@@ -4,8 +4,6 @@
 #include "api/core/reply.h"
 #include "api/handlers/show.h"
 #include "service/base/etag.h"
-#include "service/codec/codec_import.h"
-#include "service/codec/codec_spec.h"
 #include "service/codec/codec_transfer.h"
 #include "service/codec/codec_study.h"
 #include "service/codec/codec_trial.h"
@@ -172,7 +170,7 @@ static enum status read_export(struct call *call, const struct spec *spec, const
     batch->read.len = json_array_size(trials);
     batch->source = input->id == NULL ? "" : input->id;
     batch->origin = (struct origin){.where = "/trials"};
-    return show_read_observations(call, spec, &(struct show_list){.list = trials, .read = codec_import},
+    return show_read_observations(call, spec, &(struct show_list){.list = trials, .read = study_document_trial},
                                   &batch->read.items, err);
 }
 

@@ -8,7 +8,6 @@
 #include "service/app/study_cache.h"
 #include "service/base/text.h"
 #include "service/codec/codec_grow.h"
-#include "service/codec/codec_rules.h"
 #include "service/codec/codec_spec.h"
 #include "service/member/codec_write.h"
 #include "service/codec/codec_study.h"
@@ -17,8 +16,6 @@
 #include "service/study/track.h"
 #include "service/study/study.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define GIVEN(...)  CODEC_MEMBER(study_new, , __VA_ARGS__)

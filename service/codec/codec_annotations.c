@@ -5,8 +5,6 @@
 #include "service/member/codec_labels.h"
 #include "service/member/codec_write.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

@@ -13,7 +13,6 @@
 #include "service/member/codec_write.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const noise_names[] = {[BROADCAST_JOINT] = "joint", [BROADCAST_WORST] = "worst", NULL};

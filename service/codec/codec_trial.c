@@ -12,7 +12,6 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const double trial_max = 9007199254740991.0;

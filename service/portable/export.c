@@ -6,7 +6,6 @@
 #include "service/file/scratch.h"
 #include "service/store/task.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,6 +8,8 @@
 #include "service/session/transfer_snapshot.h"
 #include "service/model/trial.h"
 
+#include <jansson.h>
+
 /* How each part of a document reads: JSON in the caller's arena, which is given back once it is written; NULL: no memory. */
 struct study_document {
     const char *(*study)(void *arg, const struct study *study, const struct transfer_sources *earlier, size_t *length);
@@ -24,6 +26,10 @@ MUST_CHECK enum status study_document_write(struct app *app, struct caller *call
 
 /* The most trials of a document. */
 enum { STUDY_DOCUMENT_MAX = 10000 };
+
+/* Reads a trial of a document as codec_observation reads an observation; what the service alone knows of a trial is not read. */
+MUST_CHECK enum status study_document_trial(const struct spec *spec, const json_t *json, const char *where,
+                                            struct arena *arena, struct observation *out, struct error *err);
 
 /* Gives an external id to each item that has none: to a trial of a study (source) "<its id>/<number>", otherwise
  * a digest of what the row says and how many such rows are before it. */

@@ -11,7 +11,6 @@
 #include "service/base/csv.h"
 #include "service/file/written.h"
 #include "service/store/rows.h"
-#include "service/store/spec_cache.h"
 #include "service/portable/trial_csv.h"
 #include "service/portable/study_document.h"
 

@@ -1,7 +1,7 @@
 /* Rows <-> structs. */
 #include "service/store/rows.h"
 
-#include "service/codec/codec_rules.h"
+#include "service/codec/codec_study.h"
 #include "service/codec/codec_spec.h"
 
 #include <stdio.h>

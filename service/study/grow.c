@@ -1,18 +1,14 @@
 /* See grow.h. */
 #include "service/study/grow.h"
 
-#include "service/codec/codec_rules.h"
-#include "service/codec/codec_trial.h"
+#include "service/codec/codec_study.h"
 #include "service/session/session.h"
 #include "service/store/ask_inputs.h"
 #include "service/store/judge.h"
-#include "service/store/spec_cache.h"
 #include "service/store/task.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { BATCH = 500 };
 

@@ -4,13 +4,11 @@
 
 #include "service/app/app_transact.h"
 #include "service/app/event_log.h"
-#include "service/app/study_cache.h"
 #include "service/app/token.h"
 #include "service/base/etag.h"
 #include "service/base/log.h"
 #include "service/base/text.h"
 #include "service/candidates/candidates.h"
-#include "service/codec/codec_rules.h"
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_study.h"
 #include "service/suggest/federation_host.h"
@@ -25,7 +23,6 @@
 #include "service/session/session.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- create ---- */

@@ -3,7 +3,6 @@
 
 #include "service/app/app_transact.h"
 #include "service/base/random.h"
-#include "service/codec/codec_rules.h"
 #include "service/codec/codec_annotations.h"
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_study.h"

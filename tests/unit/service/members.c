@@ -3,7 +3,7 @@
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
 
-#include "service/codec/codec_import.h"
+#include "service/portable/study_document.h"
 #include "service/codec/codec_trial.h"
 #include "service/federation/federation.h"
 #include "service/game/games.h"
@@ -66,7 +66,7 @@ static void check_json(const struct study *study, const struct trial *trial, boo
         CU_ASSERT(json_equal(json_object_get(json, member->name), value));
         json_decref(value);
     }
-    CU_ASSERT_EQUAL(codec_import(&study->spec, json, "/trials/0", &arena, &back, &err), STATUS_OK);
+    CU_ASSERT_EQUAL(study_document_trial(&study->spec, json, "/trials/0", &arena, &back, &err), STATUS_OK);
     check_told(&back.told, is_value);
     json_decref(json);
     arena_fini(&arena);

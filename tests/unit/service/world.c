@@ -4,7 +4,7 @@
 #include "service/base/clock.h"
 #include "service/base/npy.h"
 #include "service/member/codec.h"
-#include "service/codec/codec_rules.h"
+#include "service/codec/codec_study.h"
 #include "service/codec/codec_spec.h"
 #include "service/base/digest.h"
 #include "service/main/app_open.h"
