@@ -5,8 +5,6 @@
 #include "service/base/text.h"
 
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct text {

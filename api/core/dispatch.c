@@ -7,7 +7,6 @@
 #include "service/member/codec.h"
 #include "service/base/digest.h"
 #include "service/base/etag.h"
-#include "service/model/spec.h"
 #include "service/app/memory.h"
 #include "service/app/home.h"
 #include "service/app/quota.h"

@@ -1,13 +1,11 @@
 /* The matrix of a candidates study: its manifest, its upload, its state. */
 #include "api/handlers/handlers.h"
-#include "api/handlers/show.h"
+#include "service/member/codec.h"
 #include "api/base/json_text.h"
 #include "service/base/npy.h"
 #include "service/candidates/candidates.h"
-#include "service/manifest/manifest.h"
 #include "service/study/study.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const mechanisms[] = {"none", NULL};

@@ -9,8 +9,6 @@
 #include "api/core/route.h"
 #include "service/member/codec_write.h"
 
-#include <string.h>
-
 #define GIVEN(...) CODEC_MEMBER(federation_new, , __VA_ARGS__)
 // clang-format off
 static const struct member federations_post_body[] = {

@@ -1,7 +1,6 @@
 /* Data that pages draw: plots that are small whatever the study's size, and curves. */
 #include "api/handlers/handlers.h"
 #include "api/handlers/show.h"
-#include "api/core/reply.h"
 #include "api/core/route.h"
 #include "service/codec/codec_space.h"
 #include "service/codec/codec_study.h"

@@ -5,7 +5,6 @@
 #include "service/member/codec_read.h"
 #include "service/suggest/stateless.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { OBSERVATIONS_MAX = 10000, PENDING_MAX = 1000, MATRIX_MAX = 1000000 };

@@ -1,6 +1,6 @@
 /* Weights that a study has learnt for the earlier studies it was given. */
 #include "api/handlers/handlers.h"
-#include "api/handlers/show.h"
+#include "service/member/codec.h"
 #include "service/codec/codec_transfer.h"
 #include "service/session/transfer_snapshot.h"
 

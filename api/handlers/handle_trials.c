@@ -7,7 +7,6 @@
 #include "service/codec/codec_annotations.h"
 #include "service/codec/codec_trial.h"
 #include "service/member/codec_write.h"
-#include "service/app/steady.h"
 #include "service/trial/correct.h"
 #include "service/study/study.h"
 #include "service/trial/observe.h"

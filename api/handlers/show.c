@@ -2,7 +2,7 @@
 #include "api/handlers/show.h"
 
 #include "service/codec/codec_spec.h"
-#include "service/codec/codec_study.h"
+#include "service/member/codec_labels.h"
 #include "service/codec/codec_trial.h"
 #include "service/codec/codec_graph.h"
 #include "service/member/codec_read.h"

@@ -3,7 +3,6 @@
 #include "api/http/conns.h"
 #include "service/base/clock.h"
 
-#include <errno.h>
 #include <malloc.h>
 #include <poll.h>
 #include <pthread.h>

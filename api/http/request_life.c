@@ -9,7 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { ARENA_LIMIT_BYTES = 512 << 20 };
 

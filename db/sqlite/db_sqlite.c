@@ -6,8 +6,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { FRAME_BYTES = 4096 + 24, WATCH_STEPS = 100000 };

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { PAGE_ROWS = 100, KEYS_MAX = 8, KEY_BYTES = 1024, PATH_BYTES = 4096 };

@@ -1,7 +1,7 @@
 /* Boxes by a sweep along the last objective, and the sum over them. */
 #include "engine/acquisition/ehvi.h"
 
-#include "engine/acquisition/acq.h"
+#include "engine/acquisition/acq_h.h"
 
 #include <assert.h>
 #include <math.h>

@@ -4,12 +4,10 @@
 #include "engine/acquisition/acq_search.h"
 #include "engine/bo/policy_gp.h"
 #include "engine/federated/fts_inbox.h"
-#include "engine/federated/rank_mean.h"
 #include "engine/federated/rank_model.h"
 #include "engine/policy/trial_log.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { FEATURES, INITIAL, GUIDED, RELEASE_SD, ACCEPT_NOISE, REPEAT };
 static const double DOUBT = 2; /* standard deviations that are taken off a mean before it is ranked */

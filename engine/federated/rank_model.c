@@ -1,7 +1,6 @@
 /* See rank_model.h. */
 #include "engine/federated/rank_model.h"
 
-#include "engine/base/numbers.h"
 #include "engine/gp/kernel.h"
 #include "engine/math/mat.h"
 

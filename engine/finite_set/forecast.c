@@ -1,6 +1,5 @@
 #include "engine/finite_set/forecast.h"
 
-#include "engine/base/numbers.h"
 #include "engine/finite_set/row_policy.h"
 #include "engine/gp/rff.h"
 #include "engine/math/rng.h"

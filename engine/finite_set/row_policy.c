@@ -12,7 +12,6 @@
 #include "engine/privacy/mechanism.h"
 #include "engine/math/rng.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { FIRST_ROOM = 64, FIRST_FIT = 10, FIT_LEN_MAX = 256 };

@@ -1,8 +1,6 @@
 /* Squared exponential: exp(-r^2/2).                                       Rasmussen & Williams 2006, (4.9) */
 #include "engine/gp/kernel_formula.h"
 
-#include <math.h>
-
 KERNEL_FUNCTIONS(kernel_gaussian)
 
 static double frequency(struct rng *rng)

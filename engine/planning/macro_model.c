@@ -1,7 +1,6 @@
 /* See macro_model.h. */
 #include "engine/planning/macro_model.h"
 
-#include "engine/math/mat.h"
 #include "engine/math/minimize.h"
 
 #include <math.h>

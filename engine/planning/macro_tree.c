@@ -3,7 +3,6 @@
 #include "engine/planning/macro_tree.h"
 
 #include "engine/math/mat.h"
-#include "engine/math/rng.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,11 +1,9 @@
 /* See accountant.h. */
 #include "engine/privacy/accountant.h"
 
-#include "engine/privacy/mechanism.h"
 #include "engine/privacy/pld.h"
 
 #include <math.h>
-#include <stdbool.h>
 
 static const double Z_MAX = 1e6, DRAWN = 1 - 0x1p-33; /* z of the drawn noise over the z that was asked for */
 

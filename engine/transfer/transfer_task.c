@@ -2,7 +2,6 @@
 #include "engine/transfer/transfer_task.h"
 
 #include <math.h>
-#include <string.h>
 
 static const double SD_MIN = 1e-12; /* of z; keeps logarithms finite at observed points */
 

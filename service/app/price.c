@@ -11,7 +11,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <string.h>
 
 /* Limits as in engine/surrogate/gp_model.h. */
 static const double ROWS_MAX = 2000, FIT_ROWS_MAX = 256;

@@ -5,7 +5,6 @@
 #include "engine/privacy/denoise.h"
 #include "engine/privacy/release_checks.h"
 #include "service/app/quota.h"
-#include "service/app/app_transact.h"
 #include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/app/study_cache.h"
@@ -13,8 +12,7 @@
 #include "service/manifest/manifest.h"
 #include "service/candidates/curator_ledger.h"
 #include "service/candidates/matrix.h"
-#include "service/store/rows.h"
-#include "service/store/spec_cache.h"
+#include "service/store/task.h"
 #include "service/app/steady.h"
 
 #include <math.h>

@@ -14,7 +14,7 @@
 #include "service/client/plain.h"
 #include "service/client/process.h"
 #include "service/base/random.h"
-#include "service/client/upload.h"
+#include "service/client/patience.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
 
 /* U+202A to U+202E, U+2066 to U+2069: what follows is shown in another order than it has. */
 static bool turns_around(const unsigned char *text)

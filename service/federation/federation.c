@@ -1,21 +1,16 @@
 /* The use cases of the resource.  See federation.h. */
 #include "service/federation/federation.h"
 
-#include "engine/space/region.h"
 #include "service/app/app_transact.h"
 #include "service/app/event_log.h"
-#include "service/app/slots.h"
 #include "service/base/npy.h"
 #include "service/base/etag.h"
 #include "service/base/text.h"
-#include "service/codec/codec_federation.h"
 #include "service/base/digest.h"
 #include "service/base/random.h"
-#include "service/app/steady.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { NPY_HEADER_MAX = 128 };

@@ -3,7 +3,6 @@
  * overwritten before its transaction ends, and go into no log, event or counter. */
 #include "service/app/app_transact.h"
 #include "service/base/npy.h"
-#include "service/base/text.h"
 #include "service/base/digest.h"
 #include "service/federation/federation.h"
 #include "service/base/random.h"

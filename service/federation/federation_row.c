@@ -2,16 +2,12 @@
 #include "service/federation/federation.h"
 
 #include "engine/privacy/accountant.h"
-#include "service/app/app_transact.h"
 #include "service/app/event_log.h"
-#include "service/base/text.h"
 #include "service/codec/codec_federation.h"
 #include "service/store/rows.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum status federation_read(const struct row_federation *from, struct arena *arena, struct federation *out,
                             struct error *err)

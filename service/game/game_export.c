@@ -4,8 +4,6 @@
 #include "service/file/scratch.h"
 #include "service/codec/codec_line.h"
 
-#include <stdio.h>
-
 struct work {
     struct app     *app;
     struct caller  *caller;

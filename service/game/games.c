@@ -4,7 +4,6 @@
 
 #include "service/app/app_transact.h"
 #include "service/app/event_log.h"
-#include "service/base/text.h"
 #include "service/codec/codec_game.h"
 #include "service/base/random.h"
 #include "service/session/session.h"

@@ -4,14 +4,11 @@
 #include "service/app/app_transact.h"
 #include "service/app/price.h"
 #include "service/app/slots.h"
-#include "service/base/text.h"
 #include "service/codec/codec_game.h"
 #include "service/game/games.h"
 #include "service/session/session.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- plays in the store ---- */

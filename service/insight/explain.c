@@ -3,12 +3,10 @@
 #include "service/insight/explain.h"
 
 #include "engine/gp/kernel.h"
-#include "service/app/slots.h"
 #include "service/codec/codec_trial.h"
 #include "service/session/session.h"
 #include "service/store/ask_inputs.h"
 #include "service/store/rows.h"
-#include "service/study/study.h"
 
 #include <math.h>
 #include <stdarg.h>

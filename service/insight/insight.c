@@ -11,8 +11,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 /* Points between two looks whether somebody still waits or is next: up to 40 ms with the largest model.  Models take 256
  * at once: pieces of another length would change the last digit.  Those that look near take 2 to 4 ms for each. */

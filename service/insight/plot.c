@@ -5,9 +5,6 @@
 #include "service/store/rows.h"
 #include "service/insight/plot_data.h"
 
-#include <math.h>
-#include <string.h>
-
 const char *const plot_kind_names[PLOT_KIND_COUNT + 1] = {
     [PLOT_HISTORY] = "history", [PLOT_PARALLEL] = "parallel", [PLOT_SLICE] = "slice",     [PLOT_CONTOUR] = "contour",
     [PLOT_PARETO] = "pareto",   [PLOT_CURVES] = "curves",     [PLOT_WORKERS] = "workers", [PLOT_LATENTS] = "latents",

@@ -4,8 +4,6 @@
 #include "service/insight/plot_data.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { BEST = 20, SHOWN_MAX = 200, NUMBERS = 7000, STEPS_MAX = 200, FAN_STEPS = 100, QUANTILES = 5 };
 static const double      quantiles[QUANTILES] = {0.05, 0.25, 0.5, 0.75, 0.95};

@@ -9,7 +9,6 @@
 #include "service/main/verify_store.h"
 
 #include <stdio.h>
-#include <string.h>
 
 struct check_options {
     const char *data, *database, *file;

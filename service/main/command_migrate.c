@@ -3,11 +3,9 @@
 #include "db/db.h"
 #include "db/whole/move.h"
 #include "service/cli/command.h"
-#include "service/client/plain.h"
 #include "service/main/verify_store.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

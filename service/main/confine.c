@@ -14,7 +14,6 @@
 #include <linux/landlock.h>
 #include <sched.h>
 #include <seccomp.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "service/member/codec.h"
 
 #include <stdatomic.h>
-#include <inttypes.h>
 #include <malloc.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* See received.h. */
 #include "service/session/received.h"
 
-#include "service/app/app.h"
 #include "service/base/npy.h"
 #include "service/model/federation_spec.h"
 

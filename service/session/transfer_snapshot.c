@@ -4,14 +4,12 @@
 #include "service/session/transfer_snapshot.h"
 
 #include "engine/stopping/streams.h"
-#include "service/base/text.h"
 #include "service/candidates/candidates.h"
 #include "service/codec/codec_transfer.h"
 #include "service/base/digest.h"
 #include "service/store/rows.h"
 #include "service/store/spec_cache.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,10 +6,8 @@
 #include "service/app/slots.h"
 #include "service/codec/codec_federation.h"
 #include "service/codec/codec_spec.h"
-#include "service/store/rows.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- a new study ---- */

@@ -4,7 +4,6 @@
 #include "service/app/app_transact.h"
 #include "service/app/event_log.h"
 #include "service/app/home.h"
-#include "service/app/steady.h"
 #include "service/base/clock.h"
 #include "service/base/page.h"
 #include "service/base/random.h"

@@ -2,7 +2,6 @@
 #include "service/app/memory.h"
 #include "service/app/price.h"
 #include "service/app/slots.h"
-#include "service/member/codec.h"
 #include "service/codec/codec_trial.h"
 #include "service/session/transfer_snapshot.h"
 #include "service/suggest/stateless.h"

@@ -13,7 +13,6 @@
 #include "service/app/steady.h"
 #include "service/suggest/suggest_ask.h"
 #include "service/suggest/visits.h"
-#include "service/suggest/worth.h"
 
 #include <math.h>
 #include <stdio.h>

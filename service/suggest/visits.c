@@ -1,8 +1,6 @@
 /* See visits.h. */
 #include "service/suggest/visits.h"
 
-#include <math.h>
-
 /* The newest trial that moved the agent, or will; number 0: none. */
 static enum status newest(struct db_conn *conn, const struct task *task, struct trial *out, struct error *err)
 {

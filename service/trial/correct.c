@@ -1,15 +1,11 @@
 /* See correct.h.  A session finds in the log that something was corrected after what it knows, and begins anew. */
 #include "service/trial/correct.h"
 
-#include "service/app/app_transact.h"
 #include "service/codec/codec_trial.h"
 #include "service/store/judge.h"
 #include "service/store/rows.h"
 #include "service/store/tally.h"
 #include "service/trial/observe.h"
-#include "service/study/study.h"
-
-#include <math.h>
 
 struct work {
     struct task                   task;

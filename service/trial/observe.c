@@ -5,13 +5,10 @@
  * A late result counts, whoever has the trial now, unless it comes with the lease that was lost; a late failure
  * does not, also of a trial that is to be tried again, for it says something of the worker.
  * An import also brings trials without a result; see study_document.h for how it knows a trial again. */
-#include "service/app/app_transact.h"
-#include "service/app/study_cache.h"
 #include "service/codec/codec_trial.h"
 #include "service/store/judge.h"
 #include "service/store/rows.h"
 #include "service/store/sparkline.h"
-#include "service/store/spec_cache.h"
 #include "service/session/session.h"
 #include "service/study/study.h"
 #include "service/trial/observe.h"

@@ -2,21 +2,16 @@
 #include "service/trial/trial.h"
 
 #include "service/app/app_transact.h"
-#include "service/app/slots.h"
-#include "service/app/study_cache.h"
 #include "service/base/text.h"
 #include "service/codec/codec_trial.h"
 #include "service/store/rows.h"
-#include "service/store/spec_cache.h"
 #include "service/session/session.h"
 #include "service/app/steady.h"
 #include "service/study/study.h"
 #include "service/suggest/visits.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct work {

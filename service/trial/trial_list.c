@@ -5,7 +5,6 @@
 #include "service/base/page.h"
 #include "service/base/text.h"
 #include "service/store/rows.h"
-#include "service/store/spec_cache.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,6 @@
 #include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/store/rows.h"
-#include "service/store/spec_cache.h"
 #include "service/study/study.h"
 #include "service/trial/trial_pareto.h"
 

@@ -6,14 +6,12 @@
 #include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/app/study_cache.h"
-#include "service/base/text.h"
 #include "service/store/rows.h"
 #include "service/session/session.h"
 #include "service/app/steady.h"
 #include "service/study/study.h"
 #include "service/trial/trial_report.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
