@@ -11,7 +11,7 @@
 static const char *const scopes[] = {"admin", "write", "read", "curator", "agent", "operator", NULL};
 
 static const struct member page_query[] = {
-    PAGED(page),
+    PAGED(page, ),
     {.name = NULL},
 };
 const struct form form_page = {.query = page_query, .bytes = sizeof(struct page)};
@@ -63,9 +63,7 @@ const struct form form_tokens_post = {.body = tokens_post_body, .bytes = sizeof(
 
 static const struct member tokens_get_query[] = {
     {AT(token_filter, project), .read = codec_read_text, .min = 1, .max = 23},
-    {AS(token_filter, page.cursor, "cursor"), .read = codec_read_text, .min = 1, .max = 256},
-    {AS(token_filter, page.limit, "limit"), .read = codec_read_integer, .min = 1, .max = 9007199254740991.0,
-     .fallback = PAGE_DEFAULT},
+    PAGED(token_filter, page.),
     {.name = NULL},
 };
 const struct form form_tokens_get = {.query = tokens_get_query, .bytes = sizeof(struct token_filter)};
@@ -103,11 +101,7 @@ enum status handle_tokens_get(struct call *call, struct error *err)
     return token_list(call->app, &call->caller, input, CALL_RESULT(call, struct token_page, 200, show_reply), err);
 }
 
-enum status handle_token_delete(struct call *call, struct error *err)
-{
-    call->reply.http = 204;
-    return token_revoke(call->app, &call->caller, call->params[0], err);
-}
+HANDLE_DELETE(token_delete, token_revoke)
 
 struct token_rotate_input {
     int64_t overlap_seconds;

@@ -102,9 +102,4 @@ static json_t *render_verify(struct call *call, const void *result)
                      items_json(report->skipped, report->skipped_len), "next_cursor", report->next_cursor);
 }
 
-enum status handle_study_verify_get(struct call *call, struct error *err)
-{
-    const struct page *input = call->input;
-    return study_verify(call->app, &call->caller, call->params[0], input,
-                        CALL_RESULT(call, struct verify_report, 200, render_verify), err);
-}
+HANDLE_PAGE(study_verify_get, study_verify, verify_report, render_verify)

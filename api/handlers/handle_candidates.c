@@ -151,8 +151,4 @@ enum status handle_candidates_put(struct call *call, struct error *err)
     return candidates_append(call->app, &call->caller, call->params[0], &piece, out, err);
 }
 
-enum status handle_candidates_get(struct call *call, struct error *err)
-{
-    return candidates_status(call->app, &call->caller, call->params[0],
-                             CALL_RESULT(call, struct candidates_status, 200, render_status), err);
-}
+HANDLE_SHOW(candidates_get, candidates_status, candidates_status, render_status)

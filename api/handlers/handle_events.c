@@ -16,17 +16,16 @@
 enum { WAIT_MAX_SECONDS = 60, HEARTBEAT_MS = 15000, PLACE_BYTES = 40, PIECE_EVENTS = 500 };
 
 struct events_get_input {
-    const char *study, *kind, *cursor;
-    int64_t     limit, wait, since_ms;
-    int64_t     until_ms; /* of a long poll */
-    char       *place;    /* of a stream: where it is, and what cursor points to then */
+    struct event_filter filter;
+    int64_t             wait, until_ms; /* of a long poll */
+    char               *place;          /* of a stream: where it is, and what the filter's cursor points to then */
 };
 static const struct member events_get_query[] = {
-    {AT(events_get_input, study), .read = codec_read_text, .min = 1, .max = 64},
-    {AT(events_get_input, kind), .read = codec_read_text, .min = 1, .max = 64},
-    {AS(events_get_input, since_ms, "since"), .read = codec_read_time},
+    {AS(events_get_input, filter.study, "study"), .read = codec_read_text, .min = 1, .max = 64},
+    {AS(events_get_input, filter.kind, "kind"), .read = codec_read_text, .min = 1, .max = 64},
+    {AS(events_get_input, filter.since_ms, "since"), .read = codec_read_time},
     {AT(events_get_input, wait), .read = codec_read_integer, .min = 0, .max = WAIT_MAX_SECONDS},
-    PAGED(events_get_input),
+    PAGED(events_get_input, filter.),
     {.name = NULL},
 };
 const struct form form_events_get = {.query = events_get_query, .bytes = sizeof(struct events_get_input)};
@@ -60,12 +59,8 @@ static json_t *render_events(struct call *call, const void *result)
 
 static enum status list(struct call *call, int64_t limit, struct event_page *out, struct error *err)
 {
-    const struct events_get_input *input = call->input;
-    const struct event_filter      filter = {.study = input->study,
-                                             .kind = input->kind,
-                                             .cursor = input->cursor,
-                                             .since_ms = input->since_ms,
-                                             .limit = limit};
+    struct event_filter filter = ((const struct events_get_input *)call->input)->filter;
+    filter.limit = limit;
     return event_list(call->app, &call->caller, &filter, out, err);
 }
 
@@ -81,7 +76,7 @@ static enum status poll(struct call *call, struct error *err)
 {
     struct events_get_input *input = call->input;
     struct event_page       *page = CALL_RESULT(call, struct event_page, 200, render_events);
-    TRY(list(call, input->limit, page, err));
+    TRY(list(call, input->filter.limit, page, err));
     bool waits = page->len == 0 && call->app->monotonic_ms() < input->until_ms && !call_is_over(call);
     if (waits)
         TRY(begin_following(call, err));
@@ -157,10 +152,10 @@ static enum status begin_stream(struct call *call, struct error *err)
     if (input->place == NULL)
         return error_no_memory(err);
     if (call->last_event_id != NULL && call->last_event_id[0] != '\0')
-        TRY(cursor_read(call, call->last_event_id, &input->cursor, err));
+        TRY(cursor_read(call, call->last_event_id, &input->filter.cursor, err));
     TRY(list(call, 1, &page, err)); // what is wrong is said before the stream begins
-    snprintf(input->place, PLACE_BYTES, "%s", input->cursor == NULL ? "0" : input->cursor);
-    input->cursor = input->place;
+    snprintf(input->place, PLACE_BYTES, "%s", input->filter.cursor == NULL ? "0" : input->filter.cursor);
+    input->filter.cursor = input->place;
     TRY(begin_following(call, err));
     call->follow.again = stream;
     call->follow.is_stream = true;
@@ -181,13 +176,14 @@ enum status handle_events_get(struct call *call, struct error *err)
 {
     struct events_get_input *input = call->input;
     const char              *resource = call->caller.resource;
-    TRY(keep(call, &input->study, err));
-    TRY(keep(call, &input->kind, err));
-    TRY(keep(call, &input->cursor, err));
-    if (input->study == NULL && caller_is_bound(&call->caller) && strncmp(resource, "fed_", 4) != 0)
-        input->study = resource; // of a game too: its id stands where a study's does
+    struct event_filter     *filter = &input->filter;
+    TRY(keep(call, &filter->study, err));
+    TRY(keep(call, &filter->kind, err));
+    TRY(keep(call, &filter->cursor, err));
+    if (filter->study == NULL && caller_is_bound(&call->caller) && strncmp(resource, "fed_", 4) != 0)
+        filter->study = resource; // of a game too: its id stands where a study's does
     bool is_of_all = call->caller.scope == SCOPE_ADMIN || call->caller.scope == SCOPE_OPERATOR;
-    if (input->study == NULL && (!is_of_all || caller_is_bound(&call->caller)))
+    if (filter->study == NULL && (!is_of_all || caller_is_bound(&call->caller)))
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "only an admin sees the events of all studies");
     input->until_ms = call->app->monotonic_ms() + 1000 * input->wait;
     return call->wants_events ? begin_stream(call, err) : poll(call, err);

@@ -69,27 +69,20 @@ enum status handle_federations_post(struct call *call, struct error *err)
 
 /* ---- list, one ---- */
 
-struct federations_get_input {
-    const char *state, *cursor;
-    int64_t     limit;
-};
 static const struct member federations_get_query[] = {
-    {AT(federations_get_input, state), .read = codec_read_name, .names = federation_state_names},
-    PAGED(federations_get_input),
+    {AT(federation_filter, state), .read = codec_read_name, .names = federation_state_names},
+    PAGED(federation_filter, ),
     {.name = NULL},
 };
-const struct form form_federations_get = {.query = federations_get_query,
-                                          .bytes = sizeof(struct federations_get_input)};
+const struct form form_federations_get = {.query = federations_get_query, .bytes = sizeof(struct federation_filter)};
 
 const struct shown shown_federation = {.members = codec_federation_members};
 const struct shown shown_federations = {.members = codec_federation_members, PAGE(federation_page, federations)};
 
 enum status handle_federations_get(struct call *call, struct error *err)
 {
-    const struct federations_get_input *input = call->input;
-    const struct federation_filter filter = {.state = input->state, .cursor = input->cursor, .limit = input->limit};
-    struct federation_page        *page = CALL_RESULT(call, struct federation_page, 200, show_reply);
-    TRY(federation_list(call->app, &call->caller, &filter, page, err));
+    struct federation_page *page = CALL_RESULT(call, struct federation_page, 200, show_reply);
+    TRY(federation_list(call->app, &call->caller, call->input, page, err));
     for (size_t i = 0; i < page->len; i++)
         app_say_damaged(call->app, page->federations[i].id, &page->federations[i].reason);
     return STATUS_OK;
@@ -126,11 +119,7 @@ enum status handle_federation_complete(struct call *call, struct error *err)
     return move(call, FEDERATION_COMPLETE, err);
 }
 
-enum status handle_federation_delete(struct call *call, struct error *err)
-{
-    call->reply.http = 204;
-    return federation_delete(call->app, &call->caller, call->params[0], err);
-}
+HANDLE_DELETE(federation_delete, federation_delete)
 
 /* ---- agents ---- */
 
@@ -180,12 +169,7 @@ enum status handle_agent_token(struct call *call, struct error *err)
                             CALL_RESULT(call, struct federation_agent, 201, show_reply), err);
 }
 
-enum status handle_agents_get(struct call *call, struct error *err)
-{
-    const struct page *input = call->input;
-    return federation_agents(call->app, &call->caller, call->params[0], input,
-                             CALL_RESULT(call, struct federation_agent_page, 200, show_reply), err);
-}
+HANDLE_PAGE(agents_get, federation_agents, federation_agent_page, show_reply)
 
 /* ---- features ---- */
 

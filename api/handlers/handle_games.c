@@ -125,17 +125,8 @@ enum status handle_game_get(struct call *call, struct error *err)
     return STATUS_OK;
 }
 
-enum status handle_game_complete(struct call *call, struct error *err)
-{
-    return games_complete(call->app, &call->caller, call->params[0],
-                          CALL_RESULT(call, struct game_row, 200, render_game), err);
-}
-
-enum status handle_game_delete(struct call *call, struct error *err)
-{
-    call->reply.http = 204;
-    return games_delete(call->app, &call->caller, call->params[0], err);
-}
+HANDLE_SHOW(game_complete, games_complete, game_row, render_game)
+HANDLE_DELETE(game_delete, games_delete)
 
 /* ---- a token for one agent ---- */
 
@@ -366,12 +357,7 @@ static json_t *render_rounds(struct call *call, const void *result)
     return show_page("rounds", list, rounds->next_cursor);
 }
 
-enum status handle_game_rounds_get(struct call *call, struct error *err)
-{
-    const struct page *input = call->input;
-    return games_rounds(call->app, &call->caller, call->params[0], input,
-                        CALL_RESULT(call, struct game_rounds, 200, render_rounds), err);
-}
+HANDLE_PAGE(game_rounds_get, games_rounds, game_rounds, render_rounds)
 
 /* ---- best responses ---- */
 

@@ -31,14 +31,5 @@ enum status handle_imports_put(struct call *call, struct error *err)
     return call->reply.location == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
-enum status handle_imports_get(struct call *call, struct error *err)
-{
-    return import_find(call->app, &call->caller, call->params[0],
-                       CALL_RESULT(call, struct import_status, 200, render_import_status), err);
-}
-
-enum status handle_imports_delete(struct call *call, struct error *err)
-{
-    call->reply.http = 204;
-    return import_drop(call->app, &call->caller, call->params[0], err);
-}
+HANDLE_SHOW(imports_get, import_find, import_status, render_import_status)
+HANDLE_DELETE(imports_delete, import_drop)

@@ -73,18 +73,18 @@ enum status handle_importances_get(struct call *call, struct error *err)
 
 /* ---- slices ---- */
 
+_Static_assert(sizeof(enum quantity) == sizeof(int), "choices are ints");
 struct slice_get_input {
-    const char *x, *y, *at, *metric;
-    int64_t     points;
-    int         quantity;
+    struct slice_request request;
+    const char          *at;
 };
 static const struct member slice_get_query[] = {
-    {AT(slice_get_input, x), .read = codec_read_text, .required = true, .min = 1, .max = 128},
-    {AT(slice_get_input, y), .read = codec_read_text, .min = 1, .max = 128},
-    {AT(slice_get_input, points), .read = codec_read_integer, .min = 2, .max = SLICE_AXIS_MAX},
+    {AS(slice_get_input, request.x, "x"), .read = codec_read_text, .required = true, .min = 1, .max = 128},
+    {AS(slice_get_input, request.y, "y"), .read = codec_read_text, .min = 1, .max = 128},
+    {AS(slice_get_input, request.points, "points"), .read = codec_read_integer, .min = 2, .max = SLICE_AXIS_MAX},
     {AT(slice_get_input, at), .read = codec_read_text, .min = 1, .max = 16},
-    {AT(slice_get_input, metric), .read = codec_read_text, .min = 1, .max = 128},
-    {AT(slice_get_input, quantity), .read = codec_read_choice, .names = insight_quantity_names},
+    {AS(slice_get_input, request.metric, "metric"), .read = codec_read_text, .min = 1, .max = 128},
+    {AS(slice_get_input, request.quantity, "quantity"), .read = codec_read_choice, .names = insight_quantity_names},
     {.name = NULL},
 };
 const struct form form_slice_get = {.query = slice_get_query, .bytes = sizeof(struct slice_get_input)};
@@ -137,18 +137,13 @@ static enum status read_at(const char *text, int64_t *trial, struct error *err)
 
 enum status handle_slice_get(struct call *call, struct error *err)
 {
-    const struct slice_get_input *input = call->input;
-    struct slice_request          request = {.x = input->x,
-                                             .y = input->y,
-                                             .points = input->points,
-                                             .metric = input->metric,
-                                             .quantity = (enum quantity)input->quantity};
-    TRY(read_at(input->at, &request.trial, err));
+    struct slice_get_input *input = call->input;
+    TRY(read_at(input->at, &input->request.trial, err));
     bool is_had;
     TRY(show_is_had(call, &is_had, err));
     if (is_had)
         return STATUS_OK;
-    return insight_slice(call->app, &call->caller, call->params[0], &request,
+    return insight_slice(call->app, &call->caller, call->params[0], &input->request,
                          CALL_RESULT(call, struct slice, 200, render_slice), err);
 }
 

@@ -252,18 +252,13 @@ enum status handle_suggest_post(struct call *call, struct error *err)
 
 /* ---- list ---- */
 
-struct operations_get_input {
-    const char *study, *cursor;
-    int64_t     states, limit;
-};
 static const struct member operations_get_query[] = {
-    {AT(operations_get_input, study), .read = codec_read_text, .min = 1, .max = 64},
-    {AS(operations_get_input, states, "state"), .is_many = true, .read = codec_read_set,
-     .names = operation_state_names},
-    PAGED(operations_get_input),
+    {AT(operation_filter, study), .read = codec_read_text, .min = 1, .max = 64},
+    {AS(operation_filter, states, "state"), .is_many = true, .read = codec_read_set, .names = operation_state_names},
+    PAGED(operation_filter, ),
     {.name = NULL},
 };
-const struct form form_operations_get = {.query = operations_get_query, .bytes = sizeof(struct operations_get_input)};
+const struct form form_operations_get = {.query = operations_get_query, .bytes = sizeof(struct operation_filter)};
 
 static json_t *item_json(const struct operation_item *item)
 {
@@ -289,23 +284,16 @@ static json_t *render_operations(struct call *call, const void *result)
 
 enum status handle_operations_get(struct call *call, struct error *err)
 {
-    const struct operations_get_input *input = call->input;
-    const char                        *bound = caller_is_bound(&call->caller) ? call->caller.resource : NULL;
-    const struct operation_filter      filter = {.study = input->study == NULL ? bound : input->study,
-                                                 .states = input->states,
-                                                 .cursor = input->cursor,
-                                                 .limit = input->limit};
-    return operation_list(call->app, &call->caller, &filter,
+    struct operation_filter *filter = call->input;
+    if (filter->study == NULL && caller_is_bound(&call->caller))
+        filter->study = call->caller.resource;
+    return operation_list(call->app, &call->caller, filter,
                           CALL_RESULT(call, struct operation_page, 200, render_operations), err);
 }
 
 /* ---- one ---- */
 
-enum status handle_operation_get(struct call *call, struct error *err)
-{
-    return operation_find(call->app, &call->caller, call->params[0],
-                          CALL_RESULT(call, struct operation, 200, render_operation), err);
-}
+HANDLE_SHOW(operation_get, operation_find, operation, render_operation)
 
 enum status handle_operation_delete(struct call *call, struct error *err)
 {

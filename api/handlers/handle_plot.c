@@ -11,20 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct plot_get_input {
-    const char *metric, *x, *y;
-    int64_t     points, from, to;
-};
 static const struct member plot_get_query[] = {
-    {AT(plot_get_input, metric), .read = codec_read_text, .min = 1, .max = 128},
-    {AT(plot_get_input, x), .read = codec_read_text, .min = 1, .max = 128},
-    {AT(plot_get_input, y), .read = codec_read_text, .min = 1, .max = 128},
-    {AT(plot_get_input, points), .read = codec_read_integer, .min = 10, .max = PLOT_POINTS_MAX},
-    {AT(plot_get_input, from), .read = codec_read_integer, .min = 1, .max = 9007199254740991.0},
-    {AT(plot_get_input, to), .read = codec_read_integer, .min = 1, .max = 9007199254740991.0},
+    {AT(plot_request, metric), .read = codec_read_text, .min = 1, .max = 128},
+    {AT(plot_request, x), .read = codec_read_text, .min = 1, .max = 128},
+    {AT(plot_request, y), .read = codec_read_text, .min = 1, .max = 128},
+    {AT(plot_request, points), .read = codec_read_integer, .min = 10, .max = PLOT_POINTS_MAX},
+    {AT(plot_request, from), .read = codec_read_integer, .min = 1, .max = 9007199254740991.0},
+    {AT(plot_request, to), .read = codec_read_integer, .min = 1, .max = 9007199254740991.0},
     {.name = NULL},
 };
-const struct form form_plot_get = {.query = plot_get_query, .bytes = sizeof(struct plot_get_input)};
+const struct form form_plot_get = {.query = plot_get_query, .bytes = sizeof(struct plot_request)};
 
 /* Seven digits are more than a screen has. */
 static json_t *rounded(double value)
@@ -85,24 +81,18 @@ static json_t *render_plot(struct call *call, const void *result)
 
 enum status handle_plot_get(struct call *call, struct error *err)
 {
-    const struct plot_get_input *input = call->input;
-    struct plot_request          request = {.metric = input->metric,
-                                            .x = input->x,
-                                            .y = input->y,
-                                            .points = input->points,
-                                            .from = input->from,
-                                            .to = input->to};
-    size_t                       kind = 0;
+    struct plot_request *request = call->input;
+    size_t               kind = 0;
     while (plot_kind_names[kind] != NULL && strcmp(plot_kind_names[kind], call->params[1]) != 0)
         kind++;
     if (kind == PLOT_KIND_COUNT)
         return error_set(err, STATUS_NOT_FOUND, "not_found", "", "there is no such plot");
-    request.kind = (enum plot_kind)kind;
+    request->kind = (enum plot_kind)kind;
     bool is_had;
     TRY(show_is_had(call, &is_had, err));
     if (is_had)
         return STATUS_OK;
-    return plot_make(call->app, &call->caller, call->params[0], &request,
+    return plot_make(call->app, &call->caller, call->params[0], request,
                      CALL_RESULT(call, struct plot, 200, render_plot), err);
 }
 
@@ -129,15 +119,10 @@ static json_t *render_curves(struct call *call, const void *result)
 }
 
 static const struct member curves_get_query[] = {
-    PAGED(page), // of the request's first member
+    PAGED(page, ), // of the request's first member
     {AT(curves_request, metric), .read = codec_read_text, .min = 1, .max = 128},
     {.name = NULL},
 };
 const struct form form_curves_get = {.query = curves_get_query, .bytes = sizeof(struct curves_request)};
 
-enum status handle_curves_get(struct call *call, struct error *err)
-{
-    const struct curves_request *input = call->input;
-    return plot_curves(call->app, &call->caller, call->params[0], input,
-                       CALL_RESULT(call, struct curves_page, 200, render_curves), err);
-}
+HANDLE_PAGE(curves_get, plot_curves, curves_page, render_curves)

@@ -74,11 +74,7 @@ enum status handle_projects_get(struct call *call, struct error *err)
                         err);
 }
 
-enum status handle_project_get(struct call *call, struct error *err)
-{
-    return project_find(call->app, &call->caller, call->params[0],
-                        CALL_RESULT(call, struct project, 200, render_project), err);
-}
+HANDLE_SHOW(project_get, project_find, project, render_project)
 
 enum status handle_project_patch(struct call *call, struct error *err)
 {
@@ -89,8 +85,4 @@ enum status handle_project_patch(struct call *call, struct error *err)
                         CALL_RESULT(call, struct project, 200, render_project), err);
 }
 
-enum status handle_project_delete(struct call *call, struct error *err)
-{
-    call->reply.http = 204;
-    return project_delete(call->app, &call->caller, call->params[0], err);
-}
+HANDLE_DELETE(project_delete, project_delete)

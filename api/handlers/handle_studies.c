@@ -119,25 +119,25 @@ enum status handle_named_put(struct call *call, struct error *err)
 /* ---- list ---- */
 
 struct studies_get_input {
-    int64_t       states, limit, updated_since_ms;
-    int           is_basic;
-    bool          sparkline;
-    const char   *name, *name_contains, *owner, *owner_contains, *order, *cursor;
-    const json_t *label;
+    struct study_filter filter;
+    int                 is_basic;
+    const char         *order;
+    const json_t       *label;
 };
 static const char *const   study_orders[] = {"created", "-created", "updated", "-updated", NULL};
 static const struct member studies_get_query[] = {
-    {AS(studies_get_input, states, "state"), .is_many = true, .read = codec_read_set, .names = study_state_names},
-    {AT(studies_get_input, name), .read = codec_read_text, .min = 1, .max = 200},
-    {AT(studies_get_input, name_contains), .read = codec_read_text, .min = 1, .max = 200},
-    {AT(studies_get_input, owner), .read = codec_read_text, .min = 1, .max = 200},
-    {AT(studies_get_input, owner_contains), .read = codec_read_text, .min = 1, .max = 200},
+    {AS(studies_get_input, filter.states, "state"), .is_many = true, .read = codec_read_set,
+     .names = study_state_names},
+    {AS(studies_get_input, filter.name, "name"), .read = codec_read_text, .min = 1, .max = 200},
+    {AS(studies_get_input, filter.name_part, "name_contains"), .read = codec_read_text, .min = 1, .max = 200},
+    {AS(studies_get_input, filter.owner, "owner"), .read = codec_read_text, .min = 1, .max = 200},
+    {AS(studies_get_input, filter.owner_part, "owner_contains"), .read = codec_read_text, .min = 1, .max = 200},
     {AT(studies_get_input, label), .is_many = true, .read = codec_read_kept},
-    {AS(studies_get_input, updated_since_ms, "updated_since"), .read = codec_read_time},
+    {AS(studies_get_input, filter.updated_since_ms, "updated_since"), .read = codec_read_time},
     {AT(studies_get_input, order), .read = codec_read_name, .names = study_orders},
     VIEWED(studies_get_input),
-    {AT(studies_get_input, sparkline), .read = codec_read_bool},
-    PAGED(studies_get_input),
+    {AS(studies_get_input, filter.with_sparkline, "sparkline"), .read = codec_read_bool},
+    PAGED(studies_get_input, filter.),
     {.name = NULL},
 };
 const struct form form_studies_get = {.query = studies_get_query, .bytes = sizeof(struct studies_get_input)};
@@ -156,22 +156,13 @@ static json_t *render_studies(struct call *call, const void *result)
 
 enum status handle_studies_get(struct call *call, struct error *err)
 {
-    const struct studies_get_input *input = call->input;
-    const struct show_order         order = show_order(study_orders, input->order == NULL ? "-created" : input->order);
-    struct study_filter             filter = {.states = input->states,
-                                              .name = input->name,
-                                              .name_part = input->name_contains,
-                                              .owner = input->owner,
-                                              .owner_part = input->owner_contains,
-                                              .updated_since_ms = input->updated_since_ms,
-                                              .order = (enum study_order)order.order,
-                                              .is_up = !order.is_down,
-                                              .with_sparkline = input->sparkline,
-                                              .cursor = input->cursor,
-                                              .limit = input->limit};
-    TRY(show_read_labels(call, input->label, filter.labels, STUDY_LABELS_ASKED_MAX, err));
-    return study_list(call->app, &call->caller, &filter, CALL_RESULT(call, struct study_page, 200, render_studies),
-                      err);
+    struct studies_get_input *input = call->input;
+    struct study_filter      *filter = &input->filter;
+    const struct show_order   order = show_order(study_orders, input->order == NULL ? "-created" : input->order);
+    filter->order = (enum study_order)order.order;
+    filter->is_up = !order.is_down;
+    TRY(show_read_labels(call, input->label, filter->labels, STUDY_LABELS_ASKED_MAX, err));
+    return study_list(call->app, &call->caller, filter, CALL_RESULT(call, struct study_page, 200, render_studies), err);
 }
 
 /* ---- one ---- */
@@ -320,11 +311,7 @@ enum status handle_study_reopen(struct call *call, struct error *err)
     return move(call, STUDY_REOPEN, err);
 }
 
-enum status handle_study_delete(struct call *call, struct error *err)
-{
-    call->reply.http = 204;
-    return study_delete(call->app, &call->caller, call->params[0], err);
-}
+HANDLE_DELETE(study_delete, study_delete)
 
 /* ---- grow ---- */
 

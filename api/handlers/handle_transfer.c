@@ -34,9 +34,4 @@ static json_t *render_transfer(struct call *call, const void *result)
                      "next_cursor", page->next_cursor);
 }
 
-enum status handle_study_transfer_get(struct call *call, struct error *err)
-{
-    const struct page *input = call->input;
-    return transfer_history(call->app, &call->caller, call->params[0], input,
-                            CALL_RESULT(call, struct transfer_page, 200, render_transfer), err);
-}
+HANDLE_PAGE(study_transfer_get, transfer_history, transfer_page, render_transfer)

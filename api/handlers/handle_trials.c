@@ -243,23 +243,23 @@ enum status handle_trials_post(struct call *call, struct error *err)
 }
 
 struct trials_get_input {
-    int64_t       states, limit, updated_since_ms;
-    int           is_basic;
-    const char   *worker, *external_id, *order, *cursor;
-    const json_t *label;
+    struct trial_filter filter;
+    int                 is_basic;
+    const char         *order;
+    const json_t       *label;
 };
 static const char *const trial_orders[] = {"number",    "-number", "value",    "-value", "finished",
                                            "-finished", "updated", "-updated", NULL};
 
 static const struct member trials_get_query[] = {
-    {AS(trials_get_input, states, "state"), .is_many = true, .read = codec_read_set, .names = trial_state_names},
-    {AT(trials_get_input, worker), .read = codec_read_text, .min = 1, .max = 128},
-    {AT(trials_get_input, external_id), .read = codec_read_text, .min = 1, .max = 128},
+    {AS(trials_get_input, filter.states, "state"), .is_many = true, .read = codec_read_set, .names = trial_state_names},
+    {AS(trials_get_input, filter.worker, "worker"), .read = codec_read_text, .min = 1, .max = 128},
+    {AS(trials_get_input, filter.external_id, "external_id"), .read = codec_read_text, .min = 1, .max = 128},
     {AT(trials_get_input, label), .is_many = true, .read = codec_read_kept},
-    {AS(trials_get_input, updated_since_ms, "updated_since"), .read = codec_read_time},
+    {AS(trials_get_input, filter.updated_since_ms, "updated_since"), .read = codec_read_time},
     {AT(trials_get_input, order), .read = codec_read_name, .names = trial_orders},
     VIEWED(trials_get_input),
-    PAGED(trials_get_input),
+    PAGED(trials_get_input, filter.),
     {.name = NULL},
 };
 const struct form form_trials_get = {.query = trials_get_query, .bytes = sizeof(struct trials_get_input)};
@@ -276,21 +276,16 @@ static json_t *render_trials(struct call *call, const void *result)
 
 enum status handle_trials_get(struct call *call, struct error *err)
 {
-    const struct trials_get_input *input = call->input;
-    const char             *asked = input->order == NULL && input->updated_since_ms > 0 ? "updated" : input->order;
-    const struct show_order order = show_order(trial_orders, asked);
-    struct trial_filter     filter = {.states = input->states,
-                                      .worker = input->worker,
-                                      .external_id = input->external_id,
-                                      .updated_since_ms = input->updated_since_ms,
-                                      .order = (enum trial_order)order.order,
-                                      .is_down = order.is_down,
-                                      .cursor = input->cursor,
-                                      .limit = input->limit};
-    struct shown_trials    *shown = CALL_RESULT(call, struct shown_trials, 200, render_trials);
-    TRY(show_read_labels(call, input->label, filter.labels, TRIAL_LABELS_ASKED_MAX, err));
+    struct trials_get_input *input = call->input;
+    struct trial_filter     *filter = &input->filter;
+    const char              *asked = input->order == NULL && filter->updated_since_ms > 0 ? "updated" : input->order;
+    const struct show_order  order = show_order(trial_orders, asked);
+    filter->order = (enum trial_order)order.order;
+    filter->is_down = order.is_down;
+    struct shown_trials *shown = CALL_RESULT(call, struct shown_trials, 200, render_trials);
+    TRY(show_read_labels(call, input->label, filter->labels, TRIAL_LABELS_ASKED_MAX, err));
     TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
-    return trial_list(call->app, &call->caller, call->params[0], &filter, &shown->page, err);
+    return trial_list(call->app, &call->caller, call->params[0], filter, &shown->page, err);
 }
 
 struct shown_trial {
@@ -351,15 +346,12 @@ enum status handle_trial_get(struct call *call, struct error *err)
     return input->format != NULL && strcmp(input->format, "npy") == 0 ? show_npy(call, shown, err) : STATUS_OK;
 }
 
-#define LEASE(type)                                                                      \
-    {                                                                                    \
-        AT(type, lease), .read = codec_read_integer, .min = 1, .max = 9007199254740991.0 \
+#define LEASE(type, in)                                                                              \
+    {                                                                                                \
+        AS(type, in lease, "lease"), .read = codec_read_integer, .min = 1, .max = 9007199254740991.0 \
     }
-struct trial_heartbeat_input {
-    int64_t lease;
-};
-static const struct member trial_heartbeat_body[] = {LEASE(trial_heartbeat_input), {.name = NULL}};
-const struct form form_trial_heartbeat = {.body = trial_heartbeat_body, .bytes = sizeof(struct trial_heartbeat_input)};
+static const struct member trial_heartbeat_body[] = {LEASE(held_trial, ), {.name = NULL}};
+const struct form          form_trial_heartbeat = {.body = trial_heartbeat_body, .bytes = sizeof(struct held_trial)};
 
 /* A held trial goes on, whatever else the study does, unless nobody wants its value any more. */
 static json_t *render_held(struct call *call, const void *result)
@@ -376,34 +368,27 @@ static json_t *render_held(struct call *call, const void *result)
 
 enum status handle_trial_heartbeat(struct call *call, struct error *err)
 {
-    const struct trial_heartbeat_input *input = call->input;
-    struct held_trial                   held = {.lease = input->lease};
-    struct shown_trial                 *shown;
-    TRY(begin_trial(call, &shown, &held.number, err));
+    struct held_trial  *held = call->input;
+    struct shown_trial *shown;
+    TRY(begin_trial(call, &shown, &held->number, err));
     call->render = render_held;
-    return trial_heartbeat(call->app, &call->caller, call->params[0], held, &shown->trial, err);
+    return trial_heartbeat(call->app, &call->caller, call->params[0], *held, &shown->trial, err);
 }
 
-struct trial_abandon_input {
-    int64_t     lease;
-    const char *reason;
-    bool        requeue;
-};
 static const struct member trial_abandon_body[] = {
-    LEASE(trial_abandon_input),
-    {AT(trial_abandon_input, reason), .read = codec_read_reason, .max = 1000},
-    {AT(trial_abandon_input, requeue), .read = codec_read_bool},
+    LEASE(abandon_request, held.),
+    {AT(abandon_request, reason), .read = codec_read_reason, .max = 1000},
+    {AS(abandon_request, requeues, "requeue"), .read = codec_read_bool},
     {.name = NULL},
 };
-const struct form form_trial_abandon = {.body = trial_abandon_body, .bytes = sizeof(struct trial_abandon_input)};
+const struct form form_trial_abandon = {.body = trial_abandon_body, .bytes = sizeof(struct abandon_request)};
 
 enum status handle_trial_abandon(struct call *call, struct error *err)
 {
-    const struct trial_abandon_input *input = call->input;
-    struct abandon_request request = {.held.lease = input->lease, .reason = input->reason, .requeues = input->requeue};
-    struct shown_trial    *shown;
-    TRY(begin_trial(call, &shown, &request.held.number, err));
-    return trial_abandon(call->app, &call->caller, call->params[0], &request, &shown->trial, err);
+    struct abandon_request *request = call->input;
+    struct shown_trial     *shown;
+    TRY(begin_trial(call, &shown, &request->held.number, err));
+    return trial_abandon(call->app, &call->caller, call->params[0], request, &shown->trial, err);
 }
 
 struct trial_patch_input {
@@ -472,19 +457,15 @@ enum status handle_trial_retract(struct call *call, struct error *err)
     return trial_correct(call->app, &call->caller, call->params[0], &request, &shown->trial, err);
 }
 
-struct trial_report_input {
-    int64_t       lease, step;
-    double        value;
-    const json_t *values;
-};
 static const struct member trial_report_body[] = {
-    LEASE(trial_report_input),
-    {AT(trial_report_input, step), .read = codec_read_integer, .required = true, .min = 1, .max = 1000000},
-    {AT(trial_report_input, value), .read = codec_read_number, .min = -DBL_MAX, .max = DBL_MAX, .fallback = NAN},
-    {AT(trial_report_input, values), .read = codec_read_kept},
+    LEASE(report_request, held.),
+    {AT(report_request, step), .read = codec_read_integer, .required = true, .min = 1, .max = 1000000},
+    {AS(report_request, given.value, "value"), .read = codec_read_number, .min = -DBL_MAX, .max = DBL_MAX,
+     .fallback = NAN},
+    {AS(report_request, given.values, "values"), .read = codec_read_kept},
     {.name = NULL},
 };
-const struct form form_trial_report = {.body = trial_report_body, .bytes = sizeof(struct trial_report_input)};
+const struct form form_trial_report = {.body = trial_report_body, .bytes = sizeof(struct report_request)};
 
 static const char *const decisions[] = {"continue", "stop", NULL};
 
@@ -505,12 +486,10 @@ const struct shown shown_decision = {.members = decision_members};
 
 enum status handle_trial_report(struct call *call, struct error *err)
 {
-    const struct trial_report_input *input = call->input;
-    struct report_request            request = {
-                   .held.lease = input->lease, .step = input->step, .given = {.value = input->value, .values = input->values}};
-    struct report_reply *reply = CALL_RESULT(call, struct report_reply, 200, show_reply);
-    TRY(handle_number(call, 1, &request.held.number, err));
-    return trial_report(call->app, &call->caller, call->params[0], &request, reply, err);
+    struct report_request *request = call->input;
+    struct report_reply   *reply = CALL_RESULT(call, struct report_reply, 200, show_reply);
+    TRY(handle_number(call, 1, &request->held.number, err));
+    return trial_report(call->app, &call->caller, call->params[0], request, reply, err);
 }
 
 /* ---- insight ---- */
@@ -563,11 +542,7 @@ static json_t *render_pareto(struct call *call, const void *result)
                      "hypervolume", codec_number(reply->hypervolume), "reference", reference, "attained", attained);
 }
 
-enum status handle_pareto_get(struct call *call, struct error *err)
-{
-    return trial_pareto(call->app, &call->caller, call->params[0],
-                        CALL_RESULT(call, struct pareto_reply, 200, render_pareto), err);
-}
+HANDLE_SHOW(pareto_get, trial_pareto, pareto_reply, render_pareto)
 
 static const struct member history_members[] = {
     {AT(history_item, trial), .read = codec_read_integer},
@@ -578,12 +553,7 @@ static const struct member history_members[] = {
 };
 const struct shown shown_history = {.members = history_members, PAGE_AS(history_page, items, "history")};
 
-enum status handle_history_get(struct call *call, struct error *err)
-{
-    const struct page *input = call->input;
-    return trial_history(call->app, &call->caller, call->params[0], input,
-                         CALL_RESULT(call, struct history_page, 200, show_reply), err);
-}
+HANDLE_PAGE(history_get, trial_history, history_page, show_reply)
 
 struct shown_predictions {
     struct predict_reply reply;

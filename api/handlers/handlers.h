@@ -55,6 +55,25 @@ SHOWN_LIST(X)
     .page = shown,                 \
     .bytes = sizeof *((struct type *)0)->list + 0 * sizeof(char[offsetof(struct type, list) == 0 ? 1 : -1])
 
+/* Handlers that hand on to a use case of what the address names, and no more: it is shown, a page of it is, or it is deleted. */
+#define HANDLE_SHOW(name, use, type, render)                                                                     \
+    enum status handle_##name(struct call *call, struct error *err)                                              \
+    {                                                                                                            \
+        return use(call->app, &call->caller, call->params[0], CALL_RESULT(call, struct type, 200, render), err); \
+    }
+#define HANDLE_PAGE(name, use, type, render)                               \
+    enum status handle_##name(struct call *call, struct error *err)        \
+    {                                                                      \
+        return use(call->app, &call->caller, call->params[0], call->input, \
+                   CALL_RESULT(call, struct type, 200, render), err);      \
+    }
+#define HANDLE_DELETE(name, use)                                    \
+    enum status handle_##name(struct call *call, struct error *err) \
+    {                                                               \
+        call->reply.http = 204;                                     \
+        return use(call->app, &call->caller, call->params[0], err); \
+    }
+
 /* The most that one request is given, and may ask to be shown. */
 enum { SUGGESTIONS_MAX = 100 };
 

@@ -10,11 +10,12 @@
 #include "service/trial/observe.h"
 #include "service/suggest/suggest.h"
 
-/* The paging members of a list's query: a cursor and a limit, which a page cuts. */
-#define PAGED(type)                                                                                                \
-    {AT(type, cursor), .read = codec_read_text, .min = 1, .max = 256},                                             \
-    {                                                                                                              \
-        AT(type, limit), .read = codec_read_integer, .min = 1, .max = 9007199254740991.0, .fallback = PAGE_DEFAULT \
+/* The paging members of a list's query: a cursor and a limit, which a page cuts; where in the struct they lie, if that is deeper. */
+#define PAGED(type, in)                                                                               \
+    {AS(type, in cursor, "cursor"), .read = codec_read_text, .min = 1, .max = 256},                   \
+    {                                                                                                 \
+        AS(type, in limit, "limit"), .read = codec_read_integer, .min = 1, .max = 9007199254740991.0, \
+                                     .fallback = PAGE_DEFAULT                                         \
     }
 
 /* The views of a list's items: all members, or all but the large ones. */
