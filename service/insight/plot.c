@@ -25,7 +25,8 @@ static enum status make(struct db_conn *conn, void *arg, struct error *err)
     TRY(task_open(conn, &work->task, err));
     out->study = work->task.study;
     TRY(spec_find_metric(&out->study.spec, work->request->metric, &out->metric, err));
-    return makers[work->request->kind](conn, work, err);
+    TRY(makers[work->request->kind](conn, work, err));
+    return work->is_short ? error_no_memory(err) : STATUS_OK;
 }
 
 enum status plot_make(struct app *app, struct caller *caller, const char *study, const struct plot_request *request,

@@ -117,12 +117,9 @@ static enum status put_shown(struct plot_work *work, const struct measured *curv
         }
     }
     struct plot_table *table = plot_table(work, "curves", NULL, len, 3);
-    if (table == NULL)
-        return error_no_memory(err);
-    table->columns[table->columns_len++] =
-        (struct plot_column){.name = "trial", .what = PLOT_INTEGER, .numbers = trial};
-    table->columns[table->columns_len++] = (struct plot_column){.name = "step", .what = PLOT_INTEGER, .numbers = step};
-    table->columns[table->columns_len++] = (struct plot_column){.name = "value", .what = PLOT_NUMBER, .numbers = value};
+    plot_put(table, "trial", PLOT_INTEGER, trial);
+    plot_put(table, "step", PLOT_INTEGER, step);
+    plot_put(table, "value", PLOT_NUMBER, value);
     return STATUS_OK;
 }
 
@@ -143,14 +140,13 @@ static enum status put_trials(struct plot_work *work, const bool *is_shown, size
         if (is_shown[i])
             rows[len++] = i;
     struct plot_table *table = plot_table(work, "trials_shown", rows, len, 6);
-    if (table == NULL)
-        return error_no_memory(err);
-    TRY(plot_take(work, table, "trial", PLOT_INTEGER, data->number, err));
-    TRY(plot_take_states(work, table, err));
-    TRY(plot_take(work, table, "value", PLOT_NUMBER, data->value, err));
-    TRY(plot_take(work, table, "mean", PLOT_NUMBER, data->mean, err));
-    TRY(plot_take(work, table, "stddev", PLOT_NUMBER, data->stddev, err));
-    return plot_take(work, table, "stddev_observed", PLOT_NUMBER, data->stddev_observed, err);
+    plot_take(work, table, "trial", PLOT_INTEGER, data->number);
+    plot_take_states(work, table);
+    plot_take(work, table, "value", PLOT_NUMBER, data->value);
+    plot_take(work, table, "mean", PLOT_NUMBER, data->mean);
+    plot_take(work, table, "stddev", PLOT_NUMBER, data->stddev);
+    plot_take(work, table, "stddev_observed", PLOT_NUMBER, data->stddev_observed);
+    return STATUS_OK;
 }
 
 /* ---- the others ---- */
@@ -198,15 +194,15 @@ static enum status put_fan(struct plot_work *work, const struct measured *curves
     }
     fan.values = ARENA_NEW(work->arena, double, fan.from[steps] + 1);
     struct plot_table *table = plot_table(work, "fan", NULL, len, QUANTILES + 2);
-    if (fan.values == NULL || table == NULL)
+    double            *step = ARENA_NEW(work->arena, double, (QUANTILES + 2) * len + 1);
+    if (fan.values == NULL || step == NULL)
         return error_no_memory(err);
+    double *count = step + len, *q = count + len;
     fill_fan(work, curves, is_shown, &fan, used);
-    double *step = plot_column(work, table, "step", PLOT_INTEGER);
-    double *count = plot_column(work, table, "count", PLOT_INTEGER), *q[QUANTILES];
+    plot_put(table, "step", PLOT_INTEGER, step);
+    plot_put(table, "count", PLOT_INTEGER, count);
     for (size_t j = 0; j < QUANTILES; j++)
-        q[j] = plot_column(work, table, quantile_names[j], PLOT_NUMBER);
-    if (step == NULL || count == NULL || q[0] == NULL || q[QUANTILES - 1] == NULL)
-        return error_no_memory(err);
+        plot_put(table, quantile_names[j], PLOT_NUMBER, q + j * len);
     for (size_t s = 0, i = 0; s < steps; s++) {
         size_t n = fan.from[s + 1] - fan.from[s];
         if (n == 0)
@@ -215,7 +211,7 @@ static enum status put_fan(struct plot_work *work, const struct measured *curves
         step[i] = ceil((double)(s + 1) * curves->last_step / (double)steps);
         count[i] = (double)n;
         for (size_t j = 0; j < QUANTILES; j++)
-            q[j][i] = decimate_quantile(fan.values + fan.from[s], n, quantiles[j]);
+            q[j * len + i] = decimate_quantile(fan.values + fan.from[s], n, quantiles[j]);
         i++;
     }
     return STATUS_OK;

@@ -100,36 +100,46 @@ struct plot_table *plot_table(struct plot_work *work, const char *name, const si
     struct plot_table *table = &work->out->tables[work->out->tables_len++];
     *table = (struct plot_table){
         .name = name, .len = len, .rows = rows, .columns = ARENA_NEW(work->arena, struct plot_column, columns + 1)};
-    return table->columns == NULL ? NULL : table;
+    if (table->columns == NULL) {
+        table->len = 0;
+        work->is_short = true;
+    }
+    return table;
 }
 
-double *plot_column(struct plot_work *work, struct plot_table *table, const char *name, enum plot_what what)
+static void add(struct plot_table *table, struct plot_column column)
+{
+    if (table->columns != NULL)
+        table->columns[table->columns_len++] = column;
+}
+
+void plot_put(struct plot_table *table, const char *name, enum plot_what what, const double *numbers)
+{
+    add(table, (struct plot_column){.name = name, .what = what, .numbers = numbers});
+}
+
+void plot_put_texts(struct plot_table *table, const char *name, const char *const *texts)
+{
+    add(table, (struct plot_column){.name = name, .what = PLOT_TEXT, .texts = texts});
+}
+
+void plot_take_from(struct plot_work *work, struct plot_table *table, const char *name, enum plot_what what,
+                    const double *from, size_t stride)
 {
     double *numbers = ARENA_NEW(work->arena, double, table->len + 1);
-    table->columns[table->columns_len++] = (struct plot_column){.name = name, .what = what, .numbers = numbers};
-    return numbers;
+    work->is_short |= numbers == NULL;
+    for (size_t i = 0; numbers != NULL && i < table->len; i++)
+        numbers[i] = from[table->rows[i] * stride];
+    plot_put(table, name, what, numbers);
 }
 
-enum status plot_take(struct plot_work *work, struct plot_table *table, const char *name, enum plot_what what,
-                      const double *from, struct error *err)
-{
-    double *numbers = plot_column(work, table, name, what);
-    if (numbers == NULL)
-        return error_no_memory(err);
-    for (size_t i = 0; i < table->len; i++)
-        numbers[i] = from[table->rows[i]];
-    return STATUS_OK;
-}
-
-enum status plot_take_states(struct plot_work *work, struct plot_table *table, struct error *err)
+void plot_take_states(struct plot_work *work, struct plot_table *table)
 {
     const char **texts = ARENA_NEW(work->arena, const char *, table->len + 1);
-    if (texts == NULL)
-        return error_no_memory(err);
-    for (size_t i = 0; i < table->len; i++)
+    work->is_short |= texts == NULL;
+    for (size_t i = 0; texts != NULL && i < table->len; i++)
         texts[i] = trial_state_names[work->data.state[table->rows[i]]];
-    table->columns[table->columns_len++] = (struct plot_column){.name = "state", .what = PLOT_TEXT, .texts = texts};
-    return STATUS_OK;
+    plot_put_texts(table, "state", texts);
 }
 
 double plot_place(const struct param *param, double value)

@@ -24,22 +24,28 @@ struct plot_work {
     struct plot               *out;
     struct plot_data           data;
     struct arena              *arena;
-    enum status (*make)(struct db_conn *conn, struct plot_work *work, struct error *err);
+    bool is_short; /* a table or a column found no memory: the plot is none, and plot_make says so */
 };
 
 /* Within a transaction, of the task's study. */
 MUST_CHECK enum status plot_read(struct db_conn *conn, struct plot_work *work, struct error *err);
 
-/* A new table of the plot with room for so many rows and columns; rows: which trials they are, or NULL.
- * NULL: no memory. */
+/* A new table of the plot with room for so many columns; rows [len]: which trials they are, or NULL.  Without memory it has
+ * no rows and takes no columns. */
 struct plot_table *plot_table(struct plot_work *work, const char *name, const size_t *rows, size_t len, size_t columns);
-/* Adds a column, and returns its numbers; NULL: no memory. */
-double *plot_column(struct plot_work *work, struct plot_table *table, const char *name, enum plot_what what);
-/* Adds a column with the values of the table's rows. */
-MUST_CHECK enum status plot_take(struct plot_work *work, struct plot_table *table, const char *name,
-                                 enum plot_what what, const double *from, struct error *err);
+/* Adds a column of these numbers [len]. */
+void plot_put(struct plot_table *table, const char *name, enum plot_what what, const double *numbers);
+void plot_put_texts(struct plot_table *table, const char *name, const char *const *texts);
+/* Adds a column with the values of the table's rows, which are stride apart from one trial to the next. */
+void plot_take_from(struct plot_work *work, struct plot_table *table, const char *name, enum plot_what what,
+                    const double *from, size_t stride);
+static inline void plot_take(struct plot_work *work, struct plot_table *table, const char *name, enum plot_what what,
+                             const double *from)
+{
+    plot_take_from(work, table, name, what, from, 1);
+}
 /* Adds the states of the table's trials, as words. */
-MUST_CHECK enum status plot_take_states(struct plot_work *work, struct plot_table *table, struct error *err);
+void plot_take_states(struct plot_work *work, struct plot_table *table);
 
 /* The value of metric k after a step, of whose row these are the value and the outcome. */
 double plot_measured(const struct spec *spec, size_t k, double value, const struct db_blob *outcome);

@@ -43,13 +43,12 @@ static enum status put_best(struct plot_work *work, size_t *rows, struct error *
     for (size_t i = 0; i < data->n; i++)
         y[i] = has_best && data->is_feasible[i] && data->state[i] == TRIAL_COMPLETED ? data->worth[i] : (double)NAN;
     struct plot_table *best = plot_table(work, "best", rows, decimate_best(y, data->n, rows), 2);
-    if (best == NULL)
-        return error_no_memory(err);
-    TRY(plot_take(work, best, "trial", PLOT_INTEGER, data->number, err));
-    return plot_take(work, best, "value", PLOT_NUMBER, data->value, err);
+    plot_take(work, best, "trial", PLOT_INTEGER, data->number);
+    plot_take(work, best, "value", PLOT_NUMBER, data->value);
+    return STATUS_OK;
 }
 
-static enum status put_marks(struct plot_work *work, size_t *rows, struct error *err)
+static void put_marks(struct plot_work *work, size_t *rows)
 {
     struct plot_data *data = &work->data;
     size_t            columns = (size_t)points_of(work->request, HISTORY_POINTS, HISTORY_POINTS_MAX);
@@ -57,15 +56,13 @@ static enum status put_marks(struct plot_work *work, size_t *rows, struct error 
     const struct decimate_span span = {.low = low, .high = high, .columns = columns};
     size_t                     len = decimate_m4(data->number, data->value, data->n, &span, rows);
     struct plot_table         *marks = plot_table(work, "marks", rows, len, 6);
-    if (marks == NULL)
-        return error_no_memory(err);
     work->out->shown += (int64_t)len;
-    TRY(plot_take(work, marks, "trial", PLOT_INTEGER, data->number, err));
-    TRY(plot_take(work, marks, "value", PLOT_NUMBER, data->value, err));
-    TRY(plot_take_states(work, marks, err));
-    TRY(plot_take(work, marks, "mean", PLOT_NUMBER, data->mean, err));
-    TRY(plot_take(work, marks, "stddev", PLOT_NUMBER, data->stddev, err));
-    return plot_take(work, marks, "stddev_observed", PLOT_NUMBER, data->stddev_observed, err);
+    plot_take(work, marks, "trial", PLOT_INTEGER, data->number);
+    plot_take(work, marks, "value", PLOT_NUMBER, data->value);
+    plot_take_states(work, marks);
+    plot_take(work, marks, "mean", PLOT_NUMBER, data->mean);
+    plot_take(work, marks, "stddev", PLOT_NUMBER, data->stddev);
+    plot_take(work, marks, "stddev_observed", PLOT_NUMBER, data->stddev_observed);
 }
 
 /* Among trials without a value, the first of each state in each column, and the number of the others. */
@@ -91,13 +88,10 @@ static enum status put_others(struct plot_work *work, size_t *rows, struct error
         counts[at[state] - 1]++;
     }
     struct plot_table *others = plot_table(work, "others", rows, len, 3);
-    if (others == NULL)
-        return error_no_memory(err);
     work->out->shown += (int64_t)len;
-    TRY(plot_take(work, others, "trial", PLOT_INTEGER, data->number, err));
-    TRY(plot_take_states(work, others, err));
-    others->columns[others->columns_len++] =
-        (struct plot_column){.name = "count", .what = PLOT_INTEGER, .numbers = counts};
+    plot_take(work, others, "trial", PLOT_INTEGER, data->number);
+    plot_take_states(work, others);
+    plot_put(others, "count", PLOT_INTEGER, counts);
     return STATUS_OK;
 }
 
@@ -108,7 +102,7 @@ enum status plot_history(struct db_conn *conn, struct plot_work *work, struct er
     if (rows == NULL)
         return error_no_memory(err);
     TRY(put_best(work, rows, err));
-    TRY(put_marks(work, rows, err));
+    put_marks(work, rows);
     return put_others(work, rows, err);
 }
 
@@ -122,16 +116,11 @@ static enum status check_parameters(const struct plot_work *work, struct error *
 }
 
 /* A column of the parameter's values at the rows. */
-static enum status put_parameter(struct plot_work *work, struct plot_table *table, size_t param, const char *name,
-                                 struct error *err)
+static void put_parameter(struct plot_work *work, struct plot_table *table, size_t param, const char *name)
 {
-    double *values = plot_column(work, table, name, PLOT_VALUE);
-    if (values == NULL)
-        return error_no_memory(err);
-    table->columns[table->columns_len - 1].param = param;
-    for (size_t i = 0; i < table->len; i++)
-        values[i] = work->data.points[table->rows[i] * work->data.params + param];
-    return STATUS_OK;
+    plot_take_from(work, table, name, PLOT_VALUE, work->data.points + param, work->data.params);
+    if (table->columns_len > 0)
+        table->columns[table->columns_len - 1].param = param;
 }
 
 enum status plot_parallel(struct db_conn *conn, struct plot_work *work, struct error *err)
@@ -155,15 +144,12 @@ enum status plot_parallel(struct db_conn *conn, struct plot_work *work, struct e
     TRY(decimate_ranks(&ranks, work->arena, err));
     struct plot_table *lines = plot_table(work, "lines", ranks.rows, ranks.len, 3);
     struct plot_table *parameters = plot_table(work, "parameters", ranks.rows, ranks.len, space->params_len);
-    if (lines == NULL || parameters == NULL)
-        return error_no_memory(err);
     work->out->shown = (int64_t)ranks.len;
-    TRY(plot_take(work, lines, "trial", PLOT_INTEGER, data->number, err));
-    TRY(plot_take(work, lines, "value", PLOT_NUMBER, data->value, err));
-    lines->columns[lines->columns_len++] =
-        (struct plot_column){.name = "weight", .what = PLOT_NUMBER, .numbers = ranks.weights};
+    plot_take(work, lines, "trial", PLOT_INTEGER, data->number);
+    plot_take(work, lines, "value", PLOT_NUMBER, data->value);
+    plot_put(lines, "weight", PLOT_NUMBER, ranks.weights);
     for (size_t p = 0; p < space->params_len; p++)
-        TRY(put_parameter(work, parameters, p, space->params[p].name, err));
+        put_parameter(work, parameters, p, space->params[p].name);
     return STATUS_OK;
 }
 
@@ -209,13 +195,11 @@ static enum status put_cells(struct plot_work *work, struct cells *out, struct e
             out->rows[len] = cells[c].best;
             counts[len++] = (double)cells[c].count;
         }
-    out->table = plot_table(work, is_front ? "dominated" : "cells", out->rows, len, 5);
-    if (out->table == NULL)
-        return error_no_memory(err);
+    out->table = plot_table(work, is_front ? "dominated" : "cells", out->rows, len, 5 + OBJECTIVES_MAX);
     work->out->shown += (int64_t)len;
-    out->table->columns[out->table->columns_len++] =
-        (struct plot_column){.name = "count", .what = PLOT_INTEGER, .numbers = counts};
-    return plot_take(work, out->table, "trial", PLOT_INTEGER, work->data.number, err);
+    plot_put(out->table, "count", PLOT_INTEGER, counts);
+    plot_take(work, out->table, "trial", PLOT_INTEGER, work->data.number);
+    return STATUS_OK;
 }
 
 static enum status find_axis(const struct plot_work *work, const char *name, const char *path, size_t *out,
@@ -259,28 +243,22 @@ enum status plot_cells(struct db_conn *conn, struct plot_work *work, struct erro
     }
     struct cells cells = {.u = u, .v = v, .worth = data->worth};
     TRY(put_cells(work, &cells, err));
-    TRY(put_parameter(work, cells.table, x, "x", err));
+    put_parameter(work, cells.table, x, "x");
     if (is_contour)
-        TRY(put_parameter(work, cells.table, y, "y", err));
-    return plot_take(work, cells.table, "value", PLOT_NUMBER, data->value, err);
+        put_parameter(work, cells.table, y, "y");
+    plot_take(work, cells.table, "value", PLOT_NUMBER, data->value);
+    return STATUS_OK;
 }
 
 /* ---- the front ---- */
 
 /* A column for each objective at the rows. */
-static enum status put_objectives(struct plot_work *work, struct plot_table *table, struct error *err)
+static void put_objectives(struct plot_work *work, struct plot_table *table)
 {
     const struct spec *spec = &work->task.study.spec;
-    for (size_t k = 0; k < spec->metrics_len; k++) {
-        if (spec->kinds[k] != METRIC_OBJECTIVE)
-            continue;
-        double *values = plot_column(work, table, spec->metrics[k].name, PLOT_NUMBER);
-        if (values == NULL)
-            return error_no_memory(err);
-        for (size_t i = 0; i < table->len; i++)
-            values[i] = work->data.values[table->rows[i] * work->data.metrics + k];
-    }
-    return STATUS_OK;
+    for (size_t k = 0; k < spec->metrics_len; k++)
+        if (spec->kinds[k] == METRIC_OBJECTIVE)
+            plot_take_from(work, table, spec->metrics[k].name, PLOT_NUMBER, work->data.values + k, work->data.metrics);
 }
 
 struct front {
@@ -320,11 +298,10 @@ static enum status put_front(struct plot_work *work, const struct front *front, 
         if (front->is_best[i] && len < FRONT_MAX)
             rows[len++] = front->rows[i];
     struct plot_table *table = plot_table(work, "front", rows, len, work->task.study.spec.objectives + 1);
-    if (table == NULL)
-        return error_no_memory(err);
     work->out->shown += (int64_t)len;
-    TRY(plot_take(work, table, "trial", PLOT_INTEGER, work->data.number, err));
-    return put_objectives(work, table, err);
+    plot_take(work, table, "trial", PLOT_INTEGER, work->data.number);
+    put_objectives(work, table);
+    return STATUS_OK;
 }
 
 /* A cell of dominated trials is shown by its best in the first objective. */
@@ -346,12 +323,8 @@ static enum status put_dominated(struct plot_work *work, const struct front *fro
     TRY(place_values(work, places[1], places[1], err));
     struct cells cells = {.u = places[0], .v = places[1], .worth = places[2]};
     TRY(put_cells(work, &cells, err));
-    struct plot_column *columns = ARENA_NEW(work->arena, struct plot_column, m + 3);
-    if (columns == NULL)
-        return error_no_memory(err);
-    memcpy(columns, cells.table->columns, cells.table->columns_len * sizeof *columns);
-    cells.table->columns = columns;
-    return put_objectives(work, cells.table, err);
+    put_objectives(work, cells.table);
+    return STATUS_OK;
 }
 
 /* Adds v [m] to the points [len][m] that no other dominates, in place of those that it dominates; false: it is dominated. */
@@ -412,11 +385,8 @@ static enum status put_volumes(struct plot_work *work, const struct front *front
     if (is_due)
         TRY(volume_at(work, &set, &values[len - 1], err));
     struct plot_table *table = plot_table(work, "hypervolume", rows, len, 2);
-    if (table == NULL)
-        return error_no_memory(err);
-    TRY(plot_take(work, table, "trial", PLOT_INTEGER, work->data.number, err));
-    table->columns[table->columns_len++] =
-        (struct plot_column){.name = "value", .what = PLOT_NUMBER, .numbers = values};
+    plot_take(work, table, "trial", PLOT_INTEGER, work->data.number);
+    plot_put(table, "value", PLOT_NUMBER, values);
     return STATUS_OK;
 }
 
@@ -578,13 +548,10 @@ static enum status put_bars(struct plot_work *work, const struct bar *bars, size
     struct plot_table *table = plot_table(work, "bars", NULL, len, 6);
     const char       **workers = ARENA_NEW(work->arena, const char *, len + 1);
     const char       **states = ARENA_NEW(work->arena, const char *, len + 1);
-    if (table == NULL || workers == NULL || states == NULL)
+    double            *start = ARENA_NEW(work->arena, double, 3 * len + 1);
+    if (workers == NULL || states == NULL || start == NULL)
         return error_no_memory(err);
-    double *start = plot_column(work, table, "started_at", PLOT_TIME);
-    double *end = plot_column(work, table, "ended_at", PLOT_TIME);
-    double *trial = plot_column(work, table, "trial", PLOT_INTEGER);
-    if (start == NULL || end == NULL || trial == NULL)
-        return error_no_memory(err);
+    double *end = start + len, *trial = end + len;
     for (size_t i = 0; i < len; i++) {
         start[i] = bars[i].start;
         end[i] = bars[i].end;
@@ -592,10 +559,12 @@ static enum status put_bars(struct plot_work *work, const struct bar *bars, size
         workers[i] = bars[i].worker;
         states[i] = bars[i].state;
     }
-    table->columns[table->columns_len++] = (struct plot_column){.name = "worker", .what = PLOT_TEXT, .texts = workers};
-    table->columns[table->columns_len++] = (struct plot_column){.name = "state", .what = PLOT_TEXT, .texts = states};
-    table->columns[table->columns_len++] =
-        (struct plot_column){.name = "count", .what = PLOT_INTEGER, .numbers = counts};
+    plot_put(table, "started_at", PLOT_TIME, start);
+    plot_put(table, "ended_at", PLOT_TIME, end);
+    plot_put(table, "trial", PLOT_INTEGER, trial);
+    plot_put_texts(table, "worker", workers);
+    plot_put_texts(table, "state", states);
+    plot_put(table, "count", PLOT_INTEGER, counts);
     work->out->shown = (int64_t)len;
     return STATUS_OK;
 }
@@ -647,19 +616,17 @@ static void add_latent(struct latents *l, double trial, double size)
 
 static enum status put_latents(struct plot_work *work, const struct latents *l, struct error *err)
 {
-    static const char *const names[] = {"first", "last", "size", "count"};
-    const double *const      from[] = {l->first, l->last, l->size, l->count};
-    size_t                   len = l->runs < l->room ? l->runs : l->room, oldest = l->runs - len;
-    struct plot_table       *table = plot_table(work, "latents", NULL, len, 4);
-    if (table == NULL)
+    size_t             len = l->runs < l->room ? l->runs : l->room;
+    size_t            *places = ARENA_NEW(work->arena, size_t, len + 1);
+    struct plot_table *table = plot_table(work, "latents", places, len, 4);
+    if (places == NULL)
         return error_no_memory(err);
-    for (size_t c = 0; c < 4; c++) {
-        double *column = plot_column(work, table, names[c], PLOT_INTEGER);
-        if (column == NULL)
-            return error_no_memory(err);
-        for (size_t i = 0; i < len; i++)
-            column[i] = from[c][(oldest + i) % l->room];
-    }
+    for (size_t i = 0; i < len; i++)
+        places[i] = (l->runs - len + i) % l->room;
+    plot_take(work, table, "first", PLOT_INTEGER, l->first);
+    plot_take(work, table, "last", PLOT_INTEGER, l->last);
+    plot_take(work, table, "size", PLOT_INTEGER, l->size);
+    plot_take(work, table, "count", PLOT_INTEGER, l->count);
     work->out->shown = (int64_t)len;
     return STATUS_OK;
 }
