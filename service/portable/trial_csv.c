@@ -436,23 +436,44 @@ enum status import_csv(const struct spec *spec, const char *text, size_t length,
 
 /* ---- export ---- */
 
-static void write_text(FILE *out, const char *text)
+/* The text that is written.  For a spreadsheet each cell that it would compute has an apostrophe before it, which spreadsheets
+ * take for "this is text". */
+struct table {
+    FILE *to;
+    bool  for_spreadsheet;
+};
+
+/* Whether a spreadsheet would compute the cell: it begins as a formula does, in ASCII or in full width, and is no number. */
+static bool is_formula(const char *cell)
+{
+    static const char *const wide[] = {"\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0"};
+    char                    *end;
+    for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++)
+        if (strncmp(cell, wide[i], 3) == 0)
+            return true;
+    (void)strtod(cell, &end);
+    return *cell != '\0' && strchr("=+-@\t\r\n", *cell) != NULL && (end == cell || *end != '\0');
+}
+
+static void write_text(const struct table *out, const char *text)
 {
     size_t length = text == NULL ? 0 : strlen(text);
     bool   needs_quotes = length > 0 && (strpbrk(text, ",\"\r\n") != NULL || text[0] == ' ' || text[length - 1] == ' ');
     if (needs_quotes)
-        fputc('"', out);
+        fputc('"', out->to);
+    if (out->for_spreadsheet && length > 0 && is_formula(text))
+        fputc('\'', out->to);
     for (size_t i = 0; i < length; i++) {
         if (text[i] == '"')
-            fputc('"', out);
-        fputc(text[i], out);
+            fputc('"', out->to);
+        fputc(text[i], out->to);
     }
     if (needs_quotes)
-        fputc('"', out);
+        fputc('"', out->to);
 }
 
 /* The shortest of the precisions that reads back equal; nothing for NaN. */
-static void write_number(FILE *out, double value)
+static void write_number(const struct table *out, double value)
 {
     char text[NUMBER_MAX] = "";
     for (int precision = 15; !isnan(value) && precision <= 17; precision++) {
@@ -460,32 +481,33 @@ static void write_number(FILE *out, double value)
         if (strtod(text, NULL) == value)
             break;
     }
-    fputs(text, out);
+    fputs(text, out->to);
 }
 
 /* Writes a member of a struct, between these two texts. */
-static void write_cell(FILE *out, const struct member *member, const void *from, const char *before, const char *after)
+static void write_cell(const struct table *out, const struct member *member, const void *from, const char *before,
+                       const char *after)
 {
     const void *at = (const char *)from + member->offset;
-    fputs(before, out);
+    fputs(before, out->to);
     if (member->read == codec_read_number)
         write_number(out, *(const double *)at);
     else
         write_text(out, *(const char *const *)at);
-    fputs(after, out);
+    fputs(after, out->to);
 }
 
-static void write_time(FILE *out, int64_t ms)
+static void write_time(const struct table *out, int64_t ms)
 {
     char text[32] = "";
     if (ms != 0)
         codec_time(ms, text);
-    fputs(text, out);
+    fputs(text, out->to);
 }
 
-static void write_header(FILE *out, const struct spec *spec)
+static void write_header(const struct table *out, const struct spec *spec)
 {
-    fputs("trial,state,", out);
+    fputs("trial,state,", out->to);
     for (size_t i = 0; i < spec->space.params_len; i++) {
         const char   *name = spec->space.params[i].name;
         char          column[sizeof prefix + 4 * 128];
@@ -495,34 +517,34 @@ static void write_header(FILE *out, const struct spec *spec)
                         strncmp(name, stddev_prefix, sizeof stddev_prefix - 1) != 0;
         snprintf(column, sizeof column, "%s%s", is_plain ? "" : prefix, name);
         write_text(out, column);
-        fputc(',', out);
+        fputc(',', out->to);
     }
     if (spec->space.kind == SPACE_CANDIDATES)
-        fputs("candidate,", out);
+        fputs("candidate,", out->to);
     if (spec->space.kind == SPACE_GRAPH)
-        fputs("sites,values,", out);
+        fputs("sites,values,", out->to);
     for (size_t k = named_from(spec); k < spec_metrics_all(spec); k++) {
         char column[sizeof stddev_prefix + 4 * 128];
         snprintf(column, sizeof column, "%s%s", value_prefix, spec->metrics[k].name);
         write_text(out, column);
-        fputc(',', out);
+        fputc(',', out->to);
         snprintf(column, sizeof column, "%s%s", stddev_prefix, spec->metrics[k].name);
         write_text(out, column);
-        fputc(',', out);
+        fputc(',', out->to);
     }
     for (const struct member *told = codec_told_members; told->name != NULL; told++)
         if (codec_told_is_number(told) && spec->metrics_len == 1)
-            fprintf(out, "%s,", told->name);
-    fputs("worker,created_at,started_at,finished_at", out);
+            fprintf(out->to, "%s,", told->name);
+    fputs("worker,created_at,started_at,finished_at", out->to);
     for (const struct member *told = codec_told_members; told->name != NULL; told++)
         if (!codec_told_is_number(told))
-            fprintf(out, ",%s", told->name);
+            fprintf(out->to, ",%s", told->name);
     for (const struct member *said = codec_annotation_members; said->name != NULL; said++)
-        fprintf(out, ",%s", said->name);
-    fputs(spec->space.kind == SPACE_PARAMETERS ? ",outside\r\n" : "\r\n", out);
+        fprintf(out->to, ",%s", said->name);
+    fputs(spec->space.kind == SPACE_PARAMETERS ? ",outside\r\n" : "\r\n", out->to);
 }
 
-static void write_place(FILE *out, const struct spec *spec, const struct trial *trial)
+static void write_place(const struct table *out, const struct spec *spec, const struct trial *trial)
 {
     for (size_t i = 0; i < spec->space.params_len; i++) {
         double value = trial->point != NULL ? trial->point[i] : (double)NAN;
@@ -533,38 +555,41 @@ static void write_place(FILE *out, const struct spec *spec, const struct trial *
         else if (!isnan(value))
             codec_space_cell(spec, i, value, cell);
         write_text(out, cell);
-        fputc(',', out);
+        fputc(',', out->to);
     }
     if (spec->space.kind == SPACE_CANDIDATES)
-        fprintf(out, "%lld,", (long long)trial->row);
+        fprintf(out->to, "%lld,", (long long)trial->row);
     size_t steps = spec->space.kind == SPACE_GRAPH ? space_point_len(&spec->space) : 0;
     for (size_t i = 0; i < steps && !isnan(trial->point[i]); i++)
-        fprintf(out, "%s%lld", i > 0 ? " " : "", (long long)spec_site_id(spec, (size_t)trial->point[i]));
-    fputs(steps > 0 ? "," : "", out);
+        fprintf(out->to, "%s%lld", i > 0 ? " " : "", (long long)spec_site_id(spec, (size_t)trial->point[i]));
+    fputs(steps > 0 ? "," : "", out->to);
+    bool is_list = steps > 1 && trial->values != NULL && !isnan(trial->values[1]);
+    if (out->for_spreadsheet && is_list && trial->values[0] < 0) // no number
+        fputc('\'', out->to);
     for (size_t i = 0; i < steps && trial->values != NULL && !isnan(trial->values[i]); i++) {
-        fputs(i > 0 ? " " : "", out);
+        fputs(i > 0 ? " " : "", out->to);
         write_number(out, trial->values[i]);
     }
-    fputs(steps > 0 ? "," : "", out);
+    fputs(steps > 0 ? "," : "", out->to);
 }
 
-static void write_trial(FILE *out, const struct spec *spec, const struct trial *trial)
+static void write_trial(const struct table *out, const struct spec *spec, const struct trial *trial)
 {
-    fprintf(out, "%lld,%s,", (long long)trial->number, trial_state_names[trial->state]);
+    fprintf(out->to, "%lld,%s,", (long long)trial->number, trial_state_names[trial->state]);
     write_place(out, spec, trial);
     for (size_t i = 2 * named_from(spec); i < 2 * spec_metrics_all(spec); i++) {
         write_number(out, trial->values != NULL ? trial->values[i] : (double)NAN);
-        fputc(',', out);
+        fputc(',', out->to);
     }
     for (const struct member *told = codec_told_members; told->name != NULL; told++)
         if (codec_told_is_number(told) && spec->metrics_len == 1)
             write_cell(out, told, &trial->told, "", ",");
     write_text(out, trial->worker);
-    fputc(',', out);
+    fputc(',', out->to);
     write_time(out, trial->created_ms);
-    fputc(',', out);
+    fputc(',', out->to);
     write_time(out, trial->started_ms);
-    fputc(',', out);
+    fputc(',', out->to);
     write_time(out, trial->finished_ms);
     for (const struct member *told = codec_told_members; told->name != NULL; told++)
         if (!codec_told_is_number(told))
@@ -572,8 +597,8 @@ static void write_trial(FILE *out, const struct spec *spec, const struct trial *
     for (const struct member *said = codec_annotation_members; said->name != NULL; said++)
         write_cell(out, said, &trial->said, ",", "");
     if (spec->space.kind == SPACE_PARAMETERS)
-        fputs(codec_is_outside(spec, trial->point) ? ",context" : ",", out);
-    fputs("\r\n", out);
+        fputs(codec_is_outside(spec, trial->point) ? ",context" : ",", out->to);
+    fputs("\r\n", out->to);
 }
 
 struct export
@@ -592,59 +617,18 @@ static enum status read_export(struct db_conn *conn, void *arg, struct error *er
                        &work->trials, &work->len, err);
 }
 
-static char *write_export(const struct export *work, size_t *length)
+static char *write_export(const struct export *work, bool for_spreadsheet, size_t *length)
 {
-    struct written to;
-    FILE          *out = written_open(&to);
-    if (out == NULL)
+    struct written     to;
+    const struct table out = {.to = written_open(&to), .for_spreadsheet = for_spreadsheet};
+    if (out.to == NULL)
         return NULL;
-    write_header(out, &work->task.study.spec);
+    write_header(&out, &work->task.study.spec);
     for (size_t i = 0; i < work->len; i++)
-        write_trial(out, &work->task.study.spec, &work->trials[i]);
+        write_trial(&out, &work->task.study.spec, &work->trials[i]);
     char *text = written_close(&to);
     *length = to.length;
     return text;
-}
-
-/* ---- for a spreadsheet ---- */
-
-/* Whether a spreadsheet would compute the cell: it begins as a formula does, in ASCII or in full width, and is no number. */
-static bool is_formula(const char *cell, bool is_quoted)
-{
-    static const char *const wide[] = {"\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0"};
-    char                    *end;
-    for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++)
-        if (strncmp(cell, wide[i], 3) == 0)
-            return true;
-    if (*cell == '\0' || strchr("=+-@\t\r\n", *cell) == NULL || (!is_quoted && *cell == '\r'))
-        return false;
-    (void)strtod(cell, &end);
-    return end == cell || strchr(is_quoted ? "\"" : ",\r", *end) == NULL;
-}
-
-/* Writes the table with an apostrophe before each formula, which spreadsheets take for "this is text". */
-static char *write_for_spreadsheet(const char *text, size_t *length)
-{
-    struct written to;
-    FILE          *out = written_open(&to);
-    bool           is_quoted = false, is_first = true;
-    if (out == NULL)
-        return NULL;
-    for (const char *c = text; *c != '\0'; c++) {
-        bool opens = is_first && *c == '"';
-        if (opens)
-            fputc(*c++, out);
-        if (is_first && is_formula(c, opens))
-            fputc('\'', out);
-        is_quoted = opens || (*c == '"' ? !is_quoted : is_quoted);
-        if (opens && *c == '"') // its first character ends it, or is doubled
-            is_quoted = false;
-        is_first = !is_quoted && (*c == ',' || *c == '\n');
-        fputc(*c, out);
-    }
-    char *safe = written_close(&to);
-    *length = to.length;
-    return safe;
 }
 
 enum status export_csv(struct app *app, struct caller *caller, const struct csv_asked *asked, const char **text,
@@ -654,12 +638,7 @@ enum status export_csv(struct app *app, struct caller *caller, const struct csv_
     TRY(task_read(&work.task, read_export, err));
     if (work.task.study.spec.space.kind == SPACE_IMAGE)
         return error_set(err, STATUS_INVALID, "wrong_space", "", "images are exported as JSON, not as CSV");
-    char *written = write_export(&work, length);
-    if (written != NULL && asked->for_spreadsheet) {
-        char *safe = write_for_spreadsheet(written, length);
-        free(written);
-        written = safe;
-    }
+    char *written = write_export(&work, asked->for_spreadsheet, length);
     *text = written == NULL ? NULL : arena_strndup(caller->arena, written, *length);
     free(written);
     return *text != NULL ? STATUS_OK : error_no_memory(err);
