@@ -103,12 +103,11 @@ build/d3/d3.min.js:
 	@sh tests/check/setup d3
 $(BUILD)/pages.inc: api/pages/embed $(filter-out %.md %/embed,$(sort $(wildcard api/pages/*))) $(D3)
 	@mkdir -p $(@D) && sh $< $(D3) $(filter api/pages/%,$(filter-out $<,$^)) > $@
-$(BUILD)/api/handlers/handle_pages.o: $(BUILD)/pages.inc
+$(BUILD)/api/handlers/handle_pages.o: $(BUILD)/pages.inc $(BUILD)/docs.inc
 # The pages under /docs.
 $(BUILD)/docs.inc: api/docs/make.py api/docs/style.css openapi.yaml LICENSE $(wildcard SECURITY.md docs/*/*.md api/*.md deploy/*.md \
   engine/*/*.md service/*/*.md api/clients/*/*.md api/clients/python/*.py api/clients/python/*.toml api/clients/python/gnomon/*)
 	$(call say,docs,$@)$(PYTHON) -B $< $@
-$(BUILD)/api/handlers/handle_docs.o: $(BUILD)/docs.inc
 MIGRATIONS = $(sort $(wildcard db/migrations/*.sql))
 $(BUILD)/migrations.inc: $(MIGRATIONS)
 $(BUILD)/next/migrations.inc: $(MIGRATIONS) tests/fault/next.sql
