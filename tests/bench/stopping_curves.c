@@ -23,13 +23,11 @@
  * Exit code 1 when bo-bos has not reached gp-ucb's best within its standard error. */
 #include "engine/stopping/streams.h"
 #include "engine/registry.h"
+#include "tests/bench/stopping_table.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { TRIALS = 40, PARAMS_MAX = 8, CONFIGS_MAX = 1000, EPOCHS_MAX = 200, REPETITIONS_MAX = 100, OPTIONS_MAX = 32 };
+enum { TRIALS = 40, OPTIONS_MAX = 32 };
 enum { ONE_EPOCH = 60 };
 enum { CHECKS = 3, ENTRANTS_MAX = 24, NAME_BYTES = 64, RACE = 25, STEPS_MAX = RACE * EPOCHS_MAX };
 static const double PART = 0.65;
@@ -61,14 +59,6 @@ struct result {
     double best, epochs, trials, stopped;
 };
 
-static void must(enum status status, const struct error *err)
-{
-    if (status == STATUS_OK)
-        return;
-    fprintf(stderr, "%s: %s\n", status_name(status), err->text);
-    exit(2);
-}
-
 /* --- the table --- */
 
 static void read_head(struct table *table, const char *line, size_t *first)
@@ -98,19 +88,6 @@ static void read_row(struct table *table, const char *line, const size_t *column
     }
 }
 
-static void find_ranges(struct table *table)
-{
-    for (size_t j = 0; j < table->params_len; j++) {
-        struct param *param = &table->params[j];
-        *param = (struct param){.name = "x", .kind = PARAM_DOUBLE, .min = HUGE_VAL, .max = -HUGE_VAL};
-        for (size_t i = 0; i < table->configs; i++) {
-            param->min = fmin(param->min, table->points[i][j]);
-            param->max = fmax(param->max, table->points[i][j]);
-        }
-        param->scale = param->min > 0 && param->max > 10 * param->min ? SCALE_LOG : SCALE_LINEAR;
-    }
-}
-
 static void read_table(struct table *table, const char *file, const char *columns_text)
 {
     static char line[1 << 16];
@@ -128,7 +105,7 @@ static void read_table(struct table *table, const char *file, const char *column
     while (table->configs < CONFIGS_MAX && fgets(line, sizeof line, in) != NULL)
         read_row(table, line, columns, first);
     fclose(in);
-    find_ranges(table);
+    find_params(table->points, table->configs, table->params, table->params_len);
 }
 
 /* --- functions --- */
@@ -223,9 +200,8 @@ static size_t choose(struct search *search, uint64_t trial, struct proposal *pro
 {
     struct table *table = search->table;
     struct ask    ask = {.trial = trial};
-    double        point[PARAMS_MAX], u[PARAMS_MAX], nearest = HUGE_VAL;
+    double        point[PARAMS_MAX];
     struct error  err;
-    size_t        chosen = 0;
     proposal->point = point;
     must(streams_ask(&search->streams, &search->rule, &search->curves, &ask, proposal, &err), &err);
     if (table->fill != NULL) {
@@ -233,16 +209,7 @@ static size_t choose(struct search *search, uint64_t trial, struct proposal *pro
         table->fill(table, table->configs);
         return table->configs++;
     }
-    space_encode(&search->space, point, u);
-    for (size_t i = 0; i < table->configs; i++) {
-        double distance = 0.0;
-        for (size_t j = 0; j < table->params_len; j++)
-            distance += (u[j] - search->u[i][j]) * (u[j] - search->u[i][j]);
-        if (search->used[i] || distance >= nearest)
-            continue;
-        nearest = distance;
-        chosen = i;
-    }
+    size_t chosen = find_nearest(&search->space, point, search->u, search->used, table->configs);
     search->used[chosen] = true;
     return chosen;
 }

@@ -14,13 +14,11 @@
 #include "engine/registry.h"
 #include "engine/stopping/rank.h"
 #include "engine/stopping/streams.h"
+#include "tests/bench/stopping_table.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { PARAMS_MAX = 8, CONFIGS_MAX = 1000, EPOCHS_MAX = 200, REPETITIONS_MAX = 100, OPTIONS_MAX = 48 };
+enum { OPTIONS_MAX = 48 };
 enum { WHOLE = 25, START = 100, M = 2 };
 static const double           PART = 0.6;
 static const enum metric_kind KINDS[M] = {METRIC_OBJECTIVE, METRIC_OBJECTIVE};
@@ -73,14 +71,6 @@ struct search {
     size_t               whole_len;
 };
 
-static void must(enum status status, const struct error *err)
-{
-    if (status == STATUS_OK)
-        return;
-    fprintf(stderr, "%s: %s\n", status_name(status), err->text);
-    exit(2);
-}
-
 /* --- the table --- */
 
 static double volume(const struct table *table, const double *values, size_t n)
@@ -100,15 +90,7 @@ static void find_ranges(struct table *table)
 {
     static double       ends[CONFIGS_MAX][M], sorted[CONFIGS_MAX];
     static const double places[M] = {0.5, 0.1};
-    for (size_t j = 0; j < table->params_len; j++) {
-        struct param *param = &table->params[j];
-        *param = (struct param){.name = "x", .kind = PARAM_DOUBLE, .min = HUGE_VAL, .max = -HUGE_VAL};
-        for (size_t i = 0; i < table->configs; i++) {
-            param->min = fmin(param->min, table->points[i][j]);
-            param->max = fmax(param->max, table->points[i][j]);
-        }
-        param->scale = param->min > 0 && param->max > 10 * param->min ? SCALE_LOG : SCALE_LINEAR;
-    }
+    find_params(table->points, table->configs, table->params, table->params_len);
     for (size_t k = 0; k < M; k++) {
         for (size_t i = 0; i < table->configs; i++)
             sorted[i] = ends[i][k] = table->values[i][table->epochs - 1][k];
@@ -166,24 +148,6 @@ static void tell(struct search *search, struct event *event)
     must(streams_tell(&search->streams, &search->curves, event, &err), &err);
 }
 
-static size_t find_nearest(const struct search *search, const double *point)
-{
-    const struct table *table = search->table;
-    double              u[PARAMS_MAX], nearest = HUGE_VAL;
-    size_t              chosen = 0;
-    space_encode(&search->space, point, u);
-    for (size_t i = 0; i < table->configs; i++) {
-        double distance = 0.0;
-        for (size_t j = 0; j < table->params_len; j++)
-            distance += (u[j] - search->u[i][j]) * (u[j] - search->u[i][j]);
-        if (search->used[i] || distance >= nearest)
-            continue;
-        nearest = distance;
-        chosen = i;
-    }
-    return chosen;
-}
-
 /* A new trial; 0: all rows were tried. */
 static uint64_t start(struct search *search)
 {
@@ -195,7 +159,7 @@ static uint64_t start(struct search *search)
         return 0;
     proposal.point = point;
     must(streams_ask(&search->streams, &search->rule, &search->curves, &ask, &proposal, &err), &err);
-    size_t       config = find_nearest(search, point);
+    size_t       config = find_nearest(&search->space, point, search->u, search->used, search->table->configs);
     struct event event = {.kind = EVENT_SUGGESTED,
                           .trial = ask.trial,
                           .point = search->table->points[config],

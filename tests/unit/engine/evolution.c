@@ -4,13 +4,11 @@
 #include "engine/evolution/strategy.h"
 #include "engine/math/mat.h"
 #include "engine/math/rng.h"
-#include "engine/registry.h"
-#include "tests/unit/engine/suites.h"
+#include "tests/unit/engine/one_study.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-enum { N = 10, LAMBDA = 10, OPTIONS_MAX = 8, PARAMS_MAX = 16 };
+enum { N = 10, LAMBDA = 10, OPTIONS_MAX = 8 };
 
 /* --- the strategy --- */
 
@@ -147,42 +145,6 @@ static void test_margin(void)
 
 /* --- the algorithm --- */
 
-struct study {
-    const struct policy *policy;
-    struct space         space;
-    struct problem       problem;
-    double               options[OPTIONS_MAX], point[PARAMS_MAX];
-    struct session      *session;
-    struct proposal      proposal;
-};
-
-static struct study *study_new(const struct param *params, size_t len, const enum metric_kind *metrics,
-                               size_t metrics_len)
-{
-    struct study *s = calloc(1, sizeof *s);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
-    s->policy = policy_find("cma-es");
-    s->space = (struct space){.kind = SPACE_PARAMETERS, .params = params, .params_len = len};
-    CU_ASSERT_EQUAL_FATAL(space_init(&s->space, NULL), STATUS_OK);
-    for (size_t i = 0; s->policy->options[i].name != NULL; i++)
-        s->options[i] = s->policy->options[i].fallback;
-    s->problem = (struct problem){.space = &s->space,
-                                  .options = s->options,
-                                  .seed = 2385,
-                                  .memory_bytes = 64 << 20,
-                                  .metrics = metrics,
-                                  .metrics_len = metrics_len};
-    s->proposal.point = s->point;
-    CU_ASSERT_EQUAL_FATAL(s->policy->open(s->policy, &s->problem, &s->session, NULL), STATUS_OK);
-    return s;
-}
-
-static void study_free(struct study *s)
-{
-    s->policy->close(s->session);
-    free(s);
-}
-
 static const double *study_ask(struct study *s, uint64_t trial)
 {
     CU_ASSERT_EQUAL_FATAL(s->policy->ask(s->session, &(struct ask){.trial = trial}, &s->proposal, NULL), STATUS_OK);
@@ -247,7 +209,7 @@ static const struct param *box(void)
 /* Evaluations until a value is below target, most at most; trace [most][N]: the points, or NULL. */
 static size_t evaluations_to(double (*f)(const double *), double target, size_t most, double *trace)
 {
-    struct study *s = study_new(box(), N, NULL, 0);
+    struct study *s = study_new("cma-es", box(), N, NULL, 0);
     size_t        trial = 0;
     double        value = INFINITY;
     while (value >= target && trial++ < most) {
@@ -287,7 +249,7 @@ static void test_asynchronous(void)
     uint64_t      open[WORKERS] = {0};
     double        best = INFINITY;
     struct rng    rng = rng_at(3, 0, RNG_TEST);
-    struct study *s = study_new(box(), N, NULL, 0);
+    struct study *s = study_new("cma-es", box(), N, NULL, 0);
     for (uint64_t trial = 1; trial <= TRIALS; trial++) {
         size_t w = rng_below(&rng, WORKERS), dice = rng_below(&rng, 100);
         if (open[w] > 0 && dice >= 5) {
@@ -313,7 +275,7 @@ static void test_asynchronous(void)
 static void test_constraint(void)
 {
     static const enum metric_kind metrics[] = {METRIC_OBJECTIVE, METRIC_CONSTRAINT};
-    struct study                 *s = study_new(box(), N, metrics, 2);
+    struct study                 *s = study_new("cma-es", box(), N, metrics, 2);
     double                        best = INFINITY;
     for (uint64_t trial = 1; trial <= 4000; trial++) {
         double value = sphere(study_ask(s, trial)), slack = s->point[0] - 2, values[4] = {-value, slack, 0, 0};
@@ -330,7 +292,7 @@ static void test_constraint(void)
 /* The first run begins at the best of the points that came with their results; what is worse than it is no member. */
 static void test_given(void)
 {
-    struct study *s = study_new(box(), N, NULL, 0);
+    struct study *s = study_new("cma-es", box(), N, NULL, 0);
     double        good[N], bad[N], mean = 0;
     s->options[policy_option(s->policy, "step")] = 0.05;
     for (size_t j = 0; j < N; j++) {
@@ -352,7 +314,7 @@ static void test_given(void)
 static void test_corrected(void)
 {
     static double points[61][N];
-    struct study *s = study_new(box(), N, NULL, 0), *other = study_new(box(), N, NULL, 0);
+    struct study *s = study_new("cma-es", box(), N, NULL, 0), *other = study_new("cma-es", box(), N, NULL, 0);
     for (uint64_t trial = 1; trial <= 60; trial++) {
         memcpy(points[trial], study_ask(s, trial), sizeof points[0]);
         study_suggested(s, trial);
@@ -382,7 +344,7 @@ static void test_mixed(void)
                                           PARAM("c", CATEGORICAL, LINEAR, 0, 5, 6),
                                           PARAM("x", DOUBLE, LOG, 1e-5, 1, 0),
                                           {.name = "s", .kind = PARAM_STEPPED, .min = 0, .max = 1, .step = 0.05}};
-    struct study             *s = study_new(params, 5, NULL, 0);
+    struct study             *s = study_new("cma-es", params, 5, NULL, 0);
     double                    best = INFINITY;
     for (uint64_t trial = 1; trial <= 3000; trial++) {
         const double *x = study_ask(s, trial);

@@ -1,45 +1,12 @@
 /* The turbo algorithm: what is particular to it; and what no numbers may do to it or to gp: fail, propose a point
  * outside the bounds, or answer with something that is not finite. */
-#include "engine/registry.h"
 #include "engine/math/rng.h"
-#include "tests/unit/engine/suites.h"
+#include "tests/unit/engine/one_study.h"
 
 #include <float.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { DIMS_MAX = 100, OPTIONS_MAX = 16 };
-
-struct study {
-    const struct policy *policy;
-    struct space         space;
-    struct problem       problem;
-    double               options[OPTIONS_MAX], point[DIMS_MAX];
-    struct session      *session;
-    uint64_t             trials;
-    struct proposal      proposal;
-};
-
-static struct study *study_new(const char *name, const struct param *params, size_t len)
-{
-    struct study *s = calloc(1, sizeof *s);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
-    s->policy = policy_find(name);
-    s->space = (struct space){.kind = SPACE_PARAMETERS, .params = params, .params_len = len};
-    CU_ASSERT_EQUAL_FATAL(space_init(&s->space, NULL), STATUS_OK);
-    for (size_t i = 0; s->policy->options[i].name != NULL; i++)
-        s->options[i] = s->policy->options[i].fallback;
-    s->problem = (struct problem){.space = &s->space, .options = s->options, .seed = 2385, .memory_bytes = 128 << 20};
-    s->proposal.point = s->point;
-    CU_ASSERT_EQUAL_FATAL(s->policy->open(s->policy, &s->problem, &s->session, NULL), STATUS_OK);
-    return s;
-}
-
-static void study_free(struct study *s)
-{
-    s->policy->close(s->session);
-    free(s);
-}
+enum { DIMS_MAX = 100 };
 
 static void study_ask(struct study *s)
 {
@@ -76,7 +43,7 @@ static void test_restart(void)
     struct param params[2];
     double       seen[TRIALS][2];
     box(params, 2, -1.7, 2.385);
-    struct study *s = study_new("turbo", params, 2);
+    struct study *s = study_new("turbo", params, 2, NULL, 0);
     for (size_t t = 1; t <= TRIALS; t++) {
         study_ask(s);
         bool is_initial = (t - 1) % RUN < INITIAL;
@@ -105,7 +72,7 @@ static double best_of(const char *name, size_t d, size_t trials)
     struct param params[DIMS_MAX];
     double       best = -INFINITY;
     box(params, d, -1, 1);
-    struct study *s = study_new(name, params, d);
+    struct study *s = study_new(name, params, d, NULL, 0);
     for (size_t t = 0; t < trials; t++) {
         study_ask(s);
         double value = bowl(s->point, d);
@@ -130,7 +97,7 @@ enum { NAMES = 2 };
 static void check_values(const struct param *params, size_t len, const double *values, size_t n, bool same_point)
 {
     for (size_t i = 0; i < NAMES; i++) {
-        struct study *s = study_new(names[i], params, len);
+        struct study *s = study_new(names[i], params, len, NULL, 0);
         double        first[DIMS_MAX], mean, sd;
         for (size_t k = 0; k < n; k++) {
             s->trials++;
@@ -195,7 +162,7 @@ static void test_bounds(void)
     struct param        params[2];
     box(params, 2, 0, 1);
     for (unsigned corner = 0; corner < 32; corner++) {
-        struct study *s = study_new("gp", params, 2);
+        struct study *s = study_new("gp", params, 2, NULL, 0);
         for (int t = 0; t < 9; t++) {
             study_ask(s);
             for (size_t j = 0; j < 5 && s->proposal.note_bytes > 0; j++)
@@ -232,7 +199,7 @@ static void test_rows(void)
     double       v[3];
     box(params, 3, -4.1, 2.9);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct study *s = study_new(cases[i].name, params, 3);
+        struct study *s = study_new(cases[i].name, params, 3, NULL, 0);
         for (s->trials = 1; s->trials <= 810; s->trials++) {
             for (size_t j = 0; j < 3; j++)
                 v[j] = fmod((double)s->trials * sqrt(2.0 + (double)j * 1.3), 1.0);
