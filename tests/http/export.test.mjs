@@ -78,7 +78,7 @@ test('a document is kept by its tag, compressed or not, and one of nothing is wh
 });
 
 test('CSV for a spreadsheet has no formulas, and without it cells are exactly what they are', async () => {
-    const names = ['=HYPERLINK("http://evil","x")', '@SUM(1)', '+1+cmd|a', '-2+3', '\t=1', '\uff1d1', 'a,"=b', '-1.5', 'plain'];
+    const names = ['=HYPERLINK("http://evil","x")', '@SUM(1)', '+1+cmd|a', '-2+3', '\t=1', '\uff1d1', 'a,"=b', '-5"x', '-1.5', 'plain'];
     const study = await api.study({ space: { type: 'parameters', parameters: [{ name: '=1+1', type: 'categorical', values: names },
         { name: '+x', type: 'double', min: -1, max: 1 }] } });
     const worker = "=cmd|' /C calc'!A0", point = (value) => ({ '=1+1': value, '+x': -0.5 });
