@@ -8,53 +8,54 @@
 
 static const double ROUNDING = 1 + 0x1p-40; /* of the sums and exponentials here, upwards */
 
-struct curve curve_of_release(const struct mechanism *m, const struct relation_shift *shift)
+struct privacy_curve curve_of_release(const struct mechanism *m, const struct relation_shift *shift)
 {
     double rate = (double)m->rate * 0x1p-32, sigma = m->sigma,
            projected = MECHANISM_PROJECTION_SCALE * shift->s2 / sigma;
     if (shift->d2 == 0)
-        return (struct curve){.kind = CURVE_PURE, .value = 0};
+        return (struct privacy_curve){.kind = CURVE_PURE, .value = 0};
     switch (m->kind) {
     case MECHANISM_DISCRETE_LAPLACE:
-        return (struct curve){.kind = CURVE_PURE, .value = rate * shift->s1};
+        return (struct privacy_curve){.kind = CURVE_PURE, .value = rate * shift->s1};
     case MECHANISM_ISOTROPIC_LAPLACE:
-        return (struct curve){.kind = CURVE_PURE, .value = rate * shift->s2 + MECHANISM_ISOTROPIC_SLACK};
+        return (struct privacy_curve){.kind = CURVE_PURE, .value = rate * shift->s2 + MECHANISM_ISOTROPIC_SLACK};
     case MECHANISM_CELLS:
-        return (struct curve){.kind = CURVE_PURE, .value = 2 * rate};
+        return (struct privacy_curve){.kind = CURVE_PURE, .value = 2 * rate};
     case MECHANISM_QUADTREE: /* each level has a rate of its own */
-        return (struct curve){.kind = CURVE_PURE, .value = m->epsilon};
+        return (struct privacy_curve){.kind = CURVE_PURE, .value = m->epsilon};
     case MECHANISM_DISCRETE_GAUSSIAN:
         if (sigma > 2)
-            return (struct curve){.kind = CURVE_GAUSSIAN, .value = shift->s2 / sqrt(sigma * sigma - 4)};
+            return (struct privacy_curve){.kind = CURVE_GAUSSIAN, .value = shift->s2 / sqrt(sigma * sigma - 4)};
         break;
     case MECHANISM_PROJECTED_GAUSSIAN:
-        return (struct curve){.kind = CURVE_PROJECTED, .value = projected * projected, .dims = m->dims};
+        return (struct privacy_curve){.kind = CURVE_PROJECTED, .value = projected * projected, .dims = m->dims};
     case MECHANISM_AUTO:
     case MECHANISM_KINDS:
         break;
     }
-    return (struct curve){.kind = CURVE_NONE};
+    return (struct privacy_curve){.kind = CURVE_NONE};
 }
 
-struct curve curve_of_outcomes(const struct mechanism_outcome *m, bool are_of_cells)
+struct privacy_curve curve_of_outcomes(const struct mechanism_outcome *m, bool are_of_cells)
 {
     double epsilon = (double)m->rate * 0x1p-32 * ((m->high - m->low) / m->gamma + 1 + 0x1p-20);
-    return (struct curve){.kind = CURVE_PURE, .value = are_of_cells ? 2 * epsilon : epsilon};
+    return (struct privacy_curve){.kind = CURVE_PURE, .value = are_of_cells ? 2 * epsilon : epsilon};
 }
 
 /* --- what a list adds up to --- */
 
 struct list {
-    const struct curve *curves;
-    size_t              n;
-    double              delta;
-    double              pure, pure_min, pure_max; /* their sum, and the least and the largest above 0 */
-    double              squares;                  /* of mu */
-    double              k_max;                    /* of the projected */
-    bool                is_pure;
+    const struct privacy_curve *curves;
+    size_t                      n;
+    double                      delta;
+    double                      pure, pure_min, pure_max; /* their sum, and the least and the largest above 0 */
+    double                      squares;                  /* of mu */
+    double                      k_max;                    /* of the projected */
+    bool                        is_pure;
 };
 
-static enum status sum_up(const struct curve *curves, size_t n, double delta, struct list *out, struct error *err)
+static enum status sum_up(const struct privacy_curve *curves, size_t n, double delta, struct list *out,
+                          struct error *err)
 {
     *out = (struct list){.curves = curves, .n = n, .delta = delta, .is_pure = true, .pure_min = INFINITY};
     if (!(delta >= 0 && delta < 1))
@@ -77,7 +78,7 @@ static enum status sum_up(const struct curve *curves, size_t n, double delta, st
 /* --- Renyi; b = a - 1 --- */
 
 /* b R(1 + b). */
-static double moment(const struct curve *curve, double b)
+static double moment(const struct privacy_curve *curve, double b)
 {
     double v = curve->value;
     switch (curve->kind) {
@@ -113,8 +114,8 @@ static double renyi_epsilon(const struct list *list)
 /* How many curves are pure with the epsilon of curves[at]; 0 unless it is the first of them. */
 static uint64_t equal_from(const struct list *list, size_t at)
 {
-    const struct curve *curves = list->curves;
-    uint64_t            count = 0;
+    const struct privacy_curve *curves = list->curves;
+    uint64_t                    count = 0;
     for (size_t i = 0; i < list->n; i++) {
         bool is_equal = curves[i].kind == CURVE_PURE && curves[i].value == curves[at].value;
         if (is_equal && i < at)
@@ -148,8 +149,8 @@ static enum status pld_epsilon_of(const struct list *list, double *epsilon, stru
     return STATUS_OK;
 }
 
-enum status curves_epsilon(const struct curve *curves, size_t n, double delta, double *epsilon, struct arena *scratch,
-                           struct error *err)
+enum status curves_epsilon(const struct privacy_curve *curves, size_t n, double delta, double *epsilon,
+                           struct arena *scratch, struct error *err)
 {
     struct list       list;
     struct arena_mark mark = arena_mark(scratch);
@@ -168,7 +169,7 @@ enum status curves_epsilon(const struct curve *curves, size_t n, double delta, d
     return status;
 }
 
-enum status curves_filter(const struct curve *curves, size_t n, double delta, double order, double *epsilon,
+enum status curves_filter(const struct privacy_curve *curves, size_t n, double delta, double order, double *epsilon,
                           struct error *err)
 {
     struct list list;

@@ -22,8 +22,8 @@
  * each order, where pure epsilon has log(p e^((a-1) epsilon) + q e^(-(a-1) epsilon)), p = 1/(1 + e^-epsilon) = 1 - q, and
  * delta = exp((a - 1)(R - epsilon)) (1 - 1/a)^a / (a - 1) (Canonne, Kamath & Steinke 2020).  Pure curves and Gaussians
  * also compose as privacy-loss distributions (pld.h), which is tighter; a projected Gaussian has Renyi divergences only. */
-#ifndef GNOMON_ENGINE_CURVE_H
-#define GNOMON_ENGINE_CURVE_H
+#ifndef GNOMON_ENGINE_PRIVACY_CURVE_H
+#define GNOMON_ENGINE_PRIVACY_CURVE_H
 
 #include "engine/base/arena.h"
 #include "engine/base/status.h"
@@ -39,29 +39,29 @@ enum curve_kind {
     CURVE_GAUSSIAN,
     CURVE_PROJECTED,
 };
-struct curve {
+struct privacy_curve {
     enum curve_kind kind;
     double          value; /* pure: epsilon; Gaussian: mu; projected: k */
     size_t          dims;  /* projected */
 };
 
 /* The curve of a planned mechanism whose rows move by shift.  CURVE_NONE: a sigma too small for the lemma. */
-struct curve curve_of_release(const struct mechanism *m, const struct relation_shift *shift);
+struct privacy_curve curve_of_release(const struct mechanism *m, const struct relation_shift *shift);
 /* The curve of private outcomes, for any change of an outcome: s_y of the plan, an assumption on f, does not lessen it. */
-struct curve curve_of_outcomes(const struct mechanism_outcome *m, bool are_of_cells);
+struct privacy_curve curve_of_outcomes(const struct mechanism_outcome *m, bool are_of_cells);
 
 /* The least epsilon >= 0 found so that curves fixed beforehand are (epsilon, delta)-DP together: 0 for none of them, their
  * sum when all are pure, INFINITY where delta is 0 and they are not.
  * Errors: INVALID bad_delta (not in [0, 1)), no_bound (a curve is CURVE_NONE); NO_MEMORY (0.3 MiB).  O(n), or some 50 ms when pure curves meet Gaussians. */
-MUST_CHECK enum status curves_epsilon(const struct curve *curves, size_t n, double delta, double *epsilon,
+MUST_CHECK enum status curves_epsilon(const struct privacy_curve *curves, size_t n, double delta, double *epsilon,
                                       struct arena *scratch, struct error *err);
 
 /* As curves_epsilon, for releases chosen one after the other, each knowing the results before it: at one Renyi order, fixed
  * with delta before the first of them.  Whoever refuses what would raise this number over a budget is (budget, delta)-DP:
  * exp((order - 1)(loss - sum of R)) is a supermartingale, and a sum of pure epsilons needs no such proof.
  * Errors: as above; INVALID bad_order (not over 1). */
-MUST_CHECK enum status curves_filter(const struct curve *curves, size_t n, double delta, double order, double *epsilon,
-                                     struct error *err);
+MUST_CHECK enum status curves_filter(const struct privacy_curve *curves, size_t n, double delta, double order,
+                                     double *epsilon, struct error *err);
 /* The order with which a budget has room for most Gaussians.  epsilon > 0, 0 < delta < 1. */
 double curves_filter_order(double epsilon, double delta);
 

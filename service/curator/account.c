@@ -147,14 +147,14 @@ enum status account_find(const struct ledger *ledger, struct account_table *tabl
 /* Reading. */
 
 struct reading {
-    const struct ledger *ledger;
-    size_t              *parents; /* root_of */
-    struct account      *account;
-    struct arena        *arena;
-    struct curve        *curves, *any; /* [curves_len] */
-    size_t               curves_len;
-    json_t             **releases; /* [releases_len] lines of kind release */
-    size_t               releases_len;
+    const struct ledger  *ledger;
+    size_t               *parents; /* root_of */
+    struct account       *account;
+    struct arena         *arena;
+    struct privacy_curve *curves, *any; /* [curves_len] */
+    size_t                curves_len;
+    json_t              **releases; /* [releases_len] lines of kind release */
+    size_t                releases_len;
 };
 
 static enum status take_column(struct reading *reading, const char *name, const json_t *column, struct error *err)
@@ -255,8 +255,9 @@ static enum status take_release(struct reading *reading, size_t at, struct relea
     if (!release->differentially_private)
         return STATUS_OK;
     if (is_kind(entry, "epoch")) { // only the answers are given anew
-        size_t       at_curve = reading->curves_len++;
-        struct curve answers = curve_of_outcomes(&release->outcomes, mechanism_is_partition(release->mechanism.kind));
+        size_t               at_curve = reading->curves_len++;
+        struct privacy_curve answers =
+            curve_of_outcomes(&release->outcomes, mechanism_is_partition(release->mechanism.kind));
         reading->curves[at_curve] = reading->any[at_curve] = answers;
         return STATUS_OK;
     }
@@ -269,8 +270,8 @@ static enum status take_release(struct reading *reading, size_t at, struct relea
 }
 
 /* A single release was chosen before any result was known; each of several knew the results of those before it. */
-static enum status add_up(const struct reading *reading, const struct curve *curves, double delta, double *epsilon,
-                          struct error *err)
+static enum status add_up(const struct reading *reading, const struct privacy_curve *curves, double delta,
+                          double *epsilon, struct error *err)
 {
     const struct account *account = reading->account;
     return account->releases <= 1 ? curves_epsilon(curves, reading->curves_len, delta, epsilon, reading->arena, err)
@@ -318,8 +319,8 @@ static enum status prepare(struct reading *reading, struct error *err)
     struct account *account = reading->account;
     *account = (struct account){.names = ARENA_NEW(reading->arena, const char *, MECHANISM_COLUMNS_MAX),
                                 .columns = ARENA_NEW(reading->arena, struct relation_column, MECHANISM_COLUMNS_MAX)};
-    reading->curves = ARENA_NEW(reading->arena, struct curve, MANIFEST_CURVES_MAX * lines);
-    reading->any = ARENA_NEW(reading->arena, struct curve, MANIFEST_CURVES_MAX * lines);
+    reading->curves = ARENA_NEW(reading->arena, struct privacy_curve, MANIFEST_CURVES_MAX * lines);
+    reading->any = ARENA_NEW(reading->arena, struct privacy_curve, MANIFEST_CURVES_MAX * lines);
     reading->releases = ARENA_NEW(reading->arena, json_t *, lines);
     bool has_memory = account->names != NULL && account->columns != NULL && reading->curves != NULL &&
                       reading->any != NULL && reading->releases != NULL;

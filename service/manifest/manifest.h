@@ -77,7 +77,8 @@ bool manifest_is_outcome_name(const char *name);
  * of protect (NULL: those).  Errors: as relation_shift. */
 enum { MANIFEST_CURVES_MAX = 2 };
 MUST_CHECK enum status manifest_curves(const struct release_manifest *manifest, const double *moves, bool any_change,
-                                       struct curve curves[MANIFEST_CURVES_MAX], size_t *len, struct error *err);
+                                       struct privacy_curve curves[MANIFEST_CURVES_MAX], size_t *len,
+                                       struct error *err);
 /* Plans a guaranteed release: what is asked for, relation and scale are there; fills distances, mechanism and outcomes,
  * epsilon_any_change and total.  Errors: as relation_shift, mechanism_plan, mechanism_plan_outcome, curves_epsilon. */
 MUST_CHECK enum status manifest_plan(struct release_manifest *manifest, struct error *err);

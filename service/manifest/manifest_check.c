@@ -36,7 +36,7 @@ static enum status shift_of(const struct release_manifest *m, const double *move
 }
 
 enum status manifest_curves(const struct release_manifest *m, const double *moves, bool any_change,
-                            struct curve curves[MANIFEST_CURVES_MAX], size_t *len, struct error *err)
+                            struct privacy_curve curves[MANIFEST_CURVES_MAX], size_t *len, struct error *err)
 {
     struct relation_shift shift;
     TRY(shift_of(m, moves != NULL ? moves : m->protect, any_change, m->mechanism.gamma, &shift, err));
@@ -76,9 +76,9 @@ static enum status plan_mechanism(struct release_manifest *m, struct error *err)
 /* Computes the plan's costs for any change, and checks that it keeps the epsilon asked for. */
 static enum status plan_costs(struct release_manifest *m, struct arena *scratch, struct error *err)
 {
-    struct curve curves[MANIFEST_CURVES_MAX], any[MANIFEST_CURVES_MAX];
-    size_t       len = 0;
-    double       epsilon = 0, delta = m->mechanism.delta;
+    struct privacy_curve curves[MANIFEST_CURVES_MAX], any[MANIFEST_CURVES_MAX];
+    size_t               len = 0;
+    double               epsilon = 0, delta = m->mechanism.delta;
     TRY(manifest_curves(m, NULL, false, curves, &len, err));
     TRY(manifest_curves(m, NULL, true, any, &len, err));
     TRY(curves_epsilon(curves, 1, delta, &epsilon, scratch, err));
@@ -219,10 +219,10 @@ static enum status check_head(const struct manifest_ledger *ledger, struct error
 static enum status check_least(const struct release_manifest *m, bool any_change, double spent, struct arena *scratch,
                                struct error *err)
 {
-    struct curve curves[MANIFEST_CURVES_MAX];
-    size_t       len = 0;
-    double       least = 0;
-    enum status  status = manifest_curves(m, NULL, any_change, curves, &len, err);
+    struct privacy_curve curves[MANIFEST_CURVES_MAX];
+    size_t               len = 0;
+    double               least = 0;
+    enum status          status = manifest_curves(m, NULL, any_change, curves, &len, err);
     if (status == STATUS_OK)
         status = curves_epsilon(curves, len, m->ledger.spent.delta, &least, scratch, err);
     if (status != STATUS_OK)

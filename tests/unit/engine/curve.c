@@ -35,7 +35,7 @@ static struct relation_shift shift_of(const struct relation_column *columns, siz
     return shift;
 }
 
-static double epsilon_of(const struct curve *curves, size_t n, double delta)
+static double epsilon_of(const struct privacy_curve *curves, size_t n, double delta)
 {
     double       epsilon = NAN;
     struct arena arena;
@@ -47,8 +47,8 @@ static double epsilon_of(const struct curve *curves, size_t n, double delta)
 
 static double pure(const struct relation_shift *shift, size_t columns)
 {
-    struct mechanism m = planned(MECHANISM_DISCRETE_LAPLACE, columns);
-    struct curve     curve = curve_of_release(&m, shift);
+    struct mechanism     m = planned(MECHANISM_DISCRETE_LAPLACE, columns);
+    struct privacy_curve curve = curve_of_release(&m, shift);
     CU_ASSERT(curve.kind == CURVE_PURE);
     return epsilon_of(&curve, 1, 0);
 }
@@ -63,7 +63,7 @@ static void test_zoom(void)
                 {0.125, 49.95218324731123, 112.89655852806888}, {0.08, 49.95218324731123, 162.84874177538012}};
     const struct relation_column columns[2] = {{0.32, ANYWHERE}, {0.32, ANYWHERE}};
     struct mechanism             m = planned(MECHANISM_DISCRETE_LAPLACE, 1);
-    struct curve                 curves[COUNT(walk)];
+    struct privacy_curve         curves[COUNT(walk)];
     CU_ASSERT(m.rate == 4190211);
     for (size_t i = 0; i < COUNT(walk); i++) {
         struct relation_shift shift = shift_of(columns, 1, one, walk[i].radius);
@@ -71,7 +71,7 @@ static void test_zoom(void)
         CHECK_RATIO(epsilon_of(&curves[i], 1, 0), walk[i].epsilon, 1e-9);
         CHECK_RATIO(epsilon_of(curves, i + 1, 0), walk[i].total, 1e-9);
     }
-    CHECK_RATIO(epsilon_of((struct curve[]){curves[0], curves[7]}, 2, 0), 50.95218300959134, 1e-9);
+    CHECK_RATIO(epsilon_of((struct privacy_curve[]){curves[0], curves[7]}, 2, 0), 50.95218300959134, 1e-9);
     CU_ASSERT(planned(MECHANISM_DISCRETE_LAPLACE, 2).rate == 2961730);
     struct relation_shift wide = shift_of(columns, 2, one, 8), near = shift_of(columns, 2, one, 0.08);
     CHECK_RATIO(pure(&wide, 2), 0.999999848126019, 1e-9);
@@ -184,12 +184,12 @@ static void test_gaussians(void)
     static const double gaussian[] = {0.4297752883818118, 0.9149972071932633, 4.315461535215615, 127.96904449721438};
     struct mechanism    m = planned(MECHANISM_DISCRETE_GAUSSIAN, 2);
     CU_ASSERT(m.sigma == 3826);
-    CHECK_RATIO(
-        epsilon_of((struct curve[]){curve_of_release(&m, &(struct relation_shift){1, 1, 1, 1025.4142135625777})}, 1,
-                   1e-5),
-        0.9998401963009357, 1e-9);
+    CHECK_RATIO(epsilon_of((struct privacy_curve[]){curve_of_release(
+                               &m, &(struct relation_shift){1, 1, 1, 1025.4142135625777})},
+                           1, 1e-5),
+                0.9998401963009357, 1e-9);
     m.sigma = 4148; /* as divergences alone would have it: 7.8 % more */
-    struct curve curves[2];
+    struct privacy_curve curves[2];
     for (size_t i = 0; i < COUNT(distances); i++) {
         struct relation_shift shift = moved(2, distances[i]);
         curves[0] = curve_of_release(&m, &shift);
@@ -238,8 +238,8 @@ static void test_projected(void)
     static const double factors[] = {1, 2, 4, 50};
     for (size_t i = 0; i < COUNT(cases); i++)
         for (size_t j = 0; j < COUNT(factors); j++) {
-            double       unit = factors[j] / cases[i].unit;
-            struct curve curve = {CURVE_PROJECTED, unit * unit / (double)cases[i].dims, cases[i].dims};
+            double               unit = factors[j] / cases[i].unit;
+            struct privacy_curve curve = {CURVE_PROJECTED, unit * unit / (double)cases[i].dims, cases[i].dims};
             CHECK_RATIO(epsilon_of(&curve, 1, 1e-5), cases[i].at[j], 1e-5);
         }
     struct mechanism      m = {.kind = MECHANISM_PROJECTED_GAUSSIAN,
@@ -251,24 +251,24 @@ static void test_projected(void)
                                .dims = 10};
     struct relation_shift shift = moved(20, 1);
     CU_ASSERT_FATAL(mechanism_plan(&m, NULL) == STATUS_OK);
-    CHECK_RATIO(epsilon_of((struct curve[]){curve_of_release(&m, &shift)}, 1, 1e-5), 1, 1e-4);
+    CHECK_RATIO(epsilon_of((struct privacy_curve[]){curve_of_release(&m, &shift)}, 1, 1e-5), 1, 1e-4);
 }
 
 static void test_outcomes(void)
 {
     struct mechanism_outcome y = {.low = -1.5, .high = 2.385, .sensitivity = NAN, .epsilon = 0.7};
     CU_ASSERT_FATAL(mechanism_plan_outcome(&y, NULL) == STATUS_OK);
-    struct curve rows = curve_of_outcomes(&y, false), cells = curve_of_outcomes(&y, true);
+    struct privacy_curve rows = curve_of_outcomes(&y, false), cells = curve_of_outcomes(&y, true);
     CHECK_RATIO(epsilon_of(&rows, 1, 0), 0.7, 1e-6);
     CHECK_RATIO(epsilon_of(&cells, 1, 0), 1.4, 1e-6);
     struct mechanism m = planned(MECHANISM_CELLS, 2);
-    CHECK_RATIO(epsilon_of((struct curve[]){curve_of_release(&m, &(struct relation_shift){.d2 = 1e-9})}, 1, 0), 1,
-                1e-6);
+    CHECK_RATIO(epsilon_of((struct privacy_curve[]){curve_of_release(&m, &(struct relation_shift){.d2 = 1e-9})}, 1, 0),
+                1, 1e-6);
     CU_ASSERT(mechanism_total_of(&m, &y).epsilon == 1 + 2 * 0.7);
     /* An assumption on f does not lessen what any outcome costs. */
     y.sensitivity = 0.1;
     CU_ASSERT_FATAL(mechanism_plan_outcome(&y, NULL) == STATUS_OK);
-    CU_ASSERT(epsilon_of((struct curve[]){curve_of_outcomes(&y, false)}, 1, 0) > 0.7 * 38);
+    CU_ASSERT(epsilon_of((struct privacy_curve[]){curve_of_outcomes(&y, false)}, 1, 0) > 0.7 * 38);
 }
 
 static void test_composition(void)
@@ -284,63 +284,63 @@ static void test_composition(void)
         {0.1, 30, 2.110154422366019, 2.229393182622192},
         {0.1, 100, 4.30679137256304, 4.615230117174139},
     };
-    struct curve curves[100];
-    double       filtered = NAN;
+    struct privacy_curve curves[100];
+    double               filtered = NAN;
     for (size_t i = 0; i < COUNT(cases); i++) {
         double sum = cases[i].epsilon * (double)cases[i].n;
         for (size_t k = 0; k < cases[i].n; k++)
-            curves[k] = (struct curve){.kind = CURVE_PURE, .value = cases[i].epsilon};
+            curves[k] = (struct privacy_curve){.kind = CURVE_PURE, .value = cases[i].epsilon};
         CHECK_RATIO(epsilon_of(curves, cases[i].n, 1e-5), cases[i].pld, 1e-5);
         CHECK_RATIO(epsilon_of(curves, cases[i].n, 0), sum, 1e-11);
         CU_ASSERT(curves_filter(curves, cases[i].n, 1e-5, curves_filter_order(4, 1e-5), &filtered, NULL) == STATUS_OK);
         CU_ASSERT(filtered >= cases[i].renyi * (1 - 1e-9) && filtered <= sum * (1 + 1e-11));
         /* With a projected Gaussian that costs next to nothing, everything goes to Renyi. */
-        struct curve with[101] = {{.kind = CURVE_PROJECTED, .value = 1e-18, .dims = 3}};
+        struct privacy_curve with[101] = {{.kind = CURVE_PROJECTED, .value = 1e-18, .dims = 3}};
         memcpy(with + 1, curves, cases[i].n * sizeof *curves);
         CU_ASSERT(epsilon_of(with, cases[i].n + 1, 1e-5) <= cases[i].renyi * (1 + 1e-5));
         CU_ASSERT(epsilon_of(with, cases[i].n + 1, 1e-5) >= cases[i].pld * (1 - 1e-9));
     }
     CU_ASSERT(epsilon_of(NULL, 0, 0) == 0 && epsilon_of(NULL, 0, 1e-5) == 0);
     /* A Laplace and a Gaussian: less than the sum of their epsilons. */
-    curves[0] = (struct curve){.kind = CURVE_PURE, .value = 1};
-    curves[1] = (struct curve){.kind = CURVE_GAUSSIAN, .value = 0.24720692689389961};
+    curves[0] = (struct privacy_curve){.kind = CURVE_PURE, .value = 1};
+    curves[1] = (struct privacy_curve){.kind = CURVE_GAUSSIAN, .value = 0.24720692689389961};
     CHECK_RATIO(epsilon_of(curves, 2, 1e-5), 1.895642678198887, 1e-5);
-    struct curve with[3] = {curves[0], curves[1], {.kind = CURVE_PROJECTED, .value = 1e-18, .dims = 3}};
+    struct privacy_curve with[3] = {curves[0], curves[1], {.kind = CURVE_PROJECTED, .value = 1e-18, .dims = 3}};
     CHECK_RATIO(epsilon_of(with, 3, 1e-5), 1.9811833787073707, 1e-5);
     /* Epsilons that do not fall on one lattice, from above. */
     for (size_t k = 0; k < 30; k++)
         curves[k].kind = CURVE_PURE, curves[k].value = k % 2 == 0 ? 0.1 : 0.1 * (1 - 1e-9);
     CHECK_RATIO(epsilon_of(curves, 30, 1e-5), 2.110154422366019 * (1 + 2e-4), 2e-4);
     /* Twenty thousand small ones: sqrt(2 n log(1/delta)) epsilon, about. */
-    static struct curve many[20000];
+    static struct privacy_curve many[20000];
     for (size_t k = 0; k < COUNT(many); k++)
-        many[k] = (struct curve){.kind = CURVE_PURE, .value = 0.001};
+        many[k] = (struct privacy_curve){.kind = CURVE_PURE, .value = 0.001};
     CHECK_NEAR(epsilon_of(many, COUNT(many), 1e-5), mechanism_gaussian_epsilon(sqrt(COUNT(many)) * 0.001, 1e-5), 0.01);
 }
 
 /* A budget is spent when it is, and one more Gaussian does not fit. */
 static void test_filter(void)
 {
-    double       order = curves_filter_order(4, 1e-5), rho = 0.37314398119067077, epsilon = NAN;
-    struct curve gaussian = {.kind = CURVE_GAUSSIAN, .value = sqrt(2 * rho)};
+    double               order = curves_filter_order(4, 1e-5), rho = 0.37314398119067077, epsilon = NAN;
+    struct privacy_curve gaussian = {.kind = CURVE_GAUSSIAN, .value = sqrt(2 * rho)};
     CU_ASSERT(curves_filter(&gaussian, 1, 1e-5, order, &epsilon, NULL) == STATUS_OK);
     CHECK_RATIO(epsilon, 4, 1e-6);
-    struct curve four[4];
+    struct privacy_curve four[4];
     for (size_t i = 0; i < 4; i++)
-        four[i] = (struct curve){.kind = CURVE_GAUSSIAN, .value = sqrt(rho / 2)};
+        four[i] = (struct privacy_curve){.kind = CURVE_GAUSSIAN, .value = sqrt(rho / 2)};
     CU_ASSERT(curves_filter(four, 4, 1e-5, order, &epsilon, NULL) == STATUS_OK);
     CHECK_RATIO(epsilon, 4, 1e-6);
-    four[3] = (struct curve){.kind = CURVE_PROJECTED, .value = 1, .dims = 2};
+    four[3] = (struct privacy_curve){.kind = CURVE_PROJECTED, .value = 1, .dims = 2};
     CU_ASSERT(curves_filter(four, 4, 1e-5, order, &epsilon, NULL) == STATUS_OK && epsilon == INFINITY);
 }
 
 static void test_refused(void)
 {
-    struct error err;
-    double       epsilon;
-    struct arena arena;
-    struct curve none = {.kind = CURVE_NONE}, pure_one = {.kind = CURVE_PURE, .value = 1}, bad = {CURVE_PURE, NAN, 0},
-                 endless = {CURVE_PURE, INFINITY, 0};
+    struct error         err;
+    double               epsilon;
+    struct arena         arena;
+    struct privacy_curve none = {.kind = CURVE_NONE}, pure_one = {.kind = CURVE_PURE, .value = 1},
+                         bad = {CURVE_PURE, NAN, 0}, endless = {CURVE_PURE, INFINITY, 0};
     const double deltas[] = {-1e-9, 1, NAN};
     arena_init(&arena, 1 << 20);
     CU_ASSERT(curves_epsilon(&none, 1, 1e-5, &epsilon, &arena, &err) == STATUS_INVALID &&

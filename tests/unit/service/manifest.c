@@ -424,9 +424,9 @@ static void test_larger_changes(void)
         m.protect[2] = 0.5;
         CU_ASSERT_EQUAL_FATAL(manifest_plan(&m, &err), STATUS_OK);
         for (size_t k = 0; k < sizeof factors / sizeof factors[0]; k++) {
-            double       moves[3], epsilon = 0;
-            struct curve curves[MANIFEST_CURVES_MAX];
-            size_t       len = 0;
+            double               moves[3], epsilon = 0;
+            struct privacy_curve curves[MANIFEST_CURVES_MAX];
+            size_t               len = 0;
             for (size_t c = 0; c < 3; c++)
                 moves[c] = m.protect[c] * factors[k];
             CU_ASSERT_EQUAL_FATAL(manifest_curves(&m, moves, false, curves, &len, &err), STATUS_OK);
