@@ -78,25 +78,28 @@ def words_of(program: List[str], study: Dict[str, Any], point: Dict[str, Any], f
     return words
 
 
+def is_plain(value: Any) -> bool:
+    """Whether no shell finds more than a word in it, or than the signs of a list: text in a list may be anything."""
+    return bool(PLAIN.fullmatch(value)) if isinstance(value, str) else "\"" not in shown(value)
+
+
 def check_program(program: List[str], study: Dict[str, Any], flags: bool) -> None:
     """Refuses a program in which a value that the space allows could be read by a shell."""
     def refuse(name: str, text: str, instead: str) -> None:
         shell.usage(f"{name}: \"{text}\" does not stand in a command, where a shell may read it (only A-Z a-z 0-9 . _ + / -, and no - in "
                     f"front): use {instead}")
 
-    def texts(name: str) -> List[str]:
-        return [value for value in parameters(study)[name].get("values", []) if isinstance(value, str)]
     used = [match[1] for word in program for match in places(study).finditer(word)]
     for name in used:
-        for text in texts(name):
-            if not PLAIN.fullmatch(text) or text.startswith("-"):
-                refuse(name, text, "--as env, and \"$PARAM_...\" in its place")
+        for value in parameters(study)[name].get("values", []):
+            if not is_plain(value) or shown(value).startswith("-") and isinstance(value, str):
+                refuse(name, shown(value), "--as env, and \"$PARAM_...\" in its place")
     if used or not flags or not any(os.path.basename(word) in JOINING for word in program):
         return
-    for name in parameters(study):
-        for word in (name, *texts(name)):
-            if not PLAIN.fullmatch(word):
-                refuse(name, word, "--as json")
+    for name, row in parameters(study).items():
+        for value in (name, *row.get("values", [])):
+            if not is_plain(value):
+                refuse(name, shown(value), "--as json")
 
 
 def check_point(study: Dict[str, Any], point: Any) -> None:

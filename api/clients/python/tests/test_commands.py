@@ -30,6 +30,9 @@ class Given(unittest.TestCase):
                 (["`id`"], "/opt/run {opt}", True, True), (["adam", "$(id)"], "train --opt={n}{opt}", True, True),
                 (["a b"], "train {opt}", True, True), (["a\nb"], "train {opt}", True, True), (["\u00e4"], "train {opt}", True, True),
                 (["--config"], "train {opt}", True, True), ([PLANTED], "sh -c {n}", True, False), ([PLANTED], "train $@ sh", True, False),
+                ([[64, [32, -1.5, None]]], "sh -c {opt}", True, False), ([[PLANTED]], "sh -c {opt}", True, True),
+                ([[64, [32, "a"]]], "sh -c {opt}", True, True), ([{"$(id)": 1}], "sh -c {opt}", True, True), ([[PLANTED]], "sh -c {n}", True, False),
+                ([[PLANTED]], "ssh host train", True, True), ([[64]], "ssh host train", True, False),
                 ([PLANTED], "/usr/bin/ssh host train", True, True), ([PLANTED], "srun ssh host", True, True),
                 ([PLANTED], "ssh host train", False, False), (["--config"], "ssh host train", True, False), (["adam\n"], "a {opt}", True, True)):
             study = of({"name": "n", "type": "int", "min": -1, "max": 4}, {"name": "opt", "values": values})
