@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-enum { ANTEROOM_MAX = 512, ANTEROOM_PATIENT = 2 };
+enum { ANTEROOM_MAX = 1024, ANTEROOM_PATIENT = 2 };
 
 struct guest {
     struct guest           *next, *before;

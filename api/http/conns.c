@@ -319,8 +319,10 @@ unsigned conns_newcomer(struct conns *conns, const struct sockaddr *from)
     if (address_is_none(&key))
         return 0;
     pthread_mutex_lock(&conns->lock);
+    bool          is_known = find_tally(conns, conns->newcomers, &key) != NULL;
     struct tally *tally = make_tally(conns, conns->newcomers, &key);
-    unsigned      before = tally->count++;
+    tally->count += !is_known;
+    unsigned before = tally->count++;
     tally->since_ms = conns->options.now_ms();
     pthread_mutex_unlock(&conns->lock);
     return before;

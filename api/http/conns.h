@@ -79,8 +79,8 @@ bool conns_has_unread(int fd);
  * waiting for an answer does, and the two cannot be told apart.  NULL: it is not looked at any more. */
 void conns_watch(struct conns *conns, struct conn *conn, atomic_bool *has_left);
 
-/* Connections of the address since its last whole request, which have not stopped coming for a minute; this one counts for the
- * next.  An address that nobody has seen has none, and so has one that asks: both go before whoever only connects. */
+/* The rank of a new connection: how many the address has had since its last whole request, and one more where there was none within a
+ * minute.  One that asks goes before one that nobody has seen, and that before whoever only connects. */
 unsigned conns_newcomer(struct conns *conns, const struct sockaddr *from);
 void     conns_has_asked(struct conns *conns, struct conn *conn); /* from the connection's thread; NULL: nothing */
 

@@ -6,7 +6,7 @@ import net from 'node:net';
 import { after, test } from 'node:test';
 import { begin, Client, until } from './harness.mjs';
 
-const CONNECTIONS = 320, KEPT = 20, ANTEROOM = 512, CUT = 64, HEALTH = 64; // HEALTH: places of that listener, CUT: not closed yet
+const CONNECTIONS = 320, KEPT = 20, ANTEROOM = 1024, CUT = 64, HEALTH = 64; // HEALTH: places of that listener, CUT: not closed yet
 const { server, api } = await begin(after, ['--connections', `${CONNECTIONS}`, '--connections-per-address', '0', '--health-listen', '127.0.0.1:0']);
 const healthPort = () => Number([...server.log.matchAll(/health_port=(\d+)/g)].at(-1)[1]);
 
@@ -58,9 +58,9 @@ const kinds = [
     ['send a piece of a body', () => `POST /v1/suggest HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.token}\r\nContent-Type: application/json\r\nContent-Length: 700\r\n\r\n{`],
 ];
 for (const [name, bytes, isDeaf] of kinds)
-    test(`others are answered while 20 addresses ${name} on 640 connections and come again`, async () => {
+    test(`others are answered while 20 addresses ${name} on ${ANTEROOM + 128} connections and come again`, async () => {
         const before = await metric('connections_shed_total');
-        const held = crowd(640, { bytes, from: (i) => `127.0.3.${i % 20 + 1}`, isDeaf });
+        const held = crowd(ANTEROOM + 128, { bytes, from: (i) => `127.0.3.${i % 20 + 1}`, isDeaf });
         await until(async () => {
             held.refill();
             return await metric('connections_shed_total') > before + 100;
