@@ -187,6 +187,8 @@
 /* The lines of the log that an operator sees. */
 #define SQL_OF_SERVER "study IS NULL AND substr(kind, 1, instr(kind, '.')) IN ('token.', 'project.', 'store.')"
 #define SQL_NONE_IN(table, wanted, more) "NOT EXISTS (SELECT 1 FROM " table " WHERE id = " wanted more ")"
+/* The last line of a study or game, which has the number of its lines (service/app/event_log.h). */
+#define SQL_LEAVES "kind IN ('study.deleted', 'game.deleted')"
 /* The id of a line's resource: its study, or the first word of its detail. */
 #define SQL_ABOUT "coalesce(e.study, substr(e.detail, 1, instr(e.detail || ' ', ' ') - 1))"
 #define SQL_HOME(id)                                                                                                   \
@@ -451,12 +453,12 @@
     X(LOG_COUNT, "s", count, "SELECT count(*) AS count FROM event WHERE study = $1")                                   \
     X(LOG_STAYS, "si", none,                                                                                           \
       "UPDATE project SET used_extra = used_extra + $2 * (SELECT CAST(detail AS BIGINT) FROM event WHERE study = $1 "  \
-      "AND kind = 'study.deleted' ORDER BY seq DESC LIMIT 1) WHERE id = (SELECT project FROM event WHERE study = $1 "  \
-      "AND kind = 'study.deleted' AND detail IS NOT NULL ORDER BY seq DESC LIMIT 1)")                                  \
-    X(LOG_GOES, "iii", none,                                                                                        \
+      "AND " SQL_LEAVES " ORDER BY seq DESC LIMIT 1) WHERE id = (SELECT project FROM event WHERE study = $1 "          \
+      "AND " SQL_LEAVES " AND detail IS NOT NULL ORDER BY seq DESC LIMIT 1)")                                          \
+    X(LOG_GOES, "iii", none,                                                                                           \
       "UPDATE project SET used_extra = used_extra - $3 * (SELECT sum(CAST(detail AS BIGINT)) FROM event WHERE seq >= " \
-      "$1 AND seq <= $2 AND kind = 'study.deleted' AND project = project.id) WHERE id IN (SELECT project FROM event "  \
-      "WHERE seq >= $1 AND seq <= $2 AND kind = 'study.deleted' AND detail IS NOT NULL)")                              \
+      "$1 AND seq <= $2 AND " SQL_LEAVES " AND project = project.id) WHERE id IN (SELECT project FROM event "          \
+      "WHERE seq >= $1 AND seq <= $2 AND " SQL_LEAVES " AND detail IS NOT NULL)")                                      \
     X(LOG_GAP_ADD, "iib", none, "INSERT INTO log_gap(first, last, digests) VALUES ($1, $2, $3)")                       \
     X(LOG_GONE, "ss", gone,                                                                                            \
       "SELECT " COLUMNS(ROW_GONE) " FROM log_gone WHERE project = $1 AND " SQL_NONE_IN("study", "$2", "") " AND "      \

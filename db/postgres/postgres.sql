@@ -123,57 +123,135 @@ CREATE TRIGGER study_is_recounted AFTER UPDATE OF total, extra_bytes ON study FO
     WHEN (NEW.total <> OLD.total OR NEW.extra_bytes <> OLD.extra_bytes) EXECUTE FUNCTION count_study();
 CREATE TRIGGER study_is_discounted AFTER DELETE ON study FOR EACH ROW EXECUTE FUNCTION count_study();
 CREATE OR REPLACE FUNCTION count_federation() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
-    UPDATE project SET used_studies = used_studies + CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END,
-        used_extra = used_extra + CASE TG_OP WHEN 'INSERT' THEN length(NEW.features) ELSE -length(OLD.features) END
-        WHERE id = CASE TG_OP WHEN 'INSERT' THEN NEW.project ELSE OLD.project END;
-    RETURN NULL;
+    IF TG_OP = 'INSERT' THEN
+        UPDATE project SET used_studies = used_studies + 1,
+            used_extra = used_extra + 500 + octet_length(NEW.spec) + octet_length(NEW.features) WHERE id = NEW.project;
+        RETURN NEW;
+    END IF;
+    UPDATE project SET used_studies = used_studies - 1,
+        used_extra = used_extra - 500 - octet_length(OLD.spec) - octet_length(OLD.features) -
+        (SELECT coalesce(sum(100 + octet_length(data)), 0) FROM federation_message WHERE federation = OLD.id) -
+        (SELECT coalesce(sum(100 + octet_length(data)), 0) FROM federation_broadcast WHERE federation = OLD.id)
+        WHERE id = OLD.project;
+    RETURN OLD;
 END$$;
 CREATE TRIGGER federation_is_counted AFTER INSERT ON federation FOR EACH ROW EXECUTE FUNCTION count_federation();
-CREATE TRIGGER federation_is_discounted AFTER DELETE ON federation FOR EACH ROW EXECUTE FUNCTION count_federation();
-CREATE OR REPLACE FUNCTION count_game() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
-    UPDATE project SET used_studies = used_studies + CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END
-        WHERE id = CASE TG_OP WHEN 'INSERT' THEN NEW.project ELSE OLD.project END;
+CREATE TRIGGER federation_is_discounted BEFORE DELETE ON federation FOR EACH ROW EXECUTE FUNCTION count_federation();
+CREATE OR REPLACE FUNCTION weigh_vector() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+    IF TG_OP = 'INSERT' THEN
+        UPDATE project SET used_extra = used_extra + 100 + octet_length(NEW.data)
+            WHERE id = (SELECT project FROM federation WHERE federation.id = NEW.federation);
+    ELSE
+        UPDATE project SET used_extra = used_extra - 100 - octet_length(OLD.data)
+            WHERE id = (SELECT project FROM federation WHERE federation.id = OLD.federation);
+    END IF;
     RETURN NULL;
+END$$;
+CREATE TRIGGER message_weighs AFTER INSERT ON federation_message FOR EACH ROW EXECUTE FUNCTION weigh_vector();
+CREATE TRIGGER message_weighed AFTER DELETE ON federation_message FOR EACH ROW EXECUTE FUNCTION weigh_vector();
+CREATE TRIGGER broadcast_weighs AFTER INSERT ON federation_broadcast FOR EACH ROW EXECUTE FUNCTION weigh_vector();
+CREATE OR REPLACE FUNCTION count_game() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+    IF TG_OP = 'INSERT' THEN
+        UPDATE project SET used_studies = used_studies + 1, used_extra = used_extra + 500 + octet_length(NEW.spec)
+            WHERE id = NEW.project;
+        RETURN NEW;
+    END IF;
+    UPDATE project SET used_studies = used_studies - 1, used_extra = used_extra - 500 - octet_length(OLD.spec) -
+        (SELECT coalesce(sum(400 + coalesce(octet_length(point), 0)), 0) FROM game_play WHERE game = OLD.id)
+        WHERE id = OLD.project;
+    RETURN OLD;
 END$$;
 CREATE TRIGGER game_is_counted AFTER INSERT ON game FOR EACH ROW EXECUTE FUNCTION count_game();
-CREATE TRIGGER game_is_discounted AFTER DELETE ON game FOR EACH ROW EXECUTE FUNCTION count_game();
-
--- What a study weighs.
-CREATE OR REPLACE FUNCTION weigh_spec() RETURNS trigger LANGUAGE plpgsql
-    AS $$BEGIN UPDATE study SET extra_bytes = extra_bytes + length(NEW.spec) WHERE id = NEW.study; RETURN NULL; END$$;
-CREATE TRIGGER spec_weighs AFTER INSERT ON study_spec FOR EACH ROW EXECUTE FUNCTION weigh_spec();
-CREATE OR REPLACE FUNCTION weigh_piece() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
-    UPDATE study SET extra_bytes = extra_bytes + CASE TG_OP WHEN 'INSERT' THEN length(NEW.data) ELSE -length(OLD.data) END
-        WHERE id = CASE TG_OP WHEN 'INSERT' THEN NEW.study ELSE OLD.study END;
+CREATE TRIGGER game_is_discounted BEFORE DELETE ON game FOR EACH ROW EXECUTE FUNCTION count_game();
+CREATE OR REPLACE FUNCTION weigh_play() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+    UPDATE project SET used_extra = used_extra + 400 + coalesce(octet_length(NEW.point), 0)
+        WHERE id = (SELECT project FROM game WHERE game.id = NEW.game);
     RETURN NULL;
 END$$;
-CREATE TRIGGER piece_weighs AFTER INSERT ON candidates_piece FOR EACH ROW EXECUTE FUNCTION weigh_piece();
-CREATE TRIGGER piece_weighed AFTER DELETE ON candidates_piece FOR EACH ROW EXECUTE FUNCTION weigh_piece();
+CREATE TRIGGER play_weighs AFTER INSERT ON game_play FOR EACH ROW EXECUTE FUNCTION weigh_play();
+
+-- What a study weighs.
+CREATE OR REPLACE FUNCTION add_weight(of text, more bigint) RETURNS void LANGUAGE sql
+    AS $$UPDATE study SET extra_bytes = extra_bytes + more WHERE id = of$$;
+CREATE OR REPLACE FUNCTION weigh_study() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE more bigint := octet_length(NEW.name) + octet_length(NEW.labels) + octet_length(NEW.notes) + octet_length(NEW.rules);
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        more := more - octet_length(OLD.name) - octet_length(OLD.labels) - octet_length(OLD.notes) - octet_length(OLD.rules);
+    END IF;
+    PERFORM add_weight(NEW.id, more);
+    RETURN NULL;
+END$$;
+CREATE TRIGGER study_weighs AFTER INSERT ON study FOR EACH ROW EXECUTE FUNCTION weigh_study();
+CREATE TRIGGER study_weighs_anew AFTER UPDATE OF name, labels, notes, rules ON study FOR EACH ROW EXECUTE FUNCTION weigh_study();
+CREATE OR REPLACE FUNCTION weigh_spec() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+    PERFORM add_weight(NEW.study, octet_length(NEW.spec) - CASE TG_OP WHEN 'UPDATE' THEN octet_length(OLD.spec) ELSE 0 END);
+    RETURN NULL;
+END$$;
+CREATE TRIGGER spec_weighs AFTER INSERT ON study_spec FOR EACH ROW EXECUTE FUNCTION weigh_spec();
+CREATE TRIGGER spec_weighs_anew AFTER UPDATE OF spec ON study_spec FOR EACH ROW EXECUTE FUNCTION weigh_spec();
+CREATE OR REPLACE FUNCTION weigh_manifest() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM add_weight(NEW.study, octet_length(NEW.manifest));
+    ELSE
+        PERFORM add_weight(OLD.study, -octet_length(OLD.manifest));
+    END IF;
+    RETURN NULL;
+END$$;
+CREATE TRIGGER manifest_weighs AFTER INSERT ON candidates FOR EACH ROW EXECUTE FUNCTION weigh_manifest();
+CREATE TRIGGER manifest_weighed AFTER DELETE ON candidates FOR EACH ROW EXECUTE FUNCTION weigh_manifest();
+CREATE OR REPLACE FUNCTION weigh_data() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM add_weight(NEW.study, octet_length(NEW.data));
+    ELSE
+        PERFORM add_weight(OLD.study, -octet_length(OLD.data));
+    END IF;
+    RETURN NULL;
+END$$;
+CREATE TRIGGER piece_weighs AFTER INSERT ON candidates_piece FOR EACH ROW EXECUTE FUNCTION weigh_data();
+CREATE TRIGGER piece_weighed AFTER DELETE ON candidates_piece FOR EACH ROW EXECUTE FUNCTION weigh_data();
+CREATE TRIGGER received_weighs AFTER INSERT ON received_round FOR EACH ROW EXECUTE FUNCTION weigh_data();
 CREATE OR REPLACE FUNCTION weigh_source() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
-    UPDATE study SET extra_bytes = extra_bytes + length(NEW.points) + length(NEW.data) WHERE id = NEW.study;
+    PERFORM add_weight(NEW.study, octet_length(NEW.points) + octet_length(NEW.data));
     RETURN NULL;
 END$$;
 CREATE TRIGGER source_weighs AFTER INSERT ON transfer_source FOR EACH ROW EXECUTE FUNCTION weigh_source();
-CREATE OR REPLACE FUNCTION weigh_measurement() RETURNS trigger LANGUAGE plpgsql
-    AS $$BEGIN UPDATE study SET extra_bytes = extra_bytes + 200 WHERE id = NEW.study; RETURN NULL; END$$;
-CREATE TRIGGER measurement_weighs AFTER INSERT ON measurement FOR EACH ROW EXECUTE FUNCTION weigh_measurement();
-CREATE OR REPLACE FUNCTION weigh_trial() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE more bigint := length(coalesce(NEW.labels, '')) + length(coalesce(NEW.metadata, '')) +
-    length(coalesce(NEW.notes, '')) + length(coalesce(NEW.artifacts, ''));
-BEGIN
-    IF TG_OP = 'INSERT' THEN
-        more := more + greatest(coalesce(length(NEW.point), 0) - 400, 0);
-    ELSE
-        more := more - length(coalesce(OLD.labels, '')) - length(coalesce(OLD.metadata, '')) -
-            length(coalesce(OLD.notes, '')) - length(coalesce(OLD.artifacts, ''));
-    END IF;
-    UPDATE study SET extra_bytes = extra_bytes + more WHERE id = NEW.study;
+CREATE OR REPLACE FUNCTION weigh_operation() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+    PERFORM add_weight(NEW.study, coalesce(octet_length(NEW.fixed), 0) + 8 * NEW.count);
     RETURN NULL;
 END$$;
-CREATE TRIGGER trial_weighs AFTER INSERT ON trial FOR EACH ROW WHEN (length(NEW.point) > 400 OR
-    coalesce(NEW.labels, NEW.metadata, NEW.notes, NEW.artifacts) IS NOT NULL) EXECUTE FUNCTION weigh_trial();
-CREATE TRIGGER words_weigh AFTER UPDATE OF labels, metadata, notes, artifacts ON trial FOR EACH ROW
-    EXECUTE FUNCTION weigh_trial();
+CREATE TRIGGER operation_weighs AFTER INSERT ON operation FOR EACH ROW EXECUTE FUNCTION weigh_operation();
+CREATE OR REPLACE FUNCTION weigh_measurement() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+    PERFORM add_weight(NEW.study, 200 + coalesce(octet_length(NEW.note), 0) + coalesce(octet_length(NEW.outcome), 0));
+    RETURN NULL;
+END$$;
+CREATE TRIGGER measurement_weighs AFTER INSERT ON measurement FOR EACH ROW EXECUTE FUNCTION weigh_measurement();
+CREATE OR REPLACE FUNCTION trial_bytes(t trial) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+    SELECT greatest(400, coalesce(octet_length(t.point), 0) + coalesce(octet_length(t.note), 0) +
+        coalesce(octet_length(t.diagnostics), 0) + coalesce(octet_length(t.outcome), 0) + coalesce(octet_length(t.asked), 0) +
+        2 * coalesce(octet_length(t.reason), 0)) - 400$$;
+CREATE OR REPLACE FUNCTION trial_words(t trial) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+    SELECT octet_length(coalesce(t.labels, '')) + octet_length(coalesce(t.metadata, '')) + octet_length(coalesce(t.notes, '')) +
+        octet_length(coalesce(t.artifacts, ''))::bigint$$;
+CREATE OR REPLACE FUNCTION weigh_trial() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+    PERFORM add_weight(NEW.study, trial_bytes(NEW) - CASE TG_OP WHEN 'UPDATE' THEN trial_bytes(OLD) ELSE 0 END);
+    RETURN NULL;
+END$$;
+CREATE OR REPLACE FUNCTION weigh_words() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+    PERFORM add_weight(NEW.study, trial_words(NEW) - CASE TG_OP WHEN 'UPDATE' THEN trial_words(OLD) ELSE 0 END);
+    RETURN NULL;
+END$$;
+CREATE TRIGGER trial_weighs AFTER INSERT ON trial FOR EACH ROW WHEN (coalesce(octet_length(NEW.point), 0) +
+    coalesce(octet_length(NEW.note), 0) + coalesce(octet_length(NEW.diagnostics), 0) + coalesce(octet_length(NEW.outcome), 0) +
+    coalesce(octet_length(NEW.asked), 0) + 2 * coalesce(octet_length(NEW.reason), 0) > 400) EXECUTE FUNCTION weigh_trial();
+CREATE TRIGGER trial_weighs_anew AFTER UPDATE OF point, note, diagnostics, outcome, asked, reason ON trial FOR EACH ROW
+    WHEN (NEW.point IS DISTINCT FROM OLD.point OR NEW.note IS DISTINCT FROM OLD.note OR
+    NEW.diagnostics IS DISTINCT FROM OLD.diagnostics OR NEW.outcome IS DISTINCT FROM OLD.outcome OR
+    NEW.asked IS DISTINCT FROM OLD.asked OR NEW.reason IS DISTINCT FROM OLD.reason) EXECUTE FUNCTION weigh_trial();
+CREATE TRIGGER words_weigh AFTER INSERT ON trial FOR EACH ROW
+    WHEN (coalesce(NEW.labels, NEW.metadata, NEW.notes, NEW.artifacts) IS NOT NULL) EXECUTE FUNCTION weigh_words();
+CREATE TRIGGER words_weigh_anew AFTER UPDATE OF labels, metadata, notes, artifacts ON trial FOR EACH ROW
+    EXECUTE FUNCTION weigh_words();
 
 -- Counts what must not be forgotten when an older copy of the store comes back.
 CREATE OR REPLACE FUNCTION count_witnessed() RETURNS trigger LANGUAGE plpgsql

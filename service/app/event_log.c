@@ -24,20 +24,23 @@ static enum status find_project(struct db_conn *conn, const struct event_row *fr
 }
 
 /* Lines that a client may add as often as it likes count against the project's bytes, with what is kept beside them: those of a
- * study for as long as it is there, others for ever, as tokens are.  Those of a trial's way to its result are in what a trial
+ * study for as long as it is there, others for ever, as tokens and ledgers are.  Those of a trial's way to its result are in what a trial
  * stands for, and what only ends something is never refused. */
 static const struct {
     const char *kind;
     int         bytes, copies; /* of its words */
 } weights[] = {
     {"study.resumed", 600, 1}, // with the line that paused it
-    {"study.reopened", 600, 1},    {"study.updated", 300, 1},
-    {"study.shared", 300, 1},      {"trial.edited", 300, 1},
+    {"study.reopened", 600, 1},     {"study.updated", 300, 1},
+    {"study.shared", 300, 1},       {"trial.edited", 300, 1},
     {"trial.corrected", 600, 2}, // with the former result
-    {"space.grown", 300, 1},       {"metrics.added", 300, 1},
+    {"space.grown", 300, 1},        {"metrics.added", 300, 1},
     {"operation.created", 600, 1}, // with the line that cancels it
     {"token.created", 1000, 1},    // with itself, and the line that revokes it
-    {"token.rotated", 300, 1},     {"federation.resumed", 600, 1},
+    {"token.rotated", 300, 1},      {"federation.resumed", 600, 1},
+    {"federation.created", 700, 1}, // with the lines that complete and delete it
+    {"agent.registered", 600, 1},   // with its row
+    {"round.closed", 500, 1},       // with its line of the ledger
 };
 
 static int64_t weigh(const struct event_row *line)

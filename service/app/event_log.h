@@ -8,8 +8,8 @@
 /* Within a transaction: EVENT(.at_ms = ..., .kind = ..., .actor = ..., ...). */
 MUST_CHECK enum status event_log(struct db_conn *conn, struct event_row event, struct error *err);
 
-/* Lines of a deleted study count against its project's bytes, EVENT_LINE_BYTES each, from when its row goes, with which its own bytes
- * go (event_log_stay), until they go (event_log_go, which drops them).  Their number is the detail of the last one, which
+/* Lines of a deleted study or game count against its project's bytes, EVENT_LINE_BYTES each, from when its row goes, with which its
+ * own bytes go (event_log_stay), until they go (event_log_go, which drops them).  Their number is the detail of the last one, which
  * event_log_leave logs. */
 enum { EVENT_LINE_BYTES = 110 };
 MUST_CHECK enum status event_log_leave(struct db_conn *conn, struct event_row deleted, struct error *err);

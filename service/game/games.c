@@ -264,9 +264,14 @@ static enum status erase(struct db_conn *conn, void *arg, struct error *err)
     struct work    *work = arg;
     struct game_row game = {.spec = NULL};
     TRY(games_refresh(conn, work->id, work->caller->arena, &game, err));
-    TRY(log_event(conn, &game, "game.deleted", work->caller, work->app->now_ms(), err));
+    TRY(app_erase(conn, work->id, err));
     TRY(db_exec(conn, NULL, err, SQL_GAME_DELETE, BIND(TEXT(work->id))));
-    return app_erase(conn, work->id, err);
+    TRY(event_log_leave(conn,
+                        EVENT(.at_ms = work->app->now_ms(), .kind = "game.deleted", .study = work->id,
+                              .project = work->caller->project, .revision = game.rounds,
+                              .actor = work->caller->token_id),
+                        err));
+    return event_log_stay(conn, work->id, err);
 }
 
 enum status games_delete(struct app *app, struct caller *caller, const char *id, struct error *err)

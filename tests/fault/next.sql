@@ -1,5 +1,6 @@
 -- A migration that the product does not have, for the tests of migrations: what comes after its last schema.  A table that
 -- others refer to is made anew, as SQLite wants it for what ALTER TABLE cannot do; every trial is written again.
+DROP TRIGGER play_weighs; -- names the table that is made anew
 CREATE TABLE game_next (
     id TEXT PRIMARY KEY, name TEXT NOT NULL, state TEXT NOT NULL, reason TEXT, spec TEXT NOT NULL,
     budget INTEGER NOT NULL, rounds INTEGER NOT NULL, created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL,

@@ -1,5 +1,6 @@
 """The sums of a store's rows, made as the service makes them (db/sum.h), for tests that write to a store themselves; and the
 total of its rows with the chain of its log (db/writer/chain.h), as somebody makes them anew who can write to its file."""
+import contextlib
 import hashlib
 import os
 import re
@@ -64,15 +65,18 @@ def opened(path):
 
 
 class Unguarded:
-    """A store without its triggers, which are back at the end."""
+    """A store without its triggers, which are back at the end; like: another one, whose triggers it has then."""
 
-    def __init__(self, folder):
-        self.store = opened(folder + "/gnomon.db")
+    def __init__(self, folder, like=None):
+        self.store, self.like = opened(folder + "/gnomon.db"), like
 
     def __enter__(self):
         self.triggers = self.store.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
         for name, _ in self.triggers:
             self.store.execute(f"DROP TRIGGER {name}")
+        if self.like is not None:
+            with contextlib.closing(sqlite3.connect(f"file:{self.like}?immutable=1", uri=True)) as other:
+                self.triggers = other.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
         return self.store
 
     def __exit__(self, *_):

@@ -42,7 +42,7 @@ test('studies, trials and bytes are counted as they come and go', async () => {
     await made.api.expect(204, 'DELETE', `/v1/studies/${id}`);
     now = await usage(made);
     assert.deepEqual([now.studies, now.trials], [1, 0]);
-    assert.ok(now.bytes > 1000 && now.bytes < 4000, 'the features of the federation are left, a token, and lines of the log');
+    assert.ok(now.bytes > 1000 && now.bytes < 5000, 'a federation is left, a token, and lines of the log');
 });
 
 test('no limit is overshot, by however many clients at once', async () => {
@@ -173,6 +173,55 @@ test('what stays of a deleted study in the log counts until it goes', async () =
     await until(async () => await bytes() === before, 'all went');
     assert.equal(await fill(), 200);
     assert.ok((await they.get('/v1/studies')).studies.length === 0);
+});
+
+test('what games and federations have counts, and goes with them', async () => {
+    const made = await project({}), bytes = async () => (await usage(made)).bytes, begun = await bytes();
+    const row = (n) => Array.from({ length: 50 }, (_, i) => n + i / 7), line = (length) => Array.from({ length }, (_, n) => row(n));
+    const agents = (length) => [{ name: 'a', actions: { type: 'candidates', rows: line(length) } }, { name: 'b', actions: { type: 'candidates', rows: [[0], [1]] } }];
+    const game = await made.api.post('/v1/games', { name: 'g', agents: agents(200) }, 201), path = `/v1/games/${game.id}`;
+    const large = await bytes() - begun;
+    assert.ok(large > JSON.stringify(line(200)).length, `${large}`);
+    await made.api.post(`${path}/observe`, { round: 1, actions: { a: 3, b: 1 }, payoffs: { a: 1, b: 2 } });
+    assert.equal(await bytes() - begun - large, 2 * 400, 'two actions');
+    await made.api.expect(204, 'DELETE', path);
+    const { events } = await made.api.get('/v1/events?kind=game.deleted');
+    assert.equal(await bytes() - begun, 110 * Number(events.at(-1).detail), 'its lines');
+    assert.equal(Number(events.at(-1).detail), 3, 'made, played, deleted');
+
+    const features = 500, before = await bytes();
+    const federation = await made.api.post('/v1/federations', { name: 'f', metrics: [{ name: 'm', goal: 'minimize' }], space: plain, seats: 2, rounds: 2,
+        algorithm: { name: 'fts', features } }, 201);
+    const members = [], own = `/v1/federations/${federation.id}`;
+    for (const name of ['a', 'b']) members.push(as((await made.api.post(`${own}/agents`, { name }, 201)).token));
+    const still = await bytes();
+    const send = (i) => members[i].expect(200, 'PUT', `${own}/rounds/1/messages/${i + 1}?features=${federation.features_sha256}`,
+        { json: Array.from({ length: features }, (_, k) => k / 10) });
+    await send(0);
+    assert.ok(await bytes() - still >= 8 * features, 'a message');
+    await send(1);
+    assert.ok(await bytes() - still >= 2 * 8 * features, 'a broadcast of both');
+    await set(made, { bytes: await bytes() });
+    await made.api.expect([403, 'quota_exceeded'], 'POST', '/v1/games', { json: { name: 'g', agents: agents(200) } });
+    await made.api.expect(204, 'DELETE', own);
+    const stays = await bytes() - before - (700 + 2 * (1000 + 600) + 500);
+    assert.ok(stays >= 0 && stays < 200, 'lines with their words, tokens and a line of the ledger');
+});
+
+test('words count by their bytes', async () => {
+    const made = await project({}), bytes = async () => (await usage(made)).bytes, begun = await bytes();
+    const words = '\u{1f600}'.repeat(1000); // four bytes each
+    const { id } = await made.api.study({ notes: words }), path = `/v1/studies/${id}`;
+    assert.ok(await bytes() - begun >= 4000, 'of a study');
+    await made.api.post(`${path}/observe`, { observations: [{ point: { x: 1 }, value: 1 }, { point: { x: 0.5 }, state: 'failed', reason: words }] });
+    let before = await bytes();
+    assert.ok(before - begun >= 12000, 'why a run failed, and its line');
+    await made.api.expect(200, 'PATCH', `${path}/trials/1`, { json: { notes: words } });
+    assert.equal(await bytes() - before, 4000 + 300, 'of a trial, and its line');
+    before = await bytes();
+    const { headers } = await made.api.request('GET', path);
+    await made.api.expect(200, 'PATCH', path, { json: { notes: '' }, headers: { 'if-match': headers.etag } });
+    assert.ok(before - await bytes() > 3000, 'words that are taken away');
 });
 
 test('what is written to one study again and again counts against the bytes, and what ends something is never refused', async () => {
