@@ -13,7 +13,8 @@ struct rank_set {
     size_t                  n, metrics_len;
 };
 
-/* order [n] out: best first, of equal ones the earlier.  Errors: NO_MEMORY (scratch: n places).  O(n^2 metrics_len). */
+/* order [n] out: best first, of equal ones the earlier.  Errors: NO_MEMORY (scratch: n places).  O(n log n) of two objectives at most, else
+ * O(n^2 metrics_len). */
 MUST_CHECK enum status rank_order(const struct rank_set *set, size_t *order, struct arena *scratch, struct error *err);
 
 /* Whether i is behind j in no objective, and ahead of it in one. */

@@ -27,8 +27,8 @@ static const double FIT = 0.26, FIT_SQUARE = 3.1e-4, FIT_CUBE = 2.4e-6, FIT_SQUA
                     TABLE = 3e-7;
 /* Without a model: itself and for each parameter.  With a plan ahead; with an image. */
 static const double DRAW = 3e-3, DRAW_PARAM = 5e-5, PLAN = 1000, IMAGE = 50;
-/* An earlier study; a line of the log; a stopping rule of the algorithm's own; a message. */
-static const double EARLIER = 0.3, LINE = 3e-3, JUDGE = 2, MESSAGE = 3;
+/* An earlier study; a line of the log; a stopping rule of the algorithm's own; a message; a curve, and squared with three objectives. */
+static const double EARLIER = 0.3, LINE = 3e-3, JUDGE = 2, MESSAGE = 3, CURVE = 1e-3, CURVE_SQUARE = 6e-6;
 /* A point and value of a posterior, and squared; of its mean; of residuals, cubic. */
 static const double POINT_VALUE = 9e-6, POINT_SQUARE = 4e-8, MEAN_VALUE_PARAM = 4.5e-7, RESIDUAL_CUBE = 3e-8;
 /* Beyond the rows of a model a point is also looked at from near: itself, and for each value and parameter. */
@@ -256,9 +256,10 @@ double price_residuals(const struct app *app, const struct price_model *model)
     return part_ms(app, PRICE_RESIDUALS, RESIDUAL_CUBE * pow(rows_of(model), 3));
 }
 
-double price_judge(const struct app *app, const struct price_model *model)
+double price_judge(const struct app *app, const struct price_model *model, double curves)
 {
-    return part_ms(app, PRICE_JUDGE, model->spec->stopping.kind == STOP_RULE_OWN ? JUDGE : LINE * model->values);
+    double own = model->spec->stopping.kind == STOP_RULE_OWN ? JUDGE : CURVE * curves;
+    return part_ms(app, PRICE_JUDGE, own + (model->spec->objectives > 2 ? CURVE_SQUARE * curves * curves : 0));
 }
 
 double price_message(const struct app *app, const struct price_model *model)

@@ -57,8 +57,8 @@ double price_means(const struct app *app, const struct price_model *model, doubl
 double price_residuals(const struct app *app, const struct price_model *model);
 /* A proposal that was made after so many of the values, made again. */
 double price_verify(const struct app *app, const struct price_model *model, double values);
-/* Whether a trial is to stop; what an agent sends in a round. */
-double price_judge(const struct app *app, const struct price_model *model);
+/* Whether a trial is to stop, among so many curves; what an agent sends in a round. */
+double price_judge(const struct app *app, const struct price_model *model, double curves);
 double price_message(const struct app *app, const struct price_model *model);
 /* The best of so many vectors, and the hypervolume that they dominate. */
 double price_pareto(const struct app *app, double vectors, size_t objectives);

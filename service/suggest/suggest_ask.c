@@ -165,16 +165,12 @@ static enum status propose_next(struct plan *plan, struct proposal *proposal, st
     return status;
 }
 
-enum status plan_ask_rule(struct plan *plan, int64_t count, struct error *err)
+/* As many as the rule lets go on; in a slot. */
+static enum status resume_some(struct plan *plan, int64_t count, struct error *err)
 {
     const struct stop_rule *rule = &plan->live->spec.stopping;
     const struct curve     *curve;
-    if (!rule->resumes || plan->request->fixed != NULL)
-        return STATUS_OK;
-    plan->resumed = ARENA_NEW(plan->task.caller->arena, int64_t, (size_t)count);
-    if (plan->resumed == NULL)
-        return error_no_memory(err);
-    while ((int64_t)plan->resumed_len < count) {
+    while ((int64_t)plan->resumed_len < count && (plan->resumed_len == 0 || time_left(plan) != 1)) {
         TRY(stop_rule_resume(rule, &plan->live->curves, &curve, plan->task.caller->arena, err));
         if (curve == NULL)
             break;
@@ -183,6 +179,24 @@ enum status plan_ask_rule(struct plan *plan, int64_t count, struct error *err)
         TRY(curves_tell(&plan->live->curves, &event, err));
     }
     return STATUS_OK;
+}
+
+enum status plan_ask_rule(struct plan *plan, int64_t count, struct error *err)
+{
+    struct app        *app = plan->task.app;
+    struct caller     *caller = plan->task.caller;
+    struct price_model model = model_of(plan);
+    double             price_ms = price_judge(app, &model, (double)plan->live->curves.len) * (double)count;
+    if (!plan->live->spec.stopping.resumes || plan->request->fixed != NULL)
+        return STATUS_OK;
+    plan->resumed = ARENA_NEW(caller->arena, int64_t, (size_t)count);
+    if (plan->resumed == NULL)
+        return error_no_memory(err);
+    TRY(slots_announce(caller, price_ms, err));
+    TRY(slots_enter(app, caller, price_ms, err));
+    enum status status = resume_some(plan, count, err);
+    (void)slots_leave(app, caller, plan->live->spec.policy->name);
+    return status;
 }
 
 static enum status compare_gain(struct db_conn *conn, void *arg, struct error *err)

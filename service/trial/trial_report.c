@@ -118,7 +118,7 @@ static enum status judge(struct report *work, struct error *err)
                                             .value = spec_sign(spec) * value_of(work),
                                             .values = spec_measured(spec, blob_of(work).bytes, values)};
     const struct price_model model = price_model_of(&work->task.study);
-    double                   price_ms = price_judge(work->task.app, &model);
+    double                   price_ms = price_judge(work->task.app, &model, (double)work->live->curves.len);
     TRY(slots_enter(work->task.app, work->task.caller, price_ms, err));
     enum status status = spec->stopping.kind == STOP_RULE_OWN
                              ? spec->policy->judge(work->live->streams.session, &measurement, work->verdict, err)

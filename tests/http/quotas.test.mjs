@@ -104,6 +104,11 @@ test('seconds of the processor: who has spent them computes no more that day, an
     const made = await project({ cpu_seconds_a_day: 1 }), { id } = await made.api.post('/v1/studies', gp(), 201);
     const observations = Array.from({ length: 300 }, (_, i) => ({ point: { x: -3 + i / 50 }, value: Math.sin(i) }));
     await made.api.post(`/v1/studies/${id}/observe`, { observations });
+    const several = await made.api.study({ metrics: ['a', 'b', 'c'].map((name) => ({ name, goal: 'minimize' })), algorithm: { name: 'random' },
+        stopping: { rule: 'asha', epochs: 9, min_epochs: 1, resume: true } });
+    const { trials } = await made.api.post(`/v1/studies/${several.id}/suggest`, { count: 100 });
+    for (const { number, lease } of trials)
+        await made.api.post(`/v1/studies/${several.id}/trials/${number}/report`, { lease: lease.id, step: 1, values: { a: number, b: number, c: number } });
     const ask = () => made.api.request('POST', `/v1/studies/${id}/suggest`, { json: { count: 20 } });
     let reply = await ask();
     for (let i = 0; i < 200 && reply.status === 200; i++) reply = await ask();
@@ -116,6 +121,7 @@ test('seconds of the processor: who has spent them computes no more that day, an
     assert.ok(before >= 1, `${before}`);
     const random = await made.api.study();
     await made.api.post(`/v1/studies/${random.id}/suggest`, {});
+    await made.api.expect([429, 'cpu_exhausted'], 'POST', `/v1/studies/${several.id}/suggest`, { json: { count: 100 } }); // which of them go on
     await server.restart();
     assert.ok(Math.abs((await usage(made)).cpu_seconds_today - before) < 0.01, 'it is known after a restart');
     reply = await ask();

@@ -1,4 +1,5 @@
 /* Curves from the log, and the rules that compare them, on small cases worked out by hand. */
+#include "engine/math/rng.h"
 #include "engine/stopping/rank.h"
 #include "engine/stopping/stop_rule.h"
 #include "tests/unit/engine/suites.h"
@@ -487,6 +488,41 @@ static bool stops(const struct stop_rule *rule, uint64_t trial, size_t step, dou
 }
 
 /* A third of six goes on: by fronts, by how many it dominates, unless it misses the constraint; and later, by resuming. */
+/* Of one objective, two and three the order is that of all pairs compared, with few ties and with many. */
+static void test_rank_counts(void)
+{
+    enum { N = 150, M = 4, CASES = 24 };
+    static const enum metric_kind kinds[][M] = {
+        {METRIC_OBJECTIVE, METRIC_CONSTRAINT, METRIC_CONSTRAINT, METRIC_CONSTRAINT},
+        {METRIC_CONSTRAINT, METRIC_OBJECTIVE, METRIC_CONSTRAINT, METRIC_OBJECTIVE},
+        {METRIC_OBJECTIVE, METRIC_OBJECTIVE, METRIC_OBJECTIVE, METRIC_CONSTRAINT},
+    };
+    struct rng rng = rng_at(2385, 0, RNG_TEST);
+    for (size_t c = 0; c < CASES; c++) {
+        double                values[N * M];
+        size_t                order[N], behind[N] = {0}, ahead[N] = {0};
+        const struct rank_set set = {values, kinds[c % 3], c == 0 ? 0 : N, M};
+        for (size_t i = 0; i < N * M; i++) {
+            bool is_constraint = kinds[c % 3][i % M] == METRIC_CONSTRAINT;
+            values[i] = is_constraint ? 0.0 : floor(rng_uniform(&rng) * (c % 2 == 0 ? 9 : 900));
+        }
+        begin();
+        CU_ASSERT_FATAL(rank_order(&set, order, &arena, NULL) == STATUS_OK);
+        arena_fini(&arena);
+        for (size_t i = 0; i < set.n; i++)
+            for (size_t j = 0; j < set.n; j++) {
+                behind[i] += rank_dominates(&set, j, i);
+                ahead[i] += rank_dominates(&set, i, j);
+            }
+        for (size_t k = 1; k < set.n; k++) {
+            size_t x = order[k - 1], y = order[k];
+            CU_ASSERT(behind[x] != behind[y] ? behind[x] < behind[y]
+                      : ahead[x] != ahead[y] ? ahead[x] > ahead[y]
+                                             : x < y);
+        }
+    }
+}
+
 static void test_several_asha(void)
 {
     const struct stop_rule rule = {.kind = STOP_RULE_ASHA, .epochs = 27, .min_epochs = 1, .reduction = 3};
@@ -573,6 +609,7 @@ CU_TestInfo suite_stop_rule[] = {
     {"highest rung", test_resume_highest},
     {"brackets", test_resume_hyperband},
     {"order by several metrics", test_rank},
+    {"order by several metrics, all pairs", test_rank_counts},
     {"several metrics: asha", test_several_asha},
     {"several metrics: a constraint", test_several_constraint},
     {"several metrics: median", test_several_median},
