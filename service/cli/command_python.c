@@ -3,9 +3,11 @@
 #include "service/cli/command.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PATH_BYTES = 4096 };
@@ -18,17 +20,32 @@ static const char script[] =
     "shell.PROGRAM = program\n"
     "sys.exit(__main__.main())\n";
 
+/* Whether it is of the user, of root, or of whoever the program is of: beside a program in a folder that all may write to anybody
+ * may have put one. */
+static bool is_trusted(const char *program, const char *folder)
+{
+    struct stat about, own;
+    return lstat(folder, &about) == 0 && stat(program, &own) == 0 &&
+           (about.st_uid == 0 || about.st_uid == geteuid() || about.st_uid == own.st_uid);
+}
+
 /* The client's folder: that of an installed program, or of a checkout.  program: the path of this one. */
 static void find_folder(char program[PATH_BYTES], char out[PATH_BYTES])
 {
-    static const char *const places[] = {"../share/gnomon/python", "../api/clients/python", "../../api/clients/python"};
-    ssize_t                  length = readlink("/proc/self/exe", program, PATH_BYTES - 1);
+    static const struct {
+        const char *top, *below;
+    } places[] = {{"../share", "gnomon/python"}, {"../api", "clients/python"}, {"../../api", "clients/python"}};
+    ssize_t length = readlink("/proc/self/exe", program, PATH_BYTES - 1);
     program[length > 0 ? length : 0] = '\0';
     const char *slash = strrchr(program, '/');
     for (size_t i = 0; slash != NULL && i < sizeof places / sizeof places[0]; i++) {
-        snprintf(out, PATH_BYTES, "%.*s/%s/gnomon/work.py", (int)(slash - program), program, places[i]);
+        int to = (int)(slash - program);
+        snprintf(out, PATH_BYTES, "%.*s/%s", to, program, places[i].top);
+        if (!is_trusted(program, out))
+            continue;
+        snprintf(out, PATH_BYTES, "%.*s/%s/%s/gnomon/work.py", to, program, places[i].top, places[i].below);
         if (access(out, R_OK) == 0) {
-            snprintf(out, PATH_BYTES, "%.*s/%s", (int)(slash - program), program, places[i]);
+            snprintf(out, PATH_BYTES, "%.*s/%s/%s", to, program, places[i].top, places[i].below);
             return;
         }
     }
