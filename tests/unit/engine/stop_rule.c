@@ -488,7 +488,7 @@ static bool stops(const struct stop_rule *rule, uint64_t trial, size_t step, dou
 }
 
 /* A third of six goes on: by fronts, by how many it dominates, unless it misses the constraint; and later, by resuming. */
-/* Of one objective, two and three the order is that of all pairs compared, with few ties and with many. */
+/* The order by one objective, two and three is that of all pairs compared, with few ties and with many. */
 static void test_rank_counts(void)
 {
     enum { N = 150, M = 4, CASES = 24 };
