@@ -6,6 +6,7 @@
     X(policy_random)    \
     X(policy_sobol)     \
     X(policy_gp)        \
+    X(policy_auto)      \
     X(policy_turbo)     \
     X(policy_cma_es)    \
     X(policy_po_gp_ucb) \

@@ -31,7 +31,7 @@ export async function create(view) {
     document.title = 'New study · gnomon';
     const meta = await api.get('v1/meta');
     const spec = { name: '', metrics: [{ name: 'value', goal: 'maximize' }],
-        space: { type: 'parameters', parameters: [fresh('double', 1)] }, algorithm: { name: 'gp' }, budget: { trials: 50 } };
+        space: { type: 'parameters', parameters: [fresh('double', 1)] }, algorithm: { name: 'auto' }, budget: { trials: 50 } };
     const form = h('form', { novalidate: true }), trouble = h('div', { role: 'alert' });
     const code = h('textarea', { class: 'code', spellcheck: 'false', 'aria-label': 'The JSON that is sent' });
     const codeTrouble = h('p', { class: 'hint', role: 'status' });

@@ -80,11 +80,12 @@ double price_measure(void)
 
 struct price_model price_model_of(const struct study *study)
 {
-    const int64_t *trials = study->trials;
+    const int64_t *trials = study->trials, budget = study->rules.budget_trials;
     return (struct price_model){
         .spec = &study->spec,
         .values = (double)(trials[TRIAL_COMPLETED] + trials[TRIAL_STOPPED] + trials[TRIAL_INFEASIBLE]),
-        .pending = (double)(trials[TRIAL_RUNNING] + trials[TRIAL_QUEUED] + trials[TRIAL_FAILED])};
+        .pending = (double)(trials[TRIAL_RUNNING] + trials[TRIAL_QUEUED] + trials[TRIAL_FAILED]),
+        .remaining = budget == 0 ? 0 : fmax(1, (double)(budget - study_spent(study)))};
 }
 
 bool price_has_fit(double values, int64_t values_then)
@@ -144,12 +145,19 @@ static double search_ms(const struct price_model *model)
     return ms * (1 + 1.5 / (d * d));
 }
 
+static const struct policy *proposer(const struct price_model *model)
+{
+    const char *why;
+    return spec_proposer(model->spec, (uint64_t)(model->values + model->pending) + 1, (uint64_t)model->remaining, &why);
+}
+
 static double raw_ask(const struct price_model *model)
 {
-    const struct spec *spec = model->spec;
-    if (spec->policy->only_draws)
+    const struct spec   *spec = model->spec;
+    const struct policy *policy = proposer(model);
+    if (policy->only_draws)
         return DRAW + DRAW_PARAM * dims_of(&spec->space) * (double)(1 + spec->space.constraints_len);
-    if (spec->policy->plans_ahead)
+    if (policy->plans_ahead)
         return PLAN;
     return search_ms(model) + (model->has_fit ? fit_ms(model) : 0) + (spec->space.kind == SPACE_IMAGE ? IMAGE : 0);
 }
@@ -158,7 +166,7 @@ static double raw_ask(const struct price_model *model)
 
 static size_t index_of(const struct price_model *model)
 {
-    return text_hash(model->spec->policy->name) % (PRICE_FACTORS / 2) * 2 + model->has_fit;
+    return text_hash(proposer(model)->name) % (PRICE_FACTORS / 2) * 2 + model->has_fit;
 }
 
 double price_ask(const struct app *app, const struct price_model *model)
@@ -211,9 +219,7 @@ double price_bytes(const struct app *app, const struct price_model *model)
 
 double price_gain(const struct app *app, const struct price_model *model)
 {
-    struct price_model known = *model;
-    known.has_fit = false;
-    return part_ms(app, PRICE_GAIN, GAIN_SEARCHES * raw_ask(&known));
+    return part_ms(app, PRICE_GAIN, GAIN_SEARCHES * search_ms(model));
 }
 
 double price_verify(const struct app *app, const struct price_model *model, double values)

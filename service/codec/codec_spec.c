@@ -436,10 +436,11 @@ static enum status check_algorithm(struct reading *in, const json_t *json, struc
                          "%s takes one metric on this type of space", spec->policy->name);
     for (size_t k = 0; k < spec->metrics_len; k++)
         if (!isnan(spec->bands[k].low) && (spec->policy->takes_bands & spec->space.kind) == 0)
-            return error_set(in->err, STATUS_INVALID, "not_supported", "/algorithm/name",
-                             "%s takes no target and no range on this type of space: on parameters gp, turbo, cma-es, "
-                             "random and sobol do",
-                             spec->policy->name);
+            return error_set(
+                in->err, STATUS_INVALID, "not_supported", "/algorithm/name",
+                "%s takes no target and no range on this type of space: on parameters gp, auto, turbo, cma-es, "
+                "random and sobol do",
+                spec->policy->name);
     const struct problem problem = {.space = &spec->space,
                                     .options = spec->options,
                                     .bands = spec->bands,

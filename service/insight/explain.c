@@ -3,6 +3,7 @@
 #include "service/insight/explain.h"
 
 #include "engine/gp/kernel.h"
+#include "engine/registry.h"
 #include "service/codec/codec_trial.h"
 #include "service/session/session.h"
 #include "service/store/ask_inputs.h"
@@ -117,14 +118,20 @@ static enum status read_all(struct db_conn *conn, void *arg, struct error *err)
 
 /* ---- what follows from it ---- */
 
-static void find_stage(const struct work *work, struct explanation *out)
+static bool is_drawn(const struct trial *trial)
+{
+    const struct policy *policy = policy_find(trial->model.algorithm);
+    return policy != NULL && policy->only_draws;
+}
+
+static void find_stage(struct explanation *out)
 {
     bool has_model = out->model.kernel != NULL || !isnan(out->trial.model.mean);
-    out->stage = out->trial.model.algorithm == NULL         ? EXPLAIN_GIVEN
-                 : out->trial.model.fallback != NULL        ? EXPLAIN_FALLBACK
-                 : work->task.study.spec.policy->only_draws ? EXPLAIN_DRAWN
-                 : has_model                                ? EXPLAIN_MODEL
-                                                            : EXPLAIN_INITIAL;
+    out->stage = out->trial.model.algorithm == NULL  ? EXPLAIN_GIVEN
+                 : out->trial.model.fallback != NULL ? EXPLAIN_FALLBACK
+                 : is_drawn(&out->trial)             ? EXPLAIN_DRAWN
+                 : has_model                         ? EXPLAIN_MODEL
+                                                     : EXPLAIN_INITIAL;
 }
 
 static void summarise(const struct work *work, struct explanation *out)
@@ -241,6 +248,16 @@ static enum status find_transfer(struct work *work, struct error *err)
     return STATUS_OK;
 }
 
+/* The words in which a study's algorithm left the trial to another; not where a user gave the point. */
+static void find_choice(struct work *work)
+{
+    const struct trial      *trial = &work->out->trial;
+    const struct ask_inputs *asked = work->has_made ? work->made.asked.bytes : NULL;
+    if (asked != NULL && trial->model.algorithm != NULL)
+        (void)spec_proposer(&work->out->study.spec, (uint64_t)trial->number, (uint64_t)asked->remaining,
+                            &work->out->why);
+}
+
 /* ---- in words ---- */
 
 struct text {
@@ -303,11 +320,18 @@ static void say_earlier(const struct explanation *out, struct text *text)
         say(text, ", %zu of %zu by the parameters that they share with this one", count, earlier->len);
 }
 
+static void say_choice(const struct explanation *out, struct text *text)
+{
+    if (out->why != NULL)
+        say(text, "; %s left it to %s: %s", out->study.spec.policy->name, out->trial.model.algorithm, out->why);
+}
+
 static void say_all(const struct explanation *out, struct text *text)
 {
     say_stage(out, text);
     if (out->stage == EXPLAIN_MODEL)
         say_model(out, text);
+    say_choice(out, text);
     if (out->stage != EXPLAIN_GIVEN && out->nearest_len > 0)
         say(text, "; the nearest observation was trial %lld, %.3g %s away", (long long)out->nearest[0].trial,
             out->nearest[0].distance, out->model.kernel != NULL ? "length-scales" : "sides of the space");
@@ -335,7 +359,8 @@ enum status trial_explain(struct app *app, struct caller *caller, const char *st
     if (text.at == NULL || out->model.length_scales == NULL)
         return error_no_memory(err);
     TRY(codec_diagnostics_read(spec, out->trial.model.diagnostics, caller->arena, &out->model, err));
-    find_stage(&work, out);
+    find_stage(out);
+    find_choice(&work);
     summarise(&work, out);
     if (spec->space.kind == SPACE_PARAMETERS)
         TRY(measure(&work, &spec->space, err));

@@ -83,13 +83,14 @@ static enum status propose_next(struct work *work, uint64_t number, struct trial
           .trial = number, .fixed = request->fixed, .diagnostics = &diagnostics, .late = is_over, .late_arg = work};
     TRY(spec_check_context(spec, request->fixed, "/fixed", err));
     TRY(spec->policy->ask(work->session, &ask, proposal, err));
-    bool on_rows = spec->space.kind == SPACE_CANDIDATES;
+    bool        on_rows = spec->space.kind == SPACE_CANDIDATES;
+    const char *why;
     *out = trial_none();
     out->number = (int64_t)number;
     out->state = TRIAL_RUNNING;
     out->point = on_rows ? NULL : point;
     out->row = on_rows ? (int64_t)proposal->row : -1;
-    out->model.algorithm = spec->policy->name;
+    out->model.algorithm = spec_proposer(spec, number, ask.remaining, &why)->name;
     out->model.fallback = proposal->fallback;
     out->model.observations = (int64_t)proposal->observations;
     out->model.mean = spec_sign(spec) * proposal->mean;

@@ -415,7 +415,7 @@ function tests() {
         const bodies = [];
         page.on('request', (request) => { if (request.method() === 'POST' && request.url() === `${home}v1/studies`) bodies.push(JSON.parse(request.postData())); });
         await go(page, '#/new');
-        const untouched = { name: undefined, metrics: [{ name: 'value', goal: 'maximize' }], space: { type: 'parameters', parameters: [{ name: 'x1', type: 'double', min: 0, max: 1 }] }, algorithm: { name: 'gp' }, budget: { trials: 50 } };
+        const untouched = { name: undefined, metrics: [{ name: 'value', goal: 'maximize' }], space: { type: 'parameters', parameters: [{ name: 'x1', type: 'double', min: 0, max: 1 }] }, algorithm: { name: 'auto' }, budget: { trials: 50 } };
         await sends((body) => ({ ...body, name: undefined }), untouched);
         await page.getByText('More: when to stop, workers, labels').click();
         await page.getByLabel('Stopped early').focus();

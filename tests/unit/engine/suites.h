@@ -36,6 +36,7 @@
     X(trust_region)      \
     X(turbo)             \
     X(evolution)         \
+    X(auto)              \
     X(sensitivity)       \
     X(gp_loo)            \
     X(gain)              \

@@ -1,0 +1,234 @@
+/* The algorithm auto: which algorithm of ours proposes a trial is read from one table, by the space, the metrics, the trial's
+ * number and the budget.  The note of a proposal ends with a byte that says which it was, so that a replay finds the same one.  Every
+ * algorithm whose turn may come is told of everything. */
+#include "engine/policy/policy.h"
+
+enum { OPTIONS_MAX = 16, SHARE = 8 /* of the memory, for each algorithm but the first, and for what is here */ };
+
+enum { REPEAT };
+static const struct option options[] = {
+    [REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP},
+    {.name = NULL},
+};
+
+/* An algorithm's turn comes after so many trials for each number that a point has in the unit cube (dims, which count as five where
+ * they are fewer); sooner where the budget is so large for each.  The first row is for every problem; the others are for one metric, and parameters without a context that have
+ * such numbers of dims. */
+extern const struct policy policy_gp, policy_turbo, policy_cma_es;
+static const struct stage {
+    const struct policy *policy;
+    const char          *why;
+    size_t               dims_min, dims_max;
+    uint64_t             after, after_soon, soon_budget; /* for each */
+} stages[] = {
+    {&policy_gp, "from few trials a model of the whole space learns most", 0, SIZE_MAX, 0, 0, 0},
+    {&policy_turbo, "with 30 numbers to choose and more, a model around the best trials finds more", 30, SIZE_MAX, 0, 0,
+     0},
+    {&policy_cma_es,
+     "its turn comes after 50 trials for each number to choose, or 20 where the budget has 200 for each", 1, 200, 50,
+     20, 200},
+};
+enum { STAGES = sizeof stages / sizeof stages[0], COUNTED_MIN = 5 };
+
+struct part {
+    const struct policy *policy;
+    struct session      *session;
+    struct problem       problem;
+    double               options[OPTIONS_MAX];
+};
+
+struct session {
+    struct arena          arena;
+    const struct problem *problem;
+    size_t                turn;              /* the last part that has proposed a trial, or one before */
+    size_t                len, rows[STAGES]; /* [len] */
+    struct part           parts[STAGES];     /* [len] */
+};
+
+/* The rows that are for the problem, into rows [STAGES]; how many. */
+static size_t find_rows(const struct space *space, size_t metrics_len, size_t *rows)
+{
+    bool   is_plain = space->kind == SPACE_PARAMETERS && metrics_len < 2 && !space_has_context(space);
+    size_t len = 0;
+    for (size_t i = 0; i < STAGES; i++)
+        if (i == 0 || (is_plain && space->dims >= stages[i].dims_min && space->dims <= stages[i].dims_max))
+            rows[len++] = i;
+    return len;
+}
+
+/* The place among the rows of the one whose turn it is: the last that has come.  budget: of trials in all; 0: there is none. */
+static size_t find_turn(const size_t *rows, size_t len, size_t dims, uint64_t trial, uint64_t budget)
+{
+    uint64_t counted = dims < COUNTED_MIN ? COUNTED_MIN : dims;
+    for (size_t at = len; at-- > 1;) {
+        const struct stage *stage = &stages[rows[at]];
+        uint64_t after = (budget >= stage->soon_budget * counted ? stage->after_soon : stage->after) * counted;
+        if (trial > after)
+            return at;
+    }
+    return 0;
+}
+
+static const struct policy *leave_to(const struct space *space, size_t metrics_len, uint64_t trial, uint64_t budget,
+                                     const char **why)
+{
+    size_t              rows[STAGES], len = find_rows(space, metrics_len, rows);
+    const struct stage *stage = &stages[rows[find_turn(rows, len, space->dims, trial, budget)]];
+    *why = stage->why;
+    return stage->policy;
+}
+
+/* len: how many parts there are. */
+static void describe_part(const struct problem *problem, size_t row, size_t len, struct part *part)
+{
+    size_t share = problem->memory_bytes / SHARE;
+    part->policy = stages[row].policy;
+    part->problem = *problem;
+    part->problem.options = part->options;
+    part->problem.memory_bytes = row == 0 ? problem->memory_bytes - len * share : share;
+    for (size_t i = 0; part->policy->options[i].name != NULL; i++)
+        part->options[i] = part->policy->options[i].fallback;
+    part->options[policy_option(part->policy, "repeat")] = problem->options[REPEAT];
+}
+
+static enum status check(const struct problem *problem, struct error *err)
+{
+    struct part part;
+    describe_part(problem, 0, 1, &part);
+    return part.policy->check(&part.problem, err);
+}
+
+/* ---- the session ---- */
+
+static void close_session(struct session *s)
+{
+    if (s == NULL)
+        return;
+    for (size_t i = 0; i < s->len; i++)
+        s->parts[i].policy->close(s->parts[i].session);
+    struct arena arena = s->arena; /* the session lies in it */
+    arena_fini(&arena);
+}
+
+static enum status open_part(struct session *s, size_t len, struct error *err)
+{
+    struct part *part = &s->parts[s->len];
+    describe_part(s->problem, s->rows[s->len], len, part);
+    TRY(part->policy->open(part->policy, &part->problem, &part->session, err));
+    s->len++;
+    return STATUS_OK;
+}
+
+static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
+                                struct error *err)
+{
+    (void)policy;
+    struct arena arena;
+    *out = NULL;
+    arena_init(&arena, problem->memory_bytes / SHARE);
+    struct session *s = arena_reserve(&arena, sizeof *s) ? ARENA_NEW(&arena, struct session, 1) : NULL;
+    if (s == NULL)
+        return error_no_memory(err);
+    *s = (struct session){.arena = arena, .problem = problem};
+    enum status status = STATUS_OK;
+    for (size_t len = find_rows(problem->space, problem->metrics_len, s->rows); status == STATUS_OK && s->len < len;)
+        status = open_part(s, len, err);
+    if (status != STATUS_OK)
+        close_session(s);
+    else
+        *out = s;
+    return status;
+}
+
+/* Which part proposed the trial, as the last byte of its note says; len: none of them. */
+static size_t proposer_of(const struct session *s, const struct event *event)
+{
+    const unsigned char *note = event->note;
+    for (size_t i = 0; event->note_bytes > 0 && i < s->len; i++)
+        if (note[event->note_bytes - 1] == s->rows[i])
+            return i;
+    return s->len;
+}
+
+/* A part whose turn has not come yet takes what it is told for points that came with their results. */
+static enum status tell(struct session *s, const struct event *event, struct error *err)
+{
+    size_t by = proposer_of(s, event);
+    if (by < s->len && by > s->turn)
+        s->turn = by;
+    for (size_t i = 0; i < s->len; i++) {
+        struct event told = *event;
+        told.is_given |= i > s->turn;
+        told.note = by == i ? event->note : NULL;
+        told.note_bytes = by == i ? event->note_bytes - 1 : 0;
+        TRY(s->parts[i].policy->tell(s->parts[i].session, &told, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status ask_next(struct session *s, const struct ask *ask, struct proposal *out, struct error *err)
+{
+    uint64_t           budget = ask->remaining == 0 ? 0 : ask->trial - 1 + ask->remaining;
+    size_t             at = find_turn(s->rows, s->len, s->problem->space->dims, ask->trial, budget);
+    const struct part *part = &s->parts[at];
+    TRY(part->policy->ask(part->session, ask, out, err));
+    out->note[out->note_bytes++] = (unsigned char)s->rows[at];
+    return STATUS_OK;
+}
+
+static size_t bytes(const struct session *s)
+{
+    size_t sum = s->arena.taken_bytes;
+    for (size_t i = 0; i < s->len; i++)
+        sum += s->parts[i].policy->bytes(s->parts[i].session);
+    return sum;
+}
+
+/* ---- the model is gp's, also in the turn of another ---- */
+
+static enum status predict(struct session *s, const struct prediction *wanted, struct error *err)
+{
+    return s->parts[0].policy->predict(s->parts[0].session, wanted, err);
+}
+
+static enum status residuals(struct session *s, const struct ask *ask, struct arena *arena, struct residual **out,
+                             size_t *len, struct error *err)
+{
+    return s->parts[0].policy->residuals(s->parts[0].session, ask, arena, out, len, err);
+}
+
+static enum status gain(struct session *s, const struct ask *ask, struct gain *out, struct error *err)
+{
+    return s->parts[0].policy->gain(s->parts[0].session, ask, out, err);
+}
+
+static bool show(struct session *s, size_t metric)
+{
+    return s->parts[0].policy->show(s->parts[0].session, metric);
+}
+
+const struct policy policy_auto = {
+    .name = "auto",
+    .help = "gp; with 30 numbers to choose and more turbo; after 50 trials for each number cma-es from the best of "
+            "them, after "
+            "20 where the budget has 200.  Of several metrics, candidates and contexts gp alone",
+    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES,
+    .takes_bands = SPACE_PARAMETERS,
+    .several_metrics = SPACE_PARAMETERS,
+    .uses_each_row_once = true,
+    .takes_outside = true,
+    .takes_context = true,
+    .looks_near = true,
+    .options = options,
+    .leave_to = leave_to,
+    .check = check,
+    .open = open_session,
+    .tell = tell,
+    .ask = ask_next,
+    .predict = predict,
+    .residuals = residuals,
+    .gain = gain,
+    .show = show,
+    .bytes = bytes,
+    .close = close_session,
+};
