@@ -307,9 +307,9 @@ def plain(body, trials, f=bowl, **ask):
     return record
 
 
-def imported(rows, trials):
+def imported(rows, trials, algorithm="gp"):
     def record(r):
-        r.study("$s", study(DOWN, cube(2), 2385))
+        r.study("$s", study(DOWN, cube(2), 2385, algorithm))
         r.lattice("$s", rows, 11)
         run(r, trials, bowl)
     return record
@@ -644,6 +644,7 @@ STUDIES = {
     "sobol, conditional and priors": plain(study(DOWN, space(*TREE["parameters"], *BELIEVED["parameters"]), 24, "sobol"), 12),
     "sobol, constraints": plain(study(DOWN, LINES, 25, "sobol"), 12),
     "cma-es, mixed": plain(study(DOWN, MIXED, 61, "cma-es"), 60), "cma-es, failed and infeasible": troubled(study(DOWN, cube(4), 62, "cma-es"), 40, bowl),
+    "auto, a turn of cma-es after one of gp": imported(245, 16, "auto"),
     "turbo, twenty parameters": plain(study(DOWN, cube(20), 26, "turbo"), 24),
     "turbo, a box that starts anew": plain(study(DOWN, cube(2), 27, "turbo"), 60),
     "turbo, mixed, workers at once": parallel(study(DOWN, MIXED, 28, "turbo"), 8, bowl),
