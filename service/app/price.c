@@ -104,10 +104,14 @@ static double finite_rows(const struct space *space)
     return space->kind == SPACE_CANDIDATES ? (double)space->rows_len : 0;
 }
 
+static double local_rows(const struct price_model *model)
+{
+    return fmin(model->values, LOCAL_ROWS + LOCAL_ROWS_EACH * dims_of(&model->spec->space));
+}
+
 static double rows_of(const struct price_model *model)
 {
-    double dims = dims_of(&model->spec->space), n = fmin(model->values, ROWS_MAX);
-    return model->spec->policy->is_local ? fmin(n, LOCAL_ROWS + LOCAL_ROWS_EACH * dims) : n;
+    return model->spec->policy->is_local ? local_rows(model) : fmin(model->values, ROWS_MAX);
 }
 
 static double models_of(const struct spec *spec)
@@ -159,7 +163,9 @@ static double raw_ask(const struct price_model *model)
         return DRAW + DRAW_PARAM * dims_of(&spec->space) * (double)(1 + spec->space.constraints_len);
     if (policy->plans_ahead)
         return PLAN;
-    return search_ms(model) + (model->has_fit ? fit_ms(model) : 0) + (spec->space.kind == SPACE_IMAGE ? IMAGE : 0);
+    struct price_model seen = *model;
+    seen.values = policy->is_local ? local_rows(model) : model->values;
+    return search_ms(&seen) + (model->has_fit ? fit_ms(&seen) : 0) + (spec->space.kind == SPACE_IMAGE ? IMAGE : 0);
 }
 
 /* ---- what was learned ---- */
