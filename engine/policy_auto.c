@@ -12,8 +12,8 @@ static const struct option options[] = {
 };
 
 /* An algorithm's turn comes after so many trials for each number that a point has in the unit cube (dims, which count as five where
- * they are fewer); sooner where the budget is so large for each.  The first row is for every problem; the others are for one metric, and parameters without a context that have
- * such numbers of dims. */
+ * they are fewer); sooner where the budget is so large for each.  The first row is for every problem; the others are for one
+ * metric, and parameters without a context that have such numbers of dims. */
 extern const struct policy policy_gp, policy_turbo, policy_cma_es;
 static const struct stage {
     const struct policy *policy;
@@ -127,8 +127,10 @@ static enum status open_session(const struct policy *policy, const struct proble
     *out = NULL;
     arena_init(&arena, problem->memory_bytes / SHARE);
     struct session *s = arena_reserve(&arena, sizeof *s) ? ARENA_NEW(&arena, struct session, 1) : NULL;
-    if (s == NULL)
+    if (s == NULL) {
+        arena_fini(&arena);
         return error_no_memory(err);
+    }
     *s = (struct session){.arena = arena, .problem = problem};
     enum status status = STATUS_OK;
     for (size_t len = find_rows(problem->space, problem->metrics_len, s->rows); status == STATUS_OK && s->len < len;)

@@ -141,7 +141,7 @@ static struct arena_block *block_new(struct arena *arena, size_t size)
 
 bool arena_reserve(struct arena *arena, size_t bytes)
 {
-    return block_new(arena, bytes) != NULL;
+    return bytes <= SIZE_MAX - ALIGN && block_new(arena, (bytes + ALIGN - 1) / ALIGN * ALIGN) != NULL;
 }
 
 static struct arena_block *block_for(struct arena *arena, size_t bytes)

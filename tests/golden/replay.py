@@ -11,8 +11,7 @@ with only the studies that it means to change (--record NAME...), and let its me
 
 Sums and logarithms depend on the machine: OpenBLAS and the C library choose code by processor.  Both are told to choose
 what every x86-64 machine has that is in use (not OpenBLAS's Prescott: its blocks follow the size of the cache); on
-another architecture the replay is skipped, and says so.  Another release of OpenBLAS, of the C library or of NLopt may
-round differently, too: when a comparison fails, theirs are shown beside those of the recording.
+another architecture the replay is skipped.  Other releases of libraries may round otherwise: a failure names them.
 """
 import ctypes
 import hashlib

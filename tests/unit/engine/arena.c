@@ -132,8 +132,8 @@ static void test_reserve(void)
     struct arena arena;
     arena_init(&arena, 100000);
     CU_ASSERT(!arena_reserve(&arena, 100001));
-    CU_ASSERT(arena_reserve(&arena, 1000));
-    CU_ASSERT(arena_alloc(&arena, 1, 700) != NULL && arena.taken_bytes == 1000);
+    CU_ASSERT(arena_reserve(&arena, 1001));
+    CU_ASSERT(arena_alloc(&arena, 1, 1001) != NULL && arena.taken_bytes == 1024);
     CU_ASSERT(arena_alloc(&arena, 1, 700) != NULL && arena.taken_bytes > 2000);
     arena_fini(&arena);
 }
