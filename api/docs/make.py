@@ -39,6 +39,7 @@ SECTIONS = [  # what a reader wants, and the pages for it: name, file, title
         ("words", "docs/concepts/glossary.md", "Words"),
         ("algorithms", "docs/concepts/algorithms.md", "Which algorithm, and when"),
         ("promises", "docs/concepts/promises.md", "Promises and limits"),
+        ("secure-aggregation", "docs/concepts/secure-aggregation.md", "A federation that trusts no server"),
         ("security", "SECURITY.md", "Security: whom gnomon withstands")]),
     ("Everything about", [
         ("studies", "service/study/GUIDE.md", "Studies: spaces, constraints, objectives, algorithms"),

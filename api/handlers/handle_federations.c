@@ -212,6 +212,11 @@ static json_t *guarantee_json(const struct privacy_of_rounds *shown)
                      "never below the exact loss. This is what the budget is held against.");
 }
 
+static bool is_secure(const struct federation_spec *spec)
+{
+    return spec->aggregation == FEDERATION_SECURE;
+}
+
 static json_t *parameters_json(const struct federation_spec *spec)
 {
     if (!spec->is_private)
@@ -236,6 +241,12 @@ static const char *statement_of(const struct federation_spec *spec)
         return "The agents keep their observations, but there is no differential privacy: the server hands the vector "
                "of "
                "each agent to all others.";
+    if (is_secure(spec))
+        return "Once, each member clips its vector to length 1, adds its share of the noise and masks that only all of "
+               "them together take away, and sends that. The server adds up what it gets, and the members open the "
+               "masks of the sum, for one list of members. The mean is stored; whoever asks again, or joins later, "
+               "gets "
+               "the same bytes, which costs nothing more.";
     if (federation_is_once(spec->study.policy))
         return "Once, the server clips each member's vector to length 1, adds them up, and adds discrete Gaussian "
                "noise before "
@@ -271,6 +282,23 @@ static const char *const private_limits[] = {
     "What was broadcast stays known for ever; deleting the federation does not take it back.",
     NULL,
 };
+static const char *const secure_limits[] = {
+    "The server, and a tenth of the members together with it, learn one sum of the vectors of at least three quarters "
+    "of "
+    "the members, with all the noise that is promised, and nothing else, whatever the server answers to whom. This "
+    "holds if all members see the same keys: gnomon agent prints their fingerprint, and sends nothing for another one "
+    "than it is given with --fingerprint.",
+    "The masks hide by computation (X25519, HKDF-SHA-256), not by noise: who can break these sees single vectors with "
+    "their share of the noise.",
+    "A member that runs another program can send a vector of any length, and so turn the release where it likes: what "
+    "is longer than any honest sum is refused, what is not is not noticed. So is what the server makes of the sum.",
+    "Who has sent in which round is shown as it is, outside the guarantee.",
+    "An organisation that has k of the seats is protected as a group: k times the epsilon, and the delta grows with "
+    "it.",
+    "Another federation of the same agents adds its loss to this one's; the server cannot know which they are. gnomon "
+    "agent --ledger adds them up.",
+    NULL,
+};
 static const char *const open_limits[] = {
     "Every agent receives every other agent's vector as it was sent.",
     "A vector holds no observation as such, but as many numbers as it has can determine as many values.",
@@ -291,12 +319,18 @@ static json_t *render_privacy(struct call *call, const void *result)
                      "weights and everything else stay as they are. An agent that does not send counts as zeros."
                    : NULL,
         "trust",
-        is_private
+        is_secure(spec) ? "None: the members make the noise, and the server sees their sum alone. The members are "
+                          "trusted to compare "
+                          "the fingerprint of their keys, and all but a tenth of them to run the program as it is."
+        : is_private
             ? "Central: the server is trusted with the vectors that it receives and with the noise that it draws."
             : "The server and all agents of the federation are trusted with the vectors.",
         "parameters", parameters_json(spec), "guarantee", guarantee_json(shown), "forecast", forecast_json(spec),
-        "limits", list_of(is_private ? private_limits : open_limits), "rounds", rounds_json(shown->page), "next_cursor",
-        shown->page->next_cursor);
+        "limits",
+        list_of(is_secure(spec) ? secure_limits
+                : is_private    ? private_limits
+                                : open_limits),
+        "rounds", rounds_json(shown->page), "next_cursor", shown->page->next_cursor);
 }
 
 enum status handle_federation_privacy_get(struct call *call, struct error *err)

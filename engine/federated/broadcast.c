@@ -130,9 +130,9 @@ static int64_t squares_of(const int64_t *k, size_t n)
     return sum;
 }
 
-/* k := message on the lattice, with a norm of at most clip_steps.  Rounding of doubles can leave k a step too long, and
- * then all steps shrink by one: |k[j]| <= clip_steps + 1 < 2^21, so 10^4 squares stay below 2^56. */
-static bool clip_message(const struct broadcast *b, const double *message, int64_t *k)
+/* Rounding of doubles can leave k a step too long, and then all steps shrink by one: |k[j]| <= clip_steps + 1, so 10^4 squares
+ * of 2^21 steps stay below 2^56, and 100 of 2^25 below 2^57. */
+bool broadcast_clip(const struct broadcast *b, const double *message, int64_t *k)
 {
     double clip = b->clip / sqrt((double)b->regions), steps = (double)b->clip_steps, largest, root;
     norm_of(message, b->features, &largest, &root);
@@ -147,7 +147,7 @@ static bool clip_message(const struct broadcast *b, const double *message, int64
 
 bool broadcast_add(const struct broadcast *b, size_t n, const double *message, int64_t *k, int64_t *sums)
 {
-    bool is_clipped = clip_message(b, message, k);
+    bool is_clipped = broadcast_clip(b, message, k);
     for (size_t i = 0; i < b->regions; i++) {
         int64_t weight = b->region_of[n] == i ? b->own_weight[i] : b->other_weight[i];
         for (size_t j = 0; j < b->features; j++)

@@ -78,6 +78,10 @@ static inline bool     broadcast_has(const uint8_t *subset, size_t n)
     return subset[n / 8] >> n % 8 & 1;
 }
 
+/* k [features] := message on the lattice, with a norm of at most clip_steps; zeros for a NaN or infinity in it.  True: the
+ * message was over the clipping norm.  Reads features, regions, clip and clip_steps alone. */
+bool broadcast_clip(const struct broadcast *broadcast, const double *message, int64_t *k);
+
 /* sums [regions][features] += what agent n's message [features] adds; sums start at 0.  To be called at most once for
  * each n of the subset.  k [features] is scratch, secret too.  True: the message was over the clipping norm.
  * O(features regions). */

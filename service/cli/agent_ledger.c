@@ -77,7 +77,7 @@ static double promise(const struct accountant_run *runs, size_t n, double delta,
 static struct line plan(const struct agent_charge *charge, struct arena *arena)
 {
     const struct federation_spec *spec = charge->spec;
-    uint64_t                      low = 1, high = (uint64_t)spec->rounds + 1;
+    uint64_t                      low = 1, high = (uint64_t)federation_releases(spec, spec->rounds) + 1;
     struct line                   line = {.seat = charge->seat, .delta = spec->delta};
     snprintf(line.federation, sizeof line.federation, "%s", charge->federation);
     line.run = (struct accountant_run){.q = spec->broadcast.q, .z = spec->broadcast.z};

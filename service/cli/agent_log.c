@@ -150,7 +150,50 @@ enum status agent_log_received(struct agent_log *log, int64_t round, const doubl
     return STATUS_OK;
 }
 
+static const char *const kept_names[AGENT_KEPT] = {
+    [AGENT_SECRET] = "secret", [AGENT_KEYS] = "keys", [AGENT_VECTOR] = "vector", [AGENT_LIST] = "list"};
+
+static enum status keep(struct agent_log *log, enum agent_kept kind, const void *bytes, size_t length,
+                        struct error *err)
+{
+    log->kept[kind].bytes = ARENA_NEW(&log->arena, unsigned char, length);
+    log->kept[kind].length = length;
+    if (log->kept[kind].bytes == NULL)
+        return error_no_memory(err);
+    memcpy(log->kept[kind].bytes, bytes, length);
+    return STATUS_OK;
+}
+
+enum status agent_log_keep(struct agent_log *log, enum agent_kept kind, const void *bytes, size_t length,
+                           struct error *err)
+{
+    char *hex = malloc(2 * length + 1);
+    if (hex == NULL)
+        return error_no_memory(err);
+    digest_to_hex(bytes, length, hex);
+    enum status status = append(log, json_pack("{s:s, s:s}", "kept", kept_names[kind], "hex", hex), err);
+    free(hex);
+    TRY(status);
+    return keep(log, kind, bytes, length, err);
+}
+
 /* ---- opening ---- */
+
+static enum status replay_kept(struct agent_log *log, const json_t *json, struct error *err)
+{
+    const char *name = json_string_value(json_object_get(json, "kept"));
+    const char *hex = json_string_value(json_object_get(json, "hex"));
+    int         kind = 0;
+    while (kind < AGENT_KEPT && strcmp(kept_names[kind], name) != 0)
+        kind++;
+    size_t         length = hex == NULL ? 0 : strlen(hex) / 2;
+    unsigned char *bytes = ARENA_NEW(&log->arena, unsigned char, length + 1);
+    if (bytes == NULL)
+        return error_no_memory(err);
+    bool is_good =
+        kind < AGENT_KEPT && log->kept[kind].bytes == NULL && length > 0 && digest_of_hex(hex, bytes, length);
+    return is_good ? keep(log, (enum agent_kept)kind, bytes, length, err) : STATUS_CONFLICT;
+}
 
 static enum status replay_suggested(struct agent_log *log, const json_t *json, struct error *err)
 {
@@ -204,6 +247,8 @@ static enum status replay_line(struct agent_log *log, const char *line, struct e
         status = replay_ended(log, json, err);
     else if (json_integer_value(json_object_get(json, "round")) > 0)
         status = replay_received(log, json, err);
+    else if (json_is_string(json_object_get(json, "kept")))
+        status = replay_kept(log, json, err);
     else
         status = STATUS_CONFLICT;
     json_decref(json);

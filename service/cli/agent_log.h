@@ -8,6 +8,10 @@
 #include "service/file/append.h"
 #include "service/model/federation_spec.h"
 
+/* A member of a secure federation must know some things again after a restart, each written once: its secret, the digest of all
+ * members' keys, the masked vector that it sends, and the list of members for which it opened. */
+enum agent_kept { AGENT_SECRET, AGENT_KEYS, AGENT_VECTOR, AGENT_LIST, AGENT_KEPT };
+
 struct agent_log {
     struct append_file           *file;
     const struct federation_spec *spec;
@@ -21,6 +25,10 @@ struct agent_log {
     uint64_t                      seed;
     int64_t                       round;   /* the last broadcast that was received; 0: none */
     double                       *vectors; /* [seats][features] fts: the last of each seat */
+    struct agent_kept_bytes {
+        unsigned char *bytes; /* NULL: none yet */
+        size_t         length;
+    } kept[AGENT_KEPT];
 };
 
 struct agent_identity {
@@ -42,5 +50,9 @@ MUST_CHECK enum status agent_log_ended(struct agent_log *log, double value, stru
 /* The broadcast of a round: [rows][features].  fts: what is the agent's own, absent or known is not told. */
 MUST_CHECK enum status agent_log_received(struct agent_log *log, int64_t round, const double *matrix, size_t rows,
                                           int64_t own_seat, struct error *err);
+
+/* Durable when it returns; nothing of this kind may be there. */
+MUST_CHECK enum status agent_log_keep(struct agent_log *log, enum agent_kept kind, const void *bytes, size_t length,
+                                      struct error *err);
 
 #endif

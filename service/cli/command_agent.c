@@ -10,6 +10,7 @@
 #include "service/cli/command.h"
 #include "service/cli/agent_ledger.h"
 #include "service/cli/agent_log.h"
+#include "service/cli/agent_secure.h"
 #include "service/client/measure.h"
 #include "service/client/plain.h"
 #include "service/client/process.h"
@@ -24,7 +25,7 @@ enum { FAILURES_MAX = 5, POLL_MIN_MS = 50, POLL_MAX_MS = 2000, ARENA_BYTES = 256
 
 struct agent_options {
     struct command_server at;
-    const char           *federation, *measure, *journal, *ledger;
+    const char           *federation, *measure, *journal, *ledger, *fingerprint;
     int64_t               trials, patience_seconds, wait_seconds, seed;
     double                budget;
     bool                  dry_run, accept_noise;
@@ -49,6 +50,10 @@ static const struct options_row options_table[] = {
      .help = "where the costs of all federations of these data are added up, before anything is sent"},
     {OPTION("budget", "EPSILON", budget), .kind = OPTIONS_REAL, .fallback = "0", .min = 0, .max = 1e6,
      .help = "of the ledger: a federation that would exceed it is not joined; 0: as it is, if the ledger has one"},
+    {OPTION("fingerprint", "HEX", fingerprint),
+     .help =
+         "of all members' keys in a secure federation, as the members tell each other: nothing is sent if the server "
+         "shows other keys, and the refusal says which it does.  Without it the server is trusted to show the keys"},
     {OPTION("dry-run", NULL, dry_run), .kind = OPTIONS_SWITCH,
      .help = "say what joining would bring and cost, and do nothing"},
     {OPTION("accept-noise", NULL, accept_noise), .kind = OPTIONS_SWITCH,
@@ -67,6 +72,7 @@ struct agent {
     struct arena                arena; /* of the specification */
     struct federation_spec      spec;
     struct agent_log            log;
+    struct agent_secure         secure;
     char                        features_sha256[65];
     int64_t                     seat, initial, trials; /* trials: to make in all */
     int64_t                     sent;                  /* the last round this process has sent for */
@@ -77,6 +83,11 @@ struct agent {
     struct proposal             proposal;
     size_t                      measured, failures_in_a_row;
 };
+
+static bool is_secure(const struct agent *a)
+{
+    return a->spec.aggregation == FEDERATION_SECURE;
+}
 
 /* ---- joining ---- */
 
@@ -112,8 +123,8 @@ static enum status set_region(struct agent *a, struct error *err)
 
 static enum status read_federation(struct agent *a, struct error *err)
 {
-    static const char *const members[] = {"metrics", "space",         "algorithm", "seats",  "minimum_agents",
-                                          "rounds",  "round_seconds", "weights",   "privacy"};
+    static const char *const members[] = {"metrics", "space",         "algorithm",   "seats",   "minimum_agents",
+                                          "rounds",  "round_seconds", "aggregation", "weights", "privacy"};
     json_t                  *shown = NULL, *spec = json_object();
     enum status              status = patience_call(&a->patience, "GET", "", NULL, &shown, err);
     for (size_t i = 0; i < sizeof members / sizeof *members && status == STATUS_OK; i++) {
@@ -263,6 +274,14 @@ static enum status join(struct agent *a, struct error *err)
     if (a->vector == NULL || a->proposal.point == NULL)
         return error_no_memory(err);
     TRY(open_log(a, err));
+    a->secure = (struct agent_secure){.patience = &a->patience,
+                                      .log = &a->log,
+                                      .arena = &a->arena,
+                                      .features_sha256 = a->features_sha256,
+                                      .fingerprint = a->options->fingerprint,
+                                      .secure = federation_secure(&a->spec, a->options->federation)};
+    if (is_secure(a) && !a->is_reader)
+        TRY(agent_secure_open(&a->secure, (size_t)a->seat, err));
     a->trials = a->options->trials > 0 ? a->options->trials : a->initial + after_of(&a->spec);
     fprintf(stderr, "gnomon: agent %lld of %lld, %lld of %lld trials in the journal\n", (long long)a->seat,
             (long long)a->spec.seats, (long long)a->log.trials, (long long)a->trials);
@@ -371,6 +390,23 @@ static enum status receive(struct agent *a, int64_t round, struct error *err)
     return status;
 }
 
+/* Sends what a secure federation waits for; the vector only when there is one. */
+static enum status send_secure(struct agent *a, const struct state *state, struct error *err)
+{
+    bool is_needed = state->round == SECURE_VECTORS && a->log.kept[AGENT_VECTOR].bytes == NULL;
+    if (a->is_reader || a->secure.sent >= state->round || strcmp(state->name, "active") != 0 ||
+        (is_needed && !is_ready(a)))
+        return STATUS_OK;
+    enum status status = is_needed ? a->spec.study.policy->message(a->log.session, 1, a->vector, err) : STATUS_OK;
+    if (status == STATUS_OK)
+        return agent_secure_send(&a->secure, state->round, a->vector, err);
+    if (status != STATUS_NUMERIC)
+        return status;
+    a->secure.sent = state->round;
+    fprintf(stderr, "gnomon: nothing to send: %s\n", err->text);
+    return STATUS_OK;
+}
+
 /* Late and conflicting messages are no failure: another one of ours is there, or the round went on without. */
 static enum status send(struct agent *a, int64_t round, struct error *err)
 {
@@ -395,7 +431,7 @@ static enum status send(struct agent *a, int64_t round, struct error *err)
 static enum status end(struct agent *a, const struct state *state, struct error *err)
 {
     a->is_over = true;
-    if (state->closed > a->log.round)
+    if (state->closed > a->log.round && (!is_secure(a) || state->closed == SECURE_ROUNDS))
         TRY(receive(a, state->closed, err));
     fprintf(stderr, "gnomon: the federation is over after %lld rounds: ", (long long)state->closed);
     plain_print(stderr, state->reason);
@@ -412,6 +448,8 @@ static enum status take_part(struct agent *a, struct error *err)
         TRY(read_state(a, &state, err));
         if (strcmp(state.name, "completed") == 0)
             return end(a, &state, err);
+        if (is_secure(a))
+            TRY(send_secure(a, &state, err));
         bool is_closed = a->sent > 0 && a->sent <= state.closed && a->log.round < state.closed;
         if (is_closed) {
             TRY(receive(a, state.closed, err));
@@ -421,7 +459,7 @@ static enum status take_part(struct agent *a, struct error *err)
         }
         if (!is_ready(a))
             return STATUS_OK;
-        if (a->sent < state.round && !a->is_reader && strcmp(state.name, "active") == 0) {
+        if (a->sent < state.round && !a->is_reader && !is_secure(a) && strcmp(state.name, "active") == 0) {
             TRY(send(a, state.round, err));
             continue;
         }
@@ -444,8 +482,8 @@ static enum status work(struct agent *a, struct error *err)
             TRY(run_trial(a, err));
             continue;
         }
-        if (a->log.trials >= a->trials)
-            return STATUS_OK;
+        if (a->log.trials >= a->trials) // the others may still need what a member of a secure federation has to say
+            return is_secure(a) && !a->is_over ? take_part(a, err) : STATUS_OK;
         a->is_alone = a->is_over;
         if ((is_ready(a) || federation_is_once(a->spec.study.policy)) && !a->is_over)
             TRY(take_part(a, err));

@@ -104,6 +104,7 @@ struct form {
     const json_t          *metrics, *space, *algorithm, *weights, *privacy;
     bool                   is_stored; /* it was checked in full when it was created */
 };
+_Static_assert(sizeof(enum federation_aggregation) == sizeof(int), "choices are ints");
 _Static_assert(offsetof(struct form, spec) == 0, "the same table reads the form and writes the specification");
 const struct member codec_federation_spec_members[] = {
     {AT(form, metrics), .required = true, .read = codec_read_kept, .write = write_of_study},
@@ -116,6 +117,7 @@ const struct member codec_federation_spec_members[] = {
      .max = FEDERATION_ROUNDS_MAX},
     {AS(form, spec.round_ms, "round_seconds"), .read = read_round_seconds, .min = 0.1, .max = 604800,
      .write = write_round_seconds},
+    {AS(form, spec.aggregation, "aggregation"), .read = codec_read_choice, .names = federation_aggregation_names},
     {AT(form, weights), .optional = true, .read = codec_read_kept, .write = write_weights},
     {AT(form, privacy), .optional = true, .read = codec_read_kept, .write = write_privacy},
     {.name = NULL},
@@ -252,11 +254,16 @@ static enum status check_plan(struct reading *in, const struct federation_spec *
 static enum status check_once(struct reading *in, const struct federation_spec *spec)
 {
     const struct broadcast *b = &spec->broadcast;
+    bool                    is_secure = spec->aggregation == FEDERATION_SECURE;
     const struct {
         bool        is_wrong;
         const char *path, *why;
     } rows[] = {
-        {spec->rounds != 1, "/rounds", "rank-mean has one round"},
+        {!is_secure && spec->rounds != 1, "/rounds", "rank-mean has one round"},
+        {is_secure && spec->rounds != SECURE_ROUNDS, "/rounds",
+         "secure aggregation has four rounds: keys, shares, vectors, openings"},
+        {is_secure && (spec->seats < MASKED_MEMBERS_MIN || spec->seats > MASKED_MEMBERS_MAX), "/seats",
+         "secure aggregation is for 6 to 255 members"},
         {b->q != 1, "/privacy/sampling_rate", "rank-mean counts every member: 1, or left out"},
         {b->clip != 1, "/privacy/clip", "a vector of rank-mean is at most 1 long: 1, or left out"},
         {b->schedule.a != b->schedule.b, "/weights",
@@ -304,7 +311,7 @@ static enum status read_private(struct reading *in, const struct form *form, str
     if (!form->is_stored && !(out->delta >= 1e-30 && out->delta * (double)out->seats <= MECHANISM_DELTA_ROWS))
         return error_set(in->err, STATUS_INVALID, "bad_delta", "/privacy/delta",
                          "delta must be at least 1e-30 and at most %g / seats", MECHANISM_DELTA_ROWS);
-    struct accountant_run run = {.q = broadcast->q, .releases = (uint64_t)out->rounds};
+    struct accountant_run run = {.q = broadcast->q, .releases = (uint64_t)federation_releases(out, out->rounds)};
     if (broadcast->z == 0) {
         if (accountant_multiplier(&run, out->delta, out->epsilon, in->arena, in->err) != STATUS_OK)
             return repoint(in->err);
@@ -341,6 +348,8 @@ static enum status read_federation(struct reading *in, const json_t *members, bo
     *out = form.spec;
     TRY(codec_read_on(in, read_study(in, &form, out), &whole));
     TRY(whole);
+    if (out->aggregation == FEDERATION_SECURE && !federation_is_once(out->study.policy))
+        return error_set(in->err, STATUS_INVALID, "bad_combination", "/aggregation", "only rank-mean can be secure");
     if (out->round_ms == 0)
         out->round_ms = federation_is_once(out->study.policy) ? ONCE_MS : ROUND_MS;
     return out->is_private ? read_private(in, &form, out) : read_open(in, &form, out);

@@ -5,11 +5,13 @@
 #include "service/base/npy.h"
 #include "service/base/digest.h"
 #include "service/federation/federation.h"
+#include "service/federation/federation_secure.h"
 #include "service/base/random.h"
 #include "service/app/steady.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NPY_HEADER_MAX = 128 };
@@ -18,8 +20,8 @@ static const char closer[] = "federation"; /* the actor of what a deadline or a 
 bool federation_is_due(const struct federation *federation, int64_t steady_now_ms)
 {
     bool is_late = federation->deadline_ms != 0 && steady_now_ms >= federation->deadline_ms;
-    return federation->state == FEDERATION_ACTIVE && (federation->received >= federation->spec.seats ||
-                                                      (is_late && federation->received >= federation->spec.minimum));
+    return federation->state == FEDERATION_ACTIVE &&
+           (federation->received >= federation->expected || (is_late && federation->received >= federation->needed));
 }
 
 /* ---- closing ---- */
@@ -29,9 +31,9 @@ struct closing {
     struct federation *federation;
     struct arena      *arena;
     unsigned char     *file; /* .npy */
-    size_t             file_bytes, rows;
-    double            *values;  /* [rows][features], then into the file */
-    double            *message; /* [features] */
+    size_t             file_bytes, rows, columns, message_len;
+    double            *values;  /* [rows][columns], then into the file */
+    double            *message; /* [message_len] */
     int64_t            now_ms;
 };
 
@@ -40,7 +42,7 @@ typedef void message_fn(struct closing *closing, void *arg, size_t seat);
 static enum status each_message(struct closing *closing, message_fn *take, void *arg, struct error *err)
 {
     struct federation *federation = closing->federation;
-    size_t             bytes = federation->spec.features * sizeof(double);
+    size_t             bytes = closing->message_len * sizeof(double);
     struct db_rows     rows = db_query(closing->conn, NULL, err, SQL_FEDERATION_MESSAGE_LIST,
                                        BIND(TEXT(federation->id), INT(federation->round)));
     while (db_next(&rows)) {
@@ -132,18 +134,73 @@ static enum status collect(struct closing *closing, struct error *err)
     return each_message(closing, keep_last, NULL, err);
 }
 
+struct masked {
+    struct secure secure;
+    double       *openings; /* [seats][message_len] in the last round */
+};
+
+static void keep_masked(struct closing *closing, void *arg, size_t seat)
+{
+    struct masked *masked = arg;
+    double        *sum = closing->values + masked->secure.seats, *to = masked->openings;
+    if (closing->federation->round == SECURE_VECTORS) {
+        closing->values[seat] = 1;
+        secure_add(&masked->secure, closing->message, sum);
+        return;
+    }
+    if (closing->federation->round < SECURE_VECTORS)
+        to = closing->values;
+    memcpy(to + seat * closing->message_len, closing->message, closing->message_len * sizeof *to);
+}
+
+/* A round of a secure federation: the server lays messages side by side, adds masked vectors, and takes the masks off the sum. */
+static enum status add_masked(struct closing *closing, struct error *err)
+{
+    struct masked masked = {.secure = federation_secure(&closing->federation->spec, closing->federation->id)};
+    size_t        bytes = masked.secure.seats * closing->message_len * sizeof(double);
+    if (closing->federation->round < SECURE_OPENINGS)
+        return each_message(closing, keep_masked, &masked, err);
+    masked.openings = arena_zalloc(closing->arena, bytes, 1);
+    if (masked.openings == NULL)
+        return error_no_memory(err);
+    enum status status = each_message(closing, keep_masked, &masked, err);
+    if (status == STATUS_OK)
+        status =
+            federation_secure_sum(closing->conn, &masked.secure, masked.openings, closing->values, closing->arena, err);
+    random_wipe(masked.openings, bytes);
+    return status;
+}
+
+/* The reason of an end without a sum; NULL: another failure. */
+static const char *why_no_sum(const struct error *err)
+{
+    static const char *const reasons[] = {"openings_disagree", "sum_impossible"};
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (err->status == STATUS_CONFLICT && strcmp(err->code, reasons[i]) == 0)
+            return reasons[i];
+    return NULL;
+}
+
 static enum status fill(struct closing *closing, struct error *err)
 {
     const struct federation_spec *spec = &closing->federation->spec;
+    bool                          is_secure = spec->aggregation == FEDERATION_SECURE;
     closing->rows = spec->is_private ? spec->broadcast.regions : (size_t)spec->seats;
-    size_t numbers = closing->rows * spec->features;
+    closing->columns = closing->message_len = spec->features;
+    if (is_secure) {
+        const struct secure secure = federation_secure(spec, closing->federation->id);
+        enum secure_round   round = (enum secure_round)closing->federation->round;
+        closing->message_len = secure_message_len(&secure, round);
+        secure_shape(&secure, round, &closing->rows, &closing->columns);
+    }
+    size_t numbers = closing->rows * closing->columns;
     closing->file = arena_alloc(closing->arena, NPY_HEADER_MAX + numbers * sizeof(double), 1);
     closing->values = arena_zalloc(closing->arena, numbers, sizeof(double));
-    closing->message = ARENA_NEW(closing->arena, double, spec->features);
+    closing->message = ARENA_NEW(closing->arena, double, closing->message_len);
     if (closing->file == NULL || closing->values == NULL || closing->message == NULL)
         return error_no_memory(err);
-    TRY(spec->is_private ? aggregate(closing, err) : collect(closing, err));
-    size_t head = npy_write_header(closing->rows, spec->features, NPY_F8, closing->file);
+    TRY(is_secure ? add_masked(closing, err) : spec->is_private ? aggregate(closing, err) : collect(closing, err));
+    size_t head = npy_write_header(closing->rows, closing->columns, NPY_F8, closing->file);
     memcpy(closing->file + head, closing->values, numbers * sizeof(double));
     closing->file_bytes = head + numbers * sizeof(double);
     return STATUS_OK;
@@ -159,7 +216,8 @@ static enum status store(struct closing *closing, double total, struct error *er
     int64_t            changes = 0;
     sha256_hex(closing->file, closing->file_bytes, digest);
     TRY(db_exec(closing->conn, NULL, err, SQL_FEDERATION_LEDGER_ADD,
-                BIND(TEXT(federation->id), INT(federation->round), TEXT(is_private ? "discrete-gaussian" : "none"),
+                BIND(TEXT(federation->id), INT(federation->round),
+                     TEXT(is_private && total > before ? "discrete-gaussian" : "none"),
                      REAL(is_private ? total - before : (double)NAN),
                      REAL(is_private ? federation->spec.delta : (double)NAN), REAL(is_private ? total : (double)NAN),
                      TEXT(digest), INT(closing->now_ms))));
@@ -204,7 +262,11 @@ static enum status close_round(struct db_conn *conn, struct app *app, struct fed
     if (federation->spec.is_private && total > federation->spec.epsilon) // never: go_on has asked before
         return federation_set_state(conn, federation, FEDERATION_COMPLETED, "privacy_budget_exhausted",
                                     &(struct federation_by){.actor = closer, .at_ms = closing.now_ms}, err);
-    TRY(fill(&closing, err));
+    enum status status = fill(&closing, err);
+    if (status != STATUS_OK && why_no_sum(err) != NULL)
+        return federation_set_state(conn, federation, FEDERATION_COMPLETED, why_no_sum(err),
+                                    &(struct federation_by){.actor = closer, .at_ms = closing.now_ms}, err);
+    TRY(status);
     TRY(store(&closing, total, err));
     arena_release(arena, mark);
     federation->epsilon = total;
@@ -212,6 +274,8 @@ static enum status close_round(struct db_conn *conn, struct app *app, struct fed
     federation->version++;
     federation->received = federation->deadline_ms = 0;
     federation->updated_ms = closing.now_ms;
+    if (federation->spec.aggregation == FEDERATION_SECURE)
+        TRY(federation_secure_expect(conn, federation, err));
     return go_on(&closing, err);
 }
 
@@ -233,17 +297,24 @@ static enum status over(const struct federation *federation, struct error *err)
 static enum status check_message(const struct federation *federation, const struct federation_message *message,
                                  struct error *err)
 {
-    char where[32];
+    char          where[32];
+    size_t        wanted = federation->spec.features;
+    bool          is_secure = federation->spec.aggregation == FEDERATION_SECURE;
+    struct secure secure = federation_secure(&federation->spec, federation->id);
+    if (is_secure && message->round >= SECURE_KEYS && message->round <= SECURE_ROUNDS)
+        wanted = secure_message_len(&secure, (enum secure_round)message->round);
     if (strcmp(message->features_sha256, federation->features_sha256) != 0)
         return error_set(err, STATUS_INVALID, "wrong_features", "",
                          "the message was made with other random features than the federation's");
-    if (message->len != federation->spec.features)
-        return error_set(err, STATUS_INVALID, "wrong_length", "", "a message has %zu numbers, not %zu",
-                         federation->spec.features, message->len);
+    if (message->len != wanted)
+        return error_set(err, STATUS_INVALID, "wrong_length", "", "a message has %zu numbers, not %zu", wanted,
+                         message->len);
     for (size_t i = 0; i < message->len; i++) {
         snprintf(where, sizeof where, "/%zu", i);
         if (!isfinite(message->vector[i]))
             return error_set(err, STATUS_INVALID, "not_finite", where, "must be a finite number");
+        if (is_secure && !secure_are_words(message->vector + i, 1))
+            return error_set(err, STATUS_INVALID, "out_of_range", where, "must be an integer from 0 to 4294967295");
     }
     return STATUS_OK;
 }
@@ -292,6 +363,8 @@ enum status federation_take(struct db_conn *conn, const struct federation_delive
     TRY(find_message(conn, delivery, &out->is_repeat, err));
     if (out->is_repeat)
         return STATUS_OK;
+    if (federation->spec.aggregation == FEDERATION_SECURE)
+        TRY(federation_secure_check(conn, federation, message, delivery->arena, err));
     federation->version++;
     if (federation->received++ == 0)
         federation->deadline_ms = steady_ms(app) + federation->spec.round_ms;
@@ -300,7 +373,7 @@ enum status federation_take(struct db_conn *conn, const struct federation_delive
                      BLOB(message->vector, message->len * sizeof(double)), INT(now_ms))));
     TRY(db_exec(conn, NULL, err, SQL_FEDERATION_RECEIVED,
                 BIND(TEXT(federation->id), INT(federation->received), INT(federation->deadline_ms), INT(now_ms))));
-    out->is_closed = federation->received >= federation->spec.seats;
+    out->is_closed = federation->received >= federation->expected;
     return out->is_closed ? close_round(conn, app, federation, delivery->arena, err) : STATUS_OK;
 }
 
@@ -402,7 +475,12 @@ enum status federation_broadcast(struct app *app, struct caller *caller, const c
     if (round == federation.round)
         return error_set(err, STATUS_CONFLICT, "round_open", "", "%lld of %lld agents have sent",
                          (long long)federation.received, (long long)federation.spec.seats);
-    return db_read(app->db, read_broadcast, &work, err);
+    TRY(db_read(app->db, read_broadcast, &work, err));
+    bool is_member = caller->scope == SCOPE_AGENT && strcmp(caller->resource, id) == 0;
+    if (federation.spec.aggregation != FEDERATION_SECURE || round != SECURE_SHARES)
+        return STATUS_OK;
+    return federation_secure_column(&federation, is_member ? strtoll(caller->agent, NULL, 10) : 0, out, caller->arena,
+                                    err);
 }
 
 static enum status list_rounds(struct db_conn *conn, void *arg, struct error *err)

@@ -1,5 +1,6 @@
 /* A federation in the store: its row, its state, its lines in the log; inside a transaction.  See federation.h. */
 #include "service/federation/federation.h"
+#include "service/federation/federation_secure.h"
 
 #include "engine/privacy/accountant.h"
 #include "service/app/event_log.h"
@@ -20,7 +21,10 @@ enum status federation_read(const struct row_federation *from, struct arena *are
                                .epsilon = from->epsilon,
                                FEDERATION_GIVEN(TAKE) FEDERATION_KEPT(TAKE) FEDERATION_OPEN(TAKE)};
     snprintf(out->id, sizeof out->id, "%s", from->id);
-    return codec_federation_parse(from->spec, arena, &out->spec, err);
+    TRY(codec_federation_parse(from->spec, arena, &out->spec, err));
+    out->expected = out->spec.seats;
+    out->needed = out->spec.minimum;
+    return STATUS_OK;
 }
 
 enum status federation_get(struct db_conn *conn, const char *id, struct arena *arena, struct federation *out,
@@ -29,13 +33,17 @@ enum status federation_get(struct db_conn *conn, const char *id, struct arena *a
     struct db_rows rows;
     TRY(db_find(conn, arena, &rows, err, SQL_FEDERATION_GET, BIND(TEXT(id))));
     const struct row_federation *row = row_federation(&rows);
-    return row != NULL ? federation_read(row, arena, out, err) : caller_no_such("federation", err);
+    if (row == NULL)
+        return caller_no_such("federation", err);
+    TRY(federation_read(row, arena, out, err));
+    return out->spec.aggregation == FEDERATION_SECURE ? federation_secure_expect(conn, out, err) : STATUS_OK;
 }
 
 enum status federation_cost(const struct federation_spec *spec, int64_t broadcasts, double *epsilon,
                             struct arena *scratch, struct error *err)
 {
     *epsilon = 0;
+    broadcasts = federation_releases(spec, broadcasts);
     if (!spec->is_private || broadcasts == 0)
         return STATUS_OK;
     const struct accountant_run run = {

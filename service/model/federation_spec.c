@@ -4,10 +4,14 @@
 #include "engine/federated/rank_basis.h"
 #include "engine/space/region.h"
 
+#include <math.h>
 #include <string.h>
 
 const char *const federation_state_names[FEDERATION_STATES + 1] = {
     [FEDERATION_ACTIVE] = "active", [FEDERATION_PAUSED] = "paused", [FEDERATION_COMPLETED] = "completed"};
+
+const char *const federation_aggregation_names[] = {
+    [FEDERATION_BY_SERVER] = "server", [FEDERATION_SECURE] = "secure", NULL};
 
 static const char region[] = "region", release_sd[] = "release_sd";
 
@@ -24,6 +28,17 @@ bool federation_is_once(const struct policy *policy)
 bool federation_derives(const char *option)
 {
     return strcmp(option, region) == 0 || strcmp(option, release_sd) == 0;
+}
+
+int64_t federation_releases(const struct federation_spec *spec, int64_t broadcasts)
+{
+    return spec->aggregation == FEDERATION_SECURE ? broadcasts / SECURE_ROUNDS : broadcasts;
+}
+
+struct secure federation_secure(const struct federation_spec *spec, const char *id)
+{
+    return (struct secure){
+        .federation = id, .seats = (size_t)spec->seats, .features = spec->features, .z = spec->broadcast.z};
 }
 
 double federation_option(const struct federation_spec *spec, const char *name)
@@ -51,7 +66,11 @@ void federation_options(const struct federation_spec *spec, int64_t seat, double
 
 struct rank_forecast federation_forecast(const struct federation_spec *spec)
 {
-    return rank_forecast((size_t)spec->seats, spec->features, spec->broadcast.z);
+    struct masked_sum plan;
+    double            z = spec->broadcast.z;
+    if (spec->aggregation == FEDERATION_SECURE && masked_plan((size_t)spec->seats, z, &plan, NULL) == STATUS_OK)
+        z *= sqrt((double)plan.members / (double)plan.honest); // the shares of all, when those of the honest are enough
+    return rank_forecast((size_t)spec->seats, spec->features, z);
 }
 
 static enum status rank_public(const struct federation_spec *spec, struct arena *arena, struct rff *out,

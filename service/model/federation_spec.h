@@ -6,6 +6,7 @@
 #include "engine/federated/broadcast.h"
 #include "engine/federated/fts.h"
 #include "engine/federated/rank_forecast.h"
+#include "service/model/secure.h"
 #include "service/model/spec.h"
 
 enum {
@@ -17,13 +18,18 @@ enum {
 enum federation_state { FEDERATION_ACTIVE, FEDERATION_PAUSED, FEDERATION_COMPLETED, FEDERATION_STATES };
 extern const char *const federation_state_names[FEDERATION_STATES + 1];
 
+/* The vectors are added up by the server, which sees them, or the members under masks, in SECURE_ROUNDS rounds. */
+enum federation_aggregation { FEDERATION_BY_SERVER, FEDERATION_SECURE };
+extern const char *const federation_aggregation_names[];
+
 /* Immutable.  A private federation (dp-fts-de, rank-mean) aggregates; the other one (fts) hands every vector to every
  * agent.  rank-mean has one round, in which every seat counts alike. */
 struct federation_spec {
-    struct spec study; /* space, metric, algorithm and its options, as a study of an agent has them */
-    int64_t     seats, minimum, rounds, round_ms;
-    size_t      features; /* M */
-    bool        is_private;
+    struct spec                 study; /* space, metric, algorithm and its options, as a study of an agent has them */
+    int64_t                     seats, minimum, rounds, round_ms;
+    size_t                      features; /* M */
+    bool                        is_private;
+    enum federation_aggregation aggregation;
     /* private */
     struct broadcast broadcast; /* the in part, but for region_of and round */
     double           epsilon, delta;
@@ -36,6 +42,7 @@ struct federation {
     int64_t                version;
     int64_t                round;   /* the open one, from 1; after the last one: rounds closed + 1 */
     double                 epsilon; /* spent */
+    int64_t expected, needed;       /* messages with which the open round closes at once, and at its deadline */
     FEDERATION_GIVEN(DECLARE)
     FEDERATION_KEPT(DECLARE) /* reason: or NULL */
     FEDERATION_OPEN(DECLARE) /* received: messages of the open round, and its deadline on steady_ms(); 0: none yet */
@@ -51,6 +58,11 @@ struct federation_new {
  * joins later reads. */
 bool federation_aggregates(const struct policy *policy);
 bool federation_is_once(const struct policy *policy);
+
+/* So many broadcasts are so many releases: of a secure federation the last one alone has anything of the vectors. */
+int64_t federation_releases(const struct federation_spec *spec, int64_t broadcasts);
+/* A secure federation as its members and the server compute it, without keys. */
+struct secure federation_secure(const struct federation_spec *spec, const char *id);
 
 double federation_option(const struct federation_spec *spec, const char *name); /* of its algorithm */
 /* The region in which the agent of a seat begins: public, and fixed before anybody takes part. */

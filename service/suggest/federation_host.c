@@ -19,6 +19,11 @@ static enum status check_study(const struct federation *federation, const struct
         return error_set(err, STATUS_INVALID, "wrong_algorithm", "/algorithm/name", "the federation's algorithm is %s",
                          own->policy->name);
     TRY(codec_federation_fits(&federation->spec, study, err));
+    if (federation->spec.aggregation == FEDERATION_SECURE && federation->round <= SECURE_ROUNDS)
+        return error_set(
+            err, STATUS_INVALID, "bad_combination", "/algorithm/federation",
+            "the server must not see a vector of a secure federation: a study on it can read the release, and "
+            "join after it");
     for (size_t i = 0; own->policy->options[i].name != NULL; i++)
         if (memcmp(&study->options[i], &own->policy->options[i].fallback, sizeof(double)) != 0)
             return error_set(err, STATUS_INVALID, "bad_combination", "/algorithm",

@@ -580,3 +580,65 @@ test('rank-mean: who joins after the release reads it, sends nothing, and costs 
     await api.post(`/v1/federations/${ended.id}/complete`);
     await api.expect([409, 'federation_completed'], 'POST', `/v1/federations/${ended.id}/agents`, { json: { name: 'late' } });
 });
+
+// ---- secure aggregation ----
+
+const secureBody = { ...rankBody, name: 's', aggregation: 'secure', seats: 6, rounds: 4, algorithm: { ...rankBody.algorithm, features: 3 } };
+const words = (length) => Array.from({ length }, () => Math.floor(2 ** 32 * next()));
+
+test('secure: what cannot be one is refused, and so is a study that the server would see into', async () => {
+    for (const [members, code, pointer] of [
+        [{ rounds: 1 }, 'bad_combination', '/rounds'], [{ seats: 5 }, 'bad_combination', '/seats'],
+        [{ seats: 256 }, 'bad_combination', '/seats'], [{ aggregation: 'masked' }, 'unknown_value', '/aggregation']]) {
+        const refused = await api.expect(422, 'POST', '/v1/federations', { json: { ...secureBody, ...members } });
+        assert.deepEqual([refused.code, refused.errors[0].pointer], [code, pointer]);
+    }
+    const other = await api.expect(422, 'POST', '/v1/federations', { json: { ...privateBody, aggregation: 'secure' } });
+    assert.deepEqual([other.code, other.errors[0].pointer], ['bad_combination', '/aggregation']);
+    const made = await api.post('/v1/federations', secureBody, 201);
+    const study = await api.expect(422, 'POST', '/v1/studies',
+        { json: { name: 'x', metrics, space: square, algorithm: { name: 'rank-mean', federation: made.id } } });
+    assert.deepEqual([study.code, study.errors[0].pointer], ['bad_combination', '/algorithm/federation']);
+    const { trust, parameters } = await api.get(`/v1/federations/${made.id}/privacy`);
+    assert.match(trust, /^None: /);
+    assert.equal(parameters.noise_multiplier, (await api.post('/v1/federations', rankBody, 201)).privacy.noise_multiplier);
+});
+
+test('secure: each member reads what it was sent, an absent one is left out, and openings that fit nothing end it', async () => {
+    const made = await federation(secureBody, { seats: 7, round_seconds: 0.2 });
+    const read = (round, token, status = 200) => api.expect(status, 'GET', `/v1/federations/${made.id}/rounds/${round}/broadcast`, { token });
+    const closed = (round) => until(async () => (await api.get(`/v1/federations/${made.id}`)).rounds_closed >= round, `round ${round}`);
+    const sent = (round, seats, length) => Promise.all(seats.map(async (seat) => {
+        const message = words(length);
+        await send(made, round, seat, message);
+        return message;
+    }));
+    assert.equal((await send(made, 1, 1, words(15), 422)).code, 'wrong_length');
+    for (const bad of [0.5, -1, 2 ** 32])
+        assert.equal((await send(made, 1, 1, [bad, ...words(15)], 422)).code, 'out_of_range');
+    assert.equal((await send(made, 1, 1, [1, ...Array(15).fill(0)], 422)).code, 'out_of_range', 'a key of small order');
+    const keys = await sent(1, [1, 2, 3, 4, 5, 6], 16);
+    await closed(1);
+    assert.deepEqual((await read(1)).vectors, [...keys, Array(16).fill(0)]);
+    assert.equal((await send(made, 2, 7, words(8 + 16 * 7), 409)).code, 'round_closed', 'seat 7 has sent no keys');
+    const shares = await sent(2, [1, 2, 3, 4, 5], 8 + 16 * 7);
+    await closed(2);
+    const column = (await read(2, made.agents[2].token)).vectors;
+    assert.deepEqual(column.slice(0, 5), shares.map((row) => [...row.slice(0, 8), ...row.slice(8 + 32, 8 + 48)]));
+    assert.deepEqual((await read(2)).vectors.slice(0, 5), shares.map((row) => row.slice(0, 8)), 'others see the digests');
+    assert.equal((await send(made, 3, 6, words(6), 409)).code, 'round_closed', 'seat 6 has sent no shares');
+    const vectors = await sent(3, [1, 2, 3, 4, 5], 6);
+    const [list] = (await read(3)).vectors;
+    assert.deepEqual(list.slice(0, 7), [1, 1, 1, 1, 1, 0, 0]);
+    const whole = (row, j) => BigInt(row[2 * j]) + (BigInt(row[2 * j + 1]) << 32n);
+    for (let j = 0; j < 3; j++)
+        assert.equal(whole(list.slice(7), j), vectors.reduce((sum, row) => sum + whole(row, j), 0n) % 2n ** 64n);
+    await sent(4, [1, 2, 3, 4], 8 * 7);
+    await until(async () => (await api.get(`/v1/federations/${made.id}`)).state === 'completed', 'the end');
+    const over = await api.get(`/v1/federations/${made.id}`);
+    assert.deepEqual([over.state, over.reason, over.rounds_closed], ['completed', 'openings_disagree', 3]);
+    const { rounds } = await api.get(`/v1/federations/${made.id}/rounds`);
+    assert.deepEqual(rounds.map(({ messages, mechanism, epsilon_total: total }) => [messages, mechanism, total]),
+        [[6, 'none', 0], [5, 'none', 0], [5, 'none', 0]]);
+    await read(4, undefined, 409);
+});

@@ -33,12 +33,13 @@ function argumentsAt(text, at) {
 // Codes that no client sees: the start of the server, contracts of the engine that its callers keep, the programs of curators,
 // and faults, whose name is "internal" to clients.
 export const unseen = ['address', 'address_in_use', 'backup_exists', 'bad_dims', 'bad_distance', 'bad_grid',
-    'bad_length_scale', 'bad_mechanism', 'bad_order', 'bad_plan', 'bad_range', 'bad_scale', 'bad_sensitivity',
-    'bad_vectors', 'constraint', 'database', 'deadline', 'deferred', 'dry_run', 'equal_rows', 'file', 'file_exists',
-    'first_token', 'impossible_point', 'listen', 'locked', 'no_bound', 'no_convergence', 'no_fit', 'no_libpq',
-    'no_random_bits', 'no_randomness', 'no_signature', 'no_store', 'noise_test', 'not_a_file', 'not_positive_definite',
-    'not_random', 'open_file', 'open_folder', 'path', 'pragma', 'schema_newer', 'schema_old', 'schema_unknown', 'singular',
-    'store_exists', 'tls_certificate', 'tls_clients', 'usage', 'witness'];
+    'bad_length_scale', 'bad_list', 'bad_mechanism', 'bad_order', 'bad_plan', 'bad_range', 'bad_scale',
+    'bad_sensitivity', 'bad_vectors', 'constraint', 'database', 'deadline', 'deferred', 'dry_run', 'equal_rows',
+    'file', 'file_exists', 'first_token', 'impossible_point', 'keys_changed', 'listen', 'locked', 'no_bound',
+    'no_convergence', 'no_fit', 'no_libpq', 'no_random_bits', 'no_randomness', 'no_signature', 'no_store',
+    'noise_test', 'not_a_file', 'not_positive_definite', 'not_random', 'open_file', 'open_folder',
+    'openings_disagree', 'path', 'pragma', 'schema_newer', 'schema_old', 'schema_unknown', 'singular',
+    'store_exists', 'sum_impossible', 'tls_certificate', 'tls_clients', 'too_many_absent', 'usage', 'witness'];
 
 // Each code that the sources name, with the first place.
 export function codesOfSources() {

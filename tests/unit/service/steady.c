@@ -128,7 +128,8 @@ static void test_a_round_is_due_after_its_time(void)
     struct world           *world = begin();
     const struct federation open = {.state = FEDERATION_ACTIVE,
                                     .received = 1,
-                                    .spec = {.seats = 2, .minimum = 1},
+                                    .expected = 2,
+                                    .needed = 1,
                                     .deadline_ms = steady_ms(world->app) + 3000};
     world_wall_ahead_ms = DAY_MS;
     CU_ASSERT_FALSE(federation_is_due(&open, steady_ms(world->app)));

@@ -34,6 +34,7 @@
     X(retention)          \
     X(schema)             \
     X(memory)             \
+    X(secure)             \
     X(slots)              \
     X(spec_cache)         \
     X(steady)             \
