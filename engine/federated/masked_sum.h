@@ -11,8 +11,8 @@
  *  1. A self mask and a key of one member are never both opened: that takes 2 (t - d) > n - d honest answers.
  *  2. Let D be the honest members whose keys are opened.  Each needs t - d honest answers, of which there are (n - d) d at most.
  *  3. A sum over S without the other honest members can be unmasked only if all of S are opened and no mask is between S and
- *     those outside of S and D: they, r in number, must have been named absent to each of S.  Who was told of r absent ones
- *     opens d - r keys at most, so |D| (t - d - r) <= (n - d)(d - r) + r^2, and |D| + r is largest at r = 0 because of 1.
+ *     those outside of S and D: they, r in number, must have been named absent to each of S.  Who was told of r absent ones,
+ *     which is not said otherwise later, opens d - r keys at most, so |D| (t - d - r) <= (n - d)(d - r) + r^2, and |D| + r is largest at r = 0 because of 1.
  *  4. Two such sets are disjoint, up to their differences, and 2 h > n - d: so there is one.
  * Each honest member adds discrete Gaussian noise of variance sigma^2 = (z STEPS)^2 / h, so the sum has z^2 STEPS^2 or more.
  * Lemma: the sum of discrete Gaussians of sd s sqrt(a) and s is, number for number, within a factor e^(+-2e) of the discrete

@@ -150,8 +150,11 @@ enum status agent_log_received(struct agent_log *log, int64_t round, const doubl
     return STATUS_OK;
 }
 
-static const char *const kept_names[AGENT_KEPT] = {
-    [AGENT_SECRET] = "secret", [AGENT_KEYS] = "keys", [AGENT_VECTOR] = "vector", [AGENT_LIST] = "list"};
+static const char *const kept_names[AGENT_KEPT] = {[AGENT_SECRET] = "secret",
+                                                   [AGENT_KEYS] = "keys",
+                                                   [AGENT_PRESENT] = "present",
+                                                   [AGENT_VECTOR] = "vector",
+                                                   [AGENT_LIST] = "list"};
 
 static enum status keep(struct agent_log *log, enum agent_kept kind, const void *bytes, size_t length,
                         struct error *err)

@@ -8,9 +8,9 @@
 #include "service/file/append.h"
 #include "service/model/federation_spec.h"
 
-/* A member of a secure federation must know some things again after a restart, each written once: its secret, the digest of all
- * members' keys, the masked vector that it sends, and the list of members for which it opened. */
-enum agent_kept { AGENT_SECRET, AGENT_KEYS, AGENT_VECTOR, AGENT_LIST, AGENT_KEPT };
+/* A member of a secure federation must know some things again after a restart, each written once: its secret, the digest of
+ * all members' keys, who of them sent shares, the masked vector that it sends, and the list of members for which it opened. */
+enum agent_kept { AGENT_SECRET, AGENT_KEYS, AGENT_PRESENT, AGENT_VECTOR, AGENT_LIST, AGENT_KEPT };
 
 struct agent_log {
     struct append_file           *file;

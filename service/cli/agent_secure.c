@@ -81,12 +81,32 @@ static enum status learn(struct agent_secure *agent, struct error *err)
     return kept->bytes != NULL ? STATUS_OK : agent_log_keep(agent->log, AGENT_KEYS, secure->digest, SHA256_BYTES, err);
 }
 
+/* The server must show now what was written once. */
+static enum status keep_same(struct agent_secure *agent, enum agent_kept kind, const unsigned char *bytes, size_t len,
+                             struct error *err)
+{
+    const struct agent_kept_bytes *kept = &agent->log->kept[kind];
+    if (kept->bytes == NULL)
+        return agent_log_keep(agent->log, kind, bytes, len, err);
+    return kept->length == len && memcmp(kept->bytes, bytes, len) == 0
+               ? STATUS_OK
+               : error_set(err, STATUS_CONFLICT, "other_list", "",
+                           "the server shows another list of members than before: nothing is sent for it");
+}
+
+/* The first look fixes who has sent shares: the masks of the vector are with these members, and what is opened is theirs. */
 static enum status read_column(struct agent_secure *agent, struct error *err)
 {
+    size_t         seats = agent->secure.seats;
+    unsigned char *present = ARENA_NEW(agent->arena, unsigned char, seats);
+    if (present == NULL)
+        return error_no_memory(err);
     TRY(learn(agent, err));
-    return agent->column != NULL
-               ? STATUS_OK
-               : read_words(agent, SECURE_SHARES, agent->secure.seats, SECURE_COLUMN_LEN, &agent->column, err);
+    if (agent->column == NULL)
+        TRY(read_words(agent, SECURE_SHARES, seats, SECURE_COLUMN_LEN, &agent->column, err));
+    for (size_t i = 0; i < seats; i++)
+        present[i] = secure_has(agent->column + i * SECURE_COLUMN_LEN, SECURE_COLUMN_LEN);
+    return keep_same(agent, AGENT_PRESENT, present, seats, err);
 }
 
 /* ---- messages: *is_there false for a round that goes on without this member ---- */
@@ -142,10 +162,9 @@ static enum status make_vector(struct agent_secure *agent, const double *vector,
 static enum status make_openings(struct agent_secure *agent, const double *vector, double *message, bool *is_there,
                                  struct error *err)
 {
-    const struct agent_kept_bytes *kept = &agent->log->kept[AGENT_LIST];
-    size_t                         seats = agent->secure.seats;
-    unsigned char                 *bytes = ARENA_NEW(agent->arena, unsigned char, seats);
-    double                        *list = NULL;
+    size_t         seats = agent->secure.seats;
+    unsigned char *bytes = ARENA_NEW(agent->arena, unsigned char, seats);
+    double        *list = NULL;
     (void)vector;
     if (bytes == NULL)
         return error_no_memory(err);
@@ -156,11 +175,8 @@ static enum status make_openings(struct agent_secure *agent, const double *vecto
     *is_there = bytes[agent->member.seat - 1] == 1;
     if (!*is_there)
         return STATUS_OK;
-    if (kept->bytes != NULL && (kept->length != seats || memcmp(kept->bytes, bytes, seats) != 0))
-        return error_set(err, STATUS_CONFLICT, "other_list", "",
-                         "the server shows another list of members than before: nothing is opened for it");
     TRY(secure_open(&agent->member, agent->column, list, message, err));
-    return kept->bytes != NULL ? STATUS_OK : agent_log_keep(agent->log, AGENT_LIST, bytes, seats, err);
+    return keep_same(agent, AGENT_LIST, bytes, seats, err);
 }
 
 static enum status put(struct agent_secure *agent, int64_t round, const double *message, size_t len, struct error *err)

@@ -13,8 +13,8 @@
  * Who sends in a round has sent in all before.  masked_sum.h has the numbers and the proof, engine/federated/README.md what
  * each party sees.
  *
- * A member does each of these once, keeps what it has sent in the first three, and the list for which it opened: it must not
- * open for another one, and must not make its vector twice. */
+ * A member does each of these once.  It keeps the digest of the keys, who has sent shares, the vector that it made, and the list for
+ * which it opened: it must not go on with others, and must not make its vector twice. */
 #ifndef GNOMON_SERVICE_MODEL_SECURE_H
 #define GNOMON_SERVICE_MODEL_SECURE_H
 
