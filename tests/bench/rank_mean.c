@@ -5,12 +5,14 @@
  * ARMS: words of the names of those to run; all when it is left out.
  * Each member has 20 trials of its own by `gp`; a task that is tried is no member's.  The release has a total of epsilon for
  * one member against zeros at delta 1e-5, `vote3` pure: three candidates by the exponential mechanism.  `fts` gets
- * every member's vector, `dp-fts-de` one broadcast at epsilon 3.
+ * every member's vector, `secure` the members' own noise in place of the server's (masks add up to nothing, and are left out),
+ * `dp-fts-de` one broadcast at epsilon 3.
  * svm needs DATA, a folder with svm_benchmark_tst, which has no licence that would allow a copy here.  Functions
  * are shifted by 0.07 sides (far: 0.2), scaled as much and mixed with a random function; unrelated: the tasks that are
  * tried are mirrored, and the random function is five times as large as the members' own. */
 #include "engine/federated/broadcast.h"
 #include "engine/federated/fts.h"
+#include "engine/federated/masked_sum.h"
 #include "engine/federated/rank_mean.h"
 #include "engine/math/mat.h"
 #include "engine/privacy/accountant.h"
@@ -351,6 +353,7 @@ static const struct arm {
     enum kind   kind;
     double      epsilon, guided;
     size_t      after; /* trials before the release comes */
+    bool        is_secure;
 } arms[] = {
     {.name = "gp", .kind = ALONE},
     {.name = "gp-initial-3", .kind = SOON},
@@ -364,6 +367,8 @@ static const struct arm {
     {.name = "rank-3", .kind = RANK, .epsilon = 3, .guided = 5},
     {.name = "rank-1", .kind = RANK, .epsilon = 1, .guided = 5},
     {.name = "rank-.5", .kind = RANK, .epsilon = .5, .guided = 5},
+    {.name = "secure-3", .kind = RANK, .epsilon = 3, .guided = 5, .is_secure = true},
+    {.name = "secure-1", .kind = RANK, .epsilon = 1, .guided = 5, .is_secure = true},
     {.name = "rank-3-all", .kind = RANK, .epsilon = 3, .guided = 20},
     {.name = "rank-3-after-5", .kind = RANK, .epsilon = 3, .guided = 5, .after = 5},
     {.name = "rank-3-after-10", .kind = RANK, .epsilon = 3, .guided = 5, .after = 10},
@@ -425,6 +430,36 @@ static void release(const size_t *others, size_t n, bool is_rank, double epsilon
             out[j] = b.step * (double)sums[j];
 }
 
+/* The members' sum, each with its share of the noise. */
+static void release_masked(const size_t *others, size_t n, double epsilon, struct rng *rng, double *out)
+{
+    int64_t                     k[RANK_FEATURES_MAX];
+    uint64_t                    own[RANK_FEATURES_MAX], sums[RANK_FEATURES_MAX] = {0};
+    struct sampler              sampler;
+    struct masked_sum           plan;
+    const struct masked_scratch scratch = {.sampler = &sampler, .k = k};
+    sampler_init(&sampler, bits, rng);
+    must(masked_plan(n, multiplier(epsilon), &plan, NULL), NULL);
+    for (size_t i = 0; i < n; i++) {
+        must(masked_quantise(&plan, members[others[i]].rank, FEATURES, &scratch, own, NULL), NULL);
+        for (size_t j = 0; j < FEATURES; j++)
+            sums[j] += own[j];
+    }
+    for (size_t j = 0; j < FEATURES; j++)
+        out[j] = (double)(int64_t)sums[j] / MASKED_STEPS / (double)n;
+}
+
+/* The standard deviation of the release's noise, as federation_forecast has it. */
+static double release_sd(const struct arm *arm, size_t n)
+{
+    struct masked_sum plan;
+    double            z = arm->epsilon > 0 ? multiplier(arm->epsilon) : 0;
+    if (!arm->is_secure)
+        return z / (double)n;
+    must(masked_plan(n, z, &plan, NULL), NULL);
+    return z / (double)n * sqrt((double)n / (double)plan.honest);
+}
+
 /* The candidate that adds most to the members' best so far.  With noise, a scale of Gumbel's law: that is the exponential
  * mechanism, of 1 / noise for a member against none, since a gain is in 0 .. 1 and no member lessens it. */
 static size_t greedy(const size_t *others, size_t n, double *best, double noise, struct rng *rng)
@@ -460,7 +495,7 @@ static void run_arm(const struct arm *arm, const struct world *w, size_t task, u
     if (arm->kind == RANK) {
         set(&a, "features", (double)FEATURES);
         set(&a, "guided", arm->guided);
-        set(&a, "release_sd", arm->epsilon > 0 ? multiplier(arm->epsilon) / (double)n : 0);
+        set(&a, "release_sd", release_sd(arm, n));
     }
     if (arm->kind == SOON)
         set(&a, "initial", 3);
@@ -468,7 +503,10 @@ static void run_arm(const struct arm *arm, const struct world *w, size_t task, u
     for (size_t i = 0; i < n && arm->kind == FTS; i++)
         agent_receive(&a, i + 1, members[others[i]].fts, FTS_FEATURES);
     if (arm->kind == RANK || arm->kind == DE) {
-        release(others, n, arm->kind == RANK, arm->epsilon, &rng, vector);
+        if (arm->is_secure)
+            release_masked(others, n, arm->epsilon, &rng, vector);
+        else
+            release(others, n, arm->kind == RANK, arm->epsilon, &rng, vector);
         if (arm->after == 0)
             agent_receive(&a, 0, vector, arm->kind == RANK ? FEATURES : FTS_FEATURES);
     }
