@@ -1,6 +1,6 @@
-/* The algorithm auto: which algorithm of ours proposes a trial is read from one table, by the space, the metrics, the trial's
- * number and the budget.  The note of a proposal ends with a byte that says which it was, so that a replay finds the same one.  Every
- * algorithm whose turn may come is told of everything. */
+/* The algorithm auto: which algorithm of ours proposes a trial is read from one table, by the space, the metrics and the trial's
+ * number.  So it needs no state, and a replay finds the same one.  Every algorithm whose turn may come is told of everything; of the
+ * trials before its turn as of points that came with their results. */
 #include "engine/policy/policy.h"
 
 enum { OPTIONS_MAX = 16, SHARE = 8 /* of the memory, for each algorithm but the first, and for what is here */ };
@@ -12,21 +12,19 @@ static const struct option options[] = {
 };
 
 /* An algorithm's turn comes after so many trials for each number that a point has in the unit cube (dims, which count as five where
- * they are fewer); sooner where the budget is so large for each.  The first row is for every problem; the others are for one
- * metric, and parameters without a context that have such numbers of dims. */
+ * they are fewer).  The first row is for every problem; the others are for one metric, and parameters without a context that have
+ * such numbers of dims. */
 extern const struct policy policy_gp, policy_turbo, policy_cma_es;
 static const struct stage {
     const struct policy *policy;
     const char          *why;
     size_t               dims_min, dims_max;
-    uint64_t             after, after_soon, soon_budget; /* for each */
+    uint64_t             after; /* for each */
 } stages[] = {
-    {&policy_gp, "from few trials a model of the whole space learns most", 0, SIZE_MAX, 0, 0, 0},
-    {&policy_turbo, "with 30 numbers to choose and more, a model around the best trials finds more", 30, SIZE_MAX, 0, 0,
-     0},
-    {&policy_cma_es,
-     "its turn comes after 50 trials for each number to choose, or 20 where the budget has 200 for each", 1, 200, 50,
-     20, 200},
+    {&policy_gp, "from few trials a model of the whole space learns most", 0, SIZE_MAX, 0},
+    {&policy_turbo, "with 30 numbers to choose and more, a model around the best trials finds more", 30, SIZE_MAX, 0},
+    {&policy_cma_es, "its turn comes after 50 trials for each number to choose, of which five count at least", 1, 200,
+     50},
 };
 enum { STAGES = sizeof stages / sizeof stages[0], COUNTED_MIN = 5 };
 
@@ -40,7 +38,6 @@ struct part {
 struct session {
     struct arena          arena;
     const struct problem *problem;
-    size_t                turn;              /* the last part that has proposed a trial, or one before */
     size_t                len, rows[STAGES]; /* [len] */
     struct part           parts[STAGES];     /* [len] */
 };
@@ -56,24 +53,20 @@ static size_t find_rows(const struct space *space, size_t metrics_len, size_t *r
     return len;
 }
 
-/* The place among the rows of the one whose turn it is: the last that has come.  budget: of trials in all; 0: there is none. */
-static size_t find_turn(const size_t *rows, size_t len, size_t dims, uint64_t trial, uint64_t budget)
+/* The place among the rows of the one whose turn it is: the last that has come. */
+static size_t find_turn(const size_t *rows, size_t len, size_t dims, uint64_t trial)
 {
     uint64_t counted = dims < COUNTED_MIN ? COUNTED_MIN : dims;
-    for (size_t at = len; at-- > 1;) {
-        const struct stage *stage = &stages[rows[at]];
-        uint64_t after = (budget >= stage->soon_budget * counted ? stage->after_soon : stage->after) * counted;
-        if (trial > after)
-            return at;
-    }
-    return 0;
+    size_t   at = len - 1;
+    while (at > 0 && trial <= stages[rows[at]].after * counted)
+        at--;
+    return at;
 }
 
-static const struct policy *leave_to(const struct space *space, size_t metrics_len, uint64_t trial, uint64_t budget,
-                                     const char **why)
+static const struct policy *leave_to(const struct space *space, size_t metrics_len, uint64_t trial, const char **why)
 {
     size_t              rows[STAGES], len = find_rows(space, metrics_len, rows);
-    const struct stage *stage = &stages[rows[find_turn(rows, len, space->dims, trial, budget)]];
+    const struct stage *stage = &stages[rows[find_turn(rows, len, space->dims, trial)]];
     *why = stage->why;
     return stage->policy;
 }
@@ -142,27 +135,19 @@ static enum status open_session(const struct policy *policy, const struct proble
     return status;
 }
 
-/* Which part proposed the trial, as the last byte of its note says; len: none of them. */
-static size_t proposer_of(const struct session *s, const struct event *event)
+static size_t turn_of(const struct session *s, uint64_t trial)
 {
-    const unsigned char *note = event->note;
-    for (size_t i = 0; event->note_bytes > 0 && i < s->len; i++)
-        if (note[event->note_bytes - 1] == s->rows[i])
-            return i;
-    return s->len;
+    return find_turn(s->rows, s->len, s->problem->space->dims, trial);
 }
 
-/* A part whose turn has not come yet takes what it is told for points that came with their results. */
 static enum status tell(struct session *s, const struct event *event, struct error *err)
 {
-    size_t by = proposer_of(s, event);
-    if (by < s->len && by > s->turn)
-        s->turn = by;
+    size_t turn = turn_of(s, event->trial);
     for (size_t i = 0; i < s->len; i++) {
         struct event told = *event;
-        told.is_given |= i > s->turn;
-        told.note = by == i ? event->note : NULL;
-        told.note_bytes = by == i ? event->note_bytes - 1 : 0;
+        told.is_given |= i > turn;
+        told.note = i == turn ? event->note : NULL;
+        told.note_bytes = i == turn ? event->note_bytes : 0;
         TRY(s->parts[i].policy->tell(s->parts[i].session, &told, err));
     }
     return STATUS_OK;
@@ -170,12 +155,8 @@ static enum status tell(struct session *s, const struct event *event, struct err
 
 static enum status ask_next(struct session *s, const struct ask *ask, struct proposal *out, struct error *err)
 {
-    uint64_t           budget = ask->remaining == 0 ? 0 : ask->trial - 1 + ask->remaining;
-    size_t             at = find_turn(s->rows, s->len, s->problem->space->dims, ask->trial, budget);
-    const struct part *part = &s->parts[at];
-    TRY(part->policy->ask(part->session, ask, out, err));
-    out->note[out->note_bytes++] = (unsigned char)s->rows[at];
-    return STATUS_OK;
+    const struct part *part = &s->parts[turn_of(s, ask->trial)];
+    return part->policy->ask(part->session, ask, out, err);
 }
 
 static size_t bytes(const struct session *s)
@@ -211,9 +192,9 @@ static bool show(struct session *s, size_t metric)
 
 const struct policy policy_auto = {
     .name = "auto",
-    .help = "gp; with 30 numbers to choose and more turbo; after 50 trials for each number cma-es from the best of "
-            "them, after "
-            "20 where the budget has 200.  Of several metrics, candidates and contexts gp alone",
+    .help =
+        "gp; with 30 numbers to choose and more turbo; after 50 trials for each number cma-es from the best of them.  "
+        "Of several metrics, candidates and contexts gp alone",
     .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES,
     .takes_bands = SPACE_PARAMETERS,
     .several_metrics = SPACE_PARAMETERS,

@@ -263,10 +263,8 @@ struct policy {
     bool                 takes_context; /* parameters: some may be a context, which each ask then holds */
     const struct option *options;
     const void *rule; /* data of this record for functions that several records share, in its own folder; or NULL */
-    /* Which algorithm proposes the trial of this number in the place of this one, and why, as half a sentence.  budget: of trials
-     * in all; 0: there is none.  NULL: no other does. */
-    const struct policy *(*leave_to)(const struct space *, size_t metrics_len, uint64_t trial, uint64_t budget,
-                                     const char **why);
+    /* Which algorithm proposes the trial of this number in the place of this one, and why, as half a sentence.  NULL: none does. */
+    const struct policy *(*leave_to)(const struct space *, size_t metrics_len, uint64_t trial, const char **why);
     /* Beyond the option table: combinations.  NULL when there is nothing to check. */
     enum status (*check)(const struct problem *, struct error *);
     /* Called with the record itself.  *out is NULL on failure.  problem and what it points to outlive the session. */

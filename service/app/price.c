@@ -80,12 +80,11 @@ double price_measure(void)
 
 struct price_model price_model_of(const struct study *study)
 {
-    const int64_t *trials = study->trials, budget = study->rules.budget_trials;
+    const int64_t *trials = study->trials;
     return (struct price_model){
         .spec = &study->spec,
         .values = (double)(trials[TRIAL_COMPLETED] + trials[TRIAL_STOPPED] + trials[TRIAL_INFEASIBLE]),
-        .pending = (double)(trials[TRIAL_RUNNING] + trials[TRIAL_QUEUED] + trials[TRIAL_FAILED]),
-        .remaining = budget == 0 ? 0 : fmax(1, (double)(budget - study_spent(study)))};
+        .pending = (double)(trials[TRIAL_RUNNING] + trials[TRIAL_QUEUED] + trials[TRIAL_FAILED])};
 }
 
 bool price_has_fit(double values, int64_t values_then)
@@ -152,7 +151,7 @@ static double search_ms(const struct price_model *model)
 static const struct policy *proposer(const struct price_model *model)
 {
     const char *why;
-    return spec_proposer(model->spec, (uint64_t)(model->values + model->pending) + 1, (uint64_t)model->remaining, &why);
+    return spec_proposer(model->spec, (uint64_t)(model->values + model->pending) + 1, &why);
 }
 
 static double raw_ask(const struct price_model *model)

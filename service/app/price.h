@@ -13,7 +13,6 @@ struct price_model {
     const struct spec *spec;
     double             values, pending; /* it is made of; trials that run beside them */
     double             news;            /* lines of the log that its session does not know */
-    double             remaining;       /* trials that the budget still allows; 0: there is none */
     bool               has_fit;         /* the next proposal estimates hyper-parameters */
 };
 struct price_model price_model_of(const struct study *study); /* news 0, has_fit false */

@@ -248,16 +248,6 @@ static enum status find_transfer(struct work *work, struct error *err)
     return STATUS_OK;
 }
 
-/* The words in which a study's algorithm left the trial to another; not where a user gave the point. */
-static void find_choice(struct work *work)
-{
-    const struct trial      *trial = &work->out->trial;
-    const struct ask_inputs *asked = work->has_made ? work->made.asked.bytes : NULL;
-    if (asked != NULL && trial->model.algorithm != NULL)
-        (void)spec_proposer(&work->out->study.spec, (uint64_t)trial->number, (uint64_t)asked->remaining,
-                            &work->out->why);
-}
-
 /* ---- in words ---- */
 
 struct text {
@@ -320,10 +310,14 @@ static void say_earlier(const struct explanation *out, struct text *text)
         say(text, ", %zu of %zu by the parameters that they share with this one", count, earlier->len);
 }
 
+/* A space that has grown since may say another one now. */
 static void say_choice(const struct explanation *out, struct text *text)
 {
-    if (out->why != NULL)
-        say(text, "; %s left it to %s: %s", out->study.spec.policy->name, out->trial.model.algorithm, out->why);
+    const struct spec   *spec = &out->study.spec;
+    const char          *name = out->trial.model.algorithm, *why;
+    const struct policy *policy = spec_proposer(spec, (uint64_t)out->trial.number, &why);
+    if (why != NULL && name != NULL && strcmp(policy->name, name) == 0)
+        say(text, "; %s left it to %s: %s", spec->policy->name, name, why);
 }
 
 static void say_all(const struct explanation *out, struct text *text)
@@ -360,7 +354,6 @@ enum status trial_explain(struct app *app, struct caller *caller, const char *st
         return error_no_memory(err);
     TRY(codec_diagnostics_read(spec, out->trial.model.diagnostics, caller->arena, &out->model, err));
     find_stage(out);
-    find_choice(&work);
     summarise(&work, out);
     if (spec->space.kind == SPACE_PARAMETERS)
         TRY(measure(&work, &spec->space, err));

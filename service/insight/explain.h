@@ -34,7 +34,6 @@ struct explanation {
     int64_t                  pending_count, broadcasts;
     struct transfer_sources  earlier;  /* len 0: none */
     struct transfer_state   *transfer; /* what the suggestion thought of them, or NULL */
-    const char              *why;      /* the study's algorithm left the trial to another; or NULL */
     const char              *sentence;
 };
 /* NOT_FOUND "trial_not_found". */

@@ -142,15 +142,12 @@ static inline bool spec_is_baseline(const struct spec *spec, int64_t trial)
     return spec->baseline != NULL && trial == SPEC_BASELINE;
 }
 
-/* The algorithm that proposes a trial, of which the budget still allows so many (0: there is none); *why: in the words of the
- * study's own, which left it to that one, or NULL. */
-static inline const struct policy *spec_proposer(const struct spec *spec, uint64_t trial, uint64_t remaining,
-                                                 const char **why)
+/* The algorithm that proposes a trial; *why: in the words of the study's own, which left it to that one, or NULL. */
+static inline const struct policy *spec_proposer(const struct spec *spec, uint64_t trial, const char **why)
 {
-    uint64_t budget = remaining == 0 ? 0 : trial - 1 + remaining;
     *why = NULL;
     return spec->policy->leave_to == NULL ? spec->policy
-                                          : spec->policy->leave_to(&spec->space, spec->metrics_len, trial, budget, why);
+                                          : spec->policy->leave_to(&spec->space, spec->metrics_len, trial, why);
 }
 
 int64_t spec_site_id(const struct spec *spec, size_t site); /* the client's name of a graph's site */

@@ -90,7 +90,7 @@ static enum status propose_next(struct work *work, uint64_t number, struct trial
     out->state = TRIAL_RUNNING;
     out->point = on_rows ? NULL : point;
     out->row = on_rows ? (int64_t)proposal->row : -1;
-    out->model.algorithm = spec_proposer(spec, number, ask.remaining, &why)->name;
+    out->model.algorithm = spec_proposer(spec, number, &why)->name;
     out->model.fallback = proposal->fallback;
     out->model.observations = (int64_t)proposal->observations;
     out->model.mean = spec_sign(spec) * proposal->mean;

@@ -62,7 +62,7 @@ static enum status keep_proposal(struct plan *plan, const struct proposal *propo
     trial->point = on_rows ? NULL : proposal->point;
     trial->row = on_rows ? (int64_t)proposal->row : -1;
     trial->worker = plan->request->worker;
-    trial->model.algorithm = spec_proposer(spec, (uint64_t)trial->number, ask->remaining, &why)->name;
+    trial->model.algorithm = spec_proposer(spec, (uint64_t)trial->number, &why)->name;
     trial->model.fallback = proposal->fallback;
     trial->model.revision = plan->live->revision;
     trial->model.observations = (int64_t)proposal->observations;

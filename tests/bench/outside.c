@@ -12,7 +12,7 @@
 
 #include <time.h>
 
-enum { TRIALS_MAX = 300, RANDOM_RUNS = 31, LAST = 20 };
+enum { TRIALS_MAX = 10000, RANDOM_RUNS = 31, LAST = 20 };
 static const double NEAR = 0.1, STUCK = 0.01, FLOOR = 1e-6;
 
 struct run {

@@ -74,9 +74,9 @@ static void study_tell(struct study *s, const struct log *log, size_t from)
         CU_ASSERT_EQUAL_FATAL(s->policy->tell(s->session, &log->events[i], NULL), STATUS_OK);
 }
 
-static struct proposal *study_ask(struct study *s, uint64_t trial, uint64_t remaining, double *point)
+static struct proposal *study_ask(struct study *s, uint64_t trial, double *point)
 {
-    const struct ask ask = {.trial = trial, .remaining = remaining};
+    const struct ask ask = {.trial = trial};
     struct proposal *out = calloc(1, sizeof *out);
     CU_ASSERT_PTR_NOT_NULL_FATAL(out);
     out->point = point;
@@ -86,7 +86,7 @@ static struct proposal *study_ask(struct study *s, uint64_t trial, uint64_t rema
 }
 
 /* Another session that is told the log proposes the same; cma-es is told of the trials before its turn as of given ones. */
-static void check_same(const char *name, const struct log *log, uint64_t trial, uint64_t remaining, const double *point)
+static void check_same(const char *name, const struct log *log, uint64_t trial, const double *point)
 {
     double        other[PARAMS];
     struct study *s = study_new(name);
@@ -95,10 +95,9 @@ static void check_same(const char *name, const struct log *log, uint64_t trial, 
     for (size_t i = 0; i < log->len; i++) {
         struct event event = log->events[i];
         event.is_given |= is_strategy && event.trial < TURN;
-        event.note_bytes -= event.note != NULL && strcmp(name, "auto") != 0; /* which says whose it is */
         CU_ASSERT_EQUAL_FATAL(s->policy->tell(s->session, &event, NULL), STATUS_OK);
     }
-    free(study_ask(s, trial, remaining, other));
+    free(study_ask(s, trial, other));
     CU_ASSERT(memcmp(point, other, sizeof other) == 0);
     study_free(s);
 }
@@ -114,11 +113,11 @@ static void add_given(struct study *s, struct log *log, uint64_t trial)
     study_tell(s, log, from);
 }
 
-static void add_made(struct study *s, struct log *log, uint64_t trial, uint64_t remaining)
+static void add_made(struct study *s, struct log *log, uint64_t trial)
 {
     size_t from = log->len;
-    log->made[trial] = study_ask(s, trial, remaining, log->points[trial]);
-    check_same("auto", log, trial, remaining, log->points[trial]);
+    log->made[trial] = study_ask(s, trial, log->points[trial]);
+    check_same("auto", log, trial, log->points[trial]);
     log_add(log, trial, log->made[trial]);
     study_tell(s, log, from);
 }
@@ -141,9 +140,9 @@ static void test_turns(void)
         add_given(s, log, trial);
     for (uint64_t trial = BEFORE + 1; trial <= TRIALS; trial++) {
         double point[PARAMS];
-        free(study_ask(s, trial, 0, point)); /* asking changes nothing */
-        check_same(trial < TURN ? "gp" : "cma-es", log, trial, 0, point);
-        add_made(s, log, trial, 0);
+        free(study_ask(s, trial, point)); /* asking changes nothing */
+        check_same(trial < TURN ? "gp" : "cma-es", log, trial, point);
+        add_made(s, log, trial);
         CU_ASSERT(memcmp(point, log->points[trial], sizeof point) == 0);
     }
     for (uint64_t trial = 1; trial <= TRIALS; trial++)
@@ -153,28 +152,10 @@ static void test_turns(void)
     study_free(s);
 }
 
-/* A budget that is taken back brings the model back, and what the strategy drew remains its own. */
-static void test_budgets(void)
-{
-    struct log   *log = calloc(1, sizeof *log);
-    struct study *s = study_new("auto");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(log);
-    study_open(s);
-    for (uint64_t trial = 1; trial <= 97; trial++)
-        add_given(s, log, trial);
-    for (uint64_t trial = 98; trial <= 130; trial++) {
-        bool is_taken_back = trial == 106 || trial == 117;
-        add_made(s, log, trial, is_taken_back ? 0 : 1001 - trial);
-        CU_ASSERT_EQUAL(isnan(log->made[trial]->mean), trial > 100 && !is_taken_back); /* there is no model */
-    }
-    log_free(log);
-    study_free(s);
-}
-
-static bool is_left_to(const char *name, const struct space *space, size_t metrics_len, uint64_t trial, uint64_t budget)
+static bool is_left_to(const char *name, const struct space *space, size_t metrics_len, uint64_t trial)
 {
     const char *why;
-    return policy_find("auto")->leave_to(space, metrics_len, trial, budget, &why) == policy_find(name);
+    return policy_find("auto")->leave_to(space, metrics_len, trial, &why) == policy_find(name);
 }
 
 static void test_who_may(void)
@@ -190,19 +171,16 @@ static void test_who_may(void)
         many[i] = params[0];
     CU_ASSERT_FATAL(space_init(&plain, NULL) == STATUS_OK && space_init(&wide, NULL) == STATUS_OK);
     CU_ASSERT_FATAL(space_init(&inner, NULL) == STATUS_OK);
-    CU_ASSERT_TRUE(is_left_to("gp", &plain, 0, TURN - 1, 0) && is_left_to("cma-es", &plain, 1, TURN, 0));
-    CU_ASSERT_TRUE(is_left_to("gp", &plain, 1, 101, 999) && is_left_to("cma-es", &plain, 1, 101, 1000));
-    CU_ASSERT_TRUE(is_left_to("gp", &plain, 1, 100, 1000) &&
-                   is_left_to("gp", &plain, 2, 1000, 0)); /* several metrics */
-    CU_ASSERT_TRUE(is_left_to("turbo", &wide, 1, 1, 0) && is_left_to("turbo", &wide, 1, UINT64_MAX, 0));
-    CU_ASSERT_TRUE(is_left_to("gp", &wide, 2, 1, 0));
-    CU_ASSERT_TRUE(is_left_to("gp", &inner, 1, 1000, 0)); /* a context */
-    CU_ASSERT_TRUE(is_left_to("gp", &rows, 1, 1000, 0));
+    CU_ASSERT_TRUE(is_left_to("gp", &plain, 0, TURN - 1) && is_left_to("cma-es", &plain, 1, TURN));
+    CU_ASSERT_TRUE(is_left_to("gp", &plain, 2, 1000)); /* several metrics */
+    CU_ASSERT_TRUE(is_left_to("turbo", &wide, 1, 1) && is_left_to("turbo", &wide, 1, UINT64_MAX));
+    CU_ASSERT_TRUE(is_left_to("gp", &wide, 2, 1));
+    CU_ASSERT_TRUE(is_left_to("gp", &inner, 1, 1000)); /* a context */
+    CU_ASSERT_TRUE(is_left_to("gp", &rows, 1, 1000));
 }
 
 CU_TestInfo suite_auto[] = {
     {"each proposes as it would alone, and a replay goes on", test_turns},
-    {"a large budget brings the strategy sooner", test_budgets},
     {"an algorithm gets what it can do", test_who_may},
     CU_TEST_INFO_NULL,
 };
