@@ -77,11 +77,16 @@ CREATE TRIGGER trial_weighs AFTER INSERT ON trial WHEN coalesce(length(NEW.point
         2 * coalesce(length(CAST(NEW.reason AS BLOB)), 0) - 400 WHERE id = NEW.study;
 END;
 CREATE TRIGGER trial_weighs_anew AFTER UPDATE OF point, note, diagnostics, outcome, asked, reason ON trial WHEN
-    NEW.point IS NOT OLD.point OR NEW.note IS NOT OLD.note OR NEW.diagnostics IS NOT OLD.diagnostics OR
-    NEW.outcome IS NOT OLD.outcome OR NEW.asked IS NOT OLD.asked OR NEW.reason IS NOT OLD.reason BEGIN
+    max(400, coalesce(length(NEW.point), 0) + coalesce(length(NEW.note), 0) +
+        coalesce(length(NEW.diagnostics), 0) + coalesce(length(NEW.outcome), 0) + coalesce(length(NEW.asked), 0) +
+        2 * coalesce(length(CAST(NEW.reason AS BLOB)), 0)) <>
+    max(400, coalesce(length(OLD.point), 0) + coalesce(length(OLD.note), 0) +
+        coalesce(length(OLD.diagnostics), 0) + coalesce(length(OLD.outcome), 0) + coalesce(length(OLD.asked), 0) +
+        2 * coalesce(length(CAST(OLD.reason AS BLOB)), 0)) BEGIN
     UPDATE study SET extra_bytes = extra_bytes + max(400, coalesce(length(NEW.point), 0) + coalesce(length(NEW.note), 0) +
         coalesce(length(NEW.diagnostics), 0) + coalesce(length(NEW.outcome), 0) + coalesce(length(NEW.asked), 0) +
-        2 * coalesce(length(CAST(NEW.reason AS BLOB)), 0)) - max(400, coalesce(length(OLD.point), 0) + coalesce(length(OLD.note), 0) +
+        2 * coalesce(length(CAST(NEW.reason AS BLOB)), 0)) -
+        max(400, coalesce(length(OLD.point), 0) + coalesce(length(OLD.note), 0) +
         coalesce(length(OLD.diagnostics), 0) + coalesce(length(OLD.outcome), 0) + coalesce(length(OLD.asked), 0) +
         2 * coalesce(length(CAST(OLD.reason AS BLOB)), 0)) WHERE id = NEW.study;
 END;

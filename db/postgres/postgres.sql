@@ -233,8 +233,12 @@ CREATE OR REPLACE FUNCTION trial_bytes(t trial) RETURNS bigint LANGUAGE sql IMMU
 CREATE OR REPLACE FUNCTION trial_words(t trial) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
     SELECT octet_length(coalesce(t.labels, '')) + octet_length(coalesce(t.metadata, '')) + octet_length(coalesce(t.notes, '')) +
         octet_length(coalesce(t.artifacts, ''))::bigint$$;
-CREATE OR REPLACE FUNCTION weigh_trial() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
-    PERFORM add_weight(NEW.study, trial_bytes(NEW) - CASE TG_OP WHEN 'UPDATE' THEN trial_bytes(OLD) ELSE 0 END);
+CREATE OR REPLACE FUNCTION weigh_trial() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE more bigint := trial_bytes(NEW) - CASE TG_OP WHEN 'UPDATE' THEN trial_bytes(OLD) ELSE 0 END;
+BEGIN
+    IF more <> 0 THEN
+        PERFORM add_weight(NEW.study, more);
+    END IF;
     RETURN NULL;
 END$$;
 CREATE OR REPLACE FUNCTION weigh_words() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
