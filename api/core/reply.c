@@ -71,15 +71,16 @@ static json_t *sentence(const struct error *problem)
     static const char *const verbs[] = {"must ", "is ", "has ", "goes ", "needs ", "exists ", "does ", "breaks "};
     const char              *path = problem->path, *name = strrchr(path, '/');
     size_t                   verb = 0, count = sizeof verbs / sizeof *verbs;
-    bool is_item = name > path && name[1] != '\0' && strspn(name + 1, "0123456789") == strlen(name + 1);
     while (verb < count && strncmp(problem->text, verbs[verb], strlen(verbs[verb])) != 0)
         verb++;
     if (verb == count || (path[0] == '\0' && problem->status != STATUS_INVALID))
         return json_string(problem->text);
-    while (is_item && *--name != '/') // back to the name of the list
-        continue;
+    while (name > path && strspn(name + 1, "0123456789/") == strlen(name + 1)) // back to the name of the list
+        while (*--name != '/')
+            continue;
+    bool is_item = name == path && strspn(path, "0123456789/") == strlen(path); // of a body that is a list
     name = name != NULL ? name + 1 : path[0] == '?' ? path + 1 : "the body";
-    return json_sprintf("%s %s", name, problem->text);
+    return json_sprintf("%s%s %s", is_item ? "item " : "", name, problem->text);
 }
 
 static json_t *with_more(json_t *detail, size_t more)
@@ -151,7 +152,7 @@ void reply_problem(struct call *call, const struct error *error)
     int                        http = problem->http;
     json_t                    *list = problems_json(call, error), *detail = sentence(error);
     size_t                     more = json_array_size(list) > 1 ? json_array_size(list) - 1 : 0;
-    if (more > 0 && http == 422)
+    if (more > 0 && (http == 422 || http == 409))
         detail = with_more(detail, more);
     json_t *json = json_pack("{s:o, s:s, s:i, s:s, s:o, s:s}", "type", json_sprintf("/problems/%s", problem->code),
                              "title", reply_title(http), "status", http, "code", problem->code, "detail", detail,

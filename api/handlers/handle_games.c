@@ -79,24 +79,24 @@ static const struct member games_post_body[] = {
     {.name = NULL},
 };
 // clang-format on
-const struct form form_games_post = {.body = games_post_body, .bytes = sizeof(struct game_new)};
+static enum status read_spec(struct call *call, struct error *err);
+const struct form  form_games_post = {.body = games_post_body, .bytes = sizeof(struct game_new), .rest = read_spec};
 
 /* With a seed within 2^53 for a game that brings none. */
-static enum status read_spec(struct call *call, struct game_spec **spec, struct error *err)
+static enum status read_spec(struct call *call, struct error *err)
 {
-    uint64_t seed;
+    struct game_new *new = call->input;
+    struct reading in = {.arena = &call->arena, .err = err, .problems = &call->problems};
+    uint64_t       seed;
     TRY(random_bytes(&seed, sizeof seed, err));
-    json_t     *own = codec_pick(codec_game_members, call->json);
-    enum status status = own == NULL ? error_no_memory(err) : codec_game_spec(own, seed >> 11, &call->arena, spec, err);
-    json_decref(own);
-    return status;
+    json_auto_t *own = codec_pick(codec_game_members, call->json);
+    return own == NULL ? error_no_memory(err) : codec_game_read(&in, own, seed >> 11, &new->spec);
 }
 
 enum status handle_games_post(struct call *call, struct error *err)
 {
     struct game_new *new = call->input;
-    size_t length;
-    TRY(read_spec(call, &new->spec, err));
+    size_t  length;
     json_t *spec = codec_game_spec_json(new->spec, new->spec->problem.agents_len);
     new->spec_text = spec == NULL ? NULL : json_text(spec, &call->arena, &length);
     json_decref(spec);
@@ -194,6 +194,14 @@ static enum status read_payoff(struct call *call, const json_t *json, const char
     return observation->where[agent] == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
+/* Collects a problem, so that the reply has those of both objects. */
+static enum status keep(struct call *call, enum status status, const struct error *problem)
+{
+    if (status == STATUS_INVALID)
+        problems_add(&call->problems, problem);
+    return status == STATUS_INVALID ? STATUS_OK : status;
+}
+
 static enum status read_own(struct call *call, const struct game_spec *spec, struct game_observation *observation,
                             struct error *err)
 {
@@ -203,22 +211,18 @@ static enum status read_own(struct call *call, const struct game_spec *spec, str
     if (name == NULL && call->caller.agent[0] != '\0')
         name = call->caller.agent;
     if (name == NULL)
-        return error_set(err, STATUS_INVALID, "missing_member", "/actions", "either actions or agent is needed");
+        return error_set(err, STATUS_INVALID, "missing_member", "/actions",
+                         "is required, or agent and action: the whole round, or what one agent did");
     TRY(games_find_agent(spec, name, "/agent", &agent, err));
     if (input->action == NULL)
         return error_set(err, STATUS_INVALID, "missing_member", "/action", "is required");
     if (input->payoff != NULL)
-        TRY(read_payoff(call, input->payoff, "/payoff", observation, agent, err));
-    return codec_game_action(&spec->sets[agent], input->action, "/action", &call->arena, &observation->plays[agent],
-                             err);
-}
-
-/* Collects a problem, so that the reply has those of both objects. */
-static enum status keep(struct call *call, enum status status, const struct error *problem)
-{
-    if (status == STATUS_INVALID)
-        problems_add(&call->problems, problem);
-    return status == STATUS_INVALID ? STATUS_OK : status;
+        TRY(keep(call, read_payoff(call, input->payoff, "/payoff", observation, agent, err), err));
+    TRY(keep(
+        call,
+        codec_game_action(&spec->sets[agent], input->action, "/action", &call->arena, &observation->plays[agent], err),
+        err));
+    return problems_first(&call->problems, err);
 }
 
 static enum status read_named(struct call *call, const struct game_spec *spec, const json_t *json, bool are_payoffs,

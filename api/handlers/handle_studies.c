@@ -277,12 +277,15 @@ enum status handle_study_clone(struct call *call, struct error *err)
     const struct clone_input *input = call->input;
     struct clone_request      request = {.has_algorithm = input->algorithm != NULL,
                                          .has_metrics = input->metrics != NULL,
-                                         .with_results = input->trials == 1};
+                                         .with_results = input->trials == 1,
+                                         .problems = &call->problems};
     TRY(picked_text(call, codec_study_edit_members, &request.said, err));
     TRY(picked_text(call, codec_spec_members, &request.spec, err));
     TRY(picked_text(call, codec_rules_members, &request.rules, err));
-    return study_clone(call->app, &call->caller, call->params[0], &request,
-                       CALL_RESULT(call, struct study, 201, render_study), err);
+    struct study *out = CALL_RESULT(call, struct study, 201, render_study);
+    enum status   status = study_clone(call->app, &call->caller, call->params[0], &request, out, err);
+    TRY(problems_first(&call->problems, err));
+    return status;
 }
 
 static enum status move(struct call *call, enum study_verb verb, struct error *err)
@@ -340,7 +343,10 @@ static enum status grow(struct call *call, struct study *out, struct error *err)
     if (input->space_revision >= 0 && input->space_revision != study.space_revision)
         return error_set(err, STATUS_CONFLICT, "space_grew", "/space_revision",
                          "the study's space is that of revision %lld", (long long)study.space_revision);
-    TRY(codec_grow(&study.spec, input->parameters, &call->arena, &growth, err));
+    struct reading in = {.arena = &call->arena, .err = err, .problems = &call->problems};
+    enum status    status = codec_grow(&in, &study.spec, input->parameters, &growth);
+    TRY(problems_first(&call->problems, err));
+    TRY(status);
     return study_grow(call->app, &call->caller, study.id, &growth, out, err);
 }
 

@@ -67,15 +67,16 @@ static enum status check(const struct problem *problem, struct error *err)
 {
     if (problem->space->kind == SPACE_CANDIDATES && problem->options[ACQUISITION] == ACQ_THOMPSON)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition",
-                         "thompson is for parameter spaces; candidates have log-ei and ucb");
+                         "must be log-ei or ucb: thompson is for parameter spaces, not candidates");
     if (kernel_kinds[(size_t)problem->options[KERNEL]]->part != NULL && !has_ends(problem->space))
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/kernel",
                          "periodic is for parameters of type double, whose ends are taken for the same");
     if (problem->metrics_len > 1 && problem->options[ACQUISITION] != ACQ_LOG_EI)
-        return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition", "several metrics need log-ei");
+        return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition",
+                         "must be log-ei with several metrics");
     if (problem_band(problem, 0) != NULL && problem->options[ACQUISITION] != ACQ_LOG_EI)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition",
-                         "a target and a range need log-ei");
+                         "must be log-ei with a target or a range");
     return several_check(problem, err);
 }
 

@@ -57,14 +57,19 @@ const char *text_at_least(double value, char out[TEXT_NUMBER_BYTES])
     return round_to(value, -1, out);
 }
 
-size_t text_real(double value, char out[TEXT_REAL_BYTES])
+const char *text_number(double value, char out[TEXT_REAL_BYTES])
 {
-    size_t length = 0;
     for (int precision = 15; precision <= 17; precision++) {
-        length = (size_t)snprintf(out, TEXT_REAL_BYTES - 2, "%.*g", precision, value);
+        snprintf(out, TEXT_REAL_BYTES - 2, "%.*g", precision, value);
         if (strtod(out, NULL) == value)
             break;
     }
+    return out;
+}
+
+size_t text_real(double value, char out[TEXT_REAL_BYTES])
+{
+    size_t length = strlen(text_number(value, out));
     if (strpbrk(out, ".e") == NULL) {
         memcpy(out + length, ".0", 3);
         length += 2;

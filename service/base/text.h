@@ -22,8 +22,10 @@ enum { TEXT_NUMBER_BYTES = 24 };
 const char *text_at_most(double value, char out[TEXT_NUMBER_BYTES]);
 const char *text_at_least(double value, char out[TEXT_NUMBER_BYTES]);
 
-/* A finite number as JSON has it, with as few digits (15 to 17) as read back equal, and a point or an exponent. */
+/* A number with as few digits (15 to 17) as read back equal: for messages. */
 enum { TEXT_REAL_BYTES = 40 };
+const char *text_number(double value, char out[TEXT_REAL_BYTES]);
+/* A finite number as JSON has it: the same, and a point or an exponent. */
 size_t text_real(double value, char out[TEXT_REAL_BYTES]);
 
 uint32_t text_hash(const char *text); /* FNV-1a, for tables in memory */

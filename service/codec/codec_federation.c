@@ -174,7 +174,7 @@ static enum status read_study(struct reading *in, const struct form *form, struc
         snprintf(where, sizeof where, "/algorithm/%.20s", key);
         if (federation_derives(key))
             return error_set(in->err, STATUS_INVALID, "unknown_member", where,
-                             "it follows from the federation and the seat");
+                             "must be left out: it follows from the federation and the seat");
     }
     json_t *study =
         json_pack("{s:O*, s:O*, s:O*}", "metrics", form->metrics, "space", form->space, "algorithm", form->algorithm);
@@ -259,15 +259,15 @@ static enum status check_once(struct reading *in, const struct federation_spec *
         bool        is_wrong;
         const char *path, *why;
     } rows[] = {
-        {!is_secure && spec->rounds != 1, "/rounds", "rank-mean has one round"},
+        {!is_secure && spec->rounds != 1, "/rounds", "must be 1: rank-mean has one round"},
         {is_secure && spec->rounds != SECURE_ROUNDS, "/rounds",
-         "secure aggregation has four rounds: keys, shares, vectors, openings"},
+         "must be 4: secure aggregation has rounds for keys, shares, vectors and openings"},
         {is_secure && (spec->seats < MASKED_MEMBERS_MIN || spec->seats > MASKED_MEMBERS_MAX), "/seats",
-         "secure aggregation is for 6 to 255 members"},
-        {b->q != 1, "/privacy/sampling_rate", "rank-mean counts every member: 1, or left out"},
-        {b->clip != 1, "/privacy/clip", "a vector of rank-mean is at most 1 long: 1, or left out"},
+         "must be 6 to 255: secure aggregation is for so many members"},
+        {b->q != 1, "/privacy/sampling_rate", "must be 1, or left out: rank-mean counts every member"},
+        {b->clip != 1, "/privacy/clip", "must be 1, or left out: a vector of rank-mean is at most 1 long"},
         {b->schedule.a != b->schedule.b, "/weights",
-         "rank-mean counts all members alike: a must be b, or both left out"},
+         "must be left out, or have a = b: rank-mean counts all members alike"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].is_wrong)
@@ -291,26 +291,35 @@ static enum status check_given(struct reading *in, const struct broadcast *b)
     return missing == NULL ? STATUS_OK : error_set(in->err, STATUS_INVALID, "missing_member", missing, "is required");
 }
 
-static enum status read_private(struct reading *in, const struct form *form, struct federation_spec *out)
+/* The tables of what a private federation promises; of an algorithm that could not be read, what they say themselves. */
+static enum status read_promise(struct reading *in, const struct form *form, bool is_known, struct federation_spec *out)
 {
-    if (form->privacy == NULL)
-        return error_set(in->err, STATUS_INVALID, "missing_member", "/privacy", "is required");
-    struct broadcast *broadcast = &out->broadcast;
-    bool              is_once = federation_is_once(out->study.policy);
-    *broadcast = (struct broadcast){
+    enum status whole = STATUS_OK;
+    bool        is_once = is_known && federation_is_once(out->study.policy);
+    out->broadcast = (struct broadcast){
         .agents = (size_t)out->seats,
         .features = out->features,
-        .regions = is_once ? 1 : (size_t)federation_option(out, "regions"),
+        .regions = is_once || !is_known ? 1 : (size_t)federation_option(out, "regions"),
         .q = is_once ? 1 : 0,
         .clip = is_once ? 1 : 0,
         .noise = BROADCAST_JOINT,
     };
-    TRY(codec_read_object(in, privacy_members, form->privacy, "/privacy", out));
-    TRY(read_weights(in, form->weights, &broadcast->schedule));
+    if (form->privacy != NULL)
+        TRY(codec_read_on(in, codec_read_object(in, privacy_members, form->privacy, "/privacy", out), &whole));
+    else if (is_known)
+        TRY(codec_read_on(in, error_set(in->err, STATUS_INVALID, "missing_member", "/privacy", "is required"), &whole));
+    TRY(codec_read_on(in, read_weights(in, form->weights, &out->broadcast.schedule), &whole));
+    return whole;
+}
+
+static enum status check_private(struct reading *in, const struct form *form, struct federation_spec *out)
+{
+    struct broadcast *broadcast = &out->broadcast;
+    bool              is_once = federation_is_once(out->study.policy);
     TRY(is_once ? check_once(in, out) : check_given(in, broadcast));
     if (!form->is_stored && !(out->delta >= 1e-30 && out->delta * (double)out->seats <= MECHANISM_DELTA_ROWS))
         return error_set(in->err, STATUS_INVALID, "bad_delta", "/privacy/delta",
-                         "delta must be at least 1e-30 and at most %g / seats", MECHANISM_DELTA_ROWS);
+                         "must be at least 1e-30 and at most %g / seats", MECHANISM_DELTA_ROWS);
     struct accountant_run run = {.q = broadcast->q, .releases = (uint64_t)federation_releases(out, out->rounds)};
     if (broadcast->z == 0) {
         if (accountant_multiplier(&run, out->delta, out->epsilon, in->arena, in->err) != STATUS_OK)
@@ -347,12 +356,14 @@ static enum status read_federation(struct reading *in, const json_t *members, bo
             &whole));
     *out = form.spec;
     TRY(codec_read_on(in, read_study(in, &form, out), &whole));
+    if (whole != STATUS_OK || out->is_private)
+        TRY(codec_read_on(in, read_promise(in, &form, whole == STATUS_OK, out), &whole));
     TRY(whole);
     if (out->aggregation == FEDERATION_SECURE && !federation_is_once(out->study.policy))
         return error_set(in->err, STATUS_INVALID, "bad_combination", "/aggregation", "only rank-mean can be secure");
     if (out->round_ms == 0)
         out->round_ms = federation_is_once(out->study.policy) ? ONCE_MS : ROUND_MS;
-    return out->is_private ? read_private(in, &form, out) : read_open(in, &form, out);
+    return out->is_private ? check_private(in, &form, out) : read_open(in, &form, out);
 }
 
 enum status codec_federation(const json_t *members, struct arena *arena, struct federation_spec *out, struct error *err)

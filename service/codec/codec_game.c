@@ -42,19 +42,22 @@ static const struct member *const set_members[] = {box_members, rows_members};
 
 static enum status read_row(struct reading *in, const json_t *json, const char *where, size_t columns, double *out)
 {
-    char path[CODEC_PATH_MAX];
+    char        path[CODEC_PATH_MAX];
+    enum status whole = STATUS_OK;
     TRY(codec_read_list(in, json, where, columns, columns));
     for (size_t c = 0; c < columns; c++) {
         codec_read_path_item(path, where, c);
         if (!codec_read_is_finite(json_array_get(json, c), &out[c]) || fabs(out[c]) > value_max)
-            return error_set(in->err, STATUS_INVALID, "wrong_type", path, "must be a number within 1e100");
+            TRY(codec_read_on(
+                in, error_set(in->err, STATUS_INVALID, "wrong_type", path, "must be a number within 1e100"), &whole));
     }
-    return STATUS_OK;
+    return whole;
 }
 
 static enum status read_rows(struct reading *in, const json_t *json, const char *where, struct space *space)
 {
-    char path[CODEC_PATH_MAX];
+    char        path[CODEC_PATH_MAX];
+    enum status whole = STATUS_OK;
     TRY(codec_read_list(in, json, where, 2, GAME_ACTIONS_MAX));
     const json_t *first = json_array_get(json, 0);
     codec_read_path_item(path, where, 0);
@@ -67,9 +70,10 @@ static enum status read_rows(struct reading *in, const json_t *json, const char 
     space->rows = rows;
     for (size_t i = 0; i < space->rows_len; i++) {
         codec_read_path_item(path, where, i);
-        TRY(read_row(in, json_array_get(json, i), path, space->columns, rows + i * space->columns));
+        TRY(codec_read_on(in, read_row(in, json_array_get(json, i), path, space->columns, rows + i * space->columns),
+                          &whole));
     }
-    return STATUS_OK;
+    return whole;
 }
 
 static enum status read_set(struct reading *in, const json_t *json, const char *where, struct spec *set)
@@ -140,13 +144,16 @@ static enum status read_belief(const struct reader *r, const struct holder *hold
     codec_read_path(path, where, "agent");
     TRY(games_find_agent(r->spec, form.agent, path, &about, in->err));
     if (about == holder->agent)
-        return error_set(in->err, STATUS_INVALID, "cyclic_beliefs", path, "nobody holds a belief about itself");
+        return error_set(in->err, STATUS_INVALID, "cyclic_beliefs", path,
+                         "must be another agent: nobody holds a belief about itself");
     if (others[about] != NULL)
-        return error_set(in->err, STATUS_INVALID, "duplicate_name", path, "there is a belief about it already");
+        return error_set(in->err, STATUS_INVALID, "duplicate_name", path,
+                         "is there twice: an agent has one belief about another");
     codec_read_path(path, where, "level");
     if ((size_t)form.level >= holder->level)
         return error_set(in->err, STATUS_INVALID, "cyclic_beliefs", path,
-                         "who reasons on level %zu believes others to be on lower levels", holder->level);
+                         "must be at most %zu: who reasons on level %zu believes others to be on lower levels",
+                         holder->level - 1, holder->level);
     if (holder->thinker != NULL)
         holder->thinker->level0[about] = (enum game_strategy)form.strategy;
     codec_read_path(path, where, "beliefs");
@@ -165,10 +172,12 @@ static enum status read_mind(const struct reader *r, const struct holder *holder
         return STATUS_OK;
     TRY(codec_read_list(r->in, beliefs, where, 0, GAME_AGENTS_MAX));
     if (holder->level == 0 && json_array_size(beliefs) > 0)
-        return error_set(r->in->err, STATUS_INVALID, "bad_combination", where, "on level 0 there are no beliefs");
+        return error_set(r->in->err, STATUS_INVALID, "bad_combination", where,
+                         "must be left out, or empty: on level 0 there are no beliefs");
     if (json_array_size(beliefs) == 0)
         return STATUS_OK;
-    bool is_own = holder->thinker != NULL;
+    bool        is_own = holder->thinker != NULL;
+    enum status whole = STATUS_OK;
     if (!is_own && problem->minds >= GAME_MINDS_MAX)
         return error_set(r->in->err, STATUS_INVALID, "game_too_large", where,
                          "a game has at most %zu beliefs about agents that spell out what these believe",
@@ -182,13 +191,13 @@ static enum status read_mind(const struct reader *r, const struct holder *holder
                                .id = is_own ? GAME_LEVEL_MAX + 1 + holder->agent : problem->minds++};
     for (size_t i = 0; i < json_array_size(beliefs); i++) {
         codec_read_path_item(path, where, i);
-        TRY(read_belief(r, holder, json_array_get(beliefs, i), path, others));
+        TRY(codec_read_on(r->in, read_belief(r, holder, json_array_get(beliefs, i), path, others), &whole));
     }
     for (size_t b = 0; b < problem->agents_len; b++)
         if (others[b] == NULL && b != holder->agent)
             others[b] = &r->spec->minds[holder->level - 1];
     *out = mind;
-    return STATUS_OK;
+    return whole;
 }
 
 /* ---- agents ---- */
@@ -214,37 +223,45 @@ static const struct member agent_members[] = {
     {.name = NULL},
 };
 
-static enum status read_name(struct reading *in, const json_t *json, const char *where, struct game_spec *spec)
+/* Takes the name; one that the table of agents will refuse, or that is refused here, leaves "". */
+static enum status take_name(struct reading *in, const json_t *json, const char *where, struct game_spec *spec)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
-    struct agent_form form = {0};
+    const char       *name = json_string_value(json_object_get(json, "name")), **kept;
     char              path[CODEC_PATH_MAX];
-    if (!json_is_object(json))
-        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object");
     codec_read_path(path, where, "name");
-    const json_t *name = json_object_get(json, "name");
-    if (name == NULL)
-        return error_set(in->err, STATUS_INVALID, "missing_member", path, "is required");
-    TRY(codec_read_text(in, &agent_members[0], name, path, &form.name));
-    if (strspn(form.name, letters) != strlen(form.name) || form.name[0] == '.')
-        return error_set(in->err, STATUS_INVALID, "bad_name", path, "must be letters, digits, _, - and .");
-    if (games_agent(spec, form.name) < spec->problem.agents_len)
-        return error_set(in->err, STATUS_INVALID, "duplicate_name", path, "is there twice");
-    spec->names[spec->problem.agents_len++] = form.name;
-    return STATUS_OK;
+    size_t place = name == NULL ? 0 : games_agent(spec, name), length = name == NULL ? 0 : codec_read_characters(name);
+    kept = &spec->names[spec->problem.agents_len++];
+    *kept = "";
+    if (length < 1 || length > GAMES_NAME_MAX)
+        return STATUS_OK;
+    if (strspn(name, letters) != strlen(name) || name[0] == '.')
+        return error_set(in->err, STATUS_INVALID, "bad_name", path, "must be letters, digits, _, - and ., no . first");
+    if (place < spec->problem.agents_len - 1)
+        return error_set(in->err, STATUS_INVALID, "duplicate_name", path,
+                         "must be another: agents/%zu has this name already", place);
+    *kept = arena_strndup(in->arena, name, strlen(name));
+    return *kept == NULL ? error_no_memory(in->err) : STATUS_OK;
 }
 
-static enum status read_agent(const struct reader *r, size_t a, const json_t *json, const char *where)
+/* Beliefs name agents, so they are read when all names are known. */
+static enum status read_agent(const struct reader *r, size_t a, bool are_named, const json_t *json, const char *where)
 {
     struct game_spec *spec = r->spec;
     struct agent_form form = {.strategy = GAME_GP_MW, .length_scale = NAN, .mean = NAN};
     char              path[CODEC_PATH_MAX];
-    TRY(codec_read_object(r->in, agent_members, json, where, &form));
+    enum status       whole = STATUS_OK;
+    TRY(codec_read_on(r->in, codec_read_object(r->in, agent_members, json, where, &form), &whole));
+    bool is_known = whole == STATUS_OK;
     codec_read_path(path, where, "lite");
-    if (form.is_lite && form.level != 1)
-        return error_set(r->in->err, STATUS_INVALID, "bad_combination", path, "is a way to reason on level 1");
+    if (is_known && form.is_lite && form.level != 1)
+        TRY(codec_read_on(r->in,
+                          error_set(r->in->err, STATUS_INVALID, "bad_combination", path,
+                                    "must be false, or level 1: it is a way to reason on level 1"),
+                          &whole));
     codec_read_path(path, where, "actions");
-    TRY(read_set(r->in, form.actions, path, &spec->sets[a]));
+    if (form.actions != NULL)
+        TRY(codec_read_on(r->in, read_set(r->in, form.actions, path, &spec->sets[a]), &whole));
     struct game_agent *agent = &spec->agents[a];
     *agent = (struct game_agent){
         .actions = &spec->sets[a].space, .length_scale = form.length_scale, .mean = form.mean, .is_lite = form.is_lite};
@@ -253,25 +270,31 @@ static enum status read_agent(const struct reader *r, size_t a, const json_t *js
     agent->level0[a] = (enum game_strategy)form.strategy;
     spec->goals[a] = (enum goal)form.goal;
     codec_read_path(path, where, "beliefs");
-    return read_mind(r, &(struct holder){.agent = a, .level = (size_t)form.level, .thinker = agent}, form.beliefs, path,
-                     &agent->mind);
+    const struct holder holder = {.agent = a, .level = (size_t)form.level, .thinker = agent};
+    if (is_known && are_named)
+        TRY(codec_read_on(r->in, read_mind(r, &holder, form.beliefs, path, &agent->mind), &whole));
+    return whole;
 }
 
 static enum status read_agents(struct reading *in, const json_t *json, struct game_spec *spec)
 {
     const struct reader r = {.in = in, .spec = spec};
     char                path[CODEC_PATH_MAX];
+    enum status         named = STATUS_OK, whole = STATUS_OK;
+    if (json == NULL) // the table has said that
+        return STATUS_OK;
     TRY(codec_read_list(in, json, "/agents", 2, GAME_AGENTS_MAX));
     for (size_t a = 0; a < json_array_size(json); a++) { // names first: beliefs are about those that come later, too
         codec_read_path_item(path, "/agents", a);
-        TRY(read_name(in, json_array_get(json, a), path, spec));
+        TRY(codec_read_on(in, take_name(in, json_array_get(json, a), path, spec), &named));
     }
     spec->problem.minds += spec->problem.agents_len; // everybody's own, so that a text with all filled in has no more
+    bool are_named = games_agent(spec, "") == spec->problem.agents_len;
     for (size_t a = 0; a < spec->problem.agents_len; a++) {
         codec_read_path_item(path, "/agents", a);
-        TRY(read_agent(&r, a, json_array_get(json, a), path));
+        TRY(codec_read_on(in, read_agent(&r, a, are_named, json_array_get(json, a), path), &whole));
     }
-    return STATUS_OK;
+    return named != STATUS_OK ? named : whole;
 }
 
 /* ---- the model and the strategies ---- */
@@ -343,23 +366,26 @@ static void spread_model(struct game_spec *spec, const struct model_form *form, 
 }
 
 /* Hyper-parameters are given or estimated as a whole. */
-static enum status read_model(struct reading *in, const json_t *json, struct game_spec *spec)
+static enum status read_model(struct reading *in, const json_t *json, bool is_known, struct game_spec *spec)
 {
     struct model_form    form = {.options.variance = NAN, .options.noise = NAN, .length_scale = NAN, .mean = NAN};
     struct game_options *options = &spec->problem.options;
     size_t               given[2], len = spec->problem.agents_len;
     if (json != NULL)
         TRY(codec_read_object(in, model_members, json, "/model", &form));
+    if (!is_known)
+        return STATUS_OK;
     spread_model(spec, &form, given);
     if (given[0] != 0 && given[0] != len)
         return error_set(in->err, STATUS_INVALID, "bad_combination", "/model/length_scale",
-                         "every agent has a length_scale, or none has and it is estimated");
+                         "must be given, or be in every agent, or in none: then it is estimated");
     if (given[1] != (isnan(form.options.variance) ? 0 : len))
         return error_set(in->err, STATUS_INVALID, "bad_combination", "/model",
-                         "there is a variance and a mean for every agent, or neither");
+                         "must have a variance, and a mean (or each agent its own), or neither");
     if (given[0] == 0 && (given[1] != 0 || !isnan(form.options.noise)))
         return error_set(in->err, STATUS_INVALID, "bad_combination", "/model",
-                         "mean, variance and noise are estimated together with length_scale");
+                         "must have a length_scale (or each agent its own) where it has a mean, a variance or a "
+                         "noise: they are estimated together");
     options->variance = form.options.variance;
     options->noise = form.options.noise;
     return STATUS_OK;
@@ -498,31 +524,34 @@ static enum status check_sum(struct reading *in, const struct game_spec *spec)
     bool is_constant = spec->problem.sum == GAME_CONSTANT;
     if (is_constant == isnan(spec->total))
         return error_set(in->err, STATUS_INVALID, is_constant ? "missing_member" : "bad_combination", "/total",
-                         "constant-sum payoffs, and no others, have a total");
+                         is_constant ? "is required of constant-sum payoffs"
+                                     : "must be left out: only constant-sum payoffs have a total");
     for (size_t a = 1; a < spec->problem.agents_len; a++)
         if (is_constant && spec->goals[a] != spec->goals[0])
             return error_set(in->err, STATUS_INVALID, "bad_combination", "/payoffs",
-                             "payoffs of a constant total are of agents with the same goal");
+                             "must be common or general: payoffs of a constant total are of agents with the same goal");
     return STATUS_OK;
 }
 
-enum status codec_game_spec(const json_t *members, uint64_t default_seed, struct arena *arena, struct game_spec **out,
-                            struct error *err)
+enum status codec_game_read(struct reading *in, const json_t *members, uint64_t default_seed, struct game_spec **out)
 {
-    struct reading     in = {.arena = arena, .err = err};
-    struct whole_form *form = arena_zalloc(arena, 1, sizeof *form);
+    struct whole_form *form = arena_zalloc(in->arena, 1, sizeof *form);
+    enum status        whole = STATUS_OK;
     if (form == NULL)
-        return error_no_memory(err);
+        return error_no_memory(in->err);
     struct game_spec *spec = *out = &form->spec;
     spec->total = NAN;
     spec->problem.seed = default_seed;
     spec->problem.agents = spec->agents;
-    TRY(codec_read_object(&in, codec_game_members, members, "", form));
+    TRY(codec_read_on(in, codec_read_object(in, codec_game_members, members, "", form), &whole));
     make_minds(spec);
-    TRY(read_agents(&in, form->agents, spec));
-    TRY(check_sum(&in, spec));
-    TRY(read_strategy(&in, form->strategy, &spec->problem.options));
-    return read_model(&in, form->model, spec);
+    TRY(codec_read_on(in, read_agents(in, form->agents, spec), &whole));
+    bool is_known = whole == STATUS_OK;
+    if (is_known)
+        TRY(codec_read_on(in, check_sum(in, spec), &whole));
+    TRY(codec_read_on(in, read_strategy(in, form->strategy, &spec->problem.options), &whole));
+    TRY(codec_read_on(in, read_model(in, form->model, is_known, spec), &whole));
+    return whole;
 }
 
 enum status codec_game_parse(const char *text, struct arena *arena, struct game_spec **out, struct error *err)
@@ -530,7 +559,7 @@ enum status codec_game_parse(const char *text, struct arena *arena, struct game_
     json_t     *json = NULL;
     enum status status = codec_parse(text, strlen(text), &json, err);
     if (status == STATUS_OK)
-        status = codec_game_spec(json, 0, arena, out, err);
+        status = codec_game_read(&(struct reading){.arena = arena, .err = err}, json, 0, out);
     json_decref(json);
     if (status == STATUS_OK || status == STATUS_NO_MEMORY)
         return status;
@@ -558,9 +587,11 @@ enum status codec_game_action(const struct spec *set, const json_t *json, const 
         return codec_point(set, json, POINT_WHOLE, where, point, err);
     }
     if (!codec_read_is_integral(json, &row))
-        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be the number of a row");
+        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be the number of a row: 0 to %zu",
+                         set->space.rows_len - 1);
     if (row < 0 || row >= (double)set->space.rows_len)
-        return error_set(err, STATUS_INVALID, "out_of_range", where, "there are %zu actions", set->space.rows_len);
+        return error_set(err, STATUS_INVALID, "out_of_range", where, "must be the number of a row: 0 to %zu",
+                         set->space.rows_len - 1);
     out->row = (int64_t)row;
     return STATUS_OK;
 }

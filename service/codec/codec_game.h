@@ -8,9 +8,9 @@
 #include <jansson.h>
 
 /* {"payoffs","total","agents","model","strategy","seed"} as a client wrote them; default_seed is used when there is
- * none.  Errors: INVALID with a pointer ("/agents/0/beliefs/1/level", ...). */
-MUST_CHECK enum status codec_game_spec(const json_t *members, uint64_t default_seed, struct arena *arena,
-                                       struct game_spec **out, struct error *err);
+ * none.  Errors: INVALID with a pointer ("/agents/0/beliefs/1/level", ...); in a reading that keeps problems, all of them. */
+MUST_CHECK enum status codec_game_read(struct reading *in, const json_t *members, uint64_t default_seed,
+                                       struct game_spec **out);
 /* The stored text -> spec. */
 MUST_CHECK enum status codec_game_parse(const char *text, struct arena *arena, struct game_spec **out,
                                         struct error *err);

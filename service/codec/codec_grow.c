@@ -3,6 +3,8 @@
 #include "service/codec/codec_grow.h"
 
 #include "service/member/codec.h"
+#include "service/base/text.h"
+#include "service/codec/codec_space.h"
 #include "service/codec/codec_spec.h"
 
 #include <stdint.h>
@@ -13,10 +15,24 @@
 enum { SAME_DEPTH_MAX = 8 };
 
 struct merge {
-    struct error *err;
-    json_t       *list;       /* the parameters; owned by the specification's JSON */
-    bool          is_changed; /* the parameter at hand */
+    struct reading    *in;
+    const struct spec *from;
+    json_t            *list;       /* the parameters; owned by the specification's JSON */
+    bool               is_changed; /* the parameter at hand */
+    enum status        whole;      /* INVALID or CONFLICT: there are problems */
 };
+
+/* As codec_read_on, of what is in conflict with the space, too. */
+static enum status merge_on(struct merge *merge, enum status status)
+{
+    if (status == STATUS_CONFLICT && merge->in->problems != NULL) {
+        problems_add(merge->in->problems, merge->in->err);
+        merge->in->err->code[0] = '\0';
+        merge->whole = STATUS_INVALID;
+        return STATUS_OK;
+    }
+    return codec_read_on(merge->in, status, &merge->whole);
+}
 
 /* Whether two JSON values are equal; numbers are compared by value: 1 is 1.0. */
 static bool is_same(const json_t *a, const json_t *b, int depth)
@@ -40,25 +56,24 @@ static bool is_same(const json_t *a, const json_t *b, int depth)
 static enum status merge_bound(struct merge *merge, json_t *own, const char *key, const json_t *value,
                                const char *where)
 {
-    const json_t *old = json_object_get(own, key);
-    double        sign = strcmp(key, "min") == 0 ? 1 : -1;
-    if (!json_is_number(value) || old == NULL)
-        return error_set(merge->err, STATUS_INVALID, old == NULL ? "unknown_member" : "wrong_type", where,
-                         old == NULL ? "a parameter of this type has none" : "must be a number");
-    double inside = sign * (json_number_value(value) - json_number_value(old));
+    double old = json_number_value(json_object_get(own, key)), sign = strcmp(key, "min") == 0 ? 1 : -1;
+    char   room[TEXT_REAL_BYTES];
+    if (!json_is_number(value))
+        return error_set(merge->in->err, STATUS_INVALID, "wrong_type", where, "must be a number");
+    double inside = sign * (json_number_value(value) - old);
     if (inside > 0)
-        return error_set(merge->err, STATUS_CONFLICT, "space_shrinks", where, "the space grows only: it has %.16g",
-                         json_number_value(old));
+        return error_set(merge->in->err, STATUS_CONFLICT, "space_shrinks", where,
+                         "must be %s, or %s: a space only grows", text_number(old, room), sign > 0 ? "less" : "more");
     if (inside == 0)
         return STATUS_OK;
     merge->is_changed = true;
-    return json_object_set(own, key, (json_t *)(uintptr_t)value) == 0 ? STATUS_OK : error_no_memory(merge->err);
+    return json_object_set(own, key, (json_t *)(uintptr_t)value) == 0 ? STATUS_OK : error_no_memory(merge->in->err);
 }
 
 static enum status merge_values(struct merge *merge, json_t *own, const json_t *values, const char *where)
 {
     if (!json_is_array(values))
-        return error_set(merge->err, STATUS_INVALID, "wrong_type", where, "must be an array");
+        return error_set(merge->in->err, STATUS_INVALID, "wrong_type", where, "must be an array");
     for (size_t i = 0; i < json_array_size(values); i++) {
         json_t *value = json_array_get(values, i);
         size_t  k = 0;
@@ -68,14 +83,23 @@ static enum status merge_values(struct merge *merge, json_t *own, const json_t *
             continue;
         merge->is_changed = true;
         if (json_array_append(own, value) != 0)
-            return error_no_memory(merge->err);
+            return error_no_memory(merge->in->err);
     }
     return STATUS_OK;
 }
 
-static enum status refuse_other(struct merge *merge, const char *where, const char *key)
+/* old: the value that the parameter has; NULL: none. */
+static enum status refuse_other(struct merge *merge, const char *where, const json_t *old)
 {
-    return error_set(merge->err, STATUS_CONFLICT, "space_conflict", where, "the parameter has another %s", key);
+    char *text = old == NULL ? NULL : codec_dump(old, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+    if (old != NULL && text == NULL)
+        return error_no_memory(merge->in->err);
+    enum status status = error_set(merge->in->err, STATUS_CONFLICT, "space_conflict", where,
+                                   text == NULL ? "must be left out: a parameter that is there gets no new ones%.0s"
+                                                : "must be left out, or be %.60s, as it is",
+                                   text == NULL ? "" : text);
+    free(text);
+    return status;
 }
 
 /* Whether all must hold, and each lists its values: that can grow. */
@@ -96,13 +120,14 @@ static enum status merge_when(struct merge *merge, json_t *own, const json_t *wh
     json_t     *values, *old;
     char        path[CODEC_PATH_MAX];
     if (!json_is_object(when))
-        return error_set(merge->err, STATUS_INVALID, "wrong_type", where, "must be an object");
+        return error_set(merge->in->err, STATUS_INVALID, "wrong_type", where, "must be an object");
     json_object_foreach ((json_t *)when, parent, values) {
         codec_read_path(path, where, parent);
         old = json_object_get(own, parent);
         if (old == NULL)
-            return refuse_other(merge, path, "condition");
-        TRY(merge_values(merge, old, values, path));
+            TRY(merge_on(merge, refuse_other(merge, path, NULL)));
+        else
+            TRY(merge_on(merge, merge_values(merge, old, values, path)));
     }
     return STATUS_OK;
 }
@@ -125,7 +150,7 @@ static enum status merge_member(struct merge *merge, json_t *own, const char *ke
     if (strcmp(key, "when") == 0 && old != NULL && !is_same(old, value, 0) && lists_values(old))
         return merge_when(merge, old, value, where);
     bool is_as_it_was = old == NULL ? is_implied(key, value) : is_same(old, value, 0);
-    return is_as_it_was ? STATUS_OK : refuse_other(merge, where, key);
+    return is_as_it_was ? STATUS_OK : refuse_other(merge, where, old);
 }
 
 static json_t *find_own(const json_t *list, const char *name, size_t *at)
@@ -145,33 +170,66 @@ static enum status merge_item(struct merge *merge, const json_t *item, const cha
     char        path[CODEC_PATH_MAX];
     codec_read_path(path, where, "name");
     if (!json_is_object(item))
-        return error_set(merge->err, STATUS_INVALID, "wrong_type", where, "must be an object");
+        return error_set(merge->in->err, STATUS_INVALID, "wrong_type", where, "must be an object");
     const json_t *name = json_object_get(item, "name");
     if (!json_is_string(name))
-        return error_set(merge->err, STATUS_INVALID, name == NULL ? "missing_member" : "wrong_type", path,
-                         "must be a string");
+        TRY(merge_on(merge, codec_read_only(merge->in, codec_space_any_members, item, where)));
+    if (!json_is_string(name))
+        return error_set(merge->in->err, STATUS_INVALID, name == NULL ? "missing_member" : "wrong_type", path,
+                         name == NULL ? "is required" : "must be a string");
     json_t *own = find_own(merge->list, json_string_value(name), at);
     merge->is_changed = own == NULL;
     if (own == NULL)
-        return json_array_append(merge->list, (json_t *)(uintptr_t)item) == 0 ? STATUS_OK : error_no_memory(merge->err);
+        return json_array_append(merge->list, (json_t *)(uintptr_t)item) == 0 ? STATUS_OK
+                                                                              : error_no_memory(merge->in->err);
+    if (*at >= merge->from->space.params_len) // an item before it added this parameter
+        return STATUS_OK;
+    const struct member *members = codec_space_param_members(merge->from->space.params[*at].kind);
+    TRY(merge_on(merge, codec_read_only(merge->in, members, item, where)));
     json_object_foreach ((json_t *)item, key, value) {
         codec_read_path(path, where, key);
-        TRY(merge_member(merge, own, key, value, path));
+        if (codec_member(members, key) != NULL)
+            TRY(merge_on(merge, merge_member(merge, own, key, value, path)));
     }
     return STATUS_OK;
 }
 
-/* "/space/parameters/7/min" is the request's "/parameters/2/min". */
-static void point_into_request(const struct growth *growth, size_t len, struct error *err)
+/* The value that a JSON Pointer names; NULL: there is none.  No name of ours needs an escape, and no other is found. */
+static json_t *at_pointer(const json_t *json, const char *pointer, size_t length)
+{
+    char key[CODEC_PATH_MAX];
+    for (size_t at = 0, end; json != NULL && at < length; at = end) {
+        for (end = at + 1; end < length && pointer[end] != '/';)
+            end++;
+        snprintf(key, sizeof key, "%.*s", (int)(end - at - 1), pointer + at + 1);
+        json = json_is_array(json) ? json_array_get(json, strtoul(key, NULL, 10)) : json_object_get(json, key);
+    }
+    return (json_t *)(uintptr_t)json;
+}
+
+/* "/space/parameters/7/min" is the request's "/parameters/2/min", and a value that was added has there the place where it was
+ * given. */
+static void point_into_request(const struct growth *growth, const json_t *asked, const json_t *merged,
+                               struct error *err)
 {
     static const char prefix[] = "/space/parameters/";
-    char              path[sizeof err->path], *end;
-    if (err == NULL || strncmp(err->path, prefix, sizeof prefix - 1) != 0)
+    char              rest[CODEC_PATH_MAX], *end;
+    if (strncmp(err->path, prefix, sizeof prefix - 1) != 0)
         return;
     unsigned long at = strtoul(err->path + sizeof prefix - 1, &end, 10);
-    snprintf(path, sizeof path, "%s", end);
-    if (at < len && growth->items[at] != SIZE_MAX)
-        (void)snprintf(err->path, sizeof err->path, "/parameters/%zu%.70s", growth->items[at], path);
+    if (at >= json_array_size(merged) || growth->items[at] == SIZE_MAX)
+        return;
+    snprintf(rest, sizeof rest, "%s", end);
+    const json_t *item = json_array_get(asked, growth->items[at]), *own = json_array_get(merged, at);
+    const char   *last = strrchr(rest, '/');
+    size_t        list = last == NULL ? 0 : (size_t)(last - rest);
+    const json_t *given = at_pointer(item, rest, list), *value = at_pointer(own, rest, strlen(rest));
+    for (size_t i = 0; json_is_array(given) && value != NULL && i < json_array_size(given); i++)
+        if (is_same(json_array_get(given, i), value, 0)) {
+            snprintf(rest + list, sizeof rest - list, "/%zu", i);
+            break;
+        }
+    (void)snprintf(err->path, sizeof err->path, "/parameters/%zu%.70s", growth->items[at], rest);
 }
 
 static const char *text_of(const json_t *json, struct arena *arena)
@@ -205,41 +263,45 @@ static enum status check_steps(const struct space *from, const struct space *to,
     return STATUS_OK;
 }
 
-static enum status read_larger(const struct spec *from, const json_t *merged, const bool *changed, struct arena *arena,
-                               struct growth *out, struct error *err)
+static enum status read_larger(struct reading *in, const struct spec *from, const json_t *asked, const json_t *merged,
+                               struct growth *out)
 {
-    enum status status = codec_spec(merged, 0, arena, &out->spec, err);
+    const json_t *list = list_of(merged);
+    size_t        known = in->problems == NULL ? 0 : in->problems->len;
+    enum status   status = codec_spec_read(in, merged, 0, &out->spec);
     if (status == STATUS_OK)
-        status = check_steps(&from->space, &out->spec.space, err);
-    json_auto_t *before = status == STATUS_OK ? codec_spec_json(from) : NULL;
-    json_auto_t *after = before != NULL ? codec_spec_json(&out->spec) : NULL;
-    json_auto_t *detail = after != NULL ? detail_json(out, changed, list_of(before), list_of(after)) : NULL;
-    if (status == STATUS_INVALID)
-        point_into_request(out, json_array_size(list_of(merged)), err);
-    if (status != STATUS_OK)
-        return status;
-    out->is_changed = out->is_changed && json_equal(before, after) == 0; // room for less than a step is none
-    out->spec_text = text_of(after, arena);
-    out->detail = text_of(detail, arena);
-    return out->spec_text != NULL && out->detail != NULL ? STATUS_OK : error_no_memory(err);
+        status = check_steps(&from->space, &out->spec.space, in->err);
+    if (status == STATUS_INVALID && in->err != NULL)
+        point_into_request(out, asked, list, in->err);
+    for (; in->problems != NULL && known < in->problems->len; known++)
+        point_into_request(out, asked, list, &in->problems->items[known]);
+    return status;
 }
 
-enum status codec_grow(const struct spec *from, const json_t *parameters, struct arena *arena, struct growth *out,
-                       struct error *err)
+static enum status say_growth(struct reading *in, const struct spec *from, const bool *changed, struct growth *out)
+{
+    json_auto_t *before = codec_spec_json(from);
+    json_auto_t *after = before != NULL ? codec_spec_json(&out->spec) : NULL;
+    json_auto_t *detail = after != NULL ? detail_json(out, changed, list_of(before), list_of(after)) : NULL;
+    out->is_changed = out->is_changed && json_equal(before, after) == 0; // room for less than a step is none
+    out->spec_text = text_of(after, in->arena);
+    out->detail = text_of(detail, in->arena);
+    return out->spec_text != NULL && out->detail != NULL ? STATUS_OK : error_no_memory(in->err);
+}
+
+enum status codec_grow(struct reading *in, const struct spec *from, const json_t *parameters, struct growth *out)
 {
     char         path[CODEC_PATH_MAX];
     json_auto_t *spec = codec_spec_json(from);
-    struct merge merge = {.err = err, .list = (json_t *)(uintptr_t)list_of(spec)};
+    struct merge merge = {.in = in, .from = from, .list = (json_t *)(uintptr_t)list_of(spec), .whole = STATUS_OK};
     size_t       len = json_array_size(parameters), room = from->space.params_len + len, at = 0;
-    size_t      *items = ARENA_NEW(arena, size_t, room);
-    bool        *changed = ARENA_NEW(arena, bool, room);
+    size_t      *items = ARENA_NEW(in->arena, size_t, room);
+    bool        *changed = ARENA_NEW(in->arena, bool, room);
     if (from->space.kind != SPACE_PARAMETERS)
-        return error_set(err, STATUS_INVALID, "wrong_space", "", "only a space of parameters can grow");
-    if (!json_is_array(parameters) || len < 1 || len > SPACE_PARAMS_MAX)
-        return error_set(err, STATUS_INVALID, json_is_array(parameters) ? "out_of_range" : "wrong_type", "/parameters",
-                         "must be an array of 1 to %d parameters", SPACE_PARAMS_MAX);
+        return error_set(in->err, STATUS_INVALID, "wrong_space", "", "only a space of parameters can grow");
+    TRY(codec_read_list(in, parameters, "/parameters", 1, SPACE_PARAMS_MAX));
     if (merge.list == NULL || items == NULL || changed == NULL)
-        return error_no_memory(err);
+        return error_no_memory(in->err);
     *out = (struct growth){.items = items};
     for (size_t i = 0; i < room; i++) {
         items[i] = SIZE_MAX;
@@ -247,14 +309,20 @@ enum status codec_grow(const struct spec *from, const json_t *parameters, struct
     }
     for (size_t i = 0; i < len; i++) {
         codec_read_path_item(path, "/parameters", i);
-        TRY(merge_item(&merge, json_array_get(parameters, i), path, &at));
+        at = SIZE_MAX;
+        TRY(merge_on(&merge, merge_item(&merge, json_array_get(parameters, i), path, &at)));
+        if (at == SIZE_MAX) // it has no name
+            continue;
         if (items[at] != SIZE_MAX)
-            return error_set(err, STATUS_INVALID, "duplicate_name", path, "is there twice");
+            TRY(merge_on(&merge, error_set(in->err, STATUS_INVALID, "duplicate_name", path,
+                                           "is there twice: it is parameters/%zu, too", items[at])));
         items[at] = i;
         changed[at] |= merge.is_changed;
         out->is_changed |= merge.is_changed;
     }
-    return read_larger(from, spec, changed, arena, out, err);
+    TRY(merge_on(&merge, read_larger(in, from, parameters, spec, out)));
+    TRY(merge.whole);
+    return say_growth(in, from, changed, out);
 }
 
 static size_t place_of(const json_t *list, const char *name)

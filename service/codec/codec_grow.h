@@ -17,9 +17,10 @@ struct growth {
  * about it: bounds that are wider, values (to be added, as far as they are not there), in `when` values (likewise); all
  * else that it says is as it is.
  * Errors: INVALID as codec_spec, with pointers into "/parameters", and "wrong_space"; CONFLICT "space_conflict" (a
- * parameter of this name is another), "space_shrinks" (a bound inside the range); NO_MEMORY. */
-MUST_CHECK enum status codec_grow(const struct spec *from, const json_t *parameters, struct arena *arena,
-                                  struct growth *out, struct error *err);
+ * parameter of this name is another), "space_shrinks" (a bound inside the range); NO_MEMORY.  A reading that keeps problems
+ * gets those of both kinds; then INVALID, whichever they are. */
+MUST_CHECK enum status codec_grow(struct reading *in, const struct spec *from, const json_t *parameters,
+                                  struct growth *out);
 /* The text of the specification, spec, before a growth of which the log says detail.  Errors: NO_MEMORY; INTERNAL
  * "store_corrupt". */
 MUST_CHECK enum status codec_ungrow(const char *spec, const char *detail, struct arena *arena, const char **out,

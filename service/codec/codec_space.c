@@ -2,6 +2,7 @@
 #include "service/codec/codec_space.h"
 
 #include "service/base/nearest.h"
+#include "service/base/text.h"
 #include "service/member/codec.h"
 
 #include <float.h>
@@ -119,7 +120,7 @@ static enum status read_numbers(struct reading *in, const struct member *member,
     (void)member;
     struct param *param = &((struct param_form *)out)->param;
     enum status   whole = STATUS_OK;
-    char          path[CODEC_PATH_MAX];
+    char          path[CODEC_PATH_MAX], room[TEXT_REAL_BYTES];
     TRY(codec_read_list(in, json, where, 1, NUMBERS_MAX));
     size_t  choices = json_array_size(json);
     double *values = ARENA_NEW(in->arena, double, choices);
@@ -134,7 +135,8 @@ static enum status read_numbers(struct reading *in, const struct member *member,
     qsort(values, choices, sizeof *values, compare_numbers);
     for (size_t i = 1; i < choices; i++)
         if (values[i] == values[i - 1])
-            return error_set(in->err, STATUS_INVALID, "duplicate_name", where, "%.17g is there twice", values[i]);
+            return error_set(in->err, STATUS_INVALID, "duplicate_name", where, "%s is there twice",
+                             text_number(values[i], room));
     param->values = values;
     param->choices = choices;
     param->min = values[0];
@@ -272,11 +274,21 @@ static const struct member discrete_members[] = {
     NAME_MEMBER, TYPE_MEMBER, VALUES_MEMBER(read_numbers), SCALE_MEMBER, PRIOR_MEMBER, OTHER_MEMBERS, {.name = NULL},
 };
 static const struct member *const param_members[] = {
-    [PARAM_DOUBLE] = double_members,
-    [PARAM_INT] = int_members,
-    [PARAM_CATEGORICAL] = categorical_members,
-    [PARAM_DISCRETE] = discrete_members,
+    [PARAM_DOUBLE] = double_members,           [PARAM_INT] = int_members,
+    [PARAM_CATEGORICAL] = categorical_members, [PARAM_DISCRETE] = discrete_members,
+    [PARAM_ORDINAL] = categorical_members, // as it is kept, and so is the next
+    [PARAM_STEPPED] = double_members,
 };
+
+const struct member codec_space_any_members[] = {{.name = "", .members = double_members},
+                                                 {.name = "", .members = categorical_members},
+                                                 {.name = "", .members = discrete_members},
+                                                 {.name = NULL}};
+
+const struct member *codec_space_param_members(enum param_kind kind)
+{
+    return param_members[kind];
+}
 
 /* Lowers max to the last value: 97 to 90 where steps of 10 begin at 0. */
 static enum status lower_max(struct reading *in, const char *where, struct param *param)

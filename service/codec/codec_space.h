@@ -9,6 +9,9 @@
 MUST_CHECK enum status codec_space_params(struct reading *in, const json_t *json, const char *where, struct spec *spec);
 /* spec->space.forbid; after the parameters. */
 MUST_CHECK enum status codec_space_forbid(struct reading *in, const json_t *json, const char *where, struct spec *spec);
+/* The members of a parameter of that kind, and of any. */
+extern const struct member codec_space_any_members[];
+const struct member       *codec_space_param_members(enum param_kind kind);
 /* An object of 1 to `most` members. */
 MUST_CHECK enum status codec_space_members(struct reading *in, const json_t *json, const char *where, size_t most);
 

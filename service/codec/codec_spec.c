@@ -657,8 +657,8 @@ const char *codec_metric_names(const struct metric *metrics, size_t len, struct 
 
 /* ---- two of them ---- */
 
-enum status codec_spec_change(const struct spec *from, const char *change, uint64_t default_seed, struct arena *arena,
-                              struct spec *out, struct error *err)
+enum status codec_spec_change(struct reading *in, const struct spec *from, const char *change, uint64_t default_seed,
+                              struct spec *out)
 {
     const char *key;
     json_t     *value, *members = codec_spec_json(from), *changes = codec_load(change, 0);
@@ -670,7 +670,7 @@ enum status codec_spec_change(const struct spec *from, const char *change, uint6
             else
                 is_good = is_good && json_object_set(members, key, value) == 0;
         }
-    enum status status = is_good ? codec_spec(members, default_seed, arena, out, err) : error_no_memory(err);
+    enum status status = is_good ? codec_spec_read(in, members, default_seed, out) : error_no_memory(in->err);
     json_decref(changes);
     json_decref(members);
     return status;

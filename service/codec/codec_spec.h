@@ -30,8 +30,8 @@ MUST_CHECK enum status codec_metrics_added(const json_t *json, const char *where
 const char            *codec_metric_names(const struct metric *metrics, size_t len, struct arena *arena);
 
 /* Another with the members of change (an object, as text) in place of its own; null takes one away.  Errors as codec_spec. */
-MUST_CHECK enum status codec_spec_change(const struct spec *from, const char *change, uint64_t default_seed,
-                                         struct arena *arena, struct spec *out, struct error *err);
+MUST_CHECK enum status codec_spec_change(struct reading *in, const struct spec *from, const char *change,
+                                         uint64_t default_seed, struct spec *out);
 
 /* Where two specifications differ, as a client would write them: a problem "study_differs" for each place, with its
  * pointer.  What the client gave: without a seed none are compared; without an algorithm those of images are not, whose

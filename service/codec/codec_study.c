@@ -195,13 +195,12 @@ enum status codec_rules_parse(const char *text, struct arena *arena, struct rule
 
 /* ---- edited ---- */
 
-enum status codec_rules_edit(const struct spec *spec, const char *patch, struct arena *arena, struct rules *rules,
-                             struct error *err)
+enum status codec_rules_edit(struct reading *in, const struct spec *spec, const char *patch, struct rules *rules)
 {
     json_t     *change = codec_load(patch, 0);
     json_t     *now = codec_write(codec_rules_members, &(struct writing){.from = rules});
     json_t     *merged = now == NULL || change == NULL ? NULL : codec_merged(now, change);
-    enum status status = merged == NULL ? error_no_memory(err) : codec_rules(merged, spec, arena, rules, err);
+    enum status status = merged == NULL ? error_no_memory(in->err) : codec_rules_read(in, merged, spec, rules);
     json_decref(merged);
     json_decref(now);
     json_decref(change);

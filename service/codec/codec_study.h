@@ -23,8 +23,8 @@ MUST_CHECK enum status codec_rules_read(struct reading *in, const json_t *member
 const char            *codec_rules_text(const struct rules *rules, struct arena *arena);
 MUST_CHECK enum status codec_rules_parse(const char *text, struct arena *arena, struct rules *out, struct error *err);
 /* The rules after a merge patch (RFC 7396), an object as text: null takes a member back. */
-MUST_CHECK enum status codec_rules_edit(const struct spec *spec, const char *patch, struct arena *arena,
-                                        struct rules *rules, struct error *err);
+MUST_CHECK enum status codec_rules_edit(struct reading *in, const struct spec *spec, const char *patch,
+                                        struct rules *rules);
 
 extern const struct member codec_study_members[];       /* all that is shown of a struct study */
 extern const struct member codec_study_given_members[]; /* the members that would make it again */

@@ -1,4 +1,5 @@
 /* Points, observations and trials <-> JSON. */
+#include "service/base/text.h"
 #include "service/member/codec.h"
 #include "service/codec/codec_trial.h"
 #include "service/codec/codec_graph.h"
@@ -64,16 +65,18 @@ static enum status read_anywhere(const struct spec *spec, size_t i, const json_t
                                  struct error *err)
 {
     const struct param *param = &spec->space.params[i];
+    char                least[TEXT_REAL_BYTES], most[TEXT_REAL_BYTES];
     if (!param_is_number(param))
         return codec_space_value(spec, i, json, where, out, err);
     if (param->kind == PARAM_INT ? !codec_read_is_integral(json, out) : !codec_read_is_finite(json, out))
         return error_set(err, STATUS_INVALID, "wrong_type", where,
                          param->kind == PARAM_INT ? "must be an integer" : "must be a number");
     *out = param_rounded(param, *out);
-    return param_reaches(param, *out) ? STATUS_OK
-                                      : error_set(err, STATUS_INVALID, "out_of_range", where,
-                                                  "must be on the scale, at most %d ranges away from [%.16g, %.16g]",
-                                                  PARAM_REACH, param->min, param->max);
+    return param_reaches(param, *out)
+               ? STATUS_OK
+               : error_set(err, STATUS_INVALID, "out_of_range", where,
+                           "must be on the scale, at most %d ranges away from [%s, %s]", PARAM_REACH,
+                           text_number(param->min, least), text_number(param->max, most));
 }
 
 bool codec_is_outside(const struct spec *spec, const double *point)

@@ -2,6 +2,7 @@
 #include "service/codec/codec_space.h"
 
 #include "service/base/nearest.h"
+#include "service/base/text.h"
 #include "service/member/codec.h"
 
 #include <math.h>
@@ -162,22 +163,24 @@ static enum status read_choice_index(const struct category *values, const struct
 static enum status refuse_number(const struct param *param, double wanted, const char *where, struct error *err)
 {
     struct category other = {.kind = CATEGORY_REAL, .number = wanted};
-    char            own[32], room[32];
+    char            own[32], room[32], step[TEXT_REAL_BYTES], least[TEXT_REAL_BYTES];
     struct nearest  nearest = nearest_to(own, strlen(word_of(&other, own)));
     for (size_t c = 0; err != NULL && param->values != NULL && c < param->choices; c++) {
         other.number = param->values[c];
         nearest_consider(&nearest, word_of(&other, room));
     }
-    return param->values == NULL ? error_set(err, STATUS_INVALID, "unknown_value", where,
-                                             "must be some steps of %.16g above %.16g", param->step, param->min)
-                                 : nearest_refuse(&nearest, err, "unknown_value", where, "value of the parameter",
-                                                  "the space lists them");
+    return param->values == NULL
+               ? error_set(err, STATUS_INVALID, "unknown_value", where, "must be some steps of %s above %s",
+                           text_number(param->step, step), text_number(param->min, least))
+               : nearest_refuse(&nearest, err, "unknown_value", where, "value of the parameter",
+                                "the space lists them");
 }
 
 enum status codec_space_value(const struct spec *spec, size_t i, const json_t *json, const char *where, double *out,
                               struct error *err)
 {
     const struct param *param = &spec->space.params[i];
+    char                least[TEXT_REAL_BYTES], most[TEXT_REAL_BYTES];
     if (!param_is_number(param))
         return read_choice_index(spec->values[i], param, json, where, out, err);
     if (param->kind == PARAM_INT && !codec_read_is_integral(json, out))
@@ -186,8 +189,8 @@ enum status codec_space_value(const struct spec *spec, size_t i, const json_t *j
         return error_set(err, STATUS_INVALID, "wrong_type", where, "must be a number");
     *out = param_rounded(param, *out);
     if (*out < param->min || *out > param->max)
-        return error_set(err, STATUS_INVALID, "out_of_range", where, "must be within [%.16g, %.16g]", param->min,
-                         param->max);
+        return error_set(err, STATUS_INVALID, "out_of_range", where, "must be within [%s, %s]",
+                         text_number(param->min, least), text_number(param->max, most));
     return param_has(param, *out) ? STATUS_OK : refuse_number(param, *out, where, err);
 }
 

@@ -2,6 +2,7 @@
 #include "service/member/codec_read.h"
 
 #include "service/base/nearest.h"
+#include "service/base/text.h"
 #include "service/member/codec.h"
 
 #include <ctype.h>
@@ -133,7 +134,7 @@ static enum status refuse_unknown(struct reading *in, const struct member *membe
     return nearest_refuse(&nearest, in->err, "unknown_member", path, "member", "the contract has all");
 }
 
-static enum status check_known(struct reading *in, const struct member *members, const json_t *json, const char *where)
+enum status codec_read_only(struct reading *in, const struct member *members, const json_t *json, const char *where)
 {
     enum status whole = STATUS_OK;
     const char *key;
@@ -218,7 +219,7 @@ enum status codec_read_object(struct reading *in, const struct member *members, 
     if (!json_is_object(json))
         return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object");
     enum status whole = STATUS_OK;
-    TRY(codec_read_on(in, check_known(in, members, json, where), &whole));
+    TRY(codec_read_on(in, codec_read_only(in, members, json, where), &whole));
     for (const struct member *member = members; member->name != NULL; member++)
         if (member->refused == NULL)
             TRY(codec_read_on(in,
@@ -287,9 +288,10 @@ enum status codec_read_reason(struct reading *in, const struct member *member, c
 
 static enum status check_range(struct reading *in, const struct member *member, double value, const char *where)
 {
+    char least[TEXT_REAL_BYTES], most[TEXT_REAL_BYTES];
     if (value < member->min || value > member->max)
-        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must be within [%.16g, %.16g]", member->min,
-                         member->max);
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must be within [%s, %s]",
+                         text_number(member->min, least), text_number(member->max, most));
     return STATUS_OK;
 }
 

@@ -68,6 +68,9 @@ json_t              *codec_pick(const struct member *members, const json_t *json
  * here they are only known, and there if they are required.  What an absent member fills stays as it was. */
 MUST_CHECK enum status codec_read_object(struct reading *in, const struct member *members, const json_t *json,
                                          const char *where, void *out);
+/* Refuses members that the table has not, or refuses. */
+MUST_CHECK enum status codec_read_only(struct reading *in, const struct member *members, const json_t *json,
+                                       const char *where);
 /* Gives what is absent in json its default. */
 void codec_read_absent(const struct member *members, const json_t *json, void *out);
 /* Readers: out is const char **, double *, int64_t *, int * (the place in the names), const char ** (the name), bool *,

@@ -231,7 +231,8 @@ static enum status read_spec(struct import_reader *reader, const char *text, siz
     struct row_spec row;
     json_t         *json = NULL;
     TRY(codec_parse(text, length, &json, err));
-    enum status status = reader->is_game ? codec_game_spec(json, 0, &reader->kept, &reader->game_spec, err)
+    enum status status = reader->is_game ? codec_game_read(&(struct reading){.arena = &reader->kept, .err = err}, json,
+                                                           0, &reader->game_spec)
                                          : codec_spec(json, 0, &reader->kept, &reader->spec, err);
     json_decref(json);
     TRY(status);

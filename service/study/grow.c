@@ -119,7 +119,8 @@ static enum status grow(struct db_conn *conn, void *arg, struct error *err)
         return error_set(err, STATUS_INVALID, "not_supported", "",
                          "the study shares its space with others, or knows earlier studies in it");
     rules = study->rules; // a rule may be none of the larger space's: a context has come
-    TRY(codec_rules_edit(&work->growth->spec, "{}", task->caller->arena, &rules, err));
+    TRY(codec_rules_edit(&(struct reading){.arena = task->caller->arena, .err = err}, &work->growth->spec, "{}",
+                         &rules));
     TRY(extend_trials(conn, work, err));
     TRY(task_log(conn, task, "space.grown", 0, work->growth->detail, err));
     study->spec = work->growth->spec;

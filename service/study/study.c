@@ -304,7 +304,8 @@ static enum status edit_rules(struct db_conn *conn, struct task *task, const cha
     const char   *before = study->rules.cost_of;
     if (change == NULL)
         return STATUS_OK;
-    TRY(codec_rules_edit(&study->spec, change, task->caller->arena, &study->rules, err));
+    TRY(codec_rules_edit(&(struct reading){.arena = task->caller->arena, .err = err}, &study->spec, change,
+                         &study->rules));
     const char *now = study->rules.cost_of;
     if (now == NULL || (before != NULL && strcmp(before, now) == 0))
         return STATUS_OK;

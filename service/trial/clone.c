@@ -60,18 +60,18 @@ static enum status check_metrics(const struct work *work, struct error *err)
                            "a clone has the metrics of its study, in their order: with other goals and bounds at most");
 }
 
-static enum status make_rules(struct work *work, struct error *err)
+/* spec: NULL when it was refused. */
+static enum status make_rules(struct work *work, struct reading *in, const struct spec *spec)
 {
     struct study_new *new = &work->new;
-    struct arena *arena = work->source.caller->arena;
     new->rules = work->source.study.rules;
     if (work->request->has_metrics) // a limit of other goals
         new->rules.better_than = (double)NAN;
     const char *change =
         work->request->rules == NULL ? "{}" : work->request->rules; // another algorithm may not allow them
-    TRY(codec_rules_edit(&new->spec, change, arena, &new->rules, err));
-    new->rules_text = codec_rules_text(&new->rules, arena);
-    return new->rules_text == NULL ? error_no_memory(err) : STATUS_OK;
+    TRY(codec_rules_edit(in, spec, change, &new->rules));
+    new->rules_text = codec_rules_text(&new->rules, in->arena);
+    return new->rules_text == NULL ? error_no_memory(in->err) : STATUS_OK;
 }
 
 static enum status make_new(struct work *work, struct error *err)
@@ -79,16 +79,24 @@ static enum status make_new(struct work *work, struct error *err)
     const struct study         *from = &work->source.study;
     const struct clone_request *request = work->request;
     struct study_new *new = &work->new;
-    struct arena *arena = work->source.caller->arena;
-    uint64_t      seed;
+    struct arena  *arena = work->source.caller->arena;
+    struct reading in = {.arena = arena, .err = err, .problems = request->problems};
+    enum status    whole = STATUS_OK;
+    uint64_t       seed;
     *new = (struct study_new){STUDY_SAID(TAKE)};
-    TRY(codec_study_edit(request->said, arena, new, err));
+    TRY(codec_read_on(&in, codec_study_edit(request->said, arena, new, err), &whole));
     TRY(random_bytes(&seed, sizeof seed, err));
-    TRY(codec_spec_change(&from->spec, request->spec == NULL ? "{}" : request->spec, seed >> 11, arena, &new->spec,
-                          err));
-    TRY(check_metrics(work, err));
+    const char *change = request->spec == NULL ? "{}" : request->spec;
+    enum status spec = STATUS_OK;
+    TRY(codec_read_on(&in, codec_spec_change(&in, &from->spec, change, seed >> 11, &new->spec), &spec));
+    bool is_known = spec == STATUS_OK;
+    if (is_known)
+        TRY(codec_read_on(&in, check_metrics(work, err), &spec));
+    TRY(codec_read_on(&in, make_rules(work, &in, is_known ? &new->spec : NULL), &whole));
+    TRY(whole);
+    TRY(spec);
     new->spec_text = codec_spec_text(&new->spec, arena);
-    return new->spec_text == NULL ? error_no_memory(err) : make_rules(work, err);
+    return new->spec_text == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 /* The clone's algorithm learns from the same copies, whatever has become of the earlier studies. */

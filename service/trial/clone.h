@@ -9,10 +9,11 @@
  * NULL is as the study has it; spec is an object whose members replace those of the specification, and null takes one
  * away (a seed: another is drawn); said (codec_study_edit) and rules are merge patches. */
 struct clone_request {
-    const char *said, *spec, *rules; /* JSON texts */
-    bool        has_algorithm;       /* spec says another */
-    bool        has_metrics;         /* spec says other goals or bounds of the same metrics */
-    bool        with_results;
+    const char      *said, *spec, *rules; /* JSON texts */
+    bool             has_algorithm;       /* spec says another */
+    bool             has_metrics;         /* spec says other goals or bounds of the same metrics */
+    bool             with_results;
+    struct problems *problems; /* gets all that is INVALID of the new specification and its rules */
 };
 /* Errors: CONFLICT "not_cloneable" (what is private, or an agent of a federation, must not be there twice);
  * FORBIDDEN "not_shareable" with results; CONFLICT "awaiting_candidates" with results of candidates, which the new study

@@ -56,7 +56,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     json_t           *json = NULL;
     arena_init(&arena, FUZZ_ARENA_BYTES);
     if (codec_parse((const char *)bytes, length, &json, &err) == STATUS_OK) {
-        if (codec_game_spec(json, 20260301, &arena, &spec, &err) == STATUS_OK)
+        struct reading in = {.arena = &arena, .err = &err};
+        if (codec_game_read(&in, json, 20260301, &spec) == STATUS_OK)
             check_round_trip(spec, &arena);
         else
             assert(err.text[0] != '\0' && codec_is_utf8(err.path, strlen(err.path)));

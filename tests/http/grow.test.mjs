@@ -163,9 +163,9 @@ test('nothing new changes nothing, and what shrinks or contradicts is refused', 
         [[{ name: 'lr', min: 0 }], '/parameters/0/min', [422, 'bad_bound']],
         [[{ name: 'lr', min: '0' }], '/parameters/0/min', [422, 'wrong_type']],
         [[{ name: 'opt', min: 0 }], '/parameters/0/min', [422, 'unknown_member']],
-        [[{ name: 'opt', values: [{ lr: 1 }] }], '/parameters/0/values/4', [422, 'wrong_type']],
+        [[{ name: 'opt', values: [{ lr: 1 }] }], '/parameters/0/values/0', [422, 'wrong_type']],
         [[{ name: 'opt', values: 'x' }], '/parameters/0/values', [422, 'wrong_type']],
-        [[{ name: 'beta', when: { opt: ['rprop'] } }], '/parameters/0/when/opt/2', [422, 'unknown_value']],
+        [[{ name: 'beta', when: { opt: ['rprop'] } }], '/parameters/0/when/opt/0', [422, 'unknown_value']],
         [[{ min: 0 }], '/parameters/0/name', [422, 'missing_member']],
         [[{ name: 'q' }], '/parameters/0/type', [422, 'missing_member']],
         [[7], '/parameters/0', [422, 'wrong_type']],
@@ -175,6 +175,8 @@ test('nothing new changes nothing, and what shrinks or contradicts is refused', 
         const problem = await api.refused(id, expected, 'POST', `/v1/studies/${id}/space/grow`, { json: { parameters } });
         assert.equal(problem.errors?.[0].pointer ?? pointer, pointer, JSON.stringify(parameters));
     }
+    const ordinal = await api.study({ space: { type: 'parameters', parameters: [{ name: 'dose', type: 'categorical', values: ['low', 'high'], ordered: true }] } });
+    await api.refused(ordinal.id, [422, 'unknown_member'], 'POST', `/v1/studies/${ordinal.id}/space/grow`, { json: { parameters: [{ name: 'dose', ordred: true }] } });
     const stale = { json: { parameters: [{ name: 'units', max: 80 }], space_revision: 0 } };
     await api.refused(id, [409, 'space_grew'], 'POST', `/v1/studies/${id}/space/grow`, stale);
     await api.refused(id, [409, 'space_grew'], 'POST', `/v1/studies/${id}/suggest`, { json: { space_revision: 0 } });
