@@ -9,6 +9,8 @@
 #include "service/codec/codec_space.h"
 #include "service/codec/codec_trial.h"
 #include "service/base/csv.h"
+#include "service/base/nearest.h"
+#include "service/base/text.h"
 #include "service/file/written.h"
 #include "service/store/rows.h"
 #include "service/portable/trial_csv.h"
@@ -19,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBER_MAX = 32, KNOWN_MAX = 32 };
+enum { NUMBER_MAX = 32, KNOWN_MAX = 32, COMPARED_MAX = 100 };
 static const char   prefix[] = "parameter:";
 static const double number_max = 9007199254740991.0; /* 2^53 - 1 */
 
@@ -44,11 +46,34 @@ struct column {
 
 /* ---- reading cells ---- */
 
+/* A reason that begins with a verb is said of the column. */
 static enum status refuse(const struct line *line, const char *code, const char *why)
 {
-    char path[32];
+    static const char *const verbs[] = {"must ", "is ", "has ", "does "};
+    char                     path[32];
+    bool                     is_said = false;
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        is_said = is_said || strncmp(why, verbs[i], strlen(verbs[i])) == 0;
     snprintf(path, sizeof path, "/lines/%zu", line->number);
-    return error_set(line->err, STATUS_INVALID, code, path, "column %.64s: %s", line->column, why);
+    return error_set(line->err, STATUS_INVALID, code, path,
+                     is_said ? "line %zu: column %.64s %s" : "line %zu, column %.64s: %s", line->number, line->column,
+                     why);
+}
+
+/* Refuses a word that is none of those considered. */
+static enum status refuse_word(const struct line *line, const char *code, const struct nearest *nearest,
+                               const char *noun)
+{
+    struct error own;
+    enum status  status = nearest_refuse(nearest, &own, code, "", noun, "the study lists them");
+    return status == STATUS_INVALID ? refuse(line, own.code, own.text) : status;
+}
+
+static enum status refuse_range(const struct line *line, double least, double most)
+{
+    char why[128], from[TEXT_REAL_BYTES], to[TEXT_REAL_BYTES];
+    snprintf(why, sizeof why, "must be within [%s, %s]", text_number(least, from), text_number(most, to));
+    return refuse(line, "out_of_range", why);
 }
 
 static enum status read_number(struct line *line, const char *cell, double *out)
@@ -74,8 +99,12 @@ static enum status read_text(struct line *line, const char *cell, size_t bytes_m
 
 static enum status read_state(struct line *line, const char *cell)
 {
-    bool is_known = cell[0] == '\0' || outcome_of_state(cell, &line->out->outcome);
-    return is_known ? STATUS_OK : refuse(line, "unknown_value", "is not a state");
+    struct nearest nearest = nearest_to(cell, strlen(cell));
+    if (cell[0] == '\0' || outcome_of_state(cell, &line->out->outcome))
+        return STATUS_OK;
+    for (size_t i = 0; i < TRIAL_STATE_COUNT; i++)
+        nearest_consider(&nearest, trial_state_names[i]);
+    return refuse_word(line, "unknown_value", &nearest, "state of a trial");
 }
 
 static enum status read_trial(struct line *line, const char *cell)
@@ -85,7 +114,7 @@ static enum status read_trial(struct line *line, const char *cell)
         return STATUS_OK;
     TRY(read_number(line, cell, &number));
     if (number < 1 || number > number_max || floor(number) != number)
-        return refuse(line, "out_of_range", "is not the number of a trial");
+        return refuse(line, "out_of_range", "must be the number of a trial, from 1 on");
     line->out->number = (int64_t)number;
     return STATUS_OK;
 }
@@ -100,7 +129,7 @@ static enum status read_told(struct line *line, const char *cell)
         return STATUS_OK;
     TRY(read_number(line, cell, to));
     bool is_within = *(double *)to >= member->min && *(double *)to <= member->max;
-    return is_within ? STATUS_OK : refuse(line, "out_of_range", "is out of range");
+    return is_within ? STATUS_OK : refuse_range(line, member->min, member->max);
 }
 
 static enum status read_said(struct line *line, const char *cell)
@@ -120,7 +149,7 @@ static enum status read_candidate(struct line *line, const char *cell)
     double row;
     TRY(read_number(line, cell, &row));
     if (row < 0 || row >= (double)line->spec->space.rows_len || floor(row) != row)
-        return refuse(line, "out_of_range", "is not a row of the study");
+        return refuse_range(line, 0, (double)line->spec->space.rows_len - 1);
     line->out->row = (int64_t)row;
     return STATUS_OK;
 }
@@ -135,6 +164,20 @@ static enum status read_outside(struct line *line, const char *cell)
                : STATUS_OK;
 }
 
+static enum status refuse_value(const struct line *line, const struct param *param, const char *cell)
+{
+    struct nearest nearest = nearest_to(cell, strlen(cell));
+    char           word[CODEC_CELL_MAX], number[TEXT_REAL_BYTES];
+    if (param->choices > COMPARED_MAX) // a file has 10,000 lines
+        return refuse(line, "unknown_value", "must be a value of the parameter: the study lists them");
+    for (size_t c = 0; c < param->choices; c++) {
+        if (!param_is_number(param))
+            codec_space_cell(line->spec, line->param, (double)c, word);
+        nearest_consider(&nearest, param_is_number(param) ? text_number(param->values[c], number) : word);
+    }
+    return refuse_word(line, "unknown_value", &nearest, "value of the parameter");
+}
+
 /* An empty cell is no value, which check_point judges when the whole line is known. */
 static enum status read_parameter(struct line *line, const char *cell)
 {
@@ -143,9 +186,7 @@ static enum status read_parameter(struct line *line, const char *cell)
     if (cell[0] == '\0' && param->when_len > 0)
         return STATUS_OK;
     if (!param_is_number(param))
-        return codec_space_read_cell(line->spec, line->param, cell, out)
-                   ? STATUS_OK
-                   : refuse(line, "unknown_value", "is not one of the parameter's values");
+        return codec_space_read_cell(line->spec, line->param, cell, out) ? STATUS_OK : refuse_value(line, param, cell);
     TRY(read_number(line, cell, out));
     if (param->kind == PARAM_INT && floor(*out) != *out)
         return refuse(line, "wrong_type", "must be an integer");
@@ -158,8 +199,12 @@ static enum status check_number(struct line *line, const struct param *param, do
     if (line->is_anywhere)
         return param_reaches(param, value) ? STATUS_OK : refuse(line, "out_of_range", "is too far from the scale");
     if (value < param->min || value > param->max)
-        return refuse(line, "out_of_range", "is outside the parameter's bounds");
-    return param_has(param, value) ? STATUS_OK : refuse(line, "unknown_value", "is not one of the parameter's values");
+        return refuse_range(line, param->min, param->max);
+    if (param_has(param, value))
+        return STATUS_OK;
+    char number[TEXT_REAL_BYTES];
+    return param->values != NULL ? refuse_value(line, param, text_number(value, number))
+                                 : refuse(line, "unknown_value", "must be a whole number of steps above min");
 }
 
 static enum status check_point(struct line *line)
@@ -180,9 +225,9 @@ static enum status check_point(struct line *line)
         return refuse(line, "bad_combination", "nothing outside the space waits to be tried");
     line->column = "parameters";
     if (!line->is_anywhere && space_broken(space, line->point, CODEC_ROUNDING_SLACK) != NULL)
-        return refuse(line, "constraint_violated", "the point breaks a constraint of the space");
+        return refuse(line, "constraint_violated", "they break a constraint of the space");
     if (!line->is_anywhere && space_forbids(space, line->point))
-        return refuse(line, "constraint_violated", "the point has values that may not occur together");
+        return refuse(line, "constraint_violated", "they have values that may not occur together");
     return STATUS_OK;
 }
 
@@ -263,6 +308,21 @@ static bool find_param(const struct spec *spec, const char *name, size_t *param)
     return false;
 }
 
+static enum status refuse_column(const struct line *line, const char *name)
+{
+    const struct spec         *spec = line->spec;
+    const struct member *const tables[] = {codec_told_members, codec_annotation_members};
+    struct nearest             nearest = nearest_to(name, strlen(name));
+    for (size_t i = 0; i < spec->space.params_len; i++)
+        nearest_consider(&nearest, spec->space.params[i].name);
+    for (size_t k = 0; k < sizeof known_columns / sizeof *known_columns; k++)
+        nearest_consider(&nearest, known_columns[k].name);
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (const struct member *member = tables[t]; member->name != NULL; member++)
+            nearest_consider(&nearest, member->name);
+    return refuse_word(line, "unknown_column", &nearest, "column");
+}
+
 /* A parameter twice (plainly and with the prefix) is as wrong as one that is missing: the count tells both. */
 static enum status read_header(const struct csv_table *table, struct line *line, struct column *columns)
 {
@@ -284,22 +344,25 @@ static enum status read_header(const struct csv_table *table, struct line *line,
         if (metrics > 1 && columns[i].read == read_told && codec_told_is_number(columns[i].member))
             return refuse(line, "unknown_column", "a study of several metrics has a column value:NAME for each");
         if (!is_known && !find_param(line->spec, name, &columns[i].param))
-            return refuse(line, "unknown_column", "the study has no such column");
+            return refuse_column(line, name);
         params += !is_known;
         values += strcmp(name, "value") == 0;
         has_candidate |= columns[i].read == read_candidate;
     }
     line->column = "value";
     if (values != metrics)
-        return refuse(line, "missing_column", "is required, for each metric that is modelled");
+        return refuse(line, "missing_column",
+                      line->spec->metrics_len > 1 ? "is required: value:NAME, for each metric that is modelled"
+                                                  : "is required");
     line->column = "candidate";
     bool is_rows = line->spec->space.kind == SPACE_CANDIDATES;
     if (has_candidate != is_rows)
         return refuse(line, is_rows ? "missing_column" : "unknown_column",
-                      "candidate belongs to a study of candidates");
+                      is_rows ? "is required of a study of candidates"
+                              : "must be left out: the study has no candidates");
     line->column = "parameters";
     if (params != line->spec->space.params_len)
-        return refuse(line, "missing_column", "each parameter needs exactly one column");
+        return refuse(line, "missing_column", "each parameter needs exactly one column, by its name");
     return STATUS_OK;
 }
 

@@ -226,7 +226,7 @@ function tests() {
         await page.getByRole('button', { name: 'Upload CSV…' }).click();
         await page.getByText('sugar, fat, value').waitFor();
         await upload('\ufeffsugar,fat,value\r\n23.85,butter,7.5\r\n91,lard,3\r\n');
-        await says(page.locator('dialog [role=alert]'), /lines.3 column fat/);
+        await says(page.locator('dialog [role=alert]'), /line 3, column fat/);
         await upload('\ufeffsugar,fat,value\r\n23.85,butter,7.5\r\n71,oil,3\r\n');
         await page.getByText('2 taken, 0 there already').waitFor();
         await page.locator('summary:text("Actions")').click();

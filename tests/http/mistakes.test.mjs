@@ -157,3 +157,23 @@ for (const { what, body, path, hidden } of families.filter(({ body }) => body !=
             assert.match(found.detail, /\(\d more problems? (is|are) in errors\)$/);
         }
     });
+
+test('a line of a CSV file is refused with its number, its column and what is allowed there', async () => {
+    const { id } = await api.study({ space: { type: 'parameters', parameters: [{ name: 'rate', type: 'double', min: 0.001, max: 0.5 },
+        { name: 'optimizer', type: 'categorical', values: ['adam', 'sgd'] }, { name: 'batch', type: 'discrete', values: [16, 64] }] } });
+    const head = 'rate,optimizer,batch,value,state,duration_seconds';
+    for (const [lines, detail] of [
+        [[head, '0.1,adm,16,1,completed,1'], /^line 2, column optimizer: "adm" is no value of the parameter here: it must be one of adam, sgd; did you mean adam\?$/],
+        [[head, '0.1,adam,16,1,completed,1', '7,adam,16,1,completed,1'], /^line 3: column rate must be within \[0.001, 0.5\]$/],
+        [[head, '0.1,adam,20,1,completed,1'], /^line 2, column batch: "20" is no value of the parameter here: it must be one of 16, 64/],
+        [[head, '0.1,adam,16,abc,completed,1'], /^line 2: column value must be a number$/],
+        [[head, '0.1,adam,16,1,complete,1'], /^line 2, column state: "complete" is no state of a trial here: .*; did you mean completed\?$/],
+        [[head, '0.1,adam,16,1,completed,-1'], /^line 2: column duration_seconds must be within \[0, .*\]$/],
+        [['rte,optimizer,batch,value', '0.1,adam,16,1'], /^line 1, column rte: "rte" is no column here: .*; did you mean rate\?$/],
+        [['rate,optimizer,batch', '0.1,adam,16'], /^line 1: column value is required$/],
+    ]) {
+        const { status, json, text } = await api.request('POST', `/v1/studies/${id}/import`, { body: `${lines.join('\n')}\n`, type: 'text/csv', checked: false });
+        assert.equal(status, 422, text);
+        assert.match(json.detail, detail);
+    }
+});
