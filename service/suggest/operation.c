@@ -46,8 +46,10 @@ static struct job *job_of(const struct operations *operations, const char *id)
 static struct plan_state progress_of(struct operations *operations, const char *id)
 {
     pthread_mutex_lock(&operations->lock);
-    const struct job       *job = job_of(operations, id);
-    const struct plan_state progress = job == NULL ? (struct plan_state){0} : job->progress;
+    const struct job *job = job_of(operations, id);
+    struct plan_state progress = {0};
+    if (job != NULL)
+        progress = job->progress;
     pthread_mutex_unlock(&operations->lock);
     return progress;
 }

@@ -142,8 +142,9 @@ static void found_near(struct rng *rng, bool with_product)
     struct constraint   rows[6];
     double              at[6], slopes[6][6], point[6];
     for (size_t i = 0; i < 6; i++) {
-        params[i] = i < 4 ? (struct param){.name = "a", .min = 0.01, .max = 1}
-                          : (struct param){.name = "k", .kind = PARAM_INT, .max = 6};
+        params[i] = (struct param){.name = "a", .min = 0.01, .max = 1};
+        if (i >= 4)
+            params[i] = (struct param){.name = "k", .kind = PARAM_INT, .max = 6};
         at[i] = i < 4 ? 0.05 + 0.9 * rng_uniform(rng) : 1 + (double)rng_below(rng, 5);
     }
     for (size_t k = 0; k < 6; k++) {
