@@ -106,7 +106,7 @@ $(BUILD)/pages.inc: api/pages/embed $(filter-out %.md %/embed,$(sort $(wildcard 
 $(BUILD)/api/handlers/handle_pages.o: $(BUILD)/pages.inc $(BUILD)/docs.inc
 # The pages under /docs.
 $(BUILD)/docs.inc: api/docs/make.py api/docs/style.css openapi.yaml LICENSE $(wildcard SECURITY.md docs/*/*.md api/*.md deploy/*.md \
-  engine/*/*.md service/*/*.md api/clients/*/*.md api/clients/python/*.py api/clients/python/*.toml api/clients/python/gnomon/*)
+  engine/*/*.md service/*/*.md api/clients/*/*.md api/clients/python/*.py api/clients/python/*.toml) $(filter-out %/__pycache__,$(wildcard api/clients/python/gnomon/*))
 	$(call say,docs,$@)$(PYTHON) -B $< $@
 MIGRATIONS = $(sort $(wildcard db/migrations/*.sql))
 $(BUILD)/migrations.inc: $(MIGRATIONS)
