@@ -177,7 +177,7 @@ $(addprefix $(BUILD)/passed/,engine service api): $(BUILD)/passed/%: $(BUILD)/te
 quick-engine@% quick-service@% quick-api@%: always
 	$(STEP) $(SAME) $(BUILD)/tests/$(word 2,$(subst -, ,$(subst @, ,$@))) $(if $(filter quick-service@%,$@),$(addprefix -,$(LONG)))
 
-# The unit tests; whole-NAME: the slowest not in their short form.  The engine's and the service's follow digits; the
+# The unit tests; whole-NAME: the engine's slowest not in their short form.  The engine's and the service's follow digits; the
 # contract's run as users' do.
 units: check-engine check-contract check-service check-api check-fuzz
 whole = $(if $(filter whole-%,$@),--all)
@@ -187,8 +187,8 @@ check-contract whole-contract: $(BUILD)/tests/engine
 	$(STEP) $< $(whole) contract
 whole-contract@%: $(BUILD)/tests/engine always
 	$(STEP) env -u PART POLICIES=$(part) $< --all contract
-check-service whole-service: $(BUILD)/tests/service
-	$(STEP) $(SAME) $< $(whole)
+check-service: $(BUILD)/tests/service
+	$(STEP) $(SAME) $<
 check-engine@%: $(BUILD)/tests/engine always
 	$(STEP) $(SAME) $< -contract
 check-service@%: $(BUILD)/tests/service always
@@ -279,7 +279,7 @@ MANY_ROUNDS   ?= 100
 NIGHT_FAILOVER ?= 600
 DAMAGE_FLIPS  ?= 1000
 NIGHT_SECONDS ?= 14400
-NIGHTLY = steps bare audit guides reproducible crash power calls statements many damage postgres failover container asan tsan fuzz api
+NIGHTLY = steps bare audit guides reproducible crash power calls statements many damage failover container asan tsan fuzz api
 nightly:
 	@sh tests/check/setup test
 	+@$(MAKE) --no-print-directory -k $(addprefix nightly-,$(NIGHTLY)) FUZZ_API_SECONDS=3600 FUZZ_SECONDS=600; \
@@ -307,16 +307,15 @@ nightly-many:
 	$(STEP) env ROUNDS=$(MANY_ROUNDS) tests/fault/many
 nightly-damage:
 	$(STEP) tests/fault/damage $(DAMAGE_FLIPS) 1000 6
-NIGHT_asan = whole-engine whole-contract whole-service check-api check-fuzz http $(E2E) api-requests
-NIGHT_tsan = whole-service check-api http fault-many api-requests
+# Under the sanitisers: the steps that are not so in the table.
+NIGHT_asan = $(filter-out $(shell SLICE=all sh tests/check/plan),$(addprefix asan-,whole-engine whole-contract $(E2E)))
+NIGHT_tsan = tsan-api-requests
 nightly-asan nightly-tsan: nightly-%:
-	+@$(MAKE) --no-print-directory -k $(addprefix $*-,$(NIGHT_$*)); code=$$?; echo $$code >$(LOG)/$@.rc; exit $$code
+	+@$(MAKE) --no-print-directory -k $(NIGHT_$*); code=$$?; echo $$code >$(LOG)/$@.rc; exit $$code
 nightly-fuzz:
 	+$(STEP) $(MAKE) --no-print-directory fuzz
 nightly-api:
 	+$(STEP) $(MAKE) --no-print-directory fuzz-api
-nightly-postgres: $(BUILD)/gnomon $(MODULES)
-	$(STEP) tests/check/postgres $(call NODE_TESTS,*.test.mjs)
 nightly-failover: $(BUILD)/gnomon
 	$(STEP) $(call FAILOVER,$(NIGHT_FAILOVER),CLIENTS=64 FAULT_SECONDS=4)
 nightly-container: $(BUILD)/gnomon
@@ -397,7 +396,7 @@ clean:
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PHONY: all always run test check units check-engine check-contract check-service check-api check-fuzz whole-engine whole-contract \
-  whole-service http browser postgres postgres-units postgres-http postgres-failover postgres-migration openapi \
+  http browser postgres postgres-units postgres-http postgres-failover postgres-migration openapi \
   generators deploy container e2e golden fault asan-built tsan-built api-requests fuzz-api fuzz fuzz-each coverage bench nightly \
   sbom-check reproducible reproduce reproduce-quick lint lint-quick lint-python lint-cppcheck lint-gcc lint-clang lint-changed \
   lint-planted lint-planted-slow every-object format wheel typescript deb release install clean help

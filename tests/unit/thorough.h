@@ -1,4 +1,4 @@
-/* The slowest tests have two forms: a short one for the inner loop (`make check`), and the whole (`make test`). */
+/* The slowest tests have two forms: a short one, which `make check` and the gate take, and the whole (`whole-engine`). */
 #ifndef GNOMON_TESTS_THOROUGH_H
 #define GNOMON_TESTS_THOROUGH_H
 

@@ -7,7 +7,6 @@
 #include "service/main/app_open.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
-#include "tests/unit/thorough.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -441,7 +440,7 @@ static void test_connections_that_end(void)
         hammers[i] = (struct hammer){.db = world->app->db, .number = i, .is_over = &is_over};
         CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, hammer_on, &hammers[i]), 0);
     }
-    for (int i = 0; i < (thorough ? 200 : 40); i++) {
+    for (int i = 0; i < 40; i++) {
         wait_for_more(world->app->db);
         CU_ASSERT_EQUAL(database_do(world->database,
                                     "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND "
