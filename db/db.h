@@ -77,9 +77,6 @@ void db_close(struct db *db);
  * After a failed fsync, of whatever file, and when the witness cannot be written, the process exits with status 70: what was acknowledged is on the disk,
  * nothing else is known. */
 typedef enum status (*db_fn)(struct db_conn *conn, void *arg, struct error *err);
-/* Says by db_prefetch what such a function begins with reading: of a database that is far the answers come with the lock, or with
- * what the transaction before it waits for.  It runs where the function does, before it, and changes nothing. */
-typedef void           db_prefetch_fn(struct db_conn *conn, void *arg);
 MUST_CHECK enum status db_transact(struct db *db, db_fn fn, void *arg, struct error *err);
 /* The project and the token that write, as hashes; zero: the store itself.  Projects and the tokens of each take turns: turns.h.
  * What is large waits, while others write what is small, for nine times as long as the last one took. */
@@ -92,9 +89,8 @@ MUST_CHECK enum status db_transact_large(struct db *db, struct db_owner owner, d
 /* Runs several transactions, each by itself, in their order, and durable together as far as a batch has room. */
 enum { DB_TOGETHER_MAX = 64 };
 struct db_transaction {
-    struct db_owner owner;    /* the turn of the first one's owner is used for all */
-    size_t          rows;     /* that it writes, about; 0: one or none */
-    db_prefetch_fn *prefetch; /* or NULL */
+    struct db_owner owner; /* the turn of the first one's owner is used for all */
+    size_t          rows;  /* that it writes, about; 0: one or none */
     db_fn           fn;
     void           *arg;
     struct error   *err;
@@ -231,11 +227,6 @@ ROW_LIST(X)
 MUST_CHECK enum status db_exec(struct db_conn *conn, int64_t *changes, struct error *err, enum sql sql,
                                struct db_values values);
 MUST_CHECK enum status db_settle(struct db_conn *conn, struct error *err);
-/* A hint to prefetch: this statement will be asked soon with these values, before anything is written.  A distant database
- * answers it together with the next statement; without the hint the answer is the same, one trip later. */
-void db_prefetch(struct db_conn *conn, enum sql sql, struct db_values values);
-/* A hint, too, from a function of db_transact: it will write nothing more, so the reads that follow it may be prefetched. */
-void db_ends(struct db_conn *conn);
 
 enum { DB_TIMES = 10 };
 extern const int64_t db_times_us[DB_TIMES];

@@ -84,11 +84,6 @@ struct driver {
      * later statement, with settle, when the savepoint is kept, or with the commit. */
     enum status (*run)(void *statement, struct error *err);
     enum status (*settle)(void *handle, struct error *err);
-    /* Prefetches the rows of this statement, which reads, with its bound values, to be asked for soon and before anything is
-     * written; NULL: the driver gains nothing by it.  The rows come with the next answer, in a transaction or with its
-     * beginning, and are the same as without a prefetch; a failure is reported by the statement they come with.  The bound
-     * values are forgotten. */
-    void (*prefetch)(void *statement);
     void (*reset)(void *statement);
     /* Columns from 0, read as the value's letter says.  False: a text is there but cannot be had, for lack of memory. */
     bool (*column)(void *statement, int column, struct db_value *value);

@@ -7,9 +7,7 @@
  *     the answer to a COMMIT does not come, the number says whether it was done: asked for with the lock, so that the old
  *     transaction is at its end.  (pg_xact_status would not do: a transaction's id is given again after a crash.)
  *  3. A server that gets the lock again, and finds that another one has counted since, ends.
- *  4. Rows lie in memory from the first step to reset.
- *  5. What was read ahead is taken when the values are those that are asked for, and nothing was written since it was said.  A
- *     single row of it is kept for who asks again, as long as nothing is written and the transaction lasts. */
+ *  4. Rows lie in memory from the first step to reset. */
 #include "db/postgres/db_postgres.h"
 
 #include <ctype.h>
@@ -22,7 +20,7 @@
 
 enum { PARAMETERS_MAX = 64, NAME_BYTES = 16, UNKNOWN_TRIES = 300, UNKNOWN_PAUSE_MS = 200, EXIT_UNKNOWN = 70 };
 
-static const char begin_read[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+static const char begin_read[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", begin_write[] = "BEGIN";
 static const char savepoint_set[] = "SAVEPOINT job", savepoint_keep[] = "RELEASE job";
 
 static void stop(const char *why)
@@ -90,16 +88,11 @@ static void let_tell(struct pg *pg)
     pg->is_untold = false;
 }
 
-static void note_write(struct pg *pg)
-{
-    pg->writes++;
-    pg->is_untold = true;
-}
-
 /* Whether the transaction's BEGIN was never sent. */
 static bool is_only_begun(const struct pg *pg)
 {
-    return pg->waiting_len > 0 && pg->waiting[0].text == begin_read;
+    const char *first = pg->waiting_len > 0 ? pg->waiting[0].text : NULL;
+    return first == begin_read || first == begin_write;
 }
 
 static bool pg_in_transaction(void *handle)
@@ -109,17 +102,12 @@ static bool pg_in_transaction(void *handle)
            (is_only_begun(pg) || (!pg->is_ending && pq.PQtransactionStatus(pg->conn) != PQTRANS_IDLE));
 }
 
-/* Takes back the last query that was put off; prefetches may wait behind it. */
+/* Takes back the last query that was put off. */
 static bool take_back(struct pg *pg, const char *text)
 {
-    int i = pg->waiting_len - 1;
-    while (i >= 0 && pg->waiting[i].out != NULL)
-        i--;
-    if (i < 0 || pg->waiting[i].text != text)
-        return false;
-    pg->waiting_len--;
-    memmove(pg->waiting + i, pg->waiting + i + 1, (size_t)(pg->waiting_len - i) * sizeof *pg->waiting);
-    return true;
+    bool is_last = pg->waiting_len > 0 && pg->waiting[pg->waiting_len - 1].text == text;
+    pg->waiting_len -= is_last;
+    return is_last;
 }
 
 /* Prepares, once, the statement that ends each transaction. */
@@ -133,42 +121,16 @@ static enum status prepare_own(struct pg *pg, struct error *err)
     return status;
 }
 
-/* With what was said before to be read first. */
-static enum status begin_write(struct pg *pg, struct error *err)
-{
-    PGresult       *none;
-    struct pg_query queries[1 + PG_WAITING_MAX] = {{.text = "BEGIN"}};
-    int             len = 1 + pg->waiting_len;
-    memcpy(queries + 1, pg->waiting, (size_t)pg->waiting_len * sizeof *queries);
-    pg->waiting_len = 0;
-    pg->is_untold = false;
-    if (pg->own_link != pg->links)
-        TRY(prepare_own(pg, err));
-    enum status status = pg_send(pg, queries, len, &none, err);
-    pq.PQclear(none);
-    return status;
-}
-
-static enum status pg_roll_back(void *handle, struct error *err);
-
 static enum status pg_begin(void *handle, enum driver_mode mode, struct error *err)
 {
     struct pg *pg = handle;
     if (pg->conn == NULL || pq.PQstatus(pg->conn) != CONNECTION_OK)
         TRY(pg_connect(pg, err));
-    if (mode == DRIVER_READ_ONLY) {
-        put_off(pg, begin_read);
-        return STATUS_OK;
-    }
-    bool        is_alone = pg->waiting_len == 0;
-    enum status status = begin_write(pg, err);
-    if (status == STATUS_OK || (pg->conn != NULL && (is_alone || status == STATUS_BUSY)))
-        return status;
-    if (pg->conn != NULL) // only the prefetch failed, not the statement
-        TRY(pg_roll_back(pg, err));
-    else // the connection was lost while nobody looked
-        TRY(pg_connect(pg, err));
-    return begin_write(pg, err);
+    if (mode == DRIVER_READ_WRITE && pg->own_link != pg->links)
+        TRY(prepare_own(pg, err));
+    pg->is_untold = false;
+    put_off(pg, mode == DRIVER_READ_WRITE ? begin_write : begin_read);
+    return STATUS_OK;
 }
 
 static enum status pg_savepoint(void *handle, enum driver_savepoint what, struct error *err)
@@ -177,7 +139,7 @@ static enum status pg_savepoint(void *handle, enum driver_savepoint what, struct
     if (pg->conn == NULL)
         return pg_lost(err);
     if (what == SAVEPOINT_UNDO) // and the session keeps again what it had then
-        note_write(pg);
+        pg->is_untold = true;
     if (what == SAVEPOINT_SET) {
         put_off(pg, savepoint_set);
     } else if (take_back(pg, savepoint_set)) {
@@ -218,7 +180,6 @@ static enum status pg_commit(void *handle, struct error *err)
 {
     struct pg *pg = handle;
     char       text[24];
-    pg->writes++;
     pg->is_untold = false;
     if (is_only_begun(pg)) {
         pg->waiting_len = 0;
@@ -244,7 +205,6 @@ static enum status pg_roll_back(void *handle, struct error *err)
     struct pg *pg = handle;
     bool       is_sent = !is_only_begun(pg);
     pg->waiting_len = 0;
-    pg->writes++;
     pg->is_untold = false;
     if (!is_sent || !pg_in_transaction(pg))
         return STATUS_OK;
@@ -257,48 +217,23 @@ static enum status pg_roll_back(void *handle, struct error *err)
 
 static enum status pg_execute(void *handle, const char *text, struct error *err)
 {
-    note_write(handle);
+    ((struct pg *)handle)->is_untold = true;
     return pg_send_text(handle, text, err);
 }
 
 /* ---- statements ---- */
 
-enum { AHEAD_PARAMETERS = 6, AHEAD_BYTES = 160 };
-
-/* Whether a result is still to come to this place. */
-static bool is_on_its_way(const struct pg *pg, PGresult *const *out)
-{
-    for (int i = 0; i < pg->waiting_len; i++)
-        if (pg->waiting[i].out == out)
-            return true;
-    for (int i = 0; i < pg->outs_len; i++)
-        if (pg->outs[i].out == out)
-            return true;
-    return false;
-}
-
-/* A statement's prefetch. */
-struct prefetch {
-    bool        is_said;
-    unsigned    writes; /* pg->writes at that time */
-    PGresult   *result;
-    const char *values[AHEAD_PARAMETERS];
-    int         lengths[AHEAD_PARAMETERS];
-    char        bytes[AHEAD_BYTES];
-};
-
 struct pg_statement {
-    struct pg      *pg;
-    char            name[NAME_BYTES], *text;
-    bool            is_for_once, is_read, is_of_prefetch; /* the result was read ahead */
-    struct prefetch prefetch;
-    unsigned        link; /* the connection that it is prepared on */
-    const char     *letters;
-    int             len, row;
-    PGresult       *result;
-    const char     *values[PARAMETERS_MAX];
-    int             lengths[PARAMETERS_MAX], formats[PARAMETERS_MAX];
-    unsigned char   numbers[PARAMETERS_MAX][8];
+    struct pg    *pg;
+    char          name[NAME_BYTES], *text;
+    bool          is_for_once, is_read;
+    unsigned      link; /* the connection that it is prepared on */
+    const char   *letters;
+    int           len, row;
+    PGresult     *result;
+    const char   *values[PARAMETERS_MAX];
+    int           lengths[PARAMETERS_MAX], formats[PARAMETERS_MAX];
+    unsigned char numbers[PARAMETERS_MAX][8];
 };
 
 /* Replacements for words of the common subset. */
@@ -360,18 +295,12 @@ static enum status write_own(const char *text, char **out, struct error *err)
     return fclose(file) == 0 && is_good ? STATUS_OK : error_no_memory(err);
 }
 
-/* Prefetched rows are put back, unless there is something new, or the rows are many. */
 static void pg_reset(void *of)
 {
     struct pg_statement *statement = of;
-    bool is_kept = statement->is_of_prefetch && !statement->prefetch.is_said && pq.PQntuples(statement->result) <= 1;
-    if (is_kept)
-        statement->prefetch.result = statement->result;
-    else if (statement->result != NULL)
+    if (statement->result != NULL) // else libpq may not be loaded yet
         pq.PQclear(statement->result);
-    statement->prefetch.is_said |= is_kept;
     statement->result = NULL;
-    statement->is_of_prefetch = false;
     memset(statement->values, 0, sizeof statement->values);
 }
 
@@ -384,10 +313,8 @@ static void pg_finalize(void *of)
     snprintf(text, sizeof text, "DEALLOCATE %s", statement->name);
     pg_reset(statement);
     bool        is_there = statement->is_for_once && pg->conn != NULL && statement->link == pg->links;
-    enum status status = is_on_its_way(pg, &statement->prefetch.result) ? pg_settle(pg, &why) : STATUS_OK;
-    status = is_there ? pg_send_text(pg, text, &why) : status;
+    enum status status = is_there ? pg_send_text(pg, text, &why) : STATUS_OK;
     (void)status; // what is not dropped now goes with the connection
-    pq.PQclear(statement->prefetch.result);
     free(statement->text);
     free(statement);
 }
@@ -408,10 +335,8 @@ static enum status begin_again(struct pg *pg, const struct pg *before, enum stat
 {
     if (pg->conn != NULL || !is_only_begun(before))
         return status;
-    TRY(pg_connect(pg, err));
     pg->waiting_len = 0;
-    put_off(pg, begin_read); // prefetches are not prepared here
-    return STATUS_OK;
+    return pg_begin(pg, pg->mode, err);
 }
 
 static enum status pg_prepare(void *handle, const struct sql_statement *listed, void **out, struct error *err)
@@ -483,98 +408,13 @@ static struct pg_query query_of(const struct pg_statement *statement)
                              .formats = statement->formats};
 }
 
-/* ---- read ahead ---- */
-
-static bool has_room(const struct pg_statement *statement)
-{
-    size_t bytes = 0;
-    for (int i = 0; i < statement->len && i < AHEAD_PARAMETERS; i++)
-        bytes += statement->values[i] != NULL ? (size_t)statement->lengths[i] : 0;
-    return statement->len <= AHEAD_PARAMETERS && bytes <= AHEAD_BYTES;
-}
-
-/* Whether the statement was prefetched with the values that are bound now. */
-static bool is_prefetched(const struct pg_statement *statement)
-{
-    const struct prefetch *prefetch = &statement->prefetch;
-    bool                   is = prefetch->is_said && prefetch->writes == statement->pg->writes;
-    for (int i = 0; is && i < statement->len; i++) {
-        const char *value = statement->values[i];
-        is = (value == NULL) == (prefetch->values[i] == NULL) &&
-             (value == NULL || (statement->lengths[i] == prefetch->lengths[i] &&
-                                memcmp(value, prefetch->values[i], (size_t)prefetch->lengths[i]) == 0));
-    }
-    return is;
-}
-
-static void keep_values(struct pg_statement *statement)
-{
-    struct prefetch *prefetch = &statement->prefetch;
-    char            *to = prefetch->bytes;
-    for (int i = 0; i < statement->len; i++) {
-        prefetch->values[i] = NULL;
-        prefetch->lengths[i] = statement->lengths[i];
-        if (statement->values[i] == NULL)
-            continue;
-        memcpy(to, statement->values[i], (size_t)statement->lengths[i]);
-        prefetch->values[i] = to;
-        to += statement->lengths[i];
-    }
-}
-
-/* The writer's prefetch outside of a transaction is sent with the lock.  A statement not yet prepared is not sent. */
-static void pg_prefetch(void *of)
-{
-    static const int     binary[AHEAD_PARAMETERS] = {1, 1, 1, 1, 1, 1};
-    struct pg_statement *statement = of;
-    struct pg           *pg = statement->pg;
-    struct prefetch     *prefetch = &statement->prefetch;
-    bool                 may = pg->mode == DRIVER_READ_WRITE || pg_in_transaction(pg);
-    bool is_ready = pg->conn != NULL && statement->link == pg->links && statement->is_read && has_room(statement);
-    bool is_new = !is_prefetched(statement) && !is_on_its_way(pg, &prefetch->result);
-    if (may && is_ready && is_new && pg->waiting_len + pg->outs_len < PG_AHEAD_MAX) {
-        let_tell(pg);
-        pq.PQclear(prefetch->result);
-        prefetch->result = NULL;
-        prefetch->is_said = true;
-        prefetch->writes = pg->writes;
-        keep_values(statement);
-        pg->waiting[pg->waiting_len++] = (struct pg_query){.name = statement->name,
-                                                           .len = statement->len,
-                                                           .values = prefetch->values,
-                                                           .lengths = prefetch->lengths,
-                                                           .formats = binary,
-                                                           .out = &prefetch->result};
-    }
-    pg_reset(statement);
-}
-
-/* Takes the prefetched rows, if they come. */
-static enum status take_prefetched(struct pg_statement *statement, struct error *err)
-{
-    struct prefetch *prefetch = &statement->prefetch;
-    bool             is = is_prefetched(statement);
-    prefetch->is_said = false;
-    if (is && prefetch->result == NULL)
-        TRY(pg_settle(statement->pg, err));
-    if (is) {
-        statement->result = prefetch->result;
-        statement->is_of_prefetch = true;
-        prefetch->result = NULL;
-    }
-    return STATUS_OK;
-}
-
 static enum status send_statement(struct pg_statement *statement, struct error *err)
 {
-    TRY(take_prefetched(statement, err));
-    if (statement->result != NULL)
-        return STATUS_OK;
     TRY(prepare(statement, err));
     if (statement->is_read)
         let_tell(statement->pg);
     else
-        note_write(statement->pg);
+        statement->pg->is_untold = true;
     const struct pg_query query = query_of(statement);
     return pg_send(statement->pg, &query, 1, &statement->result, err);
 }
@@ -582,7 +422,7 @@ static enum status send_statement(struct pg_statement *statement, struct error *
 static enum status pg_run(void *of, struct error *err)
 {
     struct pg_statement *statement = of;
-    note_write(statement->pg);
+    statement->pg->is_untold = true;
     TRY(prepare(statement, err));
     const struct pg_query query = query_of(statement);
     return pg_put_off(statement->pg, &query, err);
@@ -762,7 +602,6 @@ const struct driver driver_postgres = {
     .bind = pg_bind,
     .run = pg_run,
     .settle = pg_settle_all,
-    .prefetch = pg_prefetch,
     .step = pg_step,
     .reset = pg_reset,
     .column = pg_column,

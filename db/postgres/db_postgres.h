@@ -33,7 +33,6 @@ extern struct pg_library pq;
 
 enum {
     PG_WAITING_MAX = 16,
-    PG_AHEAD_MAX = 10,
     PG_TEXT_BYTES = 160,
     PG_MARK_BITS = 40,
     PG_ANSWER_MS = 120000,
@@ -43,11 +42,9 @@ enum {
 /* A statement of a pipeline. */
 struct pg_query {
     const char        *name, *text; /* prepared; or a text without parameters */
-    bool               gives_text;  /* which a text always does */
     int                len;
     const char *const *values;
     const int         *lengths, *formats; /* NULL: texts */
-    PGresult         **out;               /* where its result goes, whoever waits for it; NULL: nowhere */
 };
 
 /* A connection.  The beginning of a transaction, its savepoints, and statements that nobody waits for are sent with the next
@@ -64,21 +61,15 @@ struct pg {
     int                  waiting_len;
     int                  unread; /* statements in the pipeline */
     size_t               unread_bytes;
-    struct {
-        int        at;
-        PGresult **out;
-    } outs[PG_WAITING_MAX]; /* of those, the ones whose result goes somewhere */
-    int           outs_len;
-    unsigned      writes;    /* goes on with whatever may change what is read */
-    bool          is_untold; /* something was written since the session was asked for its digests */
-    bool          is_ending; /* which is closed: it ends a transaction that only read */
-    unsigned      links;     /* how many connections there were: a statement belongs to one */
-    unsigned      own_link;  /* that which has the statement of every transaction */
-    unsigned      prepared;  /* statements, for their names */
-    int64_t       changes;
-    struct total *total;   /* of a writer that is guarded, see driver.h */
-    char         *damaged; /* or NULL */
-    int64_t       mark,
+    bool                 is_untold; /* something was written since the session was asked for its digests */
+    bool                 is_ending; /* which is closed: it ends a transaction that only read */
+    unsigned             links;     /* how many connections there were: a statement belongs to one */
+    unsigned             own_link;  /* that which has the statement of every transaction */
+    unsigned             prepared;  /* statements, for their names */
+    int64_t              changes;
+    struct total        *total;   /* of a writer that is guarded, see driver.h */
+    char                *damaged; /* or NULL */
+    int64_t              mark,
         seen; /* what the last commit left in the table store; and what it had when it was locked.  0: nothing */
 };
 

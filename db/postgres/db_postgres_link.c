@@ -75,10 +75,9 @@ void pg_disconnect(struct pg *pg)
     if (pg->conn != NULL)
         pq.PQfinish(pg->conn);
     pg->conn = NULL;
-    pg->waiting_len = pg->unread = pg->outs_len = 0;
+    pg->waiting_len = pg->unread = 0;
     pg->unread_bytes = 0;
     pg->is_ending = false;
-    pg->writes++;
 }
 
 /* ---- notices ---- */
@@ -168,16 +167,7 @@ static void note(struct pg *pg, const PGresult *result, enum status *status, str
     *status = fail(state != NULL ? state : "", text != NULL ? text : "no answer", err);
 }
 
-/* Where the result of this one goes: nowhere, but for the last. */
-static PGresult **place_of(struct pg *pg, int at, int len, PGresult **last)
-{
-    for (int i = 0; i < pg->outs_len; i++)
-        if (pg->outs[i].at == at)
-            return pg->outs[i].out;
-    return at == len - 1 ? last : NULL;
-}
-
-/* Reads a result and a NULL for each query, then the result of the synchronisation. */
+/* Reads a result and a NULL for each query, of which the last result is wanted, then that of the synchronisation. */
 static enum status read_pipeline(struct pg *pg, PGresult **out, struct error *err)
 {
     enum status status = STATUS_OK;
@@ -187,22 +177,18 @@ static enum status read_pipeline(struct pg *pg, PGresult **out, struct error *er
     pg->unread_bytes = 0;
     pg->is_ending = false;
     for (int i = 0; i < len && is_good; i++) {
-        PGresult  *result = next_result(pg, &is_good);
-        PGresult **place = place_of(pg, i, len, out);
+        PGresult *result = next_result(pg, &is_good);
         if (result == NULL)
             is_good = false;
         else
             note(pg, result, &status, err);
-        if (is_good && place != NULL && status == STATUS_OK) {
-            pq.PQclear(*place);
-            *place = result;
-        } else {
+        if (is_good && i == len - 1 && status == STATUS_OK)
+            *out = result;
+        else
             pq.PQclear(result);
-        }
         if (is_good)
             pq.PQclear(next_result(pg, &is_good));
     }
-    pg->outs_len = 0;
     PGresult *sync = is_good ? next_result(pg, &is_good) : NULL;
     is_good = is_good && pq.PQresultStatus(sync) == PGRES_PIPELINE_SYNC && pq.PQstatus(pg->conn) == CONNECTION_OK;
     pq.PQclear(sync);
@@ -217,20 +203,15 @@ static enum status read_pipeline(struct pg *pg, PGresult **out, struct error *er
 static bool send_one(PGconn *conn, const struct pg_query *query)
 {
     return query->name != NULL ? pq.PQsendQueryPrepared(conn, query->name, query->len, query->values, query->lengths,
-                                                        query->formats, !query->gives_text) != 0
+                                                        query->formats, 1) != 0
                                : pq.PQsendQueryParams(conn, query->text, 0, NULL, NULL, NULL, NULL, 0) != 0;
 }
 
 static bool put_all(struct pg *pg, const struct pg_query *queries, int len)
 {
     bool is_put = true;
-    for (int i = 0; i < len; i++, pg->unread++) {
+    for (int i = 0; i < len; i++, pg->unread++)
         is_put = is_put && send_one(pg->conn, &queries[i]);
-        if (queries[i].out != NULL && pg->outs_len < PG_WAITING_MAX) {
-            pg->outs[pg->outs_len].at = pg->unread;
-            pg->outs[pg->outs_len++].out = queries[i].out;
-        }
-    }
     return is_put;
 }
 

@@ -170,25 +170,6 @@ void chain_digest_total(const struct total *total, unsigned char out[CHAIN_BYTES
     SHA256_Final(out, &own);
 }
 
-void chain_prefetch(struct db_conn *conn)
-{
-    db_prefetch(conn, SQL_WITNESS_GET, BIND_NONE);
-}
-
-void db_ends(struct db_conn *conn)
-{
-    if (conn->next == NULL)
-        chain_prefetch(conn);
-    else if (conn->next->prefetch != NULL)
-        conn->next->prefetch(conn, conn->next->arg);
-}
-
-enum status chain_keep(struct db_conn *conn, struct error *err)
-{
-    db_ends(conn);
-    return conn->driver->savepoint(conn->handle, SAVEPOINT_KEEP, err);
-}
-
 /* ---- the end of the log, in a transaction ---- */
 
 enum status chain_begin(struct db_conn *conn, struct error *err)

@@ -50,9 +50,6 @@ MUST_CHECK enum status chain_seal(struct db_conn *conn, struct error *err);
 MUST_CHECK enum status db_log_add(struct db_conn *conn, const struct row_line *line, struct error *err);
 /* A line of this program's own. */
 MUST_CHECK enum status db_log_say(struct db_conn *conn, const char *kind, struct error *err);
-/* chain_prefetch prefetches what chain_begin reads.  chain_keep keeps changes since the savepoint, and prefetches what follows. */
-void                   chain_prefetch(struct db_conn *conn);
-MUST_CHECK enum status chain_keep(struct db_conn *conn, struct error *err);
 
 /* Goes on from a place by so many lines, and not beyond `until`; calls `see`, unless it is NULL, for each place that it comes
  * to.  INTERNAL "store_corrupt": a line is missing. */

@@ -284,21 +284,6 @@ enum status db_exec(struct db_conn *conn, int64_t *changes, struct error *err, e
     return status;
 }
 
-void db_prefetch(struct db_conn *conn, enum sql sql, struct db_values values)
-{
-    void        *statement = conn->statements[sql];
-    enum status  status = STATUS_OK;
-    struct error why;
-    if (conn->driver->prefetch == NULL || statement == NULL || conn->in_use[sql])
-        return;
-    for (size_t i = 0; i < values.len && status == STATUS_OK; i++)
-        status = conn->driver->bind(statement, (int)i + 1, &values.items[i], &why);
-    if (status == STATUS_OK)
-        conn->driver->prefetch(statement);
-    else
-        conn->driver->reset(statement);
-}
-
 enum status db_settle(struct db_conn *conn, struct error *err)
 {
     return conn->driver->settle != NULL ? conn->driver->settle(conn->handle, err) : STATUS_OK;

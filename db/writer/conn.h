@@ -9,17 +9,16 @@
 #include "db/witness.h"
 
 struct db_conn {
-    const struct driver         *driver;
-    void                        *handle;
-    void                        *statements[SQL_COUNT]; /* prepared at first use */
-    bool                         in_use[SQL_COUNT];
-    char                         damaged[DAMAGED_BYTES]; /* the owner of a damaged row that was met; "": none */
-    const struct db_transaction *next;   /* of the writer: what follows this one in the batch, or NULL */
-    struct total                 total;  /* of the writer: of what this transaction has changed */
-    struct chain_end             log;    /* of the writer, in a transaction... */
-    struct arena                 lines;  /* ... and where the last lines lie of the jobs so far... */
-    struct arena_mark            of_job; /* ... and of this one */
-    double step_seconds, step_until;     /* the limit of a step; when the present one is too late.  0: never */
+    const struct driver *driver;
+    void                *handle;
+    void                *statements[SQL_COUNT]; /* prepared at first use */
+    bool                 in_use[SQL_COUNT];
+    char                 damaged[DAMAGED_BYTES]; /* the owner of a damaged row that was met; "": none */
+    struct total         total;                  /* of the writer: of what this transaction has changed */
+    struct chain_end     log;                    /* of the writer, in a transaction... */
+    struct arena         lines;                  /* ... and where the last lines lie of the jobs so far... */
+    struct arena_mark    of_job;                 /* ... and of this one */
+    double step_seconds, step_until;             /* the limit of a step; when the present one is too late.  0: never */
 };
 
 MUST_CHECK enum status conn_open(struct db_conn *conn, const struct driver *driver, const char *place,

@@ -115,7 +115,7 @@ static enum status run_one(struct db_conn *conn, struct job *job, bool is_alone,
     conn->of_job = arena_mark(&conn->lines); // if it is undone the last line of those before it still waits
     enum status status = job->of->fn(conn, job->of->arg, err);
     if (status == STATUS_OK)
-        status = chain_keep(conn, err);
+        status = conn->driver->savepoint(conn->handle, SAVEPOINT_KEEP, err);
     if (status == STATUS_OK || !conn->driver->in_transaction(conn->handle))
         return status;
     enum status undone =
@@ -135,7 +135,6 @@ static enum status witness(struct db *db, int64_t counter, struct error *err)
 
 static enum status begin(struct db *db, struct error *err)
 {
-    db_prefetch(&db->writer, SQL_CHAIN_GET, BIND_NONE);
     TRY(db->driver->begin(db->writer.handle, DRIVER_READ_WRITE, err));
     return chain_begin(&db->writer, err);
 }
@@ -158,7 +157,6 @@ static enum status commit(struct db *db, struct error *err)
 {
     struct witness own;
     struct error   why;
-    chain_prefetch(&db->writer);
     TRY(conn_witness(&db->writer, &own, err));
     TRY(chain_seal(&db->writer, err));
     double start = moment_seconds();
@@ -187,16 +185,12 @@ static enum status run_batch(struct db *db, struct job *jobs, struct error *err)
 {
     struct db_conn *conn = &db->writer;
     conn_roll_back(conn); // a roll-back that failed before is tried again
-    conn->next = jobs->of;
-    db_ends(conn);
     TRY(begin(db, err));
     take_more(db, jobs);
     for (struct job *job = jobs; job != NULL; job = job->next) {
         struct error own = {.status = STATUS_OK};
         bool         is_lost = false;
-        conn->next = job->next == NULL ? NULL : job->next->of;
         job->of->status = run_one(conn, job, jobs->next == NULL, &is_lost, &own);
-        conn->next = NULL;
         note_met(db, conn);
         if (job->of->status != STATUS_OK && job->of->err != NULL)
             *job->of->err = own;

@@ -122,32 +122,15 @@ struct db_owner app_owner(const struct caller *caller)
     return (struct db_owner){.project = text_hash(caller->project), .token = text_hash(caller->token_id)};
 }
 
-static void prefetch(struct db_conn *conn, void *arg)
+enum status app_transact(struct app *app, struct caller *caller, db_fn fn, void *arg, struct error *err)
 {
-    struct app_work *work = arg;
-    if (work->prefetch != NULL)
-        work->prefetch(conn, work->arg);
-}
-
-enum status app_transact_prefetching(struct app *app, struct caller *caller, db_prefetch_fn *prefetch_fn, db_fn fn,
-                                     void *arg, struct error *err)
-{
-    struct app_work       work = {.app = app, .caller = caller, .prefetch = prefetch_fn, .fn = fn, .arg = arg};
-    struct db_transaction one = {.owner = app_owner(caller),
-                                 .rows = caller->writes,
-                                 .prefetch = prefetch,
-                                 .fn = transact,
-                                 .arg = &work,
-                                 .err = err};
+    struct app_work       work = {.app = app, .caller = caller, .fn = fn, .arg = arg};
+    struct db_transaction one = {
+        .owner = app_owner(caller), .rows = caller->writes, .fn = transact, .arg = &work, .err = err};
     one.is_large = caller->writes > LARGE_ROWS;
     db_transact_all(app->db, &one, 1);
     count_kept(&work, one.status);
     return one.status;
-}
-
-enum status app_transact(struct app *app, struct caller *caller, db_fn fn, void *arg, struct error *err)
-{
-    return app_transact_prefetching(app, caller, NULL, fn, arg, err);
 }
 
 void app_transact_all(struct app *app, struct app_work *all, size_t len)
@@ -157,7 +140,7 @@ void app_transact_all(struct app *app, struct app_work *all, size_t len)
     for (size_t i = 0; i < len; i++) {
         all[i].app = app;
         transactions[i] = (struct db_transaction){
-            .owner = app_owner(all[i].caller), .prefetch = prefetch, .fn = transact, .arg = &all[i], .err = all[i].err};
+            .owner = app_owner(all[i].caller), .fn = transact, .arg = &all[i], .err = all[i].err};
     }
     db_transact_all(app->db, transactions, len);
     for (size_t i = 0; i < len; i++) {

@@ -7,21 +7,18 @@
 /* The transaction of a use case: looks the idempotency key up, runs fn, records the reply.
  * When caller->idempotency.replayed is set on return, fn did not run. */
 MUST_CHECK enum status app_transact(struct app *app, struct caller *caller, db_fn fn, void *arg, struct error *err);
-MUST_CHECK enum status app_transact_prefetching(struct app *app, struct caller *caller, db_prefetch_fn *prefetch,
-                                                db_fn fn, void *arg, struct error *err);
 
 /* The owner whose turn of the writer a caller's transactions take. */
 struct db_owner app_owner(const struct caller *caller);
 
 /* Several use cases in one transaction, as db_transact_all runs them. */
 struct app_work {
-    struct app     *app; /* set here */
-    struct caller  *caller;
-    db_prefetch_fn *prefetch; /* or NULL */
-    db_fn           fn;
-    void           *arg;
-    struct error   *err;
-    enum status     status; /* out */
+    struct app    *app; /* set here */
+    struct caller *caller;
+    db_fn          fn;
+    void          *arg;
+    struct error  *err;
+    enum status    status; /* out */
 };
 void app_transact_all(struct app *app, struct app_work *all, size_t len);
 

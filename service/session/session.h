@@ -55,11 +55,9 @@ struct session_look {
 MUST_CHECK enum status session_catch_up_with(struct app *app, struct caller *caller, const struct study *study,
                                              struct live *live, const struct session_look *look, struct error *err);
 /* As session_catch_up within the transaction that has read the study, without a slot, for an open session that is not far
- * behind, else BUSY "busy".  session_prefetch prefetches its first reads.  If the transaction fails, a session that was told something is to be
- * forgotten. */
+ * behind, else BUSY "busy".  If the transaction fails, a session that was told something is to be forgotten. */
 MUST_CHECK enum status session_catch_up_within(struct db_conn *conn, struct app *app, const struct study *study,
                                                struct live *live, bool *was_told, struct error *err);
-void                   session_prefetch(struct db_conn *conn, const struct live *live);
 /* Forgets the model, which was told something that the log does not have. */
 void session_forget(struct live *live);
 /* Drops the session of a deleted study; a request that still uses the model finds out when it writes. */

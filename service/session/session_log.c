@@ -370,19 +370,6 @@ static enum status heed_baseline(struct db_conn *conn, struct live *live, int64_
     return status;
 }
 
-static void prefetch(struct db_conn *conn, const struct live *live, int64_t last)
-{
-    db_prefetch(conn, SQL_CORRECTION_LAST, BIND(TEXT(live->study), INT(last)));
-    if (live->streams.session != NULL)
-        db_prefetch(conn, SQL_EVENT_REPLAY, BIND(TEXT(live->study), INT(live->seq), INT(last), INT(last)));
-}
-
-/* Prefetches the rows that catching up reads when the session need not begin anew. */
-void session_prefetch(struct db_conn *conn, const struct live *live)
-{
-    prefetch(conn, live, INT64_MAX);
-}
-
 static enum status catch_up(struct db_conn *conn, struct catch_up *work, struct error *err)
 {
     struct live        *live = work->live;
@@ -416,7 +403,6 @@ static enum status read_anew(struct db_conn *conn, void *arg, struct error *err)
 static enum status look_and_catch_up(struct db_conn *conn, void *arg, struct error *err)
 {
     struct catch_up *work = arg;
-    prefetch(conn, work->live, work->last);
     if (work->look.fn != NULL)
         TRY(work->look.fn(conn, work->look.arg, err));
     work->is_telling = true;

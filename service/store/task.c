@@ -27,17 +27,12 @@ enum status task_read(struct task *task, db_fn fn, struct error *err)
     return db_read(task->app->db, fn, task, err);
 }
 
-enum status task_write_prefetching(struct task *task, db_prefetch_fn *prefetch, db_fn fn, struct error *err)
-{
-    TRY(caller_sees(task->caller, "study", task->id, err));
-    TRY(app_transact_prefetching(task->app, task->caller, prefetch, fn, task, err));
-    study_cache_forget(task->app, task->id);
-    return STATUS_OK;
-}
-
 enum status task_write(struct task *task, db_fn fn, struct error *err)
 {
-    return task_write_prefetching(task, NULL, fn, err);
+    TRY(caller_sees(task->caller, "study", task->id, err));
+    TRY(app_transact(task->app, task->caller, fn, task, err));
+    study_cache_forget(task->app, task->id);
+    return STATUS_OK;
 }
 
 void task_hide_owner(const struct caller *caller, struct study *study)

@@ -21,7 +21,6 @@ struct task task_of(struct app *app, struct caller *caller, const char *study);
 MUST_CHECK enum status task_read(struct task *task, db_fn fn, struct error *err);
 /* As task_read for a change of the study: see app_transact. */
 MUST_CHECK enum status task_write(struct task *task, db_fn fn, struct error *err);
-MUST_CHECK enum status task_write_prefetching(struct task *task, db_prefetch_fn *prefetch, db_fn fn, struct error *err);
 
 /* task->study.spec without a look at the store, as it was read last (spec_cache_recall).  A write is refused if the spec has
  * changed since (caller_same_space); after a refusal, or when the request cannot be read with this spec, it is to be tried

@@ -165,7 +165,7 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
     bool         is_final;
     plan->out->len = 0;
     plan->task.now_ms = plan->task.app->now_ms();
-    plan_prefetch(conn, plan, false);
+    plan->steady_ms = steady_ms(plan->task.app);
     if (plan->request->fixed == NULL)
         plan->task.caller->space_of[0] = '\0';
     TRY(task_open(conn, &plan->task, err));
@@ -183,14 +183,6 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
         TRY(plan_count_waiting(conn, plan, err));
     TRY(plan_take_own(conn, plan, err));
     return has_none(plan) ? nothing_left(conn, plan, err) : STATUS_OK;
-}
-
-static void write_prefetch(struct db_conn *conn, void *arg)
-{
-    const struct plan *plan = arg;
-    plan_prefetch(conn, arg, true);
-    if (plan->group != NULL && !plan->group->is_caught_up)
-        session_prefetch(conn, plan->live);
 }
 
 /* The number of trials to ask the policy for, when so many wait to be claimed. */
@@ -228,7 +220,7 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     plan->outcome = PLAN_OPEN;
     plan->looked_at = 0;
     plan->task.now_ms = plan->task.app->now_ms();
-    plan_prefetch(conn, plan, true); // leases begin when trials are given, not when they were asked for
+    plan->steady_ms = steady_ms(plan->task.app); // leases begin when trials are given, not when they were asked for
     if (plan->group != NULL && plan->request->fixed == NULL && plan->request->space_revision == NULL)
         plan->task.caller->space_of[0] = '\0'; // nothing was made for the space that was looked at
     TRY(task_open(conn, &plan->task, err));
@@ -292,7 +284,7 @@ static enum status give(struct plan *plan, struct error *err)
 {
     if (plan->request->watch != NULL)
         workers_end_job(); // a client may ask again as soon as the row of its operation has ended
-    TRY(app_transact_prefetching(plan->task.app, plan->task.caller, write_prefetch, write, plan, err));
+    TRY(app_transact(plan->task.app, plan->task.caller, write, plan, err));
     count_given(plan);
     return STATUS_OK;
 }
@@ -407,11 +399,8 @@ static void suggest_together(struct plan *const *plans, size_t len, struct live 
     for (size_t i = 0; i < len; i++) {
         plans[i]->live = live;
         plans[i]->group = &group;
-        works[i] = (struct app_work){.caller = plans[i]->task.caller,
-                                     .prefetch = write_prefetch,
-                                     .fn = write,
-                                     .arg = plans[i],
-                                     .err = plans[i]->err};
+        works[i] =
+            (struct app_work){.caller = plans[i]->task.caller, .fn = write, .arg = plans[i], .err = plans[i]->err};
     }
     app_transact_all(plans[0]->task.app, works, len);
     for (size_t i = 0; i < len; i++) {

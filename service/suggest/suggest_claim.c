@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { AHEAD_MS = 50 };
-
 /* Loads the curves for a worker that comes back to a trial, or takes over another's. */
 static enum status load_curves(struct db_conn *conn, const struct plan *plan, struct trial *trials, size_t len,
                                struct error *err)
@@ -69,7 +67,7 @@ enum status plan_take_own(struct db_conn *conn, struct plan *plan, struct error 
     size_t  before = plan->out->len;
     int64_t other;
     TRY(claim(db_query(conn, plan->task.caller->arena, err, SQL_TRIAL_OF_WORKER,
-                       BIND(TEXT(plan->task.id), TEXT(plan->request->worker), INT(plan->seen_ms))),
+                       BIND(TEXT(plan->task.id), TEXT(plan->request->worker), INT(plan->steady_ms))),
               plan, INT64_MAX, &other, err));
     if (other > 0 && plan_missing(plan) > 0)
         return plan_fixed_conflict(err, other, "is still this worker's and");
@@ -109,7 +107,7 @@ enum status plan_take_waiting(struct db_conn *conn, struct plan *plan, struct er
     size_t        before = plan->out->len;
     int64_t       expired, queued;
     TRY(claim(db_query(conn, arena, err, SQL_TRIAL_EXPIRED,
-                       BIND(TEXT(plan->task.id), INT(plan->seen_ms), TEXT(plan->request->worker))),
+                       BIND(TEXT(plan->task.id), INT(plan->steady_ms), TEXT(plan->request->worker))),
               plan, INT64_MAX, &expired, err));
     TRY(claim(db_query(conn, arena, err, SQL_TRIAL_QUEUED, BIND(TEXT(plan->task.id))), plan, task_room(&plan->task),
               &queued, err));
@@ -167,24 +165,6 @@ enum status plan_take_stopped(struct db_conn *conn, struct plan *plan, struct er
     return STATUS_OK;
 }
 
-void plan_prefetch(struct db_conn *conn, struct plan *plan, bool is_writing)
-{
-    const char *study = plan->task.id, *worker = plan->request->worker;
-    int64_t     now_ms = steady_ms(plan->task.app), since_ms = now_ms - plan->seen_ms;
-    plan->steady_ms = now_ms;
-    if (since_ms < 0 || since_ms > AHEAD_MS)
-        plan->seen_ms = now_ms;
-    db_prefetch(conn, SQL_STUDY_GET, BIND(TEXT(study)));
-    if (worker[0] != '\0')
-        db_prefetch(conn, SQL_TRIAL_OF_WORKER, BIND(TEXT(study), TEXT(worker), INT(plan->seen_ms)));
-    if (is_writing) {
-        db_prefetch(conn, SQL_TRIAL_EXPIRED, BIND(TEXT(study), INT(plan->seen_ms), TEXT(worker)));
-        db_prefetch(conn, SQL_TRIAL_QUEUED, BIND(TEXT(study)));
-    } else if (plan->request->fixed == NULL) {
-        db_prefetch(conn, SQL_TRIAL_COUNT_EXPIRED, BIND(TEXT(study), INT(plan->seen_ms)));
-    }
-}
-
 /* Counts the waiting trials that fit, and finds the first that does not. */
 enum status plan_count_waiting(struct db_conn *conn, struct plan *plan, struct error *err)
 {
@@ -192,7 +172,7 @@ enum status plan_count_waiting(struct db_conn *conn, struct plan *plan, struct e
     plan->unfit = 0;
     plan->waiting = counts ? plan->task.study.trials[TRIAL_QUEUED] : 0;
     struct db_rows rows = db_query(conn, NULL, err, counts ? SQL_TRIAL_COUNT_EXPIRED : SQL_TRIAL_WAITING,
-                                   BIND(TEXT(plan->task.id), INT(plan->seen_ms)));
+                                   BIND(TEXT(plan->task.id), INT(plan->steady_ms)));
     while (db_next(&rows)) {
         const struct row_trial_point *row = counts ? NULL : row_trial_point(&rows);
         bool                          is_fit = counts || fits(plan, row->point.bytes);

@@ -29,7 +29,6 @@ struct plan {
     struct suggest_reply         *out;
     struct trial_page            *queued;    /* what part became */
     int64_t                       steady_ms; /* what leases count on, as the task's now_ms is what events do */
-    int64_t                       seen_ms;   /* as of when they are looked at; see plan_prefetch */
     uint64_t                      looked_at; /* session_moment before the last look; 0: a transaction came after it */
     int64_t                       waiting;   /* queued, or their leases are over */
     uint64_t                      expired;   /* the expired ones among them */
@@ -64,9 +63,6 @@ int64_t plan_missing(const struct plan *plan);
 MUST_CHECK enum status plan_take_own(struct db_conn *conn, struct plan *plan, struct error *err);
 MUST_CHECK enum status plan_take_waiting(struct db_conn *conn, struct plan *plan, struct error *err);
 MUST_CHECK enum status plan_take_stopped(struct db_conn *conn, struct plan *plan, struct error *err);
-/* Prefetches the first reads of a suggest.  A transaction that follows a look takes the leases as of the same moment, so
- * that its reads are the prefetched ones. */
-void plan_prefetch(struct db_conn *conn, struct plan *plan, bool is_writing);
 /* plan->waiting and plan->unfit. */
 MUST_CHECK enum status plan_count_waiting(struct db_conn *conn, struct plan *plan, struct error *err);
 

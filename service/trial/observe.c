@@ -378,20 +378,10 @@ static enum status complete_if_reached(struct db_conn *conn, struct batch *batch
     return task_set_state(conn, &batch->task, STUDY_COMPLETED, "target_reached", "study.completed", err);
 }
 
-/* Prefetches the first reads of an observe with one result. */
-static void prefetch(struct db_conn *conn, void *arg)
-{
-    const struct batch *batch = arg;
-    db_prefetch(conn, SQL_STUDY_GET, BIND(TEXT(batch->task.id)));
-    if (batch->request->len == 1)
-        db_prefetch(conn, SQL_TRIAL_GET, BIND(TEXT(batch->task.id), INT(batch->request->items[0].trial)));
-}
-
 static enum status observe(struct db_conn *conn, void *arg, struct error *err)
 {
     struct batch         *batch = arg;
     struct observe_reply *out = batch->out;
-    prefetch(conn, arg);
     *out = (struct observe_reply){0};
     batch->has_reached = false; // a transaction may run twice
     TRY(task_open(conn, &batch->task, err));
@@ -407,8 +397,6 @@ static enum status observe(struct db_conn *conn, void *arg, struct error *err)
     out->revision = batch->task.study.revision;
     out->best_trial = batch->task.study.best_trial;
     out->best_value = batch->task.study.best_value;
-    db_prefetch(conn, SQL_TRIAL_NEXT_LEASE, BIND(TEXT(batch->task.id)));
-    db_ends(conn);
     return task_next(conn, &batch->task, &out->next, err);
 }
 
@@ -425,7 +413,7 @@ static enum status transact(struct batch *batch, bool creates, struct error *err
     struct live *live = NULL;
     if (creates)
         TRY(session_lock(batch->task.app, batch->task.caller, batch->task.id, SESSION_SHARED, &live, err));
-    enum status status = task_write_prefetching(&batch->task, prefetch, observe, err);
+    enum status status = task_write(&batch->task, observe, err);
     if (creates)
         session_unlock(batch->task.app, live);
     return status;

@@ -228,118 +228,6 @@ static void check_putting_off(struct store *store)
     store->driver->finalize(statement);
 }
 
-/* A ledger's line of this round: whether it is there, which is said ahead, or asked.  A driver without reading ahead only asks. */
-static void say(struct store *store, void *statement, int64_t round)
-{
-    struct db_value value = INT(round);
-    if (store->driver->prefetch == NULL)
-        return;
-    MUST(store->driver->bind(statement, 1, &value, &store->err));
-    store->driver->prefetch(statement);
-}
-
-static bool has(struct store *store, void *statement, int64_t round)
-{
-    struct db_value value = INT(round), found = {.letter = 'i'};
-    bool            row = false;
-    MUST(store->driver->bind(statement, 1, &value, &store->err));
-    MUST(store->driver->step(statement, &row, &store->err));
-    CU_ASSERT_FATAL(row && store->driver->column(statement, 0, &found));
-    store->driver->reset(statement);
-    return found.is.i > 0;
-}
-
-/* Prefetched rows are those that would have been read, whatever came between, and in whichever transaction. */
-static const char prefetch_text[] = "SELECT count(*) AS count FROM federation_ledger WHERE round = $1";
-
-static void check_reading_ahead(struct store *store)
-{
-    void *of;
-    MUST(store->driver->prepare(store->writer, STATEMENT("i", "i", prefetch_text), &of, &store->err));
-    begin(store);
-    say(store, of, 1);
-    MUST(add(store, store->writer, 1, 0.5)); // which it does not know
-    CU_ASSERT(has(store, of, 1));
-    say(store, of, 1);
-    CU_ASSERT(!has(store, of, 2)); // another question
-    CU_ASSERT(has(store, of, 1));
-    say(store, of, 7);
-    for (int i = 0; i < 3; i++) // what was found is kept
-        CU_ASSERT(!has(store, of, 7));
-    MUST(add(store, store->writer, 7, 0.5)); // and no more after this
-    CU_ASSERT(has(store, of, 7));
-    savepoint(store, SAVEPOINT_SET);
-    say(store, of, 2);
-    savepoint(store, SAVEPOINT_KEEP);
-    savepoint(store, SAVEPOINT_SET);
-    MUST(add(store, store->writer, 2, 0.5));
-    say(store, of, 2);
-    CU_ASSERT_EQUAL(count(store, store->writer), 3); // it comes with this
-    savepoint(store, SAVEPOINT_UNDO);
-    CU_ASSERT(!has(store, of, 2));
-    say(store, of, 3);
-    CU_ASSERT_EQUAL(count(store, store->writer), 2);
-    CU_ASSERT(!has(store, of, 3));
-    commit(store);
-    begin(store);
-    MUST(add(store, store->writer, 3, 0.5));
-    commit(store);
-    begin(store);
-    CU_ASSERT(has(store, of, 3)); // nobody asked before
-    MUST(store->driver->roll_back(store->writer, &store->err));
-    say(store, of, 4);
-    begin(store);
-    CU_ASSERT(!has(store, of, 4));
-    say(store, of, 3);
-    MUST(store->driver->roll_back(store->writer, &store->err));
-    store->driver->finalize(of);
-}
-
-static void check_readers_ahead(struct store *store)
-{
-    enum { MANY = 40 };
-    static const int rounds[] = {1, 3, 7};
-    void            *of, *more[MANY];
-    begin(store);
-    for (int i = 0; i < 3; i++)
-        MUST(add(store, store->writer, rounds[i], 0.5));
-    commit(store);
-    MUST(store->driver->prepare(store->reader, STATEMENT("i", "i", prefetch_text), &of, &store->err));
-    MUST(store->driver->begin(store->reader, DRIVER_READ_ONLY, &store->err));
-    say(store, of, 5);
-    begin(store);
-    MUST(add(store, store->writer, 5, 0.5));
-    commit(store);
-    bool is_there = has(store, of, 5); // what there was when it began, or was asked first
-    CU_ASSERT_EQUAL(has(store, of, 5), is_there);
-    say(store, of, 6);
-    CU_ASSERT_EQUAL(count(store, store->reader), is_there ? 4 : 3); // it comes with this
-    CU_ASSERT(!has(store, of, 6));
-    begin(store);
-    MUST(add(store, store->writer, 6, 0.5));
-    commit(store);
-    CU_ASSERT(!has(store, of, 6));
-    MUST(store->driver->commit(store->reader, &store->err));
-    MUST(store->driver->begin(store->reader, DRIVER_READ_ONLY, &store->err));
-    CU_ASSERT(has(store, of, 6)); // of another transaction
-    MUST(store->driver->commit(store->reader, &store->err));
-    say(store, of, 5); // in no transaction
-    MUST(store->driver->begin(store->reader, DRIVER_READ_ONLY, &store->err));
-    CU_ASSERT(has(store, of, 5));
-    for (int i = 0; i < MANY; i++) {
-        MUST(store->driver->prepare(store->reader, STATEMENT("i", "i", prefetch_text), &more[i], &store->err));
-        say(store, more[i], i);
-    }
-    for (int i = 0; i < MANY; i++)
-        CU_ASSERT_EQUAL(has(store, more[i], i), i == 1 || i == 3 || (i >= 5 && i <= 7));
-    for (int i = 0; i < MANY; i++) {
-        say(store, more[i], i);
-        store->driver->finalize(more[i]); // on its way or not
-    }
-    MUST(store->driver->commit(store->reader, &store->err));
-    store->driver->finalize(of);
-}
-
 static void check_reading(struct store *store)
 {
     begin(store);
@@ -751,8 +639,6 @@ static void on_postgres(void (*check)(struct store *store))
 #define CHECKS(X)                                           \
     X(undoing, "what is undone is gone")                    \
     X(putting_off, "what is put off fails in time")         \
-    X(reading_ahead, "what is read ahead is what is there") \
-    X(readers_ahead, "and so it is for readers")            \
     X(reading, "a reader sees one state")                   \
     X(numbers, "numbers come back")                         \
     X(texts_and_bytes, "texts and bytes come back")         \
