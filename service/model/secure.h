@@ -21,7 +21,7 @@
 #include "engine/base/arena.h"
 #include "engine/federated/masked_sum.h"
 #include "service/base/digest.h"
-#include "service/base/masks.h"
+#include "service/model/masks.h"
 
 #include <stdbool.h>
 

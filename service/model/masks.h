@@ -1,7 +1,7 @@
 /* The cryptography of a secure sum: key agreement, streams made of keys, and secrets in shares.
  * With digest.c, random.c, sign.c and token.c the only code that names OpenSSL.  Knows no federation. */
-#ifndef GNOMON_SERVICE_BASE_MASKS_H
-#define GNOMON_SERVICE_BASE_MASKS_H
+#ifndef GNOMON_SERVICE_MODEL_MASKS_H
+#define GNOMON_SERVICE_MODEL_MASKS_H
 
 #include "engine/base/status.h"
 

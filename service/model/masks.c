@@ -1,5 +1,5 @@
 /* See masks.h. */
-#include "service/base/masks.h"
+#include "service/model/masks.h"
 
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
