@@ -168,7 +168,12 @@ static double neighbour_value(struct rng *rng, const struct param *param, double
 static void add_neighbour(struct run *run, const double *anchor, double scale, double changed)
 {
     const struct space *space = run->search->space;
-    double             *point = pool_next(&run->pool, space), *u = run->u;
+    double             *point = pool_next(&run->pool, space), *u = run->u, exchanged[SPACE_PARAMS_MAX];
+    if (space->used_params != NULL && rng_uniform(&run->rng) < JUMPS) {
+        memcpy(exchanged, anchor, space->params_len * sizeof *anchor);
+        space_face_exchange(space, &run->rng, exchanged);
+        anchor = exchanged;
+    }
     space_encode(space, anchor, u);
     for (size_t j = 0; j < space->dims; j++) {
         u[j] += scale * rng_normal(&run->rng);
@@ -280,17 +285,23 @@ static void keep_out(struct run *run, const double *point, const double *u)
     }
 }
 
-/* Sets the bounds of the free doubles that exist; false when there are none. */
+/* Sets the bounds of the free doubles that exist; false when there are none.  The climb stays on its face. */
 static bool climb_bounds(struct run *run, const double *point, const double *u)
 {
     const struct space *space = run->search->space;
     bool                any = false;
     for (size_t i = 0, j = 0; i < space->params_len; i++) {
-        bool moves = space->params[i].kind == PARAM_DOUBLE && is_free(run->search, i) && !isnan(point[i]);
+        bool   moves = space->params[i].kind == PARAM_DOUBLE && is_free(run->search, i) && !isnan(point[i]);
+        double least = 0;
+        if (space->used_params != NULL) {
+            moves &= !space_face_rests(space, point, i);
+            if (moves)
+                param_encode(&space->params[i], space->used_params[i].min, &least);
+        }
         any |= moves;
         for (size_t end = j + param_width(&space->params[i]); j < end; j++) {
             bool is_boxed = moves && run->search->lower != NULL;
-            run->lower[j] = is_boxed ? fmin(run->search->lower[j], u[j]) : moves ? 0.0 : u[j];
+            run->lower[j] = is_boxed ? fmin(fmax(run->search->lower[j], least), u[j]) : moves ? least : u[j];
             run->upper[j] = is_boxed ? fmax(run->search->upper[j], u[j]) : moves ? 1.0 : u[j];
         }
     }

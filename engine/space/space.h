@@ -8,6 +8,7 @@
  *   space_condition.c   which parameters exist in a point; the walk over a finite space
  *   space_constraint.c  inequalities of sums and products: the check, and ways into the region
  *   space_equation.c    points where equations tie numbers together
+ *   space_face.c        numbers of which at most k may be other than 0
  *   space_forbid.c      combinations of values that may not occur together, and ways out of them
  *   space_centre.c      a point that satisfies the inequalities, or the proof that there is none */
 #ifndef GNOMON_ENGINE_SPACE_H
@@ -57,6 +58,10 @@ struct constraint {
     double        min, max; /* min <= max */
     bool          is_product;
     double        tolerance; /* >= 0, of an equation, in units of its sum or product */
+    /* above 0: no sum, but at most so many of these numbers, whose ranges hold 0, are used, which is not 0.  The coefficients
+     * are 1, the bounds infinite.  To points of users a number within tolerance of 0 is not used. */
+    size_t        at_most;
+    const double *min_used; /* [len] >= 0: a number that is used is no smaller; 0 where its range has numbers below 0 */
 };
 #define SPACE_EQUATION 1e-9
 
@@ -88,7 +93,8 @@ struct space {
     size_t        equations_len;
     const double *warm; /* [warm_len][params_len] points all over what equations leave, in the constrained parameters */
     size_t        warm_len;
-    const double *allowed; /* [params_len] a point that is not forbidden; NULL without forbidden combinations */
+    const struct param *used_params; /* [params_len] with ranges from min_used on; NULL: no constraint says at most */
+    const double       *allowed; /* [params_len] a point that is not forbidden; NULL without forbidden combinations */
 };
 
 /* How many doubles a stored point has (a graph: the sites of the longest macro-action); 0 where points are rows. */
@@ -204,6 +210,18 @@ MUST_CHECK enum status space_equation_begin(struct space *space, struct arena *a
 void                   space_equation_draw(const struct space *space, const double *v, double *point);
 bool                   space_equation_project(const struct space *space, double *point);
 void                   space_equation_repair(const struct space *space, double *point);
+
+/* Faces (space_face.c): where constraints say at most k of n, what is not used is held at 0, and the rest is a space as any.
+ * begin makes used_params; warm finds the warm points, once the centre is there.  draw and repair are those of equations, which call
+ * them.  enter moves a draft to a face that is near; false: none of those tried has a point.  exchange makes other numbers
+ * be used, one in, one out, or both: a draft.  rests: the number is not used in this point. */
+MUST_CHECK enum status space_face_begin(struct space *space, struct arena *arena, struct error *err);
+MUST_CHECK enum status space_face_warm(struct space *space, struct arena *arena, struct error *err);
+bool                   space_face_enter(const struct space *space, double *point);
+void                   space_face_draw(const struct space *space, const double *v, double *point);
+void                   space_face_repair(const struct space *space, double *point);
+void                   space_face_exchange(const struct space *space, struct rng *rng, double *point);
+bool                   space_face_rests(const struct space *space, const double *point, size_t param);
 
 /* A stream of random numbers that follows from n numbers, those of the list or all. */
 struct rng space_stream(const double *x, size_t n, const size_t *list);

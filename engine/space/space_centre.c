@@ -31,6 +31,7 @@ struct search {
     bool               *is_log;    /* [params_len] in some product */
     bool                is_curved; /* a sum has one of these parameters, too */
     bool                has_equation;
+    bool               *is_used; /* [params_len] decided of a number that might be 0 */
     int                 nodes_left;
 };
 
@@ -192,7 +193,8 @@ static bool is_inside(struct search *s)
     if (space_broken(space, s->point, 0) == NULL)
         return true;
     memcpy(moved, s->point, space->params_len * sizeof *moved);
-    if (!s->has_equation || !space_equation_project(space, moved))
+    if (space->used_params != NULL ? !space_face_enter(space, moved)
+                                   : !s->has_equation || !space_equation_project(space, moved))
         return false;
     memcpy(s->point, moved, space->params_len * sizeof *moved);
     return true;
@@ -219,6 +221,79 @@ static bool branch(struct search *s, size_t i)
     return false;
 }
 
+/* The number not decided of that the solution has most of, where too many of a constraint may be used or there is a least use;
+ * params_len: there is none. */
+static size_t most_open(const struct search *s)
+{
+    const struct space *space = s->space;
+    size_t              most = space->params_len;
+    double              largest = -1;
+    for (size_t k = 0; k < space->constraints_len; k++) {
+        const struct constraint *c = &space->constraints[k];
+        size_t                   open = 0;
+        for (size_t j = 0; j < c->len; j++)
+            open += s->low[c->params[j]] != 0 || s->high[c->params[j]] != 0;
+        for (size_t j = 0; j < c->len && c->at_most > 0; j++) {
+            size_t i = c->params[j];
+            double share = fabs(s->wanted[i]) / (space->params[i].max - space->params[i].min);
+            bool   matters = open > c->at_most || c->min_used[j] > 0;
+            if (matters && !s->is_used[i] && s->low[i] <= 0 && s->high[i] >= 0 && s->low[i] < s->high[i] &&
+                share > largest) {
+                largest = share;
+                most = i;
+            }
+        }
+    }
+    return most;
+}
+
+/* Holds at 0 what may not be used any more; false: too many are. */
+static bool close_full(struct search *s)
+{
+    const struct space *space = s->space;
+    for (size_t k = 0; k < space->constraints_len; k++) {
+        const struct constraint *c = &space->constraints[k];
+        size_t                   used = 0;
+        for (size_t j = 0; j < c->len; j++)
+            used += s->is_used[c->params[j]];
+        if (c->at_most > 0 && used > c->at_most)
+            return false;
+        for (size_t j = 0; j < c->len && c->at_most > 0 && used == c->at_most; j++)
+            if (!s->is_used[c->params[j]])
+                s->low[c->params[j]] = s->high[c->params[j]] = 0;
+    }
+    return true;
+}
+
+/* The number is used, and then it is not. */
+static bool branch_used(struct search *s, size_t i)
+{
+    const struct space *space = s->space;
+    double              low[SPACE_CONSTRAINED_MAX], high[SPACE_CONSTRAINED_MAX];
+    for (size_t m = 0; m < space->constrained_len; m++) {
+        low[m] = s->low[space->constrained[m]];
+        high[m] = s->high[space->constrained[m]];
+    }
+    s->is_used[i] = true;
+    if (space->used_params[i].min > space->params[i].min)
+        s->low[i] = space->used_params[i].min;
+    if (close_full(s) && explore(s))
+        return true;
+    s->is_used[i] = false;
+    for (int part = 0; part < 2; part++) {
+        for (size_t m = 0; m < space->constrained_len; m++) {
+            s->low[space->constrained[m]] = low[m];
+            s->high[space->constrained[m]] = high[m];
+        }
+        if (part == 1)
+            break;
+        s->low[i] = s->high[i] = 0;
+        if (explore(s))
+            return true;
+    }
+    return false;
+}
+
 /* True: point is in the region. */
 static bool explore(struct search *s)
 {
@@ -238,7 +313,10 @@ static bool explore(struct search *s)
         if (is_inside(s))
             return true;
     }
-    size_t i = most_rounded(s);
+    size_t i = most_open(s);
+    if (i < space->params_len)
+        return branch_used(s, i);
+    i = most_rounded(s);
     return i < space->params_len && branch(s, i);
 }
 
@@ -281,25 +359,28 @@ static enum status find_centre(const struct space *space, struct arena *arena, d
     struct arena_mark mark = arena_mark(arena);
     size_t            n = space->constrained_len, rows = 2 * (space->constraints_len + n) + 3;
     struct search     s = {.space = space, .point = centre};
+    *found = false;
     s.lp.table = arena_alloc(arena, rows, (n + 4) * sizeof *s.lp.table);
     s.lp.basis = ARENA_NEW(arena, size_t, rows);
     s.lp.outside = ARENA_NEW(arena, size_t, n + 3);
     s.x = ARENA_NEW(arena, double, n + 3);
     s.low = ARENA_NEW(arena, double, 3 * space->params_len);
-    s.is_log = ARENA_NEW(arena, bool, space->params_len);
+    s.is_log = ARENA_NEW(arena, bool, 2 * space->params_len);
     if (s.lp.table == NULL || s.lp.basis == NULL || s.lp.outside == NULL || s.x == NULL || s.low == NULL ||
         s.is_log == NULL)
         return error_no_memory(err);
     mark_constraints(&s);
+    s.is_used = s.is_log + space->params_len;
     s.high = s.low + space->params_len;
     s.wanted = s.high + space->params_len;
     for (size_t k = 0; k < n; k++) {
         size_t i = space->constrained[k];
         s.low[i] = space_is_free(space, i) ? space->params[i].min : space->held[i];
         s.high[i] = space_is_free(space, i) ? space->params[i].max : space->held[i];
+        s.is_used[i] = s.low[i] == s.high[i] && s.low[i] != 0;
     }
     s.nodes_left = (int)fmin(fmax(WORK / (double)((rows + n) * rows * (n + 2)), NODES_MIN), NODES_MAX);
-    *found = explore(&s);
+    *found = (space->used_params == NULL || close_full(&s)) && explore(&s);
     arena_release(arena, mark);
     return STATUS_OK;
 }
@@ -344,6 +425,7 @@ enum status space_hold(const struct space *space, const double *fixed, struct ar
     if (centre == NULL)
         return error_no_memory(err);
     held->centre = centre;
+    TRY(space_face_begin(held, arena, err));
     TRY(list_constrained(held, arena, err));
     TRY(find_centre(held, arena, centre, &found, err));
     if (found) {

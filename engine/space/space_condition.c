@@ -155,6 +155,35 @@ enum status space_check_conditions(const struct space *space, struct error *err)
 
 /* --- the walk --- */
 
+/* Whether the number is 0 because as many as may be of a constraint are used, before i or held. */
+static bool is_spent(const struct space *space, const double *point, size_t i, size_t number)
+{
+    for (size_t k = 0; k < space->constraints_len; k++) {
+        const struct constraint *c = &space->constraints[k];
+        size_t                   used = 0;
+        bool                     has = false;
+        for (size_t j = 0; j < c->len && c->at_most > 0; j++) {
+            size_t q = c->params[j];
+            has |= q == number;
+            used += q < i ? point[q] != 0 : !space_is_free(space, q) && space->held[q] != 0;
+        }
+        if (has && used >= c->at_most)
+            return true;
+    }
+    return false;
+}
+
+/* The least value above 0 that constraints leave a number where it is used; 0: any. */
+static double least_used(const struct space *space, size_t i)
+{
+    double least = 0;
+    for (size_t k = 0; k < space->constraints_len; k++)
+        for (size_t j = 0; j < space->constraints[k].len && space->constraints[k].at_most > 0; j++)
+            if (space->constraints[k].params[j] == i)
+                least = fmax(least, space->constraints[k].min_used[j]);
+    return least;
+}
+
 /* The least and the most that the terms but i of a constraint may add up to, those before i as they are. */
 static double rest_at(const struct space *space, const struct constraint *c, const double *point, size_t i,
                       double rest[2])
@@ -167,7 +196,7 @@ static double rest_at(const struct space *space, const struct constraint *c, con
         bool                is_known = q < i || !space_is_free(space, q);
         double              known = q < i ? point[q] : space_is_free(space, q) ? p->min : space->held[q];
         double              x = known, y = is_known ? known : p->max, a = c->coefficients[j];
-        if (q == i)
+        if (q == i || (!is_known && is_spent(space, point, i, q)))
             continue;
         x = a * (c->is_product ? log(x) : x);
         y = a * (c->is_product ? log(y) : y);
@@ -181,8 +210,9 @@ static double rest_at(const struct space *space, const struct constraint *c, con
 /* The range that the constraints leave a number, given those before it, and a little more for rounding. */
 static void range_at(const struct space *space, const double *point, size_t i, double *low, double *high)
 {
-    *low = space->params[i].min;
-    *high = space->params[i].max;
+    bool is_zero = is_spent(space, point, i, i);
+    *low = is_zero ? 0 : space->params[i].min;
+    *high = is_zero ? 0 : space->params[i].max;
     for (size_t k = 0; k < space->constraints_len; k++) {
         const struct constraint *c = &space->constraints[k];
         double                   a = 0, rest[2];
@@ -217,6 +247,8 @@ static bool set_value(const struct space *space, double *point, size_t i, double
     range_at(space, point, i, &low, &high);
     if (point[i] < low)
         point[i] = param_quantile_within(p, low, high, 0);
+    if (point[i] > 0 && point[i] < least_used(space, i))
+        point[i] = param_quantile_within(p, least_used(space, i), high, 0);
     return point[i] <= high;
 }
 
@@ -280,7 +312,8 @@ bool space_draw_finite(const struct space *space, struct rng *rng, double *point
 {
     double draft[SPACE_PARAMS_MAX], low, high;
     for (size_t k = 0; k < space->constrained_len; k++)
-        if (param_count(&space->params[space->constrained[k]]) == 0)
+        if (param_count(&space->params[space->constrained[k]]) == 0 &&
+            (space->used_params == NULL || space_is_free(space, space->constrained[k])))
             return false;
     for (int attempt = 0; attempt < 200; attempt++) {
         size_t k = 0;

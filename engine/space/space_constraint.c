@@ -28,7 +28,7 @@ static double term_size(const struct constraint *c, size_t j, const struct param
 static enum status check_terms(const struct space *space, size_t k, struct error *err)
 {
     const struct constraint *c = &space->constraints[k];
-    const char              *member = c->is_product ? "/product" : "/coefficients";
+    const char              *member = c->at_most > 0 ? "/of" : c->is_product ? "/product" : "/coefficients";
     double                   largest = 0;
     if (c->len == 0)
         return refuse(err, k, member, "bad_constraint", "there must be at least one coefficient");
@@ -52,6 +52,64 @@ static enum status check_terms(const struct space *space, size_t k, struct error
     if (!(largest < 1e300))
         return refuse(err, k, member, "bad_constraint", "coefficient times value must stay below 1e300");
     return STATUS_OK;
+}
+
+/* At most so many of the numbers are used: each may be 0, and has a value from min_used on. */
+static enum status check_used(const struct space *space, size_t k, struct error *err)
+{
+    const struct constraint *c = &space->constraints[k];
+    if (c->at_most > c->len)
+        return refuse(err, k, "/at_most", "out_of_range", "must be at most the number of names in of");
+    for (size_t j = 0; j < c->len; j++) {
+        const struct param *p = &space->params[c->params[j]];
+        if (!param_has(p, 0))
+            return refuse(err, k, "/of", "bad_constraint",
+                          "each number needs 0 as one of its values, for what is not used");
+        if (!(c->min_used[j] >= 0 && c->min_used[j] <= p->max) || (c->min_used[j] > 0 && p->min < 0))
+            return refuse(err, k, "/min_used", "bad_constraint",
+                          "must be 0 to the number's max, and a number with one has no values below 0");
+    }
+    return STATUS_OK;
+}
+
+/* The most that the terms of a sum may add up to in the direction of sign, if of the numbers of `few` at most so many are used. */
+static double most_of(const struct space *space, const struct constraint *c, double sign, const struct constraint *few)
+{
+    double used[SPACE_CONSTRAINED_MAX], most = 0;
+    size_t len = 0;
+    for (size_t j = 0; j < c->len; j++) {
+        const struct param *p = &space->params[c->params[j]];
+        double              a = sign * c->coefficients[j], term = fmax(a * p->min, a * p->max);
+        size_t              q = 0, at = len;
+        while (q < few->len && few->params[q] != c->params[j])
+            q++;
+        if (q == few->len) {
+            most += term;
+            continue;
+        }
+        for (len++; at > 0 && used[at - 1] < term; at--)
+            used[at] = used[at - 1];
+        used[at] = term;
+    }
+    for (size_t j = 0; j < len && j < few->at_most; j++)
+        most += used[j];
+    return most;
+}
+
+/* A sum reaches its bounds with as few numbers as may be used. */
+static enum status check_reach(const struct space *space, size_t k, const struct constraint *few, struct error *err)
+{
+    const struct constraint *c = &space->constraints[k];
+    double                   least = 0 - most_of(space, c, -1, few), most = most_of(space, c, 1, few), size = 0;
+    const char              *member = c->min == c->max ? "/equals" : c->min > most ? "/min" : "/max";
+    char                     why[sizeof err->text];
+    for (size_t j = 0; j < c->len; j++)
+        size += term_size(c, j, &space->params[c->params[j]]);
+    if (c->min <= most + SPACE_EQUATION * size && c->max >= least - SPACE_EQUATION * size)
+        return STATUS_OK;
+    snprintf(why, sizeof why, "with at most %zu of these numbers in use, by constraint %zu, the sum is %.6g to %.6g",
+             few->at_most, (size_t)(few - space->constraints), least, most);
+    return refuse(err, k, member, "no_feasible_point", why);
 }
 
 /* An equation has a value that the ranges reach, and its doubles are in no equation of the other kind: along those no line
@@ -94,7 +152,9 @@ enum status space_check_constraints(const struct space *space, struct error *err
     for (size_t k = 0; k < space->constraints_len; k++) {
         const struct constraint *c = &space->constraints[k];
         TRY(check_terms(space, k, err));
-        if (isnan(c->min) || isnan(c->max) || (isinf(c->min) && isinf(c->max)))
+        if (c->at_most > 0)
+            TRY(check_used(space, k, err));
+        else if (isnan(c->min) || isnan(c->max) || (isinf(c->min) && isinf(c->max)))
             return refuse(err, k, "", "bad_constraint", "min, max or both must be there");
         if (!(c->min <= c->max))
             return refuse(err, k, "/max", "empty_range", "max must be min (an equation) or greater");
@@ -110,6 +170,10 @@ enum status space_check_constraints(const struct space *space, struct error *err
     if (used > SPACE_CONSTRAINED_MAX)
         return error_set(err, STATUS_INVALID, "out_of_range", "/space/constraints",
                          "the constraints together are about over %d parameters", SPACE_CONSTRAINED_MAX);
+    for (size_t k = 0; k < space->constraints_len; k++)
+        for (size_t few = 0; few < space->constraints_len && space->constraints[k].at_most == 0; few++)
+            if (!space->constraints[k].is_product && space->constraints[few].at_most > 0)
+                TRY(check_reach(space, k, &space->constraints[few], err));
     return STATUS_OK;
 }
 
@@ -130,6 +194,22 @@ static double value_at(const struct constraint *c, const double *point, size_t w
     return value;
 }
 
+/* More numbers are used than may be, or one of them is too small. */
+static bool is_overused(const struct constraint *c, const double *point, double slack)
+{
+    double room = slack > 0 ? c->tolerance : 0;
+    size_t used = 0;
+    for (size_t j = 0; j < c->len; j++) {
+        double x = fabs(point[c->params[j]]);
+        if (x <= room)
+            continue;
+        used++;
+        if (x < c->min_used[j] * (1 - slack * DBL_EPSILON) - room)
+            return true;
+    }
+    return used > c->at_most;
+}
+
 /* The sum of a constraint is NaN exactly when one of its values is missing. */
 static const struct constraint *find_broken(const struct space *space, const double *point, double slack, bool is_rest)
 {
@@ -139,6 +219,8 @@ static const struct constraint *find_broken(const struct space *space, const dou
         if (c->min == c->max)
             room = fmax(SPACE_EQUATION * size, slack > 0 ? c->tolerance : 0);
         if (!(sum >= c->min - room && sum <= c->max + room) && !(is_rest && isnan(sum)))
+            return c;
+        if (c->at_most > 0 && !isnan(sum) && is_overused(c, point, slack))
             return c;
     }
     return NULL;

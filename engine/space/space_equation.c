@@ -4,8 +4,9 @@
  * once in a random direction within all equations.  Each move ends with space_broken, as every way into the region does.
  * A product is a sum of logarithms, and is moved as that.  A band's sum stays in moves of pairs, and moves within the band
  * with single numbers. */
+#include "engine/space/space_equation.h"
+
 #include "engine/math/rng.h"
-#include "engine/space/space.h"
 
 #include <string.h>
 
@@ -155,10 +156,15 @@ static bool is_double(const struct space *space, size_t param)
 static void move_pair(const struct space *space, const double *wanted, struct rng *rng, double *point)
 {
     const struct constraint *c = &space->constraints[space->equations[rng_below(rng, space->equations_len)]];
-    if (c->len < 2)
+    size_t                   terms[SPACE_CONSTRAINED_MAX], len = 0;
+    for (size_t k = 0; k < c->len; k++) // on a face most are held, and are not drawn
+        if (space->used_params == NULL || space_is_free(space, c->params[k]))
+            terms[len++] = k;
+    if (len < 2)
         return;
-    size_t i = rng_below(rng, c->len), j = rng_below(rng, c->len - 1);
-    j += j >= i;
+    size_t i = rng_below(rng, len), j = rng_below(rng, len - 1);
+    j = terms[j + (j >= i)];
+    i = terms[i];
     if (!space_is_free(space, c->params[i]) || !space_is_free(space, c->params[j]))
         return;
     bool        swaps = is_double(space, c->params[i]) && !is_double(space, c->params[j]);
@@ -270,13 +276,13 @@ static void move_all(const struct space *space, struct rng *rng, double *point)
 /* --- the chain --- */
 
 /* Every fourth step lets numbers that an equation does not tie move alone. */
-static void chain(const struct space *space, size_t steps, struct rng *rng, double *point)
+void space_equation_chain(const struct space *space, size_t steps, struct rng *rng, double *point)
 {
     double v[SPACE_PARAMS_MAX];
     for (size_t k = 0; k < steps; k++) {
         if (k % 4 == 1 && space->equations_len > 1)
             move_all(space, rng, point);
-        else if (k % 4 != 3)
+        else if (k % 4 != 3 && space->equations_len > 0)
             move_pair(space, NULL, rng, point);
         else {
             for (size_t m = 0; m < space->constrained_len; m++)
@@ -300,11 +306,15 @@ struct rng space_stream(const double *x, size_t n, const size_t *list)
 
 void space_equation_draw(const struct space *space, const double *v, double *point)
 {
+    if (space->used_params != NULL) {
+        space_face_draw(space, v, point);
+        return;
+    }
     struct rng    rng = space_stream(v, space->params_len, NULL);
     const double *start = space->warm + rng_below(&rng, space->warm_len) * space->params_len;
     for (size_t m = 0; m < space->constrained_len; m++)
         point[space->constrained[m]] = start[space->constrained[m]];
-    chain(space, 2 * space->constrained_len + 8, &rng, point);
+    space_equation_chain(space, 2 * space->constrained_len + 8, &rng, point);
 }
 
 enum status space_equation_begin(struct space *space, struct arena *arena, struct error *err)
@@ -318,6 +328,8 @@ enum status space_equation_begin(struct space *space, struct arena *arena, struc
     for (size_t k = 0; k < space->constraints_len; k++)
         if (is_thin(space, &space->constraints[k]))
             equations[space->equations_len++] = k;
+    if (space->used_params != NULL)
+        return space_face_warm(space, arena, err);
     if (space->equations_len == 0)
         return STATUS_OK;
     if ((warm = arena_alloc(arena, WARM, len * sizeof *warm)) == NULL)
@@ -328,7 +340,7 @@ enum status space_equation_begin(struct space *space, struct arena *arena, struc
         point[space->constrained[m]] = space->centre[space->constrained[m]];
     for (size_t w = 0; w < WARM; w++) {
         (void)space_draw_finite(space, &rng, point);
-        chain(space, (w == 0 ? 20 : 4) * space->constrained_len + 8, &rng, point);
+        space_equation_chain(space, (w == 0 ? 20 : 4) * space->constrained_len + 8, &rng, point);
         memcpy(warm + w * len, point, len * sizeof *point);
     }
     space->warm = warm;
@@ -399,7 +411,8 @@ static void project_on(const struct space *space, const struct constraint *c, bo
 static bool project(const struct space *space, bool doubles_only, double *point)
 {
     const struct constraint *broken = space_broken(space, point, 0);
-    for (int k = 0; k < PROJECTIONS && broken != NULL; k++, broken = space_broken(space, point, 0))
+    for (int k = 0; k < PROJECTIONS && broken != NULL && broken->at_most == 0;
+         k++, broken = space_broken(space, point, 0))
         project_on(space, broken, doubles_only, point);
     return broken == NULL;
 }
@@ -409,8 +422,7 @@ bool space_equation_project(const struct space *space, double *point)
     return project(space, true, point);
 }
 
-/* The warm point nearest to the draft. */
-static const double *nearest_warm(const struct space *space, const double *draft)
+const double *space_equation_nearest(const struct space *space, const double *draft)
 {
     const double *best = space->warm;
     double        least = HUGE_VAL;
@@ -425,21 +437,35 @@ static const double *nearest_warm(const struct space *space, const double *draft
     return best;
 }
 
-void space_equation_repair(const struct space *space, double *point)
+bool space_equation_enter(const struct space *space, double *point)
 {
-    double draft[SPACE_PARAMS_MAX];
-    memcpy(draft, point, space->params_len * sizeof *draft);
     (void)project(space, false, point);
     for (size_t m = 0; m < space->constrained_len; m++) {
         size_t i = space->constrained[m];
         point[i] = space_is_free(space, i) ? param_nearest(&space->params[i], point[i]) : point[i];
     }
-    if (space_equation_project(space, point))
+    return space_equation_project(space, point);
+}
+
+void space_equation_approach(const struct space *space, const double *draft, struct rng *rng, double *point)
+{
+    for (size_t k = 0; k < 3 * space->constrained_len && space->equations_len > 0; k++)
+        move_pair(space, draft, rng, point);
+}
+
+void space_equation_repair(const struct space *space, double *point)
+{
+    double draft[SPACE_PARAMS_MAX];
+    if (space->used_params != NULL) {
+        space_face_repair(space, point);
         return;
-    const double *warm = nearest_warm(space, draft);
+    }
+    memcpy(draft, point, space->params_len * sizeof *draft);
+    if (space_equation_enter(space, point))
+        return;
+    const double *warm = space_equation_nearest(space, draft);
     struct rng    rng = space_stream(draft, space->constrained_len, space->constrained);
     for (size_t m = 0; m < space->constrained_len; m++)
         point[space->constrained[m]] = warm[space->constrained[m]];
-    for (size_t k = 0; k < 3 * space->constrained_len; k++)
-        move_pair(space, draft, &rng, point);
+    space_equation_approach(space, draft, &rng, point);
 }

@@ -1,13 +1,15 @@
 /* See codec_constraint.h. */
 #include "service/codec/codec_constraint.h"
 
+#include "service/base/text.h"
 #include "service/codec/codec_space.h"
 #include "service/member/codec.h"
 
 #include <math.h>
 
 struct constraint_form {
-    const json_t *coefficients, *product;
+    const json_t *coefficients, *product, *of, *min_used;
+    int64_t       at_most; /* 0: it is not said */
     double        min, max, equals, tolerance;
 };
 static const struct member constraint_members[] = {
@@ -16,6 +18,9 @@ static const struct member constraint_members[] = {
     {AT(constraint_form, min), .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
     {AT(constraint_form, max), .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
     {AT(constraint_form, equals), .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
+    {AT(constraint_form, at_most), .read = codec_read_integer, .min = 1, .max = SPACE_CONSTRAINED_MAX},
+    {AT(constraint_form, of), .read = codec_read_kept},
+    {AT(constraint_form, min_used), .read = codec_read_kept},
     {AT(constraint_form, tolerance), .read = codec_read_number, .max = INFINITY},
     {.name = NULL},
 };
@@ -95,16 +100,151 @@ static enum status read_equation(struct reading *in, const struct spec *spec, co
     return STATUS_OK;
 }
 
+/* --- at most so many are used --- */
+
+static enum status find_used(struct reading *in, const struct spec *spec, const json_t *json, const char *where,
+                             bool *is_in)
+{
+    size_t i;
+    if (!json_is_string(json))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be the name of a parameter");
+    TRY(spec_find_param(spec, json_string_value(json), "unknown_parameter", where, &i, in->err));
+    const struct param *param = &spec->space.params[i];
+    if (!param_is_number(param) || param->when_len > 0)
+        return error_set(in->err, STATUS_INVALID, "bad_constraint", where,
+                         "must be the name of a number without a condition");
+    if (!param_has(param, 0))
+        return error_set(in->err, STATUS_INVALID, "bad_constraint", where,
+                         "must have 0 as one of its values, for points in which it is not used");
+    if (is_in[i])
+        return error_set(in->err, STATUS_INVALID, "duplicate_name", where, "is there twice");
+    is_in[i] = true;
+    return STATUS_OK;
+}
+
+static enum status check_min_used(struct reading *in, const struct spec *spec, const char *key, const json_t *json,
+                                  const char *where, const bool *is_in)
+{
+    size_t i;
+    double value;
+    char   room[TEXT_REAL_BYTES];
+    TRY(spec_find_param(spec, key, "unknown_parameter", where, &i, in->err));
+    if (!is_in[i])
+        return error_set(in->err, STATUS_INVALID, "bad_constraint", where, "must be one of the names in of");
+    if (!codec_read_is_finite(json, &value))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be a number");
+    if (spec->space.params[i].min < 0)
+        return error_set(in->err, STATUS_INVALID, "bad_constraint", where, "goes with a parameter whose min is 0");
+    if (!(value > 0 && value <= spec->space.params[i].max))
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where,
+                         "must be above 0, and at most the parameter's max, which is %s",
+                         text_number(spec->space.params[i].max, room));
+    return STATUS_OK;
+}
+
+/* The names of those that are counted, and from where on they are used, in the order of the parameters. */
+static enum status read_used(struct reading *in, const struct spec *spec, const struct constraint_form *form,
+                             const char *where, struct constraint *out)
+{
+    enum status   whole = STATUS_OK;
+    bool          is_in[SPACE_PARAMS_MAX] = {false};
+    const char   *key;
+    const json_t *value;
+    char          inner[CODEC_PATH_MAX], path[CODEC_PATH_MAX];
+    size_t        len = json_array_size(form->of);
+    codec_read_path(inner, where, "of");
+    TRY(codec_read_list(in, form->of, inner, 1, SPACE_CONSTRAINED_MAX));
+    for (size_t k = 0; k < len; k++) {
+        codec_read_path_item(path, inner, k);
+        TRY(codec_read_on(in, find_used(in, spec, json_array_get(form->of, k), path, is_in), &whole));
+    }
+    codec_read_path(inner, where, "at_most");
+    if (form->at_most > (int64_t)len)
+        TRY(codec_read_on(in,
+                          error_set(in->err, STATUS_INVALID, "out_of_range", inner,
+                                    "must be 1 to %zu, which is how many names there are in of", len),
+                          &whole));
+    codec_read_path(inner, where, "min_used");
+    if (form->min_used != NULL)
+        TRY(codec_read_on(in, codec_space_members(in, form->min_used, inner, SPACE_CONSTRAINED_MAX), &whole));
+    json_object_foreach ((json_t *)form->min_used, key, value) {
+        codec_read_path(path, inner, key);
+        TRY(codec_read_on(in, check_min_used(in, spec, key, value, path, is_in), &whole));
+    }
+    TRY(whole);
+    size_t *params = ARENA_NEW(in->arena, size_t, len);
+    double *numbers = ARENA_NEW(in->arena, double, 2 * len);
+    if (params == NULL || numbers == NULL)
+        return error_no_memory(in->err);
+    *out = (struct constraint){.params = params,
+                               .coefficients = numbers,
+                               .min = -INFINITY,
+                               .max = INFINITY,
+                               .at_most = (size_t)form->at_most,
+                               .min_used = numbers + len};
+    for (size_t i = 0; i < spec->space.params_len; i++)
+        if (is_in[i]) {
+            const json_t *least = json_object_get(form->min_used, spec->space.params[i].name);
+            params[out->len] = i;
+            numbers[out->len] = 1;
+            numbers[len + out->len++] = least == NULL ? 0 : json_number_value(least);
+        }
+    return STATUS_OK;
+}
+
+/* What a client computes as the rest of a sum is hardly ever 0: by default a number is not used up to a thousandth of the least
+ * of the bounds of the doubles. */
+static double default_tolerance(const struct spec *spec, const struct constraint *c)
+{
+    double least = INFINITY;
+    for (size_t j = 0; j < c->len; j++) {
+        const struct param *p = &spec->space.params[c->params[j]];
+        if (p->kind == PARAM_DOUBLE && p->min < p->max)
+            least = fmin(least, fmax(fabs(p->min), fabs(p->max)));
+    }
+    return isinf(least) ? 0 : least / 1000;
+}
+
+static enum status read_at_most(struct reading *in, const struct spec *spec, const struct constraint_form *form,
+                                const json_t *json, const char *where, struct constraint *out)
+{
+    static const char *const others[] = {"coefficients", "product", "min", "max", "equals"};
+    static const char *const needed[] = {"at_most", "of"};
+    enum status              whole = STATUS_OK;
+    char                     path[CODEC_PATH_MAX];
+    for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
+        codec_read_path(path, where, others[k]);
+        if (json_object_get(json, others[k]) != NULL)
+            TRY(codec_read_on(in, error_set(in->err, STATUS_INVALID, "bad_combination", path, "goes without at_most"),
+                              &whole));
+    }
+    for (size_t k = 0; k < sizeof needed / sizeof needed[0]; k++) {
+        codec_read_path(path, where, needed[k]);
+        if (json_object_get(json, needed[k]) == NULL)
+            TRY(codec_read_on(in,
+                              error_set(in->err, STATUS_INVALID, "missing_member", path,
+                                        "is required: at_most says how many, of their names"),
+                              &whole));
+    }
+    if (form->of != NULL)
+        TRY(codec_read_on(in, read_used(in, spec, form, where, out), &whole));
+    TRY(whole);
+    out->tolerance = isnan(form->tolerance) ? default_tolerance(spec, out) : form->tolerance;
+    return STATUS_OK;
+}
+
 static enum status read_constraint(struct reading *in, const struct spec *spec, const json_t *json, const char *where,
                                    struct constraint *out)
 {
     char                   inner[CODEC_PATH_MAX];
     struct constraint_form form = {.min = -INFINITY, .max = INFINITY, .equals = NAN, .tolerance = NAN};
     TRY(codec_read_object(in, constraint_members, json, where, &form));
+    if (form.at_most > 0 || form.of != NULL || form.min_used != NULL)
+        return read_at_most(in, spec, &form, json, where, out);
     bool is_product = form.product != NULL;
     codec_read_path(inner, where, is_product ? "product" : "coefficients");
     if (!is_product && form.coefficients == NULL)
-        return error_set(in->err, STATUS_INVALID, "missing_member", inner, "is required, or product");
+        return error_set(in->err, STATUS_INVALID, "missing_member", inner, "is required, or product, or at_most");
     if (is_product && form.coefficients != NULL)
         return error_set(in->err, STATUS_INVALID, "bad_combination", inner, "goes without coefficients");
     *out = (struct constraint){.min = form.min, .max = form.max, .is_product = is_product};
@@ -129,8 +269,29 @@ enum status codec_constraints(struct reading *in, const json_t *json, const char
     return whole;
 }
 
+static json_t *at_most_json(const struct spec *spec, const struct constraint *c)
+{
+    json_t *object = json_pack("{s:I}", "at_most", (json_int_t)c->at_most), *of = json_array(),
+           *min_used = json_object();
+    for (size_t j = 0; j < c->len; j++) {
+        const char *name = spec->space.params[c->params[j]].name;
+        codec_append(&of, json_string(name));
+        if (c->min_used[j] > 0)
+            codec_put(&min_used, name, codec_number(c->min_used[j]));
+    }
+    codec_put(&object, "of", of);
+    if (json_object_size(min_used) > 0)
+        codec_put(&object, "min_used", min_used);
+    else
+        json_decref(min_used);
+    codec_put(&object, "tolerance", codec_number(c->tolerance));
+    return object;
+}
+
 static json_t *constraint_json(const struct spec *spec, const struct constraint *constraint)
 {
+    if (constraint->at_most > 0)
+        return at_most_json(spec, constraint);
     json_t *coefficients = json_object(), *object = json_object();
     for (size_t j = 0; j < constraint->len; j++)
         codec_put(&coefficients, spec->space.params[constraint->params[j]].name,

@@ -49,6 +49,12 @@ static enum status check_constraints(const struct spec *spec, const double *poin
     const struct space      *space = &spec->space;
     const struct constraint *broken = space_broken_rest(space, point, CODEC_ROUNDING_SLACK);
     size_t                   at = space_alternative(space->forbid, space->forbid_len, point, 0), number = 0;
+    if (broken != NULL && broken->at_most > 0)
+        return error_set(
+            err, STATUS_INVALID, "constraint_violated", where,
+            "breaks constraint %zu of the space: at most %zu of these numbers may be other than 0, and none "
+            "of those below its min_used",
+            (size_t)(broken - space->constraints), broken->at_most);
     if (broken != NULL)
         return error_set(err, STATUS_INVALID, "constraint_violated", where, "breaks constraint %zu of the space",
                          (size_t)(broken - space->constraints));

@@ -24,6 +24,8 @@ export const spaces = {
         { name: 'u', type: 'double', min: 0, max: 1, when: { b: { min: 4, max: 40 }, k: { not: ['q'] } } }), forbid: [{ a: { min: 5 }, b: { max: 2 } }, { k: ['p'], b: [7, 8] }] },
     mixture: { ...parameters(...['r', 's', 't'].map((name) => ({ name, type: 'double', min: 0, max: 1 })), { name: 'n', type: 'int', min: 0, max: 6 }, { name: 'm', type: 'int', min: 0, max: 6 }),
         constraints: [{ coefficients: { r: 1, s: 1, t: 1 }, equals: 1, tolerance: 0.01 }, { coefficients: { n: 1, m: 1 }, equals: 6 }, { coefficients: { r: 1, s: -1 }, max: 0.5 }] },
+    few: { ...parameters({ name: 'r', type: 'double', min: 0, max: 1 }, { name: 's', type: 'double', min: 0, max: 1 }, { name: 't', type: 'double', min: 0, max: 0.6 }, { name: 'n', type: 'int', min: -3, max: 6 }, { name: 'k', type: 'categorical', values: ['p', 'q'] }),
+        constraints: [{ coefficients: { r: 1, s: 1, t: 1 }, equals: 1 }, { at_most: 2, of: ['r', 's', 't', 'n'], min_used: { t: 0.1 }, tolerance: 0.001 }], forbid: [{ r: { min: 0.75 }, k: ['q'] }] },
     product: { ...parameters({ name: 'a', type: 'double', min: 1, max: 8, scale: 'log' }, { name: 'b', type: 'double', min: 1, max: 8, scale: 'log' }), constraints: [{ product: { a: 1, b: 1 }, equals: 8 }] },
     contexts: parameters({ name: 'x', type: 'double', min: 0, max: 1 }, { name: 'g', type: 'double', min: 0, max: 1, context: true }, { name: 'h', type: 'int', min: 0, max: 3, context: true },
         { name: 'k', type: 'categorical', values: ['a', 'b'], context: true }, { name: 'd', type: 'discrete', values: [1, 2, 4], context: true }),

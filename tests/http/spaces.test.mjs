@@ -285,6 +285,68 @@ test('an equation is kept, read back, and forgives a report that was rounded', a
     }
 });
 
+test('at most so many numbers are used, and those from their least use on', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    const space = {
+        type: 'parameters',
+        parameters: [...names.map((name) => ({ name, type: 'double', min: 0, max: 1, scale: 'linear' })),
+            { name: 'k', type: 'int', min: -2, max: 3, scale: 'linear' }, { name: 'oven', type: 'categorical', values: ['hot', 'cold'] }],
+        constraints: [
+            { coefficients: Object.fromEntries(names.map((name) => [name, 1])), equals: 1, tolerance: 0.002 },
+            { at_most: 2, of: names, min_used: { b: 0.2, f: 0.4 }, tolerance: 0.001 },
+            { at_most: 1, of: ['a', 'k'], tolerance: 0 }],
+        forbid: [{ a: { min: 0.5 }, oven: ['hot'] }],
+    };
+    const check = (point) => {
+        const used = names.filter((name) => point[name] !== 0);
+        assert.ok(used.length <= 2 && (point.a === 0 || point.k === 0), JSON.stringify(point));
+        assert.ok((point.b === 0 || point.b >= 0.2) && (point.f === 0 || point.f >= 0.4), JSON.stringify(point));
+        assert.ok(Math.abs(names.reduce((sum, name) => sum + point[name], 0) - 1) <= 1e-9 && !(point.a >= 0.5 && point.oven === 'hot'), JSON.stringify(point));
+        return used.join('');
+    };
+    for (const algorithm of ['gp', 'random', 'sobol', 'turbo', 'cma-es']) {
+        const study = await api.study({ space, algorithm: { name: algorithm } });
+        const observe = `/v1/studies/${study.id}/observe`, faces = new Set();
+        assert.deepEqual(study.space, space);
+        for (let i = 0; i < 16; i++) {
+            const { number, point } = await suggestOne(study.id);
+            faces.add(check(point));
+            await api.post(observe, { trial: number, value: (point.c - 0.25) ** 2 + (point.f - 0.75) ** 2 });
+        }
+        assert.ok(faces.size >= 4, `${algorithm}: ${[...faces]}`);
+        const [held] = (await api.post(`/v1/studies/${study.id}/suggest`, { fixed: { f: 0.5, k: 3 } })).trials;
+        assert.ok(check(held.point).includes('f') && held.point.f === 0.5 && held.point.a === 0);
+        await api.post(observe, { point: { a: 0.0005, b: 0.1995, c: 0, d: 0.8, e: 0, f: 0, k: 0, oven: 'hot' }, value: 1 }); // rounded: 3 are not 0
+        await suggestOne(study.id);
+        const clone = await api.post(`/v1/studies/${study.id}/clone`, { name: `${algorithm} again` }, 201);
+        assert.deepEqual(clone.space, space);
+        check((await suggestOne(clone.id)).point);
+        for (const wrong of [{ c: 0.1, d: 0.1, e: 0.8 }, { b: 0.1, c: 0.9 }, { a: 0.4, c: 0.6, k: 1 }])
+            await api.refused(study.id, [422, 'constraint_violated'], 'POST', observe,
+                { json: { point: { a: 0, b: 0, c: 0, d: 0, e: 0, f: 0, k: 0, oven: 'cold', ...wrong }, value: 1 } });
+        await api.refused(study.id, [422, 'constraint_violated'], 'POST', `/v1/studies/${study.id}/suggest`, { json: { fixed: { c: 0.25, d: 0.25, e: 0.25 } } });
+    }
+});
+
+test('all that is wrong with at_most is told at once', async () => {
+    const share = { type: 'double', min: 0, max: 0.25 };
+    const parameters = [{ name: 'a', ...share }, { name: 'b', ...share }, { name: 'c', type: 'double', min: 0.125, max: 1 },
+        { name: 'd', type: 'double', min: -1, max: 1 }, { name: 'e', type: 'categorical', values: ['x', 'y'] }];
+    const refuse = async (constraints, expected) => {
+        const problem = await api.expect(422, 'POST', '/v1/studies', { json: { name: 's', metrics, space: { type: 'parameters', parameters, constraints } } });
+        assert.deepEqual(problem.errors.map((e) => e.pointer.slice('/space/constraints/'.length)), expected);
+        return problem;
+    };
+    await refuse([{ at_most: 9, of: ['a', 'a', 'c', 'e', 'z', 1, 'd'], min_used: { a: 0.5, d: 0.5, b: 0.125, y: 1, c: '1' } },
+        { of: ['a'], max: 1 }, { at_most: 0, of: ['a', 'b'] }, { at_most: 1 }], [
+        '0/of/1', '0/of/2', '0/of/3', '0/of/4', '0/of/5',
+        '0/at_most', '0/min_used/a', '0/min_used/d', '0/min_used/b',
+        '0/min_used/y', '0/min_used/c',
+        '1/max', '1/at_most', '2/at_most', '3/of']);
+    const { errors } = await refuse([{ coefficients: { a: 1, b: 1 }, equals: 0.375 }, { at_most: 1, of: ['a', 'b', 'd'] }], ['0/equals']);
+    assert.match(errors[0].detail, /at most 1 of these numbers in use, by constraint 1, the sum is 0 to 0.25/);
+});
+
 test('first points of a mixture fill it, and ints of an equation do not repeat while others are left', async () => {
     const names = ['a', 'b', 'c', 'd', 'e'];
     const mixture = {

@@ -59,6 +59,7 @@ static const struct param     conditional_finite_params[] = {
          .when = if_many,
          .when_len = 1},
 };
+static const double       used_values[] = {-0.5, 0, 0.125, 1.5};
 static const double       parts[] = {0.125, 0.5, 0.875, 3.5};
 static const struct param constrained_params[] = {
     PARAM("x", DOUBLE, LINEAR, -1, 2.5, 0),
@@ -154,6 +155,38 @@ static const struct condition forbidden_finite[] = {
     {.parent = 0, .min = -INFINITY, .max = 0, .is_or = true},
     {.parent = 1, .values = the_first, .values_len = 1},
 };
+/* Shares of which at most two are used, and a name; and a finite space: 12 of 3 * 4 * 3 points. */
+static const struct param used_params[] = {
+    PARAM("a", DOUBLE, LINEAR, 0, 1, 0),   PARAM("b", DOUBLE, LINEAR, 0, 0.875, 0),
+    PARAM("c", DOUBLE, LINEAR, 0, 1, 0),   PARAM("d", DOUBLE, LINEAR, 0, 0.75, 0),
+    PARAM("e", DOUBLE, LINEAR, 0, 0.5, 0), PARAM("oven", CATEGORICAL, LINEAR, 0, 1, 2),
+};
+static const struct param used_finite_params[] = {
+    PARAM("k", INT, LINEAR, 0, 2, 0),
+    {.name = "m", .kind = PARAM_DISCRETE, .min = -0.5, .max = 1.5, .choices = 4, .values = used_values},
+    {.name = "s", .kind = PARAM_STEPPED, .max = 0.6, .step = 0.3},
+};
+static const size_t used_shares[] = {0, 1, 2, 3, 4};
+static const double five_ones[] = {1, 1, 1, 1, 1}, least[] = {0, 0.125, 0, 0.25, 0}, finite_least[] = {2, 0, 0.5};
+static const struct constraint used[] = {
+    {.params = used_shares, .coefficients = five_ones, .len = 5, .min = 1, .max = 1},
+    {.params = used_shares,
+     .coefficients = five_ones,
+     .len = 5,
+     .min = -INFINITY,
+     .max = INFINITY,
+     .at_most = 2,
+     .min_used = least},
+};
+static const struct constraint used_finite[] = {
+    {.params = used_shares,
+     .coefficients = five_ones,
+     .len = 3,
+     .min = -INFINITY,
+     .max = INFINITY,
+     .at_most = 2,
+     .min_used = finite_least},
+};
 static double              candidate_rows[ROWS * COLUMNS];
 static const struct latent latents[] = {{2, 2}, {1, 2}, {1, 1}};
 
@@ -214,6 +247,12 @@ static struct space spaces[] = {
      .params_len = 2,
      .forbid = forbidden_finite,
      .forbid_len = 4},
+    {.kind = SPACE_PARAMETERS, .params = used_params, .params_len = 6, .constraints = used, .constraints_len = 2},
+    {.kind = SPACE_PARAMETERS,
+     .params = used_finite_params,
+     .params_len = 3,
+     .constraints = used_finite,
+     .constraints_len = 1},
     {.kind = SPACE_CANDIDATES, .rows = candidate_rows, .rows_len = ROWS, .columns = COLUMNS},
     {.kind = SPACE_IMAGE, .height = 2, .width = 2, .channels = 1, .bound = 0.375, .latents = latents, .latents_len = 3},
     {.kind = SPACE_GRAPH, .graph = &prior_graph},
@@ -244,6 +283,8 @@ static const double fixed_values[SPACES][PARAMS_MAX] = {
     {64, 5, 2.25, 1.5},
     {1, 3, 2, 0.01, 0.75},
     {2, 1},
+    {0, 0.125, 0.875, 0, 0, 1},
+    {2, 0.125, 0},
 };
 
 #endif

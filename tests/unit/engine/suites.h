@@ -16,6 +16,7 @@
     X(space)             \
     X(space_forms)       \
     X(space_equation)    \
+    X(space_face)        \
     X(space_forbid)      \
     X(used_points)       \
     X(mat)               \

@@ -26,8 +26,8 @@ struct corner {
 static const struct corner corners[] = {
     {doubles, 1, {.len = 0}, {0}},
     {doubles, 3, {.len = 0}, {0, 0.01, 1}},
-    {doubles, 3, {first, ones, 3, 1, 1, false, 0}, {0.99, 0.01, 0}},
-    {doubles, 3, {first, ones, 3, -INFINITY, 1, false, 0}, {1, 0.01, -0.01}},
+    {doubles, 3, {first, ones, 3, 1, 1, .is_product = false}, {0.99, 0.01, 0}},
+    {doubles, 3, {first, ones, 3, -INFINITY, 1, .is_product = false}, {1, 0.01, -0.01}},
     {under_name, 3, {.len = 0}, {1, 2, 0}},
     {under_name, 3, {.len = 0}, {0, 2, NAN}},
     {wide_ints, 2, {.len = 0}, {1e9, 1e9}},
