@@ -177,7 +177,7 @@ void space_settle(const struct space *space, const double *fill, double *point)
         else if (isnan(point[i]) && fill != NULL)
             point[i] = fill[i];
     }
-    (space->warm_len > 0 ? space_equation_repair : space_repair)(space, point);
+    space_bring_in(space, point);
     if (space->forbid_len > 0)
         space_escape(space, point);
     for (size_t i = 0; i < space->params_len; i++)
@@ -193,7 +193,7 @@ static bool draft_at(const struct space *space, const double *v, double (*quanti
         point[i] = space_is_free(space, i) ? quantile(&space->params[i], v[i]) : space->held[i];
     bool fits = space_broken(space, point, 0) == NULL;
     if (!fits && space->warm_len > 0) {
-        space_equation_draw(space, v, point);
+        (space->used_params != NULL ? space_face_draw : space_equation_draw)(space, v, point);
         fits = true;
     } else if (!fits) {
         space_repair(space, point);

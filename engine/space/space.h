@@ -212,8 +212,8 @@ bool                   space_equation_project(const struct space *space, double 
 void                   space_equation_repair(const struct space *space, double *point);
 
 /* Faces (space_face.c): where constraints say at most k of n, what is not used is held at 0, and the rest is a space as any.
- * begin makes used_params; warm finds the warm points, once the centre is there.  draw and repair are those of equations, which call
- * them.  enter moves a draft to a face that is near; false: none of those tried has a point.  exchange makes other numbers
+ * begin makes used_params; warm finds the warm points, once the centre is there.  draw and repair are as those of
+ * equations.  enter moves a draft to a face that is near; false: none of those tried has a point.  exchange makes other numbers
  * be used, one in, one out, or both: a draft.  rests: the number is not used in this point. */
 MUST_CHECK enum status space_face_begin(struct space *space, struct arena *arena, struct error *err);
 MUST_CHECK enum status space_face_warm(struct space *space, struct arena *arena, struct error *err);
@@ -222,6 +222,14 @@ void                   space_face_draw(const struct space *space, const double *
 void                   space_face_repair(const struct space *space, double *point);
 void                   space_face_exchange(const struct space *space, struct rng *rng, double *point);
 bool                   space_face_rests(const struct space *space, const double *point, size_t param);
+
+/* The way of a draft into the constraints that the space has. */
+static inline void space_bring_in(const struct space *space, double *point)
+{
+    (space->used_params != NULL ? space_face_repair
+     : space->warm_len > 0      ? space_equation_repair
+                                : space_repair)(space, point);
+}
 
 /* A stream of random numbers that follows from n numbers, those of the list or all. */
 struct rng space_stream(const double *x, size_t n, const size_t *list);

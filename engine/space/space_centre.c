@@ -430,6 +430,8 @@ enum status space_hold(const struct space *space, const double *fixed, struct ar
     TRY(find_centre(held, arena, centre, &found, err));
     if (found) {
         TRY(space_equation_begin(held, arena, err));
+        if (held->used_params != NULL)
+            TRY(space_face_warm(held, arena, err));
         return space->forbid_len > 0 ? find_allowed(held, arena, err) : STATUS_OK;
     }
     if (fixed == NULL)

@@ -306,10 +306,6 @@ struct rng space_stream(const double *x, size_t n, const size_t *list)
 
 void space_equation_draw(const struct space *space, const double *v, double *point)
 {
-    if (space->used_params != NULL) {
-        space_face_draw(space, v, point);
-        return;
-    }
     struct rng    rng = space_stream(v, space->params_len, NULL);
     const double *start = space->warm + rng_below(&rng, space->warm_len) * space->params_len;
     for (size_t m = 0; m < space->constrained_len; m++)
@@ -328,9 +324,7 @@ enum status space_equation_begin(struct space *space, struct arena *arena, struc
     for (size_t k = 0; k < space->constraints_len; k++)
         if (is_thin(space, &space->constraints[k]))
             equations[space->equations_len++] = k;
-    if (space->used_params != NULL)
-        return space_face_warm(space, arena, err);
-    if (space->equations_len == 0)
+    if (space->equations_len == 0 || space->used_params != NULL)
         return STATUS_OK;
     if ((warm = arena_alloc(arena, WARM, len * sizeof *warm)) == NULL)
         return error_no_memory(err);
@@ -456,10 +450,6 @@ void space_equation_approach(const struct space *space, const double *draft, str
 void space_equation_repair(const struct space *space, double *point)
 {
     double draft[SPACE_PARAMS_MAX];
-    if (space->used_params != NULL) {
-        space_face_repair(space, point);
-        return;
-    }
     memcpy(draft, point, space->params_len * sizeof *draft);
     if (space_equation_enter(space, point))
         return;

@@ -69,7 +69,7 @@ static void try_value(const struct space *space, const double *draft, size_t i, 
         return;
     memcpy(trial, draft, space->params_len * sizeof *draft);
     trial[i] = value;
-    (space->warm_len > 0 ? space_equation_repair : space_repair)(space, trial);
+    space_bring_in(space, trial);
     size_t met = trial[i] == draft[i] ? SIZE_MAX : count_met(space, trial);
     if (p->kind != PARAM_CATEGORICAL) {
         param_encode(p, draft[i], &from);

@@ -130,7 +130,7 @@ static enum status check_min_used(struct reading *in, const struct spec *spec, c
     char   room[TEXT_REAL_BYTES];
     TRY(spec_find_param(spec, key, "unknown_parameter", where, &i, in->err));
     if (!is_in[i])
-        return error_set(in->err, STATUS_INVALID, "bad_constraint", where, "must be one of the names in of");
+        return error_set(in->err, STATUS_INVALID, "bad_constraint", where, "is no name in of");
     if (!codec_read_is_finite(json, &value))
         return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be a number");
     if (spec->space.params[i].min < 0)
@@ -192,7 +192,7 @@ static enum status read_used(struct reading *in, const struct spec *spec, const 
     return STATUS_OK;
 }
 
-/* What a client computes as the rest of a sum is hardly ever 0: by default a number is not used up to a thousandth of the least
+/* The rest of a sum, as a client computes it, is hardly ever 0: by default a number is not used up to a thousandth of the least
  * of the bounds of the doubles. */
 static double default_tolerance(const struct spec *spec, const struct constraint *c)
 {

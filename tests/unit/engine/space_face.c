@@ -194,7 +194,49 @@ static void test_brute_force(void)
     CU_ASSERT(refused > 30 && accepted > 200);
 }
 
+/* Numbers that may not be counted are refused, and sums that so few cannot reach. */
+static void test_refusals(void)
+{
+    static const double            none[] = {0, 0, 0}, many[] = {0, 1.5, 0}, below[] = {0, 0, 0.25};
+    static const size_t            pair[] = {0, 1}, name[] = {0, 3}, above[] = {4};
+    static const struct constraint far = {FIRST, ONES, 2, 1.25, 1.25, .is_product = false};
+    static const struct {
+        const size_t *params;
+        size_t        len, at_most;
+        const double *min_used;
+        const char   *code, *path;
+    } rows[] = {
+        {pair, 2, 3, none, "out_of_range", "/space/constraints/0/at_most"},
+        {name, 2, 1, none, "bad_constraint", "/space/constraints/0/of"},
+        {above, 1, 1, none, "bad_constraint", "/space/constraints/0/of"},
+        {pair, 2, 1, many, "bad_constraint", "/space/constraints/0/min_used"},
+        {FIRST, 3, 1, below, "bad_constraint", "/space/constraints/0/min_used"},
+        {pair, 2, 1, none, "no_feasible_point", "/space/constraints/1/equals"},
+    };
+    static const struct param params[] = {
+        PARAM("a", DOUBLE, LINEAR, 0, 1, 0),     PARAM("b", DOUBLE, LINEAR, 0, 1, 0),
+        PARAM("c", DOUBLE, LINEAR, -1, 1, 0),    PARAM("n", CATEGORICAL, LINEAR, 0, 1, 2),
+        PARAM("e", DOUBLE, LINEAR, 0.125, 1, 0),
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        struct constraint both[] = {{.params = rows[k].params,
+                                     .coefficients = ONES,
+                                     .len = rows[k].len,
+                                     .min = -INFINITY,
+                                     .max = INFINITY,
+                                     .at_most = rows[k].at_most,
+                                     .min_used = rows[k].min_used},
+                                    far};
+        struct space      space = {SPACE_PARAMETERS, params, 5, .constraints = both, .constraints_len = 2};
+        struct error      err = {0};
+        CU_ASSERT(space_init(&space, &err) == STATUS_INVALID);
+        CU_ASSERT_STRING_EQUAL(err.code, rows[k].code);
+        CU_ASSERT_STRING_EQUAL(err.path, rows[k].path);
+    }
+}
+
 CU_TestInfo suite_space_face[] = {
+    {"what may not be counted, and sums that so few cannot reach", test_refusals},
     {"every face has its share of the points, which are uniform on it", test_faces},
     {"random spaces with a known point are never refused and never left", test_feasible},
     {"finite spaces have the points that trying each of them finds", test_brute_force},

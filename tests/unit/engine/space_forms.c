@@ -175,40 +175,27 @@ static void test_refused_constraints(void)
     static const size_t xk[] = {0, 1}, twice[] = {1, 1}, categorical[] = {0, 2}, conditional[] = {0, 3}, far[] = {0, 5},
                         positive[] = {4};
     static const double ones[] = {1, 1}, zero[] = {1, 0}, nan_too[] = {1, NAN}, huge[] = {1e308, 1};
-    static const double none_least[] = {0, 0}, ones_and_more[] = {1, 4.5};
     static const struct {
         struct constraint constraint;
         const char       *code, *path;
     } rows[] = {
-        {{xk, ones, 0, 0, 1, false, 0, 0, NULL}, "bad_constraint", "/space/constraints/0/coefficients"},
-        {{twice, ones, 2, 0, 1, false, 0, 0, NULL}, "bad_constraint", "/space/constraints/0/coefficients"},
-        {{categorical, ones, 2, 0, 1, false, 0, 0, NULL}, "bad_constraint", "/space/constraints/0/coefficients"},
-        {{conditional, ones, 2, 0, 1, false, 0, 0, NULL}, "bad_constraint", "/space/constraints/0/coefficients"},
-        {{far, ones, 2, 0, 1, false, 0, 0, NULL}, "bad_constraint", "/space/constraints/0/coefficients"},
-        {{xk, zero, 2, 0, 1, false, 0, 0, NULL}, "bad_constraint", "/space/constraints/0/coefficients"},
-        {{xk, nan_too, 2, 0, 1, false, 0, 0, NULL}, "bad_constraint", "/space/constraints/0/coefficients"},
-        {{xk, huge, 2, 0, 1, false, 0, 0, NULL}, "bad_constraint", "/space/constraints/0/coefficients"},
-        {{xk, ones, 2, -INFINITY, INFINITY, false, 0, 0, NULL}, "bad_constraint", "/space/constraints/0"},
-        {{xk, ones, 2, NAN, 1, false, 0, 0, NULL}, "bad_constraint", "/space/constraints/0"},
-        {{xk, ones, 2, 2.385, 2.3849, false, 0, 0, NULL}, "empty_range", "/space/constraints/0/max"},
-        {{xk, ones, 2, 1e4, 1e4, false, 0, 0, NULL}, "no_feasible_point", "/space/constraints/0/equals"},
-        {{xk, ones, 2, 0.5, 1, true, 0, 0, NULL},
-         "bad_constraint",
-         "/space/constraints/0/product"}, /* 0 is in both ranges */
-        {{positive, ones, 1, 0, 1, true, 0, 0, NULL}, "bad_constraint", "/space/constraints/0/min"},
-        {{positive, ones, 1, -INFINITY, -1, true, 0, 0, NULL}, "bad_constraint", "/space/constraints/0/max"},
-        {{positive, huge, 1, 0.5, 1, true, 0, 0, NULL}, "bad_constraint", "/space/constraints/0/product"},
-        {{positive, ones, 0, 0.5, 1, true, 0, 0, NULL}, "bad_constraint", "/space/constraints/0/product"},
-        {{xk, ones, 2, -INFINITY, INFINITY, false, 0, 3, none_least}, "out_of_range", "/space/constraints/0/at_most"},
-        {{positive, ones, 1, -INFINITY, INFINITY, false, 0, 1, none_least},
-         "bad_constraint",
-         "/space/constraints/0/of"},
-        {{categorical, ones, 2, -INFINITY, INFINITY, false, 0, 1, none_least},
-         "bad_constraint",
-         "/space/constraints/0/of"},
-        {{xk, ones, 2, -INFINITY, INFINITY, false, 0, 1, ones_and_more},
-         "bad_constraint",
-         "/space/constraints/0/min_used"},
+        {{xk, ones, 0, 0, 1, .is_product = false}, "bad_constraint", "/space/constraints/0/coefficients"},
+        {{twice, ones, 2, 0, 1, .is_product = false}, "bad_constraint", "/space/constraints/0/coefficients"},
+        {{categorical, ones, 2, 0, 1, .is_product = false}, "bad_constraint", "/space/constraints/0/coefficients"},
+        {{conditional, ones, 2, 0, 1, .is_product = false}, "bad_constraint", "/space/constraints/0/coefficients"},
+        {{far, ones, 2, 0, 1, .is_product = false}, "bad_constraint", "/space/constraints/0/coefficients"},
+        {{xk, zero, 2, 0, 1, .is_product = false}, "bad_constraint", "/space/constraints/0/coefficients"},
+        {{xk, nan_too, 2, 0, 1, .is_product = false}, "bad_constraint", "/space/constraints/0/coefficients"},
+        {{xk, huge, 2, 0, 1, .is_product = false}, "bad_constraint", "/space/constraints/0/coefficients"},
+        {{xk, ones, 2, -INFINITY, INFINITY, .is_product = false}, "bad_constraint", "/space/constraints/0"},
+        {{xk, ones, 2, NAN, 1, .is_product = false}, "bad_constraint", "/space/constraints/0"},
+        {{xk, ones, 2, 2.385, 2.3849, .is_product = false}, "empty_range", "/space/constraints/0/max"},
+        {{xk, ones, 2, 1e4, 1e4, .is_product = false}, "no_feasible_point", "/space/constraints/0/equals"},
+        {{xk, ones, 2, 0.5, 1, .is_product = true}, "bad_constraint", "/space/constraints/0/product"}, /* with 0 */
+        {{positive, ones, 1, 0, 1, .is_product = true}, "bad_constraint", "/space/constraints/0/min"},
+        {{positive, ones, 1, -INFINITY, -1, .is_product = true}, "bad_constraint", "/space/constraints/0/max"},
+        {{positive, huge, 1, 0.5, 1, .is_product = true}, "bad_constraint", "/space/constraints/0/product"},
+        {{positive, ones, 0, 0.5, 1, .is_product = true}, "bad_constraint", "/space/constraints/0/product"},
     };
     static const struct condition one[] = {{.parent = 1, .values = one_two, .values_len = 2}};
     const struct param            params[] = {PARAM("x", DOUBLE, LINEAR, 0, 1, 0),
@@ -668,7 +655,7 @@ static void test_search_within(void)
 {
     static const size_t            xy[] = {0, 1};
     static const double            scaled[] = {0.25, 0.1}, top[] = {0.8, 0.9};
-    static const struct constraint sum[] = {{xy, scaled, 2, -INFINITY, 1, false, 0, 0, NULL}}; /* u + v <= 1 */
+    static const struct constraint sum[] = {{xy, scaled, 2, -INFINITY, 1, .is_product = false}}; /* u + v <= 1 */
     const struct param params[] = {PARAM("x", DOUBLE, LINEAR, 0, 4, 0), PARAM("y", DOUBLE, LINEAR, 0, 10, 0)};
     struct space       space = {
               .kind = SPACE_PARAMETERS, .params = params, .params_len = 2, .constraints = sum, .constraints_len = 1};
