@@ -7,6 +7,9 @@
  * *to_mean = Phi(z) / h(z), *to_sd = phi(z) / h(z): the derivatives of log-EI times sd. */
 double acq_log_h(double z, double *to_mean, double *to_sd);
 
+/* log Phi(z), stable for every finite z; *slope its derivative. */
+double acq_log_phi(double z, double *slope);
+
 /* The standard deviation from a variance in units in which values have variance 1, kept above 0 so that logarithms stay
  * finite at observed points. */
 double acq_sd(double var);

@@ -10,12 +10,11 @@
 
 enum { ENUMERATE = 4096, CHUNK = 256, LATE = 32, MOVES = 192, CHOICES_TRIED = 12, ROUNDS = 8, WITHIN_DIMS_MAX = 200 };
 static const double CHANGED = 20.0; /* parameters of a neighbour, about, where there are more */
-static const double MARGIN = 1e-9;  /* to a constraint, as a share of its width */
 static const double JUMPS = 0.3; /* how often a neighbour's categorical is drawn anew, an int makes a step at least */
 static const double SCALES[] = {0.1, 0.03, 0.01, 0.003, 0.001}; /* of neighbours, as a share of the ranges */
 enum { NEIGHBOURS_SHARE = 2, LEAP_SHARE = 8 }; /* neighbours per sample; leaps of an int in its range */
 static const double F_TOLERANCE = 1e-8, X_TOLERANCE = 1e-7;
-static const double EDGE = 1e-9; /* from what is forbidden, as a share of the range */
+static const double MARGIN = 1e-9; /* to a constraint and to what is forbidden, as a share of its width or the range */
 
 /* Points with their places in the unit cube and their scores. */
 struct pool {
@@ -276,11 +275,11 @@ static void keep_out(struct run *run, const double *point, const double *u)
     for (size_t i = 0, j = 0; i < space->params_len; j += param_width(&space->params[i++])) {
         if (low[i] > -HUGE_VAL) {
             param_encode(&space->params[i], low[i], &edge);
-            run->lower[j] = fmin(fmax(run->lower[j], edge + EDGE), u[j]);
+            run->lower[j] = fmin(fmax(run->lower[j], edge + MARGIN), u[j]);
         }
         if (high[i] < HUGE_VAL) {
             param_encode(&space->params[i], high[i], &edge);
-            run->upper[j] = fmax(fmin(run->upper[j], edge - EDGE), u[j]);
+            run->upper[j] = fmax(fmin(run->upper[j], edge - MARGIN), u[j]);
         }
     }
 }

@@ -4,14 +4,12 @@
 #include "engine/base/numbers.h"
 #include "engine/acquisition/acq.h"
 #include "engine/acquisition/acq_band.h"
+#include "engine/acquisition/acq_h.h"
 
 #include <math.h>
 
 static const double RHO = 0.05;
 static const double TAU = 1e-3; /* width of the bend that stands for max(0, improvement), in units of the weights */
-
-enum { FRACTION_TERMS = 20 };
-static const double TAIL = 4.0;
 static const double DEMAND = 1.0, UNWANTED = -1e6, UNWANTED_SLOPE = 1e3, UNWANTED_FAR = 500.0;
 
 const char *acq_several_name(const struct acq_several *acq)
@@ -24,20 +22,6 @@ const char *acq_several_name(const struct acq_several *acq)
     if (acq->is_volume)
         return "log-ehvi";
     return is_expected ? "scalarized-log-ei" : "scalarized-ucb";
-}
-
-double acq_several_log_phi(double z, double *slope)
-{
-    if (z >= -TAIL) {
-        double Phi = 0.5 * erfc(-z * SQRT_HALF);
-        *slope = exp(-0.5 * z * z - HALF_LOG_2PI) / Phi;
-        return log(Phi);
-    }
-    double t = fmin(-z, 1e100), K = t; /* Phi(-t) = phi(t) / K, K = t + 1/(t + 2/(t + ...)) (Laplace) */
-    for (int i = FRACTION_TERMS; i >= 1; i--)
-        K = t + i / K;
-    *slope = K;
-    return -0.5 * t * t - HALF_LOG_2PI - log(K);
 }
 
 double acq_several_scalar(const struct acq_several *acq, const double *f, size_t *worst)
@@ -136,7 +120,7 @@ double acq_several_value(const struct acq_several *acq, const double *mean, cons
         value = all_value(acq, mean, sd, dmean, dsd);
     for (size_t k = acq->first; k < acq->len; k++) {
         double s = k + 1 == acq->len ? hypot(sd[k], acq->floor) : sd[k], z = (mean[k] - acq->bound[k]) / s;
-        value += acq_several_log_phi(z, &slope);
+        value += acq_log_phi(z, &slope);
         if (k + 1 == acq->len && acq->is_demanded && z < DEMAND) {
             value = UNWANTED + UNWANTED_SLOPE * fmax(z - DEMAND, -UNWANTED_FAR);
             slope = UNWANTED_SLOPE;

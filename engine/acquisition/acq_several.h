@@ -41,9 +41,6 @@ struct acq_several {
  * "scalarized-log-ei", "scalarized-ucb" (greedy or wide) or "feasibility" (the constraints alone). */
 const char *acq_several_name(const struct acq_several *acq);
 
-/* log Phi(z), stable for every finite z; *slope its derivative. */
-double acq_several_log_phi(double z, double *slope);
-
 /* The scalarisation of f [objectives]; *worst: which component decides. */
 double acq_several_scalar(const struct acq_several *acq, const double *f, size_t *worst);
 

@@ -12,7 +12,7 @@ enum { REFIT_ALWAYS = 40, REFIT_SHARE = 10, REFIT_STEP = 100 };
 enum { FIT_DEFAULT_EVERY = 4, FIT_EVALUATIONS = 60, FIT_EVALUATIONS_MIN = 12, FIT_EVALUATIONS_MAX = 20 };
 static const double FIT_WORK = 1400.0; /* evaluations times values */
 /* For searches: as many points and evaluations as the squared rows of the models allow. */
-enum { SAMPLES_MIN = 32, SAMPLES_WIDE = 64, SAMPLES_JOINT = 400, SAMPLES_MAX = 500 };
+enum { SAMPLES_MIN = 32, SAMPLES_JOINT = 400, SAMPLES_MAX = 500 };
 enum { EVALUATIONS_MIN = 3, EVALUATIONS_MAX = 40, BOX_SHARE = 2 }; /* a box is smaller */
 static const double SAMPLES_DIMS = 1e6, SAMPLES_WORK = 1.2e8;      /* points times dims; points times squared rows */
 static const double EVALUATIONS_WORK = 1.2e7;                      /* evaluations times squared rows */
@@ -93,7 +93,7 @@ enum status gp_schedule_search(const struct gp_study *study, const struct ask *a
         return error_no_memory(err);
     for (size_t k = 0; k < count; k++)
         memcpy(anchors + k * len, trial_log_point(&study->log, wanted->anchors->place[k]), len * sizeof *anchors);
-    size_t            widest = numbers_clamp(SAMPLES_DIMS / (double)study->problem->space->dims, SAMPLES_WIDE,
+    size_t            widest = numbers_clamp(SAMPLES_DIMS / (double)study->problem->space->dims, SAMPLES_MIN,
                                   wanted->slope == NULL ? SAMPLES_JOINT : SAMPLES_MAX);
     struct acq_search search = {
         .space = wanted->view,

@@ -13,13 +13,14 @@
 
 #include "engine/base/numbers.h"
 #include "engine/bo/single_objective.h"
+#include "engine/bo/trust_region.h"
 #include "engine/math/sobol.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { ACQUISITION, KERNEL, BETA, INITIAL, REPEAT };
-enum { INITIAL_MAX = 8, INITIAL_CANDIDATES = 5, CORNER_FAILURES = 4 };
+enum { INITIAL_CANDIDATES = 5, CORNER_FAILURES = 4 };
 
 static const struct option options[] = {
     [ACQUISITION] =
@@ -177,9 +178,9 @@ static enum status tell(struct session *session, const struct event *event, stru
 static bool is_initial(const struct session *session)
 {
     const struct trial_log *log = &session->study.log;
-    double                  initial = session->study.problem->options[INITIAL], d = (double)log->params_len;
+    double                  initial = session->study.problem->options[INITIAL];
     return log->count[LOG_OBSERVED] == 0 ||
-           (double)trial_log_tried(log) < (isnan(initial) ? fmin(2.0 * d + 2.0, INITIAL_MAX) : initial);
+           (double)trial_log_tried(log) < (isnan(initial) ? (double)trust_region_initial(log->params_len) : initial);
 }
 
 /* Other acquisitions than log-EI take an infeasible trial for one with the worst value. */

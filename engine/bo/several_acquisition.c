@@ -13,7 +13,7 @@
  * front, the other finds parts of it that lie apart.  Of four the boxes would be too many.  Where every objective has a
  * threshold the end is where it is, and all trials aim at the volume; of four, while there are few places above the
  * thresholds. */
-enum { WIDE_EVERY = 4, EXTREME_EVERY = 4, VOLUME_OBJECTIVES_MAX = 3, VOLUME_PLACES_MAX = 128, PROPER_ROUNDS = 3 };
+enum { EVERY = 4, VOLUME_OBJECTIVES_MAX = 3, VOLUME_PLACES_MAX = 128, PROPER_ROUNDS = 3 };
 static const double GREEDY_SD = 0.1, TRADE = 0.2, BEYOND = 0.3;
 static const double EVEN = 0.2; /* of the directions: the larger the more alike */
 static const double END = 1e-3; /* of an end: what the other objectives weigh */
@@ -129,15 +129,15 @@ static enum status find_known(struct several *own, const struct space *view, con
 }
 
 /* Weights of a scalarisation.  Their inverses are uniform on the simplex (except where a weight would become too large):
- * then the point of the front that maximises it lies in a uniformly distributed direction from the ideal point.  Every
- * EXTREME_EVERY-th trial takes the direction of an end of the front instead. */
+ * then the point of the front that maximises it lies in a uniformly distributed direction from the ideal point.  One
+ * trial of EVERY takes the direction of an end of the front instead. */
 static void draw_direction(size_t m, uint64_t trial, struct rng *rng, double *direction)
 {
     double total = 0.0;
     for (size_t k = 0; k < m; k++) {
         direction[k] = 1.0 / (EVEN - log1p(-rng_uniform(rng)));
-        if (trial % EXTREME_EVERY == 0)
-            direction[k] = k == trial / EXTREME_EVERY % m ? 1.0 : END;
+        if (trial % EVERY == 0)
+            direction[k] = k == trial / EVERY % m ? 1.0 : END;
         total += direction[k];
     }
     for (size_t k = 0; k < m; k++)
@@ -233,7 +233,7 @@ static enum status aim_at_volume(struct several *own, const struct known *known,
 
 static bool is_wide(const struct several *own, const struct ask *ask)
 {
-    return several_active(own) > own->len && ask->trial % WIDE_EVERY == 2 && !several_is_inside(own);
+    return several_active(own) > own->len && ask->trial % EVERY == 2 && !several_is_inside(own);
 }
 
 static bool is_for_volume(const struct several *own, const struct known *known, const struct ask *ask)
@@ -268,7 +268,7 @@ static enum status scalarise(struct several *own, const struct known *known, con
     draw_direction(m, ask->trial, &rng, direction);
     for (size_t k = 0; k < m; k++) {
         double high, extent = extent_of(known, is_best, m, k, &high);
-        acq->reference[k] = ask->trial % EXTREME_EVERY == 0 ? high + extent : high;
+        acq->reference[k] = ask->trial % EVERY == 0 ? high + extent : high;
         acq->weight[k] = direction[k] / extent;
     }
     acq->reach = ask->trial % 2 == 1 ? ACQ_GREEDY : is_wide(own, ask) ? ACQ_WIDE : ACQ_EXPECTED;

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The values that stand for feasible and infeasible trials. */
-static const double VALUE_FEASIBLE = 0.5, VALUE_INFEASIBLE = -0.5;
+static const double VALUE_FEASIBLE = 0.5; /* stands for a feasible trial; for an infeasible one its opposite does */
 
 static const double OUTSIDE = 0.125; /* of the finished trials */
 
@@ -138,7 +137,7 @@ static enum status derive_log(struct several *own, size_t p, struct error *err)
         bool is_infeasible = trial->state == LOG_INFEASIBLE;
         if (p == own->len) {
             space_encode(own->study->problem->space, trial_log_point(from, i), u);
-            trial->value = (is_infeasible ? VALUE_INFEASIBLE : VALUE_FEASIBLE) - gp_trend_at(&own->trend, u, 0.0, NULL);
+            trial->value = (is_infeasible ? -VALUE_FEASIBLE : VALUE_FEASIBLE) - gp_trend_at(&own->trend, u, 0.0, NULL);
             trial->sd = 0.0;
         }
         if (is_infeasible)
@@ -282,7 +281,7 @@ bool several_show(struct several *own, size_t metric)
 void several_note(const struct several *own, struct proposal *out)
 {
     struct gp_note   head = own->head;
-    struct gp_record records[SEVERAL_PARTS_MAX];
+    struct gp_record records[ACQ_METRICS_MAX];
     head.finished = trial_log_finished(&own->study->log);
     head.models = several_active(own);
     for (size_t p = 0; p < head.models; p++)

@@ -9,8 +9,6 @@
 #include "engine/surrogate/gp_failure.h"
 #include "engine/surrogate/gp_note.h"
 
-enum { SEVERAL_PARTS_MAX = ACQ_METRICS_MAX };
-
 struct several_part {
     struct trial_log log;
     struct gp_memory memory;
@@ -23,12 +21,12 @@ struct several_part {
 struct several {
     struct gp_study          *study;
     const struct kernel_kind *kernel;
-    struct several_part      *parts;                        /* [len + 1] */
-    size_t                    objectives, len;              /* len: without the last part */
-    size_t                    metric_of[SEVERAL_PARTS_MAX]; /* which metric of the problem a part models */
-    size_t                    shown;                        /* the part that several_model is of */
-    struct gp_note            head;                         /* of the last recorded fits, and these */
-    struct gp_record          records[SEVERAL_PARTS_MAX];
+    struct several_part      *parts;                      /* [len + 1] */
+    size_t                    objectives, len;            /* len: without the last part */
+    size_t                    metric_of[ACQ_METRICS_MAX]; /* which metric of the problem a part models */
+    size_t                    shown;                      /* the part that several_model is of */
+    struct gp_note            head;                       /* of the last recorded fits, and these */
+    struct gp_record          records[ACQ_METRICS_MAX];
     struct gp_trend           trend; /* that the last part's values were freed of, in this proposal */
 };
 

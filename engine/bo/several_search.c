@@ -53,8 +53,8 @@ static enum status scores(void *arg, const double *U, size_t m, double *out, str
         TRY(gp_posterior(part[p].model.gp, (struct points){U, m}, mean + p * m, var + p * m, &part[p].memory.scratch,
                          err));
     for (size_t i = 0; i < m; i++) {
-        double at[SEVERAL_PARTS_MAX] = {0}, sd[SEVERAL_PARTS_MAX] = {0};
-        double dmean[SEVERAL_PARTS_MAX], dsd[SEVERAL_PARTS_MAX];
+        double at[ACQ_METRICS_MAX] = {0}, sd[ACQ_METRICS_MAX] = {0};
+        double dmean[ACQ_METRICS_MAX], dsd[ACQ_METRICS_MAX];
         for (size_t p = 0; p < parts; p++) {
             at[p] = mean[p * m + i];
             sd[p] = acq_sd(var[p * m + i]);
@@ -70,9 +70,9 @@ static double slope(void *arg, const double *u, double *gradient)
 {
     struct target  *target = arg;
     size_t          dims = target->own->study->problem->space->dims, parts = target->acq.len;
-    double          mean[SEVERAL_PARTS_MAX] = {0}, sd[SEVERAL_PARTS_MAX] = {0};
-    double          dmean[SEVERAL_PARTS_MAX], dsd[SEVERAL_PARTS_MAX];
-    struct gp_slope at[SEVERAL_PARTS_MAX];
+    double          mean[ACQ_METRICS_MAX] = {0}, sd[ACQ_METRICS_MAX] = {0};
+    double          dmean[ACQ_METRICS_MAX], dsd[ACQ_METRICS_MAX];
+    struct gp_slope at[ACQ_METRICS_MAX];
     for (size_t p = 0; p < parts; p++) {
         const struct several_part *part = &target->own->parts[p];
         double                    *work = part->work, *slopes = work + 3 * part->model.gp->n;
@@ -287,8 +287,8 @@ static enum status find_gain(struct several *own, const struct ask *ask, const s
 {
     struct several_part *first = &own->parts[0];
     struct target        target = {.own = own};
-    struct gp            views[SEVERAL_PARTS_MAX];
-    double trust[SEVERAL_PARTS_MAX], log_ei, *box = ARENA_NEW(&first->memory.scratch, double, 2 * view->dims);
+    struct gp            views[ACQ_METRICS_MAX];
+    double trust[ACQ_METRICS_MAX], log_ei, *box = ARENA_NEW(&first->memory.scratch, double, 2 * view->dims);
     if (box == NULL)
         return error_no_memory(err);
     for (size_t p = 0; p < several_active(own); p++)
