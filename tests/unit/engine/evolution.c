@@ -289,12 +289,13 @@ static void test_constraint(void)
     study_free(s);
 }
 
-/* The first run begins at the best of the points that came with their results; what is worse than it is no member. */
+/* The first run begins at the best of the points that came with their results, with a quarter of the step; what is worse than it
+ * is no member. */
 static void test_given(void)
 {
     struct study *s = study_new("cma-es", box(), N, NULL, 0);
-    double        good[N], bad[N], mean = 0;
-    s->options[policy_option(s->policy, "step")] = 0.05;
+    double        good[N], bad[N], mean = 0, squares = 0;
+    s->options[policy_option(s->policy, "step")] = 0.1;
     for (size_t j = 0; j < N; j++) {
         good[j] = 3.25;
         bad[j] = -4;
@@ -304,9 +305,30 @@ static void test_given(void)
         study_tell(s, (struct event){.trial = trial, .point = point, .is_given = true});
         study_observed(s, trial, point, trial == 7 ? -2.385 : -1000);
     }
-    for (uint64_t trial = 41; trial <= 240; trial++)
-        mean += study_ask(s, trial)[0] / 200;
-    CHECK_NEAR(mean, 3.25, 0.2);
+    for (uint64_t trial = 41; trial <= 240; trial++) {
+        double x = study_ask(s, trial)[0];
+        mean += x / 200;
+        squares += (x - 3.25) * (x - 3.25) / 200;
+    }
+    CHECK_NEAR(mean, 3.25, 0.1);
+    CHECK_NEAR(sqrt(squares), 0.025 * 10, 0.05);
+    study_free(s);
+}
+
+/* A run whose values differ by less than anybody asks is followed by another, which begins far off. */
+static void test_restart(void)
+{
+    enum { TRIALS = 2000 };
+    struct study *s = study_new("cma-es", box(), N, NULL, 0);
+    size_t        near = 0, again = 0;
+    for (uint64_t trial = 1; trial <= TRIALS; trial++) {
+        double value = sphere(study_ask(s, trial));
+        near = value < 1e-3 ? trial : near;
+        again += near > 0 && value > 1;
+        study_suggested(s, trial);
+        study_observed(s, trial, s->point, -100 - value);
+    }
+    CU_ASSERT(near > 0 && again > 0);
     study_free(s);
 }
 
@@ -388,6 +410,7 @@ CU_TestInfo suite_evolution[] = {
     {"asynchronous", test_asynchronous},
     {"constraint", test_constraint},
     {"given", test_given},
+    {"restart", test_restart},
     {"corrected", test_corrected},
     {"mixed", test_mixed},
     {"refusals", test_refusals},
