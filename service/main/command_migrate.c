@@ -6,6 +6,7 @@
 #include "service/main/verify_store.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -83,6 +84,28 @@ static enum status check_ends(const struct migrate_options *options, struct erro
     return STATUS_OK;
 }
 
+/* The address without its password, which libpq finds in ~/.pgpass or PGPASSWORD. */
+static void print_place(const char *place)
+{
+    const char *host = strrchr(place, '@'), *user = strstr(place, "//") + 2, *colon = strchr(user, ':');
+    size_t      len = strcspn(place, strstr(place, "password=") == NULL ? "" : "?");
+    if (host != NULL && colon != NULL && colon < host)
+        printf("%.*s%.*s", (int)(colon - place), place, (int)(place + len - host), host);
+    else
+        printf("%.*s", (int)len, place);
+}
+
+/* A command that is ready to be pasted.  The folder goes on with the witness and the socket, but may not hold a store beside. */
+static void tell_next(const struct migrate_options *options)
+{
+    if (options->database == NULL) {
+        printf("next: mv '%s/gnomon.db' '%s/gnomon.db.moved' && GNOMON_DATABASE='", options->data, options->data);
+        print_place(options->to);
+        printf("' gnomon serve --data '%s'\n", options->data);
+    } else
+        printf("next: env -u GNOMON_DATABASE gnomon serve --data '%s'\n", options->to);
+}
+
 static enum status move_store(const struct migrate_options *options, struct error *err)
 {
     struct told    told = {.tables = 0};
@@ -103,6 +126,7 @@ static enum status move_store(const struct migrate_options *options, struct erro
                      err));
     printf("%s; what it was moved from counts as an older copy from now on\n",
            move.was_done ? "was moved before" : "moved");
+    tell_next(options);
     return STATUS_OK;
 }
 
