@@ -153,7 +153,7 @@ const sleep = (ms, signal) => new Promise((done) => {
 });
 
 async function poll(signal, soon, how) {
-    how('asks every 5 s');
+    how('updates every 5 s');
     while (!signal.aborted) {
         await sleep(document.hidden ? 60000 : 5000, signal);
         soon(0);

@@ -1,7 +1,7 @@
 // Which page an address is, who is signed in, and the frame around it.  Addresses are fragments: all pages are one file, so
 // that nothing is asked of a proxy but to pass on what is below a prefix, and what one looks at is in no server's log.
 import * as api from './api.js';
-import { h, button, field, link, ask, say } from './dom.js';
+import { h, button, field, link, moment, named, ask, say } from './dom.js';
 
 const pages = [
     [/^\/studies$/, './studies.js', 'studies'],
@@ -48,19 +48,19 @@ function leavePage() {
 
 function showLive(text) {
     live.textContent = text;
-    live.classList.toggle('on', text === 'live' || text.startsWith('asks'));
+    live.classList.toggle('on', text === 'live' || text.startsWith('updates'));
 }
 
 function frame(path) {
     const seen = who === null ? [] : who.resource ? places.slice(0, 3).filter(([, , is]) => is.test(path)) : places;
     document.getElementById('nav').replaceChildren(...[...seen, documentation].map(([text, to, is]) => h('a', { href: to, 'aria-current': is.test(path) ? 'page' : null }, text)));
-    document.getElementById('account').replaceChildren(...(who === null ? [] : [button(`${who.scope}`, account, { 'aria-label': `Signed in with scope ${who.scope}`, class: 'plain' })]));
+    document.getElementById('account').replaceChildren(...(who === null ? [] : [button([named(who.name, 16), h('span', { class: 'wide' }, `\u00a0(${who.scope})`)], account, { title: 'Who is signed in', class: 'plain' })]));
 }
 
 function account() {
     ask('This tab is signed in', [
         h('p', {}, 'Token ', h('b', {}, h('bdi', {}, who.name)), ` (${who.id}), scope ${who.scope}, project ${who.project ?? 'none'}.`),
-        h('p', { class: 'note' }, who.expires_at ? `Good until ${new Date(who.expires_at).toLocaleString()}. ` : 'It does not expire. ',
+        h('p', { class: 'note' }, who.expires_at ? `Good until ${moment(who.expires_at)}. ` : 'It does not expire. ',
             'The token is kept in this tab alone and is forgotten when the tab is closed.'),
     ], 'Sign out', async () => { api.token.clear(); who = null; signIn(); });
 }

@@ -82,11 +82,14 @@ export const seconds = (from, to) => (from && to ? (Date.parse(to) - Date.parse(
 /* The server's clock, as far as its replies say, which is to a second; this machine's own may be wrong. */
 export const clock = { ahead: 0, now: () => Date.now() + (Math.abs(clock.ahead) < 2000 ? 0 : clock.ahead) };
 
+/* A time in one form on every page, in this machine's zone: 2026-11-29 17:36:05. */
+export const moment = (time) => new Date(time).toLocaleString('sv');
+
 /* "12 min ago", with the exact time behind it. */
 export function age(time) {
     if (!time) return '–';
     const ago = (clock.now() - Date.parse(time)) / 1000;
-    return h('time', { datetime: time, title: new Date(time).toLocaleString() }, ago < 5 ? 'now' : `${duration(ago < 90 ? Math.round(ago) : ago < 5400 ? 60 * Math.round(ago / 60) : ago)} ago`);
+    return h('time', { datetime: time, title: moment(time) }, ago < 5 ? 'now' : `${duration(ago < 90 ? Math.round(ago) : ago < 5400 ? 60 * Math.round(ago / 60) : ago)} ago`);
 }
 
 export const sorted = (values) => Float64Array.from(values).sort();
@@ -114,9 +117,9 @@ export const word = (code) => words[code] ?? String(code).replaceAll('_', ' ');
 export function badge(state, reason) {
     return h('span', { class: `state ${state}` }, word(state), reason && reason !== state ? `: ${word(reason)}` : null);
 }
-/* An active study of whose trials nobody has held one for a while, and late: so many leases that ended, waits for workers. */
+/* An active study that has no trial yet, or of whose trials nobody has held one for a while, waits for workers; late: so many leases that ended. */
 const IDLE_MS = 90e3;
-export const isIdle = (study, late = 0) => study.state === 'active' && study.trials.running <= late && clock.now() - Date.parse(study.updated_at) > IDLE_MS;
+export const isIdle = (study, late = 0) => study.state === 'active' && study.trials.running <= late && (study.trials.total === 0 || clock.now() - Date.parse(study.updated_at) > IDLE_MS);
 export const badgeOf = (study, late = 0) => (isIdle(study, late) ? h('span', { class: 'state idle' }, 'waiting for workers') : badge(study.state, study.reason));
 
 /* Actions besides the first, behind one button. */
@@ -236,12 +239,12 @@ export const worthOf = (m, v) => (bandOf(m) ? -distance(m, v) : m.goal === 'mini
 export const wish = (m) => (m.goal === 'target' ? `nearer to ${number(m.target)} is better` : m.goal === 'range' ? `between ${number(m.min)} and ${number(m.max)} is best` : m.goal === 'minimize' ? 'less is better' : 'more is better');
 
 /* Parameters by their shares, in groups: a share is at least three times the largest of the next group. Between groups the order
- * is as the function has it in most cases (tests/bench/coverage.c), within one it may be another; so it is after few values. */
+ * is as the function has it in most cases (tests/bench/coverage.c), within one it may be another. */
 const APART = 3;
 export function ranked(found) {
     const order = [...found.parameters].filter((p) => p.total !== null).sort((a, b) => b.total - a.total), groups = [];
     for (const p of order)
-        if (groups.length > 0 && (found.observations < 10 || p.total * APART > groups.at(-1).at(-1).total)) groups.at(-1).push(p);
+        if (groups.length > 0 && p.total * APART > groups.at(-1).at(-1).total) groups.at(-1).push(p);
         else groups.push([p]);
     return groups;
 }

@@ -1,7 +1,7 @@
 // For whoever runs the server: is it well, what does it hold, who may do what, and what happened.
 import * as api from './api.js';
 import { may } from './app.js';
-import { h, age, ask, button, choice, clip, clock, copier, count, duration, field, fill, named, number, say, table, word } from './dom.js';
+import { h, age, ask, button, choice, clip, clock, copier, count, duration, field, fill, moment, named, number, say, table, word } from './dom.js';
 
 const region = (label, ...inside) => h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label }, inside);
 const fact = (name, ...value) => h('div', {}, h('dt', {}, name), h('dd', {}, value));
@@ -50,16 +50,16 @@ export async function operation(view) {
         fill(use, h('h2', {}, 'Use'), text ? h('dl', { class: 'facts' }, fact('studies', number(sum('gnomon_studies'))), fact('trials', number(sum('gnomon_trials'))), fact('running', number(sum('gnomon_trials', (l) => l.state === 'running'))), fact('store', bytes(one('gnomon_db_bytes'))), fact('memory', bytes(one('gnomon_memory_bytes'))), fact('of at most', bytes(one('gnomon_memory_limit_bytes'))),
             fact('requests waiting', number((one('gnomon_requests_queued') ?? 0) + (one('gnomon_compute_waiting') ?? 0))), fact('computed', duration(sum('gnomon_compute_seconds_total'))), sum('gnomon_compute_wait_seconds_count') > 0 ? fact('mean wait to compute', sum('gnomon_compute_wait_seconds_sum') < 1e-3 * sum('gnomon_compute_wait_seconds_count') ? '< 1 ms' : duration(sum('gnomon_compute_wait_seconds_sum') / sum('gnomon_compute_wait_seconds_count'))) : null,
             fact('disk free', bytes(one('gnomon_db_disk_free_bytes'))), one('gnomon_backup_last_timestamp_seconds') ? fact('last backup', age(new Date(1000 * one('gnomon_backup_last_timestamp_seconds')).toISOString())) : null) : h('p', { class: 'note' }, 'Figures of the server are shown to admins of the default project.'),
-        who ? region('Projects', table(['project', '#studies', '#trials', '#stored', '#processor today', '#made'], who.projects.map((p) => h('tr', {}, h('th', { scope: 'row' }, named(p.name, 60)), ['studies', 'trials', 'bytes', 'cpu_seconds_a_day'].map((key) => {
+        who ? region('Projects', table(['project', '#studies', '#trials', '#stored', '#processor today', h('th', { scope: 'col', class: 'n wide' }, 'made')], who.projects.map((p) => h('tr', {}, h('th', { scope: 'row' }, named(p.name, 60)), ['studies', 'trials', 'bytes', 'cpu_seconds_a_day'].map((key) => {
             const used = p.usage[key === 'cpu_seconds_a_day' ? 'cpu_seconds_today' : key] ?? p.usage[key], most = p.quota?.[key], show = key === 'bytes' ? bytes : key.startsWith('cpu') ? (v) => duration(v) : (v) => number(v);
             return h('td', { class: 'n' }, used === undefined ? '–' : show(used), most ? h('span', { class: 'note' }, ` of ${show(most)}`) : null);
-        }), h('td', { class: 'n' }, age(p.created_at)))), 'Projects')) : null);
+        }), h('td', { class: 'n wide' }, age(p.created_at)))), 'Projects')) : null);
     }
     async function drawTokens() {
         if (!isAdmin) { tokens.hidden = true; return; }
         const list = await api.all('v1/tokens', 'tokens', 500), good = list.filter((t) => !t.revoked_at && (!t.expires_at || Date.parse(t.expires_at) > clock.now()));
         fill(tokens, h('h2', {}, 'Tokens'), h('p', { class: 'note' }, `${count(good.length, 'token is', 'tokens are')} good of ${list.length}. Revoking one takes with it all that it made.`),
-            h('div', { class: 'row' }, button('New token…', make)), region('Tokens', table(['name', 'scope', 'bound to', 'id', '#last used', '#ends', h('th', { scope: 'col' }, h('span', { class: 'away' }, 'revoke'))], good.slice(0, 200).map((t) => h('tr', {}, h('th', { scope: 'row' }, named(t.name, 60)), h('td', {}, t.scope), h('td', {}, t.resource ?? '–'), h('td', {}, t.id), h('td', { class: 'n' }, t.last_used_at ? age(t.last_used_at) : 'never'), h('td', { class: 'n' }, t.expires_at ? new Date(t.expires_at).toLocaleDateString() : 'never'),
+            h('div', { class: 'row' }, button('New token…', make)), region('Tokens', table(['name', 'scope', h('th', { scope: 'col', class: 'wide' }, 'bound to'), h('th', { scope: 'col', class: 'wide' }, 'id'), '#last used', '#ends', h('th', { scope: 'col' }, h('span', { class: 'away' }, 'revoke'))], good.slice(0, 200).map((t) => h('tr', {}, h('th', { scope: 'row' }, named(t.name, 60)), h('td', {}, t.scope), h('td', { class: 'wide' }, t.resource ?? '–'), h('td', { class: 'wide' }, t.id), h('td', { class: 'n' }, t.last_used_at ? age(t.last_used_at) : 'never'), h('td', { class: 'n' }, t.expires_at ? moment(t.expires_at).slice(0, 10) : 'never'),
                 h('td', { class: 'n' }, button('Revoke…', () => ask(`Revoke ${clip(t.name, 60)}?`, h('p', {}, 'It is good for nothing from then on, nor is any that it made.'), 'Revoke', async () => { await api.remove(`v1/tokens/${t.id}`); say('Revoked'); await drawTokens(); }), { class: 'plain', 'aria-label': `Revoke ${clip(t.name, 60)}` })))), 'Tokens')));
     }
     function make() {

@@ -1,10 +1,14 @@
 // Every plot, on one library: d3 5.16, as SVG, whose text can be read aloud and searched, and whose colours are classes.
 // The server has decimated what is large: no plot has more than some 2,000 marks.
 import './d3.min.js';
-import { h, s, bandOf, ranked, clip, count, distance, wish, worthOf, duration, flat, interval, number, percent, quantile, say, word, button, table, clock as wall } from './dom.js';
+import { h, s, bandOf, ranked, clip, count, distance, wish, worthOf, duration, flat, interval, moment, number, percent, quantile, say, word, button, table, clock as wall } from './dom.js';
 
 const d3 = self.d3;
-export const Z = 1.96; // standard deviations: would hold 95 % by the model, and were measured to hold 90 (tests/bench/coverage.c)
+export const Z = 1.96; // standard deviations: hold 95 % if the model is right
+
+/* How many deviations hold 95 % by the record of the study's forecasts (engine/math/reach.h), for the forecast of a trial; at first START. */
+const START = 2.94;
+export const reachBy = ({ trial, reach } = { trial: [] }) => (n) => reach?.[trial.filter((t) => t <= n).length - 1] ?? START;
 
 // ---- the frame of a plot ----
 
@@ -198,13 +202,12 @@ export function within([from, to], total) {
 
 /* data: the plot "history", best of all trials; metric; chosen: called with a trial's number; range: of trials, of so many
  * in total; zoom: called with another range, while what is there is moved at once. */
-export function history(place, { data, best: all, metric, chosen, zoom, range, total, isLog }) {
-    const frame = canvas(place, 300, '', { right: place.clientWidth < 500 ? 88 : 104 });
-    const marks = rowsOf(data.marks), others = rowsOf(data.others), [first, end] = range;
+export function history(place, { data, best: all, metric, chosen, zoom, range, total, isLog, reach }) {
+    const marks = rowsOf(data.marks), others = rowsOf(data.others), values = marks.filter((m) => m.value !== null).map((m) => m.value), [first, end] = range;
+    const frame = canvas(place, values.length > 0 ? 300 : 110, '', { right: place.clientWidth < 500 ? 88 : 104 });
     const best = all.filter((b) => b.trial <= end);
     const sign = metric.goal === 'minimize' ? -1 : 1;
     const x = d3.scaleLinear([first, Math.max(end, first + 1)], [0, frame.w]);
-    const values = marks.filter((m) => m.value !== null).map((m) => m.value);
     const band = bandOf(metric);
     const top = band ? Math.max(...values, best.at(-1)?.value ?? -Infinity, band[1]) : sign > 0 ? Math.max(...values, best.at(-1)?.value ?? -Infinity) : Math.min(...values, best.at(-1)?.value ?? Infinity);
     const bottom = band ? Math.min(...values, best.at(-1)?.value ?? Infinity, band[0]) : quantile(values.map((v) => v * sign), values.length > 12 ? 0.12 : 0) * sign;
@@ -222,7 +225,7 @@ export function history(place, { data, best: all, metric, chosen, zoom, range, t
     const edge = sign > 0 ? frame.h : 0;
     const clamp = (v) => Math.max(0, Math.min(frame.h, y(v)));
     const under = windowOf(frame), bands = under.append('g').selectAll('line').data(marks.filter((m) => m.mean !== null && m.stddev_observed !== null)).join('line').attr('class', 'band')
-        .attr('y1', (m) => clamp(m.mean - Z * m.stddev_observed)).attr('y2', (m) => clamp(m.mean + Z * m.stddev_observed));
+        .attr('y1', (m) => clamp(m.mean - reach(m.trial) * m.stddev_observed)).attr('y2', (m) => clamp(m.mean + reach(m.trial) * m.stddev_observed));
     const step = under.append('path').attr('class', 'step');
     if (zoom && total > 4) {
         const brush = d3.brushX().extent([[0, 0], [frame.w, frame.h]]).on('end', () => {
@@ -236,7 +239,7 @@ export function history(place, { data, best: all, metric, chosen, zoom, range, t
     const bestTrial = best.at(-1)?.trial;
     const over = windowOf(frame), dots = over.append('g').selectAll('path').data(marks.filter((m) => m.value !== null)).join('path')
         .attr('class', (m) => `dot goes ${m.state} ${m.trial === bestTrial ? 'isbest' : ''}`).attr('d', shape).on('click', (m) => chosen(m.trial));
-    dots.append('title').text((m) => `trial ${m.trial}, ${word(m.state)}: ${number(m.value, 6)}${m.mean !== null ? `; the model expected ${interval(m.mean, Z * m.stddev_observed)}` : ''}`);
+    dots.append('title').text((m) => `trial ${m.trial}, ${word(m.state)}: ${number(m.value, 6)}${m.mean !== null ? `; the model expected ${interval(m.mean, reach(m.trial) * m.stddev_observed)}` : ''}`);
     const cross = d3.symbol().type(d3.symbolCross).size(40)();
     const crosses = over.append('g').selectAll('path').data(others.filter((o) => ['failed', 'infeasible'].includes(o.state))).join('path').attr('class', 'dot failed goes').attr('d', cross).on('click', (o) => chosen(o.trial));
     crosses.append('title').text((o) => `${o.count > 1 ? `${o.count} trials from ` : 'trial '}${o.trial}: ${word(o.state)}`);
@@ -275,7 +278,7 @@ export function history(place, { data, best: all, metric, chosen, zoom, range, t
         if (!isDue) requestAnimationFrame(() => { isDue = false; lay(); });
         isDue = true;
     });
-    return { heads: ['#trial', 'state', '#value', '#forecast, 90 %'], rows: marks.map((m) => [m.trial, word(m.state), number(m.value, 6), m.mean === null ? '–' : interval(m.mean, Z * m.stddev_observed)]) };
+    return { heads: ['#trial', 'state', '#value', '#forecast, 95 %'], rows: marks.map((m) => [m.trial, word(m.state), number(m.value, 6), m.mean === null ? '–' : interval(m.mean, reach(m.trial) * m.stddev_observed)]) };
 }
 
 const DASHES = ['', '6 3', '2 3', '9 3 2 3'];
@@ -336,7 +339,7 @@ export function shares(place, group) {
     yAxis(frame, y, 'share of trials that are as good');
     const labels = lines.map(({ i, name, values }) => {
         frame.root.append('path').attr('class', `kline k${i}`).attr('stroke-dasharray', DASHES[i]).attr('d', d3.line().x(([v]) => x(v)).y(([, part]) => y(part))(values.map((v, k) => [v, (k + 1) / values.length])));
-        return { i, name, y: y(values.filter((v) => v >= ends[0] && v <= ends[1]).length / values.length) };
+        return { i, name, y: y(values.filter((v) => worthOf(metric, v) >= worthOf(metric, ends[1])).length / values.length) };
     });
     nameLines(frame, labels);
     return { heads: ['study', '#best tenth', '#half', '#trials'], rows: lines.map(({ name, values }) => [flat(name), number(values[Math.ceil(values.length / 10) - 1]), number(values[Math.ceil(values.length / 2) - 1]), values.length]) };
@@ -354,10 +357,16 @@ function spread(labels, gap, bottom) {
 
 // ---- all parameters at once ----
 
+/* The class of a value: of the best tenth of them, of the better half, of the rest. */
+function ranks(metric, values) {
+    const worth = values.map((v) => worthOf(metric, v)), tenth = quantile(worth, 0.9), half = quantile(worth, 0.5);
+    return (v) => (worthOf(metric, v) >= tenth ? 'top' : worthOf(metric, v) >= half ? 'mid' : 'low');
+}
+
 export function parallel(place, { data, parameters, metric, chosen, filtered }) {
     const lines = rowsOf(data.lines), sign = metric.goal === 'minimize' ? -1 : 1;
     place.classList.add('canvas');
-    const frame = canvas(place, 260, `${lines.length} trials over ${parameters.length} parameters and ${metric.name}`, { top: 40, right: 60, bottom: 34, left: 58 }, 78 * parameters.length);
+    const frame = canvas(place, 260, `${lines.length} trials over ${parameters.length} parameters and ${metric.name}`, { top: 40, right: 60, bottom: 34, left: 58 }, place.clientWidth < 500 ? 118 + 46 * parameters.length : 78 * parameters.length);
     const values = lines.map((l) => l.value);
     const ends = bandOf(metric) ? d3.extent(values) : sign > 0 ? [quantile(values, 0.05), Math.max(...values)] : [Math.min(...values), quantile(values, 0.95)];
     const axes = parameters.map((p) => ({ name: p.name, ...scaleOf(p), of: (i) => data.parameters[p.name][i], hasAbsent: Boolean(p.when) }));
@@ -366,14 +375,12 @@ export function parallel(place, { data, parameters, metric, chosen, filtered }) 
     const hasAbsent = axes.some((a) => a.hasAbsent);
     const foot = hasAbsent ? frame.h - 26 : frame.h;
     const y = (u) => foot * (1 - u);
-    const worth = lines.map((l) => worthOf(metric, l.value));
-    const [tenth, half] = [quantile(worth, 0.9), quantile(worth, 0.5)];
-    const rank = (i) => (worth[i] >= tenth ? 'top' : worth[i] >= half ? 'mid' : 'low');
+    const rankOf = ranks(metric, values), rank = (i) => rankOf(lines[i].value);
     const place2 = (axis, i) => { const u = axis.at(axis.of(i)); return Number.isNaN(u) ? frame.h : y(Math.max(0, Math.min(1, u))); };
     const path = (i) => axes.map((axis, a) => `${a ? 'L' : 'M'}${x(a).toFixed(1)} ${place2(axis, i).toFixed(1)}`).join('');
-    const order = d3.range(lines.length).sort((a, b) => worth[a] - worth[b]);
-    const drawn = frame.root.append('g').attr('class', 'lines').selectAll('path').data(order).join('path').attr('d', path).attr('class', rank).on('click', (i) => chosen(lines[i].trial));
-    drawn.append('title').text((i) => `trial ${lines[i].trial}: ${number(lines[i].value, 6)}`);
+    const order = d3.range(lines.length).sort((a, b) => worthOf(metric, lines[a].value) - worthOf(metric, lines[b].value));
+    const drawn = frame.root.append('g').attr('class', 'lines').selectAll('path').data(order.map((i) => ({ i, ...lines[i] }))).join('path').attr('d', ({ i }) => path(i)).attr('class', ({ i }) => `goes ${rank(i)}`).on('click', ({ trial }) => chosen(trial));
+    drawn.append('title').text(({ trial, value }) => `trial ${trial}: ${number(value, 6)}`);
     if (hasAbsent) {
         frame.root.append('line').attr('class', 'absent').attr('x1', 0).attr('x2', frame.w).attr('y1', frame.h).attr('y2', frame.h);
         frame.root.append('text').attr('x', -50).attr('y', frame.h + 16).text('absent');
@@ -383,12 +390,12 @@ export function parallel(place, { data, parameters, metric, chosen, filtered }) 
         const g = frame.root.append('g').attr('class', 'axis').attr('transform', `translate(${x(a)},0)`);
         g.append('line').attr('y1', 0).attr('y2', foot);
         for (const tick of axis.ticks) g.append('text').attr('class', 'halo').attr('x', axis.isMetric ? 6 : -5).attr('y', y(tick.at) + 4).attr('text-anchor', axis.isMetric ? 'start' : 'end').text(tick.text);
-        g.append('text').attr('class', 'name').attr('y', a % 2 && x.step() < 110 ? -26 : -12).attr('text-anchor', a === 0 ? 'start' : a === axes.length - 1 ? 'end' : 'middle').attr('x', a === 0 ? -50 : a === axes.length - 1 ? 40 : 0).text(flat(axis.name, 16));
+        g.append('text').attr('class', 'name').attr('y', a % 2 && x.step() < 110 ? -26 : -12).attr('text-anchor', a === 0 ? 'start' : a === axes.length - 1 ? 'end' : 'middle').attr('x', a === 0 ? -50 : a === axes.length - 1 ? 40 : 0).text(flat(axis.name, x.step() < 60 ? 9 : 16));
         g.append('g').attr('class', 'brush').call(d3.brushY().extent([[-10, 0], [10, foot]]).on('brush end', () => {
             const part = d3.event.selection;
             if (part) kept.set(axis, part); else kept.delete(axis);
             const is = (i) => [...kept].every(([on, [from, to]]) => { const at = place2(on, i); return at >= from && at <= to && !Number.isNaN(on.at(on.of(i))); });
-            drawn.attr('class', (i) => `${rank(i)}${kept.size && !is(i) ? ' off' : ''}`);
+            drawn.attr('class', ({ i }) => (kept.size && !is(i) ? `off ${rank(i)}` : `goes ${rank(i)}`));
             const left = kept.size ? order.filter(is).map((i) => lines[i].trial) : null;
             if (d3.event.type === 'end') filtered?.(left);
         }));
@@ -420,7 +427,7 @@ export function importances(place, { found, chosen }) {
 
 // ---- along one parameter, over two ----
 
-export function slice(place, { found, cells, parameter, metric, bestTrial, chosen }) {
+export function slice(place, { found, cells, parameter, metric, bestTrial, chosen, reach }) {
     const frame = canvas(place, 280, '', {});
     const scale = scaleOf(parameter), marks = rowsOf(cells).filter((m) => m.x !== null && m.value !== null);
     const grid = found.grid[0].map((v, i) => ({ u: scale.at(v), mean: found.mean[i], sd: found.stddev_observed?.[i] ?? found.stddev[i] }));
@@ -428,34 +435,34 @@ export function slice(place, { found, cells, parameter, metric, bestTrial, chose
     const low = quantile(values, marks.length > 20 ? 0.02 : 0), high = quantile(values, marks.length > 20 ? 0.98 : 1), room = (high - low) * 0.08 || 1;
     const x = d3.scaleLinear([0, 1], [0, frame.w]), y = d3.scaleLinear([low - room, high + room], [frame.h, 0]).clamp(true);
     const top = grid.reduce((a, b) => (worthOf(metric, b.mean) > worthOf(metric, a.mean) ? b : a), grid[0]);
-    frame.svg.attr('aria-label', `The model's mean along ${flat(parameter.name)}; best at ${number(found.grid[0][grid.indexOf(top)], 3)} with ${interval(top.mean, Z * top.sd)}`);
+    frame.svg.attr('aria-label', `The model's mean along ${flat(parameter.name)}; best at ${number(found.grid[0][grid.indexOf(top)], 3)} with ${interval(top.mean, reach * top.sd)}`);
     xAxis(frame, x, parameter.unit ? `${parameter.name}, ${parameter.unit}` : parameter.name, scale.ticks);
     yAxis(frame, y, metric.name);
     if (scale.isList || grid.length < 3) {
-        frame.root.append('g').selectAll('line').data(grid).join('line').attr('class', 'band').attr('stroke-width', 14).attr('x1', (g) => x(g.u)).attr('x2', (g) => x(g.u)).attr('y1', (g) => y(g.mean - Z * g.sd)).attr('y2', (g) => y(g.mean + Z * g.sd));
+        frame.root.append('g').selectAll('line').data(grid).join('line').attr('class', 'band').attr('stroke-width', 14).attr('x1', (g) => x(g.u)).attr('x2', (g) => x(g.u)).attr('y1', (g) => y(g.mean - reach * g.sd)).attr('y2', (g) => y(g.mean + reach * g.sd));
         frame.root.append('g').selectAll('line').data(grid).join('line').attr('class', 'mean').attr('x1', (g) => x(g.u) - 12).attr('x2', (g) => x(g.u) + 12).attr('y1', (g) => y(g.mean)).attr('y2', (g) => y(g.mean));
     } else {
-        frame.root.append('path').attr('class', 'area').attr('d', d3.area().x((g) => x(g.u)).y0((g) => y(g.mean - Z * g.sd)).y1((g) => y(g.mean + Z * g.sd))(grid));
+        frame.root.append('path').attr('class', 'area').attr('d', d3.area().x((g) => x(g.u)).y0((g) => y(g.mean - reach * g.sd)).y1((g) => y(g.mean + reach * g.sd))(grid));
         frame.root.append('path').attr('class', 'mean').attr('d', d3.line().x((g) => x(g.u)).y((g) => y(g.mean))(grid));
     }
-    dots(frame, marks, (m) => x(scale.at(m.x)), (m) => y(m.value), bestTrial, chosen, '');
-    return { heads: [`#${clip(parameter.name, 30)}`, '#mean, 90 %'], rows: found.grid[0].map((v, i) => [number(v), interval(grid[i].mean, Z * grid[i].sd)]) };
+    dots(frame, marks, (m) => x(scale.at(m.x)), (m) => y(m.value), bestTrial, chosen, () => '');
+    return { heads: [`#${clip(parameter.name, 30)}`, '#mean ± band'], rows: found.grid[0].map((v, i) => [number(v), interval(grid[i].mean, reach * grid[i].sd)]) };
 }
 
 function dots(frame, marks, x, y, bestTrial, chosen, extra) {
     frame.root.append('g').selectAll('circle').data([...marks].sort((a, b) => (a.trial === bestTrial) - (b.trial === bestTrial))).join('circle')
-        .attr('class', (m) => `dot goes ${extra} ${m.trial === bestTrial ? 'isbest' : ''}`).attr('cx', x).attr('cy', y)
+        .attr('class', (m) => `dot goes ${extra(m)} ${m.trial === bestTrial ? 'isbest' : ''}`).attr('cx', x).attr('cy', y)
         .attr('r', (m) => (m.trial === bestTrial ? 5 : Math.min(7, 2.6 + Math.log10(m.count ?? 1)))).on('click', (m) => chosen?.(m.trial))
         .append('title').text((m) => `trial ${m.trial}: ${number(m.value, 6)}${m.count > 1 ? `, the best of ${m.count} here` : ''}`);
 }
 
-export function contour(place, { found, cells, px, py, metric, bestTrial, chosen, picked }) {
+export function contour(place, { found, cells, px, py, metric, bestTrial, chosen, picked, reach }) {
     const frame = canvas(place, 300, '', { right: 46 });
     const sx = scaleOf(px), sy = scaleOf(py), [gx, gy] = found.grid, nx = gx.length, ny = gy.length;
     const x = d3.scaleLinear([0, 1], [0, frame.w]), y = d3.scaleLinear([0, 1], [frame.h, 0]);
     const flatten = (rows) => { const out = new Float64Array(nx * ny); for (let j = 0; j < ny; j++) for (let i = 0; i < nx; i++) out[j * nx + i] = rows[i][j] ?? NaN; return out; };
     const mean = flatten(found.mean), sd = flatten(found.stddev), [low, high] = d3.extent(mean);
-    const marks = rowsOf(cells).filter((m) => m.x !== null && m.y !== null), seen = d3.extent(marks.map((m) => m.value));
+    const marks = rowsOf(cells).filter((m) => m.x !== null && m.y !== null), seen = d3.extent(marks.map((m) => m.value)), rankOf = ranks(metric, marks.map((m) => m.value)), rank = (m) => `ring ${rankOf(m.value)}`;
     const shade = (v) => Math.max(0, Math.min(9, Math.floor(10 * (high > low ? (v - low) / (high - low) : 0.5))));
     frame.svg.attr('aria-label', `The model's mean over ${flat(px.name)} and ${flat(py.name)}, from ${number(low)} to ${number(high)}`);
     const scale = frame.root.append('g').attr('transform', `translate(${frame.w - 62},-20)`);
@@ -467,10 +474,10 @@ export function contour(place, { found, cells, px, py, metric, bestTrial, chosen
         const wide = frame.w / nx, tall = frame.h / ny;
         const cx = (i) => i * wide, cy = (j) => frame.h - (j + 1) * tall;
         frame.root.append('g').selectAll('rect').data(d3.range(nx * ny)).join('rect').attr('class', (k) => `level l${shade(mean[k])}`).attr('x', (k) => cx(k % nx)).attr('y', (k) => cy(Math.floor(k / nx))).attr('width', wide).attr('height', tall)
-            .append('title').text((k) => interval(mean[k], Z * sd[k]));
+            .append('title').text((k) => interval(mean[k], reach * sd[k]));
         const mid = (axis, grid, pixels, v) => { const u = axis.at(v); return axis.isList ? ((grid.findIndex((g) => g === v) + 0.5) / grid.length) * pixels : u * pixels; };
         x.range([0, frame.w]);
-        dots(frame, marks, (m) => mid(sx, gx, frame.w, m.x), (m) => frame.h - mid(sy, gy, frame.h, m.y), bestTrial, chosen, 'ring');
+        dots(frame, marks, (m) => mid(sx, gx, frame.w, m.x), (m) => frame.h - mid(sy, gy, frame.h, m.y), bestTrial, chosen, rank);
         const listTicks = (axis, grid) => (axis.isList ? grid.map((v, i) => ({ at: (i + 0.5) / grid.length, text: flat(v, 12) })).filter((_, i) => i % Math.ceil(grid.length / 8) === 0) : axis.ticks);
         xAxis(frame, x, px.name, listTicks(sx, gx));
         yAxis(frame, y, py.name, listTicks(sy, gy));
@@ -483,9 +490,9 @@ export function contour(place, { found, cells, px, py, metric, bestTrial, chosen
         if (limit > 0 && d3.max(sd) > limit) frame.root.append('path').attr('class', 'guess').attr('d', draw(toPixels(d3.contours().size([nx, ny]).thresholds([limit])(sd)[0])));
         frame.root.append('rect').attr('width', frame.w).attr('height', frame.h).attr('fill', 'transparent').on('click', function clicked() {
             const [mx, my] = d3.mouse(this), i = Math.round((mx / frame.w) * (nx - 1)), j = Math.round((1 - my / frame.h) * (ny - 1));
-            picked?.({ [px.name]: gx[i], [py.name]: gy[j] }, found.mean[i][j], Z * found.stddev[i][j]);
+            picked?.({ [px.name]: gx[i], [py.name]: gy[j] }, found.mean[i][j], reach * found.stddev[i][j]);
         });
-        dots(frame, marks, (m) => x(sx.at(m.x)), (m) => y(sy.at(m.y)), bestTrial, chosen, 'ring');
+        dots(frame, marks, (m) => x(sx.at(m.x)), (m) => y(sy.at(m.y)), bestTrial, chosen, rank);
         xAxis(frame, x, px.name, sx.ticks);
         yAxis(frame, y, py.name, sy.ticks);
     }
@@ -509,7 +516,7 @@ export function curves(place, { data, metric, bestTrial, chosen }) {
     points.sort((a, b) => (Number(a.key) === bestTrial) - (Number(b.key) === bestTrial));
     for (const { key, values } of points) {
         const trial = Number(key), state = states.get(trial), isBest = trial === bestTrial, end = values.at(-1);
-        frame.root.append('path').attr('class', `curve ${state} ${isBest ? 'isbest' : ''}`).attr('d', line(values)).on('click', () => chosen(trial)).append('title').text(`trial ${trial}, ${word(state)}: ${number(end.value)} at step ${end.step}`);
+        frame.root.append('path').datum({ trial }).attr('class', `curve goes ${state} ${isBest ? 'isbest' : ''}`).attr('d', line(values)).on('click', () => chosen(trial)).append('title').text(`trial ${trial}, ${word(state)}: ${number(end.value)} at step ${end.step}`);
         if (state === 'stopped') frame.root.append('path').attr('class', 'dot stopped').attr('d', d3.symbol().type(d3.symbolSquare).size(34)()).attr('transform', `translate(${x(end.step)},${y(end.value)})`);
         if (isBest) frame.root.append('text').attr('class', 'direct halo').attr('x', x(end.step) + 6).attr('y', y(end.value) + 4).text(`trial ${trial}`);
     }
@@ -539,16 +546,16 @@ export function front(place, { data, objectives, chosen }) {
     xAxis(frame, x, `${clip(a.name, 26)} (${wish(a)})`);
     yAxis(frame, y, `${clip(b.name, 26)} (${wish(b)})`);
     frame.root.append('g').selectAll('circle').data(rest).join('circle').attr('class', 'dot goes faint').attr('r', 3).attr('cx', (r) => x(r[a.name])).attr('cy', (r) => y(r[b.name])).on('click', (r) => chosen(r.trial)).append('title').text((r) => `trial ${r.trial}${r.count > 1 ? `, and ${r.count - 1} more here` : ''}`);
-    if (objectives.length === 2 && best.length > 1 && !bandOf(a) && !bandOf(b)) frame.root.append('path').attr('class', 'step').attr('d', d3.line().x((r) => x(r[a.name])).y((r) => y(r[b.name])).curve(a.goal === b.goal ? (a.goal === 'minimize' ? d3.curveStepAfter : d3.curveStepBefore) : a.goal === 'minimize' ? d3.curveStepAfter : d3.curveStepBefore)([...best].sort((p, q) => p[a.name] - q[a.name])));
+    if (objectives.length === 2 && best.length > 1 && !bandOf(a) && !bandOf(b)) frame.root.append('path').attr('class', 'step').attr('d', d3.line().x((r) => x(r[a.name])).y((r) => y(r[b.name])).curve(a.goal === 'minimize' ? d3.curveStepAfter : d3.curveStepBefore)([...best].sort((p, q) => p[a.name] - q[a.name])));
     frame.root.append('g').selectAll('circle').data(best).join('circle').attr('class', 'dot goes isbest').attr('r', 4.5).attr('cx', (r) => x(r[a.name])).attr('cy', (r) => y(r[b.name])).on('click', (r) => chosen(r.trial)).append('title').text((r) => `trial ${r.trial}: ${objectives.map((m) => `${flat(m.name, 30)} ${number(r[m.name])}`).join(', ')}`);
     return { heads: ['#trial', ...objectives.map((m) => `#${clip(m.name, 30)}`)], rows: best.map((r) => [r.trial, ...objectives.map((m) => number(r[m.name], 6))]) };
 }
 
 /* The time of day, to what tells the marks apart; seconds from the first where all lies within two minutes. */
 function clock([from, to], most) {
-    const span = to - from, two = (n) => String(n).padStart(2, '0');
+    const span = to - from;
     if (span < 120e3) return { values: d3.ticks(0, span / 1000, most).map((s) => new Date(+from + 1000 * s)), text: (at) => `${number((at - from) / 1000, 3)} s` };
-    return { values: null, text: (at) => `${span > 864e5 ? `${at.getMonth() + 1}/${at.getDate()} ` : ''}${two(at.getHours())}:${two(at.getMinutes())}${span < 600e3 ? `:${two(at.getSeconds())}` : ''}` };
+    return { values: null, text: (at) => moment(at).slice(span > 864e5 ? 5 : 11, span < 600e3 ? 19 : 16) };
 }
 
 /* When the worker of a trial was last heard of, if it was since it began: a lease ends so long after each heartbeat, of which nothing else is
@@ -565,7 +572,7 @@ export function workers(place, { data, leases, each, chosen }) {
     const x = d3.scaleTime([first, last], [0, frame.w]), most = ticksFor(frame.w, 110), ticks = clock(x.domain(), most), y = d3.scaleBand(names, [0, names.length * 24]).padding(0.3);
     frame.root.append('g').attr('class', 'axis').attr('transform', `translate(0,${names.length * 24})`).call(d3.axisBottom(x).ticks(most).tickValues(ticks.values).tickSizeOuter(0).tickFormat(ticks.text));
     for (const name of names) frame.root.append('text').attr('class', 'name').attr('x', -8).attr('y', y(name) + y.bandwidth() / 2 + 4).attr('text-anchor', 'end').text(flat(name, 14));
-    const time = (at) => new Date(at).toLocaleTimeString(), isLate = (r) => r.until !== null && r.until < now;
+    const time = (at) => moment(at).slice(11), isLate = (r) => r.until !== null && r.until < now;
     const what = (r) => (r.state === 'lost' ? `its lease ended, another worker took it over at ${time(r.to)}` : r.until === null ? word(r.state ?? 'several states') : isLate(r) ? `late, its lease ended at ${time(r.until)}` : `running, leased until ${time(r.until)}`);
     const heard = (r) => { const at = heardOf(r.from, r.until, each); return at === null ? null : Math.min(at, now); };
     const title = (r) => `${flat(r.worker, 40)}, trial ${r.trial}${r.count > 1 ? ` and ${r.count - 1} more` : ''}: ${what(r)}, ${duration((r.to - r.from) / 1000)}${heard(r) === null ? '' : `, last heard of at ${time(heard(r))}`}`;

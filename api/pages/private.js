@@ -36,15 +36,14 @@ function budget(privacy) {
 
 const forecast = () => h('p', { class: 'note' }, 'What is and is not protected, drawn over the rows themselves, and what use to expect of an ε, is made where the rows are and never sent: ', h('code', {}, 'gnomon project --report report.html …'), '.');
 
-export function candidates(view, path, of, open, historyPart) {
+export function candidates(view, path, of, open, past) {
     const isPrivate = of().space.private !== false;
-    const past = historyPart(path, of, open);
     const best = h('section', { class: 'c4' }), spent = h('section'), seen = h('section'), left = h('div', { class: 'c6 below' }, spent, seen), words = h('section', { class: 'c6' });
     async function draw() {
         const study = of(), data = await past.read();
         const reply = study.best !== null ? await api.get(`${path}/best`) : null;
         const [privacy, matrix] = study.state === 'awaiting_candidates' ? [null, null] : await Promise.all([isPrivate ? api.get(`${path}/privacy`) : null, api.get(`${path}/candidates`)]);
-        best.replaceChildren(h('h2', {}, 'Best candidate'), reply?.trial ? h('p', {}, h('span', { class: 'large' }, `Candidate ${reply.trial.candidate}`), ` reaches ${number(reply.trial.value, 6)}${reply.trial.model?.mean !== null && reply.trial.model ? `; the model had expected ${interval(reply.trial.model.mean, 1.96 * (reply.trial.model.stddev_observed ?? reply.trial.model.stddev))}` : ''}.`) : h('p', { class: 'note' }, 'It stands here when the first value has come.'),
+        best.replaceChildren(h('h2', {}, 'Best candidate'), reply?.trial ? h('p', {}, h('span', { class: 'large' }, `Candidate ${reply.trial.candidate}`), ` reaches ${number(reply.trial.value, 6)}${reply.trial.model?.mean !== null && reply.trial.model ? `; the model had expected ${interval(reply.trial.model.mean, past.reach(reply.trial.number) * (reply.trial.model.stddev_observed ?? reply.trial.model.stddev))}` : ''}.`) : h('p', { class: 'note' }, 'It stands here when the first value has come.'),
             isPrivate ? h('p', { class: 'note' }, 'A number is all that this page, and the server, know of a row. No value of any column is here, nor was it ever. It is not the row of the curator’s table either: there, gnomon curate --best says which that is.') : null);
         spent.replaceChildren(h('h2', {}, 'Privacy budget'), ...(privacy ? [budget(privacy)].flat() : [h('p', { class: 'note' }, isPrivate ? 'The release has not come yet: the curator uploads it.' : 'These rows are open: nothing was promised of them.')]), isPrivate ? forecast() : '');
         spent.hidden = !isPrivate;

@@ -16,8 +16,8 @@ function siteMap(space) {
     return places;
 }
 
-export function route(view, path, of, open, historyPart) {
-    const space = of().space, places = siteMap(space), past = historyPart(path, of, open), metric = of().metrics[0];
+export function route(view, path, of, open, past) {
+    const space = of().space, places = siteMap(space), metric = of().metrics[0];
     let shown = null, legs = [];
     const field = plots.figure('c12', 'Where', '', (host) => (shown === null ? null : plots.map(host, shown)));
     const beside = plots.figure('c4', 'Planned and walked', '', (host) => (legs.length === 0 ? null : plots.legs(host, { legs, metric: metric.name, chosen: open })));
@@ -51,8 +51,8 @@ export function route(view, path, of, open, historyPart) {
     return { sections: [past.section, beside, field], draw };
 }
 
-export function images(view, path, of, open, historyPart) {
-    const space = of().space, past = historyPart(path, of, open), sizes = space.latent_sizes.map((size) => [size].flat()), channels = space.channels ?? 1;
+export function images(view, path, of, open, past) {
+    const space = of().space, sizes = space.latent_sizes.map((size) => [size].flat()), channels = space.channels ?? 1;
     let best = null, runs = [];
     const change = plots.figure('c4', 'The best change', '', (host) => (best === null ? null : plots.change(host, { point: best.point, height: space.height, width: space.width, channels, bound: space.bound })));
     const searched = plots.figure('c12', 'Latent size', '', (host) => (runs.length === 0 ? null : plots.latents(host, { runs, sizes, chosen: open })));

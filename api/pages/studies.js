@@ -150,7 +150,7 @@ export async function compare(view) {
     view.main.append(grid, h('h2', {}, 'Best parameters'), points, h('h2', {}, 'What they are'), facts);
     const cell = (v) => h('td', {}, v === undefined ? '–' : typeof v === 'number' ? number(v) : named(String(v), 40));
     const parameter = (name) => { const values = all.map((each) => each.best?.point?.[name]); return h('tr', { class: new Set(values.map((v) => JSON.stringify(v))).size > 1 ? 'differs' : null }, h('th', { scope: 'row' }, named(name, 60)), values.map(cell)); };
-    const rows = [['state', (t) => badge(t.state, t.reason)], ['best', (t) => (t.best ? number(t.best.value, 6) : '–')], ['trials', (t) => String(t.trials.total)], ['failed', (t) => String(t.trials.failed)], ['owner', (t) => named(t.owner ?? '–', 40)],
+    const rows = [['state', badgeOf], ['best', (t) => (t.best ? number(t.best.value, 6) : '–')], ['trials', (t) => String(t.trials.total)], ['failed', (t) => String(t.trials.failed)], ['owner', (t) => named(t.owner ?? '–', 40)],
         ['algorithm', (t) => t.algorithm.name], ['seed', (t) => String(t.seed)], ['parameters', (t) => (t.space.parameters ? named(t.space.parameters.map((p) => p.name).join(', '), 200) : t.space.type)]];
     const draw = () => {
         const heads = () => all.map((each) => h('th', { scope: 'col' }, link(`#/studies/${each.id}`, named(each.study.name, 40))));

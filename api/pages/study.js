@@ -1,7 +1,7 @@
 // A study: a sentence first, then numbers, then plots, then every trial.
 import * as api from './api.js';
 import { may, remember } from './app.js';
-import { h, bandOf, distance, isObjective, age, ask, badgeOf, button, clip, clock, copier, copy, count, field, fill, interval, isIdle, key, link, list, menu, named, number, percent, save, say, table as tableOf, ranked, worthOf } from './dom.js';
+import { h, bandOf, distance, isObjective, age, ask, badgeOf, button, clip, clock, copier, copy, count, field, fill, interval, isIdle, key, link, list, menu, moment, named, number, percent, save, say, table as tableOf, ranked, worthOf } from './dom.js';
 import * as plots from './plots.js';
 import { pointTable, trials } from './trials.js';
 import { candidates } from './private.js';
@@ -40,7 +40,7 @@ function facts(study) {
         fact('trials', most ? `${study.spent.trials} of ${most}` : String(n.total)), fact('running', String(n.running)),
         n.queued > 0 ? fact('queued', String(n.queued)) : null, n.stopped > 0 ? fact('stopped early', String(n.stopped)) : null, n.failed > 0 ? fact('failed', String(n.failed)) : null,
         study.spent.cost !== null ? fact('cost', `${number(study.spent.cost)} of ${number(study.budget?.cost)}`) : null,
-        study.ends_at ? fact('ends', new Date(study.ends_at).toLocaleString()) : null,
+        study.ends_at ? fact('ends', moment(study.ends_at)) : null,
         fact('algorithm', study.algorithm.name), fact('made', age(study.created_at), study.owner === null ? null : [' by ', named(study.owner, 40)]), fact('last change', age(study.updated_at)));
 }
 
@@ -139,20 +139,20 @@ function share(study) {
     ask('Share this study', [h('p', {}, 'Whoever has the link may read this study, its points included, and nothing else. It can be revoked under Operation.'), field('Days until it ends', days), made], 'Make a link', async () => {
         const token = await api.post('v1/tokens', { name: `link to ${study.name}`.slice(0, 200), scope: 'read', resource: study.id, expires_in_seconds: 86400 * Number(days.value) });
         const address = `${location.origin}${location.pathname}#/sign-in?share=${token.token}&to=/studies/${study.id}`;
-        made.replaceChildren(h('pre', { tabindex: 0 }, address), copier('Copy the link', address), h('p', { class: 'note' }, `It ends on ${new Date(token.expires_at).toLocaleString()}; it is token ${token.id}.`));
+        made.replaceChildren(h('pre', { tabindex: 0 }, address), copier('Copy the link', address), h('p', { class: 'note' }, `It ends on ${moment(token.expires_at)}; it is token ${token.id}.`));
         throw new Error('');
     });
 }
 
 // ---- best parameters ----
 
-function bestSection(study, best) {
+function bestSection(study, best, reach) {
     const python = `${inPython(study)}print(study.best.value, study.best.params)`;
     const curl = `curl -sS -H "Authorization: Bearer $TOKEN" ${server()}/v1/studies/${study.id}/best`;
     const trial = best.trial, chosen = best.rule === 'model' && best.observed_best !== trial.number;
     return [h('h2', {}, `Best parameters (trial ${trial.number})`),
         h('p', { class: 'note' }, chosen ? `Values are noisy: trial ${best.observed_best} had the best value and was lucky; here the model's mean is best, ${interval(best.model.mean, Z * best.model.stddev)}.`
-            : trial.model?.mean !== null && trial.model ? `The model had expected ${interval(trial.model.mean, Z * (trial.model.stddev_observed ?? trial.model.stddev))} (90 %); ${number(trial.value)} came.` : `${number(trial.value)} came.`),
+            : trial.model?.mean !== null && trial.model ? `The model had expected ${interval(trial.model.mean, reach(trial.number) * (trial.model.stddev_observed ?? trial.model.stddev))} (95 %); ${number(trial.value)} came.` : `${number(trial.value)} came.`),
         pointTable(study, trial), h('div', { class: 'row' }, copier('Copy as JSON', JSON.stringify(trial.point)), copier('Copy as Python', python), copier('Copy as curl', curl))];
 }
 
@@ -175,7 +175,7 @@ const quiet = (promise) => promise.catch((error) => (error instanceof api.Refuse
 export async function study(view) {
     const path = `v1/studies/${encodeURIComponent(view.id)}`;
     const from = Number(view.words.get('from')), to = Number(view.words.get('to'));
-    const state = { zoom: from > 0 && to > from ? [from, to] : null, isLog: view.words.get('log') === '1', x: view.words.get('x'), y: view.words.get('y'), late: 0 };
+    const state = { zoom: from > 0 && to > from ? [from, to] : null, isLog: view.words.get('log') === '1', x: view.words.get('x'), y: view.words.get('y'), late: 0, reach: plots.reachBy() };
     let now = await api.get(path), last = {}, idle = null;
     const head = h('div', { class: 'answer' }), said = h('p', { class: 'sentence' }), numbers = h('div'), grid = h('div', { class: 'grid' });
     document.title = `${clip(now.name, 80)} · gnomon`;
@@ -195,15 +195,16 @@ export async function study(view) {
         clearTimeout(idle); // nobody tells that nothing happens
         idle = setTimeout(() => { if (!view.isOver() && isIdle(now, state.late)) { drawHead(); tell(last); } }, 91e3);
     };
-    const table = trials(view, () => now, again);
-    const open = (number) => table.open(number);
+    const table = trials(view, () => now, again, (n) => state.reach(n));
+    const open = (number) => table.open(number), past = historyPart(path, () => now, open, state);
     const kind = now.space.type;
-    const parts = kind === 'parameters' ? parameterParts(view, state, path, () => now, open, table) : kind === 'graph' ? route(view, path, () => now, open, historyPart) : kind === 'image' ? images(view, path, () => now, open, historyPart) : candidates(view, path, () => now, open, historyPart);
+    const parts = kind === 'parameters' ? parameterParts(view, state, path, () => now, open, table, past) : kind === 'graph' ? route(view, path, () => now, open, past) : kind === 'image' ? images(view, path, () => now, open, past) : candidates(view, path, () => now, open, past);
     const tell = (known) => { last = known; said.replaceChildren(...[sentence(now, known.data ?? {}, known.found, state.late)].flat()); };
     /* Quick parts are shown first; rest resolves when the others are drawn. */
     const draw = async () => {
         drawHead();
         const [known] = await Promise.all([parts.draw(), table.draw()]);
+        table.paint(); // by the record that came with the history
         tell(known);
         return { rest: known.rest?.then(tell) };
     };
@@ -226,13 +227,13 @@ export async function study(view) {
 }
 
 /* Best so far, which studies of every kind have: of all trials, or of a range of them. */
-function historyPart(path, of, open, state = { zoom: null }) {
+function historyPart(path, of, open, state) {
     let whole = null, part = null, timer = null;
     const total = () => of().trials.total;
     const section = plots.figure('c8', 'Best so far', '', (host) => {
         if (whole === null) return null;
         if (whole.marks.trial.length + whole.others.trial.length === 0) { host.append(h('p', { class: 'blank' }, 'Each trial will be a mark here, and the best so far a line.')); return null; }
-        return plots.history(host, { data: part ?? whole, best: plots.rowsOf(whole.best), metric: objectivesOf(of())[0] ?? of().metrics[0], chosen: open, range: state.zoom ?? [1, total()], total: total(), zoom: look, isLog: state.isLog && isWide() });
+        return plots.history(host, { data: part ?? whole, best: plots.rowsOf(whole.best), metric: objectivesOf(of())[0] ?? of().metrics[0], chosen: open, range: state.zoom ?? [1, total()], total: total(), zoom: look, isLog: state.isLog && isWide(), reach: state.reach });
     }, h('div', { class: 'row' }));
     const bar = section.querySelector('.row');
     const move = (by, scale) => () => {
@@ -263,27 +264,30 @@ function historyPart(path, of, open, state = { zoom: null }) {
         moves[0].disabled = (state.zoom ?? [1, total()])[1] - (state.zoom ?? [1])[0] <= 9;
         if (kept?.hidden) moves[0].focus();
         const told = plots.rowsOf(data.marks).filter((m) => m.mean !== null && m.stddev_observed !== null && m.state === 'completed');
-        const inside = told.filter((m) => Math.abs(m.value - m.mean) <= Z * m.stddev_observed).length;
-        section.setFinding('Each mark is a trial, the line the best until then.', h('br'), told.length > 0 ? [key('band', 'the forecast before the run, 90 %, noise included '), `${inside} of ${told.length} fell inside. `] : '', data.shown < data.of ? `${data.shown.toLocaleString('en')} of ${data.of.toLocaleString('en')} are shown. ` : '', total() <= 10 ? '' : matchMedia('(pointer: fine)').matches ? 'Drag to look closer; scroll sideways to move, with Ctrl to zoom.' : 'Drag to look closer.');
+        const inside = told.filter((m) => Math.abs(m.value - m.mean) <= state.reach(m.trial) * m.stddev_observed).length;
+        section.setFinding('Each mark is a trial, the line the best until then.', h('br'), told.length > 0 ? [key('band', 'the forecast before the run, 95 %, noise included '), `${inside} of ${told.length} fell inside. `] : '', data.shown < data.of ? `${data.shown.toLocaleString('en')} of ${data.of.toLocaleString('en')} are shown. ` : '', total() <= 10 ? '' : matchMedia('(pointer: fine)').matches ? 'Drag to look closer; scroll sideways to move, with Ctrl to zoom.' : 'Drag to look closer.');
         section.paint();
     }
     /* Reads the history of all trials, and of the chosen range. */
     const read = async () => {
         const asked = state.zoom, [all, some] = await Promise.all([ask(null), asked && ask(asked)]);
         whole = all;
+        state.reach = plots.reachBy(all.marks);
         if (asked === state.zoom) part = some;
         tell();
         return whole;
     };
-    return { section, read };
+    return { section, read, reach: (n) => state.reach(n) };
 }
 
-function parameterParts(view, state, path, of, open, table) {
+const tiers = (style = '') => [key(`${style} top`, 'the best tenth '), key(`${style} mid`, 'the better half '), key(`${style} low`, 'the rest')];
+
+function parameterParts(view, state, path, of, open, table, past) {
     const start = of(), objectives = objectivesOf(start), metric = objectives[0] ?? start.metrics[0], parameters = start.space.parameters;
     const isModelled = !hasNoModel.includes(start.algorithm.name) && objectives.length > 0;
     const byName = new Map(parameters.map((p) => [p.name, p]));
     const got = { best: null, parallel: null, found: null, slice: null, contour: null, curves: null, residuals: null, front: null, workers: null, transfer: null };
-    const past = historyPart(path, of, open, state), sections = [];
+    const sections = [];
     const best = h('section', { class: 'c4' });
     const draws = (key, draw, none) => (host) => (got[key] === null ? (none ? host.append(h('p', { class: 'note' }, none)) : null, null) : draw(host));
     const more = (section) => { sections.push(section); return section; };
@@ -291,15 +295,15 @@ function parameterParts(view, state, path, of, open, table) {
     const front = plots.figure('c8', 'Front', '', draws('front', (host) => plots.front(host, { data: got.front, objectives, chosen: open })));
     more(isMany ? front : past.section);
     more(best);
-    const parallel = more(plots.figure('c12', 'All parameters at once', [key('top', 'the best tenth '), key('mid', 'the better half '), key('low', 'the rest'), h('br'), 'Each line is a trial. Drag along an axis to choose some.'],
+    const parallel = more(plots.figure('c12', 'All parameters at once', [...tiers(), h('br'), 'Each line is a trial. Drag along an axis to choose some.'],
         draws('parallel', (host) => { const order = [...(got.found?.parameters ?? [])].sort((a, b) => b.total - a.total).map((p) => p.name); const chosen = parameters.filter((p) => p.min !== p.max || p.values).sort((a, b) => (order.indexOf(a.name) + 1 || 999) - (order.indexOf(b.name) + 1 || 999)).slice(0, 16);
             return got.parallel.lines.trial.length === 0 ? null : plots.parallel(host, { data: got.parallel, parameters: chosen, metric, chosen: open, filtered: (numbers) => table.only(numbers) }); })));
     const matter = more(plots.figure('c4', 'What matters', [key('first', 'alone '), key('total', 'together with others '), 'The model’s shares. Parameters between the same dashed lines cannot be told apart.'], draws('found', (host) => plots.importances(host, { found: got.found, chosen: (name) => turn({ x: name }) }))));
     const pick = (key) => h('select', { 'aria-label': `Parameter ${key}`, onchange: (event) => turn({ [key]: event.target.value }) }, parameters.map((p) => h('option', { value: p.name }, clip(p.name, 40))));
     const [px, cx, cy] = [pick('x'), pick('x'), pick('y')];
-    const along = more(plots.figure('c4', 'Along one parameter', 'The model’s mean with its 90 % band, noise included; the other parameters as in the best trial. Marks are all trials, at their own.', draws('slice', (host) => plots.slice(host, { found: got.slice.model, cells: got.slice.cells, parameter: byName.get(state.x), metric, bestTrial: of().best?.trial, chosen: open })), h('div', { class: 'row' }, px)));
+    const along = more(plots.figure('c4', 'Along one parameter', 'The model’s mean, with a band as wide as its forecasts had to be to hold 95 %; the other parameters as in the best trial. Marks are all trials, at their own.', draws('slice', (host) => plots.slice(host, { found: got.slice.model, cells: got.slice.cells, parameter: byName.get(state.x), metric, bestTrial: of().best?.trial, chosen: open, reach: state.reach(Infinity) })), h('div', { class: 'row' }, px)));
     const picked = h('p', { class: 'note', role: 'status' });
-    const over = more(plots.figure('c4', 'Over two parameters', 'The model’s mean. In the dashed veil the model guesses: its sd is over a quarter of what was seen.', draws('contour', (host) => plots.contour(host, { found: got.contour.model, cells: got.contour.cells, px: byName.get(state.x), py: byName.get(state.y), metric, bestTrial: of().best?.trial, chosen: open, picked: (place, mean, half) => picked.replaceChildren(`Here: ${interval(mean, half)}. `, may('admin', 'write') && of().state !== 'completed' ? button('Enqueue this point…', () => table.enqueue({ ...got.contour.model.fixed, ...place })) : '') })), h('div', { class: 'row' }, cx, cy)));
+    const over = more(plots.figure('c4', 'Over two parameters', [...tiers('ring'), h('br'), 'The model’s mean; each mark is a trial. In the dashed veil the model guesses: its sd is over a quarter of what was seen.'], draws('contour', (host) => plots.contour(host, { found: got.contour.model, cells: got.contour.cells, px: byName.get(state.x), py: byName.get(state.y), metric, bestTrial: of().best?.trial, chosen: open, reach: state.reach(Infinity), picked: (place, mean, half) => picked.replaceChildren(`Here: ${interval(mean, half)}. `, may('admin', 'write') && of().state !== 'completed' ? button('Enqueue this point…', () => table.enqueue({ ...got.contour.model.fixed, ...place })) : '') })), h('div', { class: 'row' }, cx, cy)));
     over.append(picked);
     const measured = start.metrics.filter((m) => m.goal !== 'track');
     let curveOf = metric;
@@ -343,7 +347,7 @@ function parameterParts(view, state, path, of, open, table) {
     function expected() {
         const study = of(), n = study.trials, hasValues = n.completed + n.stopped > 0;
         const canModel = isModelled && n.completed >= 2 && (study.best !== null || objectives.length > 1);
-        return { matter: canModel && parameters.length <= 100, parallel: hasValues && n.total > 1, model: canModel, area: canModel && parameters.length > 1, front: objectives.length > 1 && n.completed > 0, best: study.best !== null,
+        return { matter: canModel && parameters.length > 1 && parameters.length <= 100 && n.completed + n.stopped >= 10, parallel: hasValues && n.total > 1, model: canModel, area: canModel && parameters.length > 1, front: objectives.length > 1 && n.completed > 0, best: study.best !== null,
             curves: hasValues && (study.stopping !== null || study.algorithm.name === 'bo-bos' || n.stopped > 0), workers: n.total > 0, right: canModel && n.completed >= 4,
             earlier: ['transfer', 'rm-gp-ucb', 'rm-gp-ts', 'rgpe', 'taf'].includes(study.algorithm.name) };
     }
@@ -368,8 +372,7 @@ function parameterParts(view, state, path, of, open, table) {
     function drawBest(reply) {
         const study = of();
         best.removeAttribute('aria-busy');
-        fill(best, reply?.trial ? bestSection(study, reply) : [h('h2', {}, 'Best parameters'), h('p', { class: 'note' }, objectives.length > 1 ? 'The ends of the front stand here when it is there.' : 'They stand here when the first value has come.'),
-            study.trials.total === 0 ? h('pre', { tabindex: 0 }, `curl -sS -X POST -H "Authorization: Bearer $TOKEN" \\\n  ${server()}/v1/studies/${study.id}/suggest`) : null]);
+        fill(best, reply?.trial ? bestSection(study, reply, state.reach) : [h('h2', {}, 'Best parameters'), h('p', { class: 'note' }, objectives.length > 1 ? 'The ends of the front stand here when it is there.' : 'They stand here when the first value has come.')]);
     }
     /* Which trial of the front is best in each objective, and what that costs in the others. */
     function drawEnds(rows) {
@@ -386,7 +389,7 @@ function parameterParts(view, state, path, of, open, table) {
             isHeard = bars.some((r) => r.state === 'running' && r.count === 1 && plots.heardOf(Date.parse(r.started_at), leases.get(r.trial) ?? null, each) !== null);
         state.late = of().trials.running - good.length;
         set('workers', found && { plot: found, leases, each }, work, bars.length > 0);
-        work.setFinding('Who had which trial when. ', good.length > 0 ? `${count(good.length, 'trial is', 'trials are')} leased, drawn hollow: the next lease ends at ${new Date(good[0]).toLocaleTimeString()}, unless its worker renews it. ` : '', isHeard ? 'A notch is where a worker was last heard of. ' : '',
+        work.setFinding('Who had which trial when. ', good.length > 0 ? `${count(good.length, 'trial is', 'trials are')} leased, drawn hollow: the next lease ends at ${moment(good[0]).slice(11)}, unless its worker renews it. ` : '', isHeard ? 'A notch is where a worker was last heard of. ' : '',
             late.length > 0 ? `Late, and free for the next worker that asks: ${list(late.slice(0, 5))}${late.length > 5 ? ` and ${late.length - 5} more` : ''}. ` : '',
             lost.length > 0 ? `Struck through: ${count(lost.length, 'lease was', 'leases were')} lost to another worker, ${lost.length > 1 ? 'last' : 'that'} of trial ${lost.reduce((a, b) => (Date.parse(b.ended_at) > Date.parse(a.ended_at) ? b : a)).trial}.` : '');
         clearTimeout(due);

@@ -1,7 +1,7 @@
 // Studies of several agents: federations, whose members keep their observations, and games, whose players learn.
 import * as api from './api.js';
 import { me } from './app.js';
-import { h, age, badge, choice, clip, count, duration, field, fill, link, list, named, number, percent, table, word } from './dom.js';
+import { h, age, badge, choice, clip, count, duration, field, fill, link, list, moment, named, number, percent, table, word } from './dom.js';
 import * as plots from './plots.js';
 import { gauge } from './private.js';
 
@@ -38,7 +38,7 @@ export async function federation(view) {
         document.title = `${clip(now.name, 80)} · gnomon`;
         fill(head, h('div', { class: 'title' }, h('h1', {}, named(now.name, 200)), badge(now.state, now.reason)));
         const left = now.rounds - now.rounds_closed;
-        fill(said, `${count(now.registered, 'member')} of ${now.seats} have held ${count(now.rounds_closed, 'round')} of ${now.rounds}. `, now.round !== null ? `Round ${now.round} has ${now.received} of ${now.seats} messages${now.deadline_at ? `, and closes at ${new Date(now.deadline_at).toLocaleString()}` : ''}. ` : '', left > 0 && now.state === 'active' ? `${count(left, 'round is', 'rounds are')} left.` : '');
+        fill(said, `${count(now.registered, 'member')} of ${now.seats} have held ${count(now.rounds_closed, 'round')} of ${now.rounds}. `, now.round !== null ? `Round ${now.round} has ${now.received} of ${now.seats} messages${now.deadline_at ? `, and closes at ${moment(now.deadline_at)}` : ''}. ` : '', left > 0 && now.state === 'active' ? `${count(left, 'round is', 'rounds are')} left.` : '');
         fill(facts, h('dl', { class: 'facts' }, fact('algorithm', now.algorithm.name), fact('least members of a round', String(now.minimum_agents)), fact('a round lasts', duration(now.round_seconds)), fact('parameters', String(now.space.parameters?.length ?? '–')), longest !== null ? fact('longest a vector counts', number(longest)) : null, now.privacy?.sampling_rate ? fact('chance to be drawn', percent(now.privacy.sampling_rate)) : null, fact('last change', age(now.updated_at))));
         fill(budget, h('h2', {}, 'What is promised'), privacy.differentially_private && most && spent !== null ? gauge(spent, most) : null, h('p', {}, privacy.statement), privacy.neighbours ? h('p', { class: 'note' }, privacy.neighbours) : null, h('p', { class: 'note' }, privacy.trust), foreseen(privacy.forecast), longest !== null ? h('p', { class: 'note' }, `A member’s vector that is longer than ${number(longest)} is shortened to that (clipped) before the noise is added. How many were, in a round or in all, is told to nobody: it depends on what members observed, and the promise holds for the noisy sum alone. A member knows the length of its own.`) : null);
         fill(limits, h('h2', {}, 'What is not protected'), h('ul', { class: 'note' }, privacy.limits.map((l) => h('li', {}, l))));

@@ -1,12 +1,14 @@
 // Every trial of a study: a table that the server sorts, filters and pages, and one trial beside it.
 import * as api from './api.js';
 import { may, remember } from './app.js';
-import { h, age, ask, badge, button, choice, clip, copier, count, duration, field, fill, named, number, renew, say, table as tableOf, word } from './dom.js';
+import { h, age, ask, badge, button, choice, clip, copier, count, duration, field, fill, moment, named, number, renew, say, table as tableOf, word } from './dom.js';
 import { columns, took } from './columns.js';
 import { change } from './plots.js';
 
 const states = ['queued', 'running', 'completed', 'failed', 'infeasible', 'abandoned', 'stopped', 'retracted'];
 const PAGE = 50;
+/* Only of this page's own address: a picture from elsewhere would tell its server who reads a study. */
+const isPicture = ({ url }) => url.startsWith(`${location.origin}/`) && /\.(png|jpe?g|gif|webp|avif|svg)(\?|$)/i.test(url);
 
 const valueOf = (v) => (v === null || v === undefined ? h('span', { class: 'note' }, 'absent') : typeof v === 'number' ? number(v) : named(String(v), 60));
 export function pointTable(study, trial, beside) {
@@ -15,10 +17,10 @@ export function pointTable(study, trial, beside) {
         h('th', { scope: 'row' }, named(name, 60)), h('td', { class: 'n' }, valueOf(value), units.get(name) ? [' ', h('bdi', {}, units.get(name))] : null), beside ? h('td', { class: 'n note' }, valueOf(beside.point?.[name])) : null))));
 }
 
-export function trials(view, of, again) {
+export function trials(view, of, again, reach) {
     const path = `v1/studies/${encodeURIComponent(view.id)}`;
     const start = of(), metrics = start.metrics;
-    const parameters = start.space.parameters ?? [], columned = columns(start, () => paint());
+    const parameters = start.space.parameters ?? [], columned = columns(start, () => paint(), reach);
     const asked = { order: view.words.get('order') ?? '-number', state: view.words.get('state') ?? '', label: view.words.get('label') ?? '', worker: view.words.get('worker') ?? '' };
     let cursors = [null], page = { trials: [], next_cursor: null }, chosen = null;
     const body = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Trials' });
@@ -105,7 +107,8 @@ export function trials(view, of, again) {
                 trial.candidate !== null ? row('row', String(trial.candidate)) : null, trial.sites ? row('way', clip(trial.sites.join(' → '), 200)) : null,
                 row('worker', named(trial.worker || '–', 60)), row('took', duration(took(trial))), row('ended', age(trial.finished_at)), trial.external_id ? row('external id', named(trial.external_id, 60)) : null,
                 trial.artifacts.map(({ name, url }) => row('artifact', /^https?:/.test(url) ? h('a', { href: url, rel: 'noreferrer noopener', target: '_blank' }, named(name, 60)) : [named(name, 60), ' ', h('bdi', { class: 'note' }, clip(url, 120))])),
-                trial.lease ? row('lease ends', new Date(trial.lease.expires_at).toLocaleTimeString()) : null, Object.entries(trial.labels).map(([k, v]) => row(named(k, 40), named(v, 60))))),
+                trial.lease ? row('lease ends', moment(trial.lease.expires_at)) : null, Object.entries(trial.labels).map(([k, v]) => row(named(k, 40), named(v, 60))))),
+            trial.artifacts.filter(isPicture).map(({ name, url }) => h('figure', {}, h('img', { src: url, alt: name }), h('figcaption', { class: 'note' }, named(name, 60)))),
             start.space.type === 'image' && Array.isArray(trial.point) ? [h('h3', {}, 'What it adds to each number of the image'), picture] : null,
             parameters.length > 0 ? [h('h3', {}, best ? `Parameters, beside those of the best (trial ${best.number})` : 'Parameters'), pointTable(study, trial, best)] : null,
             mayWrite || may('curator') ? h('div', { class: 'row' },
@@ -144,5 +147,5 @@ export function trials(view, of, again) {
             await again();
         });
     }
-    return { section, open, only, enqueue, draw: () => read(cursors) };
+    return { section, open, only, enqueue, paint, draw: () => read(cursors) };
 }

@@ -1,10 +1,9 @@
 // A study by hand: what to try next as a card, the result typed in; and the same as a sheet of paper.
 import * as api from './api.js';
 import { may } from './app.js';
-import { h, isObjective, wish, badge, button, clip, copier, count, field, fill, interval, link, named, number, say } from './dom.js';
+import { h, isObjective, wish, badge, button, clip, copier, count, field, fill, link, moment, named, number, say } from './dom.js';
 import { objectivesOf } from './study.js';
 
-const Z = 1.96;
 /* Two letters of a trial's point, so that a result is not typed under the wrong number. */
 export function check(trial) {
     let sum = trial.number;
@@ -89,7 +88,7 @@ export async function attempt(view) {
             study.best && metric ? `Best so far: ${number(study.best.value)} (trial ${study.best.trial}), after ${count(study.trials.completed, 'result')}` : 'No result yet', study.budget?.trials ? ` of ${study.budget.trials}.` : '.');
         const kept = new Map([...cards.children].map((card) => [card.dataset.key, card])); // a value that is half typed stays
         const now = out.map((trial) => kept.get(`${trial.number}/${trial.lease?.id}`) ?? h('div', { class: 'card', 'data-key': `${trial.number}/${trial.lease?.id}` }, h('h2', {}, `Trial ${trial.number} `, h('span', { class: 'chip' }, check(trial))),
-            setting(study, trial), trial.model?.mean !== null && trial.model ? h('p', { class: 'note' }, `The model expects ${interval(trial.model.mean, Z * (trial.model.stddev_observed ?? trial.model.stddev))} (90 %).`) : h('p', { class: 'note' }, 'To learn about the space: the model has no opinion yet.'), box(study, path, trial, draw)));
+            setting(study, trial), trial.model?.mean !== null && trial.model ? h('p', { class: 'note' }, `The model expects ${number(trial.model.mean)}, with a standard deviation of ${number(trial.model.stddev_observed ?? trial.model.stddev, 2)}.`) : h('p', { class: 'note' }, 'To learn about the space: the model has no opinion yet.'), box(study, path, trial, draw)));
         for (const card of kept.values()) if (!now.includes(card)) card.remove();
         now.forEach((card, i) => { if (cards.children[i] !== card) cards.insertBefore(card, cards.children[i] ?? null); }); // what stays is not moved: it may have the focus
         const first = cards.querySelector('input');
@@ -108,7 +107,7 @@ export async function sheet(view) {
     document.title = `Experiments of ${clip(study.name, 60)}`;
     const trials = (await open(path)).filter((t) => t.state === 'running').slice(0, 10);
     fill(view.main, h('div', { class: 'title' }, h('h1', {}, named(study.name, 120)), h('div', { class: 'actions' }, button('Print', () => print(), { class: 'main' }), h('a', { class: 'button', href: `#/studies/${study.id}/try` }, 'Type the results in'))),
-        h('p', { class: 'note' }, trials.length === 0 ? 'Nothing is out: ask for ten on the page before.' : `${count(trials.length, 'experiment')}. Write each result into its box; the two letters show that it is typed under the right number. ${new Date().toLocaleDateString()}`),
+        h('p', { class: 'note' }, trials.length === 0 ? 'Nothing is out: ask for ten on the page before.' : `${count(trials.length, 'experiment')}. Write each result into its box; the two letters show that it is typed under the right number. ${moment(Date.now()).slice(0, 10)}`),
         trials.map((trial) => h('div', { class: 'sheet' }, h('div', {}, h('h2', {}, `Trial ${trial.number}  ${check(trial)}`), setting(study, trial)),
             h('div', {}, study.metrics.map((m) => [h('span', { class: 'hint' }, named(m.name, 40)), h('div', { class: 'box' })])))),
         trials.length === 0 ? '' : h('div', { class: 'row' }, copier('Copy as CSV', () => ['trial,check,' + study.metrics.map((m) => JSON.stringify(m.name)).join(','), ...trials.map((t) => `${t.number},${check(t)},`)].join('\n'))));

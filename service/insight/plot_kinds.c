@@ -1,6 +1,7 @@
 /* Plots of the trials themselves: see plot.h. */
 #include "engine/acquisition/pareto.h"
 #include "engine/math/decimate.h"
+#include "engine/math/reach.h"
 #include "service/insight/plot_data.h"
 
 #include <math.h>
@@ -48,14 +49,30 @@ static enum status put_best(struct plot_work *work, size_t *rows, struct error *
     return STATUS_OK;
 }
 
-static void put_marks(struct plot_work *work, size_t *rows)
+/* The half-width of the interval of each trial's forecast, in its deviations, as the record was when the trial began. */
+static enum status find_reach(struct plot_work *work, double **reach, struct error *err)
+{
+    struct plot_data *data = &work->data;
+    double           *off = ARENA_NEW(work->arena, double, data->n + 1);
+    *reach = ARENA_NEW(work->arena, double, data->n + 1);
+    if (*reach == NULL || off == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < data->n; i++)
+        off[i] = data->state[i] == TRIAL_COMPLETED ? fabs(data->value[i] - data->mean[i]) / data->stddev_observed[i]
+                                                   : (double)NAN;
+    const struct reach record = {.n = data->n, .off = off, .began = data->started_ms, .came = data->finished_ms};
+    return reach_of(&record, *reach, work->arena, err);
+}
+
+static enum status put_marks(struct plot_work *work, size_t *rows, struct error *err)
 {
     struct plot_data *data = &work->data;
     size_t            columns = (size_t)points_of(work->request, HISTORY_POINTS, HISTORY_POINTS_MAX);
     double            low = data->n == 0 ? 0 : data->number[0], high = data->n == 0 ? 0 : data->number[data->n - 1];
     const struct decimate_span span = {.low = low, .high = high, .columns = columns};
     size_t                     len = decimate_m4(data->number, data->value, data->n, &span, rows);
-    struct plot_table         *marks = plot_table(work, "marks", rows, len, 6);
+    struct plot_table         *marks = plot_table(work, "marks", rows, len, 7);
+    double                    *reach;
     work->out->shown += (int64_t)len;
     plot_take(work, marks, "trial", PLOT_INTEGER, data->number);
     plot_take(work, marks, "value", PLOT_NUMBER, data->value);
@@ -63,6 +80,11 @@ static void put_marks(struct plot_work *work, size_t *rows)
     plot_take(work, marks, "mean", PLOT_NUMBER, data->mean);
     plot_take(work, marks, "stddev", PLOT_NUMBER, data->stddev);
     plot_take(work, marks, "stddev_observed", PLOT_NUMBER, data->stddev_observed);
+    if (work->request->from > 1) // the record is of all trials before
+        return STATUS_OK;
+    TRY(find_reach(work, &reach, err));
+    plot_take(work, marks, "reach", PLOT_NUMBER, reach);
+    return STATUS_OK;
 }
 
 /* Among trials without a value, the first of each state in each column, and the number of the others. */
@@ -102,7 +124,7 @@ enum status plot_history(struct db_conn *conn, struct plot_work *work, struct er
     if (rows == NULL)
         return error_no_memory(err);
     TRY(put_best(work, rows, err));
-    put_marks(work, rows);
+    TRY(put_marks(work, rows, err));
     return put_others(work, rows, err);
 }
 

@@ -5,180 +5,13 @@
 //   SLOW=10 node browser.mjs            the same, the pages ten times as slow, and each answer up to 800 ms late
 //   node browser.mjs --pictures FOLDER  every page at 1440 and 390 pixels, light and dark, of a server with one of each kind
 import assert from 'node:assert/strict';
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { mkdirSync, readFileSync } from 'node:fs';
 import http from 'node:http';
-import { createRequire } from 'node:module';
-import { after, test as plainTest } from 'node:test';
-import { chromium } from 'playwright-core';
-import { begin, mixed, past, PATIENCE_MS, sleep, tokenFor, until as asks } from './harness.mjs';
-import { everyKind } from './kinds.mjs';
+import { after } from 'node:test';
+import { addresses, api, counts, drawn, go, hasFocus, hints, holds, home, hostile, isSound, keep, open, quiet, same, says, saysNothingOdd, secret, server, shownStudy, shows, studies, test, until } from './browsing.mjs';
+import { past, tokenFor } from './harness.mjs';
 
 const pictures = process.argv.includes('--pictures') ? process.argv[process.argv.indexOf('--pictures') + 1] : null;
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const { server, api } = await begin(after);
-const home = `http://127.0.0.1:${server.port}/`;
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', timeout: PATIENCE_MS, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
-after(() => browser.close());
-
-const hostile = '<script>document.title = "taken"</script><img src=x onerror=alert(1)> \u202egnp.exe & "quoted"';
-
-// ---- a study of each kind ----
-
-async function observed(members, value, trials) {
-    const { id } = await api.study({ space: mixed, algorithm: { name: 'gp' }, ...members });
-    for (let i = 0; i < trials; i++) {
-        const { trials: [trial] } = await api.post(`/v1/studies/${id}/suggest`, { worker: `gpu-${i % 3}` });
-        await api.post(`/v1/studies/${id}/observe`, { trial: trial.number, ...value(trial.point, i) });
-    }
-    return id;
-}
-const loss = ({ lr, layers, optimizer }) => (Math.log10(lr) + 2.5) ** 2 * 0.1 + 0.02 * layers + (optimizer === 'sgd' ? 0.1 : 0);
-
-/* Two prices, each a number on a scale. */
-async function prices() {
-    const set = (scale) => ({ type: 'parameters', parameters: [{ name: 'price', type: 'double', min: 1, max: 10, scale }] });
-    const { id } = await api.post('/v1/games', { name: 'two prices', seed: 5, model: { length_scale: 0.5 }, agents: [{ name: 'north', actions: set('linear') }, { name: 'south', actions: set('log') }] }, 201);
-    for (let round = 1; round <= 8; round++) {
-        const [a, b] = [1 + ((round * 5.5) % 9), 1 + ((round * 3.4) % 9)];
-        await api.post(`/v1/games/${id}/observe`, { round, actions: { north: { price: a }, south: { price: b } }, payoffs: { north: (a - 1) * (12 - 2 * a + b), south: (b - 1) * (12 - 2 * b + a) } });
-    }
-    return id;
-}
-
-async function everything() {
-    const own = {
-        study: await observed({ name: 'resnet', budget: { trials: 20 }, labels: { team: 'vision' } }, (point, i) => (i === 4 ? { state: 'failed', reason: hostile } : { value: loss(point) }), 14),
-        hostile: await observed({ name: hostile.slice(0, 200), notes: hostile, labels: { [hostile.slice(0, 64)]: hostile }, metrics: [{ name: hostile.slice(0, 128), goal: 'maximize' }],
-            space: { type: 'parameters', parameters: [{ name: hostile.slice(0, 128), type: 'categorical', values: [hostile, 'x'.repeat(256), 'y'] }, { name: '\u202eright', type: 'double', min: 0, max: 1, unit: hostile.slice(0, 16) }] } }, (point, i) => ({ value: i, notes: 'n'.repeat(9000) + hostile }), 6),
-        empty: (await api.study({ name: 'empty' })).id, ...await everyKind(api, home.slice(0, -1), `${server.folder}/kinds`), prices: await prices(),
-    };
-    return own;
-}
-const studies = await everything();
-
-// ---- a page, watched ----
-
-/* A page draws when it can.  What it shows is therefore read again and again, until check takes it; what was taken is returned. */
-const looking = new AsyncLocalStorage();
-async function until(read, check) {
-    let found, why;
-    await asks(async () => {
-        try {
-            found = await looking.run(true, read);
-            check(found);
-            return true;
-        } catch (error) {
-            why = error.message;
-            return false;
-        }
-    }, () => why);
-    return found;
-}
-/* A wait of the browser's that was too long says so in the words of all the others. */
-const test = (name, body) => plainTest(name, async () => {
-    try {
-        await body();
-    } catch (error) {
-        if (error.name === 'TimeoutError') error.message = `out of time: ${error.message}`;
-        throw error;
-    }
-});
-const same = (read, expected, why) => until(read, (found) => assert.deepEqual(found, expected, why));
-const holds = (read, why) => until(read, (found) => assert.ok(found, why));
-const counts = (locator, n, why) => same(() => locator.count(), n, why);
-const says = (locator, words, why) => until(() => locator.textContent(), (text) => assert.match(text, words, why));
-const hints = (locator, words) => until(() => locator.getAttribute('data-says'), (text) => assert.match(text, words)); // of a mark
-const shows = (locator, words) => until(() => locator.innerText(), (text) => assert.match(text, words)); // without what is hidden
-const hasFocus = (locator, why) => holds(() => locator.evaluate((e) => e === document.activeElement), why);
-
-/* Nothing else may be read: what is read once is sometimes read too early. */
-function readOnlyUntil(things) {
-    const refuse = (name) => assert.ok(looking.getStore(), `${name} reads once what may be drawn later: until() it is so`);
-    for (const kind of things.map(Object.getPrototypeOf)) {
-        for (const name of ['allInnerTexts', 'allTextContents', 'boundingBox', 'content', 'count', 'evaluateAll', 'getAttribute', 'innerHTML', 'innerText', 'inputValue', 'isChecked', 'isDisabled', 'isEnabled', 'isVisible', 'textContent', 'title', 'url']) {
-            const read = kind[name];
-            if (read) kind[name] = function (...given) { refuse(name); return read.apply(this, given); };
-        }
-        const { evaluate } = kind; // what it does is done; what it answers is read
-        kind.evaluate = async function (...given) {
-            const found = await evaluate.apply(this, given);
-            if (found !== undefined) refuse('evaluate');
-            return found;
-        };
-    }
-}
-const blank = await browser.newPage();
-readOnlyUntil([blank, blank.locator('body')]);
-await blank.close();
-
-const SLOW = Number(process.env.SLOW ?? 1), LATE_MS = 800;
-const secret = await tokenFor(api, 'admin');
-async function open({ width = 1440, scheme = 'light', token = secret } = {}) {
-    const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
-    if (token) await context.addInitScript((text) => { sessionStorage.setItem(`gnomon token ${location.pathname}`, text); }, token);
-    const page = await context.newPage();
-    page.setDefaultTimeout(PATIENCE_MS);
-    const seen = { console: [], asked: [] };
-    page.on('console', (message) => seen.console.push(`${message.text()} ${message.location().url}`));
-    page.on('pageerror', (error) => seen.console.push(String(error)));
-    page.on('dialog', (dialog) => { seen.console.push(`a dialog: ${dialog.message()}`); dialog.dismiss(); });
-    page.on('request', (request) => seen.asked.push(request.url()));
-    await slow(page, SLOW);
-    if (SLOW > 1) await context.route('**/*', async (route) => { await sleep(Math.random() * LATE_MS); await route.continue().catch(() => {}); }); // it may be closed by then
-    return { page, seen, context };
-}
-const slowed = new WeakMap();
-async function slow(page, rate) {
-    if (SLOW <= 1) return;
-    if (!slowed.has(page)) slowed.set(page, await page.context().newCDPSession(page));
-    await slowed.get(page).send('Emulation.setCPUThrottlingRate', { rate });
-}
-/* The page at an address that is not the one that is shown: what is marked is of the page before it. */
-async function go(page, to, wait = 'main h1') {
-    await page.evaluate(() => { for (const old of document.querySelectorAll('main > *')) old.dataset.before = ''; });
-    await page.goto(home + to);
-    await page.waitForSelector(wait);
-    await page.waitForFunction(() => !document.querySelector('[aria-busy], [data-before]'));
-}
-const shownStudy = (page) => /studies\/(std_\w+)/.exec(page.url())?.[1];
-const drawn = (page) => page.evaluate(async () => { for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame); });
-/* The next answer from there is kept as it is now, until it is let go; then it has been drawn. */
-async function keep(page, address) {
-    let letGo, isKept;
-    const kept = new Promise((done) => { isKept = done; }), gone = new Promise((done) => { letGo = done; });
-    await page.route(address, async (route) => { const response = await route.fetch(); isKept(); await gone; await route.fulfill({ response }); }, { times: 1 });
-    return { kept, letGo: async () => {
-        const answer = page.waitForResponse(address);
-        letGo();
-        await (await answer).finished();
-        await drawn(page);
-    } };
-}
-/* The policy of the page lets no script in; the debugger does. */
-async function isSound(page, where, rules = null) {
-    const session = await page.context().newCDPSession(page);
-    await session.send('Runtime.evaluate', { expression: axe });
-    await session.detach();
-    await slow(page, 1);
-    await same(async () => {
-        const found = await page.evaluate((only) => window.axe.run(only ? { runOnly: only } : {}), rules);
-        return found.violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).join(' | ')}`);
-    }, [], where);
-    await slow(page, SLOW);
-}
-/* No page shows what programs print by mistake: an element as text, a value that is not there. */
-const saysNothingOdd = (page, where) => until(() => page.locator('body').innerText(),
-    (text) => assert.doesNotMatch(text.replaceAll(/n{99,}/g, ''), /\[object |undefined|NaN|nullnull|\bnull\b/, where));
-const quiet = (seen, where, expected = null) => {
-    assert.deepEqual(seen.console.filter((line) => expected === null || !expected.test(line)), [], `the console, ${where}`);
-    assert.deepEqual(seen.asked.filter((url) => !url.startsWith(home) && !url.startsWith('blob:')), [], `other origins, ${where}`);
-};
-const kinds = ['tuning', 'curves', 'objectives', 'conditional', 'earlier', 'transfer', 'private', 'walk', 'image'];
-const addresses = { studies: '#/studies', compare: `#/compare?ids=${studies.study},${studies.hostile},${studies.curves}`, new: '#/new', study: `#/studies/${studies.study}`,
-    hostile: `#/studies/${studies.hostile}`, empty: `#/studies/${studies.empty}`, try: `#/studies/${studies.study}/try`, sheet: `#/studies/${studies.study}/sheet`,
-    ...Object.fromEntries(kinds.map((kind) => [kind, `#/studies/${studies[kind]}`])),
-    federations: '#/federations', federation: `#/federations/${studies.federation}`, games: '#/games', game: `#/games/${studies.game}`, prices: `#/games/${studies.prices}`, operation: '#/operation' };
 
 if (pictures !== null) test('pictures', async () => { // as a test, so that what was started ends behind it
     mkdirSync(pictures, { recursive: true });
@@ -376,7 +209,7 @@ function tests() {
         const { page, seen, context } = await open(), table = page.locator('#trials');
         const has = (names, why) => until(() => table.locator('thead th').allInnerTexts(), (found) => assert.deepEqual(found.map((text) => text.replace(/\s*[↑↓]/, '')), names, why));
         await go(page, addresses.study);
-        const atFirst = ['trial', 'state', 'loss', 'lr', 'layers', 'optimizer', 'forecast, 90 %', 'took', 'worker', 'ended'];
+        const atFirst = ['trial', 'state', 'loss', 'lr', 'layers', 'optimizer', 'forecast, 95 %', 'took', 'worker', 'ended'];
         await has(atFirst);
         const toggle = page.getByRole('button', { name: 'Columns (9 of 13)' });
         await toggle.focus();
@@ -402,7 +235,7 @@ function tests() {
         await has(atFirst);
         await box('optimizer').uncheck();
         await same(() => page.evaluate(() => Object.keys(sessionStorage).length), 2);
-        await page.getByRole('button', { name: 'Signed in with scope admin' }).click();
+        await page.getByTitle('Who is signed in').click();
         await page.getByRole('button', { name: 'Sign out' }).click();
         await page.getByRole('heading', { name: 'Sign in' }).waitFor();
         await same(() => page.evaluate(() => Object.keys(sessionStorage).length), 0);
@@ -618,6 +451,35 @@ function tests() {
         await context.close();
     });
 
+    test('a picture of this server is shown with its trial, one from elsewhere is a link', async () => {
+        const { id } = await api.study({ name: 'pictures' }), { page, seen, context } = await open(), own = `${home}pages/icon.svg`;
+        await page.route(own, (route) => route.fulfill({ contentType: 'image/svg+xml', body: '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>' }));
+        await api.post(`/v1/studies/${id}/observe`, { point: { x: 1 }, value: 2, artifacts: [{ name: 'loss by epoch', url: own }, { name: 'from elsewhere', url: 'https://example.org/a.png' }] });
+        await go(page, `#/studies/${id}?trial=1`);
+        await same(() => page.locator('dialog img').evaluateAll((all) => all.map((e) => [e.alt, e.naturalWidth])), [['loss by epoch', 9]]);
+        await page.getByRole('link', { name: 'from elsewhere' }).waitFor();
+        await isSound(page, 'a picture');
+        quiet(seen, 'a picture');
+        await context.close();
+    });
+
+    test('the curves of several metrics are drawn one metric at a time', async () => {
+        const { id } = await api.study({ name: 'two curves', metrics: [{ name: 'loss', goal: 'minimize' }, { name: 'seconds', goal: 'minimize' }], stopping: { rule: 'none', epochs: 3 } });
+        for (const trial of [1, 2]) {
+            await api.post(`/v1/studies/${id}/suggest`, {});
+            for (const step of [1, 2, 3]) await api.post(`/v1/studies/${id}/trials/${trial}/report`, { step, values: { loss: 1 / step, seconds: 700 * step + trial } });
+            await api.post(`/v1/studies/${id}/observe`, { trial, values: { loss: 1 / 3, seconds: 2100 + trial } });
+        }
+        const { page, seen, context } = await open(), runs = page.locator('section#plot-learning-curves');
+        await go(page, `#/studies/${id}`);
+        await runs.locator('svg text', { hasText: 'loss' }).waitFor();
+        await page.getByLabel('Metric of the curves').selectOption('seconds');
+        await runs.locator('svg text', { hasText: 'seconds' }).waitFor();
+        await same(() => runs.locator('[data-says]').evaluateAll((all) => all.map((e) => e.dataset.says).sort()), ['trial 1, completed: 2101 at step 3', 'trial 2, completed: 2102 at step 3']);
+        quiet(seen, 'curves of several metrics');
+        await context.close();
+    });
+
     test('a study is renamed, cloned with its results and deleted on its page, and says how a worker begins', async () => {
         const { id } = await api.study({ name: 'dough', labels: { oven: 'a' } }), { page, seen, context } = await open();
         await api.post(`/v1/studies/${id}/observe`, { point: { x: 0.25 }, value: 0.125 });
@@ -693,6 +555,7 @@ function tests() {
                 }
                 await until(() => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth), (wide) => assert.ok(wide <= 0, `${name} is ${wide} pixels wider than ${width}`));
                 await saysNothingOdd(page, name);
+                await same(() => page.evaluate(() => [...document.querySelectorAll('[data-says]:not(.leased)')].filter((e) => e.__on?.some(({ type }) => type === 'click') && !e.classList.contains('goes')).map((e) => e.outerHTML.slice(0, 99))), [], `${name}: marks that keys do not reach`);
                 await same(() => page.evaluate(() => [...document.querySelectorAll('.trouble')].map((e) => e.textContent).filter((text) => text.includes('drawn'))), [], name);
             }
             quiet(seen, `${width}, ${scheme}`);

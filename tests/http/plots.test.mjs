@@ -59,6 +59,21 @@ test('history: every improvement, the extremes of every column, and what has no 
     assert.deepEqual((await api.get(`${one.path}/history?from=9000`)).of, 0);
 });
 
+test('history: a forecast is as wide as those before it have shown that it must be', async () => {
+    const { id } = await api.study({ algorithm: { name: 'gp' } }), path = `/v1/studies/${id}`;
+    const model = [];
+    for (let trial = 1; trial <= 10; trial++) {
+        const { trials: [{ point, model: said }] } = await api.post(`${path}/suggest`);
+        model.push(said.mean);
+        await api.post(`${path}/observe`, { trial, value: trial === 8 ? 1e6 : point.x ** 2 });
+    }
+    const { marks } = await api.get(`${path}/plot/history`), first = model.findIndex((mean) => mean !== null), wide = (times) => near(marks.reach[8], 2.94 * times);
+    assert.ok(first < 7 && marks.reach.slice(0, first + 1).every((reach) => near(reach, 2.94)));
+    const off = marks.value.map((value, i) => Math.abs(value - marks.mean[i]) / marks.stddev_observed[i] > marks.reach[i]).slice(first, 8), missed = off.filter(Boolean).length;
+    assert.ok(off[7 - first] && wide(Math.exp(0.7 * (missed - 0.05 * off.length))));
+    assert.equal((await api.get(`${path}/plot/history?from=2`)).marks.reach, undefined);
+});
+
 test('parallel: the best are all there, weights add up, and what does not exist is null', async () => {
     const plot = await api.get(`${one.path}/parallel?points=200`);
     const order = [...valued].sort((a, b) => a.value - b.value || a.trial - b.trial).map(({ trial }) => trial);

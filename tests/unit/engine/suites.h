@@ -39,6 +39,7 @@
     X(evolution)         \
     X(auto)              \
     X(sensitivity)       \
+    X(reach)             \
     X(gp_loo)            \
     X(gain)              \
     X(steps)             \
