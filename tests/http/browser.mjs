@@ -5,12 +5,16 @@
 //   SLOW=10 node browser.mjs            the same, the pages ten times as slow, and each answer up to 800 ms late
 //   node browser.mjs --pictures FOLDER  every page at 1440 and 390 pixels, light and dark, of a server with one of each kind
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import http from 'node:http';
 import { after } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { addresses, api, counts, drawn, go, hasFocus, hints, holds, home, hostile, isSound, keep, open, quiet, same, says, saysNothingOdd, secret, server, shownStudy, shows, studies, test, until } from './browsing.mjs';
 import { past, tokenFor } from './harness.mjs';
 
+const run = promisify(execFile), clients = fileURLToPath(new URL('../../api/clients/python', import.meta.url));
 const pictures = process.argv.includes('--pictures') ? process.argv[process.argv.indexOf('--pictures') + 1] : null;
 
 if (pictures !== null) test('pictures', async () => { // as a test, so that what was started ends behind it
@@ -486,11 +490,18 @@ function tests() {
         const act = async (name) => { await page.locator('summary:text("Actions")').click(); await page.getByRole('button', { name }).click(); };
         const send = (name) => page.locator('dialog').getByRole('button', { name, exact: true }).click();
         await go(page, `#/studies/${id}`);
+        const python = async (text) => (await run('/usr/bin/python3', ['-B', '-c', text], { env: { PYTHONPATH: clients, TOKEN: secret } })).stdout; // as it is to be pasted
         await page.getByRole('button', { name: 'Attach a worker…' }).click();
         await says(page.locator('dialog'), new RegExp(`gnomon work --study ${id} -- python3 train.py`));
         const [line] = await until(() => page.locator('dialog pre').allTextContents(), (lines) => assert.match(lines[0], /^pip install http\S+\.whl\s$/));
-        assert.equal((await fetch(line.trim().split(' ').at(-1))).headers.get('content-type'), 'application/zip'); // as it is to be pasted
+        assert.equal((await fetch(line.trim().split(' ').at(-1))).headers.get('content-type'), 'application/zip');
+        const [, worker] = await until(() => page.locator('dialog pre').allTextContents(), (lines) => assert.match(lines[1], /study\.optimize\(measure\)/));
+        await python(worker.replace('return ...', 'return trial["x"] ** 2').replace('(measure)', '(measure, trials=1)'));
+        assert.equal((await api.get(`/v1/studies/${id}`)).trials.completed, 2);
         await send('Done');
+        await page.evaluate(() => { navigator.clipboard.writeText = async (text) => { window.pasted = text; }; });
+        await page.getByRole('button', { name: 'Copy as Python' }).click();
+        assert.match(await python(await holds(() => page.evaluate(() => window.pasted))), /^\S+ \{'x': \S+\}\s$/);
         await act('Name and notes…');
         await page.getByLabel('Name', { exact: true }).fill('bread');
         await page.getByLabel('Labels').fill('flour rye');
@@ -504,7 +515,7 @@ function tests() {
         await page.getByLabel('with its results').check();
         await send('Clone');
         await page.getByRole('heading', { name: 'bread again' }).waitFor();
-        await says(page.locator('.sentence'), /The best of 1 completed trial reaches loss 0.125/);
+        await says(page.locator('.sentence'), /The best of 2 completed trials reaches loss/);
         await act('Delete…');
         await send('Delete');
         await page.getByRole('heading', { name: 'Studies' }).waitFor();

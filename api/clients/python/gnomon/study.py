@@ -111,6 +111,11 @@ class Client:
             spec["forbid"] = [listed(one) for one in forbid]
         return Study(self, name, spec, Space(space) if space is not None else None)
 
+    def open(self, study_id: str) -> "Study":
+        """The study of this id, which its page and its address have: names may change, and be those of several."""
+        body = self.call("GET", "/v1/studies/" + urllib.parse.quote(study_id, safe=""))
+        return Study(self, body["name"], {}, None, body)
+
     def studies(self, **query: Any) -> Iterator["Study"]:
         """All studies, page by page: studies(name_contains="resnet", state="active")."""
         for body in self.transport.pages("/v1/studies" + asked(query), "studies", 100):

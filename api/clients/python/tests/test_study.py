@@ -19,6 +19,9 @@ class Studies(Case):
         again = self.study(trials=5)
         self.assertEqual((first.id, again["labels"], again["lease_seconds"]), (again.id, {"team": "vision"}, 60))
         self.assertEqual(service().study(self.id()).id, first.id)
+        self.assertEqual((service().open(first.id).name, service().open(first.id)["notes"]), (self.id(), "n"))
+        with self.assertRaises(gnomon.NotFound):
+            service().open("std_aaaaaaaaaaaaaaaa")
         self.assertEqual(first["stop_when"], {"better_than": 0.4})
         with self.assertRaises(gnomon.SpaceDiffers) as caught:
             self.study({"x": (-5.0, 11.0), "y": (0.0, 15.0)})
