@@ -87,12 +87,13 @@ static void pool_add(struct pool *pool, const struct acq_search *search)
     pool->len++;
 }
 
-static void add_all(struct run *run)
+/* again: used points, too. */
+static void add_all(struct run *run, bool again)
 {
     const struct acq_search *search = run->search;
     const struct space      *space = search->space;
     for (bool more = space_first(space, run->best); more; more = space_step(space, run->best)) {
-        if (used_points_has(search->used, run->best))
+        if (!again && used_points_has(search->used, run->best))
             continue;
         memcpy(pool_next(&run->pool, space), run->best, space->params_len * sizeof(double));
         pool_add(&run->pool, search);
@@ -472,9 +473,11 @@ static enum status run_search(struct run *run, struct error *err)
     run->fill = run->best + search->space->params_len;
     choose_fill(run);
     if (run->all)
-        add_all(run);
+        add_all(run, false);
     else
         add_sobol(run);
+    if (run->all && run->pool.len == 0 && search->used->count == SIZE_MAX)
+        add_all(run, true); // what is held leaves no other point of a space that has more
     middle = run->pool.len;
     if (!run->all)
         add_neighbours(run);
