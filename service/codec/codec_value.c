@@ -47,10 +47,9 @@ static enum status read_list(struct reading *in, const json_t *json, const char 
 {
     char text[VALUE_MAX_CHARACTERS + 1];
     TRY(list_text(json, where, text, in->err));
-    char *kept = ARENA_NEW(in->arena, char, strlen(text) + 1);
+    char *kept = arena_strndup(in->arena, text, strlen(text));
     if (kept == NULL)
         return error_no_memory(in->err);
-    strcpy(kept, text);
     *out = (struct category){.kind = CATEGORY_LIST, .text = kept};
     return STATUS_OK;
 }
