@@ -14,6 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { checkReply } from './contract.mjs';
 
 export const gnomon = process.env.GNOMON ?? fileURLToPath(new URL('../../build/gnomon', import.meta.url));
+export const isSanitised = /\/[at]san\/gnomon$/.test(gnomon); // every step has the options of the sanitisers
 
 export const scopes = ['admin', 'write', 'read', 'curator', 'agent', 'operator'];
 export const metrics = [{ name: 'loss', goal: 'minimize' }];
