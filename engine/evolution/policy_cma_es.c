@@ -113,6 +113,8 @@ static void begin_run(struct session *s, uint32_t number)
     for (size_t i = 0; i < space->params_len; i++)
         s->unit[i] = number == 0 ? 0.5 : rng_uniform(&rng);
     (void)space_prior_quantile(space, s->unit, point);
+    for (size_t i = 0; i < space->params_len && space->used_params != NULL; i++) // no number is ahead of others, either
+        point[i] = isnan(point[i]) ? point[i] : param_prior_quantile(&space->params[i], s->unit[i]);
     for (size_t i = 0; i < space->params_len; i++)
         if (space->params[i].kind == PARAM_CATEGORICAL)
             point[i] = NAN;
