@@ -747,7 +747,7 @@
       "SELECT " COLUMNS(ROW_BLOB) " FROM federation_message WHERE federation = $1 AND round = $2 AND seat = $3")       \
     X(FEDERATION_MESSAGE_LIST, "si", message,                                                                          \
       "SELECT " COLUMNS(ROW_MESSAGE) " FROM federation_message WHERE federation = $1 AND round = $2 ORDER BY seat")    \
-    X(FEDERATION_MESSAGE_DROP, "s", none, "DELETE FROM federation_message WHERE federation = $1")                      \
+    X(FEDERATION_MESSAGE_DROP, "si", none, "DELETE FROM federation_message WHERE federation = $1 AND round >= $2")     \
     X(FEDERATION_LEDGER_ADD, "sisdddsi", none,                                                                         \
       "INSERT INTO federation_ledger(federation, round, mechanism, epsilon, delta, total, sha256, at_ms) VALUES "      \
       "($1, $2, $3, $4, $5, $6, $7, $8)")                                                                              \

@@ -23,7 +23,8 @@ const struct sum_loose sum_loose[SUM_LOOSE] = {
     {"candidates_refusal", "*", "when uploads were refused: fewer let somebody try again sooner"},
     {"federation", "features,received",
      "the SHA-256 of features is bound, check and verify compare it; the messages are counted"},
-    {"federation_message", "*", "of a round that is not over; what it comes to is bound with the round"},
+    {"federation_message", "*",
+     "of a round that is not over; what it comes to is bound with the round, as are the digests of what shares are of"},
     {"sparkline", "*", "a drawing for lists, made of trials that are bound; nothing is decided by it"},
 };
 

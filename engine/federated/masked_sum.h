@@ -14,7 +14,8 @@
  *     those outside of S and D: they, r in number, must have been named absent to each of S.  Who was told of r absent ones,
  *     which is not said otherwise later, opens d - r keys at most, so |D| (t - d - r) <= (n - d)(d - r) + r^2, and |D| + r is largest at r = 0 because of 1.
  *  4. Two such sets are disjoint, up to their differences, and 2 h > n - d: so there is one.
- * Each honest member adds discrete Gaussian noise of variance sigma^2 = (z STEPS)^2 / h, so the sum has z^2 STEPS^2 or more.
+ * Each honest member adds discrete Gaussian noise of variance sigma^2 = (z STEPS)^2 / h, so the sum has z^2 STEPS^2 or more: those who
+ * were told of another sigma are not in it, since their masks with the others do not cancel.
  * Lemma: the sum of discrete Gaussians of sd s sqrt(a) and s is, number for number, within a factor e^(+-2e) of the discrete
  * Gaussian of sd s sqrt(a + 1), e = 3 exp(-pi^2 s^2), as the sum over k of exp(-(k - x)^2 (a + 1) / (2 a s^2)) depends on x
  * by less (Poisson; Kairouz, Liu & Steinke 2021, section 3).  With s >= 2^15 nothing is left of that, and curve.h's lemma goes on. */

@@ -33,6 +33,7 @@ struct closing {
     unsigned char     *file; /* .npy */
     size_t             file_bytes, rows, columns, message_len;
     double            *values;  /* [rows][columns], then into the file */
+    double            *shares;  /* of SECURE_SHARES, else NULL */
     double            *message; /* [message_len] */
     int64_t            now_ms;
 };
@@ -143,12 +144,16 @@ static void keep_masked(struct closing *closing, void *arg, size_t seat)
 {
     struct masked *masked = arg;
     double        *sum = closing->values + masked->secure.seats, *to = masked->openings;
+    if (closing->federation->round == SECURE_SHARES) {
+        federation_secure_deal(&masked->secure, seat, closing->message, closing->values, closing->shares);
+        return;
+    }
     if (closing->federation->round == SECURE_VECTORS) {
         closing->values[seat] = 1;
         secure_add(&masked->secure, closing->message, sum);
         return;
     }
-    if (closing->federation->round < SECURE_VECTORS)
+    if (closing->federation->round == SECURE_KEYS)
         to = closing->values;
     memcpy(to + seat * closing->message_len, closing->message, closing->message_len * sizeof *to);
 }
@@ -157,7 +162,12 @@ static void keep_masked(struct closing *closing, void *arg, size_t seat)
 static enum status add_masked(struct closing *closing, struct error *err)
 {
     struct masked masked = {.secure = federation_secure(&closing->federation->spec, closing->federation->id)};
-    size_t        bytes = masked.secure.seats * closing->message_len * sizeof(double);
+    size_t        seats = masked.secure.seats, bytes = seats * closing->message_len * sizeof(double);
+    if (closing->federation->round == SECURE_SHARES) {
+        closing->shares = arena_zalloc(closing->arena, seats * seats, SECURE_SHARE_LEN * sizeof(double));
+        if (closing->shares == NULL)
+            return error_no_memory(err);
+    }
     if (closing->federation->round < SECURE_OPENINGS)
         return each_message(closing, keep_masked, &masked, err);
     masked.openings = arena_zalloc(closing->arena, bytes, 1);
@@ -224,7 +234,12 @@ static enum status store(struct closing *closing, double total, struct error *er
     TRY(db_exec(closing->conn, NULL, err, SQL_FEDERATION_BROADCAST_ADD,
                 BIND(TEXT(federation->id), INT(federation->round), INT(federation->received),
                      BLOB(closing->file, closing->file_bytes), INT(closing->now_ms))));
-    TRY(db_exec(closing->conn, NULL, err, SQL_FEDERATION_MESSAGE_DROP, BIND(TEXT(federation->id))));
+    TRY(db_exec(closing->conn, NULL, err, SQL_FEDERATION_MESSAGE_DROP,
+                BIND(TEXT(federation->id), INT(federation->round))));
+    if (closing->shares != NULL) {
+        const struct secure secure = federation_secure(&federation->spec, federation->id);
+        TRY(federation_secure_hand_out(closing->conn, &secure, closing->shares, closing->now_ms, err));
+    }
     TRY(db_exec(closing->conn, &changes, err, SQL_FEDERATION_ROUND,
                 BIND(TEXT(federation->id), INT(federation->round), INT(federation->round + 1), REAL(total),
                      INT(closing->now_ms))));
@@ -460,6 +475,11 @@ static enum status read_broadcast(struct db_conn *conn, void *arg, struct error 
     if (row == NULL)
         return error_set(err, STATUS_NOT_FOUND, "round_not_found", "", "there is no such round");
     *file = (struct federation_file){.bytes = row->data.bytes, .length = row->data.length};
+    const struct caller *caller = work->caller;
+    bool is_member = caller->scope == SCOPE_AGENT && strcmp(caller->resource, work->federation->id) == 0;
+    if (work->federation->spec.aggregation == FEDERATION_SECURE && work->round == SECURE_SHARES && is_member)
+        TRY(federation_secure_column(conn, work->federation, strtoll(caller->agent, NULL, 10), file, caller->arena,
+                                     err));
     sha256_hex(file->bytes, file->length, file->sha256);
     return STATUS_OK;
 }
@@ -475,12 +495,7 @@ enum status federation_broadcast(struct app *app, struct caller *caller, const c
     if (round == federation.round)
         return error_set(err, STATUS_CONFLICT, "round_open", "", "%lld of %lld agents have sent",
                          (long long)federation.received, (long long)federation.spec.seats);
-    TRY(db_read(app->db, read_broadcast, &work, err));
-    bool is_member = caller->scope == SCOPE_AGENT && strcmp(caller->resource, id) == 0;
-    if (federation.spec.aggregation != FEDERATION_SECURE || round != SECURE_SHARES)
-        return STATUS_OK;
-    return federation_secure_column(&federation, is_member ? strtoll(caller->agent, NULL, 10) : 0, out, caller->arena,
-                                    err);
+    return db_read(app->db, read_broadcast, &work, err);
 }
 
 static enum status list_rounds(struct db_conn *conn, void *arg, struct error *err)

@@ -75,7 +75,7 @@ enum status federation_set_state(struct db_conn *conn, struct federation *federa
     if (state == FEDERATION_COMPLETED) {
         federation->received = federation->deadline_ms = 0;
         federation->version++;
-        TRY(db_exec(conn, NULL, err, SQL_FEDERATION_MESSAGE_DROP, BIND(TEXT(federation->id))));
+        TRY(db_exec(conn, NULL, err, SQL_FEDERATION_MESSAGE_DROP, BIND(TEXT(federation->id), INT(0))));
         TRY(db_exec(conn, NULL, err, SQL_FEDERATION_RECEIVED,
                     BIND(TEXT(federation->id), INT(0), INT(0), INT(by->at_ms))));
     }

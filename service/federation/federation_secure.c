@@ -1,7 +1,6 @@
 /* See federation_secure.h. */
 #include "service/federation/federation_secure.h"
 
-#include "service/base/digest.h"
 #include "service/base/npy.h"
 
 #include <string.h>
@@ -84,41 +83,62 @@ enum status federation_secure_check(struct db_conn *conn, const struct federatio
 enum status federation_secure_sum(struct db_conn *conn, struct secure *secure, const double *openings, double *out,
                                   struct arena *arena, struct error *err)
 {
-    double              *keys = NULL, *shares = NULL, *vectors = NULL;
+    double              *keys = NULL, *digests = NULL, *vectors = NULL;
     struct secure_opened opened = {.openings = openings};
     TRY(numbers_of(conn, secure, SECURE_KEYS, arena, &keys, err));
-    TRY(numbers_of(conn, secure, SECURE_SHARES, arena, &shares, err));
+    TRY(numbers_of(conn, secure, SECURE_SHARES, arena, &digests, err));
     TRY(numbers_of(conn, secure, SECURE_VECTORS, arena, &vectors, err));
-    opened.shares = shares;
+    opened.digests = digests;
     opened.vectors = vectors;
     TRY(secure_learn(secure, keys, arena, err));
     return secure_sum(secure, &opened, out, arena, err);
 }
 
-enum status federation_secure_column(const struct federation *federation, int64_t seat, struct federation_file *file,
-                                     struct arena *arena, struct error *err)
+void federation_secure_deal(const struct secure *secure, size_t seat, const double *message, double *digests,
+                            double *shares)
+{
+    size_t row = SECURE_SHARE_LEN * secure->seats;
+    memcpy(digests + seat * SECURE_WORDS, message, SECURE_WORDS * sizeof *message);
+    for (size_t to = 0; to < secure->seats; to++)
+        memcpy(shares + to * row + seat * SECURE_SHARE_LEN, message + SECURE_WORDS + to * SECURE_SHARE_LEN,
+               SECURE_SHARE_LEN * sizeof *message);
+}
+
+enum status federation_secure_hand_out(struct db_conn *conn, const struct secure *secure, const double *shares,
+                                       int64_t now_ms, struct error *err)
+{
+    size_t row = SECURE_SHARE_LEN * secure->seats;
+    for (size_t to = 0; to < secure->seats; to++)
+        if (secure_has(shares + to * row, row))
+            TRY(db_exec(conn, NULL, err, SQL_FEDERATION_MESSAGE_ADD,
+                        BIND(TEXT(secure->federation), INT(SECURE_SHARES), INT((int64_t)to + 1),
+                             BLOB(shares + to * row, row * sizeof *shares), INT(now_ms))));
+    return STATUS_OK;
+}
+
+enum status federation_secure_column(struct db_conn *conn, const struct federation *federation, int64_t seat,
+                                     struct federation_file *file, struct arena *arena, struct error *err)
 {
     const struct secure secure = federation_secure(&federation->spec, federation->id);
-    size_t              len = secure_message_len(&secure, SECURE_SHARES), share = 2 * SECURE_WORDS;
-    bool                is_seat = seat >= 1 && seat <= federation->spec.seats;
-    size_t              columns = is_seat ? SECURE_COLUMN_LEN : SECURE_WORDS;
-    unsigned char      *made = arena_alloc(arena, NPY_HEADER_MAX + secure.seats * columns * sizeof(double), 1);
+    size_t              share = SECURE_SHARE_LEN * sizeof(double), digest = SECURE_WORDS * sizeof(double);
+    unsigned char      *made = arena_alloc(arena, NPY_HEADER_MAX + secure.seats * (digest + share), 1);
     struct npy          npy;
+    struct db_rows      rows;
     if (made == NULL)
         return error_no_memory(err);
     TRY(npy_header(file->bytes, file->length, &npy, err));
-    const unsigned char *from = (const unsigned char *)file->bytes + npy.data_offset;
-    size_t               used = npy_write_header(secure.seats, columns, NPY_F8, made);
-    for (size_t i = 0; i < secure.seats; i++, from += len * sizeof(double)) {
-        memcpy(made + used, from, SECURE_WORDS * sizeof(double));
-        used += SECURE_WORDS * sizeof(double);
-        if (!is_seat)
-            continue;
-        memcpy(made + used, from + (SECURE_WORDS + share * (size_t)(seat - 1)) * sizeof(double),
-               share * sizeof(double));
-        used += share * sizeof(double);
+    TRY(db_find(conn, arena, &rows, err, SQL_FEDERATION_MESSAGE_GET,
+                BIND(TEXT(federation->id), INT(SECURE_SHARES), INT(seat))));
+    const struct row_blob *row = row_blob(&rows);
+    if (row == NULL || row->data.length != secure.seats * share)
+        return STATUS_OK;
+    const unsigned char *digests = (const unsigned char *)file->bytes + npy.data_offset, *shares = row->data.bytes;
+    size_t               used = npy_write_header(secure.seats, SECURE_COLUMN_LEN, NPY_F8, made);
+    for (size_t i = 0; i < secure.seats; i++) {
+        memcpy(made + used, digests + i * digest, digest);
+        memcpy(made + used + digest, shares + i * share, share);
+        used += digest + share;
     }
     *file = (struct federation_file){.bytes = made, .length = used};
-    sha256_hex(made, used, file->sha256);
     return STATUS_OK;
 }

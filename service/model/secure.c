@@ -52,7 +52,7 @@ bool secure_has(const double *words, size_t len)
 size_t secure_message_len(const struct secure *secure, enum secure_round round)
 {
     const size_t lengths[] = {[SECURE_KEYS] = SECURE_KEYS_LEN,
-                              [SECURE_SHARES] = SECURE_WORDS + 2 * SECURE_WORDS * secure->seats,
+                              [SECURE_SHARES] = SECURE_WORDS + SECURE_SHARE_LEN * secure->seats,
                               [SECURE_VECTORS] = 2 * secure->features,
                               [SECURE_OPENINGS] = SECURE_WORDS * secure->seats};
     return lengths[round];
@@ -61,9 +61,11 @@ size_t secure_message_len(const struct secure *secure, enum secure_round round)
 void secure_shape(const struct secure *secure, enum secure_round round, size_t *rows, size_t *columns)
 {
     *rows = round < SECURE_VECTORS ? secure->seats : 1;
-    *columns = round < SECURE_VECTORS    ? secure_message_len(secure, round)
-               : round == SECURE_VECTORS ? secure->seats + 2 * secure->features
-                                         : secure->features;
+    const size_t widths[] = {[SECURE_KEYS] = SECURE_KEYS_LEN,
+                             [SECURE_SHARES] = SECURE_WORDS,
+                             [SECURE_VECTORS] = secure->seats + 2 * secure->features,
+                             [SECURE_OPENINGS] = secure->features};
+    *columns = widths[round];
 }
 
 static const double *keys_of(const struct secure *secure, size_t seat)
@@ -80,17 +82,19 @@ enum status secure_learn(struct secure *secure, const double *keys, struct arena
 {
     size_t            members = 0, id = strlen(secure->federation) + 1, words = secure->seats * SECURE_KEYS_LEN;
     struct arena_mark mark = arena_mark(scratch);
-    unsigned char    *text = ARENA_NEW(scratch, unsigned char, id + 4 * words);
+    unsigned char    *text = ARENA_NEW(scratch, unsigned char, id + 4 * (words + 1));
     if (text == NULL)
         return error_no_memory(err);
     secure->keys = keys;
     for (size_t seat = 1; seat <= secure->seats; seat++)
         members += has_keys(secure, seat);
+    TRY(masked_plan(members, secure->z, &secure->plan, err));
     memcpy(text, secure->federation, id);
-    bytes_of(keys, words, text + id);
-    sha256(text, id + 4 * words, secure->digest);
+    bytes_of(&(double){secure->plan.sigma}, 1, text + id);
+    bytes_of(keys, words, text + id + 4);
+    sha256(text, id + 4 * (words + 1), secure->digest);
     arena_release(scratch, mark);
-    return masked_plan(members, secure->z, &secure->plan, err);
+    return STATUS_OK;
 }
 
 /* ---- keys ---- */
@@ -218,7 +222,7 @@ enum status secure_shares(const struct secure_member *member, double *message, s
         masks_share(own, t, (unsigned)seat, pair);
         masks_share(key, t, (unsigned)seat, pair + MASKS_BYTES);
         TRY(encrypt(member, seat, true, pair, err));
-        words_of(pair, 2 * SECURE_WORDS, message + SECURE_WORDS + 2 * SECURE_WORDS * (seat - 1));
+        words_of(pair, 2 * SECURE_WORDS, message + SECURE_WORDS + SECURE_SHARE_LEN * (seat - 1));
     }
     arena_release(scratch, mark);
     return STATUS_OK;
@@ -324,7 +328,7 @@ static enum status is_secret(const struct secure *secure, const struct secure_op
 {
     unsigned char own[MASKS_BYTES], wanted[MASKS_BYTES];
     bool          is_listed = opened->vectors[seat - 1] == 1;
-    const double *digest = opened->shares + (seat - 1) * secure_message_len(secure, SECURE_SHARES);
+    const double *digest = opened->digests + (seat - 1) * SECURE_WORDS;
     bytes_of(is_listed ? digest : keys_of(secure, seat) + SECURE_WORDS, SECURE_WORDS, wanted);
     if (is_listed)
         sha256(bytes, MASKS_BYTES, own);
@@ -404,14 +408,13 @@ enum status secure_sum(const struct secure *secure, const struct secure_opened *
                        struct arena *scratch, struct error *err)
 {
     const double *words = opened->vectors + secure->seats;
-    size_t        len = secure_message_len(secure, SECURE_SHARES);
     uint64_t     *sums = ARENA_NEW(scratch, uint64_t, secure->features);
     if (sums == NULL)
         return error_no_memory(err);
     for (size_t j = 0; j < secure->features; j++)
         sums[j] = number_of(words + 2 * j);
     for (size_t seat = 1; seat <= secure->seats; seat++)
-        if (secure_has(opened->shares + (seat - 1) * len, len))
+        if (secure_has(opened->digests + (seat - 1) * SECURE_WORDS, SECURE_WORDS))
             TRY(unmask(secure, opened, seat, sums, err));
     for (size_t j = 0; j < secure->features; j++)
         out[j] = (double)(int64_t)sums[j] / MASKED_STEPS / (double)secure->seats;

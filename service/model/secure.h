@@ -4,8 +4,8 @@
  * Messages and broadcasts are lists of words: integers below 2^32, in doubles.  A member's seat is also the x of its shares.
  *   round      message of a member                                     broadcast
  *   keys       two X25519 keys, for shares and for masks               [seats][16], zeros: no message
- *   shares     digest of the self mask, and to each seat, encrypted    [seats][8 + 16 seats]; each member reads its own
- *              for it, a share of the self mask and of the masks' key  [seats][8 + 16], what it was sent
+ *   shares     digest of the self mask, and to each seat, encrypted    [seats][8], the digests; each member reads
+ *              for it, a share of the self mask and of the masks' key  [seats][8 + 16], with what it was sent
  *   vectors    the vector with noise, self mask and pairwise masks,    [1][seats + 2 features]: who has sent, and the sum
  *              modulo 2^64
  *   openings   of each seat that sent a vector the share of its self   [1][features]: the release
@@ -29,7 +29,8 @@ enum secure_round { SECURE_KEYS = 1, SECURE_SHARES, SECURE_VECTORS, SECURE_OPENI
 enum {
     SECURE_WORDS = MASKS_BYTES / 4, /* of a digest, a key, or a share of one secret */
     SECURE_KEYS_LEN = 2 * SECURE_WORDS,
-    SECURE_COLUMN_LEN = SECURE_WORDS + 2 * SECURE_WORDS
+    SECURE_SHARE_LEN = 2 * SECURE_WORDS, /* of one member, for another */
+    SECURE_COLUMN_LEN = SECURE_WORDS + SECURE_SHARE_LEN
 };
 
 /* The federation as all see it. */
@@ -38,8 +39,10 @@ struct secure {
     size_t            seats, features;
     double            z;
     struct masked_sum plan;
-    const double     *keys;                 /* [seats][SECURE_KEYS_LEN] */
-    unsigned char     digest[SHA256_BYTES]; /* of federation and keys: members compare it, and all keys depend on it */
+    const double     *keys; /* [seats][SECURE_KEYS_LEN] */
+    /* Digest of the federation, a member's noise and the keys: members compare it, and all masks and shares depend on it.  So
+     * who is told of another noise than the others, who make it together, has no mask in common with them. */
+    unsigned char digest[SHA256_BYTES];
 };
 
 /* The length of a message, and the shape of a broadcast as it is stored. */
@@ -90,7 +93,7 @@ void secure_add(const struct secure *secure, const double *message, double *sum)
  * who sent none.  CONFLICT "openings_disagree": they are none of the secrets that were shared;
  * "sum_impossible": vectors of length 1 with their noise have no sum that is so long (with a chance below 1e-9), so a member lied. */
 struct secure_opened {
-    const double *shares, *vectors, *openings;
+    const double *digests, *vectors, *openings;
 };
 MUST_CHECK enum status secure_sum(const struct secure *secure, const struct secure_opened *opened, double *out,
                                   struct arena *scratch, struct error *err);

@@ -19,7 +19,7 @@ struct party {
     struct secure        secure;
     struct secure_member members[SEATS];
     double               keys[SEATS][SECURE_KEYS_LEN], shares[SEATS][SHARES_LEN];
-    double               columns[SEATS][SEATS][SECURE_COLUMN_LEN];
+    double               digests[SEATS][SECURE_WORDS], columns[SEATS][SEATS][SECURE_COLUMN_LEN];
     double vectors[SEATS][VECTOR_LEN], round[SEATS + VECTOR_LEN]; /* masked; the broadcast of the third round */
     double openings[SEATS][SECURE_WORDS * SEATS], sum[FEATURES];
 };
@@ -33,6 +33,7 @@ static void plain_of(size_t seat, double *out)
 static void share(struct party *party, size_t i)
 {
     CU_ASSERT_EQUAL_FATAL(secure_shares(&party->members[i], party->shares[i], &party->arena, &party->err), STATUS_OK);
+    memcpy(party->digests[i], party->shares[i], sizeof party->digests[i]);
     for (size_t j = 0; j < SEATS; j++) {
         memcpy(party->columns[j][i], party->shares[i], SECURE_WORDS * sizeof(double));
         memcpy(party->columns[j][i] + SECURE_WORDS, party->shares[i] + SECURE_WORDS + 2 * SECURE_WORDS * j,
@@ -87,7 +88,7 @@ static void party_end(struct party *party)
 static enum status finish(struct party *party)
 {
     const struct secure_opened opened = {
-        .shares = party->shares[0], .vectors = party->round, .openings = party->openings[0]};
+        .digests = party->digests[0], .vectors = party->round, .openings = party->openings[0]};
     return secure_sum(&party->secure, &opened, party->sum, &party->arena, &party->err);
 }
 
@@ -199,13 +200,21 @@ static void test_lying_member(void)
     party_end(party);
 }
 
-/* A message from another federation, or for other keys, fits nothing here: every mask and share depends on both. */
+/* A message from another federation, or for other keys or another noise, fits nothing here: every mask and share depends on them. */
 static void test_replay(void)
 {
     struct party *party = party_new(0, 0);
     double        before[VECTOR_LEN], column[SHARES_LEN];
     memcpy(before, party->vectors[3], sizeof before);
     memcpy(column, party->shares[3], sizeof column);
+    unsigned char digest[SHA256_BYTES];
+    memcpy(digest, party->secure.digest, sizeof digest);
+    party->secure.z *= 2;
+    CU_ASSERT_EQUAL(secure_learn(&party->secure, party->keys[0], &party->arena, &party->err), STATUS_OK);
+    CU_ASSERT_NOT_EQUAL(memcmp(digest, party->secure.digest, sizeof digest), 0); /* who was told of other noise */
+    party->secure.z = Z;
+    CU_ASSERT_EQUAL(secure_learn(&party->secure, party->keys[0], &party->arena, &party->err), STATUS_OK);
+    CU_ASSERT_EQUAL(memcmp(digest, party->secure.digest, sizeof digest), 0);
     party->secure.federation = "fed_abcdefghij234568";
     CU_ASSERT_EQUAL(secure_learn(&party->secure, party->keys[0], &party->arena, &party->err), STATUS_OK);
     share(party, 3);
