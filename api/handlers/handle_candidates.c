@@ -44,7 +44,6 @@ static const struct member candidates_post_body[] = {
     MEMBER("key"),        MEMBER("signature"),
     {.name = NULL},
 };
-const struct form form_candidates_post = {.body = candidates_post_body, .bytes = sizeof(struct candidates_post_input)};
 
 /* A write token manages open data; a private study's data are its curator's. */
 static enum status check_owner(const struct call *call, const struct study *study, struct error *err)
@@ -84,6 +83,19 @@ static enum status read_open(struct call *call, struct manifest *out, struct err
     memcpy(out->sha256, input.sha256, sizeof out->sha256);
     return out->text == NULL ? error_no_memory(err) : STATUS_OK;
 }
+
+/* The manifest of open data is read on, so that its problems are named with those of the table. */
+static enum status refuse_open(struct call *call, struct error *err)
+{
+    struct study    study;
+    struct manifest manifest;
+    if (call->problems.len == 0)
+        return STATUS_OK;
+    TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
+    return study.spec.is_private ? STATUS_OK : read_open(call, &manifest, err);
+}
+const struct form form_candidates_post = {
+    .body = candidates_post_body, .bytes = sizeof(struct candidates_post_input), .rest = refuse_open};
 
 /* A manifest that the store made up for an undeclared file has no digest and is not shown. */
 static json_t *manifest_json(const char *text)

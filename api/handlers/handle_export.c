@@ -138,8 +138,6 @@ static const struct member import_post_body[] = {
     {.name = "events", .offset = offsetof(struct import_post_input, ignored), .read = codec_read_kept},
     {.name = NULL},
 };
-const struct form form_import_post = {
-    .query = import_post_query, .body = import_post_body, .bytes = sizeof(struct import_post_input)};
 
 struct shown_import {
     struct observe_reply reply;
@@ -206,6 +204,22 @@ static enum status read_batch(struct call *call, const struct spec *spec, struct
     batch->origin = (struct origin){.where = "/observations"};
     return show_read_observations(call, spec, &SHOW_OBSERVATIONS(input->observations), &batch->read.items, err);
 }
+
+/* The trials are read, so that their problems are named with those of the table. */
+static enum status refuse_batch(struct call *call, struct error *err)
+{
+    struct batch batch = {.source = ""};
+    struct study study;
+    if (call->problems.len == 0)
+        return STATUS_OK;
+    TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
+    TRY(read_batch(call, &study.spec, &batch, err));
+    return show_refuse_unread(call, batch.read.items, batch.read.len, &batch.origin, err);
+}
+const struct form form_import_post = {.query = import_post_query,
+                                      .body = import_post_body,
+                                      .bytes = sizeof(struct import_post_input),
+                                      .rest = refuse_batch};
 
 enum status handle_import_post(struct call *call, struct error *err)
 {

@@ -93,9 +93,10 @@ static enum status read_array(struct call *call, double **vector, size_t *len, s
         if (codec_read_is_finite(json_array_get(call->json, i), *vector + i))
             continue;
         codec_read_path_item(where, "", i);
-        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be a number");
+        (void)error_set(err, STATUS_INVALID, "wrong_type", where, "must be a number");
+        problems_add(&call->problems, err);
     }
-    return STATUS_OK;
+    return problems_first(&call->problems, err);
 }
 
 static enum status read_npy(struct call *call, double **vector, size_t *len, struct error *err)

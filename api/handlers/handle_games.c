@@ -182,7 +182,6 @@ static const struct member game_observe_body[] = {
     {AT(game_observe_input, payoff), .read = codec_read_kept},
     {.name = NULL},
 };
-const struct form form_game_observe_post = {.body = game_observe_body, .bytes = sizeof(struct game_observe_input)};
 
 static enum status read_payoff(struct call *call, const json_t *json, const char *where,
                                struct game_observation *observation, size_t agent, struct error *err)
@@ -218,10 +217,9 @@ static enum status read_own(struct call *call, const struct game_spec *spec, str
         return error_set(err, STATUS_INVALID, "missing_member", "/action", "is required");
     if (input->payoff != NULL)
         TRY(keep(call, read_payoff(call, input->payoff, "/payoff", observation, agent, err), err));
-    TRY(keep(
-        call,
-        codec_game_action(&spec->sets[agent], input->action, "/action", &call->arena, &observation->plays[agent], err),
-        err));
+    struct reading in = show_reading(call, &spec->sets[agent], err);
+    enum status    whole = STATUS_OK;
+    TRY(codec_read_on(&in, codec_game_action(&in, input->action, "/action", &observation->plays[agent]), &whole));
     return problems_first(&call->problems, err);
 }
 
@@ -236,12 +234,13 @@ static enum status read_named(struct call *call, const struct game_spec *spec, c
         return keep(call, error_set(err, STATUS_INVALID, "wrong_type", where, "must be an object"), err);
     json_object_foreach ((json_t *)(uintptr_t)json, name, value) {
         codec_read_path(path, where, name);
-        enum status status = games_find_agent(spec, name, path, &agent, err);
-        if (status == STATUS_OK && are_payoffs)
-            status = read_payoff(call, value, path, observation, agent, err);
-        else if (status == STATUS_OK)
-            status = codec_game_action(&spec->sets[agent], value, path, &call->arena, &observation->plays[agent], err);
-        TRY(keep(call, status, err));
+        struct reading in = show_reading(call, NULL, err);
+        enum status    status = games_find_agent(spec, name, path, &agent, err), whole = STATUS_OK;
+        in.spec = status == STATUS_OK ? &spec->sets[agent] : NULL;
+        if (status == STATUS_OK)
+            status = are_payoffs ? read_payoff(call, value, path, observation, agent, err)
+                                 : codec_game_action(&in, value, path, &observation->plays[agent]);
+        TRY(codec_read_on(&in, status, &whole));
     }
     return STATUS_OK;
 }
@@ -319,6 +318,20 @@ static json_t *render_observed(struct call *call, const void *result)
                      is_closed ? by_agent(observed->spec, observed->plays, action_of) : json_null(), "payoffs",
                      is_closed ? by_agent(observed->spec, observed->plays, payoff_of) : json_null());
 }
+
+/* The round is read on, so that its problems are named with those of the table, unless it is not known whose move it is. */
+static enum status refuse_observation(struct call *call, struct error *err)
+{
+    const struct game_observe_input *input = call->input;
+    struct game_row                  game;
+    struct game_observation          observation;
+    if (call->problems.len == 0 || (input->agent == NULL && json_object_get(call->json, "agent") != NULL))
+        return STATUS_OK;
+    TRY(games_find(call->app, &call->caller, call->params[0], &game, err));
+    return read_observation(call, game.spec, &observation, err);
+}
+const struct form form_game_observe_post = {
+    .body = game_observe_body, .bytes = sizeof(struct game_observe_input), .rest = refuse_observation};
 
 enum status handle_game_observe_post(struct call *call, struct error *err)
 {

@@ -116,7 +116,8 @@ static const struct member suggest_post_body[] = {
                               .max = 9007199254740991.0, .fallback = -1},
     {.name = NULL},
 };
-const struct form form_suggest_post = {.body = suggest_post_body, .bytes = sizeof(struct asking)};
+static enum status read_asking(struct call *call, struct error *err);
+const struct form  form_suggest_post = {.body = suggest_post_body, .bytes = sizeof(struct asking), .rest = read_asking};
 
 static enum status begin_operation(struct call *call, const struct asking *asking, struct error *err)
 {
@@ -202,9 +203,12 @@ static const char *preference_text(struct call *call, const struct preference *p
 }
 
 /* Reads what the table does not, and copies what lies in the JSON, which is freed when the handler returns for the first time. */
-static enum status keep(struct call *call, struct asking *asking, struct error *err)
+static enum status read_asking(struct call *call, struct error *err)
 {
+    struct asking          *asking = call->input;
     struct suggest_request *request = &asking->request;
+    struct reading          in = show_reading(call, NULL, err);
+    enum status             whole = STATUS_OK;
     const char             *worker = request->worker == NULL ? "" : request->worker;
     request->worker = arena_strndup(&call->arena, worker, strlen(worker));
     if (request->worker == NULL)
@@ -214,13 +218,15 @@ static enum status keep(struct call *call, struct asking *asking, struct error *
     if (asking->fixed != NULL) {
         struct study study;
         TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
-        TRY(show_read_fixed(call, &study.spec, asking->fixed, &request->fixed, err));
+        TRY(codec_read_on(&in, show_read_fixed(call, &study.spec, asking->fixed, &request->fixed, err), &whole));
         request->fixed_len = study.spec.space.params_len;
     }
     asking->preference = read_preference(call->prefer);
     asking->until_ms = call->app->monotonic_ms() + 1000 * asking->preference.wait_seconds;
     call->reply.preference = preference_text(call, &asking->preference);
-    return asking->said == NULL ? STATUS_OK : codec_annotations_take(call->json, "", &call->arena, &request->said, err);
+    if (asking->said != NULL)
+        TRY(codec_read_on(&in, codec_annotations_take(&in, call->json, "", &request->said), &whole));
+    return whole;
 }
 
 /* Called again while the client waits. */
@@ -231,8 +237,6 @@ enum status handle_suggest_post(struct call *call, struct error *err)
     bool                      is_held = call->follow.again != NULL;
     enum status               status;
     call->follow.again = NULL;
-    if (!is_held)
-        TRY(keep(call, asking, err));
     if (is_held && (call_is_over(call) || call->app->monotonic_ms() >= asking->until_ms))
         return give_up(call, asking, err);
     if (asking->preference.is_async) {

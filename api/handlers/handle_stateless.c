@@ -10,9 +10,11 @@
 enum { OBSERVATIONS_MAX = 10000, PENDING_MAX = 1000, MATRIX_MAX = 1000000 };
 
 struct stateless_post_input {
-    const json_t *metrics, *space, *algorithm, *seed, *observations, *pending, *fixed;
-    int64_t       count;
+    const json_t            *metrics, *space, *algorithm, *seed, *observations, *pending, *fixed;
+    int64_t                  count;
+    struct stateless_request request;
 };
+static enum status         read_request(struct call *call, struct error *err);
 static const struct member stateless_post_body[] = {
     {AT(stateless_post_input, metrics), .read = codec_read_kept, .required = true},
     {AT(stateless_post_input, space), .read = codec_read_kept, .required = true},
@@ -24,7 +26,8 @@ static const struct member stateless_post_body[] = {
     {AT(stateless_post_input, count), .read = codec_read_integer, .min = 1, .max = 100, .fallback = 1},
     {.name = NULL},
 };
-const struct form form_stateless_post = {.body = stateless_post_body, .bytes = sizeof(struct stateless_post_input)};
+const struct form form_stateless_post = {
+    .body = stateless_post_body, .bytes = sizeof(struct stateless_post_input), .rest = read_request};
 
 struct shown_suggestions {
     struct stateless_request request;
@@ -54,33 +57,38 @@ static json_t *render_suggestions(struct call *call, const void *result)
 
 /* ---- the matrix ---- */
 
-static enum status read_row(const json_t *row, size_t index, size_t columns, double *out, struct error *err)
+static enum status read_row(struct reading *in, const json_t *row, size_t index, size_t columns, double *out)
 {
-    char where[CODEC_PATH_MAX], path[CODEC_PATH_MAX];
+    enum status whole = STATUS_OK;
+    char        where[CODEC_PATH_MAX], path[CODEC_PATH_MAX];
     codec_read_path_item(where, "/space/matrix", index);
     if (!json_is_array(row) || json_array_size(row) != columns)
-        return error_set(err, STATUS_INVALID, "wrong_shape", where, "every row must have %zu numbers", columns);
+        return error_set(in->err, STATUS_INVALID, "wrong_shape", where, "every row must have %zu numbers", columns);
     for (size_t i = 0; i < columns; i++) {
         if (codec_read_is_finite(json_array_get(row, i), &out[i]))
             continue;
         codec_read_path_item(path, where, i);
-        return error_set(err, STATUS_INVALID, "wrong_type", path, "must be a number");
+        TRY(codec_read_on(in, error_set(in->err, STATUS_INVALID, "wrong_type", path, "must be a number"), &whole));
     }
-    return STATUS_OK;
+    return whole;
 }
 
 static enum status read_matrix(struct call *call, const json_t *matrix, double **rows, struct error *err)
 {
-    size_t len = json_array_size(matrix), columns = json_array_size(json_array_get(matrix, 0));
+    size_t len = json_array_size(matrix), columns = 0;
+    for (size_t i = 0; i < len && columns == 0; i++) // each row must have as many as the first that has any
+        columns = json_array_size(json_array_get(matrix, i));
     if (len < 1 || columns < 1 || columns > SPACE_COLUMNS_MAX || len > MATRIX_MAX / columns)
         return error_set(err, STATUS_INVALID, "wrong_shape", "/space/matrix",
                          "must be an array of arrays of numbers, at most %d of them", MATRIX_MAX);
     *rows = ARENA_NEW(&call->arena, double, len *columns);
     if (*rows == NULL)
         return error_no_memory(err);
+    struct reading in = show_reading(call, NULL, err);
+    enum status    whole = STATUS_OK;
     for (size_t i = 0; i < len; i++)
-        TRY(read_row(json_array_get(matrix, i), i, columns, *rows + i * columns, err));
-    return STATUS_OK;
+        TRY(codec_read_on(&in, read_row(&in, json_array_get(matrix, i), i, columns, *rows + i * columns), &whole));
+    return whole;
 }
 
 struct matrix_form {
@@ -96,20 +104,24 @@ static const struct member matrix_members[] = {
 static enum status read_spec(struct call *call, const json_t *space, struct spec *spec, struct error *err)
 {
     const char        *type = json_string_value(json_object_get(space, "type"));
-    struct reading     in = {.arena = &call->arena, .err = err};
-    struct matrix_form form;
+    struct reading     in = show_reading(call, NULL, err);
+    enum status        whole = STATUS_OK;
+    struct matrix_form form = {0};
     double            *rows = NULL;
     if (type == NULL || strcmp(type, "candidates") != 0)
         return show_read_spec(call, space, spec, err);
-    TRY(codec_read_object(&in, matrix_members, space, "/space", &form));
-    TRY(read_matrix(call, form.matrix, &rows, err));
-    json_t *shape =
-        json_pack("{s:s, s:I, s:I, s:b}", "type", "candidates", "rows", (json_int_t)json_array_size(form.matrix),
-                  "columns", (json_int_t)json_array_size(json_array_get(form.matrix, 0)), "private", 0);
-    enum status status = shape == NULL ? error_no_memory(err) : show_read_spec(call, shape, spec, err);
+    TRY(codec_read_on(&in, codec_read_object(&in, matrix_members, space, "/space", &form), &whole));
+    if (form.matrix != NULL)
+        TRY(codec_read_on(&in, read_matrix(call, form.matrix, &rows, err), &whole));
+    bool    is_read = whole == STATUS_OK; // otherwise a shape that is none of the client's stands for it
+    size_t  len = is_read ? json_array_size(form.matrix) : 1;
+    size_t  columns = is_read ? json_array_size(json_array_get(form.matrix, 0)) : 1;
+    json_t *shape = json_pack("{s:s, s:I, s:I, s:b}", "type", "candidates", "rows", (json_int_t)len, "columns",
+                              (json_int_t)columns, "private", 0);
+    TRY(codec_read_on(&in, shape == NULL ? error_no_memory(err) : show_read_spec(call, shape, spec, err), &whole));
     json_decref(shape);
     spec->space.rows = rows;
-    return status;
+    return whole;
 }
 
 /* ---- what is known ---- */
@@ -158,16 +170,26 @@ static enum status read_pending(struct call *call, const json_t *list, struct st
     return STATUS_OK;
 }
 
+/* Points are read by the specification of the space, which must be right. */
+static enum status read_request(struct call *call, struct error *err)
+{
+    struct stateless_post_input *input = call->input;
+    struct stateless_request    *request = &input->request;
+    struct reading               in = show_reading(call, NULL, err);
+    enum status                  whole = STATUS_OK;
+    request->count = input->count;
+    TRY(read_spec(call, input->space, &request->spec, err));
+    TRY(codec_read_on(&in, read_observations(call, input->observations, request, err), &whole));
+    TRY(codec_read_on(&in, read_pending(call, input->pending, request, err), &whole));
+    if (input->fixed != NULL)
+        TRY(codec_read_on(&in, show_read_fixed(call, &request->spec, input->fixed, &request->fixed, err), &whole));
+    return whole;
+}
+
 enum status handle_stateless_post(struct call *call, struct error *err)
 {
     const struct stateless_post_input *input = call->input;
     struct shown_suggestions          *shown = CALL_RESULT(call, struct shown_suggestions, 200, render_suggestions);
-    struct stateless_request          *request = &shown->request;
-    request->count = input->count;
-    TRY(read_spec(call, input->space, &request->spec, err));
-    TRY(read_observations(call, input->observations, request, err));
-    TRY(read_pending(call, input->pending, request, err));
-    if (input->fixed != NULL)
-        TRY(show_read_fixed(call, &request->spec, input->fixed, &request->fixed, err));
-    return trial_suggest_stateless(call->app, &call->caller, request, &shown->page, err);
+    shown->request = input->request;
+    return trial_suggest_stateless(call->app, &call->caller, &shown->request, &shown->page, err);
 }

@@ -217,7 +217,8 @@ static const struct member study_patch_body[] = {
     {.name = NULL},
 };
 // clang-format on
-const struct form form_study_patch = {.body = study_patch_body, .bytes = sizeof(struct study_new)};
+static enum status read_edit(struct call *call, struct error *err);
+const struct form  form_study_patch = {.body = study_patch_body, .bytes = sizeof(struct study_new), .rest = read_edit};
 
 /* The members of the table that the body has, as text; NULL: none. */
 static enum status picked_text(struct call *call, const struct member *members, const char **out, struct error *err)
@@ -228,6 +229,24 @@ static enum status picked_text(struct call *call, const struct member *members, 
     *out = json == NULL || !has_any ? NULL : json_text(json, &call->arena, &length);
     json_decref(json);
     return has_any && *out == NULL ? error_no_memory(err) : STATUS_OK;
+}
+
+/* The transaction makes the change by the study as it is then; here all that is wrong with it is named. */
+static enum status read_edit(struct call *call, struct error *err)
+{
+    struct reading    in = show_reading(call, NULL, err);
+    enum status       whole = STATUS_OK;
+    struct study_edit edit;
+    struct study      study, *from = &study;
+    TRY(picked_text(call, codec_study_edit_members, &edit.said, err));
+    TRY(picked_text(call, codec_rules_members, &edit.rules, err));
+    TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
+    struct study_new said = {STUDY_SAID(TAKE)};
+    TRY(codec_read_on(&in, codec_study_edit(&in, edit.said, &said), &whole));
+    if (edit.rules == NULL)
+        return whole;
+    TRY(codec_read_on(&in, codec_rules_edit(&in, &study.spec, edit.rules, &study.rules), &whole));
+    return whole;
 }
 
 enum status handle_study_patch(struct call *call, struct error *err)
@@ -270,7 +289,6 @@ static const struct member study_clone_body[] = {
     {.name = NULL},
 };
 // clang-format on
-const struct form form_study_clone = {.body = study_clone_body, .bytes = sizeof(struct clone_input)};
 
 enum status handle_study_clone(struct call *call, struct error *err)
 {
@@ -287,6 +305,14 @@ enum status handle_study_clone(struct call *call, struct error *err)
     TRY(problems_first(&call->problems, err));
     return status;
 }
+
+/* The use case adds its problems to those of the table; a clone that has any is not made. */
+static enum status refuse_clone(struct call *call, struct error *err)
+{
+    return call->problems.len == 0 ? STATUS_OK : handle_study_clone(call, err);
+}
+const struct form form_study_clone = {
+    .body = study_clone_body, .bytes = sizeof(struct clone_input), .rest = refuse_clone};
 
 static enum status move(struct call *call, enum study_verb verb, struct error *err)
 {
@@ -328,7 +354,21 @@ static const struct member space_grow_body[] = {
      .fallback = -1},
     {.name = NULL},
 };
-const struct form form_space_grow = {.body = space_grow_body, .bytes = sizeof(struct space_grow_input)};
+
+/* The parameters are read, so that their problems are named with those of the table. */
+static enum status refuse_growth(struct call *call, struct error *err)
+{
+    const struct space_grow_input *input = call->input;
+    struct study                   study;
+    struct growth                  growth;
+    if (call->problems.len == 0 || input->parameters == NULL)
+        return STATUS_OK;
+    TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
+    struct reading in = show_reading(call, NULL, err);
+    return codec_grow(&in, &study.spec, input->parameters, &growth);
+}
+const struct form form_space_grow = {
+    .body = space_grow_body, .bytes = sizeof(struct space_grow_input), .rest = refuse_growth};
 
 static enum status grow(struct call *call, struct study *out, struct error *err)
 {
@@ -367,21 +407,30 @@ enum status handle_space_grow(struct call *call, struct error *err)
 /* ---- more metrics ---- */
 
 struct metrics_add_input {
-    const json_t *metrics;
+    const json_t        *metrics;
+    struct track_request request;
 };
 static const struct member metrics_add_body[] = {
     {AT(metrics_add_input, metrics), .required = true, .read = codec_read_kept},
     {.name = NULL},
 };
-const struct form form_metrics_add = {.body = metrics_add_body, .bytes = sizeof(struct metrics_add_input)};
+
+static enum status read_added(struct call *call, struct error *err)
+{
+    struct metrics_add_input *input = call->input;
+    struct reading            in = show_reading(call, NULL, err);
+    struct metric            *metrics = NULL;
+    if (input->metrics != NULL)
+        TRY(codec_metrics_added(&in, input->metrics, "/metrics", &metrics, &input->request.len));
+    input->request.metrics = metrics;
+    return STATUS_OK;
+}
+const struct form form_metrics_add = {
+    .body = metrics_add_body, .bytes = sizeof(struct metrics_add_input), .rest = read_added};
 
 enum status handle_metrics_add(struct call *call, struct error *err)
 {
     const struct metrics_add_input *input = call->input;
-    struct track_request            request;
-    struct metric                  *metrics;
-    TRY(codec_metrics_added(input->metrics, "/metrics", &call->arena, &metrics, &request.len, err));
-    request.metrics = metrics;
-    return study_track(call->app, &call->caller, call->params[0], &request,
+    return study_track(call->app, &call->caller, call->params[0], &input->request,
                        CALL_RESULT(call, struct study, 200, render_study), err);
 }

@@ -18,6 +18,7 @@
 #include "service/trial/trial.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 enum { OBSERVATIONS_MAX = 10000, LIST_MAX = 1000 };
@@ -32,6 +33,7 @@ struct observe_post_input {
     {                                                                                               \
         .name = member, .offset = offsetof(struct observe_post_input, any), .read = codec_read_kept \
     }
+static enum status         refuse_observations(struct call *call, struct error *err);
 static const struct member observe_post_body[] = {
     {AT(observe_post_input, observations), .read = codec_read_kept},
     ADMITTED("trial"),
@@ -48,7 +50,8 @@ static const struct member observe_post_body[] = {
 #undef X
         {.name = NULL},
 };
-const struct form form_observe_post = {.body = observe_post_body, .bytes = sizeof(struct observe_post_input)};
+const struct form form_observe_post = {
+    .body = observe_post_body, .bytes = sizeof(struct observe_post_input), .rest = refuse_observations};
 
 static const struct member best_members[] = {
     {AS(observe_reply, best_trial, "trial"), .read = codec_read_integer},
@@ -68,7 +71,10 @@ const struct shown shown_observed = {.members = observed_members};
 static enum status observe_with(struct call *call, const struct spec *spec, struct error *err)
 {
     struct observation one;
-    TRY(codec_observation(spec, call->json, "", &call->arena, &one, err));
+    struct reading     in = show_reading(call, spec, err);
+    enum status        whole = STATUS_OK;
+    TRY(codec_read_on(&in, codec_observation(&in, call->json, "", &one), &whole));
+    TRY(problems_first(&call->problems, err));
     return show_observe(call, &one, 1, &(struct origin){.where = ""},
                         CALL_RESULT(call, struct observe_reply, 200, show_reply), err);
 }
@@ -100,6 +106,25 @@ static enum status observe_one(struct call *call, struct error *err)
     call->problems = found;
     *err = why;
     return status;
+}
+
+/* The body is read on, so that its problems are named with those of the table.  Without such the handler reads it, by the
+ * specification that is in memory. */
+static enum status refuse_observations(struct call *call, struct error *err)
+{
+    const struct observe_post_input *input = call->input;
+    struct observation              *items, one;
+    struct study                     study;
+    if (call->problems.len == 0)
+        return STATUS_OK;
+    TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
+    struct reading in = show_reading(call, &study.spec, err);
+    if (input->observations == NULL)
+        return codec_observation(&in, call->json, "", &one);
+    TRY(show_check_list(input->observations, "/observations", OBSERVATIONS_MAX, err));
+    TRY(show_read_observations(call, &study.spec, &SHOW_OBSERVATIONS(input->observations), &items, err));
+    return show_refuse_unread(call, items, json_array_size(input->observations),
+                              &(struct origin){.where = "/observations"}, err);
 }
 
 enum status handle_observe_post(struct call *call, struct error *err)
@@ -138,8 +163,15 @@ struct trials_post_input {
     const json_t *points, *candidates, *macro_actions, *sites, *said;
     const char   *metric;
     int           quantity;
-    const char   *fill; /* of fill_names, what is missing of points; NULL: nothing is */
+    const char   *fill;  /* of fill_names, what is missing of points; NULL: nothing is */
+    struct study  study; /* from here on what is read by the study's specification */
+    double       *at;
+    int64_t      *rows;
+    size_t        len;
+    const char   *patch;
 };
+static enum status read_queued(struct call *call, struct error *err);
+static enum status read_predicted(struct call *call, struct error *err);
 #define QUEUED(...) ANNOTATION_MEMBER(trials_post_input, said, __VA_ARGS__)
 static const struct member trials_post_body[] = {
     {AT(trials_post_input, points), .read = codec_read_kept},
@@ -156,20 +188,19 @@ static const struct member predict_post_body[] = {
     {AT(trials_post_input, quantity), .read = codec_read_choice, .names = insight_quantity_names},
     {.name = NULL},
 };
-const struct form form_trials_post = {.body = trials_post_body, .bytes = sizeof(struct trials_post_input)};
-const struct form form_predict_post = {.body = predict_post_body, .bytes = sizeof(struct trials_post_input)};
+const struct form form_trials_post = {
+    .body = trials_post_body, .bytes = sizeof(struct trials_post_input), .rest = read_queued};
+const struct form form_predict_post = {
+    .body = predict_post_body, .bytes = sizeof(struct trials_post_input), .rest = read_predicted};
 
-/* Exactly one of the lists: *points or *rows is set, [*len]; the macro-actions of a graph are its points, its sites the
- * rows. */
-static enum status read_places(struct call *call, const struct spec *spec, double **points, int64_t **rows, size_t *len,
-                               struct error *err)
+/* Exactly one of the lists: at or rows is set, [len]; the macro-actions of a graph are its points, its sites the rows. */
+static enum status read_places(struct call *call, struct error *err)
 {
-    const struct trials_post_input *input = call->input;
+    struct trials_post_input *input = call->input;
+    const struct spec        *spec = &input->study.spec;
     const json_t *lists[] = {input->points, input->candidates, input->macro_actions, input->sites}, *list = NULL;
     static const char *const names[] = {"/points", "/candidates", "/macro_actions", "/sites"};
     size_t                   which = 0, given = 0;
-    *points = NULL;
-    *rows = NULL;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         which = lists[i] != NULL ? i : which;
         given += lists[i] != NULL;
@@ -179,66 +210,77 @@ static enum status read_places(struct call *call, const struct spec *spec, doubl
         return error_set(err, STATUS_INVALID, "missing_member", "/points",
                          "exactly one list is needed: points, candidates, or sites");
     TRY(show_check_list(list, names[which], LIST_MAX, err));
-    *len = json_array_size(list);
+    input->len = json_array_size(list);
     if (list == input->sites)
-        return show_read_sites(call, spec, list, names[which], rows, err);
+        return show_read_sites(call, spec, list, names[which], &input->rows, err);
     if (list == input->candidates)
-        return show_read_rows(call, spec, list, names[which], rows, err);
+        return show_read_rows(call, spec, list, names[which], &input->rows, err);
     if ((list == input->macro_actions) != (spec->space.kind == SPACE_GRAPH))
         return error_set(err, STATUS_INVALID, "wrong_space", names[which], "the space has no such points");
-    return show_read_points(call, spec, list, names[which], points, err);
+    return show_read_points(call, spec, list, names[which], &input->at, err);
 }
 
-/* Points of which something is missing. */
-static enum status read_parts(struct call *call, const struct spec *spec, double **points, size_t *len,
-                              struct error *err)
+/* A point of which something is missing. */
+static enum status read_part(struct reading *in, const json_t *json, bool is_asked, const char *where, double *point)
 {
-    const struct trials_post_input *input = call->input;
-    bool                            is_asked = input->fill == fill_algorithm;
-    size_t                          most = is_asked ? SUGGESTIONS_MAX : LIST_MAX;
-    char                            path[CODEC_PATH_MAX];
+    if (!is_asked)
+        return codec_point(in, json, POINT_WITH_DEFAULTS, where, point);
+    TRY(codec_fixed(in, json, where, point));
+    return spec_check_context(in->spec, point, where, in->err);
+}
+
+static enum status read_parts(struct call *call, struct error *err)
+{
+    struct trials_post_input *input = call->input;
+    const struct spec        *spec = &input->study.spec;
+    struct reading            in = show_reading(call, spec, err);
+    enum status               whole = STATUS_OK;
+    bool                      is_asked = input->fill == fill_algorithm;
+    char                      path[CODEC_PATH_MAX];
     if (input->points == NULL || input->candidates != NULL || input->macro_actions != NULL)
         return error_set(err, STATUS_INVALID, "bad_combination", "/fill", "goes with points alone");
     if (spec->space.kind != SPACE_PARAMETERS)
         return error_set(err, STATUS_INVALID, "wrong_space", "/fill", "only points of parameters can be filled in");
-    TRY(show_check_list(input->points, "/points", most, err));
-    *len = json_array_size(input->points);
-    *points = ARENA_NEW(&call->arena, double, *len * spec->space.params_len);
-    if (*points == NULL)
+    TRY(show_check_list(input->points, "/points", is_asked ? SUGGESTIONS_MAX : LIST_MAX, err));
+    input->len = json_array_size(input->points);
+    input->at = ARENA_NEW(&call->arena, double, input->len * spec->space.params_len);
+    if (input->at == NULL)
         return error_no_memory(err);
-    for (size_t i = 0; i < *len; i++) {
-        const json_t *json = json_array_get(input->points, i);
-        double       *point = *points + i * spec->space.params_len;
+    for (size_t i = 0; i < input->len; i++) {
+        double *point = input->at + i * spec->space.params_len;
         codec_read_path_item(path, "/points", i);
-        if (!is_asked) {
-            TRY(codec_point(spec, json, POINT_WITH_DEFAULTS, path, point, err));
-            continue;
-        }
-        TRY(codec_fixed(spec, json, path, &call->arena, point, err));
-        TRY(spec_check_context(spec, point, path, err));
+        TRY(codec_read_on(&in, read_part(&in, json_array_get(input->points, i), is_asked, path, point), &whole));
     }
-    return STATUS_OK;
+    return whole;
+}
+
+static enum status read_queued(struct call *call, struct error *err)
+{
+    struct trials_post_input *input = call->input;
+    enum status               whole = STATUS_OK;
+    bool                      is_part = json_object_get(call->json, "fill") != NULL;
+    TRY(study_find(call->app, &call->caller, call->params[0], &input->study, err));
+    struct reading in = show_reading(call, &input->study.spec, err);
+    TRY(codec_read_on(&in, (is_part ? read_parts : read_places)(call, err), &whole));
+    if (input->said != NULL)
+        TRY(codec_read_on(&in, codec_annotations_take(&in, call->json, "", &input->patch), &whole));
+    return whole;
 }
 
 enum status handle_trials_post(struct call *call, struct error *err)
 {
     const struct trials_post_input *input = call->input;
     struct shown_trials            *shown = CALL_RESULT(call, struct shown_trials, 201, render_queued);
-    double                         *points;
-    int64_t                        *rows = NULL;
-    size_t                          len;
-    TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
-    if (input->fill != NULL)
-        TRY(read_parts(call, &shown->study.spec, &points, &len, err));
-    else
-        TRY(read_places(call, &shown->study.spec, &points, &rows, &len, err));
-    struct queue_request request = {.points = points, .rows = rows, .len = len};
-    if (input->said != NULL)
-        TRY(codec_annotations_take(call->json, "", &call->arena, &request.said, err));
-    const struct queue_part part = {
-        .points = points, .params_len = shown->study.spec.space.params_len, .len = len, .said = request.said};
-    if (input->fill == fill_algorithm)
+    shown->study = input->study;
+    if (input->fill == fill_algorithm) {
+        const struct queue_part part = {.points = input->at,
+                                        .params_len = shown->study.spec.space.params_len,
+                                        .len = input->len,
+                                        .said = input->patch};
         return trial_queue_part(call->app, &call->caller, call->params[0], &part, &shown->page, err);
+    }
+    const struct queue_request request = {
+        .points = input->at, .rows = input->rows, .len = input->len, .said = input->patch};
     return trial_queue(call->app, &call->caller, call->params[0], &request, &shown->page, err);
 }
 
@@ -393,16 +435,25 @@ enum status handle_trial_abandon(struct call *call, struct error *err)
 
 struct trial_patch_input {
     const json_t *said;
+    const char   *patch;
 };
 #define EDITED(...) ANNOTATION_MEMBER(trial_patch_input, said, __VA_ARGS__)
 static const struct member trial_patch_body[] = {TRIAL_ANNOTATIONS(EDITED){.name = NULL}};
-const struct form          form_trial_patch = {.body = trial_patch_body, .bytes = sizeof(struct trial_patch_input)};
+
+static enum status read_patch(struct call *call, struct error *err)
+{
+    struct trial_patch_input *input = call->input;
+    struct reading            in = show_reading(call, NULL, err);
+    return codec_annotations_take(&in, call->json, "", &input->patch);
+}
+const struct form form_trial_patch = {
+    .body = trial_patch_body, .bytes = sizeof(struct trial_patch_input), .rest = read_patch};
 
 enum status handle_trial_patch(struct call *call, struct error *err)
 {
-    struct shown_trial *shown;
-    struct edit_request request;
-    TRY(codec_annotations_take(call->json, "", &call->arena, &request.patch, err));
+    const struct trial_patch_input *input = call->input;
+    struct edit_request             request = {.patch = input->patch};
+    struct shown_trial             *shown;
     TRY(begin_trial(call, &shown, &request.number, err));
     return trial_edit(call->app, &call->caller, call->params[0], &request, &shown->trial, err);
 }
@@ -417,9 +468,12 @@ enum status handle_trial_retry(struct call *call, struct error *err)
 
 /* A result like that of an observation, of a trial that the address names, and why. */
 struct trial_correct_input {
-    const json_t *any;
-    const char   *reason;
+    const json_t      *any;
+    const char        *reason;
+    struct study       study;
+    struct observation result;
 };
+static enum status read_correction(struct call *call, struct error *err);
 #define RESULT(member)                                                                               \
     {                                                                                                \
         .name = member, .offset = offsetof(struct trial_correct_input, any), .read = codec_read_kept \
@@ -433,17 +487,26 @@ static const struct member trial_retract_body[] = {
     {AT(trial_correct_input, reason), .read = codec_read_reason, .max = 1000},
     {.name = NULL},
 };
-const struct form form_trial_correct = {.body = trial_correct_body, .bytes = sizeof(struct trial_correct_input)};
+const struct form form_trial_correct = {
+    .body = trial_correct_body, .bytes = sizeof(struct trial_correct_input), .rest = read_correction};
 const struct form form_trial_retract = {.body = trial_retract_body, .bytes = sizeof(struct trial_correct_input)};
+
+static enum status read_correction(struct call *call, struct error *err)
+{
+    struct trial_correct_input *input = call->input;
+    int64_t                     number;
+    TRY(study_find(call->app, &call->caller, call->params[0], &input->study, err));
+    TRY(handle_number(call, 1, &number, err));
+    struct reading in = show_reading(call, &input->study.spec, err);
+    return codec_correction(&in, call->json, number, &input->result);
+}
 
 enum status handle_trial_correct(struct call *call, struct error *err)
 {
     const struct trial_correct_input *input = call->input;
-    struct correct_request            request = {.why = input->reason};
-    struct shown_trial               *shown;
-    int64_t                           number;
-    TRY(begin_trial(call, &shown, &number, err));
-    TRY(codec_correction(&shown->study.spec, call->json, number, &call->arena, &request.result, err));
+    const struct correct_request      request = {.result = input->result, .why = input->reason};
+    struct shown_trial               *shown = CALL_RESULT(call, struct shown_trial, 200, render_trial);
+    shown->study = input->study;
     return trial_correct(call->app, &call->caller, call->params[0], &request, &shown->trial, err);
 }
 
@@ -465,7 +528,21 @@ static const struct member trial_report_body[] = {
     {AS(report_request, given.values, "values"), .read = codec_read_kept},
     {.name = NULL},
 };
-const struct form form_trial_report = {.body = trial_report_body, .bytes = sizeof(struct report_request)};
+
+/* The values are read, so that their problems are named with those of the table. */
+static enum status refuse_values(struct call *call, struct error *err)
+{
+    const struct report_request *request = call->input;
+    struct study                 study;
+    const double                *values;
+    if (call->problems.len == 0 || request->given.values == NULL || !isnan(request->given.value))
+        return STATUS_OK;
+    TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
+    struct reading in = show_reading(call, &study.spec, err);
+    return codec_measured(&in, &request->given, "", &values);
+}
+const struct form form_trial_report = {
+    .body = trial_report_body, .bytes = sizeof(struct report_request), .rest = refuse_values};
 
 static const char *const decisions[] = {"continue", "stop", NULL};
 
@@ -489,7 +566,10 @@ enum status handle_trial_report(struct call *call, struct error *err)
     struct report_request *request = call->input;
     struct report_reply   *reply = CALL_RESULT(call, struct report_reply, 200, show_reply);
     TRY(handle_number(call, 1, &request->held.number, err));
-    return trial_report(call->app, &call->caller, call->params[0], request, reply, err);
+    request->problems = &call->problems;
+    enum status status = trial_report(call->app, &call->caller, call->params[0], request, reply, err);
+    TRY(problems_first(&call->problems, err));
+    return status;
 }
 
 /* ---- insight ---- */
@@ -582,22 +662,27 @@ static json_t *render_predictions(struct call *call, const void *result)
                                       reply->diagnostics == NULL ? json_null() : codec_load(reply->diagnostics, 0)));
 }
 
+static enum status read_predicted(struct call *call, struct error *err)
+{
+    struct trials_post_input *input = call->input;
+    TRY(study_find(call->app, &call->caller, call->params[0], &input->study, err));
+    return read_places(call, err);
+}
+
 enum status handle_predict_post(struct call *call, struct error *err)
 {
     const struct trials_post_input *input = call->input;
     struct shown_predictions       *shown = CALL_RESULT(call, struct shown_predictions, 200, render_predictions);
-    double                         *points;
-    int64_t                        *rows;
-    TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
-    TRY(read_places(call, &shown->study.spec, &points, &rows, &shown->len, err));
-    size_t *indexes = ARENA_NEW(&call->arena, size_t, shown->len);
+    size_t                         *indexes = ARENA_NEW(&call->arena, size_t, input->len);
     if (indexes == NULL)
         return error_no_memory(err);
+    shown->study = input->study;
+    shown->len = input->len;
     for (size_t i = 0; i < shown->len; i++)
-        indexes[i] = rows == NULL ? 0 : (size_t)rows[i];
+        indexes[i] = input->rows == NULL ? 0 : (size_t)input->rows[i];
     shown->quantity = (enum quantity)input->quantity;
-    const struct predict_request request = {.points = points,
-                                            .rows = rows == NULL ? NULL : indexes,
+    const struct predict_request request = {.points = input->at,
+                                            .rows = input->rows == NULL ? NULL : indexes,
                                             .len = shown->len,
                                             .metric = input->metric,
                                             .quantity = shown->quantity};

@@ -188,6 +188,11 @@ enum status show_check_list(const json_t *list, const char *where, size_t max, s
     return codec_read_list(&(struct reading){.err = err}, list, where, 1, max);
 }
 
+struct reading show_reading(struct call *call, const struct spec *spec, struct error *err)
+{
+    return (struct reading){.spec = spec, .arena = &call->arena, .err = err, .problems = &call->problems};
+}
+
 static enum status keep(struct call *call, enum status status, const struct error *problem)
 {
     if (status == STATUS_INVALID)
@@ -198,8 +203,10 @@ static enum status keep(struct call *call, enum status status, const struct erro
 enum status show_read_points(struct call *call, const struct spec *spec, const json_t *list, const char *where,
                              double **points, struct error *err)
 {
-    size_t point_len = space_point_len(&spec->space), len = json_array_size(list);
-    char   path[CODEC_PATH_MAX];
+    size_t         point_len = space_point_len(&spec->space), len = json_array_size(list);
+    struct reading in = show_reading(call, spec, err);
+    enum status    whole = STATUS_OK;
+    char           path[CODEC_PATH_MAX];
     if (spec->space.kind == SPACE_CANDIDATES)
         return error_set(err, STATUS_INVALID, "wrong_space", where, "the study has candidates, not points");
     if (len > trial_points_max(&spec->space))
@@ -210,8 +217,8 @@ enum status show_read_points(struct call *call, const struct spec *spec, const j
         return error_no_memory(err);
     for (size_t i = 0; i < len; i++) {
         codec_read_path_item(path, where, i);
-        TRY(keep(call, codec_point(spec, json_array_get(list, i), POINT_WHOLE, path, *points + i * point_len, err),
-                 err));
+        TRY(codec_read_on(&in, codec_point(&in, json_array_get(list, i), POINT_WHOLE, path, *points + i * point_len),
+                          &whole));
     }
     return problems_first(&call->problems, err);
 }
@@ -269,23 +276,25 @@ enum status show_read_fixed(struct call *call, const struct spec *spec, const js
     if (spec->space.kind != SPACE_PARAMETERS)
         return error_set(err, STATUS_INVALID, "wrong_space", "/fixed", "the space has no parameters to fix");
     *fixed = point;
-    return codec_fixed(spec, json, "/fixed", &call->arena, point, err);
+    struct reading in = show_reading(call, spec, err);
+    return codec_fixed(&in, json, "/fixed", point);
 }
 
 enum status show_read_observations(struct call *call, const struct spec *spec, const struct show_list *in,
                                    struct observation **items, struct error *err)
 {
-    size_t len = json_array_size(in->list), unread = 0;
+    size_t          len = json_array_size(in->list), unread = 0;
+    struct problems problems = {.arena = &call->arena};
+    struct reading  reading = {.spec = spec, .arena = &call->arena, .err = err, .problems = &problems};
     *items = ARENA_NEW(&call->arena, struct observation, len + 1);
     if (*items == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < len; i++) {
-        struct error own;
-        enum status  status = in->read(spec, json_array_get(in->list, i), "", &call->arena, &(*items)[i], &own);
-        if (status == STATUS_INVALID)
-            TRY(observation_keep_unread(&(*items)[i], &unread, &own, &call->arena, err));
-        else if (status != STATUS_OK)
-            return *err = own, status;
+        enum status whole = STATUS_OK;
+        problems.len = 0;
+        TRY(codec_read_on(&reading, in->read(&reading, json_array_get(in->list, i), "", &(*items)[i]), &whole));
+        if (whole != STATUS_OK)
+            TRY(observation_keep_unread(&(*items)[i], &unread, problems.items, problems.len, &call->arena, err));
     }
     return STATUS_OK;
 }
@@ -303,8 +312,8 @@ enum status show_refuse_unread(struct call *call, const struct observation *item
                                const struct origin *origin, struct error *err)
 {
     for (size_t i = 0; i < len; i++)
-        if (items[i].unread != NULL) {
-            const struct error problem = placed(origin, i, items[i].unread);
+        for (size_t k = 0; k < items[i].unread_len; k++) {
+            const struct error problem = placed(origin, i, &items[i].unread[k]);
             problems_add(&call->problems, &problem);
         }
     return problems_first(&call->problems, err);

@@ -68,6 +68,9 @@ json_t *show_of_quantity(const struct spec *spec, size_t metric, enum quantity q
 /* {"metrics","algorithm","stopping","seed"} of the call's body, and a space -> spec; a random seed when there is none. */
 MUST_CHECK enum status show_read_spec(struct call *call, const json_t *space, struct spec *spec, struct error *err);
 
+/* A reading into the call's arena, whose problems are the call's. */
+struct reading show_reading(struct call *call, const struct spec *spec, struct error *err);
+
 /* An array of points -> [len][params_len], or of row numbers -> [len], every problem collected.
  * Errors: INVALID (the first problem), NO_MEMORY. */
 MUST_CHECK enum status show_read_points(struct call *call, const struct spec *spec, const json_t *list,
@@ -86,8 +89,7 @@ MUST_CHECK enum status show_read_fixed(struct call *call, const struct spec *spe
  * refuses it with what does not fit the study, or for show_refuse_unread. */
 struct show_list {
     const json_t *list;
-    enum status (*read)(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,
-                        struct observation *out, struct error *err);
+    enum status (*read)(struct reading *in, const json_t *json, const char *where, struct observation *out);
 };
 #define SHOW_OBSERVATIONS(json)                   \
     (struct show_list)                            \

@@ -68,23 +68,31 @@ static bool is_link(const char *url)
     return length > 0 && url[length] == ':' && url[length + 1] != '\0';
 }
 
+static enum status read_artifact(struct reading *in, const json_t *json, const char *where)
+{
+    struct artifact artifact;
+    char            path[CODEC_PATH_MAX];
+    TRY(codec_read_object(in, artifact_members, json, where, &artifact));
+    codec_read_path(path, where, "url");
+    return is_link(artifact.url) ? STATUS_OK
+                                 : error_set(in->err, STATUS_INVALID, "bad_url", path,
+                                             "must be a URL with a scheme, of something to read");
+}
+
 static enum status read_artifacts(struct reading *in, const struct member *member, const json_t *json,
                                   const char *where, void *out)
 {
-    char path[CODEC_PATH_MAX], of_url[CODEC_PATH_MAX];
+    enum status whole = STATUS_OK;
+    char        path[CODEC_PATH_MAX];
     if (!json_is_array(json))
         return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an array");
     if ((double)json_array_size(json) > member->max)
         return error_set(in->err, STATUS_INVALID, "out_of_range", where, "at most %.0f artifacts", member->max);
     for (size_t i = 0; i < json_array_size(json); i++) {
-        struct artifact artifact;
         codec_read_path_item(path, where, i);
-        TRY(codec_read_object(in, artifact_members, json_array_get(json, i), path, &artifact));
-        codec_read_path(of_url, path, "url");
-        if (!is_link(artifact.url))
-            return error_set(in->err, STATUS_INVALID, "bad_url", of_url,
-                             "must be a URL with a scheme, of something to read");
+        TRY(codec_read_on(in, read_artifact(in, json_array_get(json, i), path), &whole));
     }
+    TRY(whole);
     return keep(in, json, 0, out);
 }
 
@@ -95,12 +103,10 @@ static enum status read_artifacts(struct reading *in, const struct member *membe
 const struct member codec_annotation_members[] = {TRIAL_ANNOTATIONS(SAID){.name = NULL}};
 
 /* Reads the members as they are shown. */
-static enum status read_said(const json_t *json, const char *where, struct arena *arena, struct trial_annotations *out,
-                             struct error *err)
+static enum status read_said(struct reading *in, const json_t *json, const char *where, struct trial_annotations *out)
 {
-    struct reading in = {.arena = arena, .err = err};
     *out = (struct trial_annotations){TRIAL_ANNOTATIONS(NONE)};
-    return json == NULL ? error_no_memory(err) : codec_read_object(&in, codec_annotation_members, json, where, out);
+    return json == NULL ? error_no_memory(in->err) : codec_read_object(in, codec_annotation_members, json, where, out);
 }
 
 /* Writes a patch; NULL: it is empty. */
@@ -110,17 +116,17 @@ static enum status text_of(const json_t *patch, struct arena *arena, const char 
     return patch == NULL || (*out == NULL && json_object_size(patch) > 0) ? error_no_memory(err) : STATUS_OK;
 }
 
-enum status codec_annotations_take(const json_t *object, const char *where, struct arena *arena, const char **patch,
-                                   struct error *err)
+enum status codec_annotations_take(struct reading *in, const json_t *object, const char *where, const char **patch)
 {
     struct trial_annotations said;
-    struct arena_mark        mark = arena_mark(arena);
+    struct arena_mark        mark = arena_mark(in->arena);
     json_t                  *taken = codec_pick(codec_annotation_members, object), *plain = codec_merged(NULL, taken);
-    enum status              status = taken == NULL ? error_no_memory(err) : read_said(plain, where, arena, &said, err);
-    arena_release(arena, mark);
+    enum status              status = taken == NULL ? error_no_memory(in->err) : read_said(in, plain, where, &said);
     *patch = NULL;
-    if (status == STATUS_OK)
-        status = text_of(taken, arena, patch, err);
+    if (status == STATUS_OK) { // otherwise there may be problems in the arena
+        arena_release(in->arena, mark);
+        status = text_of(taken, in->arena, patch, in->err);
+    }
     json_decref(plain);
     json_decref(taken);
     return status;
@@ -139,7 +145,9 @@ enum status codec_annotations_cell(const struct member *member, const char *cell
     enum status status = value == NULL ? error_set(err, STATUS_INVALID, "wrong_type", "", "must be JSON") : STATUS_OK;
     if (status == STATUS_OK) {
         codec_put(&object, member->name, value);
-        status = object == NULL ? error_no_memory(err) : codec_annotations_take(object, "", arena, patch, err);
+        status = object == NULL
+                     ? error_no_memory(err)
+                     : codec_annotations_take(&(struct reading){.arena = arena, .err = err}, object, "", patch);
     }
     json_decref(object);
     return status;
@@ -171,7 +179,7 @@ enum status codec_annotations_merge(struct trial_annotations *said, const char *
     json_t *before = codec_write(codec_annotation_members, &(struct writing){.from = said}),
            *change = codec_load(patch, 0);
     json_t     *after = before == NULL || change == NULL ? NULL : codec_merged(before, change);
-    enum status status = read_said(after, "", arena, said, err);
+    enum status status = read_said(&(struct reading){.arena = arena, .err = err}, after, "", said);
     json_decref(before);
     json_decref(change);
     json_decref(after);

@@ -15,8 +15,8 @@ extern const struct member codec_annotation_members[];
 
 /* The patch that an object holds among its other members, as text; NULL when it has none of these.  INVALID, with the
  * pointer. */
-MUST_CHECK enum status codec_annotations_take(const json_t *object, const char *where, struct arena *arena,
-                                              const char **patch, struct error *err);
+MUST_CHECK enum status codec_annotations_take(struct reading *in, const json_t *object, const char *where,
+                                              const char **patch);
 /* As codec_annotations_take for a cell of a table: adds it to *patch. */
 MUST_CHECK enum status codec_annotations_cell(const struct member *member, const char *cell, struct arena *arena,
                                               const char **patch, struct error *err);

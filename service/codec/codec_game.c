@@ -573,18 +573,19 @@ json_t *codec_game_spec_json(const struct game_spec *spec, size_t viewer)
 
 /* ---- actions ---- */
 
-enum status codec_game_action(const struct spec *set, const json_t *json, const char *where, struct arena *arena,
-                              struct game_play *out, struct error *err)
+enum status codec_game_action(struct reading *in, const json_t *json, const char *where, struct game_play *out)
 {
-    double row;
+    const struct spec *set = in->spec;
+    struct error      *err = in->err;
+    double             row;
     out->is_in = true;
     out->row = -1;
     if (set->space.kind == SPACE_PARAMETERS) {
-        double *point = ARENA_NEW(arena, double, set->space.params_len);
+        double *point = ARENA_NEW(in->arena, double, set->space.params_len);
         if (point == NULL)
             return error_no_memory(err);
         out->point = point;
-        return codec_point(set, json, POINT_WHOLE, where, point, err);
+        return codec_point(in, json, POINT_WHOLE, where, point);
     }
     if (!codec_read_is_integral(json, &row))
         return error_set(err, STATUS_INVALID, "wrong_type", where, "must be the number of a row: 0 to %zu",

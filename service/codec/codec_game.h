@@ -21,8 +21,8 @@ json_t *codec_game_spec_json(const struct game_spec *spec, size_t viewer);
 extern const struct member codec_game_members[];
 
 /* A row number, or an object of parameters. */
-MUST_CHECK enum status codec_game_action(const struct spec *set, const json_t *json, const char *where,
-                                         struct arena *arena, struct game_play *out, struct error *err);
+MUST_CHECK enum status codec_game_action(struct reading *in, const json_t *json, const char *where,
+                                         struct game_play *out);
 json_t *codec_game_action_json(const struct game_spec *spec, size_t agent, int64_t row, const double *point);
 
 #endif

@@ -203,27 +203,32 @@ static enum status read_metrics(struct reading *in, const struct member *member,
     return STATUS_OK;
 }
 
-enum status codec_metrics_added(const json_t *json, const char *where, struct arena *arena, struct metric **out,
-                                size_t *len, struct error *err)
+static enum status read_added(struct reading *in, const json_t *json, const char *where, struct metric *out)
 {
-    struct reading in = {.arena = arena, .err = err};
-    char           path[CODEC_PATH_MAX], goal[CODEC_PATH_MAX];
+    char goal[CODEC_PATH_MAX];
+    TRY(read_metric(in, json, where, out));
+    codec_read_path(goal, where, "goal");
+    return out->goal == GOAL_TRACK
+               ? STATUS_OK
+               : error_set(in->err, STATUS_INVALID, "not_supported", goal,
+                           "what is modelled is so from the first trial on: only a metric to be recorded can be added");
+}
+
+enum status codec_metrics_added(struct reading *in, const json_t *json, const char *where, struct metric **out,
+                                size_t *len)
+{
+    enum status whole = STATUS_OK;
+    char        path[CODEC_PATH_MAX];
+    TRY(codec_read_list(in, json, where, 1, TRACKED_MAX));
     *len = json_array_size(json);
-    if (!json_is_array(json))
-        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be an array");
-    if (*len < 1 || *len > TRACKED_MAX)
-        return error_set(err, STATUS_INVALID, "out_of_range", where, "must have 1 to %d items", TRACKED_MAX);
-    *out = ARENA_NEW(arena, struct metric, *len);
-    for (size_t i = 0; i < *len && *out != NULL; i++) {
+    *out = ARENA_NEW(in->arena, struct metric, *len);
+    if (*out == NULL)
+        return error_no_memory(in->err);
+    for (size_t i = 0; i < *len; i++) {
         codec_read_path_item(path, where, i);
-        TRY(read_metric(&in, json_array_get(json, i), path, &(*out)[i]));
-        codec_read_path(goal, path, "goal");
-        if ((*out)[i].goal != GOAL_TRACK)
-            return error_set(
-                err, STATUS_INVALID, "not_supported", goal,
-                "what is modelled is so from the first trial on: only a metric to be recorded can be added");
+        TRY(codec_read_on(in, read_added(in, json_array_get(json, i), path, &(*out)[i]), &whole));
     }
-    return *out == NULL ? error_no_memory(err) : STATUS_OK;
+    return whole;
 }
 
 /* ---- the kinds of space ---- */
@@ -574,7 +579,8 @@ static enum status read_baseline(struct reading *in, const json_t *json, struct 
     if (point == NULL)
         return error_no_memory(in->err);
     spec->baseline = point;
-    return codec_point(spec, form.point, POINT_WITH_DEFAULTS, "/baseline/point", point, in->err);
+    struct reading of = {.spec = spec, .arena = in->arena, .err = in->err, .problems = in->problems};
+    return codec_point(&of, form.point, POINT_WITH_DEFAULTS, "/baseline/point", point);
 }
 
 /* ---- the whole ---- */

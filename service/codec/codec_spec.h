@@ -25,8 +25,8 @@ const char *codec_spec_text(const struct spec *spec, struct arena *arena);
 
 /* The metrics of a request, which are to be recorded from now on, one after the other in the arena; and of some their names
  * as a JSON array, NULL when out of memory. */
-MUST_CHECK enum status codec_metrics_added(const json_t *json, const char *where, struct arena *arena,
-                                           struct metric **out, size_t *len, struct error *err);
+MUST_CHECK enum status codec_metrics_added(struct reading *in, const json_t *json, const char *where,
+                                           struct metric **out, size_t *len);
 const char            *codec_metric_names(const struct metric *metrics, size_t len, struct arena *arena);
 
 /* Another with the members of change (an object, as text) in place of its own; null takes one away.  Errors as codec_spec. */

@@ -295,12 +295,11 @@ const struct member codec_study_members[] = {
 const struct member codec_study_edit_members[] = {STUDY_SAID(EDITED) {.name = NULL}};
 // clang-format on
 
-enum status codec_study_edit(const char *patch, struct arena *arena, struct study_new *said, struct error *err)
+enum status codec_study_edit(struct reading *in, const char *patch, struct study_new *said)
 {
-    struct reading in = {.arena = arena, .err = err};
-    json_t        *json = patch == NULL ? json_object() : codec_load(patch, 0);
-    enum status    status =
-        json == NULL ? error_no_memory(err) : codec_read_object(&in, codec_study_edit_members, json, "", said);
+    json_t     *json = patch == NULL ? json_object() : codec_load(patch, 0);
+    enum status status =
+        json == NULL ? error_no_memory(in->err) : codec_read_object(in, codec_study_edit_members, json, "", said);
     json_decref(json);
     return status;
 }

@@ -30,8 +30,7 @@ extern const struct member codec_study_members[];       /* all that is shown of 
 extern const struct member codec_study_given_members[]; /* the members that would make it again */
 /* Table of a patch of struct study_new, in which an absent member stays as it is; and its reader, from text or NULL. */
 extern const struct member codec_study_edit_members[];
-MUST_CHECK enum status     codec_study_edit(const char *patch, struct arena *arena, struct study_new *said,
-                                            struct error *err);
+MUST_CHECK enum status     codec_study_edit(struct reading *in, const char *patch, struct study_new *said);
 /* The number of trials in each state. */
 json_t *codec_study_counts_json(const struct study *study);
 json_t *codec_study_json(const struct study *study); /* a new reference; NULL when out of memory */

@@ -126,21 +126,33 @@ static enum status check_same_names(struct reading *in, const char *where, const
     return STATUS_OK;
 }
 
+static enum status read_earlier(struct reading *of, const json_t *json, const char *where, struct observation *item)
+{
+    TRY(codec_observation_rest(of, json, where, item));
+    return item->trial == 0 && item->outcome == OUTCOME_VALUE
+               ? STATUS_OK
+               : error_set(of->err, STATUS_INVALID, "bad_combination", where,
+                           "needs a point or candidate, and a value");
+}
+
 static enum status read_observations(struct reading *in, const json_t *list, const char *where, const struct spec *spec,
                                      struct earlier_study *out)
 {
-    struct room room;
-    size_t      n = json_array_size(list);
+    struct room    room;
+    struct reading of = {.spec = spec, .arena = in->arena, .err = in->err, .problems = in->problems};
+    enum status    whole = STATUS_OK;
+    size_t         n = json_array_size(list);
     TRY(study_room(in, spec, n, &room, out));
     for (size_t j = 0; j < n; j++) {
         char               path[CODEC_PATH_MAX];
         struct observation item;
         struct arena_mark  mark = arena_mark(in->arena);
+        enum status        own = STATUS_OK;
         codec_read_path_item(path, where, j);
-        TRY(codec_observation_rest(spec, json_array_get(list, j), path, in->arena, &item, in->err));
-        if (item.trial > 0 || item.outcome != OUTCOME_VALUE)
-            return error_set(in->err, STATUS_INVALID, "bad_combination", path,
-                             "needs a point or candidate, and a value");
+        TRY(codec_read_on(in, read_earlier(&of, json_array_get(list, j), path, &item), &own));
+        whole = own == STATUS_OK ? whole : own;
+        if (own != STATUS_OK)
+            continue; // its problem may lie above the mark
         if (room.rows != NULL)
             room.rows[j] = (size_t)item.row;
         else
@@ -148,6 +160,7 @@ static enum status read_observations(struct reading *in, const json_t *list, con
         room.values[j] = spec_sign(spec) * item.value;
         arena_release(in->arena, mark);
     }
+    TRY(whole);
     return room.rows != NULL ? STATUS_OK : check_same_names(in, where, spec, room.points, n);
 }
 

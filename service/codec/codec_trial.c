@@ -19,18 +19,18 @@ static const double trial_max = 9007199254740991.0;
 
 /* ---- points ---- */
 
-static enum status refuse_unknown_parameter(const struct spec *spec, const json_t *json, const char *where,
-                                            struct error *err)
+static enum status refuse_unknown_parameters(struct reading *in, const json_t *json, const char *where)
 {
+    enum status whole = STATUS_OK;
     const char *key;
     json_t     *value;
     char        path[CODEC_PATH_MAX];
     json_object_foreach ((json_t *)json, key, value) {
         size_t i;
         codec_read_path(path, where, key);
-        TRY(spec_find_param(spec, key, "unknown_member", path, &i, err));
+        TRY(codec_read_on(in, spec_find_param(in->spec, key, "unknown_member", path, &i, in->err), &whole));
     }
-    return STATUS_OK;
+    return whole;
 }
 
 static enum status check_given(bool is_given, bool is_active, bool partial, const char *where, struct error *err)
@@ -91,10 +91,47 @@ bool codec_is_outside(const struct spec *spec, const double *point)
            !space_nearly_has(&spec->space, point, CODEC_ROUNDING_SLACK);
 }
 
-enum status codec_point(const struct spec *spec, const json_t *json, enum point_form form, const char *where,
-                        double *point, struct error *err)
+static enum status read_parameter(struct reading *in, size_t i, const json_t *object, enum point_form form,
+                                  const char *where, double *point)
 {
-    bool partial = form == POINT_PART || form == POINT_REST;
+    const struct spec *spec = in->spec;
+    const json_t      *value = json_object_get(object, spec->space.params[i].name);
+    bool               partial = form == POINT_PART || form == POINT_REST, is_active;
+    char               path[CODEC_PATH_MAX];
+    codec_read_path(path, where, spec->space.params[i].name);
+    is_active = space_is_active(&spec->space, point, i);
+    point[i] = is_active && form == POINT_WITH_DEFAULTS ? spec->notes[i].fallback : (double)NAN;
+    TRY(check_given(value != NULL || !isnan(point[i]), is_active, partial, path, in->err));
+    if (value == NULL)
+        return STATUS_OK;
+    return (form == POINT_ANYWHERE ? read_anywhere : codec_space_value)(spec, i, value, path, &point[i], in->err);
+}
+
+/* All parameters, in order: parents come before children.  Those that depend on a refused one are left out. */
+static enum status read_parameters(struct reading *in, const json_t *json, enum point_form form, const char *where,
+                                   double *point)
+{
+    const struct space *space = &in->spec->space;
+    enum status         whole = STATUS_OK;
+    bool                is_refused[SPACE_PARAMS_MAX];
+    for (size_t i = 0; i < space->params_len; i++) {
+        enum status own = STATUS_OK;
+        is_refused[i] = false;
+        for (size_t c = 0; c < space->params[i].when_len; c++)
+            is_refused[i] |= is_refused[space->params[i].when[c].parent];
+        if (!is_refused[i])
+            TRY(codec_read_on(in, read_parameter(in, i, json, form, where, point), &own));
+        is_refused[i] |= own != STATUS_OK;
+        whole = own == STATUS_OK ? whole : own;
+    }
+    return whole;
+}
+
+enum status codec_point(struct reading *in, const json_t *json, enum point_form form, const char *where, double *point)
+{
+    const struct spec *spec = in->spec;
+    struct error      *err = in->err;
+    bool               partial = form == POINT_PART || form == POINT_REST;
     if (spec->space.kind == SPACE_IMAGE)
         return codec_image_point(spec, json, where, point, err);
     if (spec->space.kind == SPACE_GRAPH && !partial)
@@ -104,35 +141,28 @@ enum status codec_point(const struct spec *spec, const json_t *json, enum point_
                          spec->is_private ? "a private study accepts no points" : "the space has no parameters");
     if (!json_is_object(json))
         return error_set(err, STATUS_INVALID, "wrong_type", where, "must be an object");
-    char   path[CODEC_PATH_MAX];
-    size_t found = 0;
-    for (size_t i = 0; i < spec->space.params_len; i++) { // in order: parents come before children
-        const json_t *value = json_object_get(json, spec->space.params[i].name);
-        codec_read_path(path, where, spec->space.params[i].name);
-        bool is_active = space_is_active(&spec->space, point, i);
-        point[i] = is_active && form == POINT_WITH_DEFAULTS ? spec->notes[i].fallback : (double)NAN;
-        TRY(check_given(value != NULL || !isnan(point[i]), is_active, partial, path, err));
-        if (value != NULL)
-            TRY((form == POINT_ANYWHERE ? read_anywhere : codec_space_value)(spec, i, value, path, &point[i], err));
-        found += value != NULL;
-    }
+    enum status whole = STATUS_OK;
+    size_t      found = 0;
+    for (size_t i = 0; i < spec->space.params_len; i++)
+        found += json_object_get(json, spec->space.params[i].name) != NULL;
+    TRY(codec_read_on(in, read_parameters(in, json, form, where, point), &whole));
     if (found < json_object_size(json))
-        return refuse_unknown_parameter(spec, json, where, err);
-    if (form == POINT_REST && found == 0)
+        TRY(codec_read_on(in, refuse_unknown_parameters(in, json, where), &whole));
+    TRY(whole);
+    if (form == POINT_REST && json_object_size(json) == 0)
         return error_set(err, STATUS_INVALID, "missing_member", where, "at least one parameter is required");
     return form == POINT_PART || form == POINT_ANYWHERE ? STATUS_OK : check_constraints(spec, point, where, err);
 }
 
-enum status codec_fixed(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,
-                        double *fixed, struct error *err)
+enum status codec_fixed(struct reading *in, const json_t *json, const char *where, double *fixed)
 {
-    struct space      held;
-    struct arena_mark mark = arena_mark(arena);
-    TRY(codec_point(spec, json, POINT_PART, where, fixed, err));
-    enum status status = space_hold(&spec->space, fixed, arena, &held, err);
-    if (status == STATUS_INVALID && err != NULL)
-        snprintf(err->path, sizeof err->path, "%s", where);
-    arena_release(arena, mark);
+    struct space held;
+    TRY(codec_point(in, json, POINT_PART, where, fixed));
+    struct arena_mark mark = arena_mark(in->arena);
+    enum status       status = space_hold(&in->spec->space, fixed, in->arena, &held, in->err);
+    if (status == STATUS_INVALID && in->err != NULL)
+        snprintf(in->err->path, sizeof in->err->path, "%s", where);
+    arena_release(in->arena, mark);
     return status;
 }
 
@@ -217,14 +247,15 @@ static enum status read_by_metric(struct reading *in, const json_t *json, const 
     return codec_read_object(in, members, json, where, out);
 }
 
-enum status codec_measured(const struct spec *spec, const struct codec_measured *given, const char *where,
-                           struct arena *arena, const double **out, struct error *err)
+enum status codec_measured(struct reading *in, const struct codec_measured *given, const char *where,
+                           const double **out)
 {
-    struct reading in = {.spec = spec, .arena = arena, .err = err};
-    struct member  members[METRICS_MAX + 1];
-    char           path[CODEC_PATH_MAX];
-    double        *values = ARENA_NEW(arena, double, spec->metrics_len);
-    bool           has_value = !isnan(given->value), has_values = given->values != NULL;
+    const struct spec *spec = in->spec;
+    struct error      *err = in->err;
+    struct member      members[METRICS_MAX + 1];
+    char               path[CODEC_PATH_MAX];
+    double            *values = ARENA_NEW(in->arena, double, spec->metrics_len);
+    bool               has_value = !isnan(given->value), has_values = given->values != NULL;
     if (values == NULL)
         return error_no_memory(err);
     *out = values;
@@ -247,7 +278,7 @@ enum status codec_measured(const struct spec *spec, const struct codec_measured 
                                      .min = -DBL_MAX,
                                      .max = DBL_MAX};
     members[spec->metrics_len] = (struct member){.name = NULL};
-    return codec_read_object(&in, members, given->values, path, values);
+    return codec_read_object(in, members, given->values, path, values);
 }
 
 static enum status check_stddevs(const struct reading *in, const double *values, const char *where)
@@ -286,11 +317,13 @@ static enum status read_values(struct reading *in, const struct observation_form
         return error_no_memory(in->err);
     for (size_t i = 0; i < spec_values_len(spec); i++)
         values[i] = NAN;
+    enum status whole = STATUS_OK;
     codec_read_path(path, where, "values");
-    TRY(read_by_metric(in, form->values, path, &value, values));
+    TRY(codec_read_on(in, read_by_metric(in, form->values, path, &value, values), &whole));
     codec_read_path(path, where, "stddevs");
     if (form->stddevs != NULL)
-        TRY(read_by_metric(in, form->stddevs, path, &stddev, values + 1));
+        TRY(codec_read_on(in, read_by_metric(in, form->stddevs, path, &stddev, values + 1), &whole));
+    TRY(whole);
     double *own = values + 2 * spec->first;
     own[0] = form->is_long ? own[0] : form->own.value;
     own[1] = isnan(form->own.stddev) ? own[1] : form->own.stddev;
@@ -420,54 +453,60 @@ static enum status read_point(struct reading *in, const struct observation_form 
     if (point == NULL)
         return error_no_memory(in->err);
     *out = point;
-    return codec_point(in->spec, json, form->outside != NULL ? POINT_ANYWHERE : kind, path, point, in->err);
+    return codec_point(in, json, kind, path, point);
 }
 
+/* Checks that what was given goes together, and with the study. */
+static enum status check_together(struct reading *in, const struct observation_form *form, const char *where)
+{
+    TRY(check_combination(form, where, in->err));
+    TRY(check_graph(in->spec, form, where, in->err));
+    TRY(check_metrics(in->spec, form, where, in->err));
+    TRY(check_row(in->spec, form->own.row, where, in->err));
+    return check_outside(in->spec, form, where, in->err);
+}
+
+/* Members that were refused leave open what goes together; what lies in the others is read all the same. */
 static enum status read_observation(struct reading *in, const json_t *json, enum point_form kind, const char *where,
                                     struct observation *out)
 {
-    const struct spec      *spec = in->spec;
     struct observation_form form = {.own = observation_none(), .state = -1};
-    TRY(codec_read_object(in, codec_observation_members, json, where, &form));
-    form.is_long = has_outcome(spec, &form);
-    TRY(check_combination(&form, where, in->err));
-    TRY(check_graph(spec, &form, where, in->err));
-    TRY(check_metrics(spec, &form, where, in->err));
-    TRY(check_row(spec, form.own.row, where, in->err));
-    TRY(check_outside(spec, &form, where, in->err));
-    TRY(read_point(in, &form, kind, where, &form.own.point));
+    enum status             whole = STATUS_OK;
+    TRY(codec_read_on(in, codec_read_object(in, codec_observation_members, json, where, &form), &whole));
+    form.is_long = has_outcome(in->spec, &form);
+    if (whole == STATUS_OK)
+        TRY(check_together(in, &form, where));
+    else
+        form.is_long = json_object_get(json, "value") == NULL && json_object_get(json, "state") == NULL;
+    kind = json_object_get(json, "outside") != NULL ? POINT_ANYWHERE : kind;
+    TRY(codec_read_on(in, read_point(in, &form, kind, where, &form.own.point), &whole));
     if (form.said != NULL)
-        TRY(codec_annotations_take(json, where, in->arena, &form.own.said, in->err));
+        TRY(codec_read_on(in, codec_annotations_take(in, json, where, &form.own.said), &whole));
     *out = form.own;
     out->outcome = form.state < 0 ? OUTCOME_VALUE : outcomes[form.state];
+    bool is_graph = in->spec->space.kind == SPACE_GRAPH;
     if (form.values != NULL)
-        return spec->space.kind == SPACE_GRAPH ? read_site_values(in, &form, where, out)
-                                               : read_values(in, &form, where, out);
-    return STATUS_OK;
+        TRY(codec_read_on(in, (is_graph ? read_site_values : read_values)(in, &form, where, out), &whole));
+    return whole;
 }
 
-enum status codec_observation(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,
-                              struct observation *out, struct error *err)
+enum status codec_observation(struct reading *in, const json_t *json, const char *where, struct observation *out)
 {
-    struct reading in = {.spec = spec, .arena = arena, .err = err};
-    return read_observation(&in, json, POINT_WHOLE, where, out);
+    return read_observation(in, json, POINT_WHOLE, where, out);
 }
 
-enum status codec_observation_rest(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,
-                                   struct observation *out, struct error *err)
+enum status codec_observation_rest(struct reading *in, const json_t *json, const char *where, struct observation *out)
 {
-    struct reading in = {.spec = spec, .arena = arena, .err = err};
-    return read_observation(&in, json, POINT_REST, where, out);
+    return read_observation(in, json, POINT_REST, where, out);
 }
 
-enum status codec_correction(const struct spec *spec, const json_t *json, int64_t trial, struct arena *arena,
-                             struct observation *out, struct error *err)
+enum status codec_correction(struct reading *in, const json_t *json, int64_t trial, struct observation *out)
 {
     json_t *whole = codec_copy(json);
     codec_put(&whole, "trial", json_integer(trial));
     if (whole != NULL)
         (void)json_object_del(whole, "reason");
-    enum status status = whole == NULL ? error_no_memory(err) : codec_observation(spec, whole, "", arena, out, err);
+    enum status status = whole == NULL ? error_no_memory(in->err) : codec_observation(in, whole, "", out);
     json_decref(whole);
     return status;
 }

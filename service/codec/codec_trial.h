@@ -20,11 +20,10 @@ enum point_form {
     POINT_REST,    /* a part, at least one value, within the constraints that it can be held against */
     POINT_ANYWHERE /* numbers that the model reaches (space_reaches), and constraints do not matter */
 };
-MUST_CHECK enum status codec_point(const struct spec *spec, const json_t *json, enum point_form form, const char *where,
-                                   double *point, struct error *err);
+MUST_CHECK enum status codec_point(struct reading *in, const json_t *json, enum point_form form, const char *where,
+                                   double *point);
 /* A part, as a suggest call fixes it at "/fixed", which some point of the space has. */
-MUST_CHECK enum status codec_fixed(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,
-                                   double *fixed, struct error *err);
+MUST_CHECK enum status codec_fixed(struct reading *in, const json_t *json, const char *where, double *fixed);
 json_t                *codec_point_json(const struct spec *spec, const double *point);
 /* Whether the point, of a trial, lies outside the space, as what was observed for context does; of a space of parameters. */
 bool codec_is_outside(const struct spec *spec, const double *point);
@@ -39,16 +38,15 @@ bool                       codec_told_is_set(const struct member *member, const 
 /* Members of an observation, for the contract. */
 extern const struct member codec_observation_members[];
 /* Reads an observation as documented; item->... is filled, strings in the arena.  where: "" or "/observations/3". */
-MUST_CHECK enum status codec_observation(const struct spec *spec, const json_t *json, const char *where,
-                                         struct arena *arena, struct observation *out, struct error *err);
+MUST_CHECK enum status codec_observation(struct reading *in, const json_t *json, const char *where,
+                                         struct observation *out);
 
 /* As codec_observation for a study that may know only some of the parameters: its points are POINT_REST. */
-MUST_CHECK enum status codec_observation_rest(const struct spec *spec, const json_t *json, const char *where,
-                                              struct arena *arena, struct observation *out, struct error *err);
+MUST_CHECK enum status codec_observation_rest(struct reading *in, const json_t *json, const char *where,
+                                              struct observation *out);
 
 /* As codec_observation for a body that has only the result of this trial and the reason. */
-MUST_CHECK enum status codec_correction(const struct spec *spec, const json_t *json, int64_t trial, struct arena *arena,
-                                        struct observation *out, struct error *err);
+MUST_CHECK enum status codec_correction(struct reading *in, const json_t *json, int64_t trial, struct observation *out);
 
 /* The text of a metric's model, as stored and shown: numbers of 17 digits; *text NULL when there was none. */
 MUST_CHECK enum status codec_diagnostics(const struct spec *spec, size_t metric, const struct diagnostics *diagnostics,
@@ -70,8 +68,8 @@ struct codec_measured {
     double        value;
     const json_t *values;
 };
-MUST_CHECK enum status codec_measured(const struct spec *spec, const struct codec_measured *given, const char *where,
-                                      struct arena *arena, const double **out, struct error *err);
+MUST_CHECK enum status codec_measured(struct reading *in, const struct codec_measured *given, const char *where,
+                                      const double **out);
 json_t                *codec_trial_json(const struct spec *spec, const struct trial *trial, struct lease_clock clock);
 
 #endif

@@ -49,10 +49,12 @@ enum status codec_read_labels(struct reading *in, const struct member *member, c
         return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object");
     if (json_object_size(json) > LABELS_MAX)
         return error_set(in->err, STATUS_INVALID, "out_of_range", where, "at most %d labels", LABELS_MAX);
+    enum status whole = STATUS_OK;
     json_object_foreach ((json_t *)json, key, value) {
         codec_read_path(path, where, key);
-        TRY(check_label(in, key, value, path));
+        TRY(codec_read_on(in, check_label(in, key, value, path), &whole));
     }
+    TRY(whole);
     text = label_text(json, 0, in->arena != NULL ? in->arena : in->problems->arena);
     memcpy(out, &text, sizeof text);
     return text != NULL ? STATUS_OK : error_no_memory(in->err);

@@ -70,8 +70,9 @@ void problems_add(struct problems *problems, const struct error *problem)
 {
     if (problems->items == NULL)
         problems->items = ARENA_NEW(problems->arena, struct error, PROBLEMS_MAX);
-    for (size_t i = 0; i < problems->len; i++) // two tables may ask for a member
-        if (strcmp(problems->items[i].path, problem->path) == 0 && strcmp(problems->items[i].text, problem->text) == 0)
+    for (size_t i = 0; i < problems->len; i++) // two tables may ask for a member, or neither know it
+        if (strcmp(problems->items[i].path, problem->path) == 0 &&
+            (strcmp(problems->items[i].text, problem->text) == 0 || strcmp(problem->code, "unknown_member") == 0))
             return;
     if (problems->items != NULL && problems->len < PROBLEMS_MAX)
         problems->items[problems->len++] = *problem;

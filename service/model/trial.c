@@ -34,17 +34,18 @@ struct observation observation_none(void)
     return (struct observation){.row = -1, TRIAL_TOLD(NONE)};
 }
 
-enum status observation_keep_unread(struct observation *item, size_t *len, const struct error *why, struct arena *arena,
-                                    struct error *err)
+enum status observation_keep_unread(struct observation *item, size_t *len, const struct error *why, size_t n,
+                                    struct arena *arena, struct error *err)
 {
     static const struct error more = {.status = STATUS_INVALID, .code = "bad_combination", .text = "is one of many"};
-    struct error             *copy = *len < OBSERVATIONS_UNREAD_MAX ? ARENA_NEW(arena, struct error, 1) : NULL;
+    struct error             *copy = *len < OBSERVATIONS_UNREAD_MAX ? ARENA_NEW(arena, struct error, n) : NULL;
     if (copy == NULL && *len < OBSERVATIONS_UNREAD_MAX)
         return error_no_memory(err);
     if (copy != NULL)
-        *copy = *why;
-    ++*len;
+        memcpy(copy, why, n * sizeof *why);
+    *len += n;
     *item = observation_none();
     item->unread = copy != NULL ? copy : &more;
+    item->unread_len = copy != NULL ? n : 1;
     return STATUS_OK;
 }

@@ -87,10 +87,11 @@ enum { TRIAL_WORKER_MAX = 128 }; /* characters */
 struct observation {
     const struct error
                  *unread; /* why it cannot be read, so that nothing else of it counts; path: relative to it.  Or NULL */
-    int64_t       trial;  /* 0: by point or by candidate */
-    int64_t       lease;  /* under which the trial was held; 0: not said */
-    const double *point;  /* or NULL */
-    int64_t       row;    /* or -1 */
+    size_t        unread_len;
+    int64_t       trial; /* 0: by point or by candidate */
+    int64_t       lease; /* under which the trial was held; 0: not said */
+    const double *point; /* or NULL */
+    int64_t       row;   /* or -1 */
     enum outcome  outcome;
     union { /* value and stddev are of the first objective */
         struct trial_told told;
@@ -111,9 +112,9 @@ struct observation {
 /* A trial, and an observation, without a point or any member set. */
 struct trial       trial_none(void);
 struct observation observation_none(void);
-/* Empties an unreadable item, but for `why`; *len counts these items, of which as many as a reply lists keep `why`. */
+/* Empties an unreadable item, but for `why` [n]; *len counts the reasons of all items, of which as many as a reply lists are kept. */
 enum { OBSERVATIONS_UNREAD_MAX = 100 };
-MUST_CHECK enum status observation_keep_unread(struct observation *item, size_t *len, const struct error *why,
+MUST_CHECK enum status observation_keep_unread(struct observation *item, size_t *len, const struct error *why, size_t n,
                                                struct arena *arena, struct error *err);
 
 /* A trial, and the lease under which its worker holds it (0: not said; then it must never have been taken over). */

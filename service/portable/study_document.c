@@ -248,16 +248,18 @@ enum status study_document_curve(struct db_conn *conn, struct task *task, int64_
 
 static enum status read_state(const json_t *trial, const char *where, enum outcome *out, struct error *err)
 {
-    const char *state = json_string_value(json_object_get(trial, "state"));
-    char        path[CODEC_PATH_MAX];
+    const json_t *json = json_object_get(trial, "state");
+    const char   *state = json_string_value(json);
+    char          path[CODEC_PATH_MAX];
+    codec_read_path(path, where, "state");
     if (state == NULL)
-        return error_set(err, STATUS_INVALID, "missing_member", where, "a trial has a state");
+        return error_set(err, STATUS_INVALID, json == NULL ? "missing_member" : "wrong_type",
+                         json == NULL ? where : path, json == NULL ? "a trial has a state" : "must be a string");
     if (outcome_of_state(state, out))
         return STATUS_OK;
     struct nearest nearest = nearest_to(state, strlen(state));
     for (size_t i = 0; i < TRIAL_STATE_COUNT; i++)
         nearest_consider(&nearest, trial_state_names[i]);
-    codec_read_path(path, where, "state");
     return nearest_refuse(&nearest, err, "unknown_value", path, "state of trials", "");
 }
 
@@ -319,6 +321,7 @@ static enum status read_curve(const struct spec *spec, const json_t *json, const
         return STATUS_OK;
     if (!json_is_array(json))
         return error_set(err, STATUS_INVALID, "wrong_type", where, "must be an array");
+    struct reading      in = {.spec = spec, .arena = arena, .err = err};
     struct curve_point *curve = ARENA_NEW(arena, struct curve_point, len + 1);
     if (curve == NULL)
         return error_no_memory(err);
@@ -333,7 +336,7 @@ static enum status read_curve(const struct spec *spec, const json_t *json, const
         curve[i] = (struct curve_point){.step = (int64_t)step, .value = json_number_value(value) + 0.0};
         if (spec->metrics_len > 1) {
             const struct codec_measured given = {.value = NAN, .values = json_object_get(point, "values")};
-            TRY(codec_measured(spec, &given, path, arena, &curve[i].values, err));
+            TRY(codec_measured(&in, &given, path, &curve[i].values));
             curve[i].value = curve[i].values[spec->first];
         }
     }
@@ -365,21 +368,24 @@ static enum status read_rest(const struct spec *spec, const json_t *trial, const
     return read_curve(spec, json_object_get(trial, "curve"), path, arena, out, err);
 }
 
-enum status study_document_trial(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,
-                                 struct observation *out, struct error *err)
+enum status study_document_trial(struct reading *in, const json_t *json, const char *where, struct observation *out)
 {
-    enum outcome outcome;
-    TRY(read_state(json, where, &outcome, err));
+    const struct spec *spec = in->spec;
+    enum outcome       outcome;
+    TRY(read_state(json, where, &outcome, in->err));
     json_t     *observation = as_observation(spec, json, outcome);
     enum status status =
-        observation == NULL ? error_no_memory(err) : codec_observation(spec, observation, where, arena, out, err);
+        observation == NULL ? error_no_memory(in->err) : codec_observation(in, observation, where, out);
     json_decref(observation);
-    TRY(status);
-    if (outcome == OUTCOME_QUEUED && codec_is_outside(spec, out->point)) {
+    enum status whole = STATUS_OK;
+    TRY(codec_read_on(in, status, &whole));
+    if (whole == STATUS_OK && outcome == OUTCOME_QUEUED && codec_is_outside(spec, out->point)) {
         char path[CODEC_PATH_MAX];
         codec_read_path(path, where, "outside");
-        return error_set(err, STATUS_INVALID, "bad_combination", path, "nothing outside the space waits to be tried");
+        return error_set(in->err, STATUS_INVALID, "bad_combination", path,
+                         "nothing outside the space waits to be tried");
     }
     out->outcome = outcome;
-    return read_rest(spec, json, where, arena, out, err);
+    TRY(codec_read_on(in, read_rest(spec, json, where, in->arena, out, in->err), &whole));
+    return whole;
 }

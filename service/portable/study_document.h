@@ -3,6 +3,7 @@
 #ifndef GNOMON_SERVICE_STUDY_STUDY_DOCUMENT_H
 #define GNOMON_SERVICE_STUDY_STUDY_DOCUMENT_H
 
+#include "service/member/codec_read.h"
 #include "service/app/event_log.h"
 #include "service/base/digest.h"
 #include "service/session/transfer_snapshot.h"
@@ -28,8 +29,8 @@ MUST_CHECK enum status study_document_write(struct app *app, struct caller *call
 enum { STUDY_DOCUMENT_MAX = 10000 };
 
 /* Reads a trial of a document as codec_observation reads an observation; what the service alone knows of a trial is not read. */
-MUST_CHECK enum status study_document_trial(const struct spec *spec, const json_t *json, const char *where,
-                                            struct arena *arena, struct observation *out, struct error *err);
+MUST_CHECK enum status study_document_trial(struct reading *in, const json_t *json, const char *where,
+                                            struct observation *out);
 
 /* Gives an external id to each item that has none: to a trial of a study (source) "<its id>/<number>", otherwise
  * a digest of what the row says and how many such rows are before it. */

@@ -467,7 +467,7 @@ static enum status read_table(const struct csv_table *table, struct line *line, 
             continue;
         struct error why = *line->err;
         why.path[0] = '\0'; // the line is known
-        TRY(observation_keep_unread(item, &unread, &why, line->arena, line->err));
+        TRY(observation_keep_unread(item, &unread, &why, 1, line->arena, line->err));
         item->line = line->number;
     }
     return STATUS_OK;

@@ -320,7 +320,7 @@ static enum status patch(struct db_conn *conn, void *arg, struct error *err)
     TRY(task_open(conn, &work->task, err));
     TRY(match(study, work->task.caller, err));
     struct study_new said = {STUDY_SAID(TAKE)};
-    TRY(codec_study_edit(edit->said, work->task.caller->arena, &said, err));
+    TRY(codec_study_edit(&(struct reading){.arena = work->task.caller->arena, .err = err}, edit->said, &said));
 #define KEEP(column, ...) study->column = said.column;
     STUDY_SAID(KEEP)
 #undef KEEP

@@ -84,7 +84,7 @@ static enum status make_new(struct work *work, struct error *err)
     enum status    whole = STATUS_OK;
     uint64_t       seed;
     *new = (struct study_new){STUDY_SAID(TAKE)};
-    TRY(codec_read_on(&in, codec_study_edit(request->said, arena, new, err), &whole));
+    TRY(codec_read_on(&in, codec_study_edit(&in, request->said, new), &whole));
     TRY(random_bytes(&seed, sizeof seed, err));
     const char *change = request->spec == NULL ? "{}" : request->spec;
     enum status spec = STATUS_OK;
@@ -95,6 +95,8 @@ static enum status make_new(struct work *work, struct error *err)
     TRY(codec_read_on(&in, make_rules(work, &in, is_known ? &new->spec : NULL), &whole));
     TRY(whole);
     TRY(spec);
+    if (request->problems != NULL) // of the body's own members
+        TRY(problems_first(request->problems, err));
     new->spec_text = codec_spec_text(&new->spec, arena);
     return new->spec_text == NULL ? error_no_memory(err) : STATUS_OK;
 }

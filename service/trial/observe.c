@@ -359,6 +359,8 @@ static enum status observe_all(struct db_conn *conn, struct batch *batch, struct
         if (!is_refusal(status))
             return status;
         keep_error(batch, i, &own);
+        for (size_t k = 1; k < item->unread_len; k++)
+            keep_error(batch, i, &item->unread[k]);
         has_unread |= item->unread != NULL;
         if (first == STATUS_OK && err != NULL) {
             *err = own;

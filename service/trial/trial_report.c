@@ -211,7 +211,9 @@ static enum status report_once(struct report *work, struct error *err)
 {
     TRY(session_catch_up(work->task.app, work->task.caller, &work->task.study, work->live, err));
     TRY(check_step(work->live, work->request, err));
-    TRY(codec_measured(&work->live->spec, &work->request->given, "", work->task.caller->arena, &work->values, err));
+    struct reading in = {
+        .spec = &work->live->spec, .arena = work->task.caller->arena, .err = err, .problems = work->request->problems};
+    TRY(codec_measured(&in, &work->request->given, "", &work->values));
     TRY(db_read(work->task.app->db, look, work, err));
     if (!work->is_repeat)
         TRY(judge(work, err));

@@ -15,6 +15,7 @@ struct report_request {
     struct held_trial     held;
     int64_t               step;
     struct codec_measured given;
+    struct problems      *problems; /* gets what is wrong with the values; or NULL */
 };
 struct report_reply {
     bool        stop;

@@ -22,11 +22,12 @@ static const char rows[] =
 
 static void check_point(const struct spec *spec, const double *point)
 {
-    struct error err;
-    double       again[3];
+    struct error   err;
+    double         again[3];
+    struct reading in = {.spec = spec, .err = &err};
     assert(space_has(&spec->space, point));
     json_t *json = codec_point_json(spec, point);
-    assert(json != NULL && codec_point(spec, json, POINT_WHOLE, "", again, &err) == STATUS_OK);
+    assert(json != NULL && codec_point(&in, json, POINT_WHOLE, "", again) == STATUS_OK);
     assert(memcmp(point, again, sizeof again) == 0);
     json_decref(json);
 }
@@ -35,7 +36,8 @@ static void read_observation(const struct spec *spec, const json_t *json, struct
 {
     struct error       err;
     struct observation observation;
-    if (codec_observation(spec, json, "", arena, &observation, &err) != STATUS_OK) {
+    struct reading     in = {.spec = spec, .arena = arena, .err = &err};
+    if (codec_observation(&in, json, "", &observation) != STATUS_OK) {
         assert(err.text[0] != '\0');
         assert(err.status == STATUS_INVALID && codec_is_utf8(err.path, strlen(err.path)));
         return;
@@ -60,18 +62,18 @@ static void read_studies(void)
 
 static void read_all(const json_t *json, struct arena *arena)
 {
-    struct error err;
-    double       point[3];
-    const char  *labels;
+    struct error   err;
+    double         point[3];
+    const char    *labels;
+    struct reading in = {.spec = &parameters, .arena = arena, .err = &err};
     if (kept.limit_bytes == 0)
         read_studies();
     read_observation(&parameters, json, arena);
     read_observation(&candidates, json, arena);
-    if (codec_point(&parameters, json, POINT_WHOLE, "/point", point, &err) == STATUS_OK)
+    if (codec_point(&in, json, POINT_WHOLE, "/point", point) == STATUS_OK)
         check_point(&parameters, point);
-    if (codec_point(&parameters, json, POINT_PART, "/fixed", point, &err) == STATUS_OK)
+    if (codec_point(&in, json, POINT_PART, "/fixed", point) == STATUS_OK)
         assert(json_object_size(json) <= parameters.space.params_len);
-    struct reading in = {.arena = arena, .err = &err};
     if (codec_read_labels(&in, NULL, json, "/labels", &labels) == STATUS_OK)
         assert(codec_is_utf8(labels, strlen(labels)));
 }

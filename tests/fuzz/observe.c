@@ -55,13 +55,14 @@ static void read_one(const struct spec *spec, const json_t *json, struct arena *
 {
     struct error       err;
     struct observation first, again;
-    if (codec_observation(spec, json, "/observations/3", arena, &first, &err) == STATUS_OK) {
+    struct reading     in = {.spec = spec, .arena = arena, .err = &err};
+    if (codec_observation(&in, json, "/observations/3", &first) == STATUS_OK) {
         check(spec, &first);
-        assert(codec_observation(spec, json, "", arena, &again, &err) == STATUS_OK);
+        assert(codec_observation(&in, json, "", &again) == STATUS_OK);
         assert(first.outcome == again.outcome && memcmp(&first.value, &again.value, sizeof first.value) == 0);
     } else
         assert(err.code[0] != '\0' && codec_is_utf8(err.path, strlen(err.path)));
-    if (codec_correction(spec, json, 5, arena, &first, &err) == STATUS_OK) {
+    if (codec_correction(&in, json, 5, &first) == STATUS_OK) {
         assert(first.trial == 5);
         check(spec, &first);
     }

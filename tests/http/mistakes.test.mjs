@@ -1,9 +1,10 @@
 // Mistakes in what is sent: each is named with its pointer, all of them at once, and a misspelt word with the one that was meant.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { begin } from './harness.mjs';
+import { bodyOf, find, operations } from './contract.mjs';
+import { begin, Client } from './harness.mjs';
 
-const { api } = await begin(after);
+const { server, api } = await begin(after);
 const good = {
     name: 'whole', seed: 7, parallelism: 3, lease_seconds: 60, shareable: true, notes: 'n', labels: { team: 'a' },
     metrics: [{ name: 'loss', goal: 'minimize' }, { name: 'size', goal: 'constrain', max: 12.5 }, { name: 'heat', goal: 'track' }],
@@ -50,9 +51,25 @@ const growth = { parameters: [
 const round = { round: 1, actions: { attacker: 1, defender: { x: 0.5, kind: 'bb' } }, payoffs: { attacker: 0.25, defender: 0.75 } };
 const own = { round: 1, agent: 'attacker', action: 1, payoff: 0.25 };
 const plain = (body) => JSON.parse(JSON.stringify(body));
+const edit = { name: 'edited', labels: { team: 'b' }, notes: 'n', parallelism: 2, lease_seconds: 30, shareable: false, budget: { trials: 50 }, stop_when: { failures: 3 } };
+const point = { optimizer: 'momentum', rate: 0.125, layers: 3, beta: 0.5, batch: 32, width: 1, depth: 2 }, part = { rate: 0.125, layers: 3, width: 1, depth: 2 };
+const said = { labels: { team: 'a' }, metadata: { node: 7 }, notes: 'n', artifacts: [{ name: 'weights', url: 'https://example.org/w' }, { name: 'log', url: 'https://example.org/l' }], duration_seconds: 2.5 };
+const asked = { count: 2, worker: 'w', fixed: part, deadline_ms: 500, space_revision: 0, ...said };
+const seen = { point, values: { loss: 0.25, size: 2.5, heat: 3 }, stddevs: { loss: 0.125, heat: 1 }, external_id: 'e', ...said };
+const exported = { number: 4, state: 'infeasible', point, reason: 'r', external_id: 'e', worker: 'w', ...said, notes: undefined, duration_seconds: undefined };
+const alone = plain({ metrics: ruled.metrics, space: good.space, algorithm: good.algorithm, seed: 7, count: 2, fixed: { batch: 32, width: 1, depth: 2 },
+    observations: [{ point, value: 0.5, stddev: 0.25 }, { point, values: { loss: 0.5 } }], pending: [point] });
+const project = { name: 'projects', quota: { cpu_seconds_a_day: 60, trials: 1000, bytes: 1e6, studies: 10, requests_a_second: 5, burst: 10 } };
 
 const study = (await api.post('/v1/studies', { ...ruled, name: 'study' }, 201)).id;
 const played = (await api.post('/v1/games', { ...game, name: 'played' }, 201)).id;
+const measured = (await api.post('/v1/studies', { ...good, name: 'measured' }, 201)).id;
+const rows = (await api.study({ space: { type: 'candidates', rows: 3, columns: 2, private: false } })).id;
+const joined = (await api.post('/v1/federations', { ...federation, name: 'joined' }, 201)).id;
+const seat = await api.post(`/v1/federations/${joined}/agents`, { name: 'one' }, 201);
+const operator = new Client(server, server.commandToken('operator')), member = new Client(server, seat.token);
+after(() => [operator, member].forEach((client) => client.agent.destroy()));
+const own_token = await api.get('/v1/whoami');
 // A member is not looked at when what it depends on could not be read: the rest of an object without its type, a default without
 // its parameter, conditions without the names, constraints without the parameters.
 const rests = [[/\/type$/, (pointer) => pointer.replace(/\/type$/, '/')], [/^\/algorithm\/name$/, () => '/algorithm/'], [/^\/stopping\/rule$/, () => '/stopping/'],
@@ -68,8 +85,14 @@ const inside = [/./, (pointer) => `${pointer}/`];
 const ofGames = [inside, [/\/type$/, (pointer) => pointer.replace(/type$/, '')], [/^\/agents\/\d+(\/name)?$/, () => /^\/agents\/\d+\/beliefs\//],
     [/^\/agents\/\d+\//, (pointer) => pointer.replace(/^(\/agents\/\d+).*/, '$1/beliefs/')], [/\/beliefs\/\d+\/\w+$/, (pointer) => pointer.replace(/\w+$/, 'beliefs/')]];
 const ofClones = [inside, [/^\/(name|notes|labels|trials)$/, () => /^\/(labels\/|seed|algorithm|budget|stop_when|parallelism|lease)/], [/^\/algorithm\/name$/, () => '/algorithm/']];
-const ofRounds = [inside, [/^\/(round|agent)$/, () => '/'], [/^\/actions\/defender\//, () => '/actions/defender/']];
-const ofGrowths = [...rests, [/^\/parameters\/\d+\/name$/, (pointer) => pointer.replace('name', '')]];
+const ofRounds = [inside, [/^\/agent$/, () => '/']];
+// A point: what exists by a parameter's value.  A trial of an export: what it has in that state.  Without a study: what is read by its space.
+const ofEdits = [inside, [/^\/(name|notes|labels)$/, () => /^\/(labels\/|budget|stop_when|parallelism|lease|shareable)/]];
+const words = /\/(labels|metadata|values|stddevs|point|fixed|points\/\d+)\//;
+const ofPoints = [inside, [/\/optimizer$/, (pointer) => pointer.replace('optimizer', 'beta')]];
+const ofExports = [...ofPoints, [/^\/trials\/\d+\/state$/, (pointer) => pointer.replace('state', '')]];
+const ofAlone = [...rests, ...ofPoints, [/^\/(metrics|space|algorithm|seed)/, () => /^\/(observations|pending|fixed)/]];
+const ofGrowths = [...rests, [/\/values\/\d+$/, (pointer) => pointer.replace(/\d+$/, '')], [/^\/parameters\/\d+\/name$/, (pointer) => pointer.replace('name', '')]];
 
 // Members that are no words of ours: names of the caller's.
 const families = [
@@ -80,8 +103,41 @@ const families = [
     { what: 'a clone', body: clone, path: `/v1/studies/${study}/clone`, fits: 201, named: /\/labels\//, hidden: ofClones },
     { what: 'a growth', body: growth, path: `/v1/studies/${study}/space/grow`, named: /\/when\//, hidden: ofGrowths },
     { what: 'a round of a game', body: round, path: `/v1/games/${played}/observe` , named: /\/(actions|payoffs)\//, hidden: ofRounds }, 
-    { what: 'a move of one agent', body: own, path: `/v1/games/${played}/observe`, hidden: ofRounds }];
-const listed = /\/(goal|type|scale|acquisition|kernel|rule|cost_of|default|name|payoffs|bound|level0|agent|optimizer|kind|0)$/;
+    { what: 'a move of one agent', body: own, path: `/v1/games/${played}/observe`, hidden: ofRounds },
+    { what: 'a study by its name', body: plain({ ...ruled, name: undefined }), method: 'PUT', path: '/v1/studies/by-name/named', named: /\/(labels|coefficients|when)\// },
+    { what: 'an edit of a study', body: edit, method: 'PATCH', path: `/v1/studies/${study}`, named: /\/labels\//, hidden: ofEdits },
+    { what: 'more metrics', body: { metrics: [{ name: 'heat', goal: 'track' }, { name: 'seconds', goal: 'track' }] }, path: `/v1/studies/${study}/metrics/add` },
+    { what: 'a suggestion', body: asked, path: `/v1/studies/${study}/suggest`, named: words, hidden: ofPoints },
+    { what: 'an observation', body: seen, path: `/v1/studies/${measured}/observe`, named: words, hidden: ofPoints },
+    { what: 'observations', body: { observations: [seen, { ...seen, external_id: 'f' }] }, path: `/v1/studies/${measured}/observe`, named: words, hidden: ofPoints },
+    { what: 'observations to import', body: { observations: [seen, seen], id: 'elsewhere' }, path: `/v1/studies/${measured}/import`, named: words, hidden: ofPoints },
+    { what: 'trials to import', body: { trials: [exported, exported], id: 'elsewhere' }, path: `/v1/studies/${measured}/import`, named: /\/trials\//, hidden: ofExports },
+    { what: 'trials to queue', body: { points: [point, point], ...said }, path: `/v1/studies/${study}/trials`, named: words, hidden: ofPoints },
+    { what: 'trials to fill in', body: { points: [part, part], fill: 'default', ...said }, path: `/v1/studies/${study}/trials`, named: words, hidden: ofPoints },
+    { what: 'rows to queue', body: { candidates: [0, 2], ...said }, path: `/v1/studies/${rows}/trials`, named: words },
+    { what: 'points to predict', body: { points: [point, point], metric: 'loss', quantity: 'value' }, path: `/v1/studies/${study}/predict`, named: words, hidden: ofPoints },
+    { what: 'what is said of a trial', body: said, method: 'PATCH', path: `/v1/studies/${study}/trials/1`, named: words },
+    { what: 'a heartbeat', body: { lease: 1 }, path: `/v1/studies/${study}/trials/1/heartbeat` },
+    { what: 'a trial that is given up', body: { lease: 1, reason: 'no time', requeue: true }, path: `/v1/studies/${study}/trials/1/abandon` },
+    { what: 'a report', body: { lease: 1, step: 2, values: { loss: 0.5 } }, path: `/v1/studies/${study}/trials/1/report`, named: words },
+    { what: 'a correction', body: { values: { loss: 0.5, size: 2.5, heat: 3 }, stddevs: { loss: 0.125, heat: 1 }, reason: 'a typing error' }, path: `/v1/studies/${measured}/trials/1/correct`, named: words },
+    { what: 'a retraction', body: { reason: 'a broken scale' }, path: `/v1/studies/${study}/trials/1/retract` },
+    { what: 'a matrix', body: { rows: 3, columns: 2, dtype: '<f8', bytes: 176, sha256: 'a'.repeat(64) }, path: `/v1/studies/${rows}/candidates` },
+    { what: 'a suggestion without a study', body: alone, path: '/v1/suggest', named: words, hidden: ofAlone },
+    { what: 'a suggestion of rows without a study', body: { ...plain({ ...alone, fixed: undefined, algorithm: { name: 'po-gp-ucb' } }), space: { type: 'candidates', matrix: cells }, observations: [{ candidate: 1, value: 0.5, stddev: 0.25 }], pending: [0, 2] }, path: '/v1/suggest', hidden: ofAlone },
+    { what: 'a token', body: { name: 'tokens', scope: 'curator', resource: study, project: 'default', expires_in_seconds: 60 }, path: '/v1/tokens' },
+    { what: 'another token', body: { overlap_seconds: 5 }, path: `/v1/tokens/${own_token.id}/rotate` },
+    { what: 'a token of an agent', body: { expires_in_seconds: 60 }, path: `/v1/games/${played}/agents/attacker/token` },
+    { what: 'a project', body: project, path: '/v1/projects', by: operator }, { what: 'an edit of a project', body: project, method: 'PATCH', path: '/v1/projects/default', by: operator },
+    { what: 'who joins', body: { name: 'agents' }, path: `/v1/federations/${joined}/agents` },
+    { what: 'a message', body: [0.5, 0.25, 0.125], method: 'PUT', path: `/v1/federations/${joined}/rounds/1/messages/${seat.seat}?features=${'a'.repeat(64)}`, by: member },
+    ...['pause', 'resume', 'complete', 'reopen', 'trials/1/retry'].map((verb) => ({ what: `nothing, to ${verb} a study`, body: {}, path: `/v1/studies/${study}/${verb}` })),
+    ...['pause', 'resume', 'complete', `agents/${seat.seat}/token`].map((verb) => ({ what: `nothing, to ${verb} a federation`, body: {}, path: `/v1/federations/${joined}/${verb}` })),
+    ...['complete', 'agents/attacker/suggest'].map((verb) => ({ what: `nothing, to ${verb} a game`, body: {}, path: `/v1/games/${played}/${verb}` }))];
+families.forEach((family) => { family.body = plain(family.body); }); // no object stands in two places
+// An export is sent as it is, in pieces; a matrix is a file.
+const isFile = (operation) => bodyOf(operation) === null || bodyOf(operation)['application/json'] === undefined;
+const listed = /\/(goal|type|scale|acquisition|kernel|rule|cost_of|default|name|state|fill|quantity|dtype|scope|payoffs|bound|level0|agent|optimizer|kind|0)$/;
 
 const at = (body, pointer) => pointer.split('/').slice(1).reduce((object, key) => object[key], body);
 function put(body, pointer, value) {
@@ -90,38 +146,39 @@ function put(body, pointer, value) {
 }
 function places(value, pointer = '') {
     const inner = value !== null && typeof value === 'object' ? Object.keys(value).flatMap((key) => places(value[key], `${pointer}/${key}`)) : [];
-    return pointer === '' ? inner : [pointer, ...inner];
+    return (pointer === '' ? inner : [pointer, ...inner]).filter((place) => !place.includes('/metadata/')); // where all is allowed
 }
-async function problems(path, body) {
-    const { status, json, text } = await api.request('POST', path, { json: body, checked: false });
-    assert.ok([422, 409].includes(status), text);
+async function problems(path, body, { method = 'POST', by = api } = {}) {
+    const headers = method === 'PATCH' ? { 'if-match': '*' } : {};
+    const { status, json, text } = await by.request(method, path, { json: body, headers, checked: false });
+    assert.ok([422, 409].includes(status), `${method} ${path} ${JSON.stringify(body)}: ${status} ${text}`);
     return json;
 }
 const isWhole = (detail) => detail.length > 12 && !/^(must|is|has|goes|needs|exists|does|breaks) /.test(detail);
 
 // A choice may be a list, but no object.
-const another = (pointer, value) => Array.isArray(value) ? 'x' : /\/values\/\d+$/.test(pointer) ? {} : [];
+const another = (pointer, value) => Array.isArray(value) ? 'x' : /\/values\/\d+$/.test(pointer) ? {} : pointer.startsWith('/trials/') ? [7] : []; // an export has [] for nothing
 
-for (const { what, body, path, fits, named } of families)
+for (const { what, body, path, fits, named, ...how } of families)
     test(`${what}: a value of another kind is named wherever it is, and a misspelt word with the one that was meant`, async () => {
         if (fits) await api.post(path, { ...body, name: `taken ${body.stopping?.rule}` }, fits);
         for (const pointer of places(body)) {
             const wrong = structuredClone(body), value = at(body, pointer), key = pointer.split('/').at(-1), inside = pointer.slice(0, pointer.lastIndexOf('/'));
             put(wrong, pointer, another(pointer, value));
-            const kind = await problems(path, wrong);
+            const kind = await problems(path, wrong, how);
             assert.ok(kind.errors.some((e) => e.pointer === pointer || e.pointer.startsWith(`${pointer}/`)), `${pointer}: ${JSON.stringify(kind)}`);
             for (const { detail } of [kind, ...kind.errors]) assert.ok(isWhole(detail), `${pointer}: ${detail}`);
             if (!/^\d+$/.test(key) && key.length > 3 && !/(\/type|\/rule|^\/algorithm\/name)$/.test(pointer) && !named?.test(pointer)) {
                 const other = structuredClone(body), object = at(other, inside) ?? other, misspelt = key.slice(0, 1) + key.slice(2);
                 object[misspelt] = object[key];
                 delete object[key];
-                const found = (await problems(path, other)).errors.find((e) => e.pointer === `${inside}/${misspelt}`);
+                const found = (await problems(path, other, how)).errors.find((e) => e.pointer === `${inside}/${misspelt}`);
                 assert.match(found?.detail ?? `${pointer} is not there`, new RegExp(`did you mean ${key}\\?`));
             }
-            if (typeof value !== 'string' || !listed.test(pointer) || /(parameters|metrics|agents)\/\d+\/name|^\/name|values\/0/.test(pointer) || value.length < 3) continue;
+            if (typeof value !== 'string' || !listed.test(pointer) || /(parameters|metrics|agents|artifacts)\/\d+\/name|^\/name|values\/0/.test(pointer) || value.length < 3) continue;
             const other = structuredClone(body);
             put(other, pointer, value.slice(0, -2) + value.slice(-1));
-            const found = (await problems(path, other)).errors.find((e) => e.pointer === pointer);
+            const found = (await problems(path, other, how)).errors.find((e) => e.pointer === pointer);
             if (path.endsWith('/grow')) continue; // a new word is a new value; all else stays as it is
             assert.match(found?.detail ?? `${pointer} is not there`, new RegExp(`(must be one of .*${value}|GET /v1/meta lists them).*; did you mean ${value}\\?`));
         }
@@ -139,9 +196,10 @@ test('metrics that are refused hide nothing of the space, whatever its type', as
 
 const draws = (seed) => (n) => { seed = (seed * 48271) % 2147483647; return seed % n; };
 
-for (const { what, body, path, hidden } of families.filter(({ body }) => body !== good))
+for (const { what, body, path, hidden, ...how } of families.filter(({ body }) => body !== good))
     test(`${what}: two or three mistakes are all named at once, and nothing else`, async () => {
-        const draw = draws(20261129), all = places(body).filter((pointer) => !Array.isArray(at(body, pointer)));
+        const draw = draws(20261129), unknown = Array.isArray(body) ? [] : ['/colour', '/flavour'];
+        const all = [...places(body).filter((pointer) => !Array.isArray(at(body, pointer))), ...unknown];
         const rules = hidden ?? rests;
         const hides = (one, other) => rules.some(([is, rest]) => is.test(one) && (rest(one).test?.(other) ?? other.startsWith(rest(one))));
         for (let count = 0; count < 100; count++) {
@@ -152,11 +210,16 @@ for (const { what, body, path, hidden } of families.filter(({ body }) => body !=
             }
             if (planted.length < 2) continue;
             for (const pointer of planted) put(wrong, pointer, another(pointer));
-            const found = await problems(path, wrong), pointers = found.errors.map((e) => e.pointer);
+            const found = await problems(path, wrong, how), pointers = found.errors.map((e) => e.pointer);
             assert.deepEqual(pointers.filter((p) => !planted.some((pointer) => p.startsWith(`${pointer}/`))).sort(), planted.sort(), JSON.stringify(found));
             assert.match(found.detail, /\(\d more problems? (is|are) in errors\)$/);
         }
     });
+
+test('each route that takes JSON is among those in which mistakes are planted', () => {
+    const tried = new Set(families.map(({ method = 'POST', path }) => find(method, path).id));
+    assert.deepEqual(operations.filter((operation) => !isFile(operation) && !tried.has(operation.id)).map(({ id }) => id), []);
+});
 
 test('a line of a CSV file is refused with its number, its column and what is allowed there', async () => {
     const { id } = await api.study({ space: { type: 'parameters', parameters: [{ name: 'rate', type: 'double', min: 0.001, max: 0.5 },

@@ -513,7 +513,8 @@ static void test_as_given(void)
         json_t *json = NULL;
         snprintf(point, sizeof point, "{\"d\":32,\"c\":%s}", rows[i].sent);
         CU_ASSERT_EQUAL_FATAL(codec_parse(point, strlen(point), &json, &err), STATUS_OK);
-        CU_ASSERT_EQUAL(codec_point(&spec, json, POINT_WHOLE, "", values, &err), STATUS_OK);
+        CU_ASSERT_EQUAL(codec_point(&(struct reading){.spec = &spec, .err = &err}, json, POINT_WHOLE, "", values),
+                        STATUS_OK);
         json_auto_t *back = codec_point_json(&spec, values);
         char        *text = json_dumps(back, JSON_COMPACT | JSON_REAL_PRECISION(17));
         snprintf(point, sizeof point, "{\"d\":32,\"c\":%s}", rows[i].back);

@@ -65,7 +65,8 @@ static void test_point(void)
         struct error err = {0};
         double       point[3];
         json_auto_t *json = json_loads(rows[i].json, 0, NULL);
-        enum status  status = codec_point(&spec, json, rows[i].partial ? POINT_PART : POINT_WHOLE, "/p", point, &err);
+        enum status  status = codec_point(&(struct reading){.spec = &spec, .err = &err}, json,
+                                         rows[i].partial ? POINT_PART : POINT_WHOLE, "/p", point);
         CU_ASSERT_EQUAL(status, rows[i].code[0] == '\0' ? STATUS_OK : STATUS_INVALID);
         CU_ASSERT_STRING_EQUAL(err.path, rows[i].path);
         CU_ASSERT_STRING_EQUAL(err.code, rows[i].code);
@@ -92,8 +93,9 @@ static void check_refused(const char *spec_text, const struct row *rows, size_t 
     for (size_t i = 0; i < len; i++) {
         struct error       err = {0};
         struct observation observation;
+        struct reading     in = {.spec = &spec, .arena = &arena, .err = &err};
         json_auto_t       *json = json_loads(rows[i].json, 0, NULL);
-        CU_ASSERT_EQUAL(codec_observation(&spec, json, "/observations/3", &arena, &observation, &err), STATUS_INVALID);
+        CU_ASSERT_EQUAL(codec_observation(&in, json, "/observations/3", &observation), STATUS_INVALID);
         CU_ASSERT_STRING_EQUAL(err.path, rows[i].path);
         CU_ASSERT_STRING_EQUAL(err.code, rows[i].code);
     }
@@ -144,21 +146,22 @@ static void test_observation(void)
     struct spec        spec;
     struct error       err = {0};
     struct observation o;
+    struct reading     in = {.spec = &spec, .arena = &arena, .err = &err};
     read_spec(mixed, &arena, &spec);
     json_auto_t *value = json_pack("{s:{s:f, s:i, s:s}, s:{s:f}, s:f, s:s}", "point", "lr", 0.02, "n", 5, "o", "sgd",
                                    "values", "loss", -2.385, "stddev", 0.25, "external_id", "run-881");
-    CU_ASSERT_EQUAL_FATAL(codec_observation(&spec, value, "", &arena, &o, &err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(codec_observation(&in, value, "", &o), STATUS_OK);
     CU_ASSERT(o.trial == 0 && o.row == -1 && o.outcome == OUTCOME_VALUE && o.value == -2.385 && o.stddev == 0.25);
     CU_ASSERT(o.point != NULL && o.point[0] == 0.02 && o.point[1] == 5 && o.point[2] == 1);
     CU_ASSERT_STRING_EQUAL(o.external_id, "run-881");
     json_auto_t *failed = json_pack("{s:i, s:s, s:s}", "trial", 17, "state", "infeasible", "reason", "too large");
-    CU_ASSERT_EQUAL_FATAL(codec_observation(&spec, failed, "", &arena, &o, &err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(codec_observation(&in, failed, "", &o), STATUS_OK);
     CU_ASSERT(o.trial == 17 && o.point == NULL && o.outcome == OUTCOME_INFEASIBLE && isnan(o.value));
     CU_ASSERT_STRING_EQUAL(o.reason, "too large");
     arena_fini(&arena);
     read_spec(open_rows, &arena, &spec);
     json_auto_t *row = json_pack("{s:i, s:f}", "candidate", 0, "value", 1e-300);
-    CU_ASSERT_EQUAL_FATAL(codec_observation(&spec, row, "", &arena, &o, &err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(codec_observation(&in, row, "", &o), STATUS_OK);
     CU_ASSERT(o.row == 0 && o.trial == 0 && o.value == 1e-300 && isnan(o.stddev) && o.external_id == NULL);
     arena_fini(&arena);
 }

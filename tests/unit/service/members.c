@@ -66,7 +66,9 @@ static void check_json(const struct study *study, const struct trial *trial, boo
         CU_ASSERT(json_equal(json_object_get(json, member->name), value));
         json_decref(value);
     }
-    CU_ASSERT_EQUAL(study_document_trial(&study->spec, json, "/trials/0", &arena, &back, &err), STATUS_OK);
+    CU_ASSERT_EQUAL(study_document_trial(&(struct reading){.spec = &study->spec, .arena = &arena, .err = &err}, json,
+                                         "/trials/0", &back),
+                    STATUS_OK);
     check_told(&back.told, is_value);
     json_decref(json);
     arena_fini(&arena);
@@ -96,7 +98,10 @@ static void check_round(bool is_value)
     struct observe_reply reply;
     json_t              *json = observation_json(1, is_value);
     CU_ASSERT_EQUAL_FATAL(world_suggest(world, study.id, 2, "w").len, 2);
-    CU_ASSERT_EQUAL_FATAL(codec_observation(&study.spec, json, "", &world->arena, &item, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(
+        codec_observation(&(struct reading){.spec = &study.spec, .arena = &world->arena, .err = &world->err}, json, "",
+                          &item),
+        STATUS_OK);
     check_told(&item.told, is_value);
     CU_ASSERT_EQUAL_FATAL(trial_observe(world->app, &world->caller, study.id,
                                         &(struct observe_request){&item, 1, false}, &reply, &world->err),
