@@ -59,7 +59,7 @@ static enum status check_used(const struct space *space, size_t k, struct error 
 {
     const struct constraint *c = &space->constraints[k];
     if (c->at_most > c->len)
-        return refuse(err, k, "/at_most", "out_of_range", "must be at most the number of names in of");
+        return refuse(err, k, "/at_most", "out_of_range", "must not be more than there are names in 'of'");
     for (size_t j = 0; j < c->len; j++) {
         const struct param *p = &space->params[c->params[j]];
         if (!param_has(p, 0))

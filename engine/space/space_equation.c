@@ -206,13 +206,11 @@ static void take_out(const struct directions *d, double *x, size_t n)
     }
 }
 
-static void find_directions(const struct space *space, struct directions *d)
+static void find_ranges(const struct space *space, struct directions *d)
 {
-    size_t n = space->constrained_len;
-    *d = (struct directions){.len = 0};
     for (size_t e = 0; e < space->equations_len; e++) {
         const struct constraint *c = &space->constraints[space->equations[e]];
-        for (size_t m = 0, j = 0; m < n && j < c->len; m++) {
+        for (size_t m = 0, j = 0; m < space->constrained_len && j < c->len; m++) {
             size_t i = space->constrained[m];
             if (c->params[j] != i)
                 continue;
@@ -221,6 +219,13 @@ static void find_directions(const struct space *space, struct directions *d)
             j++;
         }
     }
+}
+
+static void find_directions(const struct space *space, struct directions *d)
+{
+    size_t n = space->constrained_len;
+    *d = (struct directions){.len = 0};
+    find_ranges(space, d);
     for (size_t e = 0; e < space->equations_len; e++) {
         const struct constraint *c = &space->constraints[space->equations[e]];
         double                  *row = d->rows[d->len], size;
@@ -238,39 +243,52 @@ static void find_directions(const struct space *space, struct directions *d)
     }
 }
 
+/* The line through start on which all numbers move: along x, from low to high. */
+struct line {
+    double x[SPACE_CONSTRAINED_MAX], start[SPACE_CONSTRAINED_MAX], low, high;
+};
+
+static struct line draw_line(const struct space *space, const struct directions *d, struct rng *rng,
+                             const double *point)
+{
+    struct line line = {.low = -HUGE_VAL, .high = HUGE_VAL};
+    size_t      n = space->constrained_len;
+    for (size_t m = 0; m < n; m++)
+        line.x[m] = d->range[m] > 0 ? rng_normal(rng) : 0;
+    take_out(d, line.x, n);
+    for (size_t m = 0; m < n; m++) {
+        const struct param *p = &space->params[space->constrained[m]];
+        double              at = line.start[m] = point[space->constrained[m]];
+        line.x[m] = fabs(line.x[m]) < TINY ? 0 : line.x[m] * d->range[m];
+        if (line.x[m] == 0)
+            continue;
+        double up = (d->is_log[m] ? log(p->max / at) : p->max - at) / line.x[m];
+        double down = (d->is_log[m] ? log(p->min / at) : p->min - at) / line.x[m];
+        line.low = fmax(line.low, fmin(up, down));
+        line.high = fmin(line.high, fmax(up, down));
+    }
+    return line;
+}
+
 static void move_all(const struct space *space, struct rng *rng, double *point)
 {
     struct directions d;
-    double            x[SPACE_CONSTRAINED_MAX], start[SPACE_CONSTRAINED_MAX], low = -HUGE_VAL, high = HUGE_VAL;
     size_t            n = space->constrained_len;
     find_directions(space, &d);
-    for (size_t m = 0; m < n; m++)
-        x[m] = d.range[m] > 0 ? rng_normal(rng) : 0;
-    take_out(&d, x, n);
-    for (size_t m = 0; m < n; m++) {
-        const struct param *p = &space->params[space->constrained[m]];
-        double              at = start[m] = point[space->constrained[m]];
-        x[m] = fabs(x[m]) < TINY ? 0 : x[m] * d.range[m];
-        if (x[m] == 0)
-            continue;
-        double up = (d.is_log[m] ? log(p->max / at) : p->max - at) / x[m];
-        double down = (d.is_log[m] ? log(p->min / at) : p->min - at) / x[m];
-        low = fmax(low, fmin(up, down));
-        high = fmin(high, fmax(up, down));
-    }
-    for (int k = 0; k < SHRINKS && low < high && isfinite(high - low); k++) {
-        double t = low + rng_uniform(rng) * (high - low);
+    struct line line = draw_line(space, &d, rng, point);
+    for (int k = 0; k < SHRINKS && line.low < line.high && isfinite(line.high - line.low); k++) {
+        double t = line.low + rng_uniform(rng) * (line.high - line.low);
         for (size_t m = 0; m < n; m++) {
             const struct param *p = &space->params[space->constrained[m]];
-            double              at = d.is_log[m] ? start[m] * exp(t * x[m]) : start[m] + t * x[m];
-            point[space->constrained[m]] = x[m] == 0 ? start[m] : fmin(fmax(at, p->min), p->max);
+            double from = line.start[m], move = t * line.x[m], at = d.is_log[m] ? from * exp(move) : from + move;
+            point[space->constrained[m]] = line.x[m] == 0 ? from : fmin(fmax(at, p->min), p->max);
         }
         if (space_broken(space, point, 0) == NULL)
             return;
-        *(t < 0 ? &low : &high) = t;
+        *(t < 0 ? &line.low : &line.high) = t;
     }
     for (size_t m = 0; m < n; m++)
-        point[space->constrained[m]] = start[m];
+        point[space->constrained[m]] = line.start[m];
 }
 
 /* --- the chain --- */

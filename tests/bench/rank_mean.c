@@ -481,35 +481,49 @@ static size_t greedy(const size_t *others, size_t n, double *best, double noise,
     return chosen;
 }
 
+/* An agent that is to do as the arm says, with its options set and open. */
+static void open_arm(struct agent *a, const struct arm *arm, const struct world *w, size_t task, uint64_t seed,
+                     size_t members_len)
+{
+    static const char *policies[] = {[ALONE] = "gp", [SOON] = "gp", [RANDOM] = "gp",    [OPEN] = "gp",
+                                     [VOTES] = "gp", [FTS] = "fts", [DE] = "dp-fts-de", [RANK] = "rank-mean"};
+    agent_init(a, w, policies[arm->kind], task, seed + 77);
+    if (arm->kind == RANK) {
+        set(a, "features", (double)FEATURES);
+        set(a, "guided", arm->guided);
+        set(a, "release_sd", release_sd(arm, members_len));
+    }
+    if (arm->kind == SOON)
+        set(a, "initial", 3);
+    agent_open(a);
+}
+
+/* Gives the agent the others' messages, or the release, which it receives now or after the arm's trials. */
+static void learn(struct agent *a, const struct arm *arm, const size_t *others, size_t n, struct rng *rng,
+                  double *vector)
+{
+    for (size_t i = 0; i < n && arm->kind == FTS; i++)
+        agent_receive(a, i + 1, members[others[i]].fts, FTS_FEATURES);
+    if (arm->kind != RANK && arm->kind != DE)
+        return;
+    if (arm->is_secure)
+        release_masked(others, n, arm->epsilon, rng, vector);
+    else
+        release(others, n, arm->kind == RANK, arm->epsilon, rng, vector);
+    if (arm->after == 0)
+        agent_receive(a, 0, vector, arm->kind == RANK ? FEATURES : FTS_FEATURES);
+}
+
 static void run_arm(const struct arm *arm, const struct world *w, size_t task, uint64_t seed, const size_t *others,
                     size_t n, const struct rank_basis *basis, double *regret)
 {
     static struct agent a;
     double              vector[RANK_FEATURES_MAX], quality[TASKS_MAX] = {0}, best, median, found = -HUGE_VAL;
     struct rng          rng = rng_at(seed, 7000 + task, RNG_TEST);
-    static const char  *policies[] = {[ALONE] = "gp", [SOON] = "gp", [RANDOM] = "gp",    [OPEN] = "gp",
-                                      [VOTES] = "gp", [FTS] = "fts", [DE] = "dp-fts-de", [RANK] = "rank-mean"};
     static const size_t given[] = {[RANDOM] = PORTFOLIO, [OPEN] = PORTFOLIO, [VOTES] = VOTES_MADE, [RANK] = 0};
     double              noise = arm->kind == VOTES ? VOTES_MADE / arm->epsilon : 0;
-    agent_init(&a, w, policies[arm->kind], task, seed + 77);
-    if (arm->kind == RANK) {
-        set(&a, "features", (double)FEATURES);
-        set(&a, "guided", arm->guided);
-        set(&a, "release_sd", release_sd(arm, n));
-    }
-    if (arm->kind == SOON)
-        set(&a, "initial", 3);
-    agent_open(&a);
-    for (size_t i = 0; i < n && arm->kind == FTS; i++)
-        agent_receive(&a, i + 1, members[others[i]].fts, FTS_FEATURES);
-    if (arm->kind == RANK || arm->kind == DE) {
-        if (arm->is_secure)
-            release_masked(others, n, arm->epsilon, &rng, vector);
-        else
-            release(others, n, arm->kind == RANK, arm->epsilon, &rng, vector);
-        if (arm->after == 0)
-            agent_receive(&a, 0, vector, arm->kind == RANK ? FEATURES : FTS_FEATURES);
-    }
+    open_arm(&a, arm, w, task, seed, n);
+    learn(&a, arm, others, n, &rng, vector);
     levels_of(w, task, &best, &median);
     for (size_t t = 0; t < TRIALS; t++) {
         if (arm->after > 0 && t == arm->after)
@@ -582,20 +596,42 @@ static double report(const struct world *w, size_t wanted, const char *only)
     return z;
 }
 
+static struct world *find_world(const char *name)
+{
+    struct world *found = NULL;
+    for (size_t i = 0; i < sizeof worlds / sizeof worlds[0]; i++)
+        if (strcmp(worlds[i].name, name) == 0)
+            found = &worlds[i];
+    return found;
+}
+
+/* The members run, and then every task that has none or, where tasks are data, each of them. */
+static void run_seed(struct world *w, size_t wanted, uint64_t seed, const struct rank_basis *basis, const char *only)
+{
+    bool   is_data = w->tasks > 0;
+    size_t tasks = is_data ? w->tasks : wanted + TARGETS;
+    if (!is_data)
+        make_tasks(w, wanted, seed);
+    for (size_t t = 0; t < (is_data ? tasks : wanted); t++)
+        member_run(&members[t], w, t, seed, basis);
+    for (size_t t = is_data ? 0 : wanted; t < tasks; t++)
+        run_task(w, t, wanted, seed, basis, only);
+    fprintf(stderr, "%s seed %llu\n", w->name, (unsigned long long)seed);
+}
+
 int main(int argc, char **argv)
 {
-    struct arena  arena;
-    struct world *w = NULL;
-    for (size_t i = 0; i < sizeof worlds / sizeof worlds[0]; i++)
-        if (strcmp(worlds[i].name, argc > 4 ? argv[1] : "landmine") == 0)
-            w = &worlds[i];
-    if (w == NULL || (argc > 1 && argc < 5)) {
+    bool          is_told = argc > 4;
+    struct world *w = find_world(is_told ? argv[1] : "landmine");
+    if (w == NULL || (argc > 1 && !is_told)) {
         fprintf(stderr, "rank_mean [WORLD MEMBERS SEEDS FIRST [ARMS]]\n");
         return 2;
     }
-    size_t      wanted = argc > 4 ? (size_t)atoi(argv[2]) : 28, seeds = argc > 4 ? (size_t)atoi(argv[3]) : 1;
-    size_t      first = argc > 4 ? (size_t)atoi(argv[4]) : 101;
-    const char *only = argc > 5 ? argv[5] : NULL;
+    size_t            wanted = is_told ? (size_t)atoi(argv[2]) : 28, seeds = is_told ? (size_t)atoi(argv[3]) : 1;
+    size_t            first = is_told ? (size_t)atoi(argv[4]) : 101;
+    const char       *only = argc > 5 ? argv[5] : NULL;
+    struct arena      arena;
+    struct rank_basis basis;
     is_unrelated = strcmp(w->name, "unrelated") == 0;
     (void)mat_use_one_thread();
     arena_init(&arena, 1 << 26);
@@ -605,20 +641,11 @@ int main(int argc, char **argv)
         printf("# the data of %s are not there\n", w->name);
         return 0;
     }
-    struct rank_basis basis;
     must(rank_basis_init(&basis, &w->space, FEATURES, &arena, NULL), NULL);
     printf("world,members,arm,runs,@1,@3,@5,@10,@20,mean 1-10,difference,s.e.,mean 1-20,difference,s.e.\n");
-    for (size_t seed = first; seed < first + seeds; seed++) {
-        size_t tasks = w->tasks > 0 ? w->tasks : wanted + TARGETS;
-        if (w->tasks == 0)
-            make_tasks(w, wanted, seed);
-        for (size_t t = 0; t < (w->tasks > 0 ? tasks : wanted); t++)
-            member_run(&members[t], w, t, seed, &basis);
-        for (size_t t = w->tasks > 0 ? 0 : wanted; t < tasks; t++)
-            run_task(w, t, wanted, seed, &basis, only);
-        fprintf(stderr, "%s seed %zu\n", w->name, seed);
-    }
+    for (size_t seed = first; seed < first + seeds; seed++)
+        run_seed(w, wanted, seed, &basis, only);
     double z = report(w, wanted, only);
     arena_fini(&arena);
-    return argc > 4 || z < -2 ? 0 : 1;
+    return is_told || z < -2 ? 0 : 1;
 }

@@ -70,21 +70,29 @@ struct world {
 
 static const double values[] = {-0.5, 0, 0.25, 0.75, 1.5};
 
+static struct param random_param(struct rng *rng, bool is_finite)
+{
+    static const struct param kinds[] = {{.kind = PARAM_INT, .max = 3},
+                                         {.kind = PARAM_DISCRETE, .max = 1.5, .values = values + 1, .choices = 4},
+                                         {.kind = PARAM_STEPPED, .max = 0.75, .step = 0.25},
+                                         {.kind = PARAM_DOUBLE, .max = 1},
+                                         {.kind = PARAM_DOUBLE, .max = 1}};
+    struct param              p = kinds[rng_below(rng, is_finite ? 3 : 5)];
+    p.name = "p";
+    p.min = p.kind != PARAM_DISCRETE && rng_below(rng, 4) == 0 ? -p.max : 0;
+    if (p.kind == PARAM_DISCRETE && rng_below(rng, 2) == 0) {
+        p.min = values[0];
+        p.values = values;
+        p.choices = 5;
+    }
+    return p;
+}
+
 static void random_params(struct world *w, struct rng *rng, bool is_finite)
 {
     for (size_t i = 0; i < w->space.params_len; i++) {
-        static const enum param_kind kinds[] = {PARAM_INT, PARAM_DISCRETE, PARAM_STEPPED, PARAM_DOUBLE, PARAM_DOUBLE};
-        struct param                *p = &w->params[i];
-        *p = (struct param){.name = "p", .kind = kinds[rng_below(rng, is_finite ? 3 : 5)], .max = 1};
-        p->max = p->kind == PARAM_INT ? 3 : p->kind == PARAM_DISCRETE ? 1.5 : p->kind == PARAM_STEPPED ? 0.75 : 1;
-        p->min = p->kind == PARAM_DISCRETE || rng_below(rng, 4) == 0 ? -p->max : 0;
-        p->step = p->kind == PARAM_STEPPED ? 0.25 : 0;
-        if (p->kind == PARAM_DISCRETE) {
-            p->min = values[rng_below(rng, 2)];
-            p->values = p->min < 0 ? values : values + 1;
-            p->choices = p->min < 0 ? 5 : 4;
-        }
-        w->inside[i] = rng_below(rng, 2) == 0 ? 0 : param_quantile(p, rng_uniform(rng));
+        w->params[i] = random_param(rng, is_finite);
+        w->inside[i] = rng_below(rng, 2) == 0 ? 0 : param_quantile(&w->params[i], rng_uniform(rng));
     }
 }
 
