@@ -378,7 +378,7 @@ deb: $(BUILD)/gnomon
 	@deploy/deb $(BUILD)/gnomon $(BUILD)/deb
 
 # A release: BEGIN=1.2.3 prepares it, VERSION=1.2.3 builds and tags it.
-release:
+release: $(MODULES)
 	@deploy/release $(if $(BEGIN),begin $(BEGIN),$(VERSION))
 
 install: all

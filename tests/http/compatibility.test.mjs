@@ -130,8 +130,11 @@ test('a release writes its version everywhere, keeps its contract, and is refuse
             mkdirSync(dirname(join(copy, file)), { recursive: true });
             cpSync(join(root, file), join(copy, file), { recursive: true });
         }
-        symlinkSync(join(root, 'tests/http/node_modules'), join(copy, 'tests/http/node_modules'));
         git('init', '-q');
+        git('add', '-A');
+        assert.notEqual(release('begin', '7.1.2').status, 0, 'without what reads contracts');
+        assert.equal(String(git('diff', '--name-only')), '', 'and nothing is written by half');
+        symlinkSync(join(root, 'tests/http/node_modules'), join(copy, 'tests/http/node_modules'));
         assert.equal(release('1.x').status, 64);
         assert.match(release('7.1.2').stderr, /first make release BEGIN=7\.1\.2/);
         const began = release('begin', '7.1.2');
