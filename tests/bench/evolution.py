@@ -1,9 +1,9 @@
 #!/usr/bin/python3 -B
-"""Expected running times of cma-es against Debian's python3-cmaes (0.9.1), with restarts by doubled populations.
+"""Expected running times of an algorithm against Debian's python3-cmaes (0.9.1), with restarts by doubled populations.
 
-    tests/bench/evolution.py [SEEDS [FIRST [DIMS [EVALUATIONS]]]]      build/tests/bench/evolution is the other side
+    tests/bench/evolution.py [SEEDS [FIRST [DIMS [EVALUATIONS [ALGORITHM]]]]]      cma-es, by build/tests/bench/evolution
 
-Both begin in the middle with a fifth of the range, and later runs anywhere. A line for each function: for each target the
+cma-es and the other begin in the middle with a fifth of the range, and later runs anywhere. A line for each function: for each target the
 expected running time of both (evaluations of all runs, up to the target, for each that reached it) and their ratio; last the
 geometric mean over what both reached at all.
 """
@@ -56,9 +56,10 @@ def ert(rows, i, evaluations):
 
 
 def main():
-    seeds, first, d, evaluations = [int(a) for a in sys.argv[1:]] + [3, 1, 10, 10000][len(sys.argv) - 1:]
+    seeds, first, d, evaluations = [int(a) for a in sys.argv[1:5]] + [3, 1, 10, 10000][len(sys.argv) - 1:]
+    algorithm = sys.argv[5] if len(sys.argv) > 5 else "cma-es"
     ours, logs = {}, []
-    lines = subprocess.run([PROGRAM, str(seeds), str(first), str(d), "cma-es", str(evaluations)], check=True,
+    lines = subprocess.run([PROGRAM, str(seeds), str(first), str(d), algorithm, str(evaluations)], check=True,
                            stdout=subprocess.PIPE, text=True).stdout
     for line in lines.splitlines():
         cells = line.split(",")

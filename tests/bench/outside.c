@@ -1,11 +1,13 @@
 /* The judge of a default: gp and rivals on worlds that are made from the seed (outside_worlds.h), class by class.
- *   outside [SEEDS [FIRST [TRIALS [CLASS|CLASS/WORLD|ALGORITHM ...]]]]     2 seeds from 1 on, 60 trials, every class, gp
+ *   outside [SEEDS [FIRST [TRIALS [CLASS|CLASS/WORLD|ALGORITHM|d=N ...]]]]     2 seeds from 1 on, 60 trials, every class, gp
  *   outside play SEED CLASS/WORLD         for a program of another language: the space, then a value for each point read
- * ALGORITHM: one of the registry without options that must be given, or plain (outside_plain.h).  One CSV line for each study:
+ * ALGORITHM: one of the registry without options that must be given, or plain (outside_plain.h).  d=N: N doubles, whatever the
+ * class has.  One CSV line for each study:
  * early and end, log10 of the best regret over the median of random search's after a third of the trials and after all, at
  * least -6 (noise is not counted: of the points tried, the one that is truly best); stuck, whether the end is above a
  * hundredth and at least half of the last 20 trials lie within 0.1 of the best; repeats, trials at a point that was tried before;
- * equals, trials with the value that was best before them; ms of processor time.  tests/bench/outside.py compares by class.
+ * equals, trials with the value that was best before them; ms of processor time; path, the same as end after 10, 20, 50, 100 ...
+ * trials.  tests/bench/outside.py compares by class.
  * Choices are made on some seeds, and reported on others: FIRST 1001 and 7001. */
 #include "tests/bench/outside_plain.h"
 #include "engine/registry.h"
@@ -14,6 +16,8 @@
 
 enum { TRIALS_MAX = 10000, RANDOM_RUNS = 31, LAST = 20 };
 static const double NEAR = 0.1, STUCK = 0.01, FLOOR = 1e-6;
+enum { BUDGETS = 10 };
+static const size_t budgets[BUDGETS] = {10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000};
 
 struct run {
     size_t len;
@@ -173,8 +177,9 @@ static double score(const struct world *world, const struct run *run, size_t tri
     return log10(fmax(fmin(regret / random, 1e6), FLOOR));
 }
 
+/* random [BUDGETS]: the median regrets of random search. */
 static void report(const struct world_kind *kind, const struct world *world, uint64_t seed, const char *algorithm,
-                   const struct run *run)
+                   const struct run *run, const double *random)
 {
     size_t dims = world->space.dims, third = run->len / 3;
     double early = random_regret(world, seed, third), late = random_regret(world, seed, run->len);
@@ -182,23 +187,12 @@ static void report(const struct world_kind *kind, const struct world *world, uin
         return; /* random search finds the optimum */
     double end = score(world, run, run->len, late);
     bool   is_stuck = end > log10(STUCK) && 2 * near_best(run, dims) >= LAST;
-    printf("%s,%s,%zu,%s,%.4f,%.4f,%d,%zu,%zu,%.1f\n", kind->class, kind->name, (size_t)seed, algorithm,
+    printf("%s,%s,%zu,%s,%.4f,%.4f,%d,%zu,%zu,%.1f,", kind->class, kind->name, (size_t)seed, algorithm,
            score(world, run, third, early), end, is_stuck, count_repeats(run, dims), count_equals(run),
            1e3 * run->seconds);
-}
-
-static void study(const struct world_kind *kind, uint64_t seed, size_t trials, const char *algorithm)
-{
-    static struct world world;
-    static struct run   run;
-    run.len = 0;
-    run.seconds = 0;
-    world_make(&world, kind, seed);
-    if (strcmp(algorithm, "plain") == 0)
-        run_plain(&world, seed, trials, &run);
-    else
-        run_policy(&world, policy_find(algorithm), seed, trials, &run);
-    report(kind, &world, seed, algorithm, &run);
+    for (size_t i = 0; i < BUDGETS && budgets[i] <= run->len; i++)
+        printf(" %.4f", score(world, run, budgets[i], random[i]));
+    puts("");
     fflush(stdout);
 }
 
@@ -224,16 +218,39 @@ static bool is_wanted(const struct world_kind *kind, char **names)
     return found || !any;
 }
 
-static void all_of(const struct world_kind *kind, uint64_t seed, size_t trials, char **names)
+static void study(const struct world_kind *kind, uint64_t seed, size_t trials, size_t doubles, char **names)
 {
-    bool any = false;
+    static struct world world;
+    static struct run   run;
+    static char        *standard[] = {"gp", NULL};
+    double              random[BUDGETS];
+    bool                any = false;
     for (char **name = names; *name != NULL; name++)
-        if (is_algorithm(*name)) {
-            any = true;
-            study(kind, seed, trials, *name);
-        }
-    if (!any)
-        study(kind, seed, trials, "gp");
+        any |= is_algorithm(*name);
+    world_make(&world, kind, seed, doubles);
+    for (size_t i = 0; i < BUDGETS && budgets[i] <= trials; i++)
+        random[i] = random_regret(&world, seed, budgets[i]);
+    for (char **name = any ? names : standard; *name != NULL; name++) {
+        run.len = 0;
+        run.seconds = 0;
+        if (strcmp(*name, "plain") == 0)
+            run_plain(&world, seed, trials, &run);
+        else if (is_algorithm(*name))
+            run_policy(&world, policy_find(*name), seed, trials, &run);
+        if (run.len > 0)
+            report(kind, &world, seed, *name, &run, random);
+    }
+}
+
+/* Takes d=N out of the names. */
+static size_t take_doubles(char **names)
+{
+    size_t doubles = 0, len = 0;
+    for (size_t i = 0; names[i] != NULL; i++)
+        if (sscanf(names[i], "d=%zu", &doubles) != 1)
+            names[len++] = names[i];
+    names[len] = NULL;
+    return doubles;
 }
 
 /* A line for each parameter (kind, logarithmic or not, min, max, values); then for each line of values, in natural units
@@ -246,7 +263,7 @@ static int play(uint64_t seed, const char *name, size_t trials)
     for (size_t k = 0; k < WORLD_KINDS; k++) {
         if (!is_named(&world_kinds[k], name))
             continue;
-        world_make(&world, &world_kinds[k], seed);
+        world_make(&world, &world_kinds[k], seed, 0);
         printf("%zu %.17g %.17g %.17g\n", world.space.params_len, world.least, random_regret(&world, seed, trials / 3),
                random_regret(&world, seed, trials));
         for (size_t i = 0; i < world.space.params_len; i++) {
@@ -275,12 +292,14 @@ int main(int argc, char **argv)
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     if (argc == 4 && strcmp(argv[1], "play") == 0)
         return play(first, argv[3], 60);
-    if (seeds == 0 || trials < 3 || trials > TRIALS_MAX)
+    char **names = argc > 4 ? argv + 4 : argv + argc;
+    size_t doubles = take_doubles(names);
+    if (seeds == 0 || trials < 3 || trials > TRIALS_MAX || doubles > WORLD_PARAMS / 2)
         return 2;
-    printf("class,world,seed,algorithm,early,end,stuck,repeats,equals,ms\n");
+    puts("class,world,seed,algorithm,early,end,stuck,repeats,equals,ms,path");
     for (size_t k = 0; k < WORLD_KINDS; k++)
         for (uint64_t s = 0; s < seeds; s++)
-            if (is_wanted(&world_kinds[k], argc > 4 ? argv + 4 : argv + argc))
-                all_of(&world_kinds[k], first + s, trials, argc > 4 ? argv + 4 : argv + argc);
+            if (is_wanted(&world_kinds[k], names))
+                study(&world_kinds[k], first + s, trials, doubles, names);
     return 0;
 }

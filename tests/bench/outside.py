@@ -2,6 +2,7 @@
 """Tables of what build/tests/bench/outside printed, class by class, and two rivals that are not in C.
 
 usage: outside.py FILE [OTHER...]           paired differences to gp of the first file: minus is better than it
+       outside.py budgets NAME FILE...      differences of the algorithm NAME to each other after 10, 20, 50 ... trials
        outside.py peers FIRST SEEDS [CLASS|CLASS/WORLD...]   lines of Optuna's TPE and of CMA-ES (Debian's python3-optuna
                                             and python3-cmaes) on the worlds of the program BUILD/tests/bench/outside
 
@@ -16,6 +17,7 @@ import sys
 import time
 
 BASE = "gp"
+BUDGETS = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000]
 
 
 def read(path):
@@ -67,6 +69,22 @@ def report(paths):
                      for at in ("early", "end")]
             print(f"| {name} ({len(rows)}) | {mean(rows, 'end'):.2f} | {cells[0]} | {cells[1]} | {100 * mean(rows, 'stuck'):.0f} % "
                   f"| {mean(rows, 'repeats'):.2f} | {mean(rows, 'equals'):.2f} | {mean(rows, 'ms'):.0f} |")
+
+
+def budgets(base, paths):
+    own = {}
+    for row in [row for path in paths for row in read(path) if row["class"] != "class"]:
+        own.setdefault(row["algorithm"], {})[key(row)] = [float(score) for score in row["path"].split()]
+    for name, other in own.items():
+        pairs = [(k, a, other[k]) for k, a in own[base].items() if k in other and name != base]
+        if not pairs:
+            continue
+        counted = BUDGETS[:max(min(len(a), len(b)) for _, a, b in pairs)]
+        print(f"\n{base} to {name}\n| class | " + " | ".join(map(str, counted)) + " |\n|---" + "|---" * len(counted) + "|")
+        for group in [*dict.fromkeys(k[0] for k, _, _ in pairs), "all"]:
+            of = [pair for pair in pairs if group in (pair[0][0], "all")]
+            cells = [[(k[1], a[i] - b[i]) for k, a, b in of if i < min(len(a), len(b))] for i in range(len(counted))]
+            print(f"| {group} ({len(of)}) | " + " | ".join(cell(c) if c else "-" for c in cells) + " |")
 
 
 class World:
@@ -153,7 +171,9 @@ def peers(first, seeds, names, trials=60):
 if __name__ == "__main__":
     if len(sys.argv) > 3 and sys.argv[1] == "peers":
         peers(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])
-    elif len(sys.argv) > 1 and sys.argv[1] != "peers":
+    elif len(sys.argv) > 3 and sys.argv[1] == "budgets":
+        budgets(sys.argv[2], sys.argv[3:])
+    elif len(sys.argv) > 1 and sys.argv[1] not in ("peers", "budgets"):
         report(sys.argv[1:])
     else:
         sys.exit(__doc__)

@@ -37,6 +37,7 @@ struct world {
     struct param     params[WORLD_PARAMS];
     struct condition when[WORLD_PARAMS];
     struct space     space;
+    size_t           doubles; /* that were asked for; 0: as many as the class has */
     double (*value)(const struct world *world, const double *u);
     double (*form)(const double *z, size_t d); /* of turned coordinates, 0 at 0 */
     double       zoom, centre[WORLD_DIMS], turn[WORLD_DIMS][WORLD_DIMS];
@@ -249,7 +250,7 @@ static void add_param(struct world *world, struct param param)
 
 static void add_doubles(struct world *world, size_t d)
 {
-    for (size_t j = 0; j < d; j++)
+    for (size_t j = 0; j < (world->doubles > 0 ? world->doubles : d); j++)
         add_param(world, (struct param){.kind = PARAM_DOUBLE, .max = 1});
 }
 
@@ -694,9 +695,10 @@ static double world_value(const struct world *world, const double *point)
 /* The best of random points, and of random steps from the best few, ever smaller. */
 static double world_search(const struct world *world, struct rng *rng)
 {
-    enum { KEPT = 6, RANDOM = 3000, STEPS = 500 };
+    enum { KEPT = 6, RANDOM = 3000, STEPS = 500, MANY = 10000 /* for those who have thousands of trials */ };
     double best[KEPT][WORLD_DIMS], at[KEPT], u[WORLD_DIMS], point[WORLD_PARAMS], least = HUGE_VAL;
     size_t dims = world->space.dims;
+    int    steps = world->doubles > 0 ? MANY : STEPS;
     for (size_t k = 0; k < KEPT; k++)
         at[k] = HUGE_VAL;
     for (size_t i = 0; i < RANDOM; i++) {
@@ -710,8 +712,8 @@ static double world_search(const struct world *world, struct rng *rng)
         }
     }
     for (size_t k = 0; k < KEPT; k++) {
-        for (int i = 0; i < STEPS; i++) {
-            double size = 0.3 * pow(1e-5, (double)i / STEPS);
+        for (int i = 0; i < steps; i++) {
+            double size = 0.3 * pow(1e-5, (double)i / steps);
             for (size_t j = 0; j < dims; j++)
                 u[j] = rng_uniform(rng) < 0.5 ? best[k][j] : fmin(fmax(best[k][j] + size * rng_normal(rng), 0), 1);
             space_decode(&world->space, u, point);
@@ -735,12 +737,13 @@ static double world_walk(const struct world *world)
     return least;
 }
 
-/* The world of a kind and a seed. */
-static void world_make(struct world *world, const struct world_kind *kind, uint64_t seed)
+/* The world of a kind and a seed, of so many doubles; 0: as many as the class has. */
+static void world_make(struct world *world, const struct world_kind *kind, uint64_t seed, size_t doubles)
 {
     uint64_t   number = (uint64_t)(kind - world_kinds) + 1;
     struct rng rng = rng_at(seed, number, RNG_TEST);
     memset(world, 0, sizeof *world);
+    world->doubles = doubles;
     kind->make(world, &rng, kind->variant);
     if (isnan(world->least))
         world->least = space_count(&world->space) <= 65536 ? world_walk(world) : world_search(world, &rng);
