@@ -74,18 +74,29 @@ static double promise(const struct accountant_run *runs, size_t n, double delta,
 }
 
 /* As many releases as the federation itself allows. */
+static struct accountant_run run_of(const struct federation_spec *spec, struct arena *arena)
+{
+    uint64_t              low = 1, high = (uint64_t)federation_releases(spec, spec->rounds) + 1;
+    struct accountant_run run = {.q = spec->broadcast.q, .z = spec->broadcast.z};
+    while (high - low > 1) {
+        run.releases = low + (high - low) / 2;
+        *(promise(&run, 1, spec->delta, arena) <= spec->epsilon ? &low : &high) = run.releases;
+    }
+    run.releases = low;
+    return run;
+}
+
+int64_t agent_ledger_rounds(const struct federation_spec *spec, struct arena *scratch)
+{
+    if (!spec->is_private || federation_is_once(spec->study.policy))
+        return spec->rounds;
+    return (int64_t)run_of(spec, scratch).releases;
+}
+
 static struct line plan(const struct agent_charge *charge, struct arena *arena)
 {
-    const struct federation_spec *spec = charge->spec;
-    uint64_t                      low = 1, high = (uint64_t)federation_releases(spec, spec->rounds) + 1;
-    struct line                   line = {.seat = charge->seat, .delta = spec->delta};
+    struct line line = {.seat = charge->seat, .delta = charge->spec->delta, .run = run_of(charge->spec, arena)};
     snprintf(line.federation, sizeof line.federation, "%s", charge->federation);
-    line.run = (struct accountant_run){.q = spec->broadcast.q, .z = spec->broadcast.z};
-    while (high - low > 1) {
-        line.run.releases = low + (high - low) / 2;
-        *(promise(&line.run, 1, line.delta, arena) <= spec->epsilon ? &low : &high) = line.run.releases;
-    }
-    line.run.releases = low;
     return line;
 }
 

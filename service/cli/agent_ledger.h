@@ -27,6 +27,10 @@ struct agent_total {
     size_t federations;
 };
 
+/* How many rounds the promise of a federation has room for; those of its plan where it promises nothing.  What a server says
+ * later changes nothing of it. */
+int64_t agent_ledger_rounds(const struct federation_spec *spec, struct arena *scratch);
+
 /* Adds the federation unless it is there.  Errors: INVALID "no_guarantee" (fts has no bound that adds up); CONFLICT
  * "budget_exhausted", "other_seat" (the same data on two seats), "other_plan" (another one than was charged), "file" (a
  * line that is not a ledger's); as append_open. */

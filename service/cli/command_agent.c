@@ -75,7 +75,8 @@ struct agent {
     struct agent_secure         secure;
     char                        features_sha256[65];
     int64_t                     seat, initial, trials; /* trials: to make in all */
-    int64_t                     sent;                  /* the last round this process has sent for */
+    int64_t                     rounds;                /* of the plan that was agreed to */
+    int64_t                     sent;                  /* the last round that it has sent for, as far as it knows */
     bool                        is_over;               /* the federation is */
     bool                        is_reader;             /* it was over from the start: nothing is ever sent */
     bool                        is_alone;              /* the federation was over before this trial was chosen */
@@ -269,11 +270,13 @@ static enum status join(struct agent *a, struct error *err)
         return STATUS_OK;
     TRY(check_forecast(a, err));
     TRY(charge(a, err));
+    a->rounds = agent_ledger_rounds(&a->spec, &a->arena);
     a->vector = ARENA_NEW(&a->arena, double, a->spec.features);
     a->proposal.point = ARENA_NEW(&a->arena, double, a->spec.study.space.params_len);
     if (a->vector == NULL || a->proposal.point == NULL)
         return error_no_memory(err);
     TRY(open_log(a, err));
+    a->sent = a->log.round; // whose message is in a broadcast
     a->secure = (struct agent_secure){.patience = &a->patience,
                                       .log = &a->log,
                                       .arena = &a->arena,
@@ -439,6 +442,17 @@ static enum status end(struct agent *a, const struct state *state, struct error 
     return STATUS_OK;
 }
 
+/* A server that goes on beyond the plan gets nothing more, and is heard no more. */
+static bool is_beyond(struct agent *a, const struct state *state)
+{
+    bool is_open = strcmp(state->name, "completed") != 0;
+    a->is_over = state->closed + is_open > a->rounds;
+    if (a->is_over)
+        fprintf(stderr, "gnomon: the server is in round %lld of a plan of %lld: nothing more is sent\n",
+                (long long)state->closed + is_open, (long long)a->rounds);
+    return a->is_over;
+}
+
 /* Sends for the open round and waits for its broadcast: one broadcast for each trial, as long as there are any. */
 static enum status take_part(struct agent *a, struct error *err)
 {
@@ -446,6 +460,8 @@ static enum status take_part(struct agent *a, struct error *err)
     long         waited_ms = 0, pause_ms = POLL_MIN_MS;
     while (!process_is_stopped()) {
         TRY(read_state(a, &state, err));
+        if (is_beyond(a, &state))
+            return STATUS_OK;
         if (strcmp(state.name, "completed") == 0)
             return end(a, &state, err);
         if (is_secure(a))

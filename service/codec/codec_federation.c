@@ -312,6 +312,17 @@ static enum status read_promise(struct reading *in, const struct form *form, boo
     return whole;
 }
 
+/* The promise has room for a broadcast: an agent believes no noise that a server shows it. */
+static enum status check_cost(struct reading *in, const struct federation_spec *spec)
+{
+    const struct accountant_run run = {.q = spec->broadcast.q, .z = spec->broadcast.z, .releases = 1};
+    double                      epsilon;
+    TRY(accountant_promise(&run, 1, spec->delta, &epsilon, in->arena, in->err));
+    return epsilon <= spec->epsilon ? STATUS_OK
+                                    : error_set(in->err, STATUS_INVALID, "budget_too_small", "/privacy/epsilon",
+                                                "one broadcast alone costs %.6g", epsilon);
+}
+
 static enum status check_private(struct reading *in, const struct form *form, struct federation_spec *out)
 {
     struct broadcast *broadcast = &out->broadcast;
@@ -330,7 +341,8 @@ static enum status check_private(struct reading *in, const struct form *form, st
         return STATUS_OK;
     if (is_once && federation_option(out, "accept_noise") == 0)
         TRY(check_forecast(in, out));
-    return check_plan(in, out);
+    TRY(check_plan(in, out));
+    return check_cost(in, out);
 }
 
 static enum status read_open(struct reading *in, const struct form *form, const struct federation_spec *spec)

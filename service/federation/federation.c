@@ -73,12 +73,6 @@ enum status federation_create(struct app *app, struct caller *caller, const stru
     struct federation_file file;
     struct work            work = {
                    .app = app, .caller = caller, .new = new, .federation = out, .file = &file, .now_ms = app->now_ms()};
-    double epsilon;
-    bool   is_secure = new->spec.aggregation == FEDERATION_SECURE;
-    TRY(federation_cost(&new->spec, is_secure ? SECURE_ROUNDS : 1, &epsilon, caller->arena, err));
-    if (new->spec.is_private && epsilon > new->spec.epsilon)
-        return error_set(err, STATUS_INVALID, "budget_too_small", "/privacy/epsilon", "one broadcast alone costs %.6g",
-                         epsilon);
     TRY(make_features(&new->spec, caller->arena, &file, err));
     const struct federation_new *from = new;
     *out = (struct federation){.spec = new->spec,

@@ -156,6 +156,41 @@ static void test_lying_server(void)
     party_end(party);
 }
 
+/* The server with as many members as may collude, two and one more: they give both secrets of member 0, as far as theirs go, and
+ * the server tells some of the others that it was absent.  However it divides them, it gets one of the two sums at most. */
+static void test_colluders(void)
+{
+    struct party *party = party_new(0, 0);
+    double        lists[2][SEATS], opened[2][SEATS][SECURE_WORDS * SEATS], sums[2][VECTOR_LEN] = {0};
+    size_t        d = party->secure.plan.absent;
+    memcpy(lists[0], party->round, sizeof lists[0]);
+    memcpy(lists[1], party->round, sizeof lists[1]);
+    lists[1][0] = 0;
+    secure_add(&party->secure, party->vectors[0], sums[0]);
+    for (int list = 0; list < 2; list++)
+        for (size_t i = 1; i < SEATS; i++) {
+            secure_add(&party->secure, party->vectors[i], sums[list]);
+            CU_ASSERT_EQUAL(open_list(party, i, lists[list]), STATUS_OK);
+            memcpy(opened[list][i], party->openings[i], sizeof opened[list][i]);
+        }
+    size_t most = 0;
+    for (size_t told = 0; told <= SEATS - 1 - d; told++) { // so many honest ones hear that member 0 has sent
+        size_t known = 0;
+        for (int list = 0; list < 2; list++) {
+            memset(party->openings, 0, sizeof party->openings);
+            for (size_t i = 1; i < SEATS; i++)
+                if (i <= d || (i <= d + told) == (list == 0))
+                    memcpy(party->openings[i], opened[list][i], sizeof party->openings[i]);
+            memcpy(party->round + SEATS, sums[list], sizeof sums[list]);
+            party->round[0] = lists[list][0];
+            known += finish(party) == STATUS_OK;
+        }
+        most = known > most ? known : most;
+    }
+    CU_ASSERT_EQUAL(most, 1);
+    party_end(party);
+}
+
 /* It asks for the sum of a few; names one absent to itself; names one that never shared; invents keys. */
 static void test_refusals(void)
 {
@@ -212,7 +247,12 @@ static void test_replay(void)
     party->secure.z *= 2;
     CU_ASSERT_EQUAL(secure_learn(&party->secure, party->keys[0], &party->arena, &party->err), STATUS_OK);
     CU_ASSERT_NOT_EQUAL(memcmp(digest, party->secure.digest, sizeof digest), 0); /* who was told of other noise */
+    double roster[SEATS][SECURE_KEYS_LEN];
+    memcpy(roster, party->keys, sizeof roster);
+    memset(roster[SEATS - 1], 0, sizeof roster[0]);
     party->secure.z = Z;
+    CU_ASSERT_EQUAL(secure_learn(&party->secure, roster[0], &party->arena, &party->err), STATUS_OK);
+    CU_ASSERT_NOT_EQUAL(memcmp(digest, party->secure.digest, sizeof digest), 0); /* or of fewer members */
     CU_ASSERT_EQUAL(secure_learn(&party->secure, party->keys[0], &party->arena, &party->err), STATUS_OK);
     CU_ASSERT_EQUAL(memcmp(digest, party->secure.digest, sizeof digest), 0);
     party->secure.federation = "fed_abcdefghij234568";
@@ -301,6 +341,7 @@ CU_TestInfo suite_secure[] = {
     {"the vectors add up, whoever is absent", test_sum},
     {"a curious server sees noise", test_curious},
     {"a server that tells two stories opens nobody", test_lying_server},
+    {"nor one with a tenth of the members", test_colluders},
     {"a member refuses lists that would bare somebody", test_refusals},
     {"a member that lies", test_lying_member},
     {"what was sent elsewhere fits nothing", test_replay},
