@@ -120,36 +120,20 @@ enum status codec_annotations_take(struct reading *in, const json_t *object, con
 {
     struct trial_annotations said;
     struct arena_mark        mark = arena_mark(in->arena);
-    json_t                  *taken = codec_pick(codec_annotation_members, object), *plain = codec_merged(NULL, taken);
-    enum status              status = taken == NULL ? error_no_memory(in->err) : read_said(in, plain, where, &said);
+    json_t                  *taken = codec_pick(codec_annotation_members, object), *plain = NULL;
+    enum status              status = taken == NULL ? error_no_memory(in->err) : STATUS_OK;
+    bool                     has_any = json_object_size(taken) > 0;
     *patch = NULL;
-    if (status == STATUS_OK) { // otherwise there may be problems in the arena
+    if (has_any) {
+        plain = codec_merged(NULL, taken);
+        status = read_said(in, plain, where, &said);
+    }
+    if (has_any && status == STATUS_OK) { // otherwise there may be problems in the arena
         arena_release(in->arena, mark);
         status = text_of(taken, in->arena, patch, in->err);
     }
     json_decref(plain);
     json_decref(taken);
-    return status;
-}
-
-enum status codec_annotations_cell(const struct member *member, const char *cell, struct arena *arena,
-                                   const char **patch, struct error *err)
-{
-    bool    is_text = member->read == codec_read_text || member->read == codec_read_name;
-    json_t *value = NULL, *object = *patch == NULL ? json_object() : codec_load(*patch, 0);
-    if (cell[0] == '\0') {
-        json_decref(object);
-        return STATUS_OK;
-    }
-    value = is_text ? json_string(cell) : codec_load(cell, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES);
-    enum status status = value == NULL ? error_set(err, STATUS_INVALID, "wrong_type", "", "must be JSON") : STATUS_OK;
-    if (status == STATUS_OK) {
-        codec_put(&object, member->name, value);
-        status = object == NULL
-                     ? error_no_memory(err)
-                     : codec_annotations_take(&(struct reading){.arena = arena, .err = err}, object, "", patch);
-    }
-    json_decref(object);
     return status;
 }
 

@@ -17,10 +17,6 @@ extern const struct member codec_annotation_members[];
  * pointer. */
 MUST_CHECK enum status codec_annotations_take(struct reading *in, const json_t *object, const char *where,
                                               const char **patch);
-/* As codec_annotations_take for a cell of a table: adds it to *patch. */
-MUST_CHECK enum status codec_annotations_cell(const struct member *member, const char *cell, struct arena *arena,
-                                              const char **patch, struct error *err);
-
 /* INVALID "out_of_range", with the pointer of the member, when it becomes too much. */
 MUST_CHECK enum status codec_annotations_merge(struct trial_annotations *said, const char *patch, struct arena *arena,
                                                struct error *err);

@@ -260,7 +260,7 @@ static enum status read_state(const json_t *trial, const char *where, enum outco
     struct nearest nearest = nearest_to(state, strlen(state));
     for (size_t i = 0; i < TRIAL_STATE_COUNT; i++)
         nearest_consider(&nearest, trial_state_names[i]);
-    return nearest_refuse(&nearest, err, "unknown_value", path, "state of trials", "");
+    return nearest_refuse(&nearest, err, "unknown_value", path, "state of a trial", "");
 }
 
 /* Where a trial has it; *out becomes NULL when out of memory. */
@@ -357,13 +357,17 @@ static enum status read_rest(const struct spec *spec, const json_t *trial, const
     const json_t *json = json_object_get(trial, "number"), *worker = json_object_get(trial, "worker");
     char          path[CODEC_PATH_MAX];
     codec_read_path(path, where, "number");
-    if (json != NULL && (!codec_read_is_integral(json, &number) || number < 1))
-        return error_set(err, STATUS_INVALID, "wrong_type", path, "must be the number of a trial");
+    bool is_whole = json != NULL && codec_read_is_integral(json, &number);
+    if (json != NULL && (!is_whole || number < 1))
+        return error_set(err, STATUS_INVALID, is_whole ? "out_of_range" : "wrong_type", path,
+                         "must be the number of a trial, from 1 on");
     codec_read_path(path, where, "worker");
     if (worker != NULL && (!json_is_string(worker) || json_string_length(worker) > TRIAL_WORKER_MAX))
         return error_set(err, STATUS_INVALID, "wrong_type", path, "must be the name of a worker");
     out->number = (int64_t)number;
-    out->worker = json_string_value(worker);
+    out->worker = worker == NULL ? NULL : arena_strndup(arena, json_string_value(worker), json_string_length(worker));
+    if (out->worker == NULL && worker != NULL)
+        return error_no_memory(err);
     codec_read_path(path, where, "curve");
     return read_curve(spec, json_object_get(trial, "curve"), path, arena, out, err);
 }

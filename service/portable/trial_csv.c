@@ -21,238 +21,96 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBER_MAX = 32, KNOWN_MAX = 32, COMPARED_MAX = 100 };
+enum { NUMBER_MAX = 32 };
 static const char   prefix[] = "parameter:";
 static const double number_max = 9007199254740991.0; /* 2^53 - 1 */
 
+/* ---- a line as the trial of a document ---- */
+
+struct column {
+    const char *name;            /* in the file */
+    const char *object, *member; /* in the trial: an object of it, or NULL, and its member; NULL: it is not used */
+    json_t *(*read)(const struct spec *spec, size_t param, const char *cell); /* NULL where the cell cannot be read */
+    size_t param;
+};
 struct line {
     const struct spec   *spec;
+    const struct column *columns;
     struct arena        *arena;
     struct error        *err;
-    size_t               number; /* in the file */
-    const char          *column; /* its name, for errors */
-    size_t               param;  /* or metric */
-    double              *point, *values;
-    bool                 is_anywhere; /* the point may lie outside the space */
-    const struct member *member;
-    struct observation  *out;
-};
-struct column {
-    const char *name;
-    enum status (*read)(struct line *line, const char *cell); /* NULL: not used */
-    size_t               param;
-    const struct member *member;
+    size_t               columns_len, number; /* in the file */
 };
 
-/* ---- reading cells ---- */
-
-/* A reason that begins with a verb is said of the column. */
-static enum status refuse(const struct line *line, const char *code, const char *why)
+/* A reason that begins with a verb is said of the column; column "": of the line. */
+static enum status refuse(const struct line *line, const char *column, const char *code, const char *why)
 {
     static const char *const verbs[] = {"must ", "is ", "has ", "does "};
-    char                     path[32];
+    char                     path[32], text[sizeof line->err->text];
     bool                     is_said = false;
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         is_said = is_said || strncmp(why, verbs[i], strlen(verbs[i])) == 0;
     snprintf(path, sizeof path, "/lines/%zu", line->number);
+    snprintf(text, sizeof text, "%s", why); // it may be the error's own
+    if (column[0] == '\0')
+        return error_set(line->err, STATUS_INVALID, code, path, "line %zu: %s", line->number, text);
     return error_set(line->err, STATUS_INVALID, code, path,
-                     is_said ? "line %zu: column %.64s %s" : "line %zu, column %.64s: %s", line->number, line->column,
-                     why);
+                     is_said ? "line %zu: column %.64s %s" : "line %zu, column %.64s: %s", line->number, column, text);
 }
 
-/* Refuses a word that is none of those considered. */
-static enum status refuse_word(const struct line *line, const char *code, const struct nearest *nearest,
-                               const char *noun)
+static json_t *read_text(const struct spec *spec, size_t param, const char *cell)
 {
-    struct error own;
-    enum status  status = nearest_refuse(nearest, &own, code, "", noun, "the study lists them");
-    return status == STATUS_INVALID ? refuse(line, own.code, own.text) : status;
+    (void)spec, (void)param;
+    return json_string(cell);
 }
 
-static enum status refuse_range(const struct line *line, double least, double most)
+static json_t *read_json(const struct spec *spec, size_t param, const char *cell)
 {
-    char why[128], from[TEXT_REAL_BYTES], to[TEXT_REAL_BYTES];
-    snprintf(why, sizeof why, "must be within [%s, %s]", text_number(least, from), text_number(most, to));
-    return refuse(line, "out_of_range", why);
+    (void)spec, (void)param;
+    return codec_load(cell, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES);
 }
 
-static enum status read_number(struct line *line, const char *cell, double *out)
+static json_t *read_number(const struct spec *spec, size_t param, const char *cell)
 {
     char  *end;
     double value = strtod(cell, &end);
-    if (cell[0] == '\0' || *end != '\0' || strspn(cell, "+-.eE0123456789") != strlen(cell) || !isfinite(value))
-        return refuse(line, "wrong_type", "must be a number");
-    *out = value + 0.0; // -0 becomes 0, as in JSON
-    return STATUS_OK;
+    (void)spec, (void)param;
+    return cell[0] == '\0' || *end != '\0' || strspn(cell, "+-.eE0123456789") != strlen(cell) ? NULL : json_real(value);
 }
 
-static enum status read_text(struct line *line, const char *cell, size_t bytes_max, const char **out)
+static json_t *read_whole(const struct spec *spec, size_t param, const char *cell)
 {
-    if (cell[0] == '\0')
-        return STATUS_OK;
-    size_t length = strlen(cell);
-    if (length > bytes_max)
-        return refuse(line, "out_of_range", "is too long");
-    *out = arena_strndup(line->arena, cell, length);
-    return *out != NULL ? STATUS_OK : error_no_memory(line->err);
+    json_t *json = read_number(spec, param, cell);
+    double  value = json_number_value(json);
+    bool    is_whole = json != NULL && fabs(value) <= number_max && floor(value) == value;
+    json_decref(json);
+    return is_whole ? json_integer((json_int_t)value) : NULL;
 }
 
-static enum status read_state(struct line *line, const char *cell)
+/* A text that is no value of the parameter is refused by who reads the point. */
+static json_t *read_parameter(const struct spec *spec, size_t param, const char *cell)
 {
-    struct nearest nearest = nearest_to(cell, strlen(cell));
-    if (cell[0] == '\0' || outcome_of_state(cell, &line->out->outcome))
-        return STATUS_OK;
-    for (size_t i = 0; i < TRIAL_STATE_COUNT; i++)
-        nearest_consider(&nearest, trial_state_names[i]);
-    return refuse_word(line, "unknown_value", &nearest, "state of a trial");
+    double place;
+    if (param_is_number(&spec->space.params[param]))
+        return read_number(spec, param, cell);
+    return codec_space_read_cell(spec, param, cell, &place) ? codec_space_value_json(spec, param, place)
+                                                            : json_string(cell);
 }
 
-static enum status read_trial(struct line *line, const char *cell)
+static const char *expected(const struct column *column)
 {
-    double number;
-    if (cell[0] == '\0')
-        return STATUS_OK;
-    TRY(read_number(line, cell, &number));
-    if (number < 1 || number > number_max || floor(number) != number)
-        return refuse(line, "out_of_range", "must be the number of a trial, from 1 on");
-    line->out->number = (int64_t)number;
-    return STATUS_OK;
-}
-
-static enum status read_told(struct line *line, const char *cell)
-{
-    const struct member *member = line->member;
-    void                *to = (char *)&line->out->told + member->offset;
-    if (!codec_told_is_number(member))
-        return read_text(line, cell, (size_t)member->max, to);
-    if (cell[0] == '\0')
-        return STATUS_OK;
-    TRY(read_number(line, cell, to));
-    bool is_within = *(double *)to >= member->min && *(double *)to <= member->max;
-    return is_within ? STATUS_OK : refuse_range(line, member->min, member->max);
-}
-
-static enum status read_said(struct line *line, const char *cell)
-{
-    struct error own;
-    enum status  status = codec_annotations_cell(line->member, cell, line->arena, &line->out->said, &own);
-    return status == STATUS_INVALID ? refuse(line, own.code, own.text) : status;
-}
-
-static enum status read_worker(struct line *line, const char *cell)
-{
-    return read_text(line, cell, TRIAL_WORKER_MAX, &line->out->worker);
-}
-
-static enum status read_candidate(struct line *line, const char *cell)
-{
-    double row;
-    TRY(read_number(line, cell, &row));
-    if (row < 0 || row >= (double)line->spec->space.rows_len || floor(row) != row)
-        return refuse_range(line, 0, (double)line->spec->space.rows_len - 1);
-    line->out->row = (int64_t)row;
-    return STATUS_OK;
-}
-
-static enum status read_outside(struct line *line, const char *cell)
-{
-    line->is_anywhere = strcmp(cell, "context") == 0;
-    if (cell[0] != '\0' && !line->is_anywhere)
-        return refuse(line, "unknown_value", "must be context, or empty");
-    return line->is_anywhere && !line->spec->policy->takes_outside
-               ? refuse(line, "not_supported", "the algorithm learns from points of the space only")
-               : STATUS_OK;
-}
-
-static enum status refuse_value(const struct line *line, const struct param *param, const char *cell)
-{
-    struct nearest nearest = nearest_to(cell, strlen(cell));
-    char           word[CODEC_CELL_MAX], number[TEXT_REAL_BYTES];
-    if (param->choices > COMPARED_MAX) // a file has 10,000 lines
-        return refuse(line, "unknown_value", "must be a value of the parameter: the study lists them");
-    for (size_t c = 0; c < param->choices; c++) {
-        if (!param_is_number(param))
-            codec_space_cell(line->spec, line->param, (double)c, word);
-        nearest_consider(&nearest, param_is_number(param) ? text_number(param->values[c], number) : word);
-    }
-    return refuse_word(line, "unknown_value", &nearest, "value of the parameter");
-}
-
-/* An empty cell is no value, which check_point judges when the whole line is known. */
-static enum status read_parameter(struct line *line, const char *cell)
-{
-    const struct param *param = &line->spec->space.params[line->param];
-    double             *out = &line->point[line->param];
-    if (cell[0] == '\0' && param->when_len > 0)
-        return STATUS_OK;
-    if (!param_is_number(param))
-        return codec_space_read_cell(line->spec, line->param, cell, out) ? STATUS_OK : refuse_value(line, param, cell);
-    TRY(read_number(line, cell, out));
-    if (param->kind == PARAM_INT && floor(*out) != *out)
-        return refuse(line, "wrong_type", "must be an integer");
-    return STATUS_OK;
-}
-
-/* Checks a number as far as is known before the whole line is read. */
-static enum status check_number(struct line *line, const struct param *param, double value)
-{
-    if (line->is_anywhere)
-        return param_reaches(param, value) ? STATUS_OK : refuse(line, "out_of_range", "is too far from the scale");
-    if (value < param->min || value > param->max)
-        return refuse_range(line, param->min, param->max);
-    if (param_has(param, value))
-        return STATUS_OK;
-    char number[TEXT_REAL_BYTES];
-    return param->values != NULL ? refuse_value(line, param, text_number(value, number))
-                                 : refuse(line, "unknown_value", "must be a whole number of steps above min");
-}
-
-static enum status check_point(struct line *line)
-{
-    const struct space *space = &line->spec->space;
-    for (size_t i = 0; i < space->params_len; i++) {
-        bool is_active = space_is_active(space, line->point, i);
-        line->column = space->params[i].name;
-        if (is_active && isnan(line->point[i]))
-            return refuse(line, "missing_member", "is required with these values of other parameters");
-        if (!is_active && !isnan(line->point[i]))
-            return refuse(line, "inactive_parameter", "does not exist with these values of other parameters");
-        if (is_active && param_is_number(&space->params[i]))
-            TRY(check_number(line, &space->params[i], line->point[i]));
-    }
-    line->column = "outside";
-    if (line->out->outcome == OUTCOME_QUEUED && line->is_anywhere && codec_is_outside(line->spec, line->point))
-        return refuse(line, "bad_combination", "nothing outside the space waits to be tried");
-    line->column = "parameters";
-    if (!line->is_anywhere && space_broken(space, line->point, CODEC_ROUNDING_SLACK) != NULL)
-        return refuse(line, "constraint_violated", "they break a constraint of the space");
-    if (!line->is_anywhere && space_forbids(space, line->point))
-        return refuse(line, "constraint_violated", "they have values that may not occur together");
-    return STATUS_OK;
-}
-
-static enum status read_metric_value(struct line *line, const char *cell)
-{
-    return cell[0] == '\0' ? STATUS_OK : read_number(line, cell, &line->values[2 * line->param]);
-}
-
-static enum status read_metric_stddev(struct line *line, const char *cell)
-{
-    double *out = &line->values[2 * line->param + 1];
-    if (cell[0] == '\0')
-        return STATUS_OK;
-    TRY(read_number(line, cell, out));
-    return *out >= 0 ? STATUS_OK : refuse(line, "out_of_range", "must not be negative");
+    return column->read == read_json    ? "must be JSON"
+           : column->read == read_whole ? "must be a whole number"
+                                        : "must be a number";
 }
 
 /* ---- reading the header ---- */
 
 static const struct column known_columns[] = {
-    {.name = "trial", .read = read_trial},
-    {.name = "state", .read = read_state},
-    {.name = "candidate", .read = read_candidate},
-    {.name = "worker", .read = read_worker},
-    {.name = "outside", .read = read_outside},
+    {.name = "trial", .member = "number", .read = read_whole},
+    {.name = "state", .member = "state", .read = read_text},
+    {.name = "candidate", .member = "candidate", .read = read_whole},
+    {.name = "worker", .member = "worker", .read = read_text},
+    {.name = "outside", .member = "outside", .read = read_text},
     {.name = "created_at"},
     {.name = "started_at"},
     {.name = "finished_at"},
@@ -267,12 +125,16 @@ static bool find_known(const char *name, struct column *column)
             return true;
         }
     const struct member *told = codec_member(codec_told_members, name),
-                        *said = codec_member(codec_annotation_members, name);
-    if (told != NULL)
-        *column = (struct column){.name = told->name, .read = read_told, .member = told};
-    else if (said != NULL)
-        *column = (struct column){.name = said->name, .read = read_said, .member = said};
-    return told != NULL || said != NULL;
+                        *said = codec_member(codec_annotation_members, name), *member = told != NULL ? told : said;
+    if (member == NULL)
+        return false;
+    bool is_text = told != NULL || member->read == codec_read_text || member->read == codec_read_name;
+    *column = (struct column){.name = member->name,
+                              .member = member->name,
+                              .read = member->read == codec_read_number ? read_number
+                                      : is_text                         ? read_text
+                                                                        : read_json};
+    return true;
 }
 
 static const char value_prefix[] = "value:", stddev_prefix[] = "stddev:";
@@ -291,8 +153,11 @@ static bool find_metric(const struct spec *spec, const char *name, struct column
     const char *wanted = name + (is_stddev ? sizeof stddev_prefix : sizeof value_prefix) - 1;
     for (size_t k = named_from(spec); (is_value || is_stddev) && k < spec_metrics_all(spec); k++)
         if (strcmp(spec->metrics[k].name, wanted) == 0) {
-            *column =
-                (struct column){.name = name, .read = is_value ? read_metric_value : read_metric_stddev, .param = k};
+            *column = (struct column){.name = name,
+                                      .object = is_value ? "values" : "stddevs",
+                                      .member = spec->metrics[k].name,
+                                      .read = read_number,
+                                      .param = k};
             return true;
         }
     return false;
@@ -313,6 +178,7 @@ static enum status refuse_column(const struct line *line, const char *name)
     const struct spec         *spec = line->spec;
     const struct member *const tables[] = {codec_told_members, codec_annotation_members};
     struct nearest             nearest = nearest_to(name, strlen(name));
+    struct error               own;
     for (size_t i = 0; i < spec->space.params_len; i++)
         nearest_consider(&nearest, spec->space.params[i].name);
     for (size_t k = 0; k < sizeof known_columns / sizeof *known_columns; k++)
@@ -320,134 +186,156 @@ static enum status refuse_column(const struct line *line, const char *name)
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const struct member *member = tables[t]; member->name != NULL; member++)
             nearest_consider(&nearest, member->name);
-    return refuse_word(line, "unknown_column", &nearest, "column");
+    enum status status = nearest_refuse(&nearest, &own, "unknown_column", "", "column", "the study lists them");
+    return status == STATUS_INVALID ? refuse(line, name, own.code, own.text) : status;
+}
+
+static bool is_of(const struct column *column, const char *object)
+{
+    return column->object != NULL && strcmp(column->object, object) == 0;
 }
 
 /* A parameter twice (plainly and with the prefix) is as wrong as one that is missing: the count tells both. */
 static enum status read_header(const struct csv_table *table, struct line *line, struct column *columns)
 {
-    size_t params = 0;
-    size_t values = 0, metrics = line->spec->metrics_len;
-    bool   has_candidate = false;
+    const struct spec *spec = line->spec;
+    size_t             params = 0, values = 0, metrics = spec->metrics_len;
+    bool               has_candidate = false, is_rows = spec->space.kind == SPACE_CANDIDATES;
     line->number = 1;
-    line->column = "sites";
-    if (line->spec->space.kind == SPACE_GRAPH)
-        return refuse(line, "not_supported", "the trials of a graph are imported as JSON");
+    if (spec->space.kind == SPACE_GRAPH)
+        return refuse(line, "sites", "not_supported", "the trials of a graph are imported as JSON");
     for (size_t i = 0; i < table->columns; i++) {
-        const char *name = line->column = csv_table_name(table, i);
-        if (find_metric(line->spec, name, &columns[i])) {
-            values += columns[i].read == read_metric_value && columns[i].param < metrics;
+        const char *name = csv_table_name(table, i);
+        if (find_metric(spec, name, &columns[i])) {
+            values += is_of(&columns[i], "values") && columns[i].param < metrics;
             continue;
         }
-        columns[i] = (struct column){.name = name, .read = read_parameter};
-        bool is_known = find_known(name, &columns[i]);
-        if (metrics > 1 && columns[i].read == read_told && codec_told_is_number(columns[i].member))
-            return refuse(line, "unknown_column", "a study of several metrics has a column value:NAME for each");
-        if (!is_known && !find_param(line->spec, name, &columns[i].param))
-            return refuse_column(line, name);
+        bool is_known = find_known(name, &columns[i]), is_value = is_known && strcmp(name, "value") == 0;
+        if (metrics > 1 && (is_value || (is_known && strcmp(name, "stddev") == 0)))
+            return refuse(line, name, "unknown_column", "a study of several metrics has a column value:NAME for each");
+        if (!is_known) {
+            columns[i] = (struct column){.name = name, .object = "point", .read = read_parameter};
+            if (!find_param(spec, name, &columns[i].param))
+                return refuse_column(line, name);
+            columns[i].member = spec->space.params[columns[i].param].name;
+        }
         params += !is_known;
-        values += strcmp(name, "value") == 0;
-        has_candidate |= columns[i].read == read_candidate;
+        values += is_value;
+        has_candidate |= is_known && strcmp(name, "candidate") == 0;
     }
-    line->column = "value";
     if (values != metrics)
-        return refuse(line, "missing_column",
-                      line->spec->metrics_len > 1 ? "is required: value:NAME, for each metric that is modelled"
-                                                  : "is required");
-    line->column = "candidate";
-    bool is_rows = line->spec->space.kind == SPACE_CANDIDATES;
+        return refuse(line, "value", "missing_column",
+                      metrics > 1 ? "is required: value:NAME, for each metric that is modelled" : "is required");
     if (has_candidate != is_rows)
-        return refuse(line, is_rows ? "missing_column" : "unknown_column",
+        return refuse(line, "candidate", is_rows ? "missing_column" : "unknown_column",
                       is_rows ? "is required of a study of candidates"
                               : "must be left out: the study has no candidates");
-    line->column = "parameters";
-    if (params != line->spec->space.params_len)
-        return refuse(line, "missing_column", "each parameter needs exactly one column, by its name");
+    if (params != spec->space.params_len)
+        return refuse(line, "parameters", "missing_column", "each parameter needs exactly one column, by its name");
     return STATUS_OK;
 }
 
 /* ---- import ---- */
 
-/* Checks the recorded metrics, and whether any is given. */
-static enum status check_recorded(struct line *line, bool *is_recorded)
+/* A trial's number of a metric: a single one's stands beside its lists. */
+static const json_t *number_of(const struct spec *spec, const json_t *trial, bool is_stddev, size_t k)
+{
+    if (k < named_from(spec))
+        return json_object_get(trial, is_stddev ? "stddev" : "value");
+    return json_object_get(json_object_get(trial, is_stddev ? "stddevs" : "values"), spec->metrics[k].name);
+}
+
+/* Checks what a document leaves out: numbers that do not go together. */
+static enum status check_result(const struct line *line, const json_t *trial)
 {
     const struct spec *spec = line->spec;
-    for (size_t k = spec->metrics_len; k < spec_metrics_all(spec); k++) {
-        line->column = spec->metrics[k].name;
-        *is_recorded = *is_recorded || !isnan(line->values[2 * k]);
-        if (isnan(line->values[2 * k]) && !isnan(line->values[2 * k + 1]))
-            return refuse(line, "bad_combination", "a stddev goes with a value");
+    enum outcome       outcome;
+    size_t             given = 0;
+    bool               has_any = false, is_one = spec_metrics_all(spec) == 1;
+    for (size_t k = 0; k < spec_metrics_all(spec); k++) {
+        const json_t *value = number_of(spec, trial, false, k), *stddev = number_of(spec, trial, true, k);
+        if (k >= spec->metrics_len && value == NULL && stddev != NULL)
+            return refuse(line, spec->metrics[k].name, "bad_combination", "a stddev goes with a value");
+        given += k < spec->metrics_len && value != NULL;
+        has_any |= k < spec->metrics_len && (value != NULL || stddev != NULL);
+    }
+    if (!outcome_of_state(json_string_value(json_object_get(trial, "state")), &outcome) || outcome == OUTCOME_STOPPED)
+        return STATUS_OK; // of a stopped one the value is the last of a curve, which a table does not have
+    if (outcome == OUTCOME_VALUE && given < spec->metrics_len)
+        return refuse(line, "value", is_one ? "missing_member" : "bad_combination",
+                      is_one ? "a completed trial needs a value" : "a completed trial has all values");
+    return outcome != OUTCOME_VALUE && has_any
+               ? refuse(line, "value", "bad_combination", "only a completed trial has a value")
+               : STATUS_OK;
+}
+
+/* Refuses a line by the pointer into its trial, which a column or none stands for. */
+static enum status refuse_at(const struct line *line, const struct error *own)
+{
+    for (size_t i = 0; i < line->columns_len; i++) {
+        const struct column *column = &line->columns[i];
+        char                 object[CODEC_PATH_MAX] = "", path[CODEC_PATH_MAX];
+        if (column->member == NULL)
+            continue;
+        if (column->object != NULL)
+            codec_read_path(object, "", column->object);
+        codec_read_path(path, object, column->member);
+        size_t length = strlen(path);
+        if (strncmp(path, own->path, length) == 0 && (own->path[length] == '\0' || own->path[length] == '/'))
+            return refuse(line, column->name, own->code, own->text);
+    }
+    return refuse(line, "", own->code, own->text);
+}
+
+/* The trial as a document has it, from cells that are not empty. */
+static enum status read_cells(const struct line *line, const struct csv_table *table, size_t row, json_t *trial)
+{
+    const struct spec *spec = line->spec;
+    for (size_t i = 0; i < line->columns_len; i++) {
+        const struct column *column = &line->columns[i];
+        const char          *cell = csv_table_cell(table, row, i);
+        bool is_always = column->read == read_parameter && spec->space.params[column->param].when_len == 0;
+        if (column->member == NULL || (cell[0] == '\0' && !is_always))
+            continue;
+        json_t *value = column->read(spec, column->param, cell);
+        if (value == NULL)
+            return refuse(line, column->name, column->read == read_whole ? "out_of_range" : "wrong_type",
+                          expected(column));
+        json_t *to = column->object == NULL ? trial : json_object_get(trial, column->object);
+        if (to == NULL && json_object_set_new(trial, column->object, to = json_object()) != 0)
+            to = NULL;
+        if (json_object_set_new(to, column->member, value) != 0)
+            return error_no_memory(line->err);
     }
     return STATUS_OK;
 }
 
-static enum status check_result(struct line *line)
+/* Puts a single metric among the recorded ones, as a document has it. */
+static bool join_lists(const struct spec *spec, json_t *trial)
 {
-    struct observation *out = line->out;
-    const struct spec  *spec = line->spec;
-    double             *values = line->values;
-    bool                has_all = true, has_any = false, is_recorded = false;
-    if (values != NULL && named_from(spec) == 1) {
-        values[0] = out->value;
-        values[1] = out->stddev;
+    static const char *const names[][2] = {{"value", "values"}, {"stddev", "stddevs"}};
+    bool                     good = true;
+    for (size_t i = 0; i < 2 && named_from(spec) == 1; i++) {
+        json_t *list = json_object_get(trial, names[i][1]), *own = json_object_get(trial, names[i][0]);
+        good = good && (list == NULL || own == NULL || json_object_set(list, spec->metrics[0].name, own) == 0);
     }
-    for (size_t i = 0; values != NULL && i < 2 * spec->metrics_len; i++) {
-        has_all = has_all && (i % 2 == 1 || !isnan(values[i]));
-        has_any = has_any || !isnan(values[i]);
-    }
-    if (values != NULL)
-        TRY(check_recorded(line, &is_recorded));
-    line->column = "value";
-    if (out->outcome == OUTCOME_STOPPED) { // its value is the last one of a curve, which a table does not have
-        out->value = out->stddev = NAN;
-        return STATUS_OK;
-    }
-    if (values != NULL && (out->outcome == OUTCOME_VALUE ? !has_all : has_any))
-        return refuse(line, "bad_combination", "a completed trial has all values, another one none");
-    if (values != NULL) {
-        out->values = is_recorded || (has_any && spec->metrics_len > 1) ? values : NULL;
-        out->value = values[2 * spec->first];
-        out->stddev = values[2 * spec->first + 1];
-    }
-    if (out->outcome == OUTCOME_VALUE && isnan(out->value))
-        return refuse(line, "missing_member", "a completed trial needs a value");
-    if (out->outcome != OUTCOME_VALUE && (!isnan(out->value) || !isnan(out->stddev)))
-        return refuse(line, "bad_combination", "only a completed trial has a value");
-    return STATUS_OK;
+    return good;
 }
 
-static enum status read_line(const struct csv_table *table, size_t row, const struct column *columns, struct line *line)
+static enum status read_trial(const struct line *line, json_t *trial, struct observation *out)
 {
-    line->number = table->lines[row + 1];
-    *line->out = observation_none();
-    line->out->line = line->number;
-    line->point = NULL;
-    line->is_anywhere = false;
-    if (line->spec->space.kind == SPACE_PARAMETERS) {
-        line->out->point = line->point = ARENA_NEW(line->arena, double, line->spec->space.params_len);
-        if (line->point == NULL)
-            return error_no_memory(line->err);
-        for (size_t i = 0; i < line->spec->space.params_len; i++)
-            line->point[i] = NAN;
-    }
-    line->values = NULL;
-    if (spec_metrics_all(line->spec) > 1) {
-        line->values = ARENA_NEW(line->arena, double, spec_values_len(line->spec));
-        if (line->values == NULL)
-            return error_no_memory(line->err);
-        for (size_t i = 0; i < spec_values_len(line->spec); i++)
-            line->values[i] = NAN;
-    }
-    for (size_t i = 0; i < table->columns; i++) {
-        line->column = columns[i].name;
-        line->param = columns[i].param;
-        line->member = columns[i].member;
-        if (columns[i].read != NULL)
-            TRY(columns[i].read(line, csv_table_cell(table, row, i)));
-    }
-    if (line->point != NULL)
-        TRY(check_point(line));
-    return check_result(line);
+    struct error   own;
+    struct reading in = {.spec = line->spec, .arena = line->arena, .err = &own};
+    if (json_object_get(trial, "state") == NULL && json_object_set_new(trial, "state", json_string("completed")) != 0)
+        return error_no_memory(line->err);
+    TRY(check_result(line, trial));
+    if (!join_lists(line->spec, trial))
+        return error_no_memory(line->err);
+    enum status status = study_document_trial(&in, trial, "", out);
+    if (status == STATUS_INVALID)
+        return refuse_at(line, &own);
+    *line->err = status == STATUS_OK ? *line->err : own;
+    return status;
 }
 
 static enum status read_table(const struct csv_table *table, struct line *line, struct observations *out)
@@ -458,16 +346,22 @@ static enum status read_table(const struct csv_table *table, struct line *line, 
     if (columns == NULL || out->items == NULL)
         return error_no_memory(line->err);
     TRY(read_header(table, line, columns));
+    line->columns = columns;
+    line->columns_len = table->columns;
     for (size_t row = 0; row < table->rows; row++) {
-        struct observation *item = line->out = &out->items[out->len++];
-        enum status         status = read_line(table, row, columns, line);
+        struct observation *item = &out->items[out->len++];
+        json_t             *trial = json_object();
+        line->number = table->lines[row + 1];
+        enum status status = trial == NULL ? error_no_memory(line->err) : read_cells(line, table, row, trial);
+        if (status == STATUS_OK)
+            status = read_trial(line, trial, item);
+        json_decref(trial);
         if (status != STATUS_INVALID && status != STATUS_OK)
             return status;
-        if (status == STATUS_OK)
-            continue;
         struct error why = *line->err;
         why.path[0] = '\0'; // the line is known
-        TRY(observation_keep_unread(item, &unread, &why, 1, line->arena, line->err));
+        if (status == STATUS_INVALID)
+            TRY(observation_keep_unread(item, &unread, &why, 1, line->arena, line->err));
         item->line = line->number;
     }
     return STATUS_OK;

@@ -65,7 +65,7 @@ static void test_import(void)
     CU_ASSERT(items[0].value == 2.385 && isnan(items[0].stddev) && items[0].trial == 0 && items[0].row == -1);
     CU_ASSERT(items[0].point[0] == 0.01 && items[0].point[1] == 2 && items[0].point[2] == 0);
     CU_ASSERT_STRING_EQUAL(items[0].external_id, "run-1");
-    CU_ASSERT_STRING_EQUAL(items[0].said, "{\"labels\":{\"a\":\"b\"},\"metadata\":{},\"notes\":\"{no JSON\","
+    CU_ASSERT_STRING_EQUAL(items[0].said, "{\"labels\":{\"a\":\"b\"},\"notes\":\"{no JSON\","
                                           "\"duration_seconds\":12.5}");
     CU_ASSERT(items[0].number == 1 && strcmp(items[0].worker, "w") == 0);
     CU_ASSERT(items[1].outcome == OUTCOME_QUEUED && items[1].number == 2 && items[1].worker == NULL);
