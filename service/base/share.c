@@ -6,9 +6,9 @@
 static const struct {
     size_t places, of_token;
 } limits[] = {
-#define X(name, places, of_token, ...) {places, of_token},
-    SHARE_LIST(X)
-#undef X
+    [SHARE_followers] = {SHARE_PLACES_MAX, 256},
+    [SHARE_files] = {32, 24},
+    [SHARE_watched] = {16, 12},
 };
 
 struct share_owner share_owner(const char *project, const char *token)

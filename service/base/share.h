@@ -1,20 +1,16 @@
-/* Places that tenants share, and who has them: share_list.h has how many.  A token has no more than the list says, and a project,
+/* Places that tenants share, and who has them.  A token has no more than its part of the list, and a project,
  * however many tokens it has, no more than three times what is then left for others.  No lock: that of whoever has the places. */
 #ifndef GNOMON_SERVICE_BASE_SHARE_H
 #define GNOMON_SERVICE_BASE_SHARE_H
-
-#include "service/base/share_list.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum share_kind {
-#define X(name, ...) SHARE_##name,
-    SHARE_LIST(X)
-#undef X
-};
+/* Followers of the log, files that are being sent, requests that wait for an operation; tests/http/shares.txt has whatever else is
+ * shared, and its limits are where it is refused. */
+enum share_kind { SHARE_followers, SHARE_files, SHARE_watched };
 enum { SHARE_PLACES_MAX = 384 };
 
 /* Hashes; project 0: of none, whose share nothing limits. */

@@ -1,4 +1,4 @@
-// Every resource that tenants share is in service/base/share_list.h: a hostile tenant fills each as far as it may, with as
+// Every resource that tenants share is in shares.txt: a hostile tenant fills each as far as it may, with as
 // many tokens as it likes, and another tenant's requests go on as they were.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -11,10 +11,10 @@ import { fileURLToPath } from 'node:url';
 import { begin, clientsOf, metrics, plain, until } from './harness.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
-const list = readFileSync(join(root, 'service/base/share_list.h'), 'utf8');
-const rows = [...list.matchAll(/ X\((\w+), (\d+), (\d+), "(.*?)", "(.*?)", "(.*?)"\)/g)]
-    .map(([, name, places, ofToken, code, refusal, seen]) => ({ name, places: Number(places), ofToken: Number(ofToken), code, refusal, seen }));
-const ofNobody = [...list.matchAll(/ X\((\w+), "(.*?)", "(.*?)"\)/g)].map(([, code, refusal]) => ({ code, refusal }));
+const [shared, others] = readFileSync(join(root, 'tests/http/shares.txt'), 'utf8').split('\n\n')
+    .map((part) => part.trim().split('\n').filter((line) => !line.startsWith('#')).map((line) => line.split(' | ')));
+const rows = shared.map(([name, code, refusal, seen]) => ({ name, code, refusal, seen }));
+const ofNobody = others.map(([code, refusal]) => ({ code, refusal }));
 
 const { server, api } = await begin(after, ['--connections-per-address', '0', '--connections', '1200', '--compute-slots', '1',
     '--memory-bytes', '268435456']);
