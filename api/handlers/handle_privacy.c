@@ -103,32 +103,24 @@ static json_t *protected_json(const struct release_manifest *release)
     return list;
 }
 
-static json_t *cost_json(const struct manifest_cost *cost)
+/* An object of the manifest, without what only a check of it needs. */
+static json_t *part_json(const json_t *document, const char *name, const char *const *without)
 {
-    return json_pack("{s:f, s:f, s:f}", "epsilon", cost->epsilon, "delta", cost->delta, "epsilon_any_change",
-                     cost->epsilon_any_change);
-}
-
-static json_t *ledger_json(const struct release_manifest *release, int64_t ledgers)
-{
-    const struct manifest_ledger *ledger = &release->ledger;
-    bool                          is_private = release->differentially_private;
-    json_t                       *budget = is_private
-                                               ? json_pack("{s:f, s:f}", "epsilon", ledger->budget.epsilon, "delta", ledger->budget.delta)
-                                               : json_null();
-    return json_pack("{s:s, s:I, s:s, s:I, s:I, s:o, s:o}", "id", ledger->id, "seq", (json_int_t)ledger->seq, "head",
-                     ledger->head, "tables", (json_int_t)ledger->tables, "known_ledgers", (json_int_t)ledgers, "spent",
-                     is_private ? cost_json(&ledger->spent) : json_null(), "budget", budget);
-}
-
-static json_t *outcomes_json(const struct release_manifest *release)
-{
-    const struct mechanism_outcome *outcomes = &release->outcomes;
-    if (!release->has_outcomes)
+    json_t *part = json_object_get(document, name);
+    if (!json_is_object(part))
         return json_null();
-    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f}", "name", release->outcome_name, "default",
-                     release->outcome_default, "low", outcomes->low, "high", outcomes->high, "epsilon",
-                     outcomes->epsilon, "sensitivity", outcomes->sensitivity, "variance", outcomes->variance);
+    part = codec_copy(part);
+    for (; part != NULL && *without != NULL; without++)
+        (void)json_object_del(part, *without);
+    return part;
+}
+
+static json_t *ledger_json(const json_t *document, int64_t ledgers)
+{
+    static const char *const without[] = {"lines", NULL};
+    json_t                  *ledger = part_json(document, "ledger", without);
+    codec_put(&ledger, "known_ledgers", json_integer(ledgers));
+    return ledger;
 }
 
 static bool is_any_change(const struct release_manifest *release)
@@ -221,19 +213,20 @@ static json_t *number_or_null(bool is_there, double value)
     return is_there ? json_real(value) : json_null();
 }
 
-static json_t *release_json(const struct release_manifest *release, int64_t ledgers)
+static json_t *release_json(const struct release_manifest *release, const json_t *document, int64_t ledgers)
 {
-    bool         is_private = release->differentially_private;
-    struct error ignored;
-    bool         is_signed = manifest_check_signature(release, &ignored) == STATUS_OK;
+    static const char *const without[] = {"gamma", "rate", NULL};
+    bool                     is_private = release->differentially_private;
+    struct error             ignored;
+    bool                     is_signed = manifest_check_signature(release, &ignored) == STATUS_OK;
     return json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:b}", "mechanism",
                      manifest_mechanism(release), "differentially_private", is_private, "statement",
                      statement_json(release), "epsilon", number_or_null(is_private, release->mechanism.epsilon),
                      "delta", number_or_null(is_private, release->mechanism.delta), "epsilon_any_change",
                      number_or_null(is_private, release->epsilon_any_change), "protected", protected_json(release),
-                     "outcomes", outcomes_json(release), "total",
-                     release->has_outcomes ? cost_json(&release->total) : json_null(), "ledger",
-                     ledger_json(release, ledgers), "neighbours", neighbours_json(release), "trust",
+                     "outcomes", part_json(document, "outcomes", without), "total",
+                     part_json(document, "total", without), "ledger", ledger_json(document, ledgers), "neighbours",
+                     neighbours_json(release), "trust",
                      "Outsourced: the curator keeps the rows and what maps the release back to them; the server is "
                      "trusted with the release and with the reported values.",
                      "residual", residual_json(release, ledgers), "manifest_signature_valid", is_signed);
@@ -260,9 +253,10 @@ static json_t *render_privacy(struct call *call, const void *result)
     (void)call;
     if (!shown->study.spec.is_private || shown->status.manifest == NULL)
         return bare_json(shown->study.spec.is_private);
-    const char *text = shown->status.manifest;
-    return manifest_read(text, strlen(text), &release, &ignored) == STATUS_OK
-               ? release_json(&release, shown->status.ledgers)
+    const char  *text = shown->status.manifest;
+    json_auto_t *document = codec_load(text, 0);
+    return document != NULL && manifest_read(text, strlen(text), &release, &ignored) == STATUS_OK
+               ? release_json(&release, document, shown->status.ledgers)
                : NULL;
 }
 
