@@ -42,10 +42,7 @@
 #define ROW_HISTORY(F, N) F(seq, i) N(trial, i) N(at_ms, i) N(value, d) N(feasible, i)
 #define ROW_OPERATION(F, N)                                                                                            \
     F(id, s) N(study, s) N(state, s) N(trials, B) N(revision, i) N(code, S) N(detail, S) N(created_ms, i)              \
-    N(finished_ms, i) N(retry_after_seconds, i) N(is_same, i)
-#define ROW_OPERATION_LISTED(F, N)                                                                                     \
-    F(id, s) N(study, s) N(state, s) N(trials, B) N(code, S) N(detail, S) N(created_ms, i) N(finished_ms, i)           \
-    N(worker, s) N(count, i)
+    N(finished_ms, i) N(retry_after_seconds, i) N(worker, s) N(count, i) N(is_same, i)
 #define ROW_OPERATION_LEFT(F, N)                                                                                       \
     F(id, s) N(study, s) N(actor, s) N(count, i) N(worker, s) N(fixed, B) N(deadline_ms, i) N(said, S)    \
     N(project, s) N(attempt, i)
@@ -124,7 +121,7 @@
     X(study, ROW_STUDY) X(study_told, ROW_STUDY_TOLD) X(game_told, ROW_GAME_TOLD) X(received, ROW_RECEIVED) X(spec, ROW_SPEC) X(trial, ROW_TRIAL) X(trial_point, ROW_TRIAL_POINT)                          \
     X(trial_place, ROW_TRIAL_PLACE) X(trial_outcome, ROW_TRIAL_OUTCOME) X(hidden, ROW_HIDDEN) X(sparkline, ROW_SPARKLINE) X(trial_lease, ROW_TRIAL_LEASE)                                                                                    \
     X(trial_number, ROW_TRIAL_NUMBER) X(trial_reason, ROW_TRIAL_REASON) X(trial_note, ROW_TRIAL_NOTE) X(history, ROW_HISTORY)                            \
-    X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(operation_listed, ROW_OPERATION_LISTED) X(event, ROW_EVENT) X(line, ROW_LINE) X(words, ROW_WORDS) X(chain, ROW_CHAIN) X(gap, ROW_GAP) X(gone, ROW_GONE) X(seq, ROW_SEQ) X(replay, ROW_REPLAY) X(made, ROW_MADE) X(noise, ROW_NOISE)        \
+    X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(event, ROW_EVENT) X(line, ROW_LINE) X(words, ROW_WORDS) X(chain, ROW_CHAIN) X(gap, ROW_GAP) X(gone, ROW_GONE) X(seq, ROW_SEQ) X(replay, ROW_REPLAY) X(made, ROW_MADE) X(noise, ROW_NOISE)        \
     X(verdict, ROW_VERDICT) X(best, ROW_BEST) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
     X(baseline, ROW_BASELINE) X(trial_whole, ROW_TRIAL_WHOLE) X(measured, ROW_MEASURED) X(correction, ROW_CORRECTION)                                                          \
     X(transfer_source, ROW_TRANSFER_SOURCE) X(token, ROW_TOKEN) X(project, ROW_PROJECT) X(used, ROW_USED) X(home, ROW_HOME)                                                       \
@@ -173,10 +170,10 @@
     "updated_ms >= $9 AND ($14 || $15 = '' OR ($8 = '' AND ($14 = '' OR owner = $14) AND ($15 = '' OR "                \
     "replace(lower(owner), lower($15), '') <> lower(owner)))) AND " place " AND row_see(study study) ORDER BY " order " LIMIT $12"
 #define SQL_OPERATION_COLUMNS                                                                                          \
-    "id, study, state, trials, revision, code, detail, created_ms, finished_ms, retry_after_seconds"
+    "id, study, state, trials, revision, code, detail, created_ms, finished_ms, retry_after_seconds, worker, count"
 /* A page of operations: $2 states; the place: $3 time, $4 id; $5 how many. */
 #define SQL_OPERATIONS(which)                                                                                          \
-    "SELECT " COLUMNS(ROW_OPERATION_LISTED) " FROM operation WHERE " which " AND ($2 = '' OR replace($2, state, '') "  \
+    "SELECT " SQL_OPERATION_COLUMNS ", 1 AS is_same FROM operation WHERE " which " AND ($2 = '' OR replace($2, state, '') "  \
     "<> $2) AND (created_ms, id) < ($3, $4) AND row_check(operation operation) ORDER BY created_ms DESC, id DESC LIMIT $5"
 /* Where nobody looks at the specification. */
 #define SQL_GAME_COLUMNS COLUMNS(ROW_GAME_TOLD) ", '' AS spec"
@@ -422,9 +419,9 @@
     X(OPERATION_OF_WORKER, "ssb", operation,                                                                           \
       "SELECT " SQL_OPERATION_COLUMNS ", fixed IS NOT DISTINCT FROM $3 AS is_same FROM operation WHERE study = $1 AND state = "          \
       "'running' AND worker = $2 ORDER BY is_same DESC, created_ms LIMIT 1")                                           \
-    X(OPERATIONS_OF_STUDY, "ssisi", operation_listed, SQL_OPERATIONS("study = $1"))                                    \
-    X(OPERATIONS_OF_ACTOR, "ssisi", operation_listed, SQL_OPERATIONS("actor = $1"))                                    \
-    X(OPERATIONS_OF_PROJECT, "ssisi", operation_listed, SQL_OPERATIONS("project = $1"))                                         \
+    X(OPERATIONS_OF_STUDY, "ssisi", operation, SQL_OPERATIONS("study = $1"))                                    \
+    X(OPERATIONS_OF_ACTOR, "ssisi", operation, SQL_OPERATIONS("actor = $1"))                                    \
+    X(OPERATIONS_OF_PROJECT, "ssisi", operation, SQL_OPERATIONS("project = $1"))                                         \
     X(OPERATION_LEFT, "", operation_left,                                                                              \
       "SELECT " COLUMNS(ROW_OPERATION_LEFT) " FROM operation WHERE state = 'running' ORDER BY created_ms, id")         \
     X(OPERATION_ATTEMPT, "si", none, "UPDATE operation SET attempt = $2 WHERE id = $1")                                \

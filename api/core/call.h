@@ -24,12 +24,14 @@ enum listener_kind { LISTENER_MAIN, LISTENER_HEALTH, LISTENER_LOCAL };
  * leaves in the arena goes with the next. */
 struct follow {
     enum status (*again)(struct call *call, struct error *err); /* NULL: the answer is final */
-    int64_t     until_ms;                                       /* monotonic: asked then, if nothing happened before */
-    int64_t     look_ms;                                        /* ... and then; 0: not before until_ms */
-    const char *turn; /* of those who wait for the same one is asked at a time, who has waited longest first; NULL */
-    bool        is_alike;  /* what is refused to one of these and of a token need not be asked for the others */
-    bool        is_stream; /* each answer is a piece of the reply; one of no length is not sent */
-    bool        is_held;   /* counted in traffic */
+    int64_t      until_ms;                                      /* monotonic: asked then, if nothing happened before */
+    int64_t      look_ms;                                       /* ... and then; 0: not before until_ms */
+    const char  *turn; /* of those who wait for the same one is asked at a time, who has waited longest first; NULL */
+    bool         is_alike;   /* what is refused to one of these and of a token need not be asked for the others */
+    bool         is_stream;  /* each answer is a piece of the reply; one of no length is not sent */
+    bool         is_held;    /* counted in traffic */
+    struct error refusal;    /* what was refused last, which may not last */
+    int64_t      refused_ms; /* when that was; monotonic */
 };
 /* Counts the request, once, among those that wait; false: there are too many. */
 bool               call_hold(struct call *call);
@@ -106,6 +108,8 @@ struct form {
     enum status (*rest)(struct call  *call,
                         struct error *err); /* reads what is deeper than the table of the body, after it and
                                                                 * even if that found problems; or NULL: the handler does */
+    bool
+        reads_on; /* the handler reads it, and is asked even if there are problems, which refuse it before it does anything */
 };
 
 /* Announces what will be shown, and how: returns the zeroed result, which the service call then fills.

@@ -195,6 +195,8 @@ static enum status read_rest(struct call *call, const struct form *form, struct 
     enum status    whole;
     if (form->rest != NULL && json_is_object(call->json))
         TRY(codec_read_on(&in, form->rest(call, err), &whole));
+    if (form->reads_on && call->problems.len > 0 && json_is_object(call->json))
+        TRY(codec_read_on(&in, call->route->handle(call, err), &whole));
     return problems_first(&call->problems, err);
 }
 

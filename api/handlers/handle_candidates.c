@@ -26,22 +26,23 @@ static const struct member open_fields[] = {
     {.name = NULL},
 };
 
-struct candidates_post_input {
-    const json_t *ignored;
-};
-#define MEMBER(text)                                                                                     \
-    {                                                                                                    \
-        .name = text, .offset = offsetof(struct candidates_post_input, ignored), .read = codec_read_kept \
-    }
 static const struct member candidates_post_body[] = {
-    MEMBER("mechanism"),  MEMBER("differentially_private"),
-    MEMBER("rows"),       MEMBER("columns"),
-    MEMBER("dtype"),      MEMBER("bytes"),
-    MEMBER("sha256"),     MEMBER("dataset_tag"),
-    MEMBER("parameters"), MEMBER("outcomes"),
-    MEMBER("total"),      MEMBER("ledger"),
-    MEMBER("tool"),       MEMBER("created_at"),
-    MEMBER("key"),        MEMBER("signature"),
+    CODEC_KNOWN("mechanism"),
+    CODEC_KNOWN("differentially_private"),
+    CODEC_KNOWN("rows"),
+    CODEC_KNOWN("columns"),
+    CODEC_KNOWN("dtype"),
+    CODEC_KNOWN("bytes"),
+    CODEC_KNOWN("sha256"),
+    CODEC_KNOWN("dataset_tag"),
+    CODEC_KNOWN("parameters"),
+    CODEC_KNOWN("outcomes"),
+    CODEC_KNOWN("total"),
+    CODEC_KNOWN("ledger"),
+    CODEC_KNOWN("tool"),
+    CODEC_KNOWN("created_at"),
+    CODEC_KNOWN("key"),
+    CODEC_KNOWN("signature"),
     {.name = NULL},
 };
 
@@ -70,32 +71,22 @@ static const char *open_text(struct call *call)
 
 static enum status read_open(struct call *call, struct manifest *out, struct error *err)
 {
-    struct open_manifest input = {0};
-    schema_read(open_fields, call->json, &input, &call->problems);
+    struct open_manifest *input = call->input;
+    schema_read(open_fields, call->json, input, &call->problems);
     TRY(problems_first(&call->problems, err));
-    if (strspn(input.sha256, "0123456789abcdef") != 64)
+    if (strspn(input->sha256, "0123456789abcdef") != 64)
         return error_set(err, STATUS_INVALID, "out_of_range", "/sha256", "must be 64 lower-case hexadecimal digits");
-    *out = (struct manifest){.rows = input.rows,
-                             .columns = input.columns,
-                             .bytes = input.bytes,
-                             .type = npy_type_find(input.dtype),
+    *out = (struct manifest){.rows = input->rows,
+                             .columns = input->columns,
+                             .bytes = input->bytes,
+                             .type = npy_type_find(input->dtype),
                              .text = open_text(call)};
-    memcpy(out->sha256, input.sha256, sizeof out->sha256);
+    memcpy(out->sha256, input->sha256, sizeof out->sha256);
     return out->text == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
-/* The manifest of open data is read on, so that its problems are named with those of the table. */
-static enum status refuse_open(struct call *call, struct error *err)
-{
-    struct study    study;
-    struct manifest manifest;
-    if (call->problems.len == 0)
-        return STATUS_OK;
-    TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
-    return study.spec.is_private ? STATUS_OK : read_open(call, &manifest, err);
-}
 const struct form form_candidates_post = {
-    .body = candidates_post_body, .bytes = sizeof(struct candidates_post_input), .rest = refuse_open};
+    .body = candidates_post_body, .bytes = sizeof(struct open_manifest), .reads_on = true};
 
 /* A manifest that the store made up for an undeclared file has no digest and is not shown. */
 static json_t *manifest_json(const char *text)
@@ -123,6 +114,8 @@ enum status handle_candidates_post(struct call *call, struct error *err)
     struct manifest           manifest;
     TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
     TRY(check_owner(call, &study, err));
+    if (study.spec.is_private)
+        TRY(problems_first(&call->problems, err));
     if (study.spec.is_private)
         TRY(candidates_read_manifest(&study, call->body, call->body_bytes, &call->arena, &manifest, err));
     else

@@ -121,7 +121,7 @@ enum status handle_export_get(struct call *call, struct error *err)
 /* ---- import ---- */
 
 struct import_post_input {
-    const json_t *observations, *trials, *ignored;
+    const json_t *observations, *trials;
     const char   *id;
     bool          dry_run;
 };
@@ -133,9 +133,9 @@ static const struct member import_post_body[] = {
     {AT(import_post_input, observations), .read = codec_read_kept},
     {AT(import_post_input, trials), .read = codec_read_kept},
     {AT(import_post_input, id), .read = codec_read_text, .min = 1, .max = 64},
-    {.name = "format", .offset = offsetof(struct import_post_input, ignored), .read = codec_read_kept},
-    {.name = "study", .offset = offsetof(struct import_post_input, ignored), .read = codec_read_kept},
-    {.name = "events", .offset = offsetof(struct import_post_input, ignored), .read = codec_read_kept},
+    CODEC_KNOWN("format"),
+    CODEC_KNOWN("study"),
+    CODEC_KNOWN("events"),
     {.name = NULL},
 };
 
@@ -205,21 +205,8 @@ static enum status read_batch(struct call *call, const struct spec *spec, struct
     return show_read_observations(call, spec, &SHOW_OBSERVATIONS(input->observations), &batch->read.items, err);
 }
 
-/* The trials are read, so that their problems are named with those of the table. */
-static enum status refuse_batch(struct call *call, struct error *err)
-{
-    struct batch batch = {.source = ""};
-    struct study study;
-    if (call->problems.len == 0)
-        return STATUS_OK;
-    TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
-    TRY(read_batch(call, &study.spec, &batch, err));
-    return show_refuse_unread(call, batch.read.items, batch.read.len, &batch.origin, err);
-}
-const struct form form_import_post = {.query = import_post_query,
-                                      .body = import_post_body,
-                                      .bytes = sizeof(struct import_post_input),
-                                      .rest = refuse_batch};
+const struct form form_import_post = {
+    .query = import_post_query, .body = import_post_body, .bytes = sizeof(struct import_post_input), .reads_on = true};
 
 enum status handle_import_post(struct call *call, struct error *err)
 {
@@ -229,6 +216,8 @@ enum status handle_import_post(struct call *call, struct error *err)
     struct study                    study;
     TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
     TRY(read_batch(call, &study.spec, &batch, err));
+    if (call->problems.len > 0)
+        return show_refuse_unread(call, batch.read.items, batch.read.len, &batch.origin, err);
     TRY(study_document_identify(&study.spec, batch.source, batch.read.items, batch.read.len, &call->arena, err));
     shown->dry_run = call->caller.dry_run = input->dry_run;
     call->caller.import_source = batch.source;

@@ -319,24 +319,16 @@ static json_t *render_observed(struct call *call, const void *result)
                      is_closed ? by_agent(observed->spec, observed->plays, payoff_of) : json_null());
 }
 
-/* The round is read on, so that its problems are named with those of the table, unless it is not known whose move it is. */
-static enum status refuse_observation(struct call *call, struct error *err)
+const struct form form_game_observe_post = {
+    .body = game_observe_body, .bytes = sizeof(struct game_observe_input), .reads_on = true};
+
+enum status handle_game_observe_post(struct call *call, struct error *err)
 {
     const struct game_observe_input *input = call->input;
     struct game_row                  game;
     struct game_observation          observation;
-    if (call->problems.len == 0 || (input->agent == NULL && json_object_get(call->json, "agent") != NULL))
-        return STATUS_OK;
-    TRY(games_find(call->app, &call->caller, call->params[0], &game, err));
-    return read_observation(call, game.spec, &observation, err);
-}
-const struct form form_game_observe_post = {
-    .body = game_observe_body, .bytes = sizeof(struct game_observe_input), .rest = refuse_observation};
-
-enum status handle_game_observe_post(struct call *call, struct error *err)
-{
-    struct game_row         game;
-    struct game_observation observation;
+    if (input->agent == NULL && json_object_get(call->json, "agent") != NULL) // whose move it is cannot be read
+        return problems_first(&call->problems, err);
     TRY(games_find(call->app, &call->caller, call->params[0], &game, err));
     TRY(read_observation(call, game.spec, &observation, err));
     return games_observe(call->app, &call->caller, call->params[0], &observation,

@@ -34,19 +34,25 @@ static json_t *problem_json(const char *code, const char *detail)
     return code == NULL ? json_null() : json_pack("{s:s, s:s?}", "code", code, "detail", detail);
 }
 
+/* The members that one operation and a list's have. */
+static json_t *operation_json(const struct operation *operation)
+{
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "id", operation->id, "study", operation->study, "state",
+                     operation_state_names[operation->state], "progress", progress_json(&operation->progress),
+                     "problem", problem_json(operation->code, operation->detail), "created_at",
+                     codec_time_json(operation->created_ms), "finished_at", codec_time_json(operation->finished_ms));
+}
+
 static json_t *render_operation(struct call *call, const void *result)
 {
     const struct operation *operation = result;
+    json_t                 *json = operation_json(operation);
     if (operation->retry_after_seconds > 0)
         call->reply.retry_after_seconds = operation->retry_after_seconds;
     if (call->reply.http == 202)
         call->reply.location = text_format(&call->arena, "/v1/operations/%s", operation->id);
-    bool is_good = operation->state == OPERATION_SUCCEEDED;
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "id", operation->id, "study", operation->study,
-                     "state", operation_state_names[operation->state], "progress", progress_json(&operation->progress),
-                     "result", is_good ? trials_json(call, operation) : json_null(), "problem",
-                     problem_json(operation->code, operation->detail), "created_at",
-                     codec_time_json(operation->created_ms), "finished_at", codec_time_json(operation->finished_ms));
+    codec_put(&json, "result", operation->state == OPERATION_SUCCEEDED ? trials_json(call, operation) : json_null());
+    return json;
 }
 
 static json_t *render_suggest(struct call *call, const void *result)
@@ -97,34 +103,24 @@ static struct preference read_preference(const char *prefer)
     return found;
 }
 
-/* A suggest that may have to wait until there is something to hand out. */
-struct asking {
-    struct suggest_request request;
-    const json_t          *fixed, *said; /* until the handler returns for the first time */
-    struct preference      preference;
-    int64_t                until_ms, space_revision; /* space_revision: -1 where the client says none */
-    struct error           refusal;                  /* the last one, as of refused_ms */
-    int64_t                refused_ms;
-};
-#define HANDED(...) ANNOTATION_MEMBER(asking, said, __VA_ARGS__)
 static const struct member suggest_post_body[] = {
-    {AS(asking, request.count, "count"), .read = codec_read_integer, .min = 1, .max = SUGGESTIONS_MAX, .fallback = 1},
-    {AS(asking, request.worker, "worker"), .read = codec_read_text, .max = 128},
-    {AT(asking, fixed), .read = codec_read_kept},
-    {AS(asking, request.deadline_ms, "deadline_ms"), .read = codec_read_integer, .min = 1, .max = 60000},
-    TRIAL_ANNOTATIONS(HANDED){AT(asking, space_revision), .read = codec_read_integer, .min = 0,
-                              .max = 9007199254740991.0, .fallback = -1},
+    {AT(plan, count), .read = codec_read_integer, .min = 1, .max = SUGGESTIONS_MAX, .fallback = 1},
+    {AT(plan, worker), .read = codec_read_text, .max = 128},
+    CODEC_KNOWN("fixed"),
+    {AT(plan, deadline_ms), .read = codec_read_integer, .min = 1, .max = 60000},
+    TRIAL_ANNOTATIONS(ANNOTATION_MEMBER){AT(plan, space_revision), .read = codec_read_integer, .min = 0,
+                                         .max = 9007199254740991.0, .fallback = -1},
     {.name = NULL},
 };
-static enum status read_asking(struct call *call, struct error *err);
-const struct form  form_suggest_post = {.body = suggest_post_body, .bytes = sizeof(struct asking), .rest = read_asking};
+static enum status read_plan(struct call *call, struct error *err);
+const struct form  form_suggest_post = {.body = suggest_post_body, .bytes = sizeof(struct plan), .rest = read_plan};
 
-static enum status begin_operation(struct call *call, const struct asking *asking, struct error *err)
+static enum status begin_operation(struct call *call, struct plan *plan, struct error *err)
 {
-    int64_t           left_ms = asking->until_ms - call->app->monotonic_ms();
+    int64_t           left_ms = call->follow.until_ms - call->app->monotonic_ms();
     struct operation *operation = CALL_RESULT(call, struct operation, 202, render_operation);
-    TRY(trial_may_suggest(call->app, &call->caller, call->params[0], &asking->request, err));
-    const struct operation_new new = {.request = &asking->request, .wait_ms = left_ms > 0 ? left_ms : 0};
+    TRY(trial_may_suggest(call->app, &call->caller, call->params[0], plan, err));
+    const struct operation_new new = {.plan = plan, .wait_ms = left_ms > 0 ? left_ms : 0};
     TRY(operation_begin(call->app, &call->caller, call->params[0], &new, operation, err));
     if (call->caller.idempotency.replayed)
         return STATUS_OK;
@@ -158,11 +154,11 @@ static enum status suggest_again(struct call *call, struct error *err)
 }
 
 /* Whether to hold a client that wants to wait, because the refusal may not last. */
-static bool is_to_be_held(struct call *call, const struct asking *asking, const struct error *why)
+static bool is_to_be_held(struct call *call, const struct error *why)
 {
     bool is_passing =
         why->retry_after_seconds > 0 || strcmp(why->code, "planning") == 0 || strcmp(why->code, "busy") == 0;
-    if (!is_passing || call->app->monotonic_ms() >= asking->until_ms || call_is_over(call))
+    if (!is_passing || call->app->monotonic_ms() >= call->follow.until_ms || call_is_over(call))
         return false;
     if (call_hold(call))
         return true;
@@ -170,25 +166,25 @@ static bool is_to_be_held(struct call *call, const struct asking *asking, const 
     return false;
 }
 
-static void hold(struct call *call, struct asking *asking, const struct error *why)
+static void hold(struct call *call, const struct plan *plan, const struct error *why)
 {
     int64_t now_ms = call->app->monotonic_ms();
     int64_t rest_seconds = why->retry_after_seconds > 0 ? why->retry_after_seconds : REPLY_POLL_SECONDS;
-    asking->refusal = *why;
-    asking->refused_ms = now_ms;
+    call->follow.refusal = *why;
+    call->follow.refused_ms = now_ms;
     call->follow.again = handle_suggest_post;
-    call->follow.until_ms = asking->until_ms;
     call->follow.look_ms = now_ms + 1000 * rest_seconds;
     call->follow.turn = call->params[0];
-    call->follow.is_alike = asking->request.fixed == NULL && asking->request.space_revision == NULL;
+    call->follow.is_alike = plan->fixed == NULL && plan->space_revision < 0;
 }
 
 /* The end of waiting: what it was refused for last, which is not looked at again lest many do so at once. */
-static enum status give_up(const struct call *call, const struct asking *asking, struct error *err)
+static enum status give_up(const struct call *call, struct error *err)
 {
-    int64_t waited = (call->app->monotonic_ms() - asking->refused_ms) / 1000,
-            left = asking->refusal.retry_after_seconds - waited;
-    *err = asking->refusal;
+    const struct follow *follow = &call->follow;
+    int64_t              waited = (call->app->monotonic_ms() - follow->refused_ms) / 1000,
+            left = follow->refusal.retry_after_seconds - waited;
+    *err = follow->refusal;
     if (err->retry_after_seconds > 0)
         err->retry_after_seconds = left > 1 ? (int)left : 1;
     return err->status;
@@ -203,29 +199,26 @@ static const char *preference_text(struct call *call, const struct preference *p
 }
 
 /* Reads what the table does not, and copies what lies in the JSON, which is freed when the handler returns for the first time. */
-static enum status read_asking(struct call *call, struct error *err)
+static enum status read_plan(struct call *call, struct error *err)
 {
-    struct asking          *asking = call->input;
-    struct suggest_request *request = &asking->request;
+    struct plan            *plan = call->input;
     struct reading          in = show_reading(call, NULL, err);
     enum status             whole = STATUS_OK;
-    const char             *worker = request->worker == NULL ? "" : request->worker;
-    request->worker = arena_strndup(&call->arena, worker, strlen(worker));
-    if (request->worker == NULL)
+    const struct preference preference = read_preference(call->prefer);
+    const json_t           *fixed = json_object_get(call->json, "fixed");
+    const char             *worker = text_or_empty(plan->worker);
+    plan->worker = arena_strndup(&call->arena, worker, strlen(worker));
+    if (plan->worker == NULL)
         return error_no_memory(err);
-    if (asking->space_revision >= 0)
-        request->space_revision = &asking->space_revision;
-    if (asking->fixed != NULL) {
+    if (fixed != NULL) {
         struct study study;
         TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
-        TRY(codec_read_on(&in, show_read_fixed(call, &study.spec, asking->fixed, &request->fixed, err), &whole));
-        request->fixed_len = study.spec.space.params_len;
+        TRY(codec_read_on(&in, show_read_fixed(call, &study.spec, fixed, &plan->fixed, err), &whole));
+        plan->fixed_len = study.spec.space.params_len;
     }
-    asking->preference = read_preference(call->prefer);
-    asking->until_ms = call->app->monotonic_ms() + 1000 * asking->preference.wait_seconds;
-    call->reply.preference = preference_text(call, &asking->preference);
-    if (asking->said != NULL)
-        TRY(codec_read_on(&in, codec_annotations_take(&in, call->json, "", &request->said), &whole));
+    call->follow.until_ms = call->app->monotonic_ms() + 1000 * preference.wait_seconds;
+    call->reply.preference = preference_text(call, &preference);
+    TRY(codec_read_on(&in, codec_annotations_take(&in, call->json, "", &plan->said), &whole));
     return whole;
 }
 
@@ -233,24 +226,24 @@ static enum status read_asking(struct call *call, struct error *err)
 enum status handle_suggest_post(struct call *call, struct error *err)
 {
     const struct idempotency *once = &call->caller.idempotency;
-    struct asking            *asking = call->input;
+    struct plan              *plan = call->input;
     bool                      is_held = call->follow.again != NULL;
     enum status               status;
     call->follow.again = NULL;
-    if (is_held && (call_is_over(call) || call->app->monotonic_ms() >= asking->until_ms))
-        return give_up(call, asking, err);
-    if (asking->preference.is_async) {
-        status = begin_operation(call, asking, err);
+    if (is_held && (call_is_over(call) || call->app->monotonic_ms() >= call->follow.until_ms))
+        return give_up(call, err);
+    if (read_preference(call->prefer).is_async) {
+        status = begin_operation(call, plan, err);
     } else {
         struct suggest_reply *reply = CALL_RESULT(call, struct suggest_reply, 200, render_suggest);
         call->render_kept = render_numbers;
-        status = trial_suggest(call->app, &call->caller, call->params[0], &asking->request, reply, err);
+        status = trial_suggest(call->app, &call->caller, call->params[0], plan, reply, err);
     }
     if (status == STATUS_OK && once->replayed && once->first.body[0] == '[')
         status = suggest_again(call, err);
-    if (status == STATUS_OK || !is_to_be_held(call, asking, err))
+    if (status == STATUS_OK || !is_to_be_held(call, err))
         return status;
-    hold(call, asking, err);
+    hold(call, plan, err);
     return STATUS_OK;
 }
 
@@ -264,25 +257,21 @@ static const struct member operations_get_query[] = {
 };
 const struct form form_operations_get = {.query = operations_get_query, .bytes = sizeof(struct operation_filter)};
 
-static json_t *item_json(const struct operation_item *item)
-{
-    json_t *trials = json_array();
-    for (size_t i = 0; i < item->len; i++)
-        codec_append(&trials, json_integer(item->trials[i]));
-    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "id", item->id, "study", item->study,
-                     "state", operation_state_names[item->state], "worker", item->worker, "count",
-                     (json_int_t)item->count, "progress", progress_json(&item->progress), "trials", trials, "problem",
-                     problem_json(item->code, item->detail), "created_at", codec_time_json(item->created_ms),
-                     "finished_at", codec_time_json(item->finished_ms));
-}
-
 static json_t *render_operations(struct call *call, const void *result)
 {
     const struct operation_page *page = result;
     json_t                      *list = json_array();
     (void)call;
-    for (size_t i = 0; i < page->len; i++)
-        codec_append(&list, item_json(&page->operations[i]));
+    for (size_t i = 0; i < page->len; i++) {
+        const struct operation *operation = &page->operations[i];
+        json_t                 *item = operation_json(operation), *trials = json_array();
+        for (size_t k = 0; k < operation->len; k++)
+            codec_append(&trials, json_integer(operation->numbers[k]));
+        codec_put(&item, "worker", json_string(operation->worker));
+        codec_put(&item, "count", json_integer(operation->count));
+        codec_put(&item, "trials", trials);
+        codec_append(&list, item);
+    }
     return show_page("operations", list, page->next_cursor);
 }
 

@@ -306,13 +306,7 @@ enum status handle_study_clone(struct call *call, struct error *err)
     return status;
 }
 
-/* The use case adds its problems to those of the table; a clone that has any is not made. */
-static enum status refuse_clone(struct call *call, struct error *err)
-{
-    return call->problems.len == 0 ? STATUS_OK : handle_study_clone(call, err);
-}
-const struct form form_study_clone = {
-    .body = study_clone_body, .bytes = sizeof(struct clone_input), .rest = refuse_clone};
+const struct form form_study_clone = {.body = study_clone_body, .bytes = sizeof(struct clone_input), .reads_on = true};
 
 static enum status move(struct call *call, enum study_verb verb, struct error *err)
 {
@@ -355,20 +349,8 @@ static const struct member space_grow_body[] = {
     {.name = NULL},
 };
 
-/* The parameters are read, so that their problems are named with those of the table. */
-static enum status refuse_growth(struct call *call, struct error *err)
-{
-    const struct space_grow_input *input = call->input;
-    struct study                   study;
-    struct growth                  growth;
-    if (call->problems.len == 0 || input->parameters == NULL)
-        return STATUS_OK;
-    TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
-    struct reading in = show_reading(call, NULL, err);
-    return codec_grow(&in, &study.spec, input->parameters, &growth);
-}
 const struct form form_space_grow = {
-    .body = space_grow_body, .bytes = sizeof(struct space_grow_input), .rest = refuse_growth};
+    .body = space_grow_body, .bytes = sizeof(struct space_grow_input), .reads_on = true};
 
 static enum status grow(struct call *call, struct study *out, struct error *err)
 {
@@ -380,7 +362,9 @@ static enum status grow(struct call *call, struct study *out, struct error *err)
     if (call->caller.idempotency.replayed)
         return STATUS_OK;
     TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
-    if (input->space_revision >= 0 && input->space_revision != study.space_revision)
+    if (call->problems.len > 0 && input->parameters == NULL)
+        return problems_first(&call->problems, err);
+    if (call->problems.len == 0 && input->space_revision >= 0 && input->space_revision != study.space_revision)
         return error_set(err, STATUS_CONFLICT, "space_grew", "/space_revision",
                          "the study's space is that of revision %lld", (long long)study.space_revision);
     struct reading in = {.arena = &call->arena, .err = err, .problems = &call->problems};

@@ -25,33 +25,17 @@ enum { OBSERVATIONS_MAX = 10000, LIST_MAX = 1000 };
 
 /* ---- observe ---- */
 
-/* An observation, or a list of them: codec_observation reads an observation's members, which are only admitted here. */
+/* An observation, or a list of them. */
 struct observe_post_input {
-    const json_t *observations, *any;
+    const json_t *observations;
 };
-#define ADMITTED(member)                                                                            \
-    {                                                                                               \
-        .name = member, .offset = offsetof(struct observe_post_input, any), .read = codec_read_kept \
-    }
-static enum status         refuse_observations(struct call *call, struct error *err);
 static const struct member observe_post_body[] = {
     {AT(observe_post_input, observations), .read = codec_read_kept},
-    ADMITTED("trial"),
-    ADMITTED("lease"),
-    ADMITTED("point"),
-    ADMITTED("candidate"),
-    ADMITTED("sites"),
-    ADMITTED("values"),
-    ADMITTED("stddevs"),
-    ADMITTED("state"),
-    ADMITTED("outside"),
-#define X(name, ...) ADMITTED(#name),
-    TRIAL_TOLD(X) TRIAL_ANNOTATIONS(X)
-#undef X
-        {.name = NULL},
+    {.name = "", .members = codec_observation_members},
+    {.name = NULL},
 };
 const struct form form_observe_post = {
-    .body = observe_post_body, .bytes = sizeof(struct observe_post_input), .rest = refuse_observations};
+    .body = observe_post_body, .bytes = sizeof(struct observe_post_input), .reads_on = true};
 
 static const struct member best_members[] = {
     {AS(observe_reply, best_trial, "trial"), .read = codec_read_integer},
@@ -108,25 +92,6 @@ static enum status observe_one(struct call *call, struct error *err)
     return status;
 }
 
-/* The body is read on, so that its problems are named with those of the table.  Without such the handler reads it, by the
- * specification that is in memory. */
-static enum status refuse_observations(struct call *call, struct error *err)
-{
-    const struct observe_post_input *input = call->input;
-    struct observation              *items, one;
-    struct study                     study;
-    if (call->problems.len == 0)
-        return STATUS_OK;
-    TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
-    struct reading in = show_reading(call, &study.spec, err);
-    if (input->observations == NULL)
-        return codec_observation(&in, call->json, "", &one);
-    TRY(show_check_list(input->observations, "/observations", OBSERVATIONS_MAX, err));
-    TRY(show_read_observations(call, &study.spec, &SHOW_OBSERVATIONS(input->observations), &items, err));
-    return show_refuse_unread(call, items, json_array_size(input->observations),
-                              &(struct origin){.where = "/observations"}, err);
-}
-
 enum status handle_observe_post(struct call *call, struct error *err)
 {
     const struct observe_post_input *input = call->input;
@@ -134,12 +99,15 @@ enum status handle_observe_post(struct call *call, struct error *err)
     struct study                     study;
     if (input->observations == NULL)
         return observe_one(call, err);
-    if (input->any != NULL)
+    if (json_object_size(call->json) > 1 && call->problems.len == 0)
         return error_set(err, STATUS_INVALID, "unknown_member", "/observations", "must be the only member");
     TRY(show_check_list(input->observations, "/observations", OBSERVATIONS_MAX, err));
     TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
     TRY(show_read_observations(call, &study.spec, &SHOW_OBSERVATIONS(input->observations), &items, err));
-    return show_observe(call, items, json_array_size(input->observations), &(struct origin){.where = "/observations"},
+    const struct origin origin = {.where = "/observations"};
+    if (call->problems.len > 0)
+        return show_refuse_unread(call, items, json_array_size(input->observations), &origin, err);
+    return show_observe(call, items, json_array_size(input->observations), &origin,
                         CALL_RESULT(call, struct observe_reply, 200, show_reply), err);
 }
 
@@ -160,7 +128,7 @@ static const char        fill_default[] = "default", fill_algorithm[] = "algorit
 static const char *const fill_names[] = {fill_default, fill_algorithm, NULL};
 
 struct trials_post_input {
-    const json_t *points, *candidates, *macro_actions, *sites, *said;
+    const json_t *points, *candidates, *macro_actions, *sites;
     const char   *metric;
     int           quantity;
     const char   *fill;  /* of fill_names, what is missing of points; NULL: nothing is */
@@ -170,15 +138,14 @@ struct trials_post_input {
     size_t        len;
     const char   *patch;
 };
-static enum status read_queued(struct call *call, struct error *err);
-static enum status read_predicted(struct call *call, struct error *err);
-#define QUEUED(...) ANNOTATION_MEMBER(trials_post_input, said, __VA_ARGS__)
+static enum status         read_queued(struct call *call, struct error *err);
+static enum status         read_predicted(struct call *call, struct error *err);
 static const struct member trials_post_body[] = {
     {AT(trials_post_input, points), .read = codec_read_kept},
     {AT(trials_post_input, candidates), .read = codec_read_kept},
     {AT(trials_post_input, macro_actions), .read = codec_read_kept},
     {AT(trials_post_input, fill), .read = codec_read_name, .names = fill_names},
-    TRIAL_ANNOTATIONS(QUEUED){.name = NULL},
+    TRIAL_ANNOTATIONS(ANNOTATION_MEMBER){.name = NULL},
 };
 static const struct member predict_post_body[] = {
     {AT(trials_post_input, points), .read = codec_read_kept},
@@ -262,8 +229,7 @@ static enum status read_queued(struct call *call, struct error *err)
     TRY(study_find(call->app, &call->caller, call->params[0], &input->study, err));
     struct reading in = show_reading(call, &input->study.spec, err);
     TRY(codec_read_on(&in, (is_part ? read_parts : read_places)(call, err), &whole));
-    if (input->said != NULL)
-        TRY(codec_read_on(&in, codec_annotations_take(&in, call->json, "", &input->patch), &whole));
+    TRY(codec_read_on(&in, codec_annotations_take(&in, call->json, "", &input->patch), &whole));
     return whole;
 }
 
@@ -433,29 +399,23 @@ enum status handle_trial_abandon(struct call *call, struct error *err)
     return trial_abandon(call->app, &call->caller, call->params[0], request, &shown->trial, err);
 }
 
-struct trial_patch_input {
-    const json_t *said;
-    const char   *patch;
-};
-#define EDITED(...) ANNOTATION_MEMBER(trial_patch_input, said, __VA_ARGS__)
-static const struct member trial_patch_body[] = {TRIAL_ANNOTATIONS(EDITED){.name = NULL}};
+static const struct member trial_patch_body[] = {TRIAL_ANNOTATIONS(ANNOTATION_MEMBER){.name = NULL}};
 
 static enum status read_patch(struct call *call, struct error *err)
 {
-    struct trial_patch_input *input = call->input;
-    struct reading            in = show_reading(call, NULL, err);
+    struct edit_request *input = call->input;
+    struct reading       in = show_reading(call, NULL, err);
     return codec_annotations_take(&in, call->json, "", &input->patch);
 }
 const struct form form_trial_patch = {
-    .body = trial_patch_body, .bytes = sizeof(struct trial_patch_input), .rest = read_patch};
+    .body = trial_patch_body, .bytes = sizeof(struct edit_request), .rest = read_patch};
 
 enum status handle_trial_patch(struct call *call, struct error *err)
 {
-    const struct trial_patch_input *input = call->input;
-    struct edit_request             request = {.patch = input->patch};
-    struct shown_trial             *shown;
-    TRY(begin_trial(call, &shown, &request.number, err));
-    return trial_edit(call->app, &call->caller, call->params[0], &request, &shown->trial, err);
+    struct edit_request *request = call->input;
+    struct shown_trial  *shown;
+    TRY(begin_trial(call, &shown, &request->number, err));
+    return trial_edit(call->app, &call->caller, call->params[0], request, &shown->trial, err);
 }
 
 enum status handle_trial_retry(struct call *call, struct error *err)
@@ -468,19 +428,15 @@ enum status handle_trial_retry(struct call *call, struct error *err)
 
 /* A result like that of an observation, of a trial that the address names, and why. */
 struct trial_correct_input {
-    const json_t      *any;
     const char        *reason;
     struct study       study;
     struct observation result;
 };
-static enum status read_correction(struct call *call, struct error *err);
-#define RESULT(member)                                                                               \
-    {                                                                                                \
-        .name = member, .offset = offsetof(struct trial_correct_input, any), .read = codec_read_kept \
-    }
+static enum status         read_correction(struct call *call, struct error *err);
 static const struct member trial_correct_body[] = {
-    RESULT("value"),   RESULT("values"), RESULT("stddev"),
-    RESULT("stddevs"), RESULT("state"),  {AT(trial_correct_input, reason), .read = codec_read_reason, .max = 1000},
+    CODEC_KNOWN("value"),  CODEC_KNOWN("values"),
+    CODEC_KNOWN("stddev"), CODEC_KNOWN("stddevs"),
+    CODEC_KNOWN("state"),  {AT(trial_correct_input, reason), .read = codec_read_reason, .max = 1000},
     {.name = NULL},
 };
 static const struct member trial_retract_body[] = {

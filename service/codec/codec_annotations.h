@@ -9,9 +9,8 @@
 
 /* Members of struct trial_annotations, shown as {}, [] or null where there is nothing. */
 extern const struct member codec_annotation_members[];
-/* Adds one of them to a table of what a body may have: it sets type's any, and the body is read by codec_annotations_take. */
-#define ANNOTATION_MEMBER(type, any, column, ...) \
-    {.name = #column, .offset = offsetof(struct type, any), .read = codec_read_kept},
+/* Adds one of them to a table of what a body may have, which codec_annotations_take reads. */
+#define ANNOTATION_MEMBER(column, ...) CODEC_KNOWN(#column),
 
 /* The patch that an object holds among its other members, as text; NULL when it has none of these.  INVALID, with the
  * pointer. */

@@ -181,7 +181,7 @@ json_t *codec_point_json(const struct spec *spec, const double *point)
 
 struct observation_form {
     struct observation own;
-    const json_t      *point, *sites, *values, *stddevs, *said;
+    const json_t      *point, *sites, *values, *stddevs;
     int                state;   /* -1: none */
     bool               is_long; /* the values are the outcome, and not what is recorded beside a value or a state */
     const char        *outside; /* or NULL */
@@ -190,12 +190,11 @@ static const char *const  outside_names[] = {"context", NULL};
 static const char *const  outcome_names[] = {"failed", "infeasible", NULL};
 static const enum outcome outcomes[] = {OUTCOME_FAILED, OUTCOME_INFEASIBLE};
 
-#define SAID(...)    ANNOTATION_MEMBER(observation_form, said, __VA_ARGS__)
 #define CODEC_REASON .read = codec_read_reason
 #define OWN(...)     CODEC_MEMBER(observation_form, own., __VA_ARGS__)
 // clang-format off
 const struct member codec_observation_members[] = {
-    {AS(observation_form, own.trial, "trial"), .read = codec_read_integer, .min = 1, .max = trial_max},
+    {AS(observation_form, own.trial, "trial"), .read = codec_read_integer, .min = 1, .max = INFINITY},
     {AS(observation_form, own.lease, "lease"), .read = codec_read_integer, .min = 1, .max = trial_max},
     {AT(observation_form, point), .read = codec_read_kept},
     {AT(observation_form, sites), .read = codec_read_kept},
@@ -205,7 +204,7 @@ const struct member codec_observation_members[] = {
     {AT(observation_form, state), .read = codec_read_choice, .names = outcome_names},
     {AT(observation_form, outside), .read = codec_read_name, .names = outside_names},
     TRIAL_TOLD(OWN)
-    TRIAL_ANNOTATIONS(SAID)
+    TRIAL_ANNOTATIONS(ANNOTATION_MEMBER)
     {.name = NULL},
 };
 // clang-format on
@@ -480,8 +479,7 @@ static enum status read_observation(struct reading *in, const json_t *json, enum
         form.is_long = json_object_get(json, "value") == NULL && json_object_get(json, "state") == NULL;
     kind = json_object_get(json, "outside") != NULL ? POINT_ANYWHERE : kind;
     TRY(codec_read_on(in, read_point(in, &form, kind, where, &form.own.point), &whole));
-    if (form.said != NULL)
-        TRY(codec_read_on(in, codec_annotations_take(in, json, where, &form.own.said), &whole));
+    TRY(codec_read_on(in, codec_annotations_take(in, json, where, &form.own.said), &whole));
     *out = form.own;
     out->outcome = form.state < 0 ? OUTCOME_VALUE : outcomes[form.state];
     bool is_graph = in->spec->space.kind == SPACE_GRAPH;

@@ -99,7 +99,11 @@ MUST_CHECK enum status codec_read_bool(struct reading *in, const struct member *
 MUST_CHECK enum status codec_read_kept(struct reading *in, const struct member *member, const json_t *json,
                                        const char *where, void *out);
 
-/* Leaves alone what is read elsewhere. */
+/* Leaves alone what is read elsewhere, as all of a member so named. */
+#define CODEC_KNOWN(text)                        \
+    {                                            \
+        .name = (text), .read = codec_read_known \
+    }
 MUST_CHECK enum status codec_read_known(struct reading *in, const struct member *member, const json_t *json,
                                         const char *where, void *out);
 MUST_CHECK enum status codec_read_inside(struct reading *in, const struct member *member, const json_t *json,

@@ -58,6 +58,9 @@ MUST_CHECK enum status session_catch_up_with(struct app *app, struct caller *cal
  * behind, else BUSY "busy".  If the transaction fails, a session that was told something is to be forgotten. */
 MUST_CHECK enum status session_catch_up_within(struct db_conn *conn, struct app *app, const struct study *study,
                                                struct live *live, bool *was_told, struct error *err);
+/* The problem of a specification, as an algorithm is opened with it. */
+struct transfer_sources;
+struct problem session_problem(const struct spec *spec, const struct transfer_sources *earlier, size_t memory_bytes);
 /* Forgets the model, which was told something that the log does not have. */
 void session_forget(struct live *live);
 /* Drops the session of a deleted study; a request that still uses the model finds out when it writes. */

@@ -296,6 +296,23 @@ static enum status read_spec(struct db_conn *conn, struct live *live, struct err
     return live->former_point != NULL ? STATUS_OK : error_no_memory(err);
 }
 
+struct problem session_problem(const struct spec *spec, const struct transfer_sources *earlier, size_t memory_bytes)
+{
+    return (struct problem){
+        .space = &spec->space,
+        .options = spec->options,
+        .seed = spec->seed,
+        .metrics = spec->kinds,
+        .metrics_len = spec->metrics_len,
+        .thresholds = spec->thresholds,
+        .memory_bytes = memory_bytes,
+        .bands = spec->bands,
+        .is_minimized = spec_sign(spec) < 0,
+        .earlier = earlier->studies,
+        .earlier_len = earlier->len,
+    };
+}
+
 /* With a specification of its own: what it takes is memory of the model, whose size decides what a model may keep.
  * It knows the baseline of the log up to the line last.  space_revision: of the study's space now. */
 static enum status open_session(struct app *app, struct db_conn *conn, struct live *live, int64_t space_revision,
@@ -315,20 +332,9 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
         TRY(curves_init_several(&live->curves, &live->curves_arena, live->spec.kinds, live->spec.metrics_len, err));
     if (problem == NULL || live->arena.taken_bytes + curves_bytes >= app->options.session_bytes)
         return error_no_memory(err);
-    *problem = (struct problem){
-        .space = &live->spec.space,
-        .options = live->spec.options,
-        .seed = live->spec.seed,
-        .metrics = live->spec.kinds,
-        .metrics_len = live->spec.metrics_len,
-        .thresholds = live->spec.thresholds,
-        .memory_bytes = (app->options.session_bytes - curves_bytes - live->arena.taken_bytes) /
-                        (live->spec.stopping.guard ? 2 : 1), // of two sessions
-        .bands = live->spec.bands,
-        .is_minimized = spec_sign(&live->spec) < 0,
-        .earlier = earlier.studies,
-        .earlier_len = earlier.len,
-    };
+    *problem = session_problem(&live->spec, &earlier,
+                               (app->options.session_bytes - curves_bytes - live->arena.taken_bytes) /
+                                   (live->spec.stopping.guard ? 2 : 1)); // of two sessions
     return streams_open(&live->streams, live->spec.policy, problem, &live->spec.stopping, err);
 }
 

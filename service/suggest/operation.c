@@ -18,11 +18,11 @@
 
 /* Arguments of the transactions here; in the arena, because the operation that is shown points to its study. */
 struct work {
-    struct task                   task;
-    char                          id[24]; /* of the operation */
-    const struct suggest_request *request;
-    struct operation             *out;
-    bool                          is_new;
+    struct task        task;
+    char               id[24]; /* of the operation */
+    const struct plan *plan;
+    struct operation  *out;
+    bool               is_new;
 };
 
 static struct work *work_new(struct app *app, struct caller *caller, const char *study, struct operation *out)
@@ -55,8 +55,7 @@ static struct plan_state progress_of(struct operations *operations, const char *
 }
 
 /* Without its trials. */
-static enum status read_row(const struct row_operation *row, struct operation *out, const int64_t **numbers,
-                            struct error *err)
+static enum status read_row(const struct row_operation *row, struct operation *out, struct error *err)
 {
     int state;
     TRY(rows_state(operation_state_names, row->state, row->id, &state, err));
@@ -67,10 +66,12 @@ static enum status read_row(const struct row_operation *row, struct operation *o
                               .retry_after_seconds = (int)row->retry_after_seconds,
                               .code = row->code,
                               .detail = row->detail,
+                              .worker = row->worker,
+                              .count = row->count,
+                              .numbers = row->trials.bytes,
                               .len = row->trials.length / sizeof(int64_t)};
     snprintf(out->id, sizeof out->id, "%s", row->id);
     snprintf(out->study, sizeof out->study, "%s", row->study);
-    *numbers = row->trials.bytes;
     return STATUS_OK;
 }
 
@@ -80,7 +81,6 @@ static enum status load(struct db_conn *conn, void *arg, struct error *err)
     struct work      *work = arg;
     struct operation *out = work->out;
     struct arena     *arena = work->task.caller->arena;
-    const int64_t    *numbers;
     struct db_rows    rows;
     TRY(db_find(conn, arena, &rows, err, SQL_OPERATION_GET, BIND(TEXT(work->id))));
     const struct row_operation *row = row_operation(&rows);
@@ -90,7 +90,7 @@ static enum status load(struct db_conn *conn, void *arg, struct error *err)
         return seen; // the store could not say
     if (seen != STATUS_OK)
         return error_set(err, STATUS_NOT_FOUND, "operation_not_found", "", "there is no such operation");
-    TRY(read_row(row, out, &numbers, err));
+    TRY(read_row(row, out, err));
     out->progress = progress_of(work->task.app->operations, out->id);
     work->task.id = out->study;
     TRY(task_open(conn, &work->task, err));
@@ -99,7 +99,7 @@ static enum status load(struct db_conn *conn, void *arg, struct error *err)
     if (out->trials == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < out->len; i++)
-        TRY(rows_trial_get(conn, &work->task, numbers[i], &out->trials[i], err));
+        TRY(rows_trial_get(conn, &work->task, out->numbers[i], &out->trials[i], err));
     return STATUS_OK;
 }
 
@@ -126,24 +126,6 @@ struct listing {
     struct operation_page         *out;
 };
 
-static enum status read_item(const struct row_operation_listed *row, struct operation_item *out, struct error *err)
-{
-    int state;
-    TRY(rows_state(operation_state_names, row->state, row->id, &state, err));
-    *out = (struct operation_item){.state = (enum operation_state)state,
-                                   .worker = row->worker,
-                                   .code = row->code,
-                                   .detail = row->detail,
-                                   .count = row->count,
-                                   .trials = row->trials.bytes,
-                                   .len = row->trials.length / sizeof(int64_t),
-                                   .created_ms = row->created_ms,
-                                   .finished_ms = row->finished_ms};
-    snprintf(out->id, sizeof out->id, "%s", row->id);
-    snprintf(out->study, sizeof out->study, "%s", row->study);
-    return STATUS_OK;
-}
-
 static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
     struct listing                *listing = arg;
@@ -158,7 +140,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     if (filter->study != NULL)
         TRY(task_open(conn, &listing->task, err));
     TRY(page_after_place(filter->cursor, &after, err));
-    out->operations = ARENA_NEW(caller->arena, struct operation_item, (size_t)limit);
+    out->operations = ARENA_NEW(caller->arena, struct operation, (size_t)limit);
     if (out->operations == NULL)
         return error_no_memory(err);
     struct db_rows rows =
@@ -172,11 +154,11 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
                       TEXT(text_names(operation_state_names, filter->states, names)),
                       INT(after.created_ms == 0 ? INT64_MAX : after.created_ms), TEXT(after.id), INT(limit + 1)));
     while (db_next(&rows) && (int64_t)out->len < limit)
-        rows.status = read_item(row_operation_listed(&rows), &out->operations[out->len++], err);
+        rows.status = read_row(row_operation(&rows), &out->operations[out->len++], err);
     for (size_t i = 0; i < out->len; i++)
         out->operations[i].progress = progress_of(listing->task.app->operations, out->operations[i].id);
     if (rows.has_row) {
-        const struct operation_item *last = &out->operations[out->len - 1];
+        const struct operation *last = &out->operations[out->len - 1];
         rows.status = page_next_place(caller->arena, last->created_ms, last->id, &out->next_cursor, err);
     }
     return db_done(&rows);
@@ -202,34 +184,33 @@ static enum status log_operation(struct db_conn *conn, const struct work *work, 
                      err);
 }
 
-static size_t fixed_bytes(const struct space *space, const struct suggest_request *request)
+static size_t fixed_bytes(const struct space *space, const struct plan *plan)
 {
-    return request->fixed == NULL ? 0 : space_point_len(space) * sizeof *request->fixed;
+    return plan->fixed == NULL ? 0 : space_point_len(space) * sizeof *plan->fixed;
 }
 
 /* The one of this worker that runs, if it has a name, or a new one.  With other fixed values it is another request, and would give the
  * worker a second trial. */
 static enum status add(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct work                  *work = arg;
-    const struct task            *task = &work->task;
-    const struct suggest_request *request = work->request;
-    struct operation             *out = work->out;
-    const int64_t                *numbers;
-    struct db_rows                rows;
+    struct work       *work = arg;
+    const struct task *task = &work->task;
+    const struct plan *plan = work->plan;
+    struct operation  *out = work->out;
+    struct db_rows     rows;
     TRY(task_open(conn, &work->task, err));
-    size_t bytes = fixed_bytes(&task->study.spec.space, request);
+    size_t bytes = fixed_bytes(&task->study.spec.space, plan);
     TRY(db_find(conn, task->caller->arena, &rows, err, SQL_OPERATION_OF_WORKER,
-                BIND(TEXT(task->id), TEXT(request->worker), BLOB(request->fixed, bytes))));
+                BIND(TEXT(task->id), TEXT(plan->worker), BLOB(plan->fixed, bytes))));
     const struct row_operation *row = row_operation(&rows);
-    bool                        is_named = request->worker[0] != '\0'; // a worker without a name is a new one each time
+    bool                        is_named = plan->worker[0] != '\0'; // a worker without a name is a new one each time
     work->is_new = row == NULL || row->is_same == 0 || !is_named;
     if (row != NULL && work->is_new && is_named)
         return error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed",
                          "operation %.23s of this worker still runs, with other values", row->id);
     *out = (struct operation){.created_ms = task->now_ms};
     if (!work->is_new) {
-        TRY(read_row(row, out, &numbers, err));
+        TRY(read_row(row, out, err));
     } else {
         TRY(trial_may_be_given(&task->study, err));
         snprintf(out->study, sizeof out->study, "%s", task->id);
@@ -240,9 +221,9 @@ static enum status add(struct db_conn *conn, void *arg, struct error *err)
     if (!work->is_new)
         return STATUS_OK;
     TRY(db_exec(conn, NULL, err, SQL_OPERATION_ADD,
-                BIND(TEXT(out->id), TEXT(out->study), TEXT(task->caller->token_id), INT(request->count),
-                     TEXT(request->worker), BLOB(request->fixed, bytes), INT(request->deadline_ms),
-                     INT(out->created_ms), TEXT(request->said), TEXT(task->study.project))));
+                BIND(TEXT(out->id), TEXT(out->study), TEXT(task->caller->token_id), INT(plan->count),
+                     TEXT(plan->worker), BLOB(plan->fixed, bytes), INT(plan->deadline_ms), INT(out->created_ms),
+                     TEXT(plan->said), TEXT(task->study.project))));
     return log_operation(conn, work, "operation.created", err);
 }
 
@@ -270,8 +251,8 @@ static struct job *join(struct operations *operations, const char *id)
 static enum status start(const struct work *work, struct job **out, struct error *err)
 {
     struct app *app = work->task.app;
-    struct job *job = operation_job_new(app, work->id, work->task.id, work->task.caller->token_id, work->request,
-                                        fixed_bytes(&work->task.study.spec.space, work->request));
+    struct job *job = operation_job_new(app, work->id, work->task.id, work->task.caller->token_id, work->plan,
+                                        fixed_bytes(&work->task.study.spec.space, work->plan));
     if (job != NULL) {
         job->caller.quota = work->task.caller->quota;
         memcpy(job->project, work->task.caller->project, sizeof job->project);
@@ -317,7 +298,7 @@ enum status operation_begin(struct app *app, struct caller *caller, const char *
     struct job  *job = NULL;
     if (work == NULL)
         return error_no_memory(err);
-    work->request = new->request;
+    work->plan = new->plan;
     TRY(caller_sees(caller, "study", study, err));
     TRY(app_transact(app, caller, add, work, err));
     if (caller->idempotency.replayed)

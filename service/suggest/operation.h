@@ -25,9 +25,12 @@ struct operation {
     int                  retry_after_seconds; /* ... and when to ask for it again; 0: not at all */
     int64_t              created_ms, finished_ms;
     struct plan_state    progress; /* horizon 0 before there is any */
-    const struct study  *of;       /* for the trials */
-    struct trial        *trials;   /* succeeded */
+    const char          *worker;
+    int64_t              count;   /* the number of trials asked for */
+    const int64_t       *numbers; /* [len] of the trials that it gave */
     size_t               len;
+    const struct study  *of;     /* for the trials; of a list NULL, as these */
+    struct trial        *trials; /* succeeded */
     int64_t              revision;
 };
 
@@ -44,8 +47,8 @@ void operations_free(struct operations *operations);
 size_t operations_running(struct operations *operations);
 
 struct operation_new {
-    const struct suggest_request *request;
-    int64_t                       wait_ms;
+    const struct plan *plan;
+    int64_t            wait_ms;
 };
 /* Begins a suggest, or finds the one of this named worker that still runs, and waits for its end, at most wait_ms.
  * A failure within that time is the call's own error.  BUSY "busy" when too many wait. */
@@ -63,20 +66,10 @@ struct operation_filter {
     const char *cursor;
     int64_t     limit;
 };
-struct operation_item {
-    char                 id[24], study[24];
-    enum operation_state state;
-    const char          *worker, *code, *detail; /* the last two as in struct operation */
-    int64_t              count;                  /* the number of trials asked for */
-    const int64_t       *trials;                 /* [len], the numbers of those that it gave */
-    size_t               len;
-    int64_t              created_ms, finished_ms;
-    struct plan_state    progress;
-};
 struct operation_page {
-    struct operation_item *operations;
-    size_t                 len;
-    const char            *next_cursor;
+    struct operation *operations;
+    size_t            len;
+    const char       *next_cursor;
 };
 MUST_CHECK enum status operation_list(struct app *app, struct caller *caller, const struct operation_filter *filter,
                                       struct operation_page *out, struct error *err);

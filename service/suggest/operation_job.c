@@ -83,7 +83,7 @@ void operation_job_leave(struct job *job)
 
 /* The job outlives the request that asked for it: whatever that points to is copied, its fixed with so many bytes. */
 struct job *operation_job_new(struct app *app, const char *id, const char *study, const char *actor,
-                              const struct suggest_request *request, size_t bytes)
+                              const struct plan *asked, size_t bytes)
 {
     struct job *job = calloc(1, sizeof *job);
     if (job == NULL)
@@ -96,21 +96,20 @@ struct job *operation_job_new(struct app *app, const char *id, const char *study
     snprintf(job->caller.token_id, sizeof job->caller.token_id, "%s", actor);
     job->caller.scope = SCOPE_WRITE;
     job->caller.arena = &job->arena;
-    double *fixed = request->fixed == NULL ? NULL : arena_alloc(&job->arena, bytes, 1);
+    double *fixed = asked->fixed == NULL ? NULL : arena_alloc(&job->arena, bytes, 1);
     if (fixed != NULL)
-        memcpy(fixed, request->fixed, bytes);
-    job->request = (struct suggest_request){
-        .count = request->count,
-        .worker = arena_strndup(&job->arena, request->worker, strlen(request->worker)),
-        .fixed = fixed,
-        .said = request->said == NULL ? NULL : arena_strndup(&job->arena, request->said, strlen(request->said)),
-        .fixed_len = bytes / sizeof *fixed,
-        .deadline_ms = request->deadline_ms,
-    };
+        memcpy(fixed, asked->fixed, bytes);
+    job->plan.count = asked->count;
+    job->plan.worker = arena_strndup(&job->arena, asked->worker, strlen(asked->worker));
+    job->plan.fixed = fixed;
+    job->plan.fixed_len = bytes / sizeof *fixed;
+    job->plan.space_revision = -1;
+    job->plan.said = asked->said == NULL ? NULL : arena_strndup(&job->arena, asked->said, strlen(asked->said));
+    job->plan.deadline_ms = asked->deadline_ms;
     job->attempt = 1;
     job->users = 1;
-    if (job->request.worker != NULL && (fixed != NULL || request->fixed == NULL) &&
-        (job->request.said != NULL || request->said == NULL))
+    if (job->plan.worker != NULL && (fixed != NULL || asked->fixed == NULL) &&
+        (job->plan.said != NULL || asked->said == NULL))
         return job;
     operation_job_leave(job);
     return NULL;
@@ -212,11 +211,11 @@ static void suggest(struct job *job)
 {
     const struct suggest_watch watch = {.notify = notify, .end = end_well, .arg = job};
     struct suggest_reply       reply;
-    job->request.watch = &watch;
+    job->plan.watch = &watch;
     job->caller.has_left = is_stopped;
     job->caller.left_arg = job;
     for (int i = 0; i < TRIES && !is_stopped(job); i++) {
-        job->status = trial_suggest(job->app, &job->caller, job->study, &job->request, &reply, &job->error);
+        job->status = trial_suggest(job->app, &job->caller, job->study, &job->plan, &reply, &job->error);
         if (job->status != STATUS_BUSY || strcmp(job->error.code, "deadline_exceeded") == 0)
             break; // otherwise something happened to the study while the plan was made
     }

@@ -9,18 +9,18 @@
 #include <pthread.h>
 
 struct job {
-    struct app            *app;
-    struct arena           arena;
-    struct caller          caller;
-    char                   id[24], study[24], project[24]; /* project: of who asked, or "" */
-    int64_t                attempt;                        /* from 1: how often it was begun */
-    struct suggest_request request;
-    bool                   is_cancelled, is_over;
-    enum status            status;
-    struct error           error;
-    struct plan_state      progress;
-    size_t                 users; /* who may still look: the list, and each who waits */
-    struct job            *next;
+    struct app       *app;
+    struct arena      arena;
+    struct caller     caller;
+    char              id[24], study[24], project[24]; /* project: of who asked, or "" */
+    int64_t           attempt;                        /* from 1: how often it was begun */
+    struct plan       plan;
+    bool              is_cancelled, is_over;
+    enum status       status;
+    struct error      error;
+    struct plan_state progress;
+    size_t            users; /* who may still look: the list, and each who waits */
+    struct job       *next;
 };
 
 struct operations {
@@ -34,7 +34,7 @@ struct operations {
 
 /* A copy of what is asked for, its fixed with so many bytes; one user.  NULL: no memory. */
 struct job *operation_job_new(struct app *app, const char *id, const char *study, const char *actor,
-                              const struct suggest_request *request, size_t bytes);
+                              const struct plan *asked, size_t bytes);
 /* Drops a user of the job.  The lock is held, or nobody else knows of the job. */
 void operation_job_leave(struct job *job);
 /* Begins the work on a job, whose row is there; NULL: there was no memory for it.  *out: the job, for a user who will wait, or

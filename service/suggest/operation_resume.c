@@ -38,13 +38,12 @@ static enum status collect(struct db_conn *conn, void *arg, struct error *err)
     struct db_rows    rows = db_query(conn, NULL, err, SQL_OPERATION_LEFT, BIND_NONE);
     while (db_next(&rows)) {
         const struct row_operation_left *row = row_operation_left(&rows);
-        const struct suggest_request     request = {.count = row->count,
-                                                    .worker = row->worker,
-                                                    .fixed = row->fixed.bytes,
-                                                    .said = row->said,
-                                                    .fixed_len = row->fixed.length / sizeof(double),
-                                                    .deadline_ms = row->deadline_ms};
-        struct job *job = operation_job_new(left->app, row->id, row->study, row->actor, &request, row->fixed.length);
+        const struct plan                asked = {.count = row->count,
+                                                  .worker = row->worker,
+                                                  .fixed = row->fixed.bytes,
+                                                  .said = row->said,
+                                                  .deadline_ms = row->deadline_ms};
+        struct job *job = operation_job_new(left->app, row->id, row->study, row->actor, &asked, row->fixed.length);
         if (job == NULL) {
             rows.status = error_no_memory(err);
         } else {

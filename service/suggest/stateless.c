@@ -3,6 +3,7 @@
 #include "service/app/price.h"
 #include "service/app/slots.h"
 #include "service/codec/codec_trial.h"
+#include "service/session/session.h"
 #include "service/session/transfer_snapshot.h"
 #include "service/suggest/stateless.h"
 
@@ -170,17 +171,7 @@ enum status trial_suggest_stateless(struct app *app, struct caller *caller, cons
     struct transfer_sources earlier;
     TRY(transfer_collect(app, caller, &request->spec, &earlier, err));
     TRY(transfer_check_rows(&request->spec, &earlier, err));
-    const struct problem problem = {.space = &request->spec.space,
-                                    .options = request->spec.options,
-                                    .seed = request->spec.seed,
-                                    .metrics = request->spec.kinds,
-                                    .metrics_len = request->spec.metrics_len,
-                                    .thresholds = request->spec.thresholds,
-                                    .memory_bytes = app->options.session_bytes,
-                                    .bands = request->spec.bands,
-                                    .is_minimized = spec_sign(&request->spec) < 0,
-                                    .earlier = earlier.studies,
-                                    .earlier_len = earlier.len};
+    const struct problem problem = session_problem(&request->spec, &earlier, app->options.session_bytes);
     const struct policy *policy = request->spec.policy;
     struct work          work = {.app = app, .caller = caller, .request = request};
     enum status          status = run(&work, &problem, out, err);

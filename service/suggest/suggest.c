@@ -41,10 +41,9 @@ enum status trial_may_be_given(const struct study *study, struct error *err)
 static enum status check_space(const struct plan *plan, struct error *err)
 {
     const struct study *study = &plan->task.study;
-    const int64_t      *wanted = plan->request->space_revision;
-    bool is_other = plan->request->fixed != NULL && plan->request->fixed_len != study->spec.space.params_len;
-    if (!is_other && (wanted == NULL || *wanted == study->space_revision))
-        return spec_check_context(&study->spec, plan->request->fixed, "/fixed", err);
+    bool                is_other = plan->fixed != NULL && plan->fixed_len != study->spec.space.params_len;
+    if (!is_other && (plan->space_revision < 0 || plan->space_revision == study->space_revision))
+        return spec_check_context(&study->spec, plan->fixed, "/fixed", err);
     return error_set(err, STATUS_CONFLICT, "space_grew", is_other ? "/fixed" : "/space_revision",
                      "the study's space is that of revision %lld", (long long)study->space_revision);
 }
@@ -71,7 +70,7 @@ static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, 
         return task_impossible(&plan->task, trial, err);
     TRY(status);
     TRY(task_add_trial(conn, &plan->task, &new, err));
-    return task_say(conn, &plan->task, trial, is_given ? plan->request->said : plan->part->said, err);
+    return task_say(conn, &plan->task, trial, is_given ? plan->said : plan->part->said, err);
 }
 
 /* A handed-out trial may come back: it fails, is given up, or its lease ends. */
@@ -136,7 +135,7 @@ static enum status nothing_left(struct db_conn *conn, struct plan *plan, struct 
     if (plan->unfit > 0)
         return plan_fixed_conflict(err, plan->unfit, "is next and");
     bool others_are_free = plan->end == PLAN_FIXED_USED || !space_has_context(&plan->task.study.spec.space);
-    if (plan->request->fixed != NULL && others_are_free && plan->end != PLAN_SPENT && plan->end != PLAN_NOT_WORTH)
+    if (plan->fixed != NULL && others_are_free && plan->end != PLAN_SPENT && plan->end != PLAN_NOT_WORTH)
         return error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed",
                          "every point with these values has been used");
     if (plan->task.study.trials[TRIAL_RUNNING] > 0)
@@ -153,8 +152,8 @@ static bool may_add(const struct plan *plan)
 /* Whether nothing can be had, as far as a look can tell; with fixed values it does not know which queued trials fit. */
 static bool has_none(const struct plan *plan)
 {
-    bool is_queue_shut = plan->request->fixed == NULL && task_room(&plan->task) == 0 &&
-                         plan->waiting == plan->task.study.trials[TRIAL_QUEUED];
+    bool is_queue_shut =
+        plan->fixed == NULL && task_room(&plan->task) == 0 && plan->waiting == plan->task.study.trials[TRIAL_QUEUED];
     return plan->out->len == 0 && !may_add(plan) && (plan->rule != NULL || plan->waiting == 0 || is_queue_shut);
 }
 
@@ -166,7 +165,7 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
     plan->out->len = 0;
     plan->task.now_ms = plan->task.app->now_ms();
     plan->steady_ms = steady_ms(plan->task.app);
-    if (plan->request->fixed == NULL)
+    if (plan->fixed == NULL)
         plan->task.caller->space_of[0] = '\0';
     TRY(task_open(conn, &plan->task, err));
     TRY(check_space(plan, err));
@@ -174,7 +173,7 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
     plan->out->revision = plan->task.study.revision;
     plan->out->steady_ms = plan->steady_ms;
     TRY(trial_may_be_given(&plan->task.study, err));
-    if ((size_t)plan->request->count > trial_points_max(&plan->task.study.spec.space))
+    if ((size_t)plan->count > trial_points_max(&plan->task.study.spec.space))
         return error_set(err, STATUS_INVALID, "out_of_range", "/count",
                          "at most %zu points of this size go into a reply",
                          trial_points_max(&plan->task.study.spec.space));
@@ -196,15 +195,14 @@ static int64_t wanted(const struct plan *plan, int64_t waiting)
 /* Proposes within the transaction, by a policy that needs next to no time for it. */
 static enum status propose_within(struct db_conn *conn, struct plan *plan, struct error *err)
 {
-    struct plan_group *group = plan->group;
-    int64_t            count = wanted(plan, 0);
+    int64_t count = wanted(plan, 0);
     if (count <= 0)
         return STATUS_OK;
     if (rules_ask_worth(&plan->task.study.rules)) // which takes some
         return error_set(err, STATUS_BUSY, "busy", "", "the study has got another rule: ask again");
-    if (!group->is_caught_up)
+    if (!*plan->is_group_told)
         TRY(session_catch_up_within(conn, plan->task.app, &plan->task.study, plan->live, &plan->is_telling, err));
-    group->is_caught_up = true;
+    *plan->is_group_told = true;
     if (plan->live->space_revision != plan->task.study.space_revision) // the group is in two batches
         return error_set(err, STATUS_BUSY, "busy", "", "the space has grown meanwhile: ask again");
     return plan_propose(plan, count, err);
@@ -221,7 +219,7 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     plan->looked_at = 0;
     plan->task.now_ms = plan->task.app->now_ms();
     plan->steady_ms = steady_ms(plan->task.app); // leases begin when trials are given, not when they were asked for
-    if (plan->group != NULL && plan->request->fixed == NULL && plan->request->space_revision == NULL)
+    if (plan->is_group_told != NULL && plan->fixed == NULL && plan->space_revision < 0)
         plan->task.caller->space_of[0] = '\0'; // nothing was made for the space that was looked at
     TRY(task_open(conn, &plan->task, err));
     TRY(trial_may_be_given(&plan->task.study, err));
@@ -234,7 +232,7 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     TRY(plan_take_own(conn, plan, err));
     if (plan->rule == NULL)
         TRY(plan_take_waiting(conn, plan, err));
-    if (plan->group != NULL)
+    if (plan->is_group_told != NULL)
         TRY(propose_within(conn, plan, err));
     if (plan->resumed_len > 0 && plan->out->len == 0 && before != plan->seen)
         plan->outcome = PLAN_OVERTAKEN;
@@ -253,8 +251,8 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     plan->out->study = plan->task.study;
     plan->out->revision = plan->task.study.revision;
     plan->out->steady_ms = plan->steady_ms;
-    if (plan->request->watch != NULL)
-        TRY(plan->request->watch->end(conn, plan->request->watch->arg, plan->out, err));
+    if (plan->watch != NULL)
+        TRY(plan->watch->end(conn, plan->watch->arg, plan->out, err));
     return plan->task.study.revision == before ? STATUS_OK : task_save(conn, &plan->task, err);
 }
 
@@ -282,7 +280,7 @@ static void count_given(const struct plan *plan)
 
 static enum status give(struct plan *plan, struct error *err)
 {
-    if (plan->request->watch != NULL)
+    if (plan->watch != NULL)
         workers_end_job(); // a client may ask again as soon as the row of its operation has ended
     TRY(app_transact(plan->task.app, plan->task.caller, write, plan, err));
     count_given(plan);
@@ -333,10 +331,10 @@ static bool is_logged(const struct plan *plan, enum status status)
 /* Proposes under the session's lock.  A rule that chose trials to go on with chooses again when the log has gone on since. */
 static enum status propose_alone(struct plan *plan, struct error *err)
 {
-    bool             plans = plan->task.study.spec.policy->plans_ahead, is_behind = plan->request->watch != NULL;
+    bool             plans = plan->task.study.spec.policy->plans_ahead, is_behind = plan->watch != NULL;
     enum session_use use = !plans ? SESSION_ALONE : is_behind ? SESSION_QUEUE : SESSION_PLAN;
     enum status      status = STATUS_BUSY;
-    plan->group = NULL; // which is over
+    plan->is_group_told = NULL; // the group is over
     plan->outcome = PLAN_OVERTAKEN;
     for (int tries = 0; plan->outcome == PLAN_OVERTAKEN && tries < OVERTAKEN_MAX; tries++) {
         plan->fresh_len = plan->resumed_len = 0;
@@ -356,7 +354,7 @@ static enum status propose_alone(struct plan *plan, struct error *err)
 /* Whether the look found all that the request asked for. */
 static bool is_done(const struct plan *plan)
 {
-    return plan->task.caller->idempotency.key == NULL && plan->request->watch == NULL && plan_missing(plan) == 0;
+    return plan->task.caller->idempotency.key == NULL && plan->watch == NULL && plan_missing(plan) == 0;
 }
 
 /* Whether the log has all that the session was told for these plans. */
@@ -391,14 +389,13 @@ static bool is_ready(struct plan *const *plans, size_t len, struct live *live)
 /* Makes the proposals of a group under the session's lock, in one commit. */
 static void suggest_together(struct plan *const *plans, size_t len, struct live *live)
 {
-    struct plan_group group = {.is_caught_up = false};
-    struct app_work   works[GROUP_MAX];
-    bool              is_slack = false;
+    struct app_work works[GROUP_MAX];
+    bool            is_told = false, is_slack = false;
     if (!is_ready(plans, len, live))
         return;
     for (size_t i = 0; i < len; i++) {
         plans[i]->live = live;
-        plans[i]->group = &group;
+        plans[i]->is_group_told = &is_told;
         works[i] =
             (struct app_work){.caller = plans[i]->task.caller, .fn = write, .arg = plans[i], .err = plans[i]->err};
     }
@@ -441,23 +438,31 @@ static bool is_short(const struct spec *spec)
 static void set_deadlines(struct plan *plan)
 {
     const struct app *app = plan->task.app;
-    bool              is_behind = plan->request->watch != NULL;
-    int64_t           now_ms = app->monotonic_ms(), own_ms = plan->request->deadline_ms;
+    bool              is_behind = plan->watch != NULL;
+    int64_t           now_ms = app->monotonic_ms(), own_ms = plan->deadline_ms;
     if (own_ms == 0 && plan->task.study.spec.policy->plans_ahead && !is_behind)
         own_ms = SUGGEST_PLAN_MS;
     if (own_ms > 0)
-        plan->deadline_ms = now_ms + own_ms;
+        plan->until_ms = now_ms + own_ms;
     if (plan->task.study.spec.policy->plans_ahead)
-        plan->task.caller->until_ms = is_behind ? 0 : app_until(app, plan->deadline_ms);
+        plan->task.caller->until_ms = is_behind ? 0 : app_until(app, plan->until_ms);
     else if (is_behind)
         plan->task.caller->until_ms = app_until(app, now_ms);
+}
+
+/* Forgets the work of an earlier call, but not what is asked for. */
+static void begin_work(struct plan *plan, struct app *app, struct caller *caller, const char *study)
+{
+    size_t asked_bytes = offsetof(struct plan, task);
+    memset((char *)plan + asked_bytes, 0, sizeof *plan - asked_bytes);
+    plan->task = task_of(app, caller, study);
+    plan->gain.expected = NAN;
 }
 
 static enum status begin(struct plan *plan, bool looks, struct error *err)
 {
     struct suggest_reply *out = plan->out;
-    *out = (struct suggest_reply){.trials =
-                                      ARENA_NEW(plan->task.caller->arena, struct trial, (size_t)plan->request->count)};
+    *out = (struct suggest_reply){.trials = ARENA_NEW(plan->task.caller->arena, struct trial, (size_t)plan->count)};
     if (out->trials == NULL)
         return error_no_memory(err);
     TRY(caller_sees(plan->task.caller, "study", plan->task.id, err));
@@ -473,11 +478,10 @@ static enum status begin(struct plan *plan, bool looks, struct error *err)
 /* Whether the look of a group will do, as far as is known without; most often nothing is queued, and no lease over. */
 static bool joins_at_once(struct plan *plan)
 {
-    const struct suggest_request *request = plan->request;
-    struct caller                *caller = plan->task.caller;
-    struct arena_mark             before = arena_mark(caller->arena);
-    bool is_plain = request->watch == NULL && request->fixed == NULL && request->space_revision == NULL &&
-                    request->count == 1 && session_is_there(plan->task.app, plan->task.id);
+    struct caller    *caller = plan->task.caller;
+    struct arena_mark before = arena_mark(caller->arena);
+    bool is_plain = plan->watch == NULL && plan->fixed == NULL && plan->space_revision < 0 && plan->count == 1 &&
+                    session_is_there(plan->task.app, plan->task.id);
     if (!is_plain || !task_recall(&plan->task))
         return false;
     caller->space_of[0] = '\0'; // nothing of the request was read with it
@@ -492,7 +496,7 @@ static bool joins_at_once(struct plan *plan)
 static enum status obtain(struct plan *plan, bool is_joining, struct error *err)
 {
     const struct study *study = &plan->task.study; // of which a plan that joins at once knows the specification alone
-    bool is_shared = is_short(&study->spec) && plan->request->watch == NULL && !rules_ask_worth(&study->rules);
+    bool                is_shared = is_short(&study->spec) && plan->watch == NULL && !rules_ask_worth(&study->rules);
     set_deadlines(plan);
     if (!is_joining) {
         int64_t     count = wanted(plan, plan->waiting);
@@ -508,29 +512,31 @@ static enum status obtain(struct plan *plan, bool is_joining, struct error *err)
     return propose_alone(plan, err);
 }
 
-enum status trial_may_suggest(struct app *app, struct caller *caller, const char *id,
-                              const struct suggest_request *request, struct error *err)
+enum status trial_may_suggest(struct app *app, struct caller *caller, const char *id, struct plan *plan,
+                              struct error *err)
 {
     struct suggest_reply reply;
-    struct plan          plan = {.task = task_of(app, caller, id), .request = request, .out = &reply};
-    enum status          status = begin(&plan, true, err);
-    return plan.outcome == PLAN_OVER ? STATUS_OK : status; // who tries finds it completed
+    begin_work(plan, app, caller, id);
+    plan->out = &reply;
+    enum status status = begin(plan, true, err);
+    return plan->outcome == PLAN_OVER ? STATUS_OK : status; // who tries finds it completed
 }
 
-enum status trial_suggest(struct app *app, struct caller *caller, const char *id, const struct suggest_request *request,
+enum status trial_suggest(struct app *app, struct caller *caller, const char *id, struct plan *plan,
                           struct suggest_reply *out, struct error *err)
 {
-    struct plan plan = {.task = task_of(app, caller, id), .request = request, .out = out, .gain.expected = NAN};
-    bool        is_joining = joins_at_once(&plan); // then it looks for the first time with its group
-    enum status status = begin(&plan, !is_joining, err);
-    if (status == STATUS_OK && (caller->idempotency.replayed || is_done(&plan)))
+    begin_work(plan, app, caller, id);
+    plan->out = out;
+    bool        is_joining = joins_at_once(plan); // then it looks for the first time with its group
+    enum status status = begin(plan, !is_joining, err);
+    if (status == STATUS_OK && (caller->idempotency.replayed || is_done(plan)))
         return STATUS_OK;
     if (status == STATUS_OK)
-        status = obtain(&plan, is_joining, err);
-    if (status != STATUS_OK && plan.outcome == PLAN_OVER) {
-        TRY(db_transact(app->db, complete, &plan, err));
-        if (plan.task.study.state == STUDY_COMPLETED)
-            status = study_refuse(&plan.task.study, err);
+        status = obtain(plan, is_joining, err);
+    if (status != STATUS_OK && plan->outcome == PLAN_OVER) {
+        TRY(db_transact(app->db, complete, plan, err));
+        if (plan->task.study.state == STUDY_COMPLETED)
+            status = study_refuse(&plan->task.study, err);
     }
     study_cache_forget(app, id);
     return status;
@@ -604,8 +610,12 @@ static enum status queue_locked(struct plan *plan, struct error *err)
 enum status trial_queue_part(struct app *app, struct caller *caller, const char *id, const struct queue_part *part,
                              struct trial_page *out, struct error *err)
 {
-    const struct suggest_request request = {.count = (int64_t)part->len, .worker = ""};
-    struct plan plan = {.task = task_of(app, caller, id), .request = &request, .part = part, .queued = out};
+    struct plan plan = {.task = task_of(app, caller, id),
+                        .count = (int64_t)part->len,
+                        .worker = "",
+                        .space_revision = -1,
+                        .part = part,
+                        .queued = out};
     TRY(caller_sees(caller, "study", id, err));
     TRY(app_replay(app, caller, err));
     if (caller->idempotency.replayed)

@@ -7,6 +7,7 @@
 #include "service/base/clock.h"
 #include "service/codec/codec_trial.h"
 #include "service/store/ask_inputs.h"
+#include "service/suggest/worth.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,14 +18,14 @@ static bool is_late(void *arg)
     struct error why;
     if (plan->time != PLAN_CUT && slots_go_on(plan->task.app, plan->task.caller, &why) != STATUS_OK)
         plan->time = PLAN_CUT;
-    if (plan->time == PLAN_IN_TIME && plan->deadline_ms > 0 && plan->task.app->monotonic_ms() >= plan->deadline_ms)
+    if (plan->time == PLAN_IN_TIME && plan->until_ms > 0 && plan->task.app->monotonic_ms() >= plan->until_ms)
         plan->time = PLAN_LATE;
     return plan->time != PLAN_IN_TIME;
 }
 
 static void notify(void *arg, const struct plan_state *state)
 {
-    const struct suggest_watch *watch = ((struct plan *)arg)->request->watch;
+    const struct suggest_watch *watch = ((struct plan *)arg)->watch;
     if (watch != NULL)
         watch->notify(watch->arg, state);
 }
@@ -61,7 +62,7 @@ static enum status keep_proposal(struct plan *plan, const struct proposal *propo
     trial->state = plan->part == NULL ? TRIAL_RUNNING : TRIAL_QUEUED;
     trial->point = on_rows ? NULL : proposal->point;
     trial->row = on_rows ? (int64_t)proposal->row : -1;
-    trial->worker = plan->request->worker;
+    trial->worker = plan->worker;
     trial->model.algorithm = spec_proposer(spec, (uint64_t)trial->number, &why)->name;
     trial->model.fallback = proposal->fallback;
     trial->model.revision = plan->live->revision;
@@ -92,7 +93,7 @@ static double now_ms(void)
 /* The fixed values of proposal i, from 0; NULL: none. */
 const double *plan_fixed(const struct plan *plan, size_t i)
 {
-    return plan->part == NULL ? plan->request->fixed : plan->part->points + i * plan->part->params_len;
+    return plan->part == NULL ? plan->fixed : plan->part->points + i * plan->part->params_len;
 }
 
 /* The budget left after the proposals made so far, as a policy is told; 0: there is no budget. */
@@ -106,7 +107,7 @@ static uint64_t remaining(const struct plan *plan)
 /* As a policy is told: 0 without a deadline. */
 static double time_left(const struct plan *plan)
 {
-    return plan->deadline_ms > 0 ? fmax((double)(plan->deadline_ms - plan->task.app->monotonic_ms()), 1) : 0;
+    return plan->until_ms > 0 ? fmax((double)(plan->until_ms - plan->task.app->monotonic_ms()), 1) : 0;
 }
 
 /* The price model now: some trials counted a moment ago may have ended. */
@@ -143,7 +144,7 @@ static enum status propose_next(struct plan *plan, struct proposal *proposal, st
     struct diagnostics diagnostics = {.length_scales = point + len,
                                       .gain = plan->fresh_len == 0 && plan->part == NULL ? &plan->gain : NULL};
     *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN, .sd_observed = NAN};
-    if (plan->group == NULL)
+    if (plan->is_group_told == NULL)
         TRY(slots_enter(app, plan->task.caller, price_ask(app, &model), err));
     const struct ask ask = {.trial = (uint64_t)plan->live->told + 1,
                             .fixed = plan_fixed(plan, plan->fresh_len),
@@ -158,7 +159,7 @@ static enum status propose_next(struct plan *plan, struct proposal *proposal, st
     enum status status = streams_ask(&plan->live->streams, &spec->stopping, &plan->live->curves, &ask, proposal, err);
     if (status == STATUS_OK)
         status = keep_proposal(plan, proposal, &ask, now_ms() - start, err);
-    if (plan->group != NULL)
+    if (plan->is_group_told != NULL)
         return status;
     double took_ms = slots_leave(app, plan->task.caller, spec->policy->name);
     if (plan->time != PLAN_CUT)
@@ -188,7 +189,7 @@ enum status plan_ask_rule(struct plan *plan, int64_t count, struct error *err)
     struct caller     *caller = plan->task.caller;
     struct price_model model = model_of(plan);
     double             price_ms = price_judge(app, &model, (double)plan->live->curves.len) * (double)count;
-    if (!plan->live->spec.stopping.resumes || plan->request->fixed != NULL)
+    if (!plan->live->spec.stopping.resumes || plan->fixed != NULL)
         return STATUS_OK;
     plan->resumed = ARENA_NEW(caller->arena, int64_t, (size_t)count);
     if (plan->resumed == NULL)

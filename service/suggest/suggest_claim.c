@@ -20,12 +20,12 @@ static enum status load_curves(struct db_conn *conn, const struct plan *plan, st
 
 int64_t plan_missing(const struct plan *plan)
 {
-    return plan->request->count - (int64_t)plan->out->len;
+    return plan->count - (int64_t)plan->out->len;
 }
 
 static bool fits(const struct plan *plan, const double *point)
 {
-    const double *fixed = plan->request->fixed;
+    const double *fixed = plan->fixed;
     for (size_t i = 0; fixed != NULL && i < plan->task.study.spec.space.params_len; i++)
         if (!isnan(fixed[i]) && fixed[i] != point[i])
             return false;
@@ -62,12 +62,12 @@ enum status plan_fixed_conflict(struct error *err, int64_t trial, const char *wh
 /* Takes the worker's own trials; a worker with one gets no second, so that a repeat with other values does not take two. */
 enum status plan_take_own(struct db_conn *conn, struct plan *plan, struct error *err)
 {
-    if (plan->request->worker[0] == '\0')
+    if (plan->worker[0] == '\0')
         return STATUS_OK;
     size_t  before = plan->out->len;
     int64_t other;
     TRY(claim(db_query(conn, plan->task.caller->arena, err, SQL_TRIAL_OF_WORKER,
-                       BIND(TEXT(plan->task.id), TEXT(plan->request->worker), INT(plan->steady_ms))),
+                       BIND(TEXT(plan->task.id), TEXT(plan->worker), INT(plan->steady_ms))),
               plan, INT64_MAX, &other, err));
     if (other > 0 && plan_missing(plan) > 0)
         return plan_fixed_conflict(err, other, "is still this worker's and");
@@ -77,7 +77,7 @@ enum status plan_take_own(struct db_conn *conn, struct plan *plan, struct error 
 /* A worker that comes back has its lease again; anybody else begins anew, with a new one. */
 static enum status start(struct db_conn *conn, struct plan *plan, struct trial *trial, struct error *err)
 {
-    const char *worker = plan->request->worker;
+    const char *worker = plan->worker;
     bool        is_back = trial->lease > 0 && worker[0] != '\0' && strcmp(worker, trial->holder) == 0;
     bool        is_expired = trial->state == TRIAL_RUNNING, is_taken = is_expired && !is_back;
     plan->expired += is_expired;
@@ -95,7 +95,7 @@ static enum status start(struct db_conn *conn, struct plan *plan, struct trial *
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_START,
                 BIND(TEXT(plan->task.id), INT(trial->number), TEXT(worker), INT(trial->lease_ms), INT(trial->lease),
                      INT(trial->is_taken_over), INT(trial->started_ms))));
-    TRY(task_say(conn, &plan->task, trial, plan->request->said, err));
+    TRY(task_say(conn, &plan->task, trial, plan->said, err));
     return task_log(conn, &plan->task, is_taken ? "trial.handed_over" : "trial.started", trial->number, NULL, err);
 }
 
@@ -107,7 +107,7 @@ enum status plan_take_waiting(struct db_conn *conn, struct plan *plan, struct er
     size_t        before = plan->out->len;
     int64_t       expired, queued;
     TRY(claim(db_query(conn, arena, err, SQL_TRIAL_EXPIRED,
-                       BIND(TEXT(plan->task.id), INT(plan->steady_ms), TEXT(plan->request->worker))),
+                       BIND(TEXT(plan->task.id), INT(plan->steady_ms), TEXT(plan->worker))),
               plan, INT64_MAX, &expired, err));
     TRY(claim(db_query(conn, arena, err, SQL_TRIAL_QUEUED, BIND(TEXT(plan->task.id))), plan, task_room(&plan->task),
               &queued, err));
@@ -123,7 +123,7 @@ static enum status resume(struct db_conn *conn, struct plan *plan, struct trial 
 {
     const struct trial before = *trial;
     struct task       *task = &plan->task;
-    const char        *worker = plan->request->worker;
+    const char        *worker = plan->worker;
     char               detail[32] = "";
     task_count(task, TRIAL_STOPPED, TRIAL_RUNNING);
     task->study.imported -= before.is_imported;
@@ -146,7 +146,7 @@ static enum status resume(struct db_conn *conn, struct plan *plan, struct trial 
     TRY(rows_curve(conn, task, trial, err));
     if (trial->curve_len > 0)
         snprintf(detail, sizeof detail, "step %lld", (long long)trial->curve[trial->curve_len - 1].step);
-    TRY(task_say(conn, task, trial, plan->request->said, err));
+    TRY(task_say(conn, task, trial, plan->said, err));
     return task_log(conn, task, "trial.resumed", trial->number, detail, err);
 }
 
@@ -168,7 +168,7 @@ enum status plan_take_stopped(struct db_conn *conn, struct plan *plan, struct er
 /* Counts the waiting trials that fit, and finds the first that does not. */
 enum status plan_count_waiting(struct db_conn *conn, struct plan *plan, struct error *err)
 {
-    bool counts = plan->request->fixed == NULL;
+    bool counts = plan->fixed == NULL;
     plan->unfit = 0;
     plan->waiting = counts ? plan->task.study.trials[TRIAL_QUEUED] : 0;
     struct db_rows rows = db_query(conn, NULL, err, counts ? SQL_TRIAL_COUNT_EXPIRED : SQL_TRIAL_WAITING,

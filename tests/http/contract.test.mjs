@@ -57,7 +57,7 @@ function membersOf(schema) {
 function differences(where, dumped, documented) {
     const known = new Map(documented);
     const found = (dumped === '-' ? [] : dumped.split(',')).flatMap((word) => {
-        const [, name, rest] = word.replace(/-?1\.797693134862316e\+308/g, '').match(/^(\w+)(!?=.*)$/);
+        const [, name, rest] = word.replace(/-?1\.797693134862316e\+308|(?<=:)-?inf\b/g, '').match(/^(\w+)(!?=.*)$/);
         const wanted = known.get(name);
         known.delete(name);
         const same = wanted !== undefined && (rest === '=' || (/=$/.test(rest) || /=$/.test(wanted) ? rest[0] === wanted[0] : rest === wanted));

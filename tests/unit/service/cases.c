@@ -39,8 +39,8 @@ static struct study find(struct world *world, const char *id)
 
 static enum status try_suggest(struct world *world, const char *study, int64_t count)
 {
-    const struct suggest_request request = {.count = count, .worker = ""};
-    struct suggest_reply         reply;
+    struct plan          request = {.space_revision = -1, .count = count, .worker = ""};
+    struct suggest_reply reply;
     return trial_suggest(world->app, &world->caller, study, &request, &reply, &world->err);
 }
 
@@ -427,8 +427,8 @@ static void test_a_late_result_cannot_break_the_budget(void)
         CU_ASSERT_EQUAL(world_observe(thinking, thought.id, i, 0.3 * i), STATUS_OK);
     world_monotonic = monotonic_with_a_late_result;
     is_thinking = true;
-    const struct suggest_request request = {.count = 1, .worker = "", .deadline_ms = 50000};
-    struct suggest_reply         none;
+    struct plan          request = {.space_revision = -1, .count = 1, .worker = "", .deadline_ms = 50000};
+    struct suggest_reply none;
     CU_ASSERT_EQUAL(trial_suggest(thinking->app, &thinking->caller, thought.id, &request, &none, &thinking->err),
                     STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(thinking->err.code, "all_handed_out");
@@ -606,10 +606,10 @@ static enum status propose_wrong(struct session *session, const struct ask *ask,
 
 static enum status suggest_wrong(struct world *world, const char *study, const double *point, const double *fixed)
 {
-    const struct suggest_request request = {.count = 1, .worker = "", .fixed = fixed, .fixed_len = 3};
-    struct suggest_reply         reply;
-    struct live                 *live;
-    struct study                 found;
+    struct plan          request = {.space_revision = -1, .count = 1, .worker = "", .fixed = fixed, .fixed_len = 3};
+    struct suggest_reply reply;
+    struct live         *live;
+    struct study         found;
     CU_ASSERT_EQUAL_FATAL(study_find(world->app, &world->caller, study, &found, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(session_lock(world->app, &world->caller, study, SESSION_ALONE, &live, &world->err),
                           STATUS_OK);

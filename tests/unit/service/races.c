@@ -146,9 +146,10 @@ static enum status act_observe(struct actor *actor)
 
 static enum status act_suggest(struct actor *actor)
 {
-    static const char *const     workers[] = {"", "a", "b"};
-    const struct suggest_request request = {.count = 1 + (int64_t)draw(actor, 3), .worker = workers[draw(actor, 3)]};
-    struct suggest_reply         reply;
+    static const char *const workers[] = {"", "a", "b"};
+    struct plan              request = {
+                     .space_revision = -1, .count = 1 + (int64_t)draw(actor, 3), .worker = workers[draw(actor, 3)]};
+    struct suggest_reply reply;
     return trial_suggest(actor->app, &actor->caller, actor->study, &request, &reply, &actor->err);
 }
 
@@ -318,11 +319,11 @@ static bool render_number(void *arg, struct kept_reply *out)
 
 static void *suggest_once(void *arg)
 {
-    struct twin                 *twin = arg;
-    struct arena                 arena;
-    struct error                 err;
-    struct suggest_reply         reply;
-    const struct suggest_request request = {.count = 1, .worker = ""};
+    struct twin         *twin = arg;
+    struct arena         arena;
+    struct error         err;
+    struct suggest_reply reply;
+    struct plan          request = {.space_revision = -1, .count = 1, .worker = ""};
     arena_init(&arena, 4 << 20);
     struct caller caller = {
         .token_id = "tok_twin",
@@ -604,11 +605,14 @@ static void test_an_operation_keeps_what_it_was_asked_for(void)
     static const char *const algorithms[] = {"{\"name\":\"random\"}", "{\"name\":\"gp\"}"};
     struct world            *world = world_new();
     for (size_t i = 0; i < 2; i++) {
-        struct study                 study = world_study(world, world_box, algorithms[i], 0);
-        double                       fixed[3] = {0.25, NAN, 2};
-        char                         worker[] = "first";
-        const struct suggest_request request = {
-            .count = 2, .worker = worker, .fixed = fixed, .fixed_len = sizeof fixed / sizeof *fixed};
+        struct study     study = world_study(world, world_box, algorithms[i], 0);
+        double           fixed[3] = {0.25, NAN, 2};
+        char             worker[] = "first";
+        struct plan      request = {.space_revision = -1,
+                                    .count = 2,
+                                    .worker = worker,
+                                    .fixed = fixed,
+                                    .fixed_len = sizeof fixed / sizeof *fixed};
         struct operation operation;
         struct live     *live;
         CU_ASSERT_EQUAL_FATAL(session_lock(world->app, &world->caller, study.id, SESSION_ALONE, &live, &world->err),
@@ -637,9 +641,9 @@ static void test_an_operation_keeps_what_it_was_asked_for(void)
 static enum status begin_operation(struct world *world, const char *study, const char *worker, double held,
                                    struct operation *out)
 {
-    const double                 fixed[3] = {held, NAN, NAN};
-    const struct suggest_request request = {
-        .count = 1, .worker = worker, .fixed = fixed, .fixed_len = sizeof fixed / sizeof *fixed};
+    const double fixed[3] = {held, NAN, NAN};
+    struct plan  request = {
+         .space_revision = -1, .count = 1, .worker = worker, .fixed = fixed, .fixed_len = sizeof fixed / sizeof *fixed};
     return operation_begin(world->app, &world->caller, study, &(struct operation_new){&request, 0}, out, &world->err);
 }
 
@@ -688,10 +692,10 @@ static bool is_gone(void *arg)
 
 static void *ask_as_guest(void *arg)
 {
-    struct guest                *guest = arg;
-    struct arena                 arena;
-    struct suggest_reply         reply;
-    const struct suggest_request request = {.count = 1, .worker = guest->worker};
+    struct guest        *guest = arg;
+    struct arena         arena;
+    struct suggest_reply reply;
+    struct plan          request = {.space_revision = -1, .count = 1, .worker = guest->worker};
     arena_init(&arena, 4 << 20);
     struct caller caller = {
         .token_id = "tok_guest", .scope = SCOPE_WRITE, .arena = &arena, .has_left = is_gone, .left_arg = guest};

@@ -131,9 +131,9 @@ struct study world_study(struct world *world, const char *members, const char *a
 
 struct suggest_reply world_suggest(struct world *world, const char *study, int64_t count, const char *worker)
 {
-    const struct suggest_request request = {.count = count, .worker = worker};
-    struct suggest_reply         reply;
-    enum status status = trial_suggest(world->app, &world->caller, study, &request, &reply, &world->err);
+    struct plan          request = {.space_revision = -1, .count = count, .worker = worker};
+    struct suggest_reply reply;
+    enum status          status = trial_suggest(world->app, &world->caller, study, &request, &reply, &world->err);
     if (status != STATUS_OK)
         fprintf(stderr, "suggest: %s %s\n", world->err.code, world->err.text);
     CU_ASSERT_EQUAL_FATAL(status, STATUS_OK);
