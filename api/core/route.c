@@ -81,7 +81,8 @@ static enum status refuse_method(struct call *call, const char *path, const char
             used += (size_t)snprintf(allow + used, sizeof allow - used, "%s%s", route->method,
                                      strcmp(route->method, "GET") == 0 ? ", HEAD, " : ", ");
     if (used == 0)
-        return error_set(err, STATUS_NOT_FOUND, "not_found", "", "there is no such path");
+        return error_set(err, STATUS_NOT_FOUND, "not_found", "",
+                         "there is no such path: /openapi.yaml lists all; none ends with a slash");
     used += (size_t)snprintf(allow + used, sizeof allow - used, "OPTIONS");
     call->reply.allow = arena_strndup(&call->arena, allow, used);
     return error_set(err, STATUS_INVALID, "method_not_allowed", "", "this path has %s", allow);

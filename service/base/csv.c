@@ -73,6 +73,11 @@ static void take_row(int terminator, void *arg)
     size_t width = reader->cells - reader->row_start;
     if (reader->rows == 0)
         table->columns = width;
+    if (reader->rows == 0 && width == 1 && strpbrk(table->text, ";\t") != NULL) {
+        reader->status = error_set(reader->err, STATUS_INVALID, "csv_header", "",
+                                   "line 1: there is no comma: commas separate cells, not semicolons or tabs");
+        return;
+    }
     if (width != table->columns) {
         reader->status = error_set(reader->err, STATUS_INVALID, "csv_width", "", "line %zu: %zu columns, expected %zu",
                                    reader->line, width, table->columns);

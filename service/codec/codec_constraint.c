@@ -134,7 +134,7 @@ static enum status check_min_used(struct reading *in, const struct spec *spec, c
     if (!codec_read_is_finite(json, &value))
         return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be a number");
     if (spec->space.params[i].min < 0)
-        return error_set(in->err, STATUS_INVALID, "bad_constraint", where, "goes with a parameter whose min is 0");
+        return error_set(in->err, STATUS_INVALID, "bad_constraint", where, "min_used is for parameters whose min is 0");
     if (!(value > 0 && value <= spec->space.params[i].max))
         return error_set(in->err, STATUS_INVALID, "out_of_range", where,
                          "must be above 0, and at most the parameter's max, which is %s",

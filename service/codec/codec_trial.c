@@ -44,6 +44,27 @@ static enum status check_given(bool is_given, bool is_active, bool partial, cons
     return STATUS_OK;
 }
 
+static enum status refuse_total(const struct space *space, const struct constraint *broken, const double *point,
+                                const char *where, struct error *err)
+{
+    double total = broken->is_product ? 1 : 0;
+    char   found[TEXT_REAL_BYTES], bound[TEXT_REAL_BYTES];
+    for (size_t j = 0; j < broken->len; j++)
+        if (broken->is_product)
+            total *= pow(point[broken->params[j]], broken->coefficients[j]);
+        else
+            total += point[broken->params[j]] * broken->coefficients[j];
+    bool is_less = total < broken->min;
+    return error_set(err, STATUS_INVALID, "constraint_violated", where,
+                     "breaks constraint %zu of the space: the %s is %s, and must be %s%s",
+                     (size_t)(broken - space->constraints), broken->is_product ? "product" : "sum",
+                     text_number(total, found),
+                     broken->min == broken->max ? ""
+                     : is_less                  ? "at least "
+                                                : "at most ",
+                     text_number(is_less ? broken->min : broken->max, bound));
+}
+
 static enum status check_constraints(const struct spec *spec, const double *point, const char *where, struct error *err)
 {
     const struct space      *space = &spec->space;
@@ -56,8 +77,7 @@ static enum status check_constraints(const struct spec *spec, const double *poin
             "of those below its min_used",
             (size_t)(broken - space->constraints), broken->at_most);
     if (broken != NULL)
-        return error_set(err, STATUS_INVALID, "constraint_violated", where, "breaks constraint %zu of the space",
-                         (size_t)(broken - space->constraints));
+        return refuse_total(space, broken, point, where, err);
     if (at == space->forbid_len)
         return STATUS_OK;
     for (size_t c = 1; c <= at; c++)

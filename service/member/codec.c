@@ -380,6 +380,9 @@ enum status codec_parse(const char *bytes, size_t length, json_t **out, struct e
         return STATUS_OK;
     if (is_out_of_memory)
         return error_no_memory(err);
+    if (length >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0)
+        return error_set(err, STATUS_INVALID, "malformed_json", "",
+                         "the text begins with a byte order mark: send UTF-8 without it");
     return error_set(err, STATUS_INVALID, "malformed_json", "", "line %d, column %d: %s", error.line, error.column,
                      is_no_number(bytes, length, (size_t)error.position) ? no_number
                                                                          : parse_reason(json_error_code(&error)));

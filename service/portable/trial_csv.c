@@ -10,7 +10,6 @@
 #include "service/codec/codec_trial.h"
 #include "service/base/csv.h"
 #include "service/base/nearest.h"
-#include "service/base/text.h"
 #include "service/file/written.h"
 #include "service/store/rows.h"
 #include "service/portable/trial_csv.h"
@@ -96,9 +95,10 @@ static json_t *read_parameter(const struct spec *spec, size_t param, const char 
                                                             : json_string(cell);
 }
 
-static const char *expected(const struct column *column)
+static const char *expected(const struct column *column, const char *cell)
 {
     return column->read == read_json    ? "must be JSON"
+           : strchr(cell, ',') != NULL  ? "must be a number, with a point and no comma"
            : column->read == read_whole ? "must be a whole number"
                                         : "must be a number";
 }
@@ -195,11 +195,24 @@ static bool is_of(const struct column *column, const char *object)
     return column->object != NULL && strcmp(column->object, object) == 0;
 }
 
-/* A parameter twice (plainly and with the prefix) is as wrong as one that is missing: the count tells both. */
+/* A parameter may be there plainly or with the prefix, and not both. */
+static enum status check_params(const struct line *line, const struct csv_table *table, const struct column *columns)
+{
+    for (size_t p = 0; p < line->spec->space.params_len; p++) {
+        size_t count = 0;
+        for (size_t i = 0; i < table->columns; i++)
+            count += columns[i].read == read_parameter && columns[i].param == p;
+        if (count != 1)
+            return refuse(line, line->spec->space.params[p].name, "missing_column",
+                          count == 0 ? "is required" : "is there more than once");
+    }
+    return STATUS_OK;
+}
+
 static enum status read_header(const struct csv_table *table, struct line *line, struct column *columns)
 {
     const struct spec *spec = line->spec;
-    size_t             params = 0, values = 0, metrics = spec->metrics_len;
+    size_t             values = 0, metrics = spec->metrics_len;
     bool               has_candidate = false, is_rows = spec->space.kind == SPACE_CANDIDATES;
     line->number = 1;
     if (spec->space.kind == SPACE_GRAPH)
@@ -219,7 +232,6 @@ static enum status read_header(const struct csv_table *table, struct line *line,
                 return refuse_column(line, name);
             columns[i].member = spec->space.params[columns[i].param].name;
         }
-        params += !is_known;
         values += is_value;
         has_candidate |= is_known && strcmp(name, "candidate") == 0;
     }
@@ -230,9 +242,7 @@ static enum status read_header(const struct csv_table *table, struct line *line,
         return refuse(line, "candidate", is_rows ? "missing_column" : "unknown_column",
                       is_rows ? "is required of a study of candidates"
                               : "must be left out: the study has no candidates");
-    if (params != spec->space.params_len)
-        return refuse(line, "parameters", "missing_column", "each parameter needs exactly one column, by its name");
-    return STATUS_OK;
+    return check_params(line, table, columns);
 }
 
 /* ---- import ---- */
@@ -300,7 +310,7 @@ static enum status read_cells(const struct line *line, const struct csv_table *t
         json_t *value = column->read(spec, column->param, cell);
         if (value == NULL)
             return refuse(line, column->name, column->read == read_whole ? "out_of_range" : "wrong_type",
-                          expected(column));
+                          expected(column, cell));
         json_t *to = column->object == NULL ? trial : json_object_get(trial, column->object);
         if (to == NULL && json_object_set_new(trial, column->object, to = json_object()) != 0)
             to = NULL;

@@ -232,6 +232,9 @@ test('a line of a CSV file is refused with its number, its column and what is al
         [[head, '0.1,adam,16,abc,completed,1'], /^line 2: column value must be a number$/],
         [[head, '0.1,adam,16,1,complete,1'], /^line 2, column state: "complete" is no state of a trial here: .*; did you mean completed\?$/],
         [[head, '0.1,adam,16,1,completed,-1'], /^line 2: column duration_seconds must be within \[0, .*\]$/],
+        [['rate;optimizer;batch;value', '0,1;adam;16;1'], /^line 1: there is no comma: commas separate cells, not semicolons or tabs$/],
+        [[head, '"0,1",adam,16,1,completed,1'], /^line 2: column rate must be a number, with a point and no comma$/],
+        [['optimizer,batch,value', 'adam,16,1'], /^line 1: column rate is required$/],
         [['rte,optimizer,batch,value', '0.1,adam,16,1'], /^line 1, column rte: "rte" is no column here: .*; did you mean rate\?$/],
         [['rate,optimizer,batch', '0.1,adam,16'], /^line 1: column value is required$/],
     ]) {

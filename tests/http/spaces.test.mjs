@@ -280,8 +280,9 @@ test('an equation is kept, read back, and forgives a report that was rounded', a
         }
         await api.post(observe, { point: { a: 0.333, b: 0.333, c: 0.333, k: 3, m: 4 }, value: 1 });
         await suggestOne(study.id);
-        for (const point of [{ a: 0.33, b: 0.33, c: 0.33, k: 3, m: 4 }, { a: 0.5, b: 0.25, c: 0.25, k: 3, m: 5 }])
-            await api.refused(study.id, [422, 'constraint_violated'], 'POST', observe, { json: { point, value: 1 } });
+        for (const [point, total] of [[{ a: 0.33, b: 0.33, c: 0.33, k: 3, m: 4 }, /constraint \d .*: the sum is 0.99, and must be 1$/],
+            [{ a: 0.5, b: 0.25, c: 0.25, k: 3, m: 5 }, /constraint \d .*: the product is 15, and must be 12$/]])
+            assert.match((await api.refused(study.id, [422, 'constraint_violated'], 'POST', observe, { json: { point, value: 1 } })).detail, total);
     }
 });
 

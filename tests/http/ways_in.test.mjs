@@ -61,6 +61,7 @@ test('a number that is none is refused by its name, with what to say instead', a
             assert.equal(status, 400);
             assert.match(json.detail, /no NaN and no Infinity.*"state": "failed"/, text);
         }
+    assert.match((await api.request('POST', `${of(id)}/observe`, { body: '\ufeff{"trial": 1, "value": 2}' })).json.detail, /byte order mark/);
     for (const text of ['{"value": nothing}', '{"trial": 1, "value": -}', '{"trial": True}', 'nope', '{"a": 1 nan'])
         assert.match((await api.request('POST', `${of(id)}/observe`, { body: text })).json.detail, text.endsWith('nan') ? /NaN/ : /not JSON|too early/, text);
     const { json } = await api.request('POST', `${of(id)}/observe`, { json: { trial: 1, value: null } });

@@ -608,11 +608,7 @@ static void test_an_operation_keeps_what_it_was_asked_for(void)
         struct study     study = world_study(world, world_box, algorithms[i], 0);
         double           fixed[3] = {0.25, NAN, 2};
         char             worker[] = "first";
-        struct plan      request = {.space_revision = -1,
-                                    .count = 2,
-                                    .worker = worker,
-                                    .fixed = fixed,
-                                    .fixed_len = sizeof fixed / sizeof *fixed};
+        struct plan      request = {.space_revision = -1, .count = 2, .worker = worker, .fixed = fixed, .fixed_len = 3};
         struct operation operation;
         struct live     *live;
         CU_ASSERT_EQUAL_FATAL(session_lock(world->app, &world->caller, study.id, SESSION_ALONE, &live, &world->err),
@@ -642,8 +638,7 @@ static enum status begin_operation(struct world *world, const char *study, const
                                    struct operation *out)
 {
     const double fixed[3] = {held, NAN, NAN};
-    struct plan  request = {
-         .space_revision = -1, .count = 1, .worker = worker, .fixed = fixed, .fixed_len = sizeof fixed / sizeof *fixed};
+    struct plan  request = {.space_revision = -1, .count = 1, .worker = worker, .fixed = fixed, .fixed_len = 3};
     return operation_begin(world->app, &world->caller, study, &(struct operation_new){&request, 0}, out, &world->err);
 }
 
