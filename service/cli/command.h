@@ -74,7 +74,7 @@ MUST_CHECK enum status command_connect_local(const char *folder, struct client *
 // clang-format off
 #define COMMAND_SERVER_ROW(type, member)                                                                               \
     {OPTION_OF(type, "server", "URL", member), .environment = "GNOMON_SERVER", .fallback = "http://127.0.0.1:8080",     \
-     .help = "where the service is"}
+     .help = "the address of the server"}
 #define COMMAND_SERVER_ROWS(type)                                                                                      \
     COMMAND_SERVER_ROW(type, at.url),                                                                                  \
     {OPTION_OF(type, "token-file", "FILE", at.token_file), .environment = "GNOMON_TOKEN_FILE",                          \
@@ -82,21 +82,21 @@ MUST_CHECK enum status command_connect_local(const char *folder, struct client *
     {OPTION_OF(type, "cacert", "FILE", at.ca_file), .environment = "GNOMON_CACERT",                                     \
      .help = "certificates (PEM) of the authorities that may vouch for an https:// server, instead of the system's"},  \
     {OPTION_OF(type, "insecure-http", NULL, at.insecure_http), .kind = OPTIONS_SWITCH,                                 \
-     .help = "allow http:// to another machine: whoever is in between reads the token and everything else"}
+     .help = "allow http:// to another machine: anybody in between reads the token and everything else"}
 /* The limit of a struct patience. */
 #define COMMAND_PATIENCE_ROW(type)                                                                                     \
     {OPTION_OF(type, "patience", "SECONDS", patience_seconds), .environment = "GNOMON_PATIENCE", .kind = OPTIONS_INT,   \
-     .max = 604800, .fallback = "300", .help = "how long the server may be away before this gives up"}
+     .max = 604800, .fallback = "300", .help = "how long the server may be away before the command gives up"}
 #define COMMAND_LISTEN_ROW(type)                                                                                       \
     {OPTION_OF(type, "listen", "HOST:PORT", listen), .environment = "GNOMON_LISTEN", .fallback = "127.0.0.1:8080",      \
-     .help = "where to answer; port 0 takes any free one"}
+     .help = "the server's address; port 0 takes any free port"}
 #define COMMAND_DATA_ROW(type)                                                                                         \
     {OPTION_OF(type, "data", "DIR", data), .environment = "GNOMON_DATA", .fallback = "./data",                          \
      .help = "the folder of the store"}
 /* The place of the store, when it is no file of the folder. */
 #define COMMAND_DATABASE_ROW(type)                                                                                     \
     {OPTION_OF(type, "database", "URL", database), .environment = "GNOMON_DATABASE",                                   \
-     .help = "postgresql://...: the store is there, and not in a file of the folder"}
+     .help = "postgresql://...: the store is in this database, not in a file of the folder"}
 // clang-format on
 /* Checks a command for files: INVALID "not_a_file" when a database is named.  instead: what PostgreSQL has for it. */
 MUST_CHECK enum status command_check_file(const char *database, const char *instead, struct error *err);

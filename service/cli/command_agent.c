@@ -35,33 +35,34 @@ struct agent_options {
 static const struct options_row options_table[] = {
     COMMAND_SERVER_ROWS(struct agent_options),
     {OPTION("federation", "ID", federation), .is_required = true,
-     .help = "the federation in which the token has a seat"},
+     .help = "the federation that your token has a seat in"},
     {OPTION("measure", "CMD", measure), .is_required = true,
-     .help =
-         "run by /bin/sh; gets the point as a JSON object on standard input, prints one number; exit codes 1 to 125 "
-         "say that this point cannot be measured"},
+     .help = "/bin/sh runs CMD for each trial: CMD reads the point, a JSON object, from standard input, and prints a "
+             "number; "
+             "an exit code from 1 to 125 means that the point cannot be measured"},
     {OPTION("trials", "N", trials), .kind = OPTIONS_INT, .fallback = "0", .min = 0, .max = 1000000,
      .help =
-         "how many trials to make in all; 0: the initial ones and one for each round (of rank-mean: those that follow "
-         "its release).  What is left when the federation is over is made alone"},
+         "how many trials to make in all; 0: the initial trials, then one for each round (rank-mean: those that follow "
+         "the release).  When the federation is over, the agent makes the rest alone"},
     {OPTION("journal", "FILE", journal),
-     .help = "where the agent's data are kept; by default ./FEDERATION-AGENT.journal"},
+     .help = "the agent's journal: points, values, secrets; by default ./FEDERATION-AGENT.journal"},
     {OPTION("ledger", "FILE", ledger),
-     .help = "where the costs of all federations of these data are added up, before anything is sent"},
+     .help = "a file that adds up what all federations cost these data, before anything is sent"},
     {OPTION("budget", "EPSILON", budget), .kind = OPTIONS_REAL, .fallback = "0", .min = 0, .max = 1e6,
-     .help = "of the ledger: a federation that would exceed it is not joined; 0: as it is, if the ledger has one"},
+     .help = "the budget of the ledger: the agent joins no federation that would exceed it; 0: keep the ledger's "
+             "budget, if there is one"},
     {OPTION("fingerprint", "HEX", fingerprint),
      .help =
-         "of all members' keys in a secure federation, as the members tell each other: nothing is sent if the server "
-         "shows other keys, and the refusal says which it does.  Without it the server is trusted to show the keys"},
+         "the fingerprint of all members' keys in a secure federation, which the members compare: if the server shows "
+         "other keys, nothing is sent, and you see their fingerprint.  Without HEX you trust the server's keys"},
     {OPTION("dry-run", NULL, dry_run), .kind = OPTIONS_SWITCH,
-     .help = "say what joining would bring and cost, and do nothing"},
+     .help = "print what joining would bring and cost, and do nothing else"},
     {OPTION("accept-noise", NULL, accept_noise), .kind = OPTIONS_SWITCH,
-     .help = "join although the release is likelier to hurt than to help: so few members or so small an epsilon"},
+     .help = "join although the release is likelier to hurt than to help, with few members or a small epsilon"},
     {OPTION("wait", "SECONDS", wait_seconds), .kind = OPTIONS_INT, .fallback = "3600", .min = 0, .max = 604800,
-     .help = "how long to wait for the others in one round before the next trial is made without them"},
+     .help = "how long to wait for the others in a round; then the next trial is made without them"},
     {OPTION("seed", "N", seed), .kind = OPTIONS_INT, .fallback = "-1", .min = -1, .max = 9007199254740991.0,
-     .help = "of a new journal's random choices; -1: from the system"},
+     .help = "the seed of a new journal's random choices; -1: from the system"},
     COMMAND_PATIENCE_ROW(struct agent_options),
     {.flag = NULL},
 };
@@ -549,7 +550,7 @@ static enum status run(struct command_call *call, struct error *err)
 const struct command command_agent = {
     .name = "agent",
     .operands = "",
-    .summary = "an agent of a federation: choose, measure and keep here, send vectors only",
+    .summary = "take a seat in a federation: points and values stay with you, only vectors are sent",
     .options = options_table,
     .options_bytes = sizeof(struct agent_options),
     .watches_signals = true,

@@ -33,7 +33,7 @@ static enum status run(struct command_call *call, struct error *err)
 const struct command command_health = {
     .name = "health",
     .operands = "",
-    .summary = "whether the server of a folder can do its work: exit code 0, or 1, or 69 when there is none",
+    .summary = "ask the server of a folder whether it can do its work: exit code 0, 1, or 69 without a server",
     .options = options_table,
     .options_bytes = sizeof(struct health_options),
     .run = run,

@@ -75,9 +75,9 @@ static const struct options_row none[] = {{.flag = NULL}};
 
 #define HANDED(word, what) \
     const struct command command_##word = {.name = #word, .operands = "", .summary = (what), .options = none}
-HANDED(run, "the service with a first token and a first study, until Ctrl-C");
-HANDED(study, "studies and their trials, as tables or with --json");
-HANDED(work, "runs a program for each trial of a study: gnomon work --study S -- python train.py");
-HANDED(notify, "webhooks: posts what happens on a server to an address, signed");
-HANDED(export, "a study as a file: all of it, or its trials as JSON or CSV");
-HANDED(import, "a study from its export, or trials from JSON or CSV into a study");
+HANDED(run, "start a server with a first token and a first study, until Ctrl-C");
+HANDED(study, "create, list, show and change studies and their trials");
+HANDED(work, "run a program for each trial of a study: gnomon work --study S -- python train.py");
+HANDED(notify, "post messages about studies that end and trials that fail to an address (webhooks)");
+HANDED(export, "write a study to a file: the whole study, or its trials as JSON or CSV");
+HANDED(import, "make a study of an export, or bring trials from JSON or CSV into a study");

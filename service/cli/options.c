@@ -35,6 +35,18 @@ static bool is_choice(const char *choices, const char *value)
     return false;
 }
 
+static enum status refuse_choice(const struct options_row *row, const char *text, struct error *err)
+{
+    struct nearest nearest = nearest_to(text, strlen(text));
+    char           word[NEAREST_CHARACTERS + 1];
+    for (const char *c = row->choices; *c != '\0'; c += strcspn(c, "|"), c += *c == '|') {
+        (void)snprintf(word, sizeof word, "%.*s", (int)strcspn(c, "|"), c);
+        nearest_consider(&nearest, word);
+    }
+    return error_set(err, STATUS_INVALID, "usage", "", "--%s takes one of %s, not %s%s", row->flag, row->choices, text,
+                     nearest.hint);
+}
+
 static enum status store_number(const struct options_row *row, const char *text, char *member, struct error *err)
 {
     char *end = NULL;
@@ -70,8 +82,7 @@ static enum status store(const struct options_row *row, const char *text, void *
         return STATUS_OK;
     case OPTIONS_TEXT:
         if (row->choices != NULL && !is_choice(row->choices, text))
-            return error_set(err, STATUS_INVALID, "usage", "", "--%s takes one of %s, not %s", row->flag, row->choices,
-                             text);
+            return refuse_choice(row, text, err);
         if (!is_path(row) && !codec_is_utf8(text, strlen(text)))
             return usage(err, row, "takes text in UTF-8, not", text);
         *(const char **)(void *)member = text;
@@ -106,7 +117,8 @@ static enum status refuse_unknown(const struct options_row *rows, const char *na
     struct nearest nearest = nearest_to(name, length);
     for (const struct options_row *row = rows; row->flag != NULL; row++)
         nearest_consider(&nearest, row->flag);
-    return error_set(err, STATUS_INVALID, "usage", "", "there is no option --%.*s%s", (int)length, name, nearest.hint);
+    return error_set(err, STATUS_INVALID, "usage", "", "there is no option --%.*s%s", (int)length, name,
+                     nearest.hint[0] != '\0' ? nearest.hint : "; --help lists the options");
 }
 
 static const struct options_row *find(const struct options_row *rows, const char *name, size_t length)

@@ -22,14 +22,15 @@ struct audit_options {
 #define OPTION(name, what, member) OPTION_OF(struct audit_options, name, what, member)
 static const struct options_row options_table[] = {
     {OPTION("matrix", "FILE.npy", matrix), .is_required = true, .help = "the released matrix"},
-    {OPTION("manifest", "FILE", manifest), .help = "its manifest; by default beside it, .json"},
+    {OPTION("manifest", "FILE", manifest),
+     .help = "the matrix's manifest; by default the file beside the matrix that ends in .json"},
     {OPTION("data", "FILE", data), .is_required = true, .help = "the raw rows, CSV"},
     {OPTION("columns", "a,b,c", columns), .is_required = true,
      .help = "the columns that were released, in the same order"},
     {OPTION("secret", "FILE", secret),
-     .help = "the secret file; without it, which row is which is not known and only the mechanism is attacked"},
+     .help = "the secret file; without it nobody knows which row is which, and only the mechanism is attacked"},
     {OPTION("trials", "N", trials), .kind = OPTIONS_INT, .fallback = "20000", .min = 100, .max = 10000000,
-     .help = "of the likelihood-ratio test, for each of the two data sets"},
+     .help = "how many releases the likelihood-ratio test draws of each of its two data sets"},
     {.flag = NULL},
 };
 

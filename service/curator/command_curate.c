@@ -46,21 +46,24 @@ static const struct options_row options_table[] = {
      .help = "private outcomes: the key that signed the release; the record of answers is kept beside it"},
     {OPTION("measure", "CMD", measure),
      .help =
-         "run by /bin/sh; gets the raw row as a JSON object on standard input and its number in GNOMON_ROW (the first "
-         "row of data is 1), prints one number; exit codes 1 to 125 say that this row cannot be measured"},
+         "/bin/sh runs CMD for each row: CMD reads the raw row, a JSON object, from standard input, has its number in "
+         "GNOMON_ROW (from 1), and prints a number; an exit code from 1 to 125 means that the row cannot be measured"},
     {OPTION("max-answers", "N", max_answers), .kind = OPTIONS_INT, .min = 1, .max = 1e9,
-     .help = "most answers that may be sent for this study, over all runs; by default what it asks for when first run"},
-    {OPTION("answer-every", "SECONDS", answer_every), .kind = OPTIONS_INT, .min = 1, .max = 1e6,
      .help =
-         "each answer leaves this long after it was asked for, however long CMD took; what has not ended after nine "
-         "tenths of it could not be measured"},
+         "how many answers may be sent for this study, over all runs; by default the study's budget at the first run"},
+    {OPTION("answer-every", "SECONDS", answer_every), .kind = OPTIONS_INT, .min = 1, .max = 1e6,
+     .help = "send each answer so many seconds after the question, so that nobody learns how long CMD took; a CMD that "
+             "runs "
+             "longer than nine tenths of the time is ended, and the row cannot be measured"},
     {OPTION("yes", NULL, yes), .kind = OPTIONS_SWITCH, .help = "do not ask whether that many answers may be sent"},
     {OPTION("best", NULL, best), .kind = OPTIONS_SWITCH,
-     .help = "only say which row is the best so far; needs no server"},
+     .help = "print the best row so far, and do nothing else; needs no server"},
     {OPTION("retry-failed", NULL, retry_failed), .kind = OPTIONS_SWITCH,
-     .help = "first have the rows asked again whose measurement failed"},
-    {OPTION("matrix", "FILE", matrix), .help = "the projected matrix; by default beside the secret file, .npy"},
-    {OPTION("manifest", "FILE", manifest), .help = "its manifest; by default beside the secret file, .json"},
+     .help = "begin with the rows whose measurement failed"},
+    {OPTION("matrix", "FILE", matrix),
+     .help = "the released matrix; by default the file beside the secret file that ends in .npy"},
+    {OPTION("manifest", "FILE", manifest),
+     .help = "the matrix's manifest; by default the file beside the secret file that ends in .json"},
     COMMAND_PATIENCE_ROW(struct curate_options),
     {.flag = NULL},
 };
@@ -655,7 +658,7 @@ static enum status run(struct command_call *call, struct error *err)
 const struct command command_curate = {
     .name = "curate",
     .operands = "",
-    .summary = "curator: upload the projected matrix, then measure the rows that the service asks for",
+    .summary = "curator: upload a release, then measure the rows that the server asks for",
     .options = options_table,
     .options_bytes = sizeof(struct curate_options),
     .watches_signals = true,

@@ -15,9 +15,8 @@ struct key_options {
 #define OPTION(name, what, member) OPTION_OF(struct key_options, name, what, member)
 static const struct options_row options_table[] = {
     {OPTION("out", "FILE", out),
-     .help =
-         "makes a key and writes it here, mode 0600, with its ledger in FILE.ledger beside it; nothing is replaced"},
-    {OPTION("in", "FILE", in), .help = "prints the public key of this one"},
+     .help = "make a key and write it to this new file, mode 0600; the key's ledger is FILE.ledger"},
+    {OPTION("in", "FILE", in), .help = "print the public half of this key"},
     {.flag = NULL},
 };
 

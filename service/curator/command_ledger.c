@@ -19,10 +19,10 @@ struct ledger_options {
 #define OPTION(name, what, member) OPTION_OF(struct ledger_options, name, what, member)
 static const struct options_row options_table[] = {
     {OPTION("key", "FILE", key), .is_required = true, .help = "the curator's private key; its ledger lies beside it"},
-    {OPTION("data", "FILE", data), .help = "budget: the raw rows, CSV, whose budget it is"},
-    {OPTION("epsilon", "E", epsilon), .kind = OPTIONS_REAL, .min = 0, .max = 1e6, .help = "budget: the new one"},
+    {OPTION("data", "FILE", data), .help = "budget: the raw rows, CSV, that the budget is for"},
+    {OPTION("epsilon", "E", epsilon), .kind = OPTIONS_REAL, .min = 0, .max = 1e6, .help = "budget: the new budget"},
     {OPTION("manifest", "FILE", manifest),
-     .help = "epoch: of a release with private outcomes, whose record of answers is lost"},
+     .help = "epoch: the manifest of a release with private outcomes whose record of answers is lost"},
     {.flag = NULL},
 };
 
@@ -209,8 +209,7 @@ static enum status run(struct command_call *call, struct error *err)
 const struct command command_ledger = {
     .name = "ledger",
     .operands = "[budget|epoch]",
-    .summary =
-        "curator: show what was released of a key's data, and the totals; change a budget, or begin answers anew",
+    .summary = "curator: show all releases of a key and what they cost; change a budget, or begin answers anew",
     .options = options_table,
     .options_bytes = sizeof(struct ledger_options),
     .operands_max = 1,

@@ -25,28 +25,28 @@ static const struct options_row options_table[] = {
     {OPTION("mechanism", "NAME", mechanism), .fallback = "auto",
      .choices =
          "auto|discrete-laplace|isotropic-laplace|discrete-gaussian|projected-gaussian|cells|quadtree|projection-only",
-     .help = "auto takes the noise that needs less for this epsilon and delta, or quadtree where any change of all "
-             "columns is protected, as cells and quadtree do; "
-             "projection-only has no guarantee"},
+     .help =
+         "auto: the least noise for this epsilon and delta, or quadtree if any change of all columns is protected, as "
+         "with cells and quadtree; projection-only has no guarantee"},
     {OPTION("protect", "a=P,b=any,..", protect),
      .help =
-         "how far a row may move in each column, in its own units, and stay hidden; any: anywhere.  Declared with the "
-         "data's first release, for all that follow"},
+         "the difference to hide in each column, in the column's units; any: every difference.  Given with the first "
+         "release of the data, for all later releases"},
     {OPTION("region", "a=LOW:HIGH,..", region),
      .help =
-         "public: limits of each column, from general knowledge and not from this data; values outside are moved to "
-         "the limit.  Declared once; too wide costs nothing"},
+         "public: limits of each column, from general knowledge, not from this data; values outside are moved to the "
+         "limit.  Given once; wide limits cost nothing"},
     {OPTION("length-scales", "l1,l2,..", length_scales),
      .help = "public: how far each column must move to matter; by default in proportion to the protected moves"},
     {OPTION("centre", "c1,c2,..", centre), .help = "public: by default the middle of the region"},
     {OPTION("radius", "R", radius), .kind = OPTIONS_REAL, .min = 0, .max = 1e9,
-     .help =
-         "public: rows farther from the centre than this many length-scales are moved to the edge; by default all of "
-         "the region is inside"},
+     .help = "public: rows farther from the centre than so many length-scales are moved to the edge; by default none "
+             "of the "
+             "region is"},
     {OPTION("epsilon", "E", epsilon), .kind = OPTIONS_REAL, .is_required = true, .min = 1e-4, .max = 1000,
      .help = "the privacy parameter: smaller protects more; 1 is strong, above 7.4 is weak"},
     {OPTION("delta", "D", delta), .kind = OPTIONS_REAL, .fallback = "0", .min = 0, .max = 0.5,
-     .help = "0 for pure epsilon-privacy; what a Gaussian may use otherwise, at most the budget's"},
+     .help = "0: pure epsilon-privacy; more than 0, up to the budget's delta: Gaussian noise may be used"},
     {OPTION("dims", "r", dims), .fallback = "auto",
      .help = "columns of the result; auto: as many as the data, ten at most for a projection with noise"},
     {OPTION("rotate", "yes|no", rotate), .fallback = "no", .choices = "yes|no",
@@ -67,18 +67,20 @@ static const struct options_row options_table[] = {
      .help = "private outcomes: how far a protected change of a row may move its outcome; by default the whole range"},
     {OPTION("out", "FILE.npy", out), .is_required = true, .help = "the matrix that may be uploaded"},
     {OPTION("manifest", "FILE", manifest),
-     .help = "what is said about the matrix, signed; by default beside it, .json"},
+     .help = "the signed manifest; by default a file beside the matrix that ends in .json"},
     {OPTION("secret", "FILE", secret),
-     .help = "the map back to the rows, mode 0600; by default beside the matrix, .secret"},
+     .help = "the secret file that leads back to your rows, mode 0600; by default beside the matrix, .secret"},
     {OPTION("budget-epsilon", "E", budget_epsilon), .kind = OPTIONS_REAL, .min = 0, .max = 1e6,
-     .help = "what all releases of this data may cost together; declared with the first one, by default 4"},
+     .help =
+         "how much epsilon all releases of this data may cost together; given with the first release, by default 4"},
     {OPTION("budget-delta", "D", budget_delta), .kind = OPTIONS_REAL, .min = 0, .max = 1,
-     .help = "the same for delta: at most 0.1 / rows; by default that, or 1e-5 if it is less"},
+     .help = "how much delta all releases may cost together: at most 0.1 / rows; by default this, or 1e-5 if less"},
     {OPTION("dry-run", NULL, dry_run), .kind = OPTIONS_SWITCH,
-     .help = "say what the release would cost, protect and be worth; nothing is drawn, written or charged"},
+     .help = "print what the release would cost, protect and be worth; draw, write and charge nothing"},
     {OPTION("accept-clipping", NULL, accept_clipping), .kind = OPTIONS_SWITCH,
      .help = "release even when more than 0.1 % of the rows are moved to a limit"},
-    {OPTION("no-guarantee", NULL, no_guarantee), .kind = OPTIONS_SWITCH, .help = "needed for projection-only"},
+    {OPTION("no-guarantee", NULL, no_guarantee), .kind = OPTIONS_SWITCH,
+     .help = "release without a guarantee, which projection-only needs"},
     {OPTION("force", NULL, force), .kind = OPTIONS_SWITCH,
      .help = "replace an existing secret file; a study made with it cannot continue"},
     {.flag = NULL},
@@ -318,7 +320,7 @@ static enum status run(struct command_call *call, struct error *err)
 const struct command command_project = {
     .name = "project",
     .operands = "",
-    .summary = "curator: make a release of a CSV that may be uploaded, offline",
+    .summary = "curator: make a noisy, shuffled release of a CSV, offline",
     .options = options_table,
     .options_bytes = sizeof(struct project_options),
     .run = run,

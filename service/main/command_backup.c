@@ -18,7 +18,7 @@ struct backup_options {
 static const struct options_row options_table[] = {
     COMMAND_DATA_ROW(struct backup_options),
     COMMAND_DATABASE_ROW(struct backup_options),
-    {OPTION("to", "FILE", to), .is_required = true, .help = "where the copy is written; not yet there"},
+    {OPTION("to", "FILE", to), .is_required = true, .help = "the new file for the copy; an existing file is refused"},
     {.flag = NULL},
 };
 

@@ -18,7 +18,7 @@ struct check_options {
 static const struct options_row options_table[] = {
     COMMAND_DATA_ROW(struct check_options),
     COMMAND_DATABASE_ROW(struct check_options),
-    {OPTION("file", "FILE", file), .help = "a backup, instead of the store of the folder"},
+    {OPTION("file", "FILE", file), .help = "check this backup instead of the folder's store"},
     {.flag = NULL},
 };
 
@@ -83,7 +83,7 @@ static enum status run(struct command_call *call, struct error *err)
 const struct command command_check = {
     .name = "check",
     .operands = "",
-    .summary = "examine a store or a backup, whether or not a server uses it",
+    .summary = "look for damage in a store or a backup, whether or not a server runs",
     .options = options_table,
     .options_bytes = sizeof(struct check_options),
     .run = run,

@@ -25,7 +25,7 @@ static enum status run(struct command_call *call, struct error *err)
 const struct command command_compact = {
     .name = "compact",
     .operands = "",
-    .summary = "write a store anew that no server uses, without the gaps of what was deleted",
+    .summary = "make the file of a store smaller after deletions; no server may run",
     .options = options_table,
     .options_bytes = sizeof(struct compact_options),
     .run = run,

@@ -20,11 +20,10 @@ static const struct options_row options_table[] = {
     COMMAND_DATA_ROW(struct migrate_options),
     COMMAND_DATABASE_ROW(struct migrate_options),
     {OPTION("check", NULL, check), .kind = OPTIONS_SWITCH,
-     .help = "change nothing, also beside a server; the exit code is 0 when there is nothing to do, 2 when there is"},
-    {OPTION("to", "URL|DIR", to),
-     .help =
-         "move the store there, which no server has: from the folder to an empty database, postgresql://..., or from "
-         "--database to a folder without a store; when it is cut off, say the same again"},
+     .help = "change nothing; a server may run; exit code 0: nothing to do, 2: there is"},
+    {OPTION("to", "URL|DIR", to), .help = "move the store: from the folder to an empty database, postgresql://..., or "
+                                          "from --database to a folder without "
+                                          "a store.  No server may run.  After an interruption, repeat the command"},
     {.flag = NULL},
 };
 
@@ -158,7 +157,7 @@ static enum status run(struct command_call *call, struct error *err)
 const struct command command_migrate = {
     .name = "migrate",
     .operands = "",
-    .summary = "take a store of an earlier version to the schema of this one, or to another database",
+    .summary = "bring the store of an earlier version to this version's schema, or move the store to another database",
     .options = options_table,
     .options_bytes = sizeof(struct migrate_options),
     .run = run,

@@ -25,12 +25,14 @@ struct restore_options {
 static const struct options_row options_table[] = {
     COMMAND_DATA_ROW(struct restore_options),
     COMMAND_DATABASE_ROW(struct restore_options),
-    {OPTION("sha256", "HEX", sha256), .help = "what gnomon backup printed: another file is refused"},
+    {OPTION("sha256", "HEX", sha256), .help = "the digest that gnomon backup printed: any other file is refused"},
     {OPTION("acknowledge-rollback", NULL, acknowledges), .kind = OPTIONS_SWITCH,
-     .help = "instead of FILE: the store of the folder is an older copy, and is to be served; federations that promise "
-             "privacy end, for what they have spent since is not known"},
+     .help =
+         "instead of FILE: let the server use the folder's store, which is an older copy.  Federations that promise "
+         "privacy end, because nobody knows what they have spent since"},
     {OPTION("revoke-tokens", NULL, revokes), .kind = OPTIONS_SWITCH,
-     .help = "with it: every token, for what was revoked since is not known"},
+     .help =
+         "with --acknowledge-rollback: revoke every token, because the copy does not know which were revoked since"},
     {.flag = NULL},
 };
 
@@ -140,7 +142,7 @@ static enum status run(struct command_call *call, struct error *err)
 const struct command command_restore = {
     .name = "restore",
     .operands = "[FILE]",
-    .summary = "make a backup the store of an empty folder, and acknowledge that it is an older one",
+    .summary = "make a store of a backup, in an empty folder; acknowledge an older copy",
     .options = options_table,
     .options_bytes = sizeof(struct restore_options),
     .operands_max = 1,

@@ -15,7 +15,7 @@ static enum status run(struct command_call *call, struct error *err)
 const struct command command_routes = {
     .name = "routes",
     .operands = "",
-    .summary = "every route with its body and the scopes that may call it",
+    .summary = "list every route with its body and its scopes",
     .options = no_options,
     .run = run,
 };

@@ -35,12 +35,12 @@ static const struct options_row options_table[] = {
     {OPTION("name", "N", name), .help = "create: what the token is for"},
     {OPTION("scope", "SCOPE", scope), .choices = "admin|write|read|curator|agent|operator",
      .help = "create: what the token may do"},
-    {OPTION("project", "ID", project), .help = "create: the project that it is of; else the default one"},
-    {OPTION("resource", "ID", resource), .help = "create: the only study, federation or game it may see"},
+    {OPTION("project", "ID", project), .help = "create: the project of the token; by default the default project"},
+    {OPTION("resource", "ID", resource), .help = "create: the only study, federation or game that the token may see"},
     {OPTION("expires-in-days", "D", expires_in_days), .kind = OPTIONS_INT, .fallback = "90", .min = 0, .max = 36500,
-     .help = "create: how long it is good for; 0 for ever"},
+     .help = "create: days until the token ends; 0: never"},
     {OPTION("overlap-seconds", "S", overlap_seconds), .kind = OPTIONS_INT, .fallback = "3600", .min = 0, .max = 604800,
-     .help = "rotate: how long the old one is good, too"},
+     .help = "rotate: how long the old secret works beside the new one"},
     {.flag = NULL},
 };
 

@@ -26,16 +26,16 @@ struct verify_options {
 #define OPTION(name, what, member) OPTION_OF(struct verify_options, name, what, member)
 static const struct options_row options_table[] = {
     {OPTION("candidates", "FILE", candidates),
-     .help = "the matrix of a study of candidates, which its export does not hold"},
+     .help = "the matrix of a study of candidates; an export does not contain the matrix"},
     {OPTION("session-bytes", "N", session_bytes), .environment = "GNOMON_SESSION_BYTES", .kind = OPTIONS_INT,
      .fallback = "536870912", .min = 1048576, .max = 1e15,
-     .help = "memory for a model, as the server had it: with less, models may be smaller"},
-    {OPTION("data", "DIR", data),
-     .help = "instead of an export: whether the store of this folder, served or not, is what was written"},
+     .help = "memory for a model, as on the server: with less memory, models may be smaller"},
+    {OPTION("data", "DIR", data), .help = "instead of an export: check that nothing in the store of this folder was "
+                                          "altered, whether or not a server runs"},
     COMMAND_DATABASE_ROW(struct verify_options),
     {OPTION("study", "ID", study), .help = "with --data: only the rows of this study, federation or game"},
     {OPTION("head", "FILE", head),
-     .help = "with --data: heads of the log that were written down (serve --head-file), which it must have had"},
+     .help = "with --data: heads of the log that were kept elsewhere (serve --head-file); the log must contain them"},
     {.flag = NULL},
 };
 

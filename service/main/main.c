@@ -9,53 +9,59 @@
 #include <string.h>
 #include <unistd.h>
 
-/* NULL at the end. */
-static const struct command *const commands[] = {
-    &command_serve,
-    &command_run,
-    &command_study,
-    &command_work,
-    &command_notify,
-    &command_token,
-    &command_export,
-    &command_import,
-    &command_migrate,
-    &command_backup,
-    &command_restore,
-    &command_check,
-    &command_compact,
-    &command_verify,
-    &command_health,
-    &command_key,
-    &command_project,
-    &command_curate,
-    &command_agent,
-    &command_ledger,
-    &command_audit,
-    &command_routes,
-    NULL,
+/* A heading stands before the first command of its group. */
+static const struct entry {
+    const char           *heading;
+    const struct command *command; /* NULL at the end */
+} entries[] = {
+    {"Search", &command_run},
+    {NULL, &command_study},
+    {NULL, &command_work},
+    {NULL, &command_export},
+    {NULL, &command_import},
+    {"Run a server", &command_serve},
+    {NULL, &command_token},
+    {NULL, &command_health},
+    {NULL, &command_notify},
+    {NULL, &command_routes},
+    {"Look after a store", &command_backup},
+    {NULL, &command_restore},
+    {NULL, &command_migrate},
+    {NULL, &command_check},
+    {NULL, &command_verify},
+    {NULL, &command_compact},
+    {"Keep rows private, or tune together with others", &command_key},
+    {NULL, &command_project},
+    {NULL, &command_audit},
+    {NULL, &command_curate},
+    {NULL, &command_ledger},
+    {NULL, &command_agent},
+    {NULL, NULL},
 };
 
 /* The first steps of somebody who has never seen the program. */
 static void print_first(FILE *stream)
 {
     fputs("gnomon: Bayesian optimisation as a service\n\n"
-          "  gnomon serve                                     starts the service; gnomon run shows it at work, too\n"
-          "  gnomon study example >sweep.json                 what is to be optimised, to be edited; then:\n"
-          "  gnomon study create sweep.json                   the study, and what to do next\n"
-          "  gnomon work --study NAME -- python3 train.py     runs a program for each trial\n\n"
-          "The last two want a token in GNOMON_TOKEN: gnomon token create --name me --scope write\n"
-          "gnomon --help has all commands, gnomon COMMAND --help the options of one\n",
+          "  gnomon run                                       start a server with a first study\n"
+          "  gnomon study example >sweep.json                 write an example of a study, for you to edit\n"
+          "  gnomon study create sweep.json                   make the study\n"
+          "  gnomon work --study NAME -- python3 train.py     run your program for each trial\n\n"
+          "The last two need a token in GNOMON_TOKEN: gnomon token create --name me --scope write\n"
+          "gnomon --help lists all commands, gnomon COMMAND --help the options of a command\n",
           stream);
 }
 
 static void print_overview(FILE *stream)
 {
     fputs("gnomon: Bayesian optimisation as a service that does not need to see your data\n\n"
-          "usage: gnomon COMMAND [options], gnomon COMMAND --help, gnomon --version\n\n",
+          "usage: gnomon COMMAND [options], gnomon COMMAND --help, gnomon --version\n",
           stream);
-    for (const struct command *const *command = commands; *command != NULL; command++)
-        fprintf(stream, "  %-10s  %s\n", (*command)->name, (*command)->summary);
+    for (const struct entry *entry = entries; entry->command != NULL; entry++) {
+        if (entry->heading != NULL)
+            fprintf(stream, "\n%s\n", entry->heading);
+        fprintf(stream, "  %-10s  %s\n", entry->command->name, entry->command->summary);
+    }
 }
 
 static void print_help(const struct command *command)
@@ -104,17 +110,18 @@ int main(int argc, char **argv)
     }
     size_t         length = strcspn(argv[1], ":");
     struct nearest nearest = nearest_to(argv[1], length);
-    for (const struct command *const *command = commands; *command != NULL; command++) {
-        nearest_consider(&nearest, (*command)->name);
-        if (strcmp(argv[1], (*command)->name) != 0)
+    for (const struct entry *entry = entries; entry->command != NULL; entry++) {
+        nearest_consider(&nearest, entry->command->name);
+        if (strcmp(argv[1], entry->command->name) != 0)
             continue;
-        if ((*command)->run == NULL)
-            return command_hand_over(*command, argv + 2);
+        if (entry->command->run == NULL)
+            return command_hand_over(entry->command, argv + 2);
         if (!asks_for_help(argv + 2))
-            return command_execute(*command, argv + 2);
-        print_help(*command);
+            return command_execute(entry->command, argv + 2);
+        print_help(entry->command);
         return COMMAND_DONE;
     }
-    fprintf(stderr, "gnomon: there is no command %.*s%s\n", (int)length, argv[1], nearest.hint);
+    fprintf(stderr, "gnomon: there is no command %.*s%s\n", (int)length, argv[1],
+            nearest.hint[0] != '\0' ? nearest.hint : "; gnomon --help lists all commands");
     return COMMAND_USAGE;
 }

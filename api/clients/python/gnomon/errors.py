@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Type
 
 
-SHOWN = 5  # of the errors of one refusal, in its text
+SHOWN = 20  # of the errors of one refusal, in its text
 
 
 def text_of(failure: Optional[BaseException]) -> str:
@@ -33,10 +33,13 @@ class GnomonError(Exception):
         self.request_id: Optional[str] = self.problem.get("request_id")
         super().__init__(status, self.problem)
 
+    def places(self) -> List[str]:
+        """Each mistake, where it is first."""
+        found = [f"{e.get('pointer') or e.get('parameter') or 'request'}: {e.get('detail', '')}" for e in self.errors[:SHOWN]]
+        return found + ([f"and {len(self.errors) - SHOWN} more"] if len(self.errors) > SHOWN else [])
+
     def __str__(self) -> str:
-        places = [f"{e.get('pointer') or e.get('parameter') or 'request'}: {e.get('detail', '')}" for e in self.errors[:SHOWN]]
-        places += [f"and {len(self.errors) - SHOWN} more"] if len(self.errors) > SHOWN else []
-        return "; ".join([f"{self.code or self.status}: {self.detail}", *places])
+        return "; ".join([f"{self.code or self.status}: {self.detail}", *self.places()])
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return type(self), (self.status, self.problem)

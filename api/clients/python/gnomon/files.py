@@ -20,15 +20,15 @@ COUNTS = ("imported", "queued", "duplicates", "skipped")
 EXPORTS = (
     *shell.SERVER,
     shell.Option("study", "ID", "which study", is_required=True),
-    shell.Option("format", "FORMAT", "ndjson is the whole study, a line for each thing; json has what can be imported into another study; "
-                 "csv the trials", "ndjson", choices=("ndjson", "json", "csv")),
-    shell.Option("for-spreadsheet", "", "with csv: text that a spreadsheet would compute as a formula gets an apostrophe; not for an import",
+    shell.Option("format", "FORMAT", "ndjson: the whole study, to make it again elsewhere; json: its trials, to bring them into another study; "
+                 "csv: the trials as a table", "ndjson", choices=("ndjson", "json", "csv")),
+    shell.Option("for-spreadsheet", "", "with csv: an apostrophe before text that a spreadsheet would compute as a formula; do not import such a file",
                  False),
-    shell.Option("out", "FILE", "by default standard output"),
+    shell.Option("out", "FILE", "the file to write; by default standard output"),
 )
 IMPORTS = (
     *shell.SERVER,
-    shell.Option("study", "ID", "which study the trials of the file go into; without it the file is a whole study, and makes one"),
+    shell.Option("study", "ID", "the study that gets the trials of the file; without --study the file is a whole study, and becomes a new one"),
     shell.Option("in", "FILE", "FILE; with --study: an export as JSON, {\"observations\":[...]}, or CSV with a column for each parameter "
                  "and \"value\""),
     shell.Option("format", "FORMAT", "auto: csv when the file's name ends in .csv", "auto", choices=("auto", "json", "csv")),
@@ -166,5 +166,5 @@ def bring(options: Dict[str, Any], operands: List[str], program: Optional[List[s
     return shell.DONE
 
 
-EXPORT = shell.Command("export", "", "a study as a file: all of it, or its trials as JSON or CSV", EXPORTS, export)
-IMPORT = shell.Command("import", "[FILE]", "a study from its export, or trials from JSON or CSV into a study", IMPORTS, bring)
+EXPORT = shell.Command("export", "", "write a study to a file: the whole study, or its trials as JSON or CSV", EXPORTS, export)
+IMPORT = shell.Command("import", "[FILE]", "make a study of an export, or bring trials from JSON or CSV into a study", IMPORTS, bring)

@@ -35,23 +35,23 @@ ID = re.compile("[a-z0-9_]*")
 
 TABLE = (
     *shell.SERVER,
-    shell.Option("to", "URL", "where messages are posted; its host and no other, so redirects are refused", variable="GNOMON_NOTIFY_TO",
+    shell.Option("to", "URL", "the address that gets the messages; redirects are refused", variable="GNOMON_NOTIFY_TO",
                  is_required=True),
-    shell.Option("secret-file", "FILE", "what signs them: whsec_ and 24 to 32 bytes in base64; its owner's alone (0600)",
+    shell.Option("secret-file", "FILE", "the secret that signs messages: whsec_ and 24 to 32 bytes in base64; mode 0600",
                  variable="GNOMON_NOTIFY_SECRET_FILE", is_required=True),
-    shell.Option("place-file", "FILE", "how far they have been sent; made at the first start, which begins with what happens from then on",
+    shell.Option("place-file", "FILE", "the place of the last message in the log; the first start makes the file, and messages are about later events",
                  variable="GNOMON_NOTIFY_PLACE_FILE", is_required=True),
-    shell.Option("on", "KINDS", "what they are about, with commas: completed (studies, for any reason), target and budget (those that "
-                 "reached their target, or spent a budget), failed (trials), privacy (federations, when their budget is low)",
+    shell.Option("on", "KINDS", "the events, with commas: completed (a study ended, for any reason), target and budget (a study "
+                 "reached its target, or spent its budget), failed (a trial failed), privacy (the budget of a federation is low)",
                  "completed,failed,privacy", variable="GNOMON_NOTIFY_ON"),
-    shell.Option("low", "PERCENT", "how much of a federation's budget is spent when it is low", 80, 1, 100, variable="GNOMON_NOTIFY_LOW"),
-    shell.Option("give-up", "SECONDS", "how long a message is tried that does not arrive, before the next one is", 86400, 0, 31536000,
+    shell.Option("low", "PERCENT", "the share of a federation's budget that is spent when the budget counts as low", 80, 1, 100, variable="GNOMON_NOTIFY_LOW"),
+    shell.Option("give-up", "SECONDS", "how long to try a message that does not arrive, before the next", 86400, 0, 31536000,
                  variable="GNOMON_NOTIFY_GIVE_UP"),
     shell.Option("to-cacert", "FILE", "certificates (PEM) of the authorities that may vouch for the receiver, instead of the system's",
                  variable="GNOMON_NOTIFY_TO_CACERT"),
-    shell.Option("allow-private", "", "post to addresses that are not of the internet, too: this machine, a private network", False),
-    shell.Option("once", "", "send what there is and end, rather than follow", False),
-    shell.Option("patience", "SECONDS", "how long the server may be away before this gives up", 300, 0, 604800, variable="GNOMON_PATIENCE"),
+    shell.Option("allow-private", "", "allow addresses of this machine and of private networks", False),
+    shell.Option("once", "", "send the waiting messages and end", False),
+    shell.Option("patience", "SECONDS", "how long the server may be away before notify gives up", 300, 0, 604800, variable="GNOMON_PATIENCE"),
 )
 
 
@@ -359,4 +359,4 @@ def run(options: Dict[str, Any], operands: List[str], program: Optional[List[str
     return shell.DONE
 
 
-COMMAND = shell.Command("notify", "", "webhooks: posts what happens on a server to an address, signed", TABLE, run)
+COMMAND = shell.Command("notify", "", "post messages about studies that end and trials that fail to an address (webhooks)", TABLE, run)

@@ -19,7 +19,7 @@ from .transport import Transport
 
 TRIALS, POLL_SECONDS, BROWSER_SECONDS, LOCKED, READY = 40, 0.2, 12 * 3600, 75, "listening on "
 TABLE = (
-    shell.Option("listen", "HOST:PORT", "where to answer; port 0 takes any free one", "127.0.0.1:8080", variable="GNOMON_LISTEN"),
+    shell.Option("listen", "HOST:PORT", "the server's address; port 0 takes any free port", "127.0.0.1:8080", variable="GNOMON_LISTEN"),
     shell.Option("data", "DIR", "the folder of the store", "./data", variable="GNOMON_DATA"),
 )
 STUDY = {
@@ -112,4 +112,4 @@ def run(options: Dict[str, Any], operands: List[str], program: Optional[List[str
     return shell.DONE
 
 
-COMMAND = shell.Command("run", "", "the service with a first token and a first study, until Ctrl-C", TABLE, run)
+COMMAND = shell.Command("run", "", "start a server with a first token and a first study, until Ctrl-C", TABLE, run)

@@ -12,7 +12,7 @@ import stat
 import sys
 import urllib.parse
 import uuid
-from typing import Any, Callable, Dict, List, NamedTuple, NoReturn, Optional, Sequence, TextIO, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, NoReturn, Optional, Sequence, TextIO, Tuple
 
 from .errors import GnomonError
 from .transport import Transport
@@ -44,11 +44,11 @@ class Option(NamedTuple):
 
 
 SERVER = (
-    Option("server", "URL", "where the service is", "http://127.0.0.1:8080", variable="GNOMON_SERVER"),
+    Option("server", "URL", "the address of the server", "http://127.0.0.1:8080", variable="GNOMON_SERVER"),
     Option("token-file", "FILE", "a file with the token; without it, GNOMON_TOKEN has the token", variable="GNOMON_TOKEN_FILE"),
     Option("cacert", "FILE", "certificates (PEM) of the authorities that may vouch for an https:// server, instead of the system's",
            variable="GNOMON_CACERT"),
-    Option("insecure-http", "", "allow http:// to another machine: whoever is in between reads the token and everything else", False),
+    Option("insecure-http", "", "allow http:// to another machine: anybody in between reads the token and everything else", False),
 )
 
 
@@ -87,10 +87,16 @@ def taken(option: Option, text: str) -> Any:
             usage(f"{name} is {int(text)}, not in {option.least}..{option.most}")
         return int(text)
     if option.choices and text not in option.choices:
-        usage(f"{name} takes one of {'|'.join(option.choices)}, not {text}")
+        usage(f"{name} takes one of {'|'.join(option.choices)}, not {text}{hint(text, option.choices)}")
     if option.value not in ("FILE", "DIR") and not is_text(text):
         usage(f"{name} takes text in UTF-8, not: {text}")
     return text
+
+
+def hint(word: str, known: Iterable[str], before: str = "") -> str:
+    """The known word that was probably meant."""
+    near = difflib.get_close_matches(word, list(known), 1)
+    return f"; did you mean {before}{near[0]}?" if near else ""
 
 
 def is_text(text: str) -> bool:
@@ -107,8 +113,7 @@ def read(table: Sequence[Option], arguments: List[str]) -> Tuple[Dict[str, Any],
             continue
         name, equals, text = word[2:].partition("=")
         if name not in rows:
-            near = difflib.get_close_matches(name, rows, 1)
-            usage(f"there is no option --{name}" + (f"; did you mean --{near[0]}?" if near else ""))
+            usage(f"there is no option --{name}" + (hint(name, rows, "--") or "; --help lists the options"))
         if not equals and rows[name].default is not False:
             given = next(words, None)
             if given is None:
@@ -211,11 +216,15 @@ def study_of(transport: Transport, name: str) -> Dict[str, Any]:
 
 
 def told(failure: GnomonError) -> str:
-    """A refusal, and where it is."""
-    error = failure.errors[0] if failure.errors else {}
-    where = error.get("pointer") or error.get("parameter") or ""
+    """A refusal, and where it is; of several mistakes a line for each."""
     http = "" if failure.status == 599 else f" (HTTP {failure.status})"
-    return f"{failure.detail or failure.code or 'refused'}{http}" + (f" at {where}" if where else "")
+    if len(failure.errors) > 1:
+        return "\n  ".join([f"{len(failure.errors)} mistakes{http}:", *failure.places()])
+    text = f"{failure.detail or failure.code or 'refused'}{http}"
+    for error in failure.errors:
+        where, why = error.get("pointer") or error.get("parameter") or "", error.get("detail", "")
+        text += (f" at {where}" if where else "") + (f": {why}" if why != failure.detail else "")
+    return text
 
 
 # ---- a command ----
@@ -235,12 +244,12 @@ def execute(command: Command, arguments: List[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    if "--help" in arguments[:at]:
-        print(f"usage: gnomon {command.name} {command.operands}{' ' if command.operands else ''}[options]\n{command.summary}\n\n"
-              f"{help_of(command.table)}")
-        return DONE
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))  # a token is in memory
     try:
+        if "--help" in arguments[:at]:
+            print(f"usage: gnomon {command.name} {command.operands}{' ' if command.operands else ''}[options]\n{command.summary}\n\n"
+                  f"{help_of(command.table)}", flush=True)
+            return DONE
         return command.run(*read(command.table, arguments[:at]), program)
     except BrokenPipeError:  # whoever reads has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

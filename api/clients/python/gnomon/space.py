@@ -103,7 +103,8 @@ def parameter(name: str, given: Any) -> Kind:
         if "type" in given:
             return Kind({"name": name, **given})
         if "is" not in given:
-            raise ValueError(f"space[{name!r}]: a dict has \"is\" or \"type\"")
+            raise ValueError(f"space[{name!r}]: a dict describes one parameter and has \"is\" or \"type\"; spaces do not nest, so give "
+                             "each parameter a name of its own")
         kind = parameter(name, given["is"])
         kind.declared.update({member: value for member, value in given.items() if member not in ("is", "when", "default")})
         if "default" in given:
@@ -115,7 +116,9 @@ def parameter(name: str, given: Any) -> Kind:
     if isinstance(given, range) and len(given) > 1:
         low, high = min(given), max(given)
         return Kind({"name": name, "type": "int", "min": low, "max": high, "step": abs(given.step)})
-    if isinstance(given, (list, set, frozenset, range)):
+    if isinstance(given, (set, frozenset)):
+        given = sorted(given, key=lambda item: str(name_of(plain(item))))  # a set has another order in each process
+    if isinstance(given, (list, range)):
         return choice(name, list(given))
     if isinstance(given, tuple):
         return interval(name, given)
@@ -188,6 +191,9 @@ def goal_of(what: Union[str, Mapping[str, Any]]) -> Dict[str, Any]:
     """What is to be done with a metric: a word, {"target": 7.4}, {"range": [60, 80]}, or the bounds of a constraint."""
     if isinstance(what, str):
         return {"goal": what}
+    if not isinstance(what, Mapping):
+        raise ValueError(f"a goal is \"minimize\", \"maximize\" or a dict such as {{\"target\": 7.4}}, and not {what!r:.100}; several "
+                         "objectives are metrics={\"error\": \"minimize\", \"cost\": \"minimize\"}")
     if "range" in what:
         low, high = what["range"]
         return {"goal": "range", "min": low, "max": high, **{key: value for key, value in what.items() if key != "range"}}

@@ -14,17 +14,17 @@ from .transport import Transport
 from .work import result_of, shown
 
 TABLE = (
-    Option("json", "", "the service's reply as it is, for scripts", False),
-    Option("sort", "BY", "trials: in which order; a - before it, the last one first", "number",
+    Option("json", "", "print the server's reply as it is, for scripts", False),
+    Option("sort", "BY", "trials: the order; with a - before the word the last comes first", "number",
            choices=tuple(sign + name for name in ("number", "value", "finished", "updated") for sign in ("", "-"))),
     Option("limit", "N", "list, trials: how many at most", 100, 1, 1000),
     Option("state", "STATE", "list, trials: only those in this state"),
-    Option("owner", "NAME", "list: only those that a token of this name made"),
-    Option("worker", "NAME", "ask: who asks; a worker that asks again gets its running trials again"),
+    Option("owner", "NAME", "list: only studies that a token of this name made"),
+    Option("worker", "NAME", "ask: the name of the worker; a worker that asks again gets its running trials again"),
     Option("count", "N", "ask: how many trials", 1, 1, 1000),
-    Option("failed", "REASON", "tell, without a value: the run failed"),
-    Option("infeasible", "REASON", "tell, without a value: the point cannot be measured"),
-    Option("yes", "", "delete: without it nothing is deleted", False),
+    Option("failed", "REASON", "tell, without a value: the run failed, for this reason"),
+    Option("infeasible", "REASON", "tell, without a value: the point cannot be measured, for this reason"),
+    Option("yes", "", "delete: really delete the study", False),
     *shell.SERVER,
 )
 EXAMPLE = """{
@@ -130,12 +130,13 @@ def from_json(path: str, text: str) -> Any:
     except RecursionError:
         raise Failure(f"{path}: nested too deep") from None
     except json.JSONDecodeError as failure:
-        raise Failure(f"{path}, line {failure.lineno}: {failure.msg}") from None
+        raise Failure(f"{path}, line {failure.lineno}, column {failure.colno}: {failure.msg}") from None
 
 
 def sweep_of(path: str, data: bytes) -> Dict[str, Any]:
+    path = "standard input" if path == "-" else path
     try:
-        text = data.decode()
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Failure(f"{path}, line 1: not in UTF-8") from None
     is_yaml = path.endswith((".yaml", ".yml")) or not text.lstrip().startswith("{")
@@ -211,7 +212,7 @@ class Asking:
 
 def more(page: Dict[str, Any]) -> None:
     if page.get("next_cursor"):
-        shell.said("there are more: --limit", sys.stderr)
+        shell.said("there are more: --limit N shows up to N", sys.stderr)
 
 
 def point(values: Dict[str, Any]) -> None:
@@ -232,6 +233,12 @@ def list_all(a: Asking) -> None:
     more(page)
 
 
+def differs(wanted: Any, there: Any) -> bool:
+    if isinstance(wanted, dict):
+        return any(differs(one, (there or {}).get(name)) for name, one in wanted.items())
+    return bool(wanted != there)
+
+
 def create(a: Asking) -> None:
     """Gets or creates the study, so that the same file may be used on every machine."""
     path = a.operands[0]
@@ -248,6 +255,9 @@ def create(a: Asking) -> None:
     count = "" if parameters is None else f"{len(parameters)} parameter{'' if len(parameters) == 1 else 's'}, "
     shell.said(f"{'created' if a.transport.status() == 201 else 'there already:'} {made['name']} ({made['id']}), {count}state {made['state']}",
                sys.stdout)
+    stays = [name for name in ("budget", "stop_when", "parallelism", "lease_seconds") if name in sweep and differs(sweep[name], made.get(name))]
+    if stays and a.transport.status() != 201:
+        shell.said(f"the study keeps its own {' and '.join(stays)}: the file's is not taken", sys.stderr)
     if parameters is not None:
         print(f"next: gnomon work --study {made['id']} -- python3 train.py")
 
@@ -356,19 +366,28 @@ class Verb(NamedTuple):
     least: int
     most: int
     run: Callable[[Asking], None]
+    help: str
 
 
-VERBS = {"list": Verb("", 0, 0, list_all), "example": Verb("", 0, 0, lambda _: print(EXAMPLE)), "create": Verb("FILE", 1, 1, create),
-         "show": Verb("STUDY", 1, 1, show), "ask": Verb("STUDY", 1, 1, suggest), "tell": Verb("STUDY TRIAL VALUE", 2, 10, tell),
-         "best": Verb("STUDY", 1, 1, best), "trials": Verb("STUDY", 1, 1, list_trials),
-         **{verb: Verb("STUDY", 1, 1, changed(verb)) for verb in ("pause", "resume", "complete", "reopen")},
-         "delete": Verb("STUDY", 1, 1, delete)}
+VERBS = {"list": Verb("", 0, 0, list_all, "all studies"),
+         "example": Verb("", 0, 0, lambda _: print(EXAMPLE), "an example of FILE, for you to edit"),
+         "create": Verb("FILE", 1, 1, create, "make the study of FILE, or find it under its name"),
+         "show": Verb("STUDY", 1, 1, show, "what a study is and how far it has come"),
+         "trials": Verb("STUDY", 1, 1, list_trials, "its trials, with values, parameters and reasons"),
+         "best": Verb("STUDY", 1, 1, best, "its best trial, or its front"),
+         "ask": Verb("STUDY", 1, 1, suggest, "get a trial"),
+         "tell": Verb("STUDY TRIAL VALUE", 2, 10, tell, "report a trial's value, or accuracy=0.9 for each metric"),
+         "pause": Verb("STUDY", 1, 1, changed("pause"), "hand out no trials until resume"),
+         "resume": Verb("STUDY", 1, 1, changed("resume"), "go on after a pause"),
+         "complete": Verb("STUDY", 1, 1, changed("complete"), "end the study"),
+         "reopen": Verb("STUDY", 1, 1, changed("reopen"), "go on after the end"),
+         "delete": Verb("STUDY", 1, 1, delete, "delete the study and all its trials")}
 
 
 def run(options: Dict[str, Any], operands: List[str], program: Optional[List[str]]) -> int:
     verb = VERBS.get(operands[0]) if operands else None
     if verb is None or program is not None:
-        shell.usage(f"gnomon study takes one of {', '.join(VERBS)}")
+        shell.usage(f"gnomon study takes one of {', '.join(VERBS)}{shell.hint(operands[0], VERBS) if operands else ''}")
     if not verb.least <= len(operands) - 1 <= verb.most:
         shell.usage(f"it is: gnomon study {operands[0]} {verb.operands}")
     if operands[0] == "example":
@@ -381,4 +400,6 @@ def run(options: Dict[str, Any], operands: List[str], program: Optional[List[str
     return shell.DONE
 
 
-COMMAND = shell.Command("study", f"{'|'.join(VERBS)} [STUDY]", "studies and their trials, as tables or with --json", TABLE, run)
+SUMMARY = "create, list, show and change studies and their trials; STUDY is a name or an id\n\n" + "\n".join(
+    f"  {f'{name} {verb.operands}':<22} {verb.help}" for name, verb in VERBS.items())
+COMMAND = shell.Command("study", f"{'|'.join(VERBS)} [STUDY]", SUMMARY, TABLE, run)

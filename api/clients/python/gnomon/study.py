@@ -2,6 +2,7 @@
 (`Record`); the contract is written down in openapi.yaml and not again here."""
 from __future__ import annotations
 
+import difflib
 import math
 import re
 import threading
@@ -97,7 +98,7 @@ class Client:
                 "earlier_studies": [one if isinstance(one, str) else one.id for one in learn_from]}
             chosen = {"name": "transfer", **earlier, **chosen}
         spec: Dict[str, Any] = {
-            "metrics": metric_list(metrics) if metrics is not None else metric_list({metric: goal}),
+            "metrics": metric_list(metrics if metrics is not None else {metric: goal}),
             "algorithm": chosen,
             "stopping": {"rule": stopping} if isinstance(stopping, str) else stopping,
             "budget": {"trials": trials} if trials is not None else None,
@@ -146,6 +147,10 @@ class Study:
         if "forbid" in spec:
             spec["space"]["forbid"] = [self.space.named(one) for one in spec.pop("forbid")]
         body: Dict[str, Any] = self.client.call("PUT", "/v1/studies/by-name/" + urllib.parse.quote(self.name, safe=""), spec)
+        asked_for, there = spec.get("budget"), body.get("budget")
+        if asked_for and asked_for != there:
+            log.warning("the study %r keeps its budget of %s, not %s: to change it, study.edit(budget=%s), then study.reopen() if it has "
+                        "ended", self.name, there, asked_for, asked_for)
         return body
 
     def _find(self) -> bool:
@@ -288,10 +293,11 @@ class Study:
         return numbers
 
     def tell(self, params: Mapping[str, Any], value: Value, *, stddev: Optional[float] = None,
-             id: Optional[str] = None) -> None:
-        """A result from elsewhere; one with the same id is taken in once."""
+             id: Optional[str] = None, outside: bool = False) -> None:
+        """A result from elsewhere; one with the same id is taken in once.  With outside=True the point may lie outside the
+        space: the model learns from it, and it is never the best."""
         self._post("/observe", {"point": self.space.encode(params), **self.result(value, stddev),
-                                **({"external_id": id} if id is not None else {})})
+                                **({"external_id": id} if id is not None else {}), **({"outside": "context"} if outside else {})})
 
     def result(self, value: Value, stddev: Optional[float] = None) -> Dict[str, Any]:
         """A value, one for each metric by name, or in their order, as the contract has it.  ValueError for what is
@@ -304,7 +310,8 @@ class Study:
             except TypeError:
                 given = None
             if given is None:
-                raise ValueError(f"not a value for {', '.join(self.metrics)}: {value!r}")
+                wanted = "a number" if len(self.metrics) == 1 else f"a number for each of {', '.join(self.metrics)}"
+                raise ValueError(f"the function returned {value!r:.200}, and not {wanted}")
         named = {name: plain(one) for name, one in given.items()} if isinstance(given, Mapping) else {"": given}
         for name, one in named.items():
             if one is not None and not (is_number(one) and math.isfinite(one)):
@@ -470,6 +477,10 @@ class Trial(Mapping[str, Param]):
         HEART.hold(self, self._seconds)
 
     def __getitem__(self, name: str) -> Param:
+        if name not in self.params:
+            near = difflib.get_close_matches(str(name), self.params, 1)
+            raise KeyError(f"no parameter {name!r} in this trial, which has {', '.join(self.params) or 'none'}" +
+                           (f"; did you mean {near[0]}?" if near else ""))
         return self.params[name]
 
     def __iter__(self) -> Iterator[str]:

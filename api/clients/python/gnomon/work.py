@@ -27,20 +27,20 @@ TABLE = (
     *shell.SERVER,
     Option("study", "STUDY", "the name or the id of the study", is_required=True),
     Option("parallel", "N", "how many runs at a time", 1, 1, 1024),
-    Option("as", "FORM", "how the program gets its parameters: as --lr=0.01; as PARAM_lr in its environment; as a JSON object on its "
-           "standard input.  Where the program has {lr}, the value stands there, and no flags are added; such values are plain: "
+    Option("as", "FORM", "how the program gets its parameters: flags, as --lr=0.01; env, as PARAM_lr in the environment; json, as a JSON object on "
+           "standard input.  If the command has {lr}, the value takes its place, and no flags are added; such values are plain: "
            "A-Z a-z 0-9 . _ + / -", "flags", choices=("flags", "env", "json")),
-    Option("value", "WHERE", "last-line, or a file that the program writes into the folder $GNOMON_RUN: a number, accuracy=0.9, or JSON",
+    Option("value", "WHERE", "where the program puts its result, a number, accuracy=0.9 or JSON: last-line, or the name of a file in the folder $GNOMON_RUN",
            "last-line"),
-    Option("steps", "PATTERN", "lines of the program that are values after an epoch, such as \"epoch {step}: accuracy {value}\"; of several "
-           "metrics with the name of each in place of value; by default all with blanks between them, if the study stops runs early"),
-    Option("trials", "N", "how many to run before this ends; 0: until the study ends", 0, 0, 1000000),
-    Option("timeout", "SECONDS", "a run that takes longer is ended, and failed; 0: none is", 0, 0, 31536000),
-    Option("grace", "SECONDS", "between SIGTERM and SIGKILL, when a run is ended", 10, 0, 3600),
-    Option("worker", "NAME", "a name that is this worker's alone, under which it gets its unfinished trials again; by default that of "
-           "the task in Slurm, or of host and process"),
-    Option("runs", "DIR", "where each run has a folder for what it prints: DIR/STUDY/TRIAL", "gnomon-runs"),
-    Option("patience", "SECONDS", "how long the server may be away, while runs go on, before this gives up", 3600, 0, 604800,
+    Option("steps", "PATTERN", "the form of the lines with values after an epoch, such as \"epoch {step}: accuracy {value}\"; with several "
+           "metrics each name in place of value; by default, if the study has a stopping rule: step and values with blanks between"),
+    Option("trials", "N", "how many trials to run; 0: until the study ends", 0, 0, 1000000),
+    Option("timeout", "SECONDS", "end a run after so many seconds, and report the trial as failed; 0: never", 0, 0, 31536000),
+    Option("grace", "SECONDS", "the time between SIGTERM and SIGKILL when a run is ended", 10, 0, 3600),
+    Option("worker", "NAME", "the worker's own name, under which it gets its unfinished trials again; by default made of "
+           "the numbers of the Slurm task, or of host and process"),
+    Option("runs", "DIR", "the folder for the output of each run: DIR/STUDY/TRIAL", "gnomon-runs"),
+    Option("patience", "SECONDS", "how long the server may be away, while runs go on, before work gives up", 3600, 0, 604800,
            variable="GNOMON_PATIENCE"),
 )
 PATH_MAX, PIECE, LINE_MAX, FILE_MAX, END_BYTES, REASON_MAX = 480, 65536, 4095, 65536, 8192, 255
@@ -81,6 +81,13 @@ def words_of(program: List[str], study: Dict[str, Any], point: Dict[str, Any], f
 def is_plain(value: Any) -> bool:
     """Whether no shell finds more than a word in it, or than the signs of a list: text in a list may be anything."""
     return bool(PLAIN.fullmatch(value)) if isinstance(value, str) else "\"" not in shown(value)
+
+
+def variables(point: Dict[str, Any]) -> Dict[str, str]:
+    """PARAM_lr and the like; a shell reads letters, digits and _ alone, so that model.lr is PARAM_model_lr, too, if no other is."""
+    named = {f"PARAM_{name}": shown(value) for name, value in point.items()}
+    plain = [re.sub(r"[^A-Za-z0-9_]", "_", name) for name in named]
+    return {**{short: value for short, value in zip(plain, named.values()) if plain.count(short) == 1}, **named}
 
 
 def check_program(program: List[str], study: Dict[str, Any], flags: bool) -> None:
@@ -406,7 +413,7 @@ class Work:
         if slot.step > 0:
             environment["GNOMON_RESUME_STEP"] = str(slot.step)
         if self.options["as"] == "env":
-            environment.update({f"PARAM_{name}": shown(value) for name, value in slot.point.items()})
+            environment.update(variables(slot.point))
         if self.options["value"] != "last-line" and os.path.exists(self.value_path(slot)):
             os.unlink(self.value_path(slot))  # that of an earlier run
         slot.run.start(words_of(self.program, self.study, slot.point, self.flags), environment, point, self.options["as"] == "json")
@@ -715,4 +722,4 @@ def run(options: Dict[str, Any], operands: List[str], program: Optional[List[str
     return Work(options, program or [], transport, study).go_on()
 
 
-COMMAND = shell.Command("work", "", "runs a program for each trial of a study: gnomon work --study S -- python train.py", TABLE, run)
+COMMAND = shell.Command("work", "", "run a program for each trial of a study: gnomon work --study S -- python train.py", TABLE, run)

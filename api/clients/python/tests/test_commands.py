@@ -5,6 +5,7 @@ import math
 import unittest
 
 from gnomon import shell, studies, work
+from gnomon.errors import refusal
 from gnomon.shell import Failure
 
 PLANTED = "x; touch y"
@@ -117,7 +118,7 @@ class Sweeps(unittest.TestCase):
                 ("s.yaml", b"name: s\nv: {w: 1,\n w: 2}", "line 3: the same name twice"), ("s.yaml", b"name: s\n---\nname: t", "line 2: a second document"),
                 ("s.yaml", b"# nothing\n", "there is nothing in it"), ("s.yaml", b"", "there is nothing in it"),
                 ("s.yaml", b"name: s\nv: [1, 2\nw: 3", "line 3: "), ("s.yaml", b"name: \xff", "line 1: "), ("s.yaml", b"name: s\n\tv: 1", "line 2: "),
-                ("a.json", b"{name: s}", "line 1: "), ("-", b' \n{"name": "s", "name": "t"}', "the same name twice"),
+                ("a.json", b"{name: s}", "line 1, column 2: "), ("-", b'{"name": "s",}', "standard input, line 1, column 14: "), ("-", b' \n{"name": "s", "name": "t"}', "the same name twice"),
                 ("a", b"goal: x", "needs a name"), ("a", b"- name", "needs a name"), ("a", b"name: 7", "needs a name"),
                 ("a", b'{"name": "s", "v": ' + b"[" * 100000, "nested too deep"),
                 *(("s.yaml", mark * (2 ** 20 // len(mark)), "nested too deep") for mark in (b"[", b"- ", b"{a: ", b"[{a: "))):
@@ -134,11 +135,30 @@ class Shown(unittest.TestCase):
         self.assertEqual([studies.took(seconds) for seconds in (151, 3751.5, None)], ["2:31", "1:02:31", ""])
         self.assertEqual([studies.cell(value) for value in (0.1 + 0.2, True, None, "a", 7)], ["0.3", "true", "", "a", "7"])
 
+    def test_names_that_a_shell_cannot_read(self):
+        self.assertEqual(work.variables({"lr": 0.5, "model.lr": 2, "a/b": 1, "a b": 3}), {
+            "PARAM_lr": "0.5", "PARAM_model.lr": "2", "PARAM_model_lr": "2", "PARAM_a/b": "1", "PARAM_a b": "3"})
+        self.assertEqual(work.variables({"a.b": 1, "a_b": 2}), {"PARAM_a.b": "1", "PARAM_a_b": "2"})
+
+    def test_every_mistake(self):
+        one, two = {"pointer": "/a", "detail": "a is wrong"}, {"parameter": "b", "detail": "b is wrong"}
+        self.assertEqual(shell.told(refusal(422, {"detail": "a is wrong", "errors": [one]})), "a is wrong (HTTP 422) at /a")
+        self.assertEqual(shell.told(refusal(422, {"detail": "a is wrong (1 more problem is in errors)", "errors": [one, two]})),
+                         "2 mistakes (HTTP 422):\n  /a: a is wrong\n  b: b is wrong")
+        self.assertEqual(shell.told(refusal(409, {"detail": "it differs", "errors": [{"pointer": "/max", "detail": "max is 2"}]})),
+                         "it differs (HTTP 409) at /max: max is 2")
+        self.assertEqual([studies.differs(wanted, {"trials": 5, "seconds": 9}) for wanted in ({"trials": 5.0}, {"trials": 6}, {"cost": 1})],
+                         [False, True, True])
+        with self.assertRaises(Failure) as told:
+            studies.run({}, ["creat"], None)
+        self.assertIn("delete; did you mean create?", str(told.exception))
+
     def test_options(self):
         found, operands = shell.read(work.TABLE, ["--study=s", "--parallel", "3", "x", "--insecure-http"])
         self.assertEqual([found[name] for name in ("study", "parallel", "as", "insecure-http")] + operands, ["s", 3, "flags", True, "x"])
         for words, why in ((["--stud", "s"], "did you mean --study?"), (["--parallel", "0", "--study", "s"], "not in 1..1024"),
-                           (["--parallel", "two"], "a whole number"), (["--as", "x"], "one of flags|env|json"), ([], "--study is missing"),
+                           (["--parallel", "two"], "a whole number"), (["--as", "x"], "one of flags|env|json"),
+                           (["--as", "jsn"], "; did you mean json?"), ([], "--study is missing"),
                            (["--study"], "needs a value"), (["--insecure-http=no"], "takes 0 or 1")):
             with self.assertRaises(Failure) as told:
                 shell.read(work.TABLE, words)

@@ -201,7 +201,7 @@ class Loops(Case):
         self.assertEqual(first, f"{study.name}: {service().url}/#/studies/{study.id}")
         self.assertIn("\r2 of 2 trials, the last one: ", line)
         with contextlib.redirect_stderr(io.StringIO()) as shown:
-            self.study(trials=3).optimize(value)
+            self.study(trials=2).optimize(value)
         self.assertEqual(shown.getvalue(), "", "nobody looks")
 
     def test_portable(self):

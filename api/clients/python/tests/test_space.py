@@ -28,6 +28,7 @@ class Declared(unittest.TestCase):
                 (["adam", None, True], {"type": "categorical", "values": ["adam", None, True]}),
                 ([len, (1, 2)], {"type": "categorical", "values": ["len", "(1, 2)"]}),
                 ([1, "1", True], {"type": "categorical", "values": [1, "1", True]}),
+                ({"sgd", "adam", "lion"}, {"type": "categorical", "values": ["adam", "lion", "sgd"]}),
                 ("adam", {"type": "categorical", "values": ["adam"]}), (3, {"type": "discrete", "values": [3]}),
                 ({"type": "double", "min": 0, "max": 1, "unit": "kW"}, {"type": "double", "min": 0, "max": 1, "unit": "kW"}),
                 ({"is": (0.0, 1.0), "default": 0.5, "when": {"q": ["a"], "r": "b"}, "description": "d"},

@@ -30,6 +30,26 @@ class Studies(Case):
         self.assertIn(f"{service().url}/#/studies/{first.id}", repr(first))
         self.assertEqual(copy.deepcopy(service()), service())
 
+    def test_mistakes_that_people_make(self):
+        study = self.study({"learning_rate": (0.0, 1.0), "depth": (1, 4)}, trials=5)
+        with self.assertRaisesRegex(ValueError, "several objectives are metrics="):
+            service().study("two", {"x": (0.0, 1.0)}, goal=["minimize", "maximize"])
+        for value, why in ((None, "returned None, and not a number"), ("0.5", "returned '0.5', and not a number")):
+            with self.assertRaisesRegex(ValueError, why):
+                study.result(value)
+        trial = study.ask()
+        with self.assertRaisesRegex(KeyError, "which has learning_rate, depth; did you mean learning_rate?"):
+            trial["leraning_rate"]
+        self.assertIsNone(trial.get("momentum"))
+        trial.tell(1.0)
+        with self.assertLogs("gnomon", "WARNING") as said:
+            self.study({"learning_rate": (0.0, 1.0), "depth": (1, 4)}, trials=8)
+        self.assertIn("keeps its budget of {'trials': 5}, not {'trials': 8}: to change it, study.edit(", said.output[0])
+        with self.assertRaises(gnomon.Refused):
+            study.tell({"learning_rate": 1.5, "depth": 2}, 2.0)
+        study.tell({"learning_rate": 1.5, "depth": 2}, -2.0, outside=True)
+        self.assertEqual((study.refresh()["trials"]["completed"], study.best.value), (2, 1.0))
+
     def test_name_in_an_address(self):
         for name in (".", "..", ""):
             with self.assertRaisesRegex(ValueError, "name"):

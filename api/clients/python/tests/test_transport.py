@@ -103,8 +103,8 @@ class Calls(unittest.TestCase):
         for pointer, words in (("/space/parameters/0/max", 'space["lr"]["max"]'), ("/a~1b/0", "a/b[0]"), ("", ""),
                                ("/n/x", 'n["x"]'), ("/observations/3/value", 'observations[3]["value"]')):
             self.assertEqual(explained({"errors": [{"pointer": pointer}]}, body)["errors"][0]["pointer"], words)
-        many = refusal(422, {"code": "c", "errors": [{"pointer": "/a", "detail": "b"}] * 7})
-        self.assertEqual(str(many), "c: " + "; /a: b" * 5 + "; and 2 more")
+        many = refusal(422, {"code": "c", "errors": [{"pointer": "/a", "detail": "b"}] * 22})
+        self.assertEqual(str(many), "c: " + "; /a: b" * 20 + "; and 2 more")
         self.assertIn("label: bad", str(refusal(400, {"errors": [{"parameter": "label", "detail": "bad"}]})))
 
     def test_address_and_numbers(self):
