@@ -40,8 +40,6 @@ struct row_policy_rule {
 
 struct row_policy;
 
-extern const struct policy policy_po_gp_ucb; /* for forecast.c; others find it by name */
-
 /* As the functions of struct policy; the rule is copied.  Ties go to the lowest row. */
 MUST_CHECK enum status row_policy_open(const struct problem *problem, const struct row_policy_rule *rule,
                                        struct row_policy **out, struct error *err);

@@ -76,7 +76,7 @@ static const struct options_row options_table[] = {
     {OPTION("budget-delta", "D", budget_delta), .kind = OPTIONS_REAL, .min = 0, .max = 1,
      .help = "how much delta all releases may cost together: at most 0.1 / rows; by default this, or 1e-5 if less"},
     {OPTION("dry-run", NULL, dry_run), .kind = OPTIONS_SWITCH,
-     .help = "print what the release would cost, protect and be worth; draw, write and charge nothing"},
+     .help = "say what the release would cost and protect; nothing is drawn, written or charged"},
     {OPTION("accept-clipping", NULL, accept_clipping), .kind = OPTIONS_SWITCH,
      .help = "release even when more than 0.1 % of the rows are moved to a limit"},
     {OPTION("no-guarantee", NULL, no_guarantee), .kind = OPTIONS_SWITCH,
@@ -303,8 +303,6 @@ static enum status run(struct command_call *call, struct error *err)
     enum status status = run_job(&job, drafts, err);
     if (status == STATUS_OK)
         project_report(&job);
-    if (status == STATUS_OK && job.options->dry_run && job.manifest.differentially_private)
-        status = project_forecast(&job.manifest, err);
     for (size_t i = 0; i < 3; i++)
         file_discard(&drafts[i]);
     project_wipe(&job);

@@ -62,10 +62,6 @@ void project_wipe(struct project_job *job);
 /* Makes a quadtree, of which project_make.c knows nothing more. */
 MUST_CHECK enum status project_tree_make(struct project_job *job, struct sampler *sampler, struct error *err);
 
-/* Computes (some ten seconds at most) and prints what a guaranteed release would cost in regret, from the manifest's public
- * numbers.  Errors: as forecast_run. */
-MUST_CHECK enum status project_forecast(const struct release_manifest *manifest, struct error *err);
-
 /* Both print plain words: the report on standard output, warnings on standard error. */
 void project_warn(const struct project_job *job);
 void project_report(const struct project_job *job);
