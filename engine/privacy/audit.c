@@ -59,11 +59,6 @@ struct audit_limits audit_limits_of(size_t hits, size_t trials, double confidenc
     };
 }
 
-double audit_success(const struct audit_counts *counts)
-{
-    return (double)(counts->right[0] + counts->right[1]) / (2 * (double)counts->trials);
-}
-
 double audit_success_bound(double epsilon, double delta)
 {
     return (1 + delta * exp(-epsilon)) / (1 + exp(-epsilon));
@@ -324,75 +319,4 @@ enum status audit_known_rows(struct audit_matrix X, struct audit_matrix Z, uint6
         guess_others(&fit, errors, out);
     arena_release(scratch, mark);
     return status;
-}
-
-enum status audit_likelihood_test(audit_draw *draw, void *arg, size_t trials, struct audit_likelihood *out,
-                                  struct error *err)
-{
-    *out = (struct audit_likelihood){.counts.trials = trials};
-    for (int set = 0; set < 2; set++)
-        for (size_t i = 0; i < trials; i++) {
-            double loss = 0;
-            TRY(draw(arg, set, &loss, err));
-            bool names_second = loss < 0 || (loss == 0 && i % 2 == 0); /* a tie is a coin */
-            out->counts.right[set] += names_second == (set == 1);
-            out->loss_max = fmax(out->loss_max, fabs(loss));
-        }
-    return STATUS_OK;
-}
-
-/* Lattice steps of the moved row, times a fresh M where there is one. */
-static enum status shifted(const struct audit_release *release, struct error *err)
-{
-    const struct mechanism *plan = release->plan;
-    bool                    projects = plan->kind == MECHANISM_PROJECTED_GAUSSIAN;
-    size_t                  p = projects ? plan->dims : plan->columns;
-    for (size_t j = 0; j < p; j++)
-        release->M_shift[j] = 0;
-    for (size_t c = 0; c < plan->columns; c++) {
-        int64_t step = (int64_t)rint(release->shift[c] / plan->gamma);
-        for (size_t j = 0; j < p && projects; j++) {
-            int64_t m = 0;
-            TRY(sampler_gaussian(release->sampler, MECHANISM_PROJECTION_SCALE, &m, err));
-            release->M_shift[j] += step * m;
-        }
-        if (!projects)
-            release->M_shift[c] = step;
-    }
-    return STATUS_OK;
-}
-
-/* The norm whose exponential the noise has. */
-static double exponent(const struct mechanism *plan, const double *k, size_t p)
-{
-    double t = (double)plan->rate * 0x1p-32, l1 = 0, squares = 0;
-    for (size_t j = 0; j < p; j++) {
-        l1 += fabs(k[j]);
-        squares += k[j] * k[j];
-    }
-    return plan->kind == MECHANISM_DISCRETE_LAPLACE    ? t * l1
-           : plan->kind == MECHANISM_ISOTROPIC_LAPLACE ? t * sqrt(squares)
-                                                       : squares * 0.5 / ((double)plan->sigma * plan->sigma);
-}
-
-enum status audit_draw_release(void *arg, int set, double *loss, struct error *err)
-{
-    const struct audit_release *release = arg;
-    const struct mechanism     *plan = release->plan;
-    size_t                      p = plan->kind == MECHANISM_PROJECTED_GAUSSIAN ? plan->dims : plan->columns;
-    int64_t                     noise[MECHANISM_COLUMNS_MAX] = {0};
-    double                      first[MECHANISM_COLUMNS_MAX], second[MECHANISM_COLUMNS_MAX];
-    TRY(shifted(release, err));
-    if (plan->kind == MECHANISM_ISOTROPIC_LAPLACE)
-        TRY(sampler_isotropic(release->sampler, plan->rate, p, noise, err));
-    for (size_t j = 0; j < p; j++) {
-        if (plan->kind == MECHANISM_DISCRETE_LAPLACE)
-            TRY(sampler_laplace(release->sampler, plan->rate, &noise[j], err));
-        else if (plan->kind != MECHANISM_ISOTROPIC_LAPLACE)
-            TRY(sampler_gaussian(release->sampler, plan->sigma, &noise[j], err));
-        first[j] = (double)(set == 0 ? noise[j] : noise[j] + release->M_shift[j]);
-        second[j] = (double)(set == 0 ? noise[j] - release->M_shift[j] : noise[j]);
-    }
-    *loss = exponent(plan, second, p) - exponent(plan, first, p);
-    return STATUS_OK;
 }

@@ -5,8 +5,6 @@
 #define GNOMON_ENGINE_AUDIT_H
 
 #include "engine/base/arena.h"
-#include "engine/privacy/mechanism.h"
-#include "engine/privacy/sampler.h"
 #include "engine/base/status.h"
 
 #include <stddef.h>
@@ -27,7 +25,6 @@ struct audit_limits audit_limits_of(size_t hits, size_t trials, double confidenc
 struct audit_counts {
     size_t trials, right[2];
 };
-double audit_success(const struct audit_counts *counts);
 /* No test of an (epsilon, delta)-DP release can be right more often than this: (e^epsilon + delta) / (1 + e^epsilon). */
 double audit_success_bound(double epsilon, double delta);
 /* The largest epsilon that the counts rule out at this delta, with joint confidence 95 %; 0: none.
@@ -59,25 +56,5 @@ struct audit_known {
 };
 MUST_CHECK enum status audit_known_rows(struct audit_matrix X, struct audit_matrix Z, uint64_t seed,
                                         struct arena *scratch, struct audit_known *out, struct error *err);
-
-/* The best test there is: likelihood ratios.  draw releases data set 1 or 2 and gives log p1(output) / p2(output). */
-typedef enum status audit_draw(void *arg, int set, double *loss, struct error *err);
-struct audit_likelihood {
-    struct audit_counts counts;
-    double              loss_max; /* largest |loss| seen */
-};
-/* trials of each set; the set with the larger likelihood is named.  Errors: those of draw. */
-MUST_CHECK enum status audit_likelihood_test(audit_draw *draw, void *arg, size_t trials, struct audit_likelihood *out,
-                                             struct error *err);
-
-/* audit_draw for a planned mechanism (not cells): one row at the centre against the same row moved by shift, scaled
- * space; M, where there is one, is known to the test.  arg is a struct audit_release. */
-struct audit_release {
-    const struct mechanism *plan;
-    const double           *shift; /* [columns] */
-    struct sampler         *sampler;
-    int64_t                *M_shift; /* [max(columns, dims)] scratch */
-};
-MUST_CHECK enum status audit_draw_release(void *arg, int set, double *loss, struct error *err);
 
 #endif

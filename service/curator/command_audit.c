@@ -3,7 +3,6 @@
  * An attack that fails proves nothing: the guarantee rests on the proof in engine/privacy/release.h. */
 #include "engine/privacy/audit.h"
 #include "engine/math/mat.h"
-#include "engine/privacy/release.h"
 #include "service/cli/command.h"
 #include "service/base/csv.h"
 #include "service/base/random.h"
@@ -16,7 +15,6 @@
 
 struct audit_options {
     const char *matrix, *manifest, *data, *columns, *secret;
-    int64_t     trials;
 };
 
 #define OPTION(name, what, member) OPTION_OF(struct audit_options, name, what, member)
@@ -27,10 +25,7 @@ static const struct options_row options_table[] = {
     {OPTION("data", "FILE", data), .is_required = true, .help = "the raw rows, CSV"},
     {OPTION("columns", "a,b,c", columns), .is_required = true,
      .help = "the columns that were released, in the same order"},
-    {OPTION("secret", "FILE", secret),
-     .help = "the secret file; without it nobody knows which row is which, and only the mechanism is attacked"},
-    {OPTION("trials", "N", trials), .kind = OPTIONS_INT, .fallback = "20000", .min = 100, .max = 10000000,
-     .help = "how many releases the likelihood-ratio test draws of each of its two data sets"},
+    {OPTION("secret", "FILE", secret), .is_required = true, .help = "the secret file: which row is which"},
     {.flag = NULL},
 };
 
@@ -62,106 +57,12 @@ static void judge(struct job *job, bool is_beyond)
                                     : "within the guarantee");
 }
 
-/* Likelihood ratios. */
-
-/* Neighbours of a release of counts: a row went from one cell to another, on each level of a tree. */
-struct cells_draw {
-    struct sampler *sampler;
-    const uint64_t *rates; /* [levels] */
-    size_t          levels;
-};
-static enum status draw_cells(void *arg, int set, double *loss, struct error *err)
-{
-    struct cells_draw *cells = arg;
-    *loss = 0;
-    for (size_t l = 0; l < cells->levels; l++) {
-        int64_t from = 0, to = 0;
-        TRY(sampler_laplace(cells->sampler, cells->rates[l], &from, err));
-        TRY(sampler_laplace(cells->sampler, cells->rates[l], &to, err));
-        from += set == 0 ? 1 : 0;
-        to += set == 0 ? 0 : 1;
-        double t = (double)cells->rates[l] * 0x1p-32, a = (double)from, b = (double)to;
-        *loss += t * (fabs(a) + fabs(b - 1) - fabs(a - 1) - fabs(b)); /* set 0 has the row in the first cell */
-    }
-    return STATUS_OK;
-}
-
-static enum status test_likelihood(struct job *job, const char *name, audit_draw *draw, void *arg, struct error *err)
-{
-    struct audit_likelihood result;
-    const struct mechanism *m = &job->manifest.mechanism;
-    TRY(audit_likelihood_test(draw, arg, (size_t)job->options->trials, &result, err));
-    double epsilon = audit_epsilon_bound(&result.counts, m->delta);
-    printf("Likelihood-ratio test, the best there is, a row that moved %s, %zu trials of each:\n"
-           "  right in %.2f %%; the guarantee allows %.2f %%. Epsilon is at least %.4g with 95 %% confidence; claimed "
-           "%g\n  (for any change of one row: %.6g)\n",
-           name, result.counts.trials, 100 * audit_success(&result.counts), 100 * bound_of(job), epsilon, m->epsilon,
-           job->manifest.epsilon_any_change);
-    bool is_pure = m->delta == 0;
-    if (is_pure)
-        printf("  largest privacy loss of any draw: %.6g\n", result.loss_max);
-    judge(job, epsilon > m->epsilon || (is_pure && result.loss_max > m->epsilon * (1 + 1e-9)));
-    return STATUS_OK;
-}
-
 /* A raw move as one of scaled space, at most as long as a row can go. */
 static double scaled_move(const struct release_manifest *m, size_t c)
 {
     double unit = MECHANISM_NORM / (m->length_scales[c] * m->radius);
     return unit * fmin(m->protect[c], m->high[c] - m->low[c]);
 }
-
-/* The protected change that goes farthest in l1: of limited columns the point of the ellipsoid, of the others all. */
-static void farthest_shift(const struct release_manifest *m, double *shift)
-{
-    size_t d = m->mechanism.columns;
-    double limited = 0, norm = 0;
-    for (size_t c = 0; c < d; c++)
-        limited += isinf(m->protect[c]) ? 0 : scaled_move(m, c) * scaled_move(m, c);
-    for (size_t c = 0; c < d; c++) {
-        double move = scaled_move(m, c);
-        shift[c] = isinf(m->protect[c]) ? move : move * move / sqrt(limited);
-        norm += shift[c] * shift[c];
-    }
-    for (size_t c = 0; c < d && sqrt(norm) > m->mechanism.distance; c++)
-        shift[c] *= m->mechanism.distance / sqrt(norm);
-}
-
-static size_t largest_move(const struct release_manifest *m)
-{
-    size_t best = 0;
-    for (size_t c = 1; c < m->mechanism.columns; c++)
-        best = scaled_move(m, c) > scaled_move(m, best) ? c : best;
-    return best;
-}
-
-static enum status attack_mechanism(struct job *job, struct sampler *sampler, struct error *err)
-{
-    const struct mechanism *m = &job->manifest.mechanism;
-    size_t                  d = m->columns;
-    bool                    is_tree = m->kind == MECHANISM_QUADTREE;
-    const struct quadtree  *tree = &job->manifest.tree;
-    struct cells_draw       cells = {.sampler = sampler, .rates = &m->rate, .levels = 1};
-    if (is_tree)
-        cells = (struct cells_draw){.sampler = sampler, .rates = tree->rates, .levels = tree->levels};
-    if (m->kind == MECHANISM_CELLS || is_tree)
-        return test_likelihood(job, "to another cell", draw_cells, &cells, err);
-    double              *shift = ARENA_NEW(&job->arena, double, d);
-    struct audit_release release = {.plan = m,
-                                    .shift = shift,
-                                    .sampler = sampler,
-                                    .M_shift = ARENA_NEW(&job->arena, int64_t, d > m->dims ? d : m->dims)};
-    if (shift == NULL || release.M_shift == NULL)
-        return error_no_memory(err);
-    farthest_shift(&job->manifest, shift);
-    TRY(test_likelihood(job, "along all columns", audit_draw_release, &release, err));
-    size_t one = largest_move(&job->manifest);
-    for (size_t j = 0; j < d; j++)
-        shift[j] = j == one ? fmin(scaled_move(&job->manifest, j), m->distance) : 0;
-    return test_likelihood(job, "along one column", audit_draw_release, &release, err);
-}
-
-/* The matrix itself. */
 
 /* The length of a move that is protected whatever its direction. */
 static double shortest_move(const struct release_manifest *m)
@@ -242,10 +143,12 @@ static enum status attack_known_rows(struct job *job, struct audit_matrix X, str
 
 static enum status attack_matrix(struct job *job, struct error *err)
 {
-    uint64_t            seed = 0;
-    enum mechanism_kind kind = job->manifest.mechanism.kind;
-    if (kind == MECHANISM_CELLS || kind == MECHANISM_QUADTREE)
-        return STATUS_OK; /* its rows are centres of public cells */
+    uint64_t seed = 0;
+    if (mechanism_is_partition(job->manifest.mechanism.kind)) {
+        printf("The rows of this matrix are centres of public cells: none of them is a row of yours, moved or not, and "
+               "no\nattack begins with them\n");
+        return STATUS_OK;
+    }
     TRY(random_bytes(&seed, sizeof seed, err));
     TRY(arrange_rows(job, err));
     struct audit_matrix X = {.at = job->X, .rows = job->secret.len, .columns = job->table.d};
@@ -284,7 +187,7 @@ static enum status load(struct job *job, struct error *err)
     return STATUS_OK;
 }
 
-static enum status audit(struct job *job, struct sampler *sampler, struct error *err)
+static enum status audit(struct job *job, struct error *err)
 {
     const struct release_manifest *m = &job->manifest;
     TRY(load(job, err));
@@ -293,28 +196,19 @@ static enum status audit(struct job *job, struct sampler *sampler, struct error 
                manifest_mechanism(m), m->mechanism.epsilon, m->epsilon_any_change, m->mechanism.delta);
     else
         printf("projection-only: no guarantee is claimed; signature and numbers are in order\n");
-    if (m->differentially_private)
-        TRY(attack_mechanism(job, sampler, err));
-    if (job->options->secret == NULL) {
-        printf("The attacks on the matrix itself need --secret, for which row is which.\n");
-        return STATUS_OK;
-    }
     TRY(check_secret(job, err));
     return attack_matrix(job, err);
 }
 
 static enum status run(struct command_call *call, struct error *err)
 {
-    struct job     job = {.options = call->options};
-    struct sampler sampler;
+    struct job job = {.options = call->options};
     (void)mat_use_one_thread();
     arena_init(&job.arena, SIZE_MAX);
-    sampler_init(&sampler, random_draw, NULL);
-    enum status status = audit(&job, &sampler, err);
+    enum status status = audit(&job, err);
     release_io_wipe(&job.table, &job.csv);
     if (job.X != NULL)
         sign_wipe(job.X, job.secret.len * job.table.d * sizeof *job.X);
-    sampler_wipe(&sampler);
     csv_table_free(&job.csv);
     secret_free(&job.secret);
     free(job.manifest_text);
