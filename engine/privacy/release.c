@@ -208,8 +208,7 @@ enum status release_make(struct release *release, const double *rows, struct sam
 {
     struct mechanism *plan = &release->mechanism;
     release->clipped = 0;
-    if (plan->kind == MECHANISM_CELLS || plan->kind == MECHANISM_QUADTREE ||
-        (release->order == NULL && !release->is_plain))
+    if (mechanism_is_partition(plan->kind) || (release->order == NULL && !release->is_plain))
         return error_set(err, STATUS_INVALID, "bad_mechanism", "/mechanism", "this mechanism has a release of its own");
     TRY(mechanism_plan(plan, err));
     TRY(release_scale_check(&release->scale, plan->columns, err));
@@ -248,126 +247,6 @@ bool release_fits_int32(const int64_t *indices, size_t count)
         if (indices[i] < INT32_MIN || indices[i] > INT32_MAX)
             return false;
     return true;
-}
-
-size_t release_cells_count(const size_t *sides, size_t columns)
-{
-    size_t count = 1;
-    for (size_t c = 0; c < columns; c++) {
-        if (sides[c] == 0 || sides[c] > RELEASE_CELLS_MAX / count)
-            return 0;
-        count *= sides[c];
-    }
-    return count;
-}
-
-static enum status grid_check(const struct release_grid *grid, size_t d, struct error *err)
-{
-    if (release_cells_count(grid->sides, d) < 2)
-        return error_set(err, STATUS_INVALID, "bad_grid", "/sides", "a grid has 2 to %d cells", RELEASE_CELLS_MAX);
-    for (size_t c = 0; c < d; c++)
-        if (!(grid->high[c] - grid->low[c] > 0) || !isfinite(grid->high[c] - grid->low[c]))
-            return error_set(err, STATUS_INVALID, "bad_grid", "/low", "column %zu has an empty range", c + 1);
-    return STATUS_OK;
-}
-
-static size_t cell_of(const struct release_grid *grid, const double *raw, size_t d)
-{
-    size_t cell = 0;
-    for (size_t c = 0; c < d; c++) {
-        double side = (double)grid->sides[c];
-        double at = floor((raw[c] - grid->low[c]) / (grid->high[c] - grid->low[c]) * side);
-        cell = cell * grid->sides[c] + (size_t)fmin(fmax(at, 0), side - 1);
-    }
-    return cell;
-}
-
-/* Rounded to the wire lattice of cells, which is public like the grid itself. */
-static void cell_centre(const struct release *release, const struct release_grid *grid, size_t cell, int64_t *indices)
-{
-    for (size_t c = release->mechanism.columns; c-- > 0;) {
-        double width = (grid->high[c] - grid->low[c]) / (double)grid->sides[c];
-        double raw = grid->low[c] + ((double)(cell % grid->sides[c]) + 0.5) * width;
-        double unit = MECHANISM_NORM / (release->scale.length_scales[c] * release->scale.radius);
-        cell /= grid->sides[c];
-        indices[c] = (int64_t)rint((raw - release->scale.centre[c]) * unit * 0x1p10);
-    }
-}
-
-static double cells_variance(const struct release *release, const struct release_grid *grid)
-{
-    double sum = 0, d = (double)release->mechanism.columns;
-    for (size_t c = 0; c < release->mechanism.columns; c++) {
-        double unit = MECHANISM_NORM / (release->scale.length_scales[c] * release->scale.radius);
-        double side = (grid->high[c] - grid->low[c]) / (double)grid->sides[c] * unit;
-        sum += side * side / 12 / d;
-    }
-    return sum;
-}
-
-/* The least count that at most `most` of the noisy counts reach. */
-static double count_reached(const int64_t *counts, size_t cells, size_t most)
-{
-    int64_t low = counts[0], high = counts[0];
-    for (size_t k = 1; k < cells; k++) {
-        low = counts[k] < low ? counts[k] : low;
-        high = counts[k] > high ? counts[k] : high;
-    }
-    for (high++; low < high;) {
-        int64_t middle = low + (high - low) / 2;
-        size_t  reach = 0;
-        for (size_t k = 0; k < cells; k++)
-            reach += counts[k] >= middle;
-        *(reach <= most ? &high : &low) = reach <= most ? middle : middle + 1;
-    }
-    return (double)low;
-}
-
-/* Reads noisy counts alone.  At least two cells and at most as many as rows are kept, so that no draw is refused: who
- * draws until the counts please releases another law, which costs up to twice as much. */
-static void keep_cells(const struct release *release, struct release_grid *grid, size_t cells)
-{
-    size_t d = release->mechanism.columns, n = release->mechanism.rows;
-    double t = (double)release->mechanism.rate * 0x1p-32;
-    double from = isnan(grid->keep_from) ? ceil(log(20) / t) : grid->keep_from;
-    from = fmax(from, count_reached(grid->counts, cells, n));
-    from = fmin(from, count_reached(grid->counts, cells, 1) - 1);
-    grid->kept_len = 0;
-    for (size_t k = 0; k < cells && grid->kept_len < n; k++)
-        if ((double)grid->counts[k] >= from) {
-            cell_centre(release, grid, k, grid->indices + grid->kept_len * d);
-            grid->kept[grid->kept_len++] = k;
-        }
-}
-
-enum status release_cells(struct release *release, struct release_grid *grid, const double *rows,
-                          struct sampler *sampler, struct error *err)
-{
-    struct mechanism *plan = &release->mechanism;
-    size_t            d = plan->columns;
-    if (plan->kind != MECHANISM_CELLS)
-        return error_set(err, STATUS_INVALID, "bad_mechanism", "/mechanism", "only cells have a grid");
-    TRY(mechanism_plan(plan, err));
-    TRY(release_scale_check(&release->scale, d, err));
-    TRY(grid_check(grid, d, err));
-    size_t cells = release_cells_count(grid->sides, d);
-    for (size_t k = 0; k < cells; k++)
-        grid->counts[k] = 0;
-    for (size_t i = 0; i < plan->rows; i++) {
-        if (!mat_is_finite(rows + i * d, d))
-            return error_set(err, STATUS_INVALID, "not_finite", "", "row %zu has a value that is not finite", i + 1);
-        grid->cell_of_row[i] = cell_of(grid, rows + i * d, d);
-        grid->counts[grid->cell_of_row[i]]++;
-    }
-    for (size_t k = 0; k < cells; k++) {
-        int64_t noise = 0;
-        TRY(sampler_laplace(sampler, plan->rate, &noise, err));
-        grid->counts[k] += noise;
-    }
-    keep_cells(release, grid, cells);
-    plan->gamma = 0x1p-10;
-    plan->variance = cells_variance(release, grid);
-    return STATUS_OK;
 }
 
 enum status release_outcome(const struct mechanism_outcome *plan, double value, struct sampler *sampler, int64_t *steps,

@@ -24,9 +24,10 @@
  *     bound that holds for integers is a standard deviation above that of real Gaussians: by 24 to 47 % for one
  *     dimension, 12 to 21 % for 10, 8 to 15 % for 50 (epsilon 1 to 10, delta 1e-5 to 1e-3; the most for the largest
  *     delta and the least epsilon).
- * cells: counts over a public grid; any change of a row changes two counts by 1, so t = epsilon / 2 per step.
+ * cells (1.0.0 made them; quadtree.h does better): counts over a public grid; any change of a row changes two counts by 1, so
+ *     t = epsilon / 2 per step.
  *
- * What must not leave the curator: clipped, order, rows_of_cells.  Q and M are overwritten. */
+ * What must not leave the curator: clipped, order.  Q and M are overwritten. */
 #ifndef GNOMON_ENGINE_RELEASE_H
 #define GNOMON_ENGINE_RELEASE_H
 
@@ -69,30 +70,6 @@ MUST_CHECK enum status release_make(struct release *release, const double *rows,
 
 /* True when every index fits in 32 bits, which is then the wire type. */
 bool release_fits_int32(const int64_t *indices, size_t count);
-
-/* Cells of a public box, low and high in raw units; columns beyond the box count as its border. */
-struct release_grid {
-    const size_t *sides;      /* [d] cells per column, > 0 */
-    const double *low, *high; /* [d] */
-    double keep_from; /* least noisy count of a cell that is kept, but that at least 2 and at most the rows' number are;
-                         NaN: so that an empty one is kept in 1 of 20 */
-    /* out, public; storage by the caller for all K = product of sides cells, row-major, last column fastest */
-    int64_t *counts;  /* [K] noisy */
-    size_t  *kept;    /* [kept_len] numbers of the kept cells, ascending */
-    int64_t *indices; /* [kept_len][d] their centres in scaled space, in steps of 2^-10 */
-    size_t   kept_len;
-    /* out, private */
-    size_t *cell_of_row; /* [n] */
-};
-enum { RELEASE_CELLS_MAX = 1000000 };
-
-/* The number of cells; 0 when it is over RELEASE_CELLS_MAX or a side is 0. */
-size_t release_cells_count(const size_t *sides, size_t columns);
-
-/* Releases the occupied cells; release->mechanism.kind is CELLS, its indices and order are not used, its variance becomes
- * the mean over columns of h^2 / 12.  Errors: as release_make; bad_grid. */
-MUST_CHECK enum status release_cells(struct release *release, struct release_grid *grid, const double *rows,
-                                     struct sampler *sampler, struct error *err);
 
 /* Releases an outcome: clipped to [low, high], in steps of gamma from low, plus noise.  To be called once a row.
  * Errors: INVALID not_finite; what the source of bits returns. */

@@ -23,11 +23,9 @@ static const struct options_row options_table[] = {
     {OPTION("columns", "a,b,c", columns), .is_required = true, .help = "the columns to release: numbers without gaps"},
     {OPTION("key", "FILE", key), .is_required = true, .help = "the curator's private key, from gnomon key"},
     {OPTION("mechanism", "NAME", mechanism), .fallback = "auto",
-     .choices =
-         "auto|discrete-laplace|isotropic-laplace|discrete-gaussian|projected-gaussian|cells|quadtree|projection-only",
-     .help =
-         "auto: the least noise for this epsilon and delta, or quadtree if any change of all columns is protected, as "
-         "with cells and quadtree; projection-only has no guarantee"},
+     .choices = "auto|discrete-laplace|isotropic-laplace|discrete-gaussian|projected-gaussian|quadtree|projection-only",
+     .help = "auto: the least noise for this epsilon and delta, or quadtree if any change of all columns is protected; "
+             "quadtree always protects any change; projection-only has no guarantee"},
     {OPTION("protect", "a=P,b=any,..", protect),
      .help =
          "the difference to hide in each column, in the column's units; any: every difference.  Given with the first "
@@ -51,8 +49,6 @@ static const struct options_row options_table[] = {
      .help = "columns of the result; auto: as many as the data, ten at most for a projection with noise"},
     {OPTION("rotate", "yes|no", rotate), .fallback = "no", .choices = "yes|no",
      .help = "whether the released columns are mixed by a secret rotation: the guarantee is the same without"},
-    {OPTION("sides", "k1,k2,..", sides),
-     .help = "cells: how many along each column, from centre - R l to centre + R l; by default the region"},
     {OPTION("y-range", "LOW,HIGH", y_range),
      .help = "public limits of the outcomes, for private outcomes; --y-range=LOW,HIGH when LOW is negative"},
     {OPTION("y-epsilon", "E", y_epsilon), .kind = OPTIONS_REAL, .min = 0, .max = 1000,

@@ -17,8 +17,8 @@
 #include <stdbool.h>
 
 struct project_options {
-    const char *in, *columns, *key, *mechanism, *protect, *region, *centre, *length_scales, *dims, *rotate, *sides,
-        *out, *manifest, *secret, *y_range, *y_default, *y_name;
+    const char *in, *columns, *key, *mechanism, *protect, *region, *centre, *length_scales, *dims, *rotate, *out,
+        *manifest, *secret, *y_range, *y_default, *y_name;
     double radius, epsilon, delta, y_epsilon, y_sensitivity, budget_epsilon, budget_delta;
     bool   no_guarantee, accept_clipping, dry_run, force;
 };
@@ -39,7 +39,7 @@ struct project_job {
     /* what was made: one of the two */
     int64_t *indices;
     double  *values, *normals; /* [rows][columns]; M */
-    size_t   clipped, blanks;  /* of cells and trees: candidates that no row of their own cell answers for */
+    size_t   clipped, blanks;  /* of trees: candidates that no row of their own cell answers for */
 };
 
 /* Reads --protect and --region, finds the table in the ledger and what is declared for it, and says in job->declare what

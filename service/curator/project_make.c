@@ -1,4 +1,5 @@
-/* See project.h.  Three ways: noise on a lattice, counts of public cells, and the bare projection of the thesis. */
+/* See project.h.  Three ways: noise on a lattice, counts of public cells (project_tree.c), and the bare projection of the
+ * thesis. */
 #include "service/base/npy.h"
 #include "service/curator/project.h"
 #include "service/base/random.h"
@@ -57,7 +58,7 @@ static void choose_mechanism(struct mechanism *m, const double *protect)
 }
 
 /* By default the scale follows the relation: length-scales like the protected moves, so that the noise hides each column
- * as well as another, and a ball that holds the whole region, so that it clips nothing.  Of cells: the region's box. */
+ * as well as another, and a ball that holds the whole region, so that it clips nothing.  Of a tree: the region's box. */
 static enum status choose_scale(struct project_job *job, struct error *err)
 {
     static const double           ROOM = 1 + 0x1p-30; /* so that no rounding puts a corner outside */
@@ -128,28 +129,9 @@ static enum status plan_outcomes(struct project_job *job, struct error *err)
     *outcomes = (struct mechanism_outcome){.low = range[0], .high = range[1], .epsilon = options->y_epsilon};
     outcomes->sensitivity = options->y_sensitivity > 0 ? options->y_sensitivity : (double)NAN;
     if (mechanism_is_partition(job->manifest.mechanism.kind) && options->y_sensitivity > 0)
-        return usage(err, "--y-sensitivity is for a change of a row that is limited, and cells protect any");
+        return usage(err, "--y-sensitivity is for a change of a row that is limited, and a quadtree protects any");
     job->manifest.has_outcomes = true;
     return plan_default(job, err);
-}
-
-static enum status plan_cells(struct project_job *job, struct error *err)
-{
-    struct mechanism *m = &job->manifest.mechanism;
-    double           *sides = NULL;
-    size_t            d = job->table.d;
-    if (job->options->sides == NULL || d > MANIFEST_SIDES_MAX)
-        return usage(err, "cells need --sides, the number of cells along each column (at most 64 columns)");
-    TRY(release_io_numbers("sides", job->options->sides, d, &job->arena, &sides, err));
-    for (size_t j = 0; j < d; j++) {
-        if (!(sides[j] >= 1 && sides[j] <= RELEASE_CELLS_MAX && sides[j] == floor(sides[j])))
-            return usage(err, "--sides takes whole numbers from 1");
-        job->manifest.sides[j] = (size_t)sides[j];
-    }
-    if (release_cells_count(job->manifest.sides, d) < 2)
-        return error_set(err, STATUS_INVALID, "bad_grid", "", "a grid has 2 to %d cells", RELEASE_CELLS_MAX);
-    m->dims = d;
-    return STATUS_OK;
 }
 
 static enum status plan_guaranteed(struct project_job *job, size_t dims, struct error *err)
@@ -177,8 +159,6 @@ static enum status plan_guaranteed(struct project_job *job, size_t dims, struct 
         m->dims = d < AUTO_PROJECTED_DIMS ? d : AUTO_PROJECTED_DIMS;
     if (m->kind != MECHANISM_PROJECTED_GAUSSIAN && dims > d)
         m->dims = d;
-    if (m->kind == MECHANISM_CELLS)
-        TRY(plan_cells(job, err));
     job->manifest.tree.rows = n;
     TRY(plan_outcomes(job, err));
     return manifest_plan(&job->manifest, err);
@@ -265,103 +245,13 @@ static enum status make_noisy(struct project_job *job, struct sampler *sampler, 
     return STATUS_OK;
 }
 
-/* The unused row nearest to a cell's centre: its stand-in when no row of the cell is left.  SIZE_MAX: none. */
-static size_t nearest_row(const struct project_job *job, const int64_t *cell, const bool *is_used)
-{
-    size_t d = job->table.d, best = SIZE_MAX;
-    double best_square = (double)INFINITY;
-    for (size_t i = 0; i < job->table.n; i++) {
-        double square = 0;
-        for (size_t j = 0; j < d && !is_used[i]; j++) {
-            double unit = MECHANISM_NORM / (job->manifest.length_scales[j] * job->manifest.radius);
-            double x = (job->table.rows[i * d + j] - job->manifest.centre[j]) * unit - (double)cell[j] * 0x1p-10;
-            square += x * x;
-        }
-        if (!is_used[i] && square < best_square) {
-            best_square = square;
-            best = i;
-        }
-    }
-    return best;
-}
-
-/* A uniformly random row of each kept cell answers for it.  For a cell that only noise kept nobody does, if outcomes are
- * private (a deck of one card: quadtree.h); else the nearest unused row: outcomes without noise say whose they are. */
-static enum status choose_rows(struct project_job *job, const struct release_grid *grid, struct error *err)
-{
-    size_t    n = job->table.n, cells = release_cells_count(grid->sides, job->table.d);
-    uint32_t *order = ARENA_NEW(&job->arena, uint32_t, n), *candidate_of = ARENA_NEW(&job->arena, uint32_t, cells);
-    bool     *is_used = arena_zalloc(&job->arena, n, sizeof *is_used);
-    if (order == NULL || candidate_of == NULL || is_used == NULL)
-        return error_no_memory(err);
-    TRY(random_permutation(order, n, err));
-    for (size_t k = 0; k < cells; k++)
-        candidate_of[k] = UINT32_MAX;
-    for (size_t k = 0; k < grid->kept_len; k++) {
-        candidate_of[grid->kept[k]] = (uint32_t)k;
-        job->secret.rows[k] = SECRET_BLANK;
-    }
-    for (size_t i = 0; i < n; i++) {
-        uint32_t candidate = candidate_of[grid->cell_of_row[order[i]]];
-        if (candidate == UINT32_MAX || job->secret.rows[candidate] != SECRET_BLANK)
-            continue;
-        job->secret.rows[candidate] = order[i];
-        is_used[order[i]] = true;
-    }
-    for (size_t k = 0; k < grid->kept_len; k++) {
-        if (job->secret.rows[k] != SECRET_BLANK)
-            continue;
-        job->blanks++;
-        if (job->manifest.has_outcomes)
-            continue;
-        size_t row = nearest_row(job, grid->indices + k * job->table.d, is_used);
-        job->secret.rows[k] = (uint32_t)row;
-        is_used[row] = true;
-    }
-    return STATUS_OK;
-}
-
-static enum status make_cells(struct project_job *job, struct sampler *sampler, struct error *err)
-{
-    struct arena *arena = &job->arena;
-    size_t        n = job->table.n, d = job->table.d, cells = release_cells_count(job->manifest.sides, d);
-    double       *low = ARENA_NEW(arena, double, d), *high = ARENA_NEW(arena, double, d);
-    job->indices = ARENA_NEW(arena, int64_t, cells * d);
-    struct release_grid grid = {.sides = job->manifest.sides,
-                                .low = low,
-                                .high = high,
-                                .keep_from = (double)NAN,
-                                .counts = ARENA_NEW(arena, int64_t, cells),
-                                .kept = ARENA_NEW(arena, size_t, cells),
-                                .indices = job->indices,
-                                .cell_of_row = ARENA_NEW(arena, size_t, n)};
-    if (low == NULL || high == NULL || job->indices == NULL || grid.counts == NULL || grid.kept == NULL ||
-        grid.cell_of_row == NULL)
-        return error_no_memory(err);
-    for (size_t j = 0; j < d; j++) {
-        double reach = job->manifest.radius * job->manifest.length_scales[j];
-        low[j] = job->manifest.centre[j] - reach;
-        high[j] = job->manifest.centre[j] + reach;
-    }
-    struct release release = release_of(job);
-    TRY(release_cells(&release, &grid, job->table.rows, sampler, err));
-    TRY(choose_rows(job, &grid, err));
-    sign_wipe(grid.cell_of_row, n * sizeof *grid.cell_of_row);
-    job->secret.len = grid.kept_len;
-    job->manifest.rows = (int64_t)grid.kept_len;
-    job->manifest.mechanism = release.mechanism;
-    return STATUS_OK;
-}
-
 /* Guaranteed, either way. */
 static enum status make_guaranteed(struct project_job *job, struct error *err)
 {
     struct sampler sampler;
     sampler_init(&sampler, random_draw, NULL);
-    enum mechanism_kind kind = job->manifest.mechanism.kind;
-    enum status         status = kind == MECHANISM_CELLS      ? make_cells(job, &sampler, err)
-                                 : kind == MECHANISM_QUADTREE ? project_tree_make(job, &sampler, err)
-                                                              : make_noisy(job, &sampler, err);
+    enum status status = job->manifest.mechanism.kind == MECHANISM_QUADTREE ? project_tree_make(job, &sampler, err)
+                                                                            : make_noisy(job, &sampler, err);
     sampler_wipe(&sampler);
     sign_wipe(&sampler, sizeof sampler);
     if (status != STATUS_OK)

@@ -102,8 +102,7 @@ static void report_noise(const struct project_job *job)
                m->tree.levels);
         return;
     }
-    printf(m->mechanism.kind == MECHANISM_CELLS ? "Places within a cell are lost; standard deviation, in raw units:\n"
-                                                : "Noise, standard deviation in raw units:\n");
+    printf("Noise, standard deviation in raw units:\n");
     for (size_t j = 0; j < job->table.d; j++) {
         double unit = m->length_scales[j] * m->radius / MECHANISM_NORM;
         printf("  %-24.100s %.4g, %.3g of its length-scale\n", job->table.names[j], sd * unit,

@@ -5,9 +5,7 @@
  * runs.  The exit code is 1 when a cell is worse by more than 3.6 (1 % over 40 cells) or the last lines are too slow.
  * "naive" ignores the noise of the rows; outcome_sensitivity > 0 releases the answers too, with the same epsilon again.
  * projected-gaussian is released with 12 to 16 % (gp) or 16 to 21 % (branin) more noise than the reference's has: see
- * release.h.  cells come twice: "repeats" as in the reference, where a cell can be asked again and another random row of it
- * answers (the row's own variance is then noise of the answer), and "once", as gnomon project releases them: one row stands
- * for a cell, and the reference beside it is that of the repeats, without a threshold.
+ * release.h.
  * Last, the time of releasing 100,000 x 50; the bits of this program are no secret, so nothing here is private. */
 #include "engine/privacy/release.h"
 #include "engine/registry.h"
@@ -18,29 +16,20 @@
 #include <string.h>
 #include <time.h>
 
-enum { RUNS_MAX = 1000, REFERENCE_RUNS = 50, CELLS_MAX = 40, REPEATS_MAX = 32 };
+enum { RUNS_MAX = 1000, REFERENCE_RUNS = 50, CELLS_MAX = 40 };
 static const double Z_MAX = 3.6, SPEED_LIMIT_S = 20;
 
-/* The mechanisms, and cells by their grid. */
-enum {
-    DL = MECHANISM_DISCRETE_LAPLACE,
-    DG = MECHANISM_DISCRETE_GAUSSIAN,
-    PG = MECHANISM_PROJECTED_GAUSSIAN,
-    CELLS_16X16 = MECHANISM_KINDS,
-    CELLS_16X8,
-    CELLS_10X5
-};
-static const size_t sides_of_cells[][2] = {{16, 16}, {16, 8}, {10, 5}};
+enum { DL = MECHANISM_DISCRETE_LAPLACE, DG = MECHANISM_DISCRETE_GAUSSIAN, PG = MECHANISM_PROJECTED_GAUSSIAN };
 
-enum model { EFFECTIVE, NAIVE, ONCE, REPEATS };
-static const char *const models[] = {"effective", "naive", "once", "repeats"};
+enum model { EFFECTIVE, NAIVE };
+static const char *const models[] = {"effective", "naive"};
 
 struct cell {
-    int        kind;
-    double     epsilon;
-    enum model model;
-    double     outcome_range, outcome_sensitivity; /* 0: answers as they are */
-    double     reference, se;
+    enum mechanism_kind kind;
+    double              epsilon;
+    enum model          model;
+    double              outcome_range, outcome_sensitivity; /* 0: answers as they are */
+    double              reference, se;
 };
 
 static const struct cell gp_cells[] = {
@@ -68,8 +57,6 @@ static const struct cell gp_cells[] = {
     {DL, 2.718281828459045, EFFECTIVE, 8, .77, .0648, .0089},
     {DL, 7.38905609893065, EFFECTIVE, 8, .77, .0174, .0049},
     {DL, 10, EFFECTIVE, 8, .77, .0146, .0042},
-    {CELLS_16X16, 1, REPEATS, 0, 0, .0446, .0097},
-    {CELLS_16X16, 1, ONCE, 0, 0, .0446, .0097},
 };
 static const struct cell branin_cells[] = {
     {DL, 1, EFFECTIVE, 0, 0, .0435, .0064},
@@ -96,9 +83,6 @@ static const struct cell branin_cells[] = {
     {DL, 2.718281828459045, EFFECTIVE, 6, 1.24, .0334, .0028},
     {DL, 7.38905609893065, EFFECTIVE, 6, 1.24, .0267, .0031},
     {DL, 10, EFFECTIVE, 6, 1.24, .0297, .0029},
-    {CELLS_16X8, 1, REPEATS, 0, 0, .0783, .0151},
-    {CELLS_16X8, 1, ONCE, 0, 0, .0783, .0151},
-    {CELLS_10X5, 1, REPEATS, 0, 0, .0357, .0048},
 };
 
 static const struct {
@@ -123,21 +107,6 @@ struct curator {
     double                   unit; /* of the length-scales, in scaled space */
 };
 
-static bool is_cells(const struct cell *cell)
-{
-    return cell->kind >= MECHANISM_KINDS;
-}
-
-static const size_t *sides_of(const struct cell *cell)
-{
-    return sides_of_cells[cell->kind - MECHANISM_KINDS];
-}
-
-static enum mechanism_kind kind_of(const struct cell *cell)
-{
-    return is_cells(cell) ? MECHANISM_CELLS : (enum mechanism_kind)cell->kind;
-}
-
 static void make_noisy(struct curator *curator, const double *X)
 {
     struct arena arena;
@@ -148,59 +117,18 @@ static void make_noisy(struct curator *curator, const double *X)
     curator->len = curator->release.mechanism.rows;
 }
 
-/* row_of_cell: a uniformly random row of each cell.  Every cell of these grids has rows. */
-static void draw_rows(const struct release_grid *grid, size_t n, struct rng *rng, size_t *row_of_cell)
-{
-    size_t  cells = release_cells_count(grid->sides, 2);
-    size_t *seen = checked(calloc(cells, sizeof *seen));
-    for (size_t i = 0; i < n; i++) {
-        size_t cell = grid->cell_of_row[i];
-        if (rng_below(rng, ++seen[cell]) == 0)
-            row_of_cell[cell] = i;
-    }
-    for (size_t k = 0; k < cells; k++)
-        assert(seen[k] > 0);
-    free(seen);
-}
-
-/* A cell that can be asked again is as many rows of the matrix, so that each row is answered once. */
-static void make_cells(const struct grid *set, const struct cell *cell, struct curator *curator, const double *X)
-{
-    size_t cells = release_cells_count(sides_of(cell), 2), n = set->side * set->side,
-           *rows = checked(calloc(cells, sizeof *rows));
-    struct error        err = {0};
-    struct release_grid grid = {.sides = sides_of(cell),
-                                .low = set->low,
-                                .high = set->high,
-                                .keep_from = NAN,
-                                .counts = checked(malloc(cells * sizeof(int64_t))),
-                                .kept = checked(malloc(cells * sizeof(size_t))),
-                                .indices = curator->release.indices,
-                                .cell_of_row = checked(malloc(n * sizeof(size_t)))};
-    must(release_cells(&curator->release, &grid, X, &curator->sampler, &err), &err);
-    curator->len = 0;
-    for (int copy = 0; copy < (cell->model == REPEATS ? REPEATS_MAX : 1); copy++) {
-        draw_rows(&grid, n, &curator->rng, rows);
-        memcpy(grid.indices + 2 * curator->len, grid.indices, 2 * grid.kept_len * sizeof *grid.indices);
-        for (size_t k = 0; k < grid.kept_len; k++)
-            curator->order[curator->len++] = rows[grid.kept[k]];
-    }
-    free(grid.counts), free(grid.kept), free(grid.cell_of_row), free(rows);
-}
-
 /* The corners of the grid lie on the public ball. */
 static void make_release(const struct grid *set, const struct cell *cell, struct curator *curator)
 {
     size_t n = set->side * set->side, p = cell->kind == PG ? 10 : 2;
-    size_t room = is_cells(cell) ? REPEATS_MAX * release_cells_count(sides_of(cell), 2) : n;
     double centre[2], radius = 0, *X = grid_points(set);
     for (size_t c = 0; c < 2; c++) {
         centre[c] = (set->low[c] + set->high[c]) / 2;
         radius = hypot(radius, (set->high[c] - centre[c]) / set->length_scales[c]);
     }
-    curator->order = checked(malloc(room * sizeof *curator->order));
+    curator->order = checked(malloc(n * sizeof *curator->order));
     curator->release = (struct release){
-        .mechanism = {.kind = kind_of(cell),
+        .mechanism = {.kind = cell->kind,
                       .epsilon = cell->epsilon,
                       .delta = set->delta,
                       .distance = 1,
@@ -208,13 +136,10 @@ static void make_release(const struct grid *set, const struct cell *cell, struct
                       .columns = 2,
                       .dims = p},
         .scale = {.centre = centre, .length_scales = set->length_scales, .radius = radius},
-        .indices = checked(malloc(room * p * sizeof(int64_t))),
+        .indices = checked(malloc(n * p * sizeof(int64_t))),
         .order = curator->order,
     };
-    if (is_cells(cell))
-        make_cells(set, cell, curator, X);
-    else
-        make_noisy(curator, X);
+    make_noisy(curator, X);
     curator->rows = doubles(curator->len * p);
     for (size_t i = 0; i < curator->len * p; i++)
         curator->rows[i] = (double)curator->release.indices[i] * curator->release.mechanism.gamma;
@@ -249,22 +174,19 @@ static double answer(void *arg, double value)
     return release_outcome_value(&curator->outcome, steps);
 }
 
-/* Sets the modeller's knowledge of the rows' noise.  The bound on the regret counts cells, not their copies. */
+/* Sets the modeller's knowledge of the rows' noise. */
 static void set_model(const struct grid *set, const struct cell *cell, const struct curator *curator,
                       const struct policy *policy, double *options)
 {
     const struct mechanism *plan = &curator->release.mechanism;
-    double                  noise_of_answers = cell->model == REPEATS ? plan->variance : 0;
-    double                  noise_of_rows = cell->model == REPEATS || cell->model == NAIVE ? 0 : plan->variance;
-    struct mechanism_kernel kernel =
-        mechanism_effective_kernel(curator->unit, set->variance, noise_of_answers, plan->dims);
+    double                  noise_of_rows = cell->model == NAIVE ? 0 : plan->variance;
     for (size_t i = 0; policy->options[i].name != NULL; i++)
         options[i] = policy->options[i].fallback;
-    options[policy_option(policy, "delta")] = 0.025 * (cell->model == REPEATS ? REPEATS_MAX : 1);
-    options[policy_option(policy, "length_scale")] = kernel.length_scale;
-    options[policy_option(policy, "signal_variance")] = kernel.variance;
+    options[policy_option(policy, "delta")] = 0.025;
+    options[policy_option(policy, "length_scale")] = curator->unit;
+    options[policy_option(policy, "signal_variance")] = set->variance;
     options[policy_option(policy, "noise_variance")] =
-        set->noise + kernel.row_variance + (curator->releases_outcomes ? curator->outcome.variance : 0);
+        set->noise + (curator->releases_outcomes ? curator->outcome.variance : 0);
     options[policy_option(policy, "mean")] = 0;
     options[policy_option(policy, "initial")] = INITIAL;
     options[policy_option(policy, "release_noise")] = noise_of_rows;
@@ -308,13 +230,10 @@ static bool report(const struct grid *set, const struct cell *cell, const double
         squares += pow(regrets[i] - mean, 2);
     double expected = cell->se * sqrt(REFERENCE_RUNS / n), se = runs > 1 ? sqrt(squares / (n - 1) / n) : expected;
     double z = (mean - cell->reference) / hypot(fmax(se, expected), cell->se);
-    printf("%s,%s,%.3f,%s", set->name, mechanism_name(kind_of(cell)), cell->epsilon, models[cell->model]);
-    if (is_cells(cell))
-        printf(" %zux%zu", sides_of(cell)[0], sides_of(cell)[1]);
-    printf(",%.2f,%d,%.4f,%.4f,%.4f,%.4f,%.2f\n", cell->outcome_sensitivity, runs, mean, se, cell->reference, cell->se,
-           z);
+    printf("%s,%s,%.3f,%s,%.2f,%d,%.4f,%.4f,%.4f,%.4f,%.2f\n", set->name, mechanism_name(cell->kind), cell->epsilon,
+           models[cell->model], cell->outcome_sensitivity, runs, mean, se, cell->reference, cell->se, z);
     fflush(stdout);
-    return z > Z_MAX && cell->model != ONCE;
+    return z > Z_MAX;
 }
 
 static int run_table(size_t table, int runs)

@@ -258,7 +258,6 @@ export const stories = {
         try {
             await release(ask, folder, 'laplace', ['--mechanism', 'discrete-laplace', '--epsilon', '2'], private_);
             await release(ask, folder, 'gaussian', ['--mechanism', 'discrete-gaussian', '--epsilon', '2', '--delta', '1e-5']);
-            await release(ask, folder, 'cells', ['--mechanism', 'cells', '--epsilon', '2', '--sides', '4,4']);
             await release(ask, folder, 'tree', ['--mechanism', 'quadtree', '--epsilon', '2']);
             await release(ask, folder, 'bare', ['--mechanism', 'projection-only', '--no-guarantee', '--epsilon', '20', '--delta', '1e-5']);
         } finally {

@@ -32,7 +32,7 @@ function argumentsAt(text, at) {
 
 // Codes that no client sees: the start of the server, contracts of the engine that its callers keep, the programs of curators,
 // and faults, whose name is "internal" to clients.
-export const unseen = ['address', 'address_in_use', 'backup_exists', 'bad_dims', 'bad_distance', 'bad_grid',
+export const unseen = ['address', 'address_in_use', 'backup_exists', 'bad_dims', 'bad_distance',
     'bad_length_scale', 'bad_list', 'bad_mechanism', 'bad_order', 'bad_plan', 'bad_range', 'bad_scale',
     'bad_sensitivity', 'bad_vectors', 'constraint', 'database', 'deadline', 'deferred', 'dry_run', 'equal_rows',
     'file', 'file_exists', 'first_token', 'impossible_point', 'keys_changed', 'listen', 'locked', 'no_bound',

@@ -254,80 +254,6 @@ static void test_sensitivity(void)
     CU_ASSERT(most > 0.998);
 }
 
-static void test_cells(void)
-{
-    struct fixture f;
-    const size_t   sides[D] = {4, 3, 2};
-    const double   low[D] = {-2, -60, -0.5}, high[D] = {8, -20, 0.5};
-    int64_t        counts[24], indices[24 * D];
-    size_t         kept[24], cell_of_row[N], truth[24] = {0};
-    setup(&f, 38);
-    struct release      r = request(&f, MECHANISM_CELLS, 2.385, 0);
-    struct release_grid grid = {.sides = sides,
-                                .low = low,
-                                .high = high,
-                                .keep_from = NAN,
-                                .counts = counts,
-                                .kept = kept,
-                                .indices = indices,
-                                .cell_of_row = cell_of_row};
-    CU_ASSERT_FATAL(release_cells(&r, &grid, f.rows, &f.sampler, NULL) == STATUS_OK);
-    CU_ASSERT(r.mechanism.delta == 0 && r.mechanism.sensitivity == 2);
-    for (size_t i = 0; i < N; i++)
-        truth[cell_of_row[i]]++;
-    double squares = 0, t = (double)r.mechanism.rate * 0x1p-32;
-    CHECK_NEAR(t, 2.385 / 2, 1e-9);
-    for (size_t k = 0; k < 24; k++)
-        squares += pow((double)counts[k] - (double)truth[k], 2) / 24;
-    CHECK_NEAR(squares, 0.5 / pow(sinh(t / 2), 2), 2.5);
-    CU_ASSERT(grid.kept_len > 10 && grid.kept_len < 24);
-    for (size_t i = 0; i < grid.kept_len; i++) {
-        CU_ASSERT((double)counts[kept[i]] >= ceil(log(20) / t));
-        double x = ((double)(kept[i] / 6) + 0.5) / 4 * 10 - 2, z = ((double)(kept[i] % 2) + 0.5) / 2 - 0.5;
-        CHECK_NEAR((double)indices[i * D] * r.mechanism.gamma, 25 * (x - 3.1) / 2.385 / 3, 0.5 / 1024 + 1e-12);
-        CHECK_NEAR((double)indices[i * D + 2] * r.mechanism.gamma, 25 * (z - 0.07) / 0.4 / 3, 0.5 / 1024 + 1e-12);
-    }
-    double sides2 = pow(25 * 2.5 / 2.385 / 3, 2) + pow(25 * 40.0 / 3 / 11 / 3, 2) + pow(25 * 0.5 / 0.4 / 3, 2);
-    CHECK_NEAR(r.mechanism.variance, sides2 / 12 / 3, 1e-9);
-    /* A row far outside lies in a border cell; a row moved anywhere changes two counts by one. */
-    f.rows[0] = 1e9, f.rows[1] = -1e9, f.rows[2] = 0.07;
-    CU_ASSERT(release_cells(&r, &grid, f.rows, &f.sampler, NULL) == STATUS_OK && cell_of_row[0] == 3 * 6 + 0 + 1);
-    arena_fini(&f.arena);
-}
-
-/* However the noise falls, two cells are kept, and no more than there are rows. */
-static void test_cells_kept(void)
-{
-    struct fixture f;
-    const size_t   sides[D] = {20, 2, 1};
-    const double   low[D] = {-2, -60, -0.5}, high[D] = {8, -20, 0.5};
-    int64_t        counts[40], indices[40 * D];
-    size_t         kept[40], cell_of_row[N], fewest = 40, most = 0;
-    setup(&f, 39);
-    for (int draw = 0; draw < 400; draw++) {
-        struct release      r = request(&f, MECHANISM_CELLS, draw % 2 == 0 ? 0.02 : 20, 0);
-        struct release_grid grid = {.sides = sides,
-                                    .low = low,
-                                    .high = high,
-                                    .keep_from = draw % 4 == 2 ? -1e6 : (double)NAN,
-                                    .counts = counts,
-                                    .kept = kept,
-                                    .indices = indices,
-                                    .cell_of_row = cell_of_row};
-        r.mechanism.rows = 1 + (size_t)draw % 7;
-        for (size_t c = 0; c < 7 * D; c++)
-            f.rows[c] = 0; /* all in one cell */
-        CU_ASSERT_FATAL(release_cells(&r, &grid, f.rows, &f.sampler, NULL) == STATUS_OK);
-        CU_ASSERT(grid.kept_len >= (r.mechanism.rows < 2 ? 1 : 2) && grid.kept_len <= r.mechanism.rows);
-        for (size_t k = 1; k < grid.kept_len; k++)
-            CU_ASSERT(kept[k] > kept[k - 1]);
-        fewest = grid.kept_len < fewest && r.mechanism.rows >= 2 ? grid.kept_len : fewest;
-        most = grid.kept_len > most ? grid.kept_len : most;
-    }
-    CU_ASSERT(fewest == 2 && most == 7);
-    arena_fini(&f.arena);
-}
-
 static void test_outcome(void)
 {
     struct fixture           f;
@@ -395,41 +321,6 @@ static void test_refused(void)
     arena_fini(&f.arena);
 }
 
-static void test_cells_refused(void)
-{
-    struct fixture f;
-    setup(&f, 41);
-    int64_t             counts[8], indices[8 * D];
-    size_t              kept[8], of_row[N];
-    struct release_grid good = {.sides = (size_t[]){2, 2, 2},
-                                .low = (double[]){0, -60, 0},
-                                .high = (double[]){8, -20, 1},
-                                .keep_from = NAN,
-                                .counts = counts,
-                                .kept = kept,
-                                .indices = indices,
-                                .cell_of_row = of_row};
-    struct release_grid grids[] = {good, good, good};
-    grids[0].sides = (size_t[]){2, 0, 2};
-    grids[1].sides = (size_t[]){2, 1000000, 2};
-    grids[2].high = (double[]){8, -60, 1};
-    for (size_t i = 0; i < 3; i++) {
-        struct release r = request(&f, MECHANISM_CELLS, 1, 0);
-        struct error   err = {0};
-        CU_ASSERT(release_cells(&r, &grids[i], f.rows, &f.sampler, &err) == STATUS_INVALID);
-        CU_ASSERT(strcmp(err.code, "bad_grid") == 0);
-    }
-    struct release r = request(&f, MECHANISM_AUTO, 1, 0);
-    struct error   err = {0};
-    CU_ASSERT(release_cells(&r, &good, f.rows, &f.sampler, &err) == STATUS_INVALID &&
-              strcmp(err.code, "bad_mechanism") == 0);
-    r.mechanism.kind = MECHANISM_CELLS;
-    f.rows[5] = INFINITY;
-    CU_ASSERT(release_cells(&r, &good, f.rows, &f.sampler, &err) == STATUS_INVALID &&
-              strcmp(err.code, "not_finite") == 0);
-    arena_fini(&f.arena);
-}
-
 /* The first words are random, for the secret order and the rotation; then the source goes wrong. */
 struct breaking {
     struct rng rng;
@@ -487,11 +378,8 @@ CU_TestInfo suite_release[] = {
     {"distances", test_distances},
     {"projected noise", test_projected_noise},
     {"sensitivity", test_sensitivity},
-    {"cells", test_cells},
-    {"cells that are kept", test_cells_kept},
     {"outcome", test_outcome},
     {"refused", test_refused},
-    {"cells refused", test_cells_refused},
     {"broken bits", test_broken_bits},
     {"width", test_width},
     CU_TEST_INFO_NULL,
