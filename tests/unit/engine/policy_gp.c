@@ -14,8 +14,7 @@ static double regret_after(const char *name, const struct param *params, size_t 
     struct space           space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = len};
     struct problem         problem = {.space = &space, .options = options, .seed = seed, .memory_bytes = 64 << 20};
     struct session        *session;
-    for (size_t i = 0; policy->options[i].name != NULL; i++)
-        options[i] = policy->options[i].fallback;
+    policy_defaults(policy, options);
     proposal.point = point;
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(policy->open(policy, &problem, &session, NULL), STATUS_OK);
@@ -98,40 +97,6 @@ static void test_stddev(void)
     CU_ASSERT(sd_vague[0] > 3.0 * sd[0]);
     study_free(exact);
     study_free(vague);
-}
-
-static void test_exhausted(void)
-{
-    for (int acquisition = 0; acquisition < 3; acquisition++) {
-        double        options[OPTIONS] = {acquisition, 0, NAN, 4};
-        struct study *s = study_new(small, 2, options);
-        struct error  err;
-        struct ask    ask = {.trial = 21};
-        bool          seen[4][5] = {{false}};
-        for (int t = 0; t < 20; t++) {
-            study_step(s, small_value);
-            bool *cell = &seen[(int)s->point[0] + 1][(int)s->point[1]];
-            CU_ASSERT_FALSE(*cell);
-            *cell = true;
-        }
-        CU_ASSERT_EQUAL(gp()->ask(s->session, &ask, &s->proposal, &err), STATUS_CONFLICT);
-        CU_ASSERT_STRING_EQUAL(err.code, "search_space_exhausted");
-        study_free(s);
-    }
-}
-
-static void test_fixed(void)
-{
-    struct study *s = study_new(mixed, 4, NULL);
-    double        fixed[4] = {NAN, 5, 0, 0.2385};
-    for (int t = 0; t < 17; t++) {
-        study_ask(s, t % 2 == 0 ? fixed : NULL);
-        if (t % 2 == 0)
-            CU_ASSERT(s->point[1] == 5 && s->point[2] == 0 && s->point[3] == 0.2385);
-        study_tell(s, EVENT_SUGGESTED, s->trials, s->point, 0);
-        study_tell(s, EVENT_OBSERVED, s->trials, s->point, mixed_value(s->point));
-    }
-    study_free(s);
 }
 
 /* The first trial is in the middle of what every parameter's scale makes of its range, and the held ones are held. */
@@ -319,8 +284,6 @@ static void test_candidates(void)
 CU_TestInfo suite_policy_gp[] = {
     {"beats random", test_beats_random},
     {"sd", test_stddev},
-    {"exhausted", test_exhausted},
-    {"fixed", test_fixed},
     {"centre", test_centre},
     {"bound first", test_bound_first},
     {"near, then far", test_near_then_far},
