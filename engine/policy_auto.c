@@ -79,8 +79,7 @@ static void describe_part(const struct problem *problem, size_t row, size_t len,
     part->problem = *problem;
     part->problem.options = part->options;
     part->problem.memory_bytes = row == 0 ? problem->memory_bytes - len * share : share;
-    for (size_t i = 0; part->policy->options[i].name != NULL; i++)
-        part->options[i] = part->policy->options[i].fallback;
+    policy_defaults(part->policy, part->options);
     part->options[policy_option(part->policy, "repeat")] = problem->options[REPEAT];
 }
 

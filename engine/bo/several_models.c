@@ -1,6 +1,7 @@
 /* Each metric has a Gaussian process. */
 #include "engine/bo/several_models.h"
 
+#include "engine/base/numbers.h"
 #include "engine/bo/gp_schedule.h"
 #include "engine/acquisition/pareto.h"
 
@@ -191,12 +192,6 @@ bool several_is_inside(const struct several *own)
     return (double)outside < OUTSIDE * (double)trial_log_finished(log);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 /* How far the median of the front lies below its best value of objective p; infinity without a front. */
 static enum status find_depth(struct several *own, size_t p, double *depth, struct error *err)
 {
@@ -218,7 +213,7 @@ static enum status find_depth(struct several *own, size_t p, double *depth, stru
     for (size_t i = 0; i < n; i++)
         if (is_best[i])
             front[on_front++] = f[i * m + p];
-    qsort(front, on_front, sizeof *front, by_value);
+    qsort(front, on_front, sizeof *front, numbers_order);
     *depth = n > 0 ? front[on_front - 1] - front[(on_front - 1) / 2] : HUGE_VAL;
     arena_release(scratch, mark);
     return STATUS_OK;

@@ -1,6 +1,8 @@
 /* See decimate.h. */
 #include "engine/math/decimate.h"
 
+#include "engine/base/numbers.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -142,15 +144,9 @@ enum status decimate_ranks(struct decimate_ranks *ranks, struct arena *scratch, 
 
 /* ---- quantiles ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 void decimate_sort(double *values, size_t n)
 {
-    qsort(values, n, sizeof *values, compare_doubles);
+    qsort(values, n, sizeof *values, numbers_order);
 }
 
 double decimate_quantile(const double *sorted, size_t n, double p)

@@ -63,6 +63,12 @@ int policy_option(const struct policy *policy, const char *name)
     return -1;
 }
 
+void policy_defaults(const struct policy *policy, double *options)
+{
+    for (size_t i = 0; policy->options[i].name != NULL; i++)
+        options[i] = policy->options[i].fallback;
+}
+
 enum status policy_use_point(struct used_points *used, const struct event *event, struct error *err)
 {
     bool has_result = event->kind != EVENT_SUGGESTED && event->kind != EVENT_ABANDONED;

@@ -317,6 +317,8 @@ MUST_CHECK enum status policy_use_point(struct used_points *used, const struct e
 /* INVALID when the options cannot be together on this space: "repeat" on candidates, and what the policy's check refuses. */
 MUST_CHECK enum status policy_check(const struct policy *policy, const struct problem *problem, struct error *err);
 size_t                 policy_options_len(const struct policy *policy);
+/* The options that nobody gives, into options [policy_options_len]. */
+void policy_defaults(const struct policy *policy, double *options);
 /* The index of an option in the policy's table, or -1. */
 int policy_option(const struct policy *policy, const char *name);
 

@@ -2,6 +2,7 @@
  * rounding error. */
 #include "engine/privacy/audit.h"
 
+#include "engine/base/numbers.h"
 #include "engine/math/log_gamma.h"
 #include "engine/math/mat.h"
 #include "engine/math/rng.h"
@@ -260,15 +261,9 @@ static double distance_between(const double *x, const double *y, size_t d)
     return sqrt(sum);
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(double *values, size_t n)
 {
-    qsort(values, n, sizeof *values, compare);
+    qsort(values, n, sizeof *values, numbers_order);
     return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 

@@ -1,6 +1,7 @@
 /* A table has a function per check; the first that fires is named. */
 #include "engine/privacy/release_checks.h"
 
+#include "engine/base/numbers.h"
 #include "engine/math/mat.h"
 
 #include <math.h>
@@ -20,12 +21,6 @@ struct facts {
 static enum status refuse(const char *check, const char *text, struct error *err)
 {
     return error_set(err, STATUS_INVALID, "not_a_release", "/candidates", "%s: %s", check, text);
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static int compare_u64(const void *a, const void *b)
@@ -205,7 +200,7 @@ static bool column_unquantised(const struct facts *f, size_t c)
     size_t n = f->release->n, gaps = 0, multiples = 0;
     double smallest = INFINITY;
     load_column(f, c);
-    qsort(f->column, n, sizeof *f->column, compare_doubles);
+    qsort(f->column, n, sizeof *f->column, numbers_order);
     for (size_t i = 1; i < n; i++) {
         double gap = f->column[i] - f->column[i - 1];
         if (gap > 1e-7 * f->rms[c]) {

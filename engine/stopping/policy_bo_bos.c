@@ -166,10 +166,8 @@ static void set_inner_option(struct session *session, const char *name, double v
 static enum status open_inner(struct session *session, size_t memory_bytes, struct error *err)
 {
     const struct problem *problem = session->problem;
-    for (size_t i = 0; session->gp->options[i].name != NULL; i++) {
-        assert(i < INNER_OPTIONS_MAX);
-        session->inner_options[i] = session->gp->options[i].fallback;
-    }
+    assert(policy_options_len(session->gp) <= INNER_OPTIONS_MAX);
+    policy_defaults(session->gp, session->inner_options);
     set_inner_option(session, "acquisition", problem->options[ACQUISITION]);
     set_inner_option(session, "kernel", KERNEL_MATERN52);
     set_inner_option(session, "repeat", problem->options[REPEAT]);

@@ -108,8 +108,7 @@ int main(int argc, char **argv)
     mat_use_one_thread();
     for (int i = 4; i < argc; i++)
         read_param(argv[i], &params[i - 4]);
-    for (size_t o = 0; policy->options[o].name != NULL; o++)
-        options[o] = policy->options[o].fallback;
+    policy_defaults(policy, options);
     struct space   space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = (size_t)argc - 4};
     struct problem problem = {
         .space = &space, .options = options, .seed = strtoull(argv[2], NULL, 10), .memory_bytes = 256 << 20};

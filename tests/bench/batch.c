@@ -10,9 +10,8 @@
 #include "engine/acquisition/acq.h"
 #include "engine/math/mat.h"
 #include "engine/registry.h"
+#include "tests/bench/bench.h"
 #include "tests/bench/functions.h"
-
-#include <time.h>
 
 enum { SEEDS_MAX = 200, EVALUATIONS_MAX = 256, WORKERS_MAX = 64 };
 
@@ -57,22 +56,15 @@ struct job {
     double   point[DIMS_MAX], ready;
 };
 
-static double clock_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static void hand_out(struct study *study, struct job *jobs, size_t workers, size_t worker, uint64_t trial,
                      struct result *result)
 {
     struct job *job = &jobs[worker];
-    double      began = clock_now();
+    double      began = cpu_seconds();
     size_t      bytes = study->function->d * sizeof *job->point;
     job->trial = 0;
     study_ask(study, trial, job->point);
-    result->seconds += clock_now() - began;
+    result->seconds += cpu_seconds() - began;
     result->asks++;
     for (size_t w = 0; w < workers; w++)
         result->repeats += jobs[w].trial > 0 && memcmp(jobs[w].point, job->point, bytes) == 0;
@@ -156,8 +148,8 @@ static void measure(const struct function *function, const struct mode *mode, co
             result->regret[s] = fmax(fmin(result->regret[s], past.regrets[i]), 0);
         study_close(&study);
     }
-    qsort(result->regret, seeds, sizeof *result->regret, compare);
-    qsort(result->chosen, seeds, sizeof *result->chosen, compare);
+    qsort(result->regret, seeds, sizeof *result->regret, numbers_order);
+    qsort(result->chosen, seeds, sizeof *result->chosen, numbers_order);
     printf("%s,%s,%s,%zu,%zu,%.3g,%.3g,%.3g,%.3g,%zu,%.1f", function->name, mode->name, algorithm->name, seeds,
            mode->evaluations, quantile(result->regret, seeds, 0.5), quantile(result->regret, seeds, 0.25),
            quantile(result->regret, seeds, 0.75), quantile(result->chosen, seeds, 0.5), result->repeats,

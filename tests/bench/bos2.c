@@ -16,6 +16,7 @@
  * consecutive ones are of different images: 150 are 50 images with 3 seeds each, not 150 images, so standard errors are
  * clustered by image.  The settings were chosen on the same images, with other seeds or targeted.  Within 0.2 half of
  * Square Attack's searches take 6 or 14 queries, within 0.1 about 30 or 110; bos2 in parts is left out. */
+#include "engine/base/numbers.h"
 #include "engine/registry.h"
 #include "engine/math/rng.h"
 
@@ -293,8 +294,7 @@ static size_t search(const struct run *run, const struct variant *variant, size_
                                       .latents = kind->latents + variant->first,
                                       .latents_len = variant->len};
     double                   options[OPTIONS_MAX];
-    for (int i = 0; policy->options[i].name != NULL; i++)
-        options[i] = policy->options[i].fallback;
+    policy_defaults(policy, options);
     if (policy_option(policy, "stopping") >= 0)
         options[policy_option(policy, "stopping")] = variant->stops;
     struct problem  problem = {.space = &space, .options = options, .seed = instance, .memory_bytes = (size_t)1 << 29};
@@ -308,15 +308,9 @@ static size_t search(const struct run *run, const struct variant *variant, size_
     return trial;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(double *values, size_t n)
 {
-    qsort(values, n, sizeof *values, compare);
+    qsort(values, n, sizeof *values, numbers_order);
     return n == 0 ? NAN : (values[(n - 1) / 2] + values[n / 2]) / 2.0;
 }
 

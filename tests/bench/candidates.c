@@ -1,9 +1,11 @@
 /* 100,000 candidates with 50 columns: the median of suggest + observe around 100 observations, through the policy
  * interface with nothing given (so fits happen at 5, 10, .. 80), and the peak of resident memory against the matrix.
  * Exit code 1 when the median is above 60 ms or the peak above 3 times the matrix. */
+#include "engine/base/numbers.h"
 #include "engine/math/mat.h"
 #include "engine/registry.h"
 #include "engine/math/rng.h"
+#include "tests/bench/bench.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -35,24 +37,10 @@ static double peak_bytes(void)
     return (double)kib * 1024;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Smooth along a few columns, with a little noise. */
 static double measure(const double *row, struct rng *rng)
 {
     return sin(1.5 * row[0]) + row[1] * row[2] - 0.5 * row[3] * row[3] + 0.05 * rng_normal(rng);
-}
-
-static void must(enum status status, const struct error *err)
-{
-    if (status == STATUS_OK)
-        return;
-    fprintf(stderr, "%s: %s\n", status_name(status), err->text);
-    exit(2);
 }
 
 int main(void)
@@ -70,8 +58,7 @@ int main(void)
     mat_use_one_thread();
     for (size_t i = 0; i < (size_t)ROWS * COLUMNS; i++)
         rows[i] = rng_normal(&rng);
-    for (int i = 0; policy->options[i].name != NULL; i++)
-        options[i] = policy->options[i].fallback;
+    policy_defaults(policy, options);
     must(space_init(&space, &err), &err);
     must(policy->open(policy, &problem, &session, &err), &err);
     for (uint64_t trial = 1; trial <= LAST; trial++) {
@@ -92,7 +79,7 @@ int main(void)
         }
     }
     policy->close(session);
-    qsort(ms + FIRST, MEASURED, sizeof *ms, compare);
+    qsort(ms + FIRST, MEASURED, sizeof *ms, numbers_order);
     double median = (ms[FIRST + MEASURED / 2 - 1] + ms[FIRST + MEASURED / 2]) / 2;
     double matrices = peak / ((double)ROWS * COLUMNS * sizeof(double));
     bool   passed = median <= MS_MAX && matrices <= MATRICES_MAX;

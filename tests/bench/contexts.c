@@ -18,7 +18,6 @@
 
 enum { CONTEXT, FIXED, IGNORED, SEPARATE, RANDOM, WAYS, PARTS = 4, CONTEXT_TRIALS = 60, DIMS = 6 };
 static const char *const ways[WAYS] = {"context", "fixed", "ignored", "separate", "random"};
-static const double      PI = 3.14159265358979324;
 
 static double square(double x)
 {
@@ -153,11 +152,11 @@ static void side_open(struct side *side, const struct policy *policy, const stru
         side->params[j].is_context = is_context && way == CONTEXT;
     }
     side->space = (struct space){.kind = SPACE_PARAMETERS, .params = side->params, .params_len = len};
-    task_defaults(policy, side->options);
+    policy_defaults(policy, side->options);
     side->problem =
         (struct problem){.space = &side->space, .options = side->options, .seed = seed, .memory_bytes = 200 << 20};
-    task_must(space_init(&side->space, NULL));
-    task_must(policy->open(policy, &side->problem, &side->session, NULL));
+    check(space_init(&side->space, NULL));
+    check(policy->open(policy, &side->problem, &side->session, NULL));
 }
 
 /* Runs a trial in a context; u [DIMS] has the context, and gets the rest. */
@@ -170,13 +169,12 @@ static void side_step(struct side *side, const struct policy *policy, const stru
     for (size_t j = 0; j < q->d; j++)
         fixed[j] = j < q->d - q->context ? NAN : u[j];
     proposal.point = u; // what is not of this space stays
-    task_must(
-        policy->ask(side->session, &(struct ask){.trial = trial, .fixed = holds ? fixed : NULL}, &proposal, NULL));
+    check(policy->ask(side->session, &(struct ask){.trial = trial, .fixed = holds ? fixed : NULL}, &proposal, NULL));
     struct event event = {
         .kind = EVENT_SUGGESTED, .trial = trial, .point = u, .note = proposal.note, .note_bytes = proposal.note_bytes};
-    task_must(policy->tell(side->session, &event, NULL));
+    check(policy->tell(side->session, &event, NULL));
     event = (struct event){.kind = EVENT_OBSERVED, .trial = trial, .point = u, .value = q->value(u) + noise};
-    task_must(policy->tell(side->session, &event, NULL));
+    check(policy->tell(side->session, &event, NULL));
 }
 
 /* regret [2]: of all trials, of the last third. */
@@ -229,7 +227,7 @@ int main(int argc, char **argv)
         if (questions[k].is_development != is_development)
             continue;
         for (int way = 0; way < WAYS; way++) {
-            double start = task_clock(), mean[2], error[2], ratio = 0.0;
+            double start = cpu_seconds(), mean[2], error[2], ratio = 0.0;
             for (size_t s = 0; s < seeds; s++) {
                 double both[2];
                 study(&questions[k], way, first + s, both);
@@ -241,7 +239,7 @@ int main(int argc, char **argv)
                 mean_of(regret[way][i], seeds, &mean[i], &error[i]);
             total[way] += ratio;
             printf("%s,%s,%.3g,%.2g,%.3g,%.2g,%.2f,%.1f\n", questions[k].name, ways[way], mean[0], error[0], mean[1],
-                   error[1], ratio, task_clock() - start);
+                   error[1], ratio, cpu_seconds() - start);
             fflush(stdout);
         }
     }

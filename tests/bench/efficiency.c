@@ -39,7 +39,7 @@ static void print_peer(double value)
 static void report(const struct function *function, const struct policy *policy, size_t at, size_t seeds,
                    double *regret, double *random)
 {
-    qsort(regret, seeds, sizeof *regret, compare);
+    qsort(regret, seeds, sizeof *regret, numbers_order);
     printf("%s,%s,%zu,%d,%.3g,%.3g,%.3g", function->name, policy->name, seeds, (int)function->trials[at],
            quantile(regret, seeds, 0.5), quantile(regret, seeds, 0.25), quantile(regret, seeds, 0.75));
     print_peer(function->best_peer[at]);

@@ -4,27 +4,14 @@
  * A line: form, seed, evaluations to each target (0: never), milliseconds of the processor for a suggestion, all and the last
  * hundred, and from nothing at the end.  tests/bench/evolution.py compares with another implementation. */
 #include "engine/registry.h"
+#include "tests/bench/bench.h"
 #include "tests/bench/evolution_functions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 static const double targets[] = {1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6};
 enum { TARGETS = sizeof targets / sizeof *targets, OPTIONS_MAX = 32 };
-
-static double processor_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
-}
-
-static void check(enum status status)
-{
-    if (status != STATUS_OK)
-        abort();
-}
 
 struct wanted {
     const struct policy *policy;
@@ -51,7 +38,7 @@ static struct session *session_begin(const struct wanted *wanted, struct space *
 static double replay_ms(const struct wanted *wanted, uint64_t seed, const struct event *events, size_t len)
 {
     static struct proposal out;
-    double                 point[WORLD_DIMS], began = processor_ms();
+    double                 point[WORLD_DIMS], began = cpu_ms();
     struct space           space;
     struct problem         problem;
     struct session        *session = session_begin(wanted, &space, &problem, seed);
@@ -60,7 +47,7 @@ static double replay_ms(const struct wanted *wanted, uint64_t seed, const struct
         check(wanted->policy->tell(session, &events[i], NULL));
     check(wanted->policy->ask(session, &(struct ask){.trial = len / 2 + 1}, &out, NULL));
     wanted->policy->close(session);
-    return processor_ms() - began;
+    return cpu_ms() - began;
 }
 
 static void *keep(const void *what, size_t bytes)
@@ -85,7 +72,7 @@ static void run(const struct wanted *wanted, size_t form, uint64_t seed)
     struct session *session = session_begin(wanted, &space, &problem, seed);
     out.point = point;
     for (uint64_t trial = 1; trial <= wanted->evaluations; trial++) {
-        double began = processor_ms();
+        double began = cpu_ms();
         check(wanted->policy->ask(session, &(struct ask){.trial = trial}, &out, NULL));
         struct event *event = &events[n];
         event[0] = (struct event){.trial = trial,
@@ -98,8 +85,8 @@ static void run(const struct wanted *wanted, size_t form, uint64_t seed)
         n += 2;
         check(wanted->policy->tell(session, &event[0], NULL));
         check(wanted->policy->tell(session, &event[1], NULL));
-        ms += processor_ms() - began;
-        last += trial + 100 > wanted->evaluations ? processor_ms() - began : 0;
+        ms += cpu_ms() - began;
+        last += trial + 100 > wanted->evaluations ? cpu_ms() - began : 0;
         for (best = fmin(best, value); reached < TARGETS && best < targets[reached]; reached++)
             at[reached] = trial;
     }
@@ -145,8 +132,7 @@ int main(int argc, char **argv)
                             .evaluations = argc > 5 ? (size_t)atoi(argv[5]) : 10000};
     if (wanted.policy == NULL || wanted.d < 2 || wanted.d > WORLD_DIMS)
         return 2;
-    for (size_t i = 0; wanted.policy->options[i].name != NULL; i++)
-        wanted.options[i] = wanted.policy->options[i].fallback;
+    policy_defaults(wanted.policy, wanted.options);
     const char *only = NULL;
     for (int i = 6; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "form") == 0)

@@ -11,7 +11,6 @@
 #include "tests/bench/trials.h"
 
 enum { DIMS = 8, ROWS = 8000, RUNS_MAX = 200, TRIALS = 60, RESULTS = 20 };
-#define PI 3.14159265358979324
 
 static double square(double x)
 {
@@ -219,11 +218,6 @@ static struct table {
     struct param params[DIMS];
 } table;
 
-static int by_number(const void *a, const void *b)
-{
-    return task_compare(a, b);
-}
-
 static bool read_table(const char *path)
 {
     char  line[1024];
@@ -251,7 +245,7 @@ static bool read_table(const char *path)
             if (k == p->choices)
                 table.values[j][p->choices++] = table.cell[i][j];
         }
-        qsort(table.values[j], p->choices, sizeof *table.values[j], by_number);
+        qsort(table.values[j], p->choices, sizeof *table.values[j], numbers_order);
         p->min = table.values[j][0];
         p->max = table.values[j][p->choices - 1];
     }
@@ -305,25 +299,25 @@ static void run_study(const struct problem_of *what, const struct policy *policy
     struct problem  problem = {.space = &space, .options = options, .seed = seed, .memory_bytes = (size_t)200 << 20};
     struct session *session;
     size_t          fails = 0, results = 0;
-    task_must(space_init(&space, NULL));
-    task_defaults(policy, options);
-    task_must(policy->open(policy, &problem, &session, NULL));
+    check(space_init(&space, NULL));
+    policy_defaults(policy, options);
+    check(policy->open(policy, &problem, &session, NULL));
     *out = (struct study){.best[0] = HUGE_VAL, .runs = RUNS_MAX + 1};
     for (size_t t = 1; t <= RUNS_MAX && (t <= TRIALS || results < RESULTS); t++) {
         proposal.point = point;
-        double start = task_clock();
-        task_must(policy->ask(session, &(struct ask){.trial = t}, &proposal, NULL));
-        out->ms += 1e3 * (task_clock() - start);
+        double start = cpu_seconds();
+        check(policy->ask(session, &(struct ask){.trial = t}, &proposal, NULL));
+        out->ms += 1e3 * (cpu_seconds() - start);
         struct event event = {.kind = EVENT_SUGGESTED,
                               .trial = t,
                               .point = point,
                               .note = proposal.note,
                               .note_bytes = proposal.note_bytes};
-        task_must(policy->tell(session, &event, NULL));
+        check(policy->tell(session, &event, NULL));
         double value = fails_by_chance(what, seed, t) ? NAN : what->function(point);
         event = (struct event){
             .kind = isnan(value) ? EVENT_FAILED : EVENT_OBSERVED, .trial = t, .point = point, .value = -value};
-        task_must(policy->tell(session, &event, NULL));
+        check(policy->tell(session, &event, NULL));
         out->failed += t <= TRIALS && isnan(value);
         out->best[t] = isnan(value) ? out->best[t - 1] : fmin(out->best[t - 1], value);
         if (isnan(value)) {

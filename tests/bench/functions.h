@@ -4,8 +4,10 @@
 #ifndef GNOMON_TESTS_BENCH_FUNCTIONS_H
 #define GNOMON_TESTS_BENCH_FUNCTIONS_H
 
+#include "engine/base/numbers.h"
 #include "engine/policy/policy.h"
 #include "engine/math/rng.h"
+#include "tests/bench/bench.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +15,6 @@
 #include <string.h>
 
 enum { DIMS_MAX = 60, CHECKPOINTS = 4 };
-static const double PI = 3.14159265358979324;
 
 static const double SHIFT = 0.25; /* in every coordinate, at most; a share of the box */
 
@@ -303,14 +304,6 @@ static inline bool function_is_development(const struct function *f)
     return f->best_peer[0] == 0 && f->d < 20 && strncmp(f->name, "shifted_", 8) != 0;
 }
 
-static inline void must(enum status status, const struct error *err)
-{
-    if (status == STATUS_OK)
-        return;
-    fprintf(stderr, "%s: %s\n", status_name(status), err->text);
-    exit(2);
-}
-
 struct study {
     const struct function *function;
     const struct policy   *policy;
@@ -421,12 +414,6 @@ static inline double mann_whitney(const double *a, const double *b, size_t n)
         for (size_t k = 0; k < n; k++)
             u += a[i] < b[k] ? 1 : a[i] == b[k] ? 0.5 : 0;
     return 0.5 * erfc((u - 0.5 - pairs / 2) / sqrt(2 * pairs * (2 * (double)n + 1) / 12));
-}
-
-static inline int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* A quantile of n sorted numbers, interpolated. */

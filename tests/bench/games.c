@@ -11,11 +11,11 @@
 #include "engine/game/game.h"
 #include "engine/math/mat.h"
 #include "engine/math/rng.h"
+#include "tests/bench/bench.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { SIDE = 100, CELLS = SIDE * SIDE, ROUNDS = 150, SIDE3 = 20, CELLS3 = SIDE3 * SIDE3 * SIDE3, GAMES3 = 12 };
 enum { LEVELS_LEN = 5, GAMES_MAX = 10, HEADER_BYTES = 128, MEMORY_BYTES = 1 << 28 };
@@ -117,21 +117,6 @@ static void *checked(void *memory)
     if (memory == NULL)
         exit(2);
     return memory;
-}
-
-static void must(enum status status, const struct error *err)
-{
-    if (status == STATUS_OK)
-        return;
-    fprintf(stderr, "%s: %s\n", status_name(status), err->text);
-    exit(2);
-}
-
-static double cpu_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* ---- one game ---- */

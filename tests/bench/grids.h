@@ -9,6 +9,7 @@
 #include "engine/math/mat.h"
 #include "engine/policy/policy.h"
 #include "engine/math/rng.h"
+#include "tests/bench/bench.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -40,14 +41,6 @@ static inline void *checked(void *memory)
 static inline double *doubles(size_t n)
 {
     return checked(malloc(n * sizeof(double)));
-}
-
-static inline void must(enum status status, const struct error *err)
-{
-    if (status == STATUS_OK)
-        return;
-    fprintf(stderr, "%s: %s\n", status_name(status), err->text);
-    exit(2);
 }
 
 static inline double *grid_points(const struct grid *set)

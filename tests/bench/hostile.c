@@ -129,7 +129,7 @@ static double median_of(const struct function *function, const char *name, const
         regret[s] = fmax(out.regret, 0);
         *failed += (double)out.failed / (double)seeds;
     }
-    qsort(regret, seeds, sizeof *regret, compare);
+    qsort(regret, seeds, sizeof *regret, numbers_order);
     return quantile(regret, seeds, 0.5);
 }
 

@@ -10,7 +10,6 @@
 
 enum { TIMES = 2 };
 static const size_t times[TIMES] = {50, 150};
-#define PI 3.14159265358979324
 
 static double branin(const double *x)
 {

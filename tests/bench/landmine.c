@@ -10,6 +10,7 @@
  * and so stays near what it has found. */
 #include "engine/math/mat.h"
 #include "engine/registry.h"
+#include "tests/bench/bench.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,14 +27,6 @@ static const struct param   params[] = {{.name = "C", .kind = PARAM_INT, .max = 
                                         {.name = "gamma", .kind = PARAM_INT, .max = SIDE - 1}};
 static struct space         space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = 2};
 static const struct policy *policy;
-
-static void must(enum status status)
-{
-    if (status == STATUS_OK)
-        return;
-    fprintf(stderr, "a call failed: %s\n", status_name(status));
-    exit(2);
-}
 
 static bool read_file(const char *path)
 {
@@ -61,8 +54,7 @@ static void run(size_t field, uint64_t seed, double (*messages)[FEATURES], doubl
     static struct proposal proposal;
     double                 options[32], point[2];
     struct session        *session;
-    for (int i = 0; policy->options[i].name != NULL; i++)
-        options[i] = policy->options[i].fallback;
+    policy_defaults(policy, options);
     set(options, "features", FEATURES);
     set(options, "length_scale", 0.01);
     set(options, "noise", 1e-6);
@@ -70,30 +62,30 @@ static void run(size_t field, uint64_t seed, double (*messages)[FEATURES], doubl
     set(options, "initial", INITIAL);
     struct problem problem = {
         .space = &space, .options = options, .seed = seed * 100 + field, .memory_bytes = 64 << 20};
-    must(policy->open(policy, &problem, &session, NULL));
+    check(policy->open(policy, &problem, &session, NULL));
     for (size_t other = 0; other < FIELDS && messages != NULL; other++)
         if (other != field)
-            must(policy->tell(
+            check(policy->tell(
                 session,
                 &(struct event){
                     .kind = EVENT_RECEIVED, .sender = other, .vectors = messages[other], .vectors_len = FEATURES},
                 NULL));
     proposal.point = point;
     for (uint64_t trial = 1; trial <= TRIALS; trial++) {
-        must(policy->ask(session, &(struct ask){.trial = trial}, &proposal, NULL));
+        check(policy->ask(session, &(struct ask){.trial = trial}, &proposal, NULL));
         struct event event = {.kind = EVENT_SUGGESTED,
                               .trial = trial,
                               .point = point,
                               .note = proposal.note,
                               .note_bytes = proposal.note_bytes};
-        must(policy->tell(session, &event, NULL));
+        check(policy->tell(session, &event, NULL));
         event.kind = EVENT_OBSERVED;
         event.value = auc[field][(size_t)point[0]][(size_t)point[1]];
-        must(policy->tell(session, &event, NULL));
+        check(policy->tell(session, &event, NULL));
         best[trial - 1] = trial == 1 ? event.value : fmax(best[trial - 2], event.value);
     }
     if (message != NULL)
-        must(policy->message(session, 0, message, NULL));
+        check(policy->message(session, 0, message, NULL));
     policy->close(session);
 }
 
@@ -118,7 +110,7 @@ int main(int argc, char **argv)
         return fputs("landmine [SEEDS [FILE]]: no such data\n", stderr), 2;
     mat_use_one_thread();
     policy = policy_find("fts");
-    must(space_init(&space, NULL));
+    check(space_init(&space, NULL));
     for (size_t seed = 0; seed < seeds; seed++) {
         for (size_t field = 0; field < FIELDS; field++)
             run(field, seed, NULL, ts[seed][field], messages[field]);

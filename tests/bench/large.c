@@ -14,13 +14,13 @@
  * those nearest to the best.
  * The exit code is 1 when the errors of gp are on the whole larger than so many times those of local (NEAR_MAX,
  * ELSEWHERE_MAX), or a suggestion takes longer (MS_MAX, the median). */
+#include "engine/base/numbers.h"
 #include "engine/gp/gp_fit.h"
 #include "engine/math/mat.h"
 #include "engine/math/rng.h"
 #include "engine/registry.h"
+#include "tests/bench/bench.h"
 #include "tests/bench/functions.h"
-
-#include <time.h>
 
 enum { TESTED = 100, FURTHER = 30, NEIGHBOURS = 256, FIT_ROWS = 512, EXACT_MAX = 4000, SCORED = 512, PARENTS = 20 };
 enum { METHODS = 4, MEASURES = 9 };
@@ -48,13 +48,6 @@ static const struct cell {
     CELLS(dixon_price, false, -10, 10), CELLS(rotated, false, -1, 1),
     CELLS(griewank, false, -10, 10),    CELL(dixon_price, false, -10, 10, 20, 100000),
 };
-
-static double processor_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
-}
 
 static void *claim(size_t count, size_t size)
 {
@@ -373,12 +366,6 @@ static void tell_policy(const struct given *given, size_t i, bool is_given)
     study_tell(study, i + 1, point, -given->y[i]);
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void search(struct given *given, uint64_t seed, double *measures)
 {
     struct study *study = given->study;
@@ -386,12 +373,12 @@ static void search(struct given *given, uint64_t seed, double *measures)
     double        ms[FURTHER], point[DIMS_MAX], best = given->y[given->best];
     for (size_t k = 0; k < FURTHER; k++) {
         size_t i = given->n + k;
-        double start = processor_ms(), *u = given->U + i * given->d;
+        double start = cpu_ms(), *u = given->U + i * given->d;
         if (study->policy == NULL)
             local_ask(given, i, &rng, u);
         else
             study_ask(study, i + 1, point);
-        ms[k] = processor_ms() - start;
+        ms[k] = cpu_ms() - start;
         for (size_t j = 0; study->policy != NULL && j < given->d; j++)
             u[j] = (point[j] - study->function->lower) / (study->function->upper - study->function->lower);
         given->y[i] = -regret_at(study, u);
@@ -399,7 +386,7 @@ static void search(struct given *given, uint64_t seed, double *measures)
         if (study->policy != NULL)
             tell_policy(given, i, false);
     }
-    qsort(ms, FURTHER, sizeof *ms, by_size);
+    qsort(ms, FURTHER, sizeof *ms, numbers_order);
     measures[MS] += ms[FURTHER / 2];
     measures[MS_MOST] += ms[FURTHER - 1];
     measures[LOG_BEFORE] += log(-given->y[given->best]);
@@ -418,14 +405,14 @@ static void measure(struct given *given, int method, uint64_t seed, const struct
     for (size_t i = 0; method <= TURBO && i < given->n; i++)
         tell_policy(given, i, true);
     for (int t = 0; t < 2; t++) {
-        double start = processor_ms();
+        double start = cpu_ms();
         if (method <= TURBO)
             predict_policy(given, &tested[t], &said);
         else if (method == EXACT)
             exact_predict(&exact, &tested[t], &said);
         else
             local_predict(given, &tested[t], &said);
-        measures[POINT_MS] += (processor_ms() - start) / (2 * TESTED);
+        measures[POINT_MS] += (cpu_ms() - start) / (2 * TESTED);
         judge(&tested[t], &said, &measures[NEAR_ERROR + 2 * t], &measures[NEAR_DENSITY + 2 * t]);
     }
     if (method == EXACT)

@@ -4,6 +4,7 @@
  * usage: macro_deadlines [--walks N]      N defaults to 40, of 5 proposals each
  * Prints graph,algorithm,samples,deadline ms,overshoot ms,horizon of each, then the percentiles; the exit code is 1 when
  * the 99th is beyond 20 ms. */
+#include "engine/base/numbers.h"
 #include "engine/math/mat.h"
 #include "tests/bench/walks.h"
 
@@ -46,12 +47,6 @@ static enum status link_sites(struct graph *graph, struct rng *rng, struct arena
         }
     graph->coordinates = x;
     return graph_set_edges(graph, edges, len, arena, NULL);
-}
-
-static int compare(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
 }
 
 /* Walks with arbitrary values: the plans matter here, not the findings. */
@@ -120,7 +115,7 @@ int main(int argc, char **argv)
         len += walk(i, over + len);
     if (len == 0)
         return 1;
-    qsort(over, len, sizeof *over, compare);
+    qsort(over, len, sizeof *over, numbers_order);
     double ninety_nine = over[(size_t)ceil(0.99 * (double)len) - 1];
     printf("# %zu plans: overshoot median %.2f ms, 99 %% %.2f ms, most %.2f ms, %s\n", len, 1e3 * over[len / 2],
            1e3 * ninety_nine, 1e3 * over[len - 1], ninety_nine <= LIMIT ? "ok" : "NOT OK");

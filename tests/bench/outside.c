@@ -11,8 +11,7 @@
  * Choices are made on some seeds, and reported on others: FIRST 1001 and 7001. */
 #include "tests/bench/outside_plain.h"
 #include "engine/registry.h"
-
-#include <time.h>
+#include "tests/bench/bench.h"
 
 enum { TRIALS_MAX = 10000, RANDOM_RUNS = 31, LAST = 20 };
 static const double NEAR = 0.1, STUCK = 0.01, FLOOR = 1e-6;
@@ -24,21 +23,6 @@ struct run {
     double truth[TRIALS_MAX], value[TRIALS_MAX], u[TRIALS_MAX][WORLD_DIMS];
     double seconds;
 };
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static void must(enum status status)
-{
-    if (status == STATUS_OK)
-        return;
-    fprintf(stderr, "a call failed: %s\n", status_name(status));
-    exit(2);
-}
 
 static void measure(const struct world *world, struct rng *rng, const double *point, struct run *run)
 {
@@ -55,9 +39,9 @@ static void run_plain(const struct world *world, uint64_t seed, size_t trials, s
     double              point[WORLD_PARAMS];
     plain_open(&plain, &world->space, seed);
     for (size_t t = 1; t <= trials; t++) {
-        double start = seconds_now();
+        double start = cpu_seconds();
         plain_ask(&plain, t, point);
-        run->seconds += seconds_now() - start;
+        run->seconds += cpu_seconds() - start;
         measure(world, &rng, point, run);
         plain_tell(&plain, point, run->value[t - 1]);
     }
@@ -73,20 +57,19 @@ static void run_policy(const struct world *world, const struct policy *policy, u
     const struct problem   problem = {
           .space = &world->space, .options = options, .seed = seed, .memory_bytes = (size_t)256 << 20};
     struct session *session;
-    for (size_t o = 0; policy->options[o].name != NULL; o++)
-        options[o] = policy->options[o].fallback;
-    must(policy->open(policy, &problem, &session, NULL));
+    policy_defaults(policy, options);
+    check(policy->open(policy, &problem, &session, NULL));
     proposal.point = point;
     for (size_t t = 1; t <= trials; t++) {
-        double start = seconds_now();
-        must(policy->ask(session, &(struct ask){.trial = t}, &proposal, NULL));
-        run->seconds += seconds_now() - start;
+        double start = cpu_seconds();
+        check(policy->ask(session, &(struct ask){.trial = t}, &proposal, NULL));
+        run->seconds += cpu_seconds() - start;
         struct event event = {.kind = EVENT_SUGGESTED,
                               .trial = t,
                               .point = point,
                               .note = proposal.note,
                               .note_bytes = proposal.note_bytes};
-        must(policy->tell(session, &event, NULL));
+        check(policy->tell(session, &event, NULL));
         measure(world, &rng, point, run);
         double value = run->value[t - 1];
         event = (struct event){.kind = !isnan(value)       ? EVENT_OBSERVED
@@ -95,7 +78,7 @@ static void run_policy(const struct world *world, const struct policy *policy, u
                                .trial = t,
                                .point = point,
                                .value = isnan(value) ? 0 : -value};
-        must(policy->tell(session, &event, NULL));
+        check(policy->tell(session, &event, NULL));
     }
     policy->close(session);
 }

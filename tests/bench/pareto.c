@@ -14,8 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PI 3.14159265358979324
-
 enum { TIMES = 3 };
 static const size_t times[TIMES] = {40, 80, 120};
 

@@ -99,8 +99,7 @@ static double regret_of_run(const struct dataset *table, const struct cell *cell
     struct space         space = {.kind = SPACE_CANDIDATES, .rows = rows, .rows_len = n, .columns = columns};
     struct problem       problem = {.space = &space, .options = options, .seed = run, .memory_bytes = 1 << 27};
     struct error         err = {0};
-    for (size_t i = 0; policy->options[i].name != NULL; i++)
-        options[i] = policy->options[i].fallback;
+    policy_defaults(policy, options);
     if (cell->r != 1) {
         options[policy_option(policy, "delta")] = 0.025;
         options[policy_option(policy, "length_scale")] = scale;

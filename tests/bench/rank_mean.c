@@ -256,8 +256,7 @@ static void agent_init(struct agent *a, const struct world *w, const char *polic
     memset(a, 0, sizeof *a);
     a->policy = policy_find(policy);
     a->task = task;
-    for (size_t i = 0; a->policy->options[i].name != NULL; i++)
-        a->options[i] = a->policy->options[i].fallback;
+    policy_defaults(a->policy, a->options);
     a->problem = (struct problem){
         .space = &w->space, .options = a->options, .seed = seed * 1000 + task, .memory_bytes = 64 << 20};
     if (policy_option(a->policy, "length_scale") >= 0) {

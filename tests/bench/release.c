@@ -19,7 +19,9 @@
 enum { RUNS_MAX = 1000, REFERENCE_RUNS = 50, CELLS_MAX = 40 };
 static const double Z_MAX = 3.6, SPEED_LIMIT_S = 20;
 
-enum { DL = MECHANISM_DISCRETE_LAPLACE, DG = MECHANISM_DISCRETE_GAUSSIAN, PG = MECHANISM_PROJECTED_GAUSSIAN };
+#define DL MECHANISM_DISCRETE_LAPLACE
+#define DG MECHANISM_DISCRETE_GAUSSIAN
+#define PG MECHANISM_PROJECTED_GAUSSIAN
 
 enum model { EFFECTIVE, NAIVE };
 static const char *const models[] = {"effective", "naive"};
@@ -180,8 +182,7 @@ static void set_model(const struct grid *set, const struct cell *cell, const str
 {
     const struct mechanism *plan = &curator->release.mechanism;
     double                  noise_of_rows = cell->model == NAIVE ? 0 : plan->variance;
-    for (size_t i = 0; policy->options[i].name != NULL; i++)
-        options[i] = policy->options[i].fallback;
+    policy_defaults(policy, options);
     options[policy_option(policy, "delta")] = 0.025;
     options[policy_option(policy, "length_scale")] = curator->unit;
     options[policy_option(policy, "signal_variance")] = set->variance;

@@ -11,16 +11,17 @@
  *         deadline      a suggestion with a deadline: units of it; there is a model's answer, and late was polled if it
  *                       took longer.  deadline_first: of a session in which nothing is ready
  * Exit code 1 when something is over its limit. */
+#include "engine/base/numbers.h"
 #include "engine/gp/gp.h"
 #include "engine/math/mat.h"
 #include "engine/registry.h"
 #include "engine/math/rng.h"
+#include "tests/bench/bench.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* LAPACK itself: the unit is to be free of what engine/mat adds. */
 void dpotrf_(const char *uplo, const int *n, double *A, const int *ld, int *info);
@@ -30,32 +31,10 @@ void dtrsm_(const char *side, const char *uplo, const char *trans, const char *d
 
 enum { D = 6, ASKS_MAX = 128, REPEATS = 9, POINTS = 10000, COLUMNS = 256, PENDING = 400 };
 
-/* Time of this process, which has a single thread: other programs on the machine do not count. */
-static double now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(double *x, size_t n)
 {
-    qsort(x, n, sizeof *x, compare);
+    qsort(x, n, sizeof *x, numbers_order);
     return n == 0 ? NAN : x[n / 2];
-}
-
-static void must(enum status status, const struct error *err)
-{
-    if (status == STATUS_OK)
-        return;
-    fprintf(stderr, "%s: %s\n", status_name(status), err->text);
-    exit(2);
 }
 
 static void *room(size_t count, size_t size)
@@ -105,15 +84,15 @@ static void measure_likelihood(size_t n, double *unit, double *likelihood)
             kernel_matrix(&kernel, X, n, A, n);
             for (size_t i = 0; i < n; i++)
                 A[i * n + i] += 0.01;
-            double start = now_ms();
+            double start = cpu_ms();
             dpotrf_("U", &order, A, &order, &info);
             dpotri_("U", &order, A, &order, &info);
-            units[r] += (now_ms() - start) / (double)inner;
+            units[r] += (cpu_ms() - start) / (double)inner;
         }
-        double start = now_ms();
+        double start = cpu_ms();
         for (size_t k = 0; k < inner; k++)
             must(gp_likelihood(&data, &kernel, 0.01, &work, &at, gradient), &err);
-        times[r] = (now_ms() - start) / (double)inner;
+        times[r] = (cpu_ms() - start) / (double)inner;
     }
     *unit = median(units, REPEATS);
     *likelihood = median(times, REPEATS);
@@ -146,13 +125,13 @@ static void measure_posterior(size_t n, double *unit, double *posterior)
         for (int from = 0; from < POINTS; from += COLUMNS) {
             columns = POINTS - from < COLUMNS ? POINTS - from : COLUMNS;
             kernel_cross(&kernel, X, n, Z + (size_t)from * D, (size_t)columns, B);
-            double start = now_ms();
+            double start = cpu_ms();
             dtrsm_("R", "U", "N", "N", &columns, &order, &one, gp.L, &ld, B, &columns);
-            units[r] += now_ms() - start;
+            units[r] += cpu_ms() - start;
         }
-        double start = now_ms();
+        double start = cpu_ms();
         must(gp_posterior(&gp, (struct points){Z, POINTS}, mean, var, &arena, &err), &err);
-        times[r] = now_ms() - start;
+        times[r] = cpu_ms() - start;
     }
     *unit = median(units, REPEATS);
     *posterior = median(times, REPEATS);
@@ -182,8 +161,7 @@ static void open_study(struct study *s, uint64_t seed)
     *s = (struct study){.policy = policy_find("gp"), .rng = rng_at(7, seed, RNG_TEST)};
     for (size_t j = 0; j < D; j++)
         s->params[j] = (struct param){.name = "x", .kind = PARAM_DOUBLE, .max = 1};
-    for (int i = 0; s->policy->options[i].name != NULL; i++)
-        s->options[i] = s->policy->options[i].fallback;
+    policy_defaults(s->policy, s->options);
     s->space = (struct space){.kind = SPACE_PARAMETERS, .params = s->params, .params_len = D};
     s->problem = (struct problem){.space = &s->space, .options = s->options, .seed = 2385, .memory_bytes = 200 << 20};
     s->proposal.point = s->point;
@@ -226,9 +204,9 @@ static void measure_asks(size_t n, size_t asks, struct speed *speed)
     for (uint64_t trial = 1; trial <= n; trial++)
         tell_random(&s, trial);
     for (uint64_t trial = n + 1; trial <= n + asks; trial++) {
-        double start = now_ms();
+        double start = cpu_ms();
         must(s.policy->ask(s.session, &(struct ask){.trial = trial}, &s.proposal, &err), &err);
-        double took = now_ms() - start;
+        double took = cpu_ms() - start;
         if (s.proposal.fallback != NULL)
             fprintf(stderr, "n = %d: fallback %s\n", (int)n, s.proposal.fallback), exit(2);
         if (s.proposal.note_bytes > 0 && trial > n + 1) /* the first fit of all has no start to go on from */
@@ -252,9 +230,9 @@ static double measure_pending(size_t n)
     for (uint64_t trial = 1; trial <= n; trial++)
         tell_random(&s, trial);
     for (size_t i = 0; i < PENDING; i++) {
-        double start = now_ms();
+        double start = cpu_ms();
         must(s.policy->ask(s.session, &(struct ask){.trial = n + 1 + i}, &s.proposal, &err), &err);
-        times[i] = now_ms() - start;
+        times[i] = cpu_ms() - start;
         tell_suggested(&s, n + 1 + i);
     }
     s.policy->close(s.session);
@@ -269,7 +247,7 @@ struct deadline {
 static bool is_late(void *arg)
 {
     struct deadline *deadline = arg;
-    return deadline->is_late |= now_ms() >= deadline->until_ms;
+    return deadline->is_late |= cpu_ms() >= deadline->until_ms;
 }
 
 static bool print(const char *what, size_t n, double ms, double units, double limit)
@@ -291,11 +269,11 @@ static bool measure_deadline(size_t n, double milliseconds)
     for (uint64_t trial = 1; trial <= n; trial++)
         tell_random(&s, trial);
     for (uint64_t trial = n + 1; trial <= n + 2; trial++) {
-        double          start = now_ms();
+        double          start = cpu_ms();
         struct deadline deadline = {.until_ms = start + milliseconds};
         struct ask      ask = {.trial = trial, .late = is_late, .late_arg = &deadline, .deadline_ms = milliseconds};
         must(s.policy->ask(s.session, &ask, &s.proposal, &err), &err);
-        double took = now_ms() - start;
+        double took = cpu_ms() - start;
         passed &= print(trial == n + 1 ? "deadline_first" : "deadline", n, took, took / milliseconds, 1.3);
         passed &= s.proposal.fallback == NULL && (took < milliseconds || deadline.is_late);
         tell(&s, trial);

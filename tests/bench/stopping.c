@@ -6,13 +6,14 @@
  * At the end the time of one problem of 100,000 paths, of a decision, and the same bits twice.
  * Exit code 1 when a figure is off by more than three standard errors, when more than one in twelve is off by more
  * than two, or when something is over its limit. */
+#include "engine/base/numbers.h"
 #include "engine/stopping/stopping.h"
+#include "tests/bench/bench.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { EPOCHS = 50, WARM_UP = 8, INCUMBENTS = 3, REFERENCE_CURVES = 200, TIMED = 15 };
 enum { CLEARLY_WORSE, WORSE, TIE, BETTER, CLASSES };
@@ -153,21 +154,6 @@ struct outcome {
     double bias, mse, sd;
     double n;
 };
-
-static void must(enum status status, const struct error *err)
-{
-    if (status == STATUS_OK)
-        return;
-    fprintf(stderr, "%s: %s\n", status_name(status), err->text);
-    exit(2);
-}
-
-static double now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
 
 static struct curve make_curve(size_t number)
 {
@@ -336,12 +322,6 @@ static bool holds(const struct outcome *out)
 
 /* --- time --- */
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static bool is_fast(void)
 {
     double               epochs[EPOCHS], times[TIMED], mean = 0.4;
@@ -358,17 +338,17 @@ static bool is_fast(void)
     arena_init(&arena, 64u << 20);
     must(stopping_solve(&problem, &arena, &arena, &again, &err), &err);
     for (size_t i = 0; i < TIMED; i++) {
-        double began = now_ms();
+        double began = cpu_ms();
         must(stopping_solve(&problem, &arena, &arena, &rule, &err), &err);
-        times[i] = now_ms() - began;
+        times[i] = cpu_ms() - began;
     }
     bool   is_same = memcmp(rule.decisions, again.decisions, (rule.last - rule.first) * STOPPING_CELLS) == 0;
-    double began = now_ms();
+    double began = cpu_ms();
     for (size_t i = 0; i < 1000000; i++)
         mean += 1e-9 * (double)stopping_decide(&rule, 9 + i % 41, mean);
-    double decide_us = (now_ms() - began) / 1e3;
+    double decide_us = (cpu_ms() - began) / 1e3;
     arena_fini(&arena);
-    qsort(times, TIMED, sizeof *times, by_value);
+    qsort(times, TIMED, sizeof *times, numbers_order);
     printf("100000 paths of 50 epochs,ms,%.1f,%.0f,,%s\n", times[TIMED / 2], SOLVE_MS_MAX,
            times[TIMED / 2] < SOLVE_MS_MAX ? "ok" : "NOT");
     printf("a decision,us,%.4f,%.0f,,%s\n", decide_us, DECIDE_US_MAX, decide_us < DECIDE_US_MAX ? "ok" : "NOT");

@@ -299,8 +299,7 @@ static void begin(struct search *search, struct table *table, const struct metho
     search->table = table;
     table->configs = table->fill != NULL ? 0 : table->configs;
     search->method = method;
-    for (size_t i = 0; policy->options[i].name != NULL; i++)
-        search->options[i] = policy->options[i].fallback;
+    policy_defaults(policy, search->options);
     search->seen = -HUGE_VAL;
     if (search->path == NULL)
         set_option(search, "acquisition", 1); /* ucb */

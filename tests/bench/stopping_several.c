@@ -9,8 +9,8 @@
  * is measured from the median of what is maximised and the 90th percentile of what is minimised, over the ends of all rows.
  * Lines: table, method, mean share, the mean difference to no stopping by seed, its standard error, epochs as a share, whole
  * runs, + or ! where the difference is beyond two standard errors.  At the end how often, by method. */
-#include "engine/acquisition/pareto.h"
 #include "engine/base/numbers.h"
+#include "engine/acquisition/pareto.h"
 #include "engine/registry.h"
 #include "engine/stopping/rank.h"
 #include "engine/stopping/streams.h"
@@ -237,8 +237,7 @@ static void begin(struct search *search, struct table *table, const struct metho
     memset(search, 0, sizeof *search);
     search->table = table;
     search->method = method;
-    for (size_t i = 0; policy->options[i].name != NULL; i++)
-        search->options[i] = policy->options[i].fallback;
+    policy_defaults(policy, search->options);
     search->rule = (struct stop_rule){.kind = method->rule,
                                       .epochs = table->epochs,
                                       .min_trials = 5,

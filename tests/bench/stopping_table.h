@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/space/space.h"
+#include "tests/bench/bench.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -9,14 +10,6 @@
 #include <stdlib.h>
 
 enum { PARAMS_MAX = 8, CONFIGS_MAX = 1000, EPOCHS_MAX = 200, REPETITIONS_MAX = 100 };
-
-static inline void must(enum status status, const struct error *err)
-{
-    if (status == STATUS_OK)
-        return;
-    fprintf(stderr, "%s: %s\n", status_name(status), err->text);
-    exit(2);
-}
 
 /* params [params_len] out: doubles over the range of their columns, on a logarithmic scale where that spans more than a decade. */
 static inline void find_params(const double (*points)[PARAMS_MAX], size_t configs, struct param *params,

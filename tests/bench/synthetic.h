@@ -5,6 +5,7 @@
 
 #include "engine/federated/fts.h"
 #include "engine/math/mat.h"
+#include "tests/bench/bench.h"
 #include "tests/unit/bits.h"
 
 #include <math.h>
@@ -15,14 +16,6 @@
 
 enum { POINTS = 1000, RANK_MAX = 120, VALUES_MAX = 110, FEATURES_MAX = 200 };
 static const double LENGTH_SCALE = 0.03, NOISE = 0.01;
-
-static inline void must(enum status status)
-{
-    if (status == STATUS_OK)
-        return;
-    fprintf(stderr, "a call failed: %s\n", status_name(status));
-    exit(2);
-}
 
 struct synthetic {
     double       x[POINTS], K[POINTS][POINTS];
@@ -40,7 +33,7 @@ static inline void synthetic_init(struct synthetic *s)
         s->x[i] = (double)i / (POINTS - 1);
     kernel_cross(&kernel, s->x, POINTS, s->x, POINTS, s->K[0]);
     memcpy(A, s->K, sizeof s->K);
-    must(mat_svd(A, POINTS, POINTS, values, Vt, NULL));
+    check(mat_svd(A, POINTS, POINTS, values, Vt, NULL));
     for (s->rank = 0; s->rank < RANK_MAX && values[s->rank] > 1e-9 * values[0]; s->rank++)
         for (size_t i = 0; i < POINTS; i++)
             s->F[s->rank][i] = sqrt(values[s->rank]) * Vt[s->rank * POINTS + i];
@@ -120,7 +113,7 @@ static inline size_t synthetic_thompson(const struct synthetic *s, const struct 
         for (size_t j = 0; j <= i; j++)
             K[i * n + j] = s->K[data->at[i]][data->at[j]] + (i == j ? NOISE : 0);
     }
-    must(mat_cholesky(K, n, n, spare, &jitter, NULL));
+    check(mat_cholesky(K, n, n, spare, &jitter, NULL));
     mat_solve_lower(K, n, n, r);
     mat_solve_upper(K, n, n, r);
     for (size_t i = 0; i < n; i++)
@@ -141,7 +134,7 @@ static inline void features_draw(struct features *features, struct synthetic *s,
     const struct kernel kernel = {.kind = &kernel_se, .dims = 1, .variance = 1.0, .length_scales = &LENGTH_SCALE};
     struct arena_mark   mark = arena_mark(&s->arena);
     struct rff          rff;
-    must(rff_draw(&rff, &kernel, count, rng, &s->arena, NULL));
+    check(rff_draw(&rff, &kernel, count, rng, &s->arena, NULL));
     features->count = count;
     rff_features(&rff, s->x, POINTS, features->phi);
     arena_release(&s->arena, mark);
@@ -169,11 +162,11 @@ static inline void features_message(const struct features *features, struct synt
     struct rff_posterior posterior;
     double              *phi = arena_alloc(&s->arena, data->n, features->count * sizeof *phi);
     if (phi == NULL)
-        must(STATUS_NO_MEMORY);
+        check(STATUS_NO_MEMORY);
     for (size_t k = 0; k < data->n; k++)
         memcpy(phi + k * features->count, features->phi + data->at[k] * features->count, features->count * sizeof *phi);
     const struct rff_data given = {.n = data->n, .count = features->count, .phi = phi, .y = data->y, .noise = NOISE};
-    must(rff_condition(&posterior, &given, &s->arena, NULL));
+    check(rff_condition(&posterior, &given, &s->arena, NULL));
     rff_sample(&posterior, rng, omega);
     arena_release(&s->arena, mark);
 }

@@ -88,7 +88,7 @@ int main(int argc, char **argv)
         for (int way = 0; way < WAYS && is_named; way++) {
             for (size_t s = 0; s < of.seeds; s++)
                 found[way][s] = run(&problems[i], (enum way)way, of.first + s);
-            qsort(found[way], of.seeds, sizeof **found, compare);
+            qsort(found[way], of.seeds, sizeof **found, numbers_order);
             median[way] = quantile(found[way], of.seeds, 0.5);
         }
         if (!is_named)

@@ -13,8 +13,7 @@ enum { TRANSFER_OPTIONS_MAX = 32 };
 static inline void transfer_set_options(const struct policy *policy, const char *text, double *options)
 {
     char copy[256], *state;
-    for (int i = 0; policy->options[i].name != NULL; i++)
-        options[i] = policy->options[i].fallback;
+    policy_defaults(policy, options);
     snprintf(copy, sizeof copy, "%s", text);
     for (char *item = strtok_r(copy, " ", &state); item != NULL; item = strtok_r(NULL, " ", &state)) {
         char *value = strchr(item, '=');

@@ -2,10 +2,10 @@
  * parameters: the first one, which fits and factors the earlier studies, and the median of ten after 50 values.
  * Milliseconds of one core (processor time).  In the rows "kept" nothing lets go of the earlier studies: each of them takes
  * part in every evaluation of the acquisition function.  The exit code is 1 when one is over 100 after 50. */
+#include "engine/base/numbers.h"
 #include "tests/bench/transfer.h"
 #include "engine/registry.h"
-
-#include <time.h>
+#include "tests/bench/bench.h"
 
 enum { STUDIES = 60, VALUES = 130, PARAMS = 8, VALUES_OWN = 50, REPEATS = 10 };
 static const double LIMIT_MS = 100;
@@ -48,21 +48,14 @@ static void make_studies(void)
     }
 }
 
-static double now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
-}
-
 static double ask_once(const struct policy *policy, struct session *session, uint64_t trial, struct proposal *proposal)
 {
     struct error err = {0};
-    double       began = now_ms();
+    double       began = cpu_ms();
     must(policy->ask(session, &(struct ask){.trial = trial}, proposal, &err), &err);
     if (proposal->fallback != NULL)
         exit(2);
-    return now_ms() - began;
+    return cpu_ms() - began;
 }
 
 static void tell_point(const struct policy *policy, struct session *session, uint64_t trial, const double *point,
@@ -77,12 +70,6 @@ static void tell_point(const struct policy *policy, struct session *session, uin
     must(policy->tell(session, &event, &err), &err);
     event = (struct event){.kind = EVENT_OBSERVED, .trial = trial, .point = point, .value = function(point, 0.1)};
     must(policy->tell(session, &event, &err), &err);
-}
-
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static int run_row(size_t r)
@@ -110,7 +97,7 @@ static int run_row(size_t r)
     }
     for (uint64_t k = 0; k < REPEATS; k++)
         times[k] = ask_once(policy, session, VALUES_OWN + 1 + k, &proposal);
-    qsort(times, REPEATS, sizeof *times, by_size);
+    qsort(times, REPEATS, sizeof *times, numbers_order);
     double median = times[REPEATS / 2];
     printf("%s,%.0f,%.1f,%.1f,%s\n", rows[r].name, first, median, times[REPEATS - 1],
            median <= LIMIT_MS ? "ok" : "not");

@@ -166,7 +166,7 @@ static void print_table(const struct outcome *outcomes, size_t targets, bool ran
 }
 
 /* The paired difference of the ranks of methods a and b at time k is below slack standard errors. */
-static int check(const struct outcome *outcomes, size_t targets, size_t a, size_t b, size_t k, double slack)
+static int check_row(const struct outcome *outcomes, size_t targets, size_t a, size_t b, size_t k, double slack)
 {
     double values[TASKS];
     for (size_t i = 0; i < targets; i++)
@@ -194,9 +194,9 @@ static int run_targets(size_t first, size_t targets, int runs)
     puts("");
     print_table(outcomes, targets, true);
     print_table(outcomes, targets, false);
-    int failures = check(outcomes, targets, 0, 3, 4, 1);
+    int failures = check_row(outcomes, targets, 0, 3, 4, 1);
     for (size_t k = 3; k < TIMES; k++)
-        failures += check(outcomes, targets, 0, 2, k, 0);
+        failures += check_row(outcomes, targets, 0, 2, k, 0);
     return failures;
 }
 

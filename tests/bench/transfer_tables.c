@@ -12,6 +12,7 @@
  * Prints (largest - best so far) / (largest - median) after some values, means over targets and runs with standard
  * errors, and at the end geometric means over the tables relative to gp's.  Goals, for those: transfer's after 5 values at
  * most a third where studies help, at most 1.3 where all are negated, and 1.1 after 10. */
+#include "engine/base/numbers.h"
 #include "tests/bench/transfer.h"
 #include "engine/registry.h"
 
@@ -186,12 +187,6 @@ static double value_at(const struct table *table, size_t task, const double *x)
     return table->f != NULL ? table->f(x, task) : table->values[task * table->rows + nearest(table, x)];
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The largest value and the median: of functions those of 20,000 random points, the largest climbed from the best. */
 static void extremes(const struct table *table, size_t task, double *top, double *median)
 {
@@ -215,7 +210,7 @@ static void extremes(const struct table *table, size_t task, double *top, double
             if (value > highest)
                 highest = value, memcpy(best, x, sizeof x);
         }
-    qsort(values, n, sizeof *values, by_size);
+    qsort(values, n, sizeof *values, numbers_order);
     *top = highest;
     *median = values[n / 2];
 }

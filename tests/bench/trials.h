@@ -3,8 +3,10 @@
 #ifndef GNOMON_TESTS_BENCH_TRIALS_H
 #define GNOMON_TESTS_BENCH_TRIALS_H
 
+#include "engine/base/numbers.h"
 #include "engine/acquisition/pareto.h"
 #include "engine/registry.h"
+#include "tests/bench/bench.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -50,28 +52,6 @@ static inline size_t run_count(const struct run *run, size_t trials)
     return len;
 }
 
-static inline double task_clock(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static inline void task_must(enum status status)
-{
-    if (status == STATUS_OK)
-        return;
-    fprintf(stderr, "a call failed: %s\n", status_name(status));
-    exit(2);
-}
-
-/* options with the policy's defaults. */
-static inline void task_defaults(const struct policy *policy, double *options)
-{
-    for (size_t o = 0; policy->options[o].name != NULL; o++)
-        options[o] = policy->options[o].fallback;
-}
-
 static inline void task_tell(const struct policy *policy, struct session *session, const struct task *task,
                              const double *point, struct run *run, uint64_t trial)
 {
@@ -85,7 +65,7 @@ static inline void task_tell(const struct policy *policy, struct session *sessio
     if (has_values)
         run_add(run, task, trial, values);
     memset(values + task->metrics, 0, task->metrics * sizeof *values);
-    task_must(policy->tell(session, &event, NULL));
+    check(policy->tell(session, &event, NULL));
 }
 
 static inline void task_run(const struct task *task, const char *name, uint64_t seed, size_t trials, struct run *run)
@@ -111,22 +91,22 @@ static inline void task_run(const struct task *task, const char *name, uint64_t 
                                .metrics_len = task->metrics,
                                .thresholds = task->has_thresholds ? thresholds : NULL};
     struct session *session;
-    task_defaults(policy, options);
+    policy_defaults(policy, options);
     run->len = 0;
     run->seconds = 0.0;
-    task_must(space_init(&space, NULL));
-    task_must(policy->open(policy, &problem, &session, NULL));
+    check(space_init(&space, NULL));
+    check(policy->open(policy, &problem, &session, NULL));
     for (uint64_t trial = 1; trial <= trials; trial++) {
         proposal.point = point;
-        double start = task_clock();
-        task_must(policy->ask(session, &(struct ask){.trial = trial}, &proposal, NULL));
-        run->seconds += task_clock() - start;
+        double start = cpu_seconds();
+        check(policy->ask(session, &(struct ask){.trial = trial}, &proposal, NULL));
+        run->seconds += cpu_seconds() - start;
         struct event event = {.kind = EVENT_SUGGESTED,
                               .trial = trial,
                               .point = point,
                               .note = proposal.note,
                               .note_bytes = proposal.note_bytes};
-        task_must(policy->tell(session, &event, NULL));
+        check(policy->tell(session, &event, NULL));
         task_tell(policy, session, task, point, run, trial);
     }
     policy->close(session);
@@ -138,23 +118,17 @@ static inline double task_volume(const struct task *task, const double *values, 
     struct arena arena;
     double       volume;
     arena_init(&arena, 1 << 28);
-    task_must(pareto_hypervolume(
+    check(pareto_hypervolume(
         &(struct pareto_set){.values = values, .n = len, .m = task->objectives, .reference = task->reference}, &volume,
         &arena, NULL));
     arena_fini(&arena);
     return volume;
 }
 
-static inline int task_compare(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 /* values [n] are sorted. */
 static inline double task_median(double *values, size_t n)
 {
-    qsort(values, n, sizeof *values, task_compare);
+    qsort(values, n, sizeof *values, numbers_order);
     return n % 2 == 1 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
 }
 

@@ -5,6 +5,7 @@
 
 #include "engine/registry.h"
 #include "engine/math/rng.h"
+#include "tests/bench/bench.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -40,8 +41,7 @@ struct walk {
 
 static void walk_options(const struct walker *walker, const struct policy *policy, double *options)
 {
-    for (size_t i = 0; policy->options[i].name != NULL; i++)
-        options[i] = policy->options[i].fallback;
+    policy_defaults(policy, options);
     for (size_t i = 0; i < 12 && walker->options[i].name != NULL; i++) {
         int option = policy_option(policy, walker->options[i].name);
         if (option < 0)
@@ -57,21 +57,9 @@ static double walk_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static double walk_processor_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static double walk_processor_ms(void)
-{
-    return 1e3 * walk_processor_seconds();
-}
-
 static bool walk_is_late(void *arg)
 {
-    return walk_processor_seconds() >= *(const double *)arg;
+    return cpu_seconds() >= *(const double *)arg;
 }
 
 /* outputs: by site.  iterations: macro-actions, which are also the budget. */
@@ -94,7 +82,7 @@ static inline void walk_run(const struct walker *walker, const struct graph *gra
         abort();
     for (size_t t = 1; t <= iterations; t++) {
         struct diagnostics d = {.length_scales = scales};
-        double             start = walk_seconds(), end = walk_processor_seconds() + walker->deadline;
+        double             start = walk_seconds(), end = cpu_seconds() + walker->deadline;
         struct error       err;
         const struct ask   ask = {.trial = t,
                                   .diagnostics = &d,
@@ -102,11 +90,11 @@ static inline void walk_run(const struct walker *walker, const struct graph *gra
                                   .late = walker->deadline > 0 ? walk_is_late : NULL,
                                   .late_arg = &end,
                                   .deadline_ms = 1e3 * walker->deadline,
-                                  .clock_ms = walk_processor_ms};
+                                  .clock_ms = cpu_ms};
         proposal.point = point;
         if (policy->ask(session, &ask, &proposal, &err) != STATUS_OK)
             break; // a dead end
-        out->over[t - 1] = walk_processor_seconds() - end;
+        out->over[t - 1] = cpu_seconds() - end;
         out->horizon[t - 1] = d.plan.state.horizon;
         out->seconds += walk_seconds() - start;
         out->nodes += d.plan.state.nodes;

@@ -168,7 +168,7 @@ static double won(const struct run *run, size_t n)
     double first[FIRST];
     for (size_t i = 0; i < FIRST; i++)
         first[i] = run->at[i].value;
-    qsort(first, FIRST, sizeof *first, compare);
+    qsort(first, FIRST, sizeof *first, numbers_order);
     return 0.5 * (first[FIRST / 2 - 1] + first[FIRST / 2]) - run->at[n].best;
 }
 
@@ -196,7 +196,7 @@ static bool window(const struct run *run, size_t n, double size)
     double values[BUDGET_MAX];
     for (size_t i = 0; i < n; i++)
         values[i] = run->at[i].value;
-    qsort(values, n, sizeof *values, compare);
+    qsort(values, n, sizeof *values, numbers_order);
     double range = quantile(values, n, 0.75) - quantile(values, n, 0.25);
     return run->at[n - (size_t)size].best - run->at[n].best < 0.1 * range;
 }
@@ -235,7 +235,7 @@ static void report(const char *name, const struct rule *rule, const struct run *
         loss[r] = (runs[r].at[n].truth - runs[r].at[budget].truth) / won(&runs[r], budget);
         sum += loss[r];
     }
-    qsort(loss, len, sizeof *loss, compare);
+    qsort(loss, len, sizeof *loss, numbers_order);
     printf("%s,%s,%zu,%.2f,%.2f,%.4f,%.4f,%.4f\n", name, rule->name, len, ended / (double)len, used / (double)len,
            sum / (double)len, quantile(loss, len, 0.9), loss[len - 1]);
 }

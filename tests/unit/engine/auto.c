@@ -27,8 +27,7 @@ static struct study *study_new(const char *name)
     s->policy = policy_find(name);
     s->space = (struct space){.kind = SPACE_PARAMETERS, .params = params, .params_len = PARAMS};
     CU_ASSERT_EQUAL_FATAL(space_init(&s->space, NULL), STATUS_OK);
-    for (size_t i = 0; s->policy->options[i].name != NULL; i++)
-        s->options[i] = s->policy->options[i].fallback;
+    policy_defaults(s->policy, s->options);
     s->problem =
         (struct problem){.space = &s->space, .options = s->options, .seed = 2385, .memory_bytes = (size_t)128 << 20};
     return s;

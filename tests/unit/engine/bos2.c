@@ -35,8 +35,7 @@ static struct study *study_new(void)
     struct study *s = calloc(1, sizeof *s);
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     s->policy = policy_find("bos2");
-    for (size_t i = 0; s->policy->options[i].name != NULL; i++)
-        s->options[i] = s->policy->options[i].fallback;
+    policy_defaults(s->policy, s->options);
     s->problem = (struct problem){.space = &space, .options = s->options, .seed = 77, .memory_bytes = 64 << 20};
     set(s, "initial", 2);
     set(s, "steps", 20);

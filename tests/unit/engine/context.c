@@ -31,8 +31,7 @@ static void open_world(struct world *w, const struct param *params, size_t metri
 {
     *w = (struct world){.policy = policy_find("gp")};
     w->space = (struct space){.kind = SPACE_PARAMETERS, .params = params, .params_len = 2};
-    for (size_t o = 0; w->policy->options[o].name != NULL; o++)
-        w->options[o] = w->policy->options[o].fallback;
+    policy_defaults(w->policy, w->options);
     w->problem = (struct problem){.space = &w->space,
                                   .options = w->options,
                                   .seed = seed,
@@ -176,8 +175,7 @@ static void test_refused(void)
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
     const struct policy *turbo = policy_find("turbo");
     double               options[16];
-    for (size_t o = 0; turbo->options[o].name != NULL; o++)
-        options[o] = turbo->options[o].fallback;
+    policy_defaults(turbo, options);
     CU_ASSERT_EQUAL(policy_check(turbo, &(struct problem){.space = &space, .options = options}, &err), STATUS_INVALID);
     CU_ASSERT_STRING_EQUAL(err.path, "/algorithm/name");
 }

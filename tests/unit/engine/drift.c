@@ -34,8 +34,7 @@ static void open_world(struct world *w, uint64_t seed)
     policy = policy_find("gp");
     w->events_len = 0;
     w->space = (struct space){.kind = SPACE_PARAMETERS, .params = box, .params_len = D};
-    for (size_t o = 0; policy->options[o].name != NULL; o++)
-        w->options[o] = policy->options[o].fallback;
+    policy_defaults(policy, w->options);
     w->problem = (struct problem){.space = &w->space,
                                   .options = w->options,
                                   .seed = seed,

@@ -41,8 +41,7 @@ static void agent_init(struct agent *a, const char *policy, uint64_t seed)
     CU_ASSERT_FATAL(space_init(&plane, NULL) == STATUS_OK);
     a->policy = policy_find(policy);
     CU_ASSERT_FATAL(a->policy != NULL && a->policy->message != NULL);
-    for (int i = 0; a->policy->options[i].name != NULL; i++)
-        a->options[i] = a->policy->options[i].fallback;
+    policy_defaults(a->policy, a->options);
     set(a, "features", FEATURES);
     set(a, "features_seed", 7);
     set(a, "length_scale", 0.2);

@@ -183,8 +183,7 @@ static void test_candidates(void)
         rows[i] = rng_uniform(&rng);
     for (size_t i = 0; i < SEEN; i++)
         values[i] = 6.5 + rows[i % (SEEN - 1) * COLUMNS] + 0.2 * rng_normal(&rng);
-    for (size_t i = 0; policy->options[i].name != NULL; i++)
-        options[i] = policy->options[i].fallback;
+    policy_defaults(policy, options);
     for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
         options[policy_option(policy, given[i].name)] = given[i].value;
     arena_init(&arena, 1 << 20);
@@ -224,8 +223,7 @@ static void residuals_in_unit(double unit, struct arena *arena, struct residual 
     struct session           *session;
     size_t                    len;
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
-    for (size_t i = 0; policy->options[i].name != NULL; i++)
-        options[i] = policy->options[i].fallback;
+    policy_defaults(policy, options);
     CU_ASSERT_EQUAL_FATAL(policy->open(policy, &problem, &session, NULL), STATUS_OK);
     for (uint64_t trial = 1; trial <= 14; trial++) {
         double       x = -2.5 + 0.41 * (double)trial;

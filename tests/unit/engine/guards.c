@@ -1,5 +1,6 @@
 /* Troubles that must not ruin a search: values that are wrong, penalties, and values that drift.  Each is told to studies of
  * several seeds; the true values of what they tried say whether the search came through. */
+#include "engine/base/numbers.h"
 #include "tests/unit/engine/gp_world.h"
 
 #include <float.h>
@@ -49,12 +50,6 @@ static double best_under(const struct trouble *trouble, uint64_t seed)
     return best;
 }
 
-static int order(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Whatever the trouble, the middle one of the studies comes to -50.  The first trial has -4,225, the best of 40 random points
  * some -2,000; without troubles -2 is reached. */
 static void test_troubles(void)
@@ -63,7 +58,7 @@ static void test_troubles(void)
         double best[SEEDS];
         for (uint64_t k = 0; k < SEEDS; k++)
             best[k] = best_under(&troubles[i], 1 + k);
-        qsort(best, SEEDS, sizeof *best, order);
+        qsort(best, SEEDS, sizeof *best, numbers_order);
         CU_ASSERT(best[SEEDS / 2] > -50);
     }
 }

@@ -300,8 +300,7 @@ static struct study *study_new(double exploration)
     struct study *s = calloc(1, sizeof *s);
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     s->policy = policy_find("linear-ts");
-    for (size_t i = 0; s->policy->options[i].name != NULL; i++)
-        s->options[i] = s->policy->options[i].fallback;
+    policy_defaults(s->policy, s->options);
     s->options[policy_option(s->policy, "exploration")] = exploration;
     s->problem = (struct problem){.space = &space, .options = s->options, .seed = 77, .memory_bytes = 64 << 20};
     CU_ASSERT_EQUAL_FATAL(s->policy->open(s->policy, &s->problem, &s->session, NULL), STATUS_OK);

@@ -452,8 +452,7 @@ static double ask_by(const char *policy_name, const struct setting *settings, st
     graph.prior_len = 1;
     const struct space   space = {.kind = SPACE_GRAPH, .graph = &graph};
     const struct problem problem = {.space = &space, .options = options, .seed = 11, .memory_bytes = 1 << 28};
-    for (size_t i = 0; policy->options[i].name != NULL; i++)
-        options[i] = policy->options[i].fallback;
+    policy_defaults(policy, options);
     for (size_t i = 0; i < 4; i++)
         options[policy_option(policy, names[i])] = field[i];
     for (; settings->name != NULL; settings++)

@@ -25,8 +25,7 @@ static inline struct study *study_new(const char *name, const struct param *para
     s->policy = policy_find(name);
     s->space = (struct space){.kind = SPACE_PARAMETERS, .params = params, .params_len = len};
     CU_ASSERT_EQUAL_FATAL(space_init(&s->space, NULL), STATUS_OK);
-    for (size_t i = 0; s->policy->options[i].name != NULL; i++)
-        s->options[i] = s->policy->options[i].fallback;
+    policy_defaults(s->policy, s->options);
     s->problem = (struct problem){.space = &s->space,
                                   .options = s->options,
                                   .seed = 2385,

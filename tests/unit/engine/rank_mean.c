@@ -261,8 +261,7 @@ static void member_open_in(struct member *m, struct space *space, const char *po
     m->value = space == &plane ? objective : rings;
     m->policy = policy_find(policy);
     CU_ASSERT_FATAL(m->policy != NULL);
-    for (int i = 0; m->policy->options[i].name != NULL; i++)
-        m->options[i] = m->policy->options[i].fallback;
+    policy_defaults(m->policy, m->options);
     if (m->policy->message != NULL) {
         m->options[policy_option(m->policy, "guided")] = guided;
         m->options[policy_option(m->policy, "release_sd")] = sd;

@@ -127,8 +127,7 @@ static void check_policy(struct space *space, double noise, size_t memory_bytes,
     struct problem       problem = {.space = space, .options = options, .seed = 9, .memory_bytes = memory_bytes};
     struct session      *session = NULL;
     CU_ASSERT_FATAL(space_init(space, NULL) == STATUS_OK);
-    for (size_t i = 0; policy->options[i].name != NULL; i++)
-        options[i] = policy->options[i].fallback;
+    policy_defaults(policy, options);
     options[policy_option(policy, "length_scale")] = LENGTH;
     options[policy_option(policy, "signal_variance")] = VARIANCE;
     options[policy_option(policy, "noise_variance")] = NOISE;

@@ -171,8 +171,7 @@ static struct session *open_session(const struct policy *policy, const struct pr
                                     double *options)
 {
     struct session *session;
-    for (size_t o = 0; policy->options[o].name != NULL; o++)
-        options[o] = policy->options[o].fallback;
+    policy_defaults(policy, options);
     CU_ASSERT_FATAL(space_init(space, NULL) == STATUS_OK);
     CU_ASSERT_FATAL(policy->open(policy, problem, &session, NULL) == STATUS_OK);
     return session;
@@ -444,8 +443,7 @@ static double ask_hurried(const enum metric_kind *metrics, struct proposal *prop
     struct rng                rng = rng_at(3, 1, RNG_TEST);
     struct diagnostics        diagnostics = {.length_scales = lengths};
     struct ask                ask = {.trial = 901, .late = never, .deadline_ms = 50, .diagnostics = &diagnostics};
-    for (size_t o = 0; policy->options[o].name != NULL; o++)
-        options[o] = policy->options[o].fallback;
+    policy_defaults(policy, options);
     CU_ASSERT_FATAL(space_init(&space, NULL) == STATUS_OK);
     struct problem problem = {.space = &space, .options = options, .seed = 7, .memory_bytes = 1 << 27};
     problem.metrics = metrics;

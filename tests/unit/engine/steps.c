@@ -126,8 +126,7 @@ static void test_outside(void)
     struct session     *session;
     for (size_t j = 0; j < MANY; j++)
         params[j] = (struct param)PARAM("x", DOUBLE, LINEAR, 0, 1, 0);
-    for (size_t i = 0; i < OPTIONS; i++)
-        options[i] = gp()->options[i].fallback;
+    policy_defaults(gp(), options);
     struct problem  problem = {.space = &space, .options = options, .seed = 5, .memory_bytes = 64 << 20};
     struct proposal proposal = {.point = point};
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);

@@ -137,12 +137,6 @@ static void test_slopes(void)
 
 enum { OPTIONS_MAX = 24 };
 
-static void set_options(const struct policy *policy, double *options)
-{
-    for (int i = 0; policy->options[i].name != NULL; i++)
-        options[i] = policy->options[i].fallback;
-}
-
 static struct session *open_session(const struct policy *policy, const struct problem *problem)
 {
     struct session *session = NULL;
@@ -212,7 +206,7 @@ static void test_rounds(void)
     struct space                 space = {.kind = SPACE_PARAMETERS, .params = &line, .params_len = 1};
     double                       options[OPTIONS_MAX], point;
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
-    set_options(policy, options);
+    policy_defaults(policy, options);
     options[policy_option(policy, "kernel")] = 3;
     options[policy_option(policy, "length_scale")] = .15;
     options[policy_option(policy, "signal_variance")] = 1.3;
@@ -250,7 +244,7 @@ static void test_many_rounds(void)
     struct space                 space = {.kind = SPACE_PARAMETERS, .params = &line, .params_len = 1};
     double                       options[OPTIONS_MAX], point, x[] = {2, 12, 7, 16, 5};
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
-    set_options(policy, options);
+    policy_defaults(policy, options);
     options[policy_option(policy, "initial")] = 2;
     options[policy_option(policy, "power")] = 0; /* nu shrinks by the slowest rate alone */
     struct problem problem = {
@@ -278,7 +272,7 @@ static void course_of_nu(size_t given, size_t asked, double *nu, double *weights
     struct space                 space = {.kind = SPACE_PARAMETERS, .params = &line, .params_len = 1};
     double                       options[OPTIONS_MAX], point, x;
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
-    set_options(policy, options);
+    policy_defaults(policy, options);
     options[policy_option(policy, "initial")] = 2;
     options[policy_option(policy, "power")] = 0;
     options[policy_option(policy, "repeat")] = 1;
@@ -329,7 +323,7 @@ static void first_of_part(const char *name, const struct param *params, size_t l
     struct space         space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = len};
     double               options[OPTIONS_MAX];
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
-    set_options(policy, options);
+    policy_defaults(policy, options);
     options[policy_option(policy, "length_scale")] = .15;
     options[policy_option(policy, "signal_variance")] = 1.3;
     options[policy_option(policy, "noise_variance")] = .02;
@@ -403,7 +397,7 @@ static void test_notes_share_fits(void)
     double                 options[OPTIONS_MAX];
     make_wide(&space);
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
-    set_options(policy, options);
+    policy_defaults(policy, options);
     struct problem  problem = {.space = &space,
                                .options = options,
                                .seed = 5,
@@ -459,7 +453,7 @@ static void run_course(double sign, size_t reopen, struct course *out)
     struct space                 space = {.kind = SPACE_PARAMETERS, .params = &line, .params_len = 1};
     double                       options[OPTIONS_MAX];
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
-    set_options(policy, options);
+    policy_defaults(policy, options);
     for (size_t j = 0; j < GRID; j++) {
         grid_points[j] = (double)j;
         grid_values[j] = sign * hill((double)j + .4);
@@ -510,7 +504,7 @@ static double last_of(size_t trials, double value)
     struct space           space = {.kind = SPACE_PARAMETERS, .params = &line, .params_len = 1};
     double                 options[OPTIONS_MAX], x[TRIALS];
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
-    set_options(policy, options);
+    policy_defaults(policy, options);
     struct problem problem = {
         .space = &space, .options = options, .seed = 7, .memory_bytes = 1 << 26, .earlier = grid, .earlier_len = 1};
     struct session *session = open_session(policy, &problem);
@@ -557,7 +551,7 @@ static void test_hostile_pairs(void)
     double                       options[OPTIONS_MAX], x = 11, point;
     run_course(1, TRIALS, &course);
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
-    set_options(policy, options);
+    policy_defaults(policy, options);
     struct problem problem = {
         .space = &space, .options = options, .seed = 3, .memory_bytes = 1 << 26, .earlier = grid, .earlier_len = 1};
     for (size_t i = 0; i < 2 * course.note_bytes; i += 3) {
@@ -585,7 +579,7 @@ static void test_hostile_notes(void)
     struct space                 space = {.kind = SPACE_PARAMETERS, .params = &line, .params_len = 1};
     double                       options[OPTIONS_MAX], x = 11, point;
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
-    set_options(policy, options);
+    policy_defaults(policy, options);
     struct problem problem = {
         .space = &space, .options = options, .seed = 3, .memory_bytes = 1 << 24, .earlier = two, .earlier_len = 2};
     struct session *session = open_session(policy, &problem);
@@ -622,7 +616,7 @@ static void test_no_such_row(void)
     double                     options[OPTIONS_MAX];
     struct session            *session;
     struct error               err = {0};
-    set_options(policy, options);
+    policy_defaults(policy, options);
     struct problem problem = {
         .space = &space, .options = options, .seed = 3, .memory_bytes = 1 << 24, .earlier = &beyond, .earlier_len = 1};
     CU_ASSERT_EQUAL(policy->open(policy, &problem, &session, &err), STATUS_INVALID);
