@@ -53,7 +53,7 @@ MUST_CHECK enum status release_scale_check(const struct release_scale *scale, si
 struct release {
     struct mechanism     mechanism; /* in: the request (rows and columns included); out: the plan */
     struct release_scale scale;
-    bool                 is_plain; /* neither rotated nor permuted: for audits and tests, not for a release */
+    bool                 is_plain; /* neither rotated nor permuted: for tests, not for a release */
     /* out, public; storage by the caller */
     int64_t *indices; /* [n][p] with p = dims, or columns when dims is 0: a value is gamma times its index */
     /* out, private */

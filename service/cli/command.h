@@ -36,9 +36,9 @@ int command_execute(const struct command *command, char **arguments);
 int command_hand_over(const struct command *command, char **arguments);
 
 extern const struct command command_serve, command_run, command_token, command_project, command_curate, command_agent,
-    command_export, command_import, command_routes, command_key, command_ledger, command_audit, command_migrate,
-    command_verify, command_backup, command_restore, command_check, command_compact, command_health, command_study,
-    command_work, command_notify;
+    command_export, command_import, command_routes, command_key, command_ledger, command_migrate, command_verify,
+    command_backup, command_restore, command_check, command_compact, command_health, command_study, command_work,
+    command_notify;
 
 /* Exit codes; the numbers are those of sysexits.h. */
 enum {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS_MAX = 1024, MATRIX_MAX_BYTES = 1 << 30 };
+enum { COLUMNS_MAX = 1024 };
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "matrices are written and read as they are in memory");
 
 static enum status usage(struct error *err, const char *text)
@@ -116,55 +116,6 @@ void release_io_write_values(FILE *stream, const double *values, size_t rows, si
 {
     write_header(stream, rows, columns, NPY_F8);
     fwrite(values, sizeof *values, rows * columns, stream);
-}
-
-static double number_at(const char *bytes, enum npy_type type)
-{
-    double  f8;
-    float   f4;
-    int32_t i4;
-    int64_t i8;
-    switch (type) {
-    case NPY_F4:
-        memcpy(&f4, bytes, sizeof f4);
-        return (double)f4;
-    case NPY_I4:
-        memcpy(&i4, bytes, sizeof i4);
-        return (double)i4;
-    case NPY_I8:
-        memcpy(&i8, bytes, sizeof i8);
-        return (double)i8;
-    default:
-        memcpy(&f8, bytes, sizeof f8);
-        return f8;
-    }
-}
-
-static enum status take_matrix(const char *bytes, size_t length, struct arena *arena, struct release_matrix *out,
-                               struct error *err)
-{
-    struct npy npy;
-    TRY(npy_header(bytes, length, &npy, err));
-    size_t width = npy_type_bytes(npy.type), room = (length - npy.data_offset) / width;
-    if (npy.columns > room || npy.rows != room / npy.columns || room % npy.columns != 0)
-        return error_set(err, STATUS_INVALID, "wrong_shape", "", "the matrix has not the numbers that its header says");
-    *out = (struct release_matrix){
-        .values = ARENA_NEW(arena, double, room), .rows = npy.rows, .columns = npy.columns, .type = npy.type};
-    if (out->values == NULL)
-        return error_no_memory(err);
-    for (size_t i = 0; i < room; i++)
-        out->values[i] = number_at(bytes + npy.data_offset + i * width, npy.type);
-    return STATUS_OK;
-}
-
-enum status release_io_read(const char *path, struct arena *arena, struct release_matrix *out, struct error *err)
-{
-    char  *bytes = NULL;
-    size_t length = 0;
-    TRY(file_read(path, MATRIX_MAX_BYTES, &bytes, &length, err));
-    enum status status = take_matrix(bytes, length, arena, out, err);
-    free(bytes);
-    return status;
 }
 
 enum status release_io_manifest(const char *path, const char *matrix_path, struct release_manifest *out, char **text,

@@ -35,15 +35,6 @@ MUST_CHECK enum status release_io_numbers(const char *flag, const char *list, si
 void release_io_write_indices(FILE *stream, const int64_t *indices, size_t rows, size_t columns, enum npy_type type);
 void release_io_write_values(FILE *stream, const double *values, size_t rows, size_t columns);
 
-/* Any type, as doubles.  Errors: as file_read, npy_header; INVALID "wrong_shape" when the file is too short. */
-struct release_matrix {
-    double       *values; /* [rows][columns] */
-    size_t        rows, columns;
-    enum npy_type type;
-};
-MUST_CHECK enum status release_io_read(const char *path, struct arena *arena, struct release_matrix *out,
-                                       struct error *err);
-
 /* The manifest in a file, verified (as manifest_verify), and the digest of the matrix beside it compared: INVALID
  * "wrong_matrix".  *text: canonical; the caller frees it. */
 MUST_CHECK enum status release_io_manifest(const char *path, const char *matrix_path, struct release_manifest *out,

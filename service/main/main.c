@@ -32,7 +32,6 @@ static const struct entry {
     {NULL, &command_compact},
     {"Keep rows private, or tune together with others", &command_key},
     {NULL, &command_project},
-    {NULL, &command_audit},
     {NULL, &command_curate},
     {NULL, &command_ledger},
     {NULL, &command_agent},

@@ -1,7 +1,6 @@
 /* The private tree: its plan, its geometry, the law of its decks, and an attack that its noise has to withstand. */
 #include "engine/privacy/quadtree.h"
 
-#include "engine/privacy/audit.h"
 #include "tests/unit/bits.h"
 #include "tests/unit/engine/suites.h"
 
@@ -337,52 +336,6 @@ static void test_deck_loss(void)
 }
 
 /* Forty rows on a line in two halves, one of them on either side; the attacker names the side by the decks. */
-struct line {
-    struct fixture f;
-    double         factor; /* of the noise's rate: 1 is right */
-    double         row[2][40];
-};
-
-static enum status draw_line(struct line *line, int set, double *loss, struct error *err)
-{
-    struct quadtree tree = {
-        .rows = 40, .columns = 1, .epsilon = line->factor, .levels = 1, .rates = {(uint64_t)(line->factor * 0x1p31)}};
-    struct quadtree_leaves leaves;
-    struct arena_mark      mark = arena_mark(&line->f.arena);
-    TRY(quadtree_grow(&tree, &(struct quadtree_data){.scale = scale, .rows = line->row[set]}, &line->f.sampler,
-                      &line->f.arena, &leaves, err));
-    double difference = 0;
-    for (size_t i = 0; i < leaves.len; i++)
-        difference += (leaves.indices[i] < 0 ? 1 : -1) * (double)leaves.leaves[i].deck;
-    *loss = difference - 1;
-    arena_release(&line->f.arena, mark);
-    return STATUS_OK;
-}
-
-/* At epsilon 1 no count of successes may rule out epsilon 1; noise of a third is caught. */
-static void test_attack(void)
-{
-    for (int broken = 0; broken < 2; broken++) {
-        struct audit_counts counts = {.trials = 20000};
-        struct error        err = {.text = ""};
-        struct line         line = {.factor = broken ? 3 : 1};
-        setup(&line.f, 77 + (uint64_t)broken);
-        for (size_t i = 0; i < 40; i++)
-            line.row[0][i] = line.row[1][i] = i < 20 ? 2.1 : 4.1;
-        line.row[1][0] = 4.1;
-        for (size_t i = 0; i < 2 * counts.trials; i++) {
-            int    set = i % 2 == 1;
-            double loss = 0;
-            CU_ASSERT_EQUAL_FATAL(draw_line(&line, set, &loss, &err), STATUS_OK);
-            bool names_second = loss < 0 || (loss == 0 && i % 4 < 2); /* a tie is a coin */
-            counts.right[set] += names_second == (set == 1);
-        }
-        double proved = audit_epsilon_bound(&counts, 0);
-        CU_ASSERT(broken ? proved > 1 : proved < 1 && proved > 0.3);
-        arena_fini(&line.f.arena);
-    }
-}
-
 CU_TestInfo suite_quadtree[] = {
     {"plan", test_plan},
     {"leaves", test_leaves},
@@ -390,7 +343,6 @@ CU_TestInfo suite_quadtree[] = {
     {"partition", test_partition},
     {"deal", test_deal},
     {"what a deck tells", test_deck_loss},
-    {"attack", test_attack},
     {"never empty", test_never_empty},
     {"planned before", test_planned_before},
     CU_TEST_INFO_NULL,

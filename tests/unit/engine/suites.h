@@ -54,7 +54,6 @@
     X(release)           \
     X(quadtree)          \
     X(denoise)           \
-    X(audit)             \
     X(release_checks)    \
     X(release_kernel)    \
     X(stopping)          \
