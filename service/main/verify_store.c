@@ -26,18 +26,13 @@ struct verifying {
     int64_t            bound_anew, bound_last; /* lines that say store.changed: how many, and the last */
     const char        *study;
     struct db_look    *look;
-    db_say            *say; /* NULL: prints it */
-    void              *arg;
+    struct witness    *witness; /* out, or NULL */
 };
 
 static void say(void *arg, const char *finding)
 {
     struct verifying *verifying = arg;
     verifying->findings++;
-    if (verifying->say != NULL) {
-        verifying->say(verifying->arg, finding);
-        return;
-    }
     plain_print(stdout, finding);
     putchar('\n');
 }
@@ -166,15 +161,11 @@ static enum status check_whole_log(struct db_conn *conn, struct verifying *verif
     return STATUS_OK;
 }
 
-enum status verify_log(struct db_look *look, struct db_conn *conn, db_say *finding, void *arg, struct error *err)
-{
-    struct verifying verifying = {.look = look, .say = finding, .arg = arg};
-    return check_whole_log(conn, &verifying, err);
-}
-
 static enum status check_rows(struct db_conn *conn, void *arg, struct error *err)
 {
     struct verifying *verifying = arg;
+    if (verifying->witness != NULL)
+        TRY(db_look_witness(conn, verifying->witness, err));
     TRY(db_look_damaged(verifying->look, verifying->study, say, verifying, err));
     if (verifying->study != NULL)
         return STATUS_OK;
@@ -182,7 +173,7 @@ static enum status check_rows(struct db_conn *conn, void *arg, struct error *err
     return check_whole_log(conn, verifying, err);
 }
 
-static enum status verify(const char *path, struct verifying *verifying, struct error *err)
+static enum status examine(const char *path, struct verifying *verifying, struct error *err)
 {
     struct db_look *look = NULL;
     TRY(db_look_open(path, &look, err));
@@ -192,6 +183,23 @@ static enum status verify(const char *path, struct verifying *verifying, struct 
         status = db_look_read(look, check_rows, verifying, err);
     db_look_close(look);
     return status;
+}
+
+enum { PATH_BYTES = 1100 };
+
+/* name: of what is looked at; not of a database, whose address may hold a password. */
+static enum status verify(const struct verify_store *asked, struct verifying *verifying, char name[PATH_BYTES],
+                          struct error *err)
+{
+    const char *database = asked->file == NULL ? asked->database : NULL;
+    snprintf(name, PATH_BYTES, "%.1024s%s", asked->file != NULL ? asked->file : asked->folder,
+             asked->file != NULL ? "" : "/gnomon.db");
+    if (database != NULL)
+        snprintf(name, PATH_BYTES, "the database");
+    TRY(examine(database != NULL ? database : name, verifying, err));
+    return verifying->findings == 0 ? STATUS_OK
+                                    : error_set(err, STATUS_INTERNAL, "store_corrupt", "",
+                                                "%.150s is not what was written: restore a backup", name);
 }
 
 static void report(const struct verifying *verifying, const char *path)
@@ -215,20 +223,25 @@ static void report(const struct verifying *verifying, const char *path)
 enum status verify_store(const struct verify_store *asked, struct error *err)
 {
     struct verifying verifying = {.findings = 0, .study = asked->study};
-    char             path[1100] = "the database"; // whose address may hold a password
+    char             name[PATH_BYTES];
     enum status      status = STATUS_OK;
-    if (asked->database == NULL)
-        snprintf(path, sizeof path, "%.1024s/gnomon.db", asked->folder);
     if (asked->head_file != NULL)
         status = read_heads(asked->head_file, &verifying.heads, err);
     if (status == STATUS_OK)
-        status = verify(asked->database != NULL ? asked->database : path, &verifying, err);
-    if (status == STATUS_OK && verifying.findings > 0)
-        status = error_set(err, STATUS_INTERNAL, "store_corrupt", "", "%.150s is not what was written", path);
+        status = verify(asked, &verifying, name, err);
     if (status == STATUS_OK && asked->study != NULL)
-        printf("%s: the rows of %s are what was written\n", path, asked->study);
+        printf("%s: the rows of %s are what was written\n", name, asked->study);
     else if (status == STATUS_OK)
-        report(&verifying, path);
+        report(&verifying, name);
     free(verifying.heads.items);
     return status;
+}
+
+enum status verify_store_quietly(const struct verify_store *asked, struct witness *out, struct error *err)
+{
+    struct verifying verifying = {.findings = 0, .witness = out};
+    char             name[PATH_BYTES];
+    TRY(verify(asked, &verifying, name, err));
+    printf("%s: sound", name);
+    return STATUS_OK;
 }

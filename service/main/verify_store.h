@@ -1,4 +1,4 @@
-/* gnomon verify --data: checks that a store is as it was written. */
+/* gnomon verify --data and gnomon check: whether a store, or a copy of one, is as it was written. */
 #ifndef GNOMON_SERVICE_MAIN_VERIFY_STORE_H
 #define GNOMON_SERVICE_MAIN_VERIFY_STORE_H
 
@@ -9,12 +9,13 @@
  * INTERNAL "store_corrupt": something was printed. */
 struct verify_store {
     const char *folder, *database; /* of PostgreSQL; NULL: in the folder */
+    const char *file;              /* instead of both: a copy; or NULL */
     const char *study, *head_file;
 };
 MUST_CHECK enum status verify_store(const struct verify_store *asked, struct error *err);
 
-/* Says what is wrong with the log, and that rows are not those it vouches for. */
-MUST_CHECK enum status verify_log(struct db_look *look, struct db_conn *conn, db_say *finding, void *arg,
-                                  struct error *err);
+/* As verify_store, but only prints that it is sound, once; out: what the store says of itself. */
+struct witness;
+MUST_CHECK enum status verify_store_quietly(const struct verify_store *asked, struct witness *out, struct error *err);
 
 #endif
