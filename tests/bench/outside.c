@@ -1,8 +1,9 @@
 /* The judge of a default: gp and rivals on worlds that are made from the seed (outside_worlds.h), class by class.
- *   outside [SEEDS [FIRST [TRIALS [CLASS|CLASS/WORLD|ALGORITHM|d=N ...]]]]     2 seeds from 1 on, 60 trials, every class, gp
+ *   outside [SEEDS [FIRST [TRIALS [CLASS|CLASS/WORLD|ALGORITHM|d=N|workers=N ...]]]]     2 seeds from 1 on, 60 trials, every class, gp
  *   outside play SEED CLASS/WORLD         for a program of another language: the space, then a value for each point read
  * ALGORITHM: one of the registry without options that must be given, or plain (outside_plain.h).  d=N: N doubles, whatever the
- * class has.  One CSV line for each study:
+ * class has.  workers=N: so many, each of which asks (the registry's) again as soon as it has measured, after times that are
+ * exponentially distributed; trials are counted as they end.  One CSV line for each study:
  * early and end, log10 of the best regret over the median of random search's after a third of the trials and after all, at
  * least -6 (noise is not counted: of the points tried, the one that is truly best); stuck, whether the end is above a
  * hundredth and at least half of the last 20 trials lie within 0.1 of the best; repeats, trials at a point that was tried before;
@@ -13,7 +14,7 @@
 #include "engine/registry.h"
 #include "tests/bench/bench.h"
 
-enum { TRIALS_MAX = 10000, RANDOM_RUNS = 31, LAST = 20 };
+enum { TRIALS_MAX = 10000, RANDOM_RUNS = 31, LAST = 20, WORKERS_MAX = 128 };
 static const double NEAR = 0.1, STUCK = 0.01, FLOOR = 1e-6;
 enum { BUDGETS = 10 };
 static const size_t budgets[BUDGETS] = {10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000};
@@ -48,37 +49,66 @@ static void run_plain(const struct world *world, uint64_t seed, size_t trials, s
     plain_close(&plain);
 }
 
-static void run_policy(const struct world *world, const struct policy *policy, uint64_t seed, size_t trials,
-                       struct run *run)
+/* The trial that a worker measures. */
+struct job {
+    uint64_t trial; /* 0: none */
+    double   point[WORLD_PARAMS], ready;
+};
+
+static void hand_out(const struct policy *policy, struct session *session, struct job *job, struct run *run)
 {
     static struct proposal proposal;
-    double                 options[32], point[WORLD_PARAMS];
-    struct rng             rng = rng_at(seed, 0, RNG_TEST);
-    const struct problem   problem = {
-          .space = &world->space, .options = options, .seed = seed, .memory_bytes = (size_t)256 << 20};
+    double                 start = cpu_seconds();
+    proposal.point = job->point;
+    check(policy->ask(session, &(struct ask){.trial = job->trial}, &proposal, NULL));
+    run->seconds += cpu_seconds() - start;
+    check(policy->tell(session,
+                       &(struct event){.kind = EVENT_SUGGESTED,
+                                       .trial = job->trial,
+                                       .point = job->point,
+                                       .note = proposal.note,
+                                       .note_bytes = proposal.note_bytes},
+                       NULL));
+}
+
+static void take_in(const struct world *world, const struct policy *policy, struct session *session,
+                    const struct job *job, double value)
+{
+    enum event_kind bad = world->is_failing ? EVENT_FAILED : EVENT_INFEASIBLE;
+    struct event    event = {.kind = isnan(value) ? bad : EVENT_OBSERVED,
+                             .trial = job->trial,
+                             .point = job->point,
+                             .value = isnan(value) ? 0 : -value};
+    check(policy->tell(session, &event, NULL));
+}
+
+static void run_policy(const struct world *world, const struct policy *policy, uint64_t seed, size_t trials,
+                       size_t workers, struct run *run)
+{
+    static struct job jobs[WORKERS_MAX];
+    double            options[32];
+    struct rng        rng = rng_at(seed, 0, RNG_TEST), times = rng_at(seed, 1, RNG_TEST);
+    struct problem    problem = {
+           .space = &world->space, .options = options, .seed = seed, .memory_bytes = (size_t)256 << 20};
     struct session *session;
     policy_defaults(policy, options);
     check(policy->open(policy, &problem, &session, NULL));
-    proposal.point = point;
-    for (size_t t = 1; t <= trials; t++) {
-        double start = cpu_seconds();
-        check(policy->ask(session, &(struct ask){.trial = t}, &proposal, NULL));
-        run->seconds += cpu_seconds() - start;
-        struct event event = {.kind = EVENT_SUGGESTED,
-                              .trial = t,
-                              .point = point,
-                              .note = proposal.note,
-                              .note_bytes = proposal.note_bytes};
-        check(policy->tell(session, &event, NULL));
-        measure(world, &rng, point, run);
-        double value = run->value[t - 1];
-        event = (struct event){.kind = !isnan(value)       ? EVENT_OBSERVED
-                                       : world->is_failing ? EVENT_FAILED
-                                                           : EVENT_INFEASIBLE,
-                               .trial = t,
-                               .point = point,
-                               .value = isnan(value) ? 0 : -value};
-        check(policy->tell(session, &event, NULL));
+    for (size_t w = 0; w < workers; w++)
+        jobs[w] = (struct job){0};
+    for (uint64_t asked = 0; run->len < trials;) {
+        size_t next = workers;
+        for (size_t w = 0; w < workers; w++) {
+            if (jobs[w].trial == 0 && asked < trials) {
+                jobs[w].trial = ++asked;
+                jobs[w].ready -= log1p(-rng_uniform(&times));
+                hand_out(policy, session, &jobs[w], run);
+            }
+            if (jobs[w].trial > 0 && (next == workers || jobs[w].ready < jobs[next].ready))
+                next = w;
+        }
+        measure(world, &rng, jobs[next].point, run);
+        take_in(world, policy, session, &jobs[next], run->value[run->len - 1]);
+        jobs[next].trial = 0;
     }
     policy->close(session);
 }
@@ -201,39 +231,45 @@ static bool is_wanted(const struct world_kind *kind, char **names)
     return found || !any;
 }
 
-static void study(const struct world_kind *kind, uint64_t seed, size_t trials, size_t doubles, char **names)
+/* The studies that were asked for. */
+struct wanted {
+    size_t trials, doubles, workers;
+    char **names;
+};
+
+static void study(const struct world_kind *kind, uint64_t seed, const struct wanted *wanted)
 {
     static struct world world;
     static struct run   run;
     static char        *standard[] = {"gp", NULL};
     double              random[BUDGETS];
+    size_t              trials = wanted->trials;
     bool                any = false;
-    for (char **name = names; *name != NULL; name++)
+    for (char **name = wanted->names; *name != NULL; name++)
         any |= is_algorithm(*name);
-    world_make(&world, kind, seed, doubles);
+    world_make(&world, kind, seed, wanted->doubles);
     for (size_t i = 0; i < BUDGETS && budgets[i] <= trials; i++)
         random[i] = random_regret(&world, seed, budgets[i]);
-    for (char **name = any ? names : standard; *name != NULL; name++) {
+    for (char **name = any ? wanted->names : standard; *name != NULL; name++) {
         run.len = 0;
         run.seconds = 0;
         if (strcmp(*name, "plain") == 0)
             run_plain(&world, seed, trials, &run);
         else if (is_algorithm(*name))
-            run_policy(&world, policy_find(*name), seed, trials, &run);
+            run_policy(&world, policy_find(*name), seed, trials, wanted->workers, &run);
         if (run.len > 0)
             report(kind, &world, seed, *name, &run, random);
     }
 }
 
-/* Takes d=N out of the names. */
-static size_t take_doubles(char **names)
+/* Takes what is no name out of the names. */
+static void read_wanted(struct wanted *wanted)
 {
-    size_t doubles = 0, len = 0;
-    for (size_t i = 0; names[i] != NULL; i++)
-        if (sscanf(names[i], "d=%zu", &doubles) != 1)
-            names[len++] = names[i];
-    names[len] = NULL;
-    return doubles;
+    size_t len = 0;
+    for (char **name = wanted->names; *name != NULL; name++)
+        if (sscanf(*name, "d=%zu", &wanted->doubles) != 1 && sscanf(*name, "workers=%zu", &wanted->workers) != 1)
+            wanted->names[len++] = *name;
+    wanted->names[len] = NULL;
 }
 
 /* A line for each parameter (kind, logarithmic or not, min, max, values); then for each line of values, in natural units
@@ -271,18 +307,20 @@ static int play(uint64_t seed, const char *name, size_t trials)
 
 int main(int argc, char **argv)
 {
-    size_t   seeds = argc > 1 ? strtoul(argv[1], NULL, 10) : 2, trials = argc > 3 ? strtoul(argv[3], NULL, 10) : 60;
-    uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    size_t        seeds = argc > 1 ? strtoul(argv[1], NULL, 10) : 2;
+    uint64_t      first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    struct wanted wanted = {
+        .trials = argc > 3 ? strtoul(argv[3], NULL, 10) : 60, .workers = 1, .names = argc > 4 ? argv + 4 : argv + argc};
     if (argc == 4 && strcmp(argv[1], "play") == 0)
         return play(first, argv[3], 60);
-    char **names = argc > 4 ? argv + 4 : argv + argc;
-    size_t doubles = take_doubles(names);
-    if (seeds == 0 || trials < 3 || trials > TRIALS_MAX || doubles > WORLD_PARAMS / 2)
+    read_wanted(&wanted);
+    if (seeds == 0 || wanted.trials < 3 || wanted.trials > TRIALS_MAX || wanted.doubles > WORLD_PARAMS / 2 ||
+        wanted.workers < 1 || wanted.workers > WORKERS_MAX)
         return 2;
     puts("class,world,seed,algorithm,early,end,stuck,repeats,equals,ms,path");
     for (size_t k = 0; k < WORLD_KINDS; k++)
         for (uint64_t s = 0; s < seeds; s++)
-            if (is_wanted(&world_kinds[k], names))
-                study(&world_kinds[k], first + s, trials, doubles, names);
+            if (is_wanted(&world_kinds[k], wanted.names))
+                study(&world_kinds[k], first + s, &wanted);
     return 0;
 }
