@@ -30,7 +30,7 @@ export async function federation(view) {
     let now = null, rounds = [], privacy = null;
     const taking = plots.figure('c6', 'Who took part', 'Messages received in each round, against the seats there are.', (host) => (rounds.length < 2 ? null : plots.lines(host, { x: 'round', y: 'messages', limit: now.seats, limitName: 'seats', isCount: true, series: [{ name: 'received', isRound: true, points: rounds.map((r) => [r.round, r.messages]) }] })));
     const spending = plots.figure('c6', 'Privacy spent', 'What each broadcast added to ε, one upon the other, against the budget.', (host) => (rounds.filter((r) => r.epsilon_total !== null).length < 2 ? null : plots.lines(host, { x: 'round', y: 'ε in all', limit: now.privacy?.epsilon ?? null, limitName: 'budget', series: [{ name: 'spent', isRound: true, points: rounds.filter((r) => r.epsilon_total !== null).map((r) => [r.round, r.epsilon_total]) }] })));
-    const budget = h('section', { class: 'c6' }), limits = h('section', { class: 'c6' }), log = h('section', { class: 'c12' });
+    const budget = h('section', { class: 'c6' }), limits = h('section', { class: 'c6' }), use = h('section', { class: 'c12', hidden: true }), log = h('section', { class: 'c12' });
     const draw = async () => {
         [now, rounds, privacy] = await Promise.all([api.get(path), api.all(`${path}/rounds`, 'rounds'), api.get(`${path}/privacy?limit=1`)]);
         const longest = now.privacy?.clip ? now.privacy.clip / Math.sqrt(now.algorithm.regions ?? 1) : null;
@@ -43,6 +43,9 @@ export async function federation(view) {
         fill(budget, h('h2', {}, 'What is promised'), privacy.differentially_private && most && spent !== null ? gauge(spent, most) : null, h('p', {}, privacy.statement), privacy.neighbours ? h('p', { class: 'note' }, privacy.neighbours) : null, h('p', { class: 'note' }, privacy.trust), foreseen(privacy.forecast), longest !== null ? h('p', { class: 'note' }, `A member’s vector that is longer than ${number(longest)} is shortened to that (clipped) before the noise is added. How many were, in a round or in all, is told to nobody: it depends on what members observed, and the promise holds for the noisy sum alone. A member knows the length of its own.`) : null);
         fill(limits, h('h2', {}, 'What is not protected'), h('ul', { class: 'note' }, privacy.limits.map((l) => h('li', {}, l))));
         limits.hidden = privacy.limits.length === 0;
+        const helps = privacy.forecast && now.state === 'completed' ? await helped(now, path) : [];
+        use.hidden = helps.length === 0;
+        fill(use, h('h2', {}, 'What it was good for'), h('p', { class: 'note' }, 'Members whose studies are here. The release could guide some of their trials, and did as long as its model was the likelier one by their own values.', ...foretold(privacy.forecast)), region('What it was good for', table(['member', '#followed it', '#likely', '#best before', '#best after'], helps.map((m) => h('tr', goes(`#/studies/${m.study}`), h('td', {}, link(`#/studies/${m.study}`, named(m.name))), h('td', { class: 'n' }, `${m.followed} of ${m.weighed}`), h('td', { class: 'n' }, percent(m.weight)), h('td', { class: 'n' }, m.before === null ? '–' : number(m.before)), h('td', { class: 'n' }, m.after === null ? '–' : number(m.after)))), 'What it was good for')));
         fill(log, h('h2', {}, 'Rounds'), rounds.length === 0 ? h('p', { class: 'note' }, 'No round is closed yet.') : region('Rounds', table(['#round', '#messages', 'noise', '#ε added', '#ε in all', '#closed'], [...rounds].reverse().slice(0, 200).map((r) => h('tr', {}, h('td', { class: 'n' }, String(r.round)), h('td', { class: 'n' }, `${r.messages} of ${now.seats}`), h('td', {}, word(r.mechanism)), h('td', { class: 'n' }, number(r.epsilon, 3)), h('td', { class: 'n' }, number(r.epsilon_total, 3)), h('td', { class: 'n' }, age(r.closed_at)))), 'Rounds')));
         taking.hidden = rounds.length < 2;
         spending.hidden = rounds.filter((r) => r.epsilon_total !== null).length < 2;
@@ -51,16 +54,25 @@ export async function federation(view) {
         return g;
     };
     await draw();
-    grid.append(taking, spending, budget, limits, log);
+    grid.append(taking, spending, budget, limits, use, log);
     view.main.append(head, said, facts, grid);
     view.follow(null, draw);
 }
 
 /* A forecast of rank-mean, made before anybody joined. */
-function foreseen(forecast) {
-    if (!forecast) return null;
-    const change = forecast.regret_change;
-    return h('p', { class: 'note' }, `About ${percent(forecast.noise_share)} of what comes out is noise. `, forecast.likelier_to_hurt ? 'That is likelier to hurt a reader than to help.' : `Such releases ${change < 0 ? 'lowered' : 'raised'} the mean regret of a reader’s first 20 trials by about ${percent(Math.abs(change))}, where the members’ problems are alike.`);
+const foreseen = (forecast) => (forecast ? h('p', { class: 'note' }, `About ${percent(forecast.noise_share)} of what comes out is noise.`, foretold(forecast)) : null);
+const foretold = (forecast) => (!forecast ? [] : [forecast.likelier_to_hurt ? ' That is likelier to hurt a reader than to help.' : ` Such releases ${forecast.regret_change < 0 ? 'lowered' : 'raised'} the mean regret of a reader’s first 20 trials by about ${percent(Math.abs(forecast.regret_change))}, where the members’ problems are alike.`]);
+
+/* Sums up the release in the members' studies that are here, and may be seen. */
+async function helped({ metrics }, path) {
+    const agents = (await api.all(`${path}/agents`, 'agents').catch(() => [])).filter((agent) => agent.study).slice(0, 20);
+    const best = (trials) => trials.map((t) => t.value).filter((v) => v !== null).reduce((a, v) => (a === null || (metrics[0].goal === 'maximize' ? v > a : v < a) ? v : a), null);
+    const found = await Promise.all(agents.map(async ({ name, study }) => {
+        const trials = (await api.get(`v1/studies/${study}/trials?limit=1000`).catch(() => ({ trials: [] }))).trials, weighed = trials.filter((t) => t.model?.diagnostics?.release);
+        return { name, study, weighed: weighed.length, followed: weighed.filter((t) => t.model.diagnostics.release.followed).length, weight: weighed.at(-1)?.model.diagnostics.release.weight,
+            before: best(trials.filter((t) => t.number < weighed[0]?.number)), after: best(trials.filter((t) => t.number <= weighed.at(-1)?.number)) };
+    }));
+    return found.filter((member) => member.weighed > 0);
 }
 
 // ---- games ----

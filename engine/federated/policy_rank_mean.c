@@ -5,6 +5,7 @@
 #include "engine/bo/policy_gp.h"
 #include "engine/federated/fts_inbox.h"
 #include "engine/federated/rank_model.h"
+#include "engine/gp/gp_loo.h"
 #include "engine/policy/trial_log.h"
 
 #include <math.h>
@@ -170,11 +171,26 @@ static double in_units(const struct value_scale *scale, double y)
     return fmin(fmax((y * scale->spread + scale->centre) * scale->unit, -1e308), 1e308);
 }
 
-static void describe(const struct session *s, const struct rank_model *model, const struct value_scale *scale,
-                     double *u, struct proposal *out)
+/* In the units of standardised values. */
+static void diagnose(const struct session *s, struct rank_model *model, const double *u, struct diagnostics *out)
+{
+    double square = model->u * model->u;
+    out->kernel = kernel_matern52.name;
+    out->signal_variance = model->rho / square;
+    out->noise_variance = RANK_NOISE / square;
+    out->jitter = model->jitter / square;
+    out->condition = gp_loo_condition(model->L, model->data->n, model->data->n + model->data->pending);
+    out->fit_ms = (double)NAN;
+    out->acquisition = acq_names[ACQ_LOG_EI];
+    (void)scores(model, u, 1, &out->acquisition_value, NULL);
+    for (size_t i = 0, j = 0; i < s->space.params_len; j += param_width(&s->space.params[i++]))
+        out->length_scales[i] = model->length_scales[j];
+}
+
+static void describe(const struct rank_model *model, const struct value_scale *scale, const double *u,
+                     struct proposal *out)
 {
     double mean, variance, unit = scale->spread * scale->unit / model->u;
-    space_encode(&s->space, out->point, u);
     rank_model_at(model, u, &mean, &variance);
     out->observations = model->data->n;
     out->mean = in_units(scale, mean / model->u);
@@ -203,25 +219,27 @@ static enum status search(const struct session *s, const struct ask *ask, struct
     return acq_search_run(&found, out->point, scratch, err);
 }
 
-/* *is_guided: the proposal is made, by a model that the values so far speak for. */
-static enum status guide(const struct session *s, const struct ask *ask, struct proposal *out, bool *is_guided,
+/* use->is_followed: the proposal is made, by a model that the values so far speak for. */
+static enum status guide(const struct session *s, const struct ask *ask, struct proposal *out, struct release_use *use,
                          struct arena *scratch, struct error *err)
 {
     double            *u = ARENA_NEW(scratch, double, s->space.dims);
     struct rank_data   data;
     struct rank_model  model = {.basis = &s->basis, .mean = s->mean, .data = &data};
     struct value_scale scale;
-    *is_guided = false;
     if (u == NULL)
         return error_no_memory(err);
     TRY(collect(s, &data, &scale, scratch, err));
     TRY(rank_model_fit(&model, scratch, err));
-    if (!model.is_guided)
+    if (model.is_guided)
+        TRY(search(s, ask, &model, out, scratch, err));
+    *use = (struct release_use){.is_followed = model.is_guided, .weight = model.weight};
+    if (!model.is_guided || data.n == 0)
         return STATUS_OK;
-    TRY(search(s, ask, &model, out, scratch, err));
-    if (data.n > 0)
-        describe(s, &model, &scale, u, out);
-    *is_guided = true;
+    space_encode(&s->space, out->point, u);
+    describe(&model, &scale, u, out);
+    if (ask->diagnostics != NULL)
+        diagnose(s, &model, u, ask->diagnostics);
     return STATUS_OK;
 }
 
@@ -236,15 +254,20 @@ static bool is_guiding(const struct session *s)
 /* Whatever keeps the model from a proposal, gp makes one. */
 static enum status ask_next(struct session *s, const struct ask *ask, struct proposal *out, struct error *err)
 {
-    struct arena scratch;
-    bool         is_guided = false;
+    struct arena       scratch;
+    enum status        status = STATUS_OK;
+    struct release_use use = {.weight = 0};
     proposal_clear(out);
     if (is_guiding(s) && !ask_is_late(ask)) {
         arena_init(&scratch, s->problem->memory_bytes / OWN_SHARE);
-        is_guided = guide(s, ask, out, &is_guided, &scratch, NULL) == STATUS_OK && is_guided;
+        (void)guide(s, ask, out, &use, &scratch, NULL);
         arena_fini(&scratch);
     }
-    return is_guided ? STATUS_OK : policy_gp.ask(s->gp, ask, out, err);
+    if (!use.is_followed)
+        status = policy_gp.ask(s->gp, ask, out, err);
+    if (ask->diagnostics != NULL)
+        ask->diagnostics->release = use;
+    return status;
 }
 
 /* --- what is sent --- */

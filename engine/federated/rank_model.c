@@ -9,8 +9,9 @@
 
 enum { ALIKE = 5, UNLIKE = 15 };
 const double        RANK_NOISE = 1e-3;
-static const double FLAT = 25.0;                   /* variance of c, in units of s */
-static const double GUIDED = 0.8, SCALE_MAX = 1e3; /* prior probability of the model with M; of u and 1 / u */
+static const double FLAT = 25.0; /* variance of c, in units of s */
+static const double GUIDED = 0.8, SCALE_MAX = 1e3,
+                    WEIGHT_MIN = 1e-300; /* prior probability of the model with M; of u and 1 / u; of its weight */
 static const double RHOS[] = {0.05, 0.2, 0.6};
 static const double FACTORS[ALIKE] = {0.4, 0.7, 1, 1.6, 2.5};
 static const double MEDIAN = 0.25, SPREAD = 0.7,
@@ -71,19 +72,21 @@ static enum status weigh(const struct rank_model *m, const double *prior, double
     return STATUS_OK;
 }
 
-static enum status choose(const struct rank_model *m, const double *prior, double *work, struct trial_fit *best,
+static enum status choose(struct rank_model *m, const double *prior, double *work, struct trial_fit *best,
                           struct error *err)
 {
     enum { RHOS_LEN = sizeof RHOS / sizeof RHOS[0] };
-    *best = (struct trial_fit){.evidence = -HUGE_VAL};
+    struct trial_fit likeliest[2] = {{.evidence = -HUGE_VAL}, {.evidence = -HUGE_VAL}}; /* without M, and with it */
     for (size_t i = 0; i < (ALIKE + UNLIKE) * (RHOS_LEN + 1); i++) {
         size_t           rho = i % (RHOS_LEN + 1);
         struct trial_fit fit = {
             .is_guided = rho < RHOS_LEN, .rho = rho < RHOS_LEN ? RHOS[rho] : 1.0, .number = i / (RHOS_LEN + 1)};
         TRY(weigh(m, prior, work, &fit, err));
-        if (fit.evidence > best->evidence)
-            *best = fit;
+        if (fit.evidence > likeliest[fit.is_guided].evidence)
+            likeliest[fit.is_guided] = fit;
     }
+    m->weight = fmax(1 / (1 + exp(likeliest[0].evidence - likeliest[1].evidence)), WEIGHT_MIN);
+    *best = likeliest[m->weight >= 0.5];
     return STATUS_OK;
 }
 
@@ -92,14 +95,13 @@ static enum status condition(struct rank_model *m, const struct trial_fit *fit, 
                              struct error *err)
 {
     size_t n = m->data->n, rows = n + m->data->pending;
-    double jitter;
     m->is_guided = fit->is_guided;
     m->rho = fit->rho;
     m->u = fit->u;
     m->best = -HUGE_VAL;
     (void)length_scales_of(fit->number, m->basis->space->dims, m->length_scales);
     covariance(m, fit->rho, rows);
-    TRY(mat_cholesky(m->L, rows, rows, work, &jitter, err));
+    TRY(mat_cholesky(m->L, rows, rows, work, &m->jitter, err));
     for (size_t i = 0; i < n; i++) {
         m->alpha[i] = fit->u * m->data->y[i] - (fit->is_guided ? prior[i] : 0.0);
         m->best = fmax(m->best, fit->u * m->data->y[i]);
@@ -123,6 +125,7 @@ enum status rank_model_fit(struct rank_model *m, struct arena *arena, struct err
         return error_no_memory(err);
     for (size_t i = 0; i < n; i++)
         prior[i] = rank_basis_sum(m->basis, m->mean, m->data->U + i * dims, m->spare);
+    m->weight = GUIDED;
     struct trial_fit fit = {.is_guided = true, .rho = RHOS[1], .u = 1.0, .number = ALIKE / 2};
     if (n > 0)
         TRY(choose(m, prior, work, &fit, err));

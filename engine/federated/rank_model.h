@@ -22,9 +22,10 @@ struct rank_model {
     const struct rank_data  *data;
     /* of the likelier model */
     bool    is_guided; /* it has the prior mean */
+    double  weight;    /* posterior probability of the model with M against that with M = 0, each at its likeliest */
     double  rho, u;    /* u = 1 / s */
     double *length_scales, *L, *alpha, *row, *spare;
-    double  best; /* the largest value, as the model sees values: u y */
+    double best, jitter; /* the largest value, as the model sees values: u y; what was added to factor the covariance */
 };
 
 /* Errors: NO_MEMORY, NUMERIC.  O(80 n^3 / 3). */

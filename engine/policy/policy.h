@@ -152,14 +152,22 @@ struct gain {
     size_t finished; /* how many trials had ended */
 };
 
+/* Whether a proposal follows what a federation released: its model is likelier than the one that does not. */
+struct release_use {
+    bool is_followed;
+    double
+        weight; /* probability of the former against the latter, > 0; 0: there was no release, or it guides no more */
+};
+
 /* The model of a proposal in numbers.  Lengths are in the unit cube (candidates: in the matrix's own units), variances in units
  * in which the modelled values have variance 1.  A value v, signed as values are, is modelled as
  *   y = (v / unit - centre) / spread,   z = (warp.centre - w) / warp.scale,
  *   w = c log(1 + t / c) for t = warp.top - y > 0, otherwise w = t
  * with prior mean 0.  Nothing is computed with these numbers but by clients, who can. */
 struct diagnostics {
-    const struct gain *gain;        /* what a trial was expected to gain before this proposal; NULL: nobody asked */
-    const char        *acquisition; /* as the option names it; NULL: not of a proposal */
+    const struct gain *gain; /* what a trial was expected to gain before this proposal; NULL: nobody asked */
+    struct release_use release;
+    const char        *acquisition;       /* as the option names it; NULL: not of a proposal */
     double             acquisition_value; /* at the point; of log-ei it is a logarithm */
     const char        *kernel;            /* as the option names it; NULL: no model, and all below is unset */
     double             signal_variance, noise_variance, jitter;

@@ -2,6 +2,7 @@
 #include "service/cli/agent_log.h"
 
 #include "service/base/digest.h"
+#include "service/codec/codec_trial.h"
 #include "service/member/codec.h"
 #include "service/member/codec_read.h"
 
@@ -20,17 +21,17 @@ static enum status tell(struct agent_log *log, const struct event *event, struct
     return log->spec->study.policy->tell(log->session, event, err);
 }
 
-static enum status tell_suggested(struct agent_log *log, const double *point, const void *note, size_t note_bytes,
+static enum status tell_suggested(struct agent_log *log, const struct event *event, const struct release_use *use,
                                   struct error *err)
 {
-    const struct event event = {.kind = EVENT_SUGGESTED,
-                                .trial = (uint64_t)log->trials + 1,
-                                .point = point,
-                                .note = note,
-                                .note_bytes = note_bytes};
-    TRY(tell(log, &event, err));
-    memmove(log->point, point, log->spec->study.space.params_len * sizeof *point);
+    TRY(tell(log, event, err));
+    memmove(log->point, event->point, log->spec->study.space.params_len * sizeof *event->point);
     log->pending = ++log->trials;
+    log->is_weighed = use->weight > 0;
+    log->help.weighed += log->is_weighed;
+    log->help.followed += use->is_followed;
+    if (log->is_weighed)
+        log->help.last = *use;
     return STATUS_OK;
 }
 
@@ -49,6 +50,8 @@ static enum status tell_ended(struct agent_log *log, double value, struct error 
         log->best = value;
         memcpy(log->best_point, log->point, log->spec->study.space.params_len * sizeof *log->point);
     }
+    if (log->is_weighed)
+        log->help.after = log->best;
     return STATUS_OK;
 }
 
@@ -64,6 +67,7 @@ static enum status tell_received(struct agent_log *log, int64_t round, int64_t s
     if (sender > 0)
         memcpy(log->vectors + (size_t)(sender - 1) * log->spec->features, vectors, len * sizeof *vectors);
     log->round = round > log->round ? round : log->round;
+    log->help.before = log->best;
     return STATUS_OK;
 }
 
@@ -92,18 +96,25 @@ static enum status append(struct agent_log *log, json_t *json, struct error *err
     return status;
 }
 
-enum status agent_log_suggested(struct agent_log *log, const struct proposal *proposal, struct error *err)
+enum status agent_log_suggested(struct agent_log *log, const struct proposal *proposal, const struct release_use *use,
+                                struct error *err)
 {
-    char *hex = malloc(2 * proposal->note_bytes + 1);
+    const struct event event = {.kind = EVENT_SUGGESTED,
+                                .trial = (uint64_t)log->trials + 1,
+                                .point = proposal->point,
+                                .note = proposal->note,
+                                .note_bytes = proposal->note_bytes};
+    char              *hex = malloc(2 * proposal->note_bytes + 1);
     if (hex == NULL)
         return error_no_memory(err);
     digest_to_hex(proposal->note, proposal->note_bytes, hex);
-    json_t     *point = codec_numbers(proposal->point, log->spec->study.space.params_len);
-    enum status status = append(
-        log, json_pack("{s:I, s:o, s:s}", "trial", (json_int_t)log->trials + 1, "point", point, "note", hex), err);
+    json_t *json = json_pack("{s:I, s:o, s:s}", "trial", (json_int_t)log->trials + 1, "point",
+                             codec_numbers(proposal->point, log->spec->study.space.params_len), "note", hex);
     free(hex);
-    TRY(status);
-    return tell_suggested(log, proposal->point, proposal->note, proposal->note_bytes, err);
+    if (use->weight > 0)
+        codec_put(&json, "release", codec_release_json(use));
+    TRY(append(log, json, err));
+    return tell_suggested(log, &event, use, err);
 }
 
 enum status agent_log_ended(struct agent_log *log, double value, struct error *err)
@@ -210,7 +221,13 @@ static enum status replay_suggested(struct agent_log *log, const json_t *json, s
     bool is_good = hex != NULL && note_bytes <= POLICY_NOTE_MAX && digest_of_hex(hex, note, note_bytes) &&
                    len == log->spec->study.space.params_len && log->pending == 0 &&
                    space_has(&log->spec->study.space, point);
-    return is_good ? tell_suggested(log, point, note, note_bytes, err) : STATUS_CONFLICT;
+    const struct release_use use = codec_release_read(json_object_get(json, "release"));
+    const struct event       event = {.kind = EVENT_SUGGESTED,
+                                      .trial = (uint64_t)log->trials + 1,
+                                      .point = point,
+                                      .note = note,
+                                      .note_bytes = note_bytes};
+    return is_good ? tell_suggested(log, &event, &use, err) : STATUS_CONFLICT;
 }
 
 static enum status replay_ended(struct agent_log *log, const json_t *json, struct error *err)
@@ -304,7 +321,7 @@ static enum status take(void *arg, char *line, size_t number, struct error *err)
 enum status agent_log_open(const char *path, const struct agent_identity *identity, const struct federation_spec *spec,
                            struct agent_log *out, struct error *err)
 {
-    *out = (struct agent_log){.spec = spec, .best = NAN, .seed = identity->seed};
+    *out = (struct agent_log){.spec = spec, .best = NAN, .help = {.before = NAN, .after = NAN}, .seed = identity->seed};
     arena_init(&out->arena, ARENA_BYTES);
     out->point = ARENA_NEW(&out->arena, double, spec->study.space.params_len);
     out->best_point = ARENA_NEW(&out->arena, double, spec->study.space.params_len);

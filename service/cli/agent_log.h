@@ -23,8 +23,14 @@ struct agent_log {
     double                        best;           /* NaN: none */
     double                       *best_point;     /* [params_len] where there is a best */
     uint64_t                      seed;
-    int64_t                       round;   /* the last broadcast that was received; 0: none */
-    double                       *vectors; /* [seats][features] fts: the last of each seat */
+    int64_t                       round; /* the last broadcast that was received; 0: none */
+    struct agent_help {
+        int64_t            weighed, followed; /* trials that the release could guide, and those that follow it */
+        struct release_use last;              /* of these */
+        double before, after; /* the best value when the release came, and after the last of them; NaN: none */
+    } help;
+    bool    is_weighed; /* the release was, for the last trial suggested */
+    double *vectors;    /* [seats][features] fts: the last of each seat */
     struct agent_kept_bytes {
         unsigned char *bytes; /* NULL: none yet */
         size_t         length;
@@ -44,7 +50,8 @@ MUST_CHECK enum status agent_log_open(const char *path, const struct agent_ident
 void                   agent_log_close(struct agent_log *log);
 
 /* Each: the line, then the session. */
-MUST_CHECK enum status agent_log_suggested(struct agent_log *log, const struct proposal *proposal, struct error *err);
+MUST_CHECK enum status agent_log_suggested(struct agent_log *log, const struct proposal *proposal,
+                                           const struct release_use *use, struct error *err);
 /* value NaN: the measurement failed. */
 MUST_CHECK enum status agent_log_ended(struct agent_log *log, double value, struct error *err);
 /* The broadcast of a round: [rows][features].  fts: what is the agent's own, absent or known is not told. */

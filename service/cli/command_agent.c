@@ -83,6 +83,7 @@ struct agent {
     bool                        is_alone;              /* the federation was over before this trial was chosen */
     double                     *vector;                /* [features] */
     struct proposal             proposal;
+    double                     *length_scales; /* [params_len] of its model */
     size_t                      measured, failures_in_a_row;
 };
 
@@ -274,7 +275,8 @@ static enum status join(struct agent *a, struct error *err)
     a->rounds = agent_ledger_rounds(&a->spec, &a->arena);
     a->vector = ARENA_NEW(&a->arena, double, a->spec.features);
     a->proposal.point = ARENA_NEW(&a->arena, double, a->spec.study.space.params_len);
-    if (a->vector == NULL || a->proposal.point == NULL)
+    a->length_scales = ARENA_NEW(&a->arena, double, a->spec.study.space.params_len);
+    if (a->vector == NULL || a->proposal.point == NULL || a->length_scales == NULL)
         return error_no_memory(err);
     TRY(open_log(a, err));
     a->sent = a->log.round; // whose message is in a broadcast
@@ -320,17 +322,21 @@ static enum status run_trial(struct agent *a, struct error *err)
     a->failures_in_a_row = 0;
     a->measured++;
     fprintf(stderr, "gnomon: trial %lld of %lld, value %.6g, best %.6g%s\n", (long long)trial, (long long)a->trials,
-            value, a->log.best, a->is_alone ? ", alone" : "");
+            value, a->log.best,
+            !a->log.is_weighed             ? a->is_alone ? ", alone" : ""
+            : a->log.help.last.is_followed ? ", after the release"
+                                           : ", not after the release");
     return STATUS_OK;
 }
 
 static enum status ask(struct agent *a, struct error *err)
 {
-    const struct ask ask = {.trial = (uint64_t)a->log.trials + 1};
+    struct diagnostics diagnostics = {.length_scales = a->length_scales};
+    const struct ask   ask = {.trial = (uint64_t)a->log.trials + 1, .diagnostics = &diagnostics};
     a->proposal.note_bytes = 0;
     a->proposal.fallback = NULL;
     TRY(a->spec.study.policy->ask(a->log.session, &ask, &a->proposal, err));
-    return agent_log_suggested(&a->log, &a->proposal, err);
+    return agent_log_suggested(&a->log, &a->proposal, &diagnostics.release, err);
 }
 
 /* ---- rounds ---- */
@@ -510,6 +516,25 @@ static enum status work(struct agent *a, struct error *err)
     return STATUS_OK;
 }
 
+/* Says how the release was used, beside the forecast. */
+static void tell_help(const struct agent *a)
+{
+    const struct agent_help   *help = &a->log.help;
+    const struct rank_forecast forecast = federation_forecast(&a->spec);
+    if (help->weighed == 0)
+        return;
+    fprintf(
+        stderr,
+        "gnomon: %lld of the %lld trials that the release could guide follow it; by the values then its model had a "
+        "probability of %.2g (0.8 before any)\n",
+        (long long)help->followed, (long long)help->weighed, help->last.weight);
+    fprintf(stderr, "gnomon: forecast: %+.0f %% of the mean regret of 20 trials; measured: ", 100 * forecast.change);
+    if (isfinite(help->before))
+        fprintf(stderr, "the best value went from %.6g to %.6g in them\n", help->before, help->after);
+    else
+        fprintf(stderr, "the best value in them is %.6g, where there was none before\n", help->after);
+}
+
 /* To standard output: the best trial's point, as the measure command got it. */
 static void tell_best(const struct agent *a)
 {
@@ -538,8 +563,10 @@ static enum status run(struct command_call *call, struct error *err)
         status = work(&a, err);
     if (process_is_stopped())
         status = process_check_stopped(err);
-    if (status == STATUS_OK && !options->dry_run)
+    if (status == STATUS_OK && !options->dry_run) {
         fprintf(stderr, "gnomon: done: %lld trials\n", (long long)a.log.trials);
+        tell_help(&a);
+    }
     if (a.log.values > 0)
         tell_best(&a);
     agent_log_close(&a.log);

@@ -602,18 +602,37 @@ static json_t *drift_json(const struct spec *spec, size_t metric, const struct d
                      d->from > 0 ? "from" : "now", codec_number(d->from > 0 ? d->from : d->now));
 }
 
+json_t *codec_release_json(const struct release_use *use)
+{
+    return json_pack("{s:b, s:o}", "followed", use->is_followed, "weight", codec_number(use->weight));
+}
+
+struct release_use codec_release_read(const json_t *json)
+{
+    return (struct release_use){.is_followed = json_is_true(json_object_get(json, "followed")),
+                                .weight = json_number_value(json_object_get(json, "weight"))};
+}
+
+static json_t *of_model(const struct diagnostics *d, double number)
+{
+    return d->kernel == NULL ? json_null() : codec_number(number);
+}
+
 enum status codec_diagnostics(const struct spec *spec, size_t metric, const struct diagnostics *d, struct arena *arena,
                               const char **text, struct error *err)
 {
     *text = NULL;
-    if (d->kernel == NULL)
+    if (d->kernel == NULL && d->release.weight == 0)
         return STATUS_OK;
-    json_t *json = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:o}", "kernel", d->kernel, "output",
-                             output_json(spec, metric, d), "length_scales", length_scales_json(spec, d->length_scales),
-                             "signal_variance", codec_number(d->signal_variance), "noise_variance",
-                             codec_number(d->noise_variance), "jitter", codec_number(d->jitter), "condition",
-                             codec_number(d->condition), "fit_ms", codec_number(d->fit_ms), "acquisition",
-                             d->acquisition, "acquisition_value", codec_number(d->acquisition_value));
+    json_t *scales = d->kernel == NULL ? json_null() : length_scales_json(spec, d->length_scales);
+    json_t *json =
+        json_pack("{s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:o}", "kernel", d->kernel, "output",
+                  output_json(spec, metric, d), "length_scales", scales, "signal_variance",
+                  of_model(d, d->signal_variance), "noise_variance", of_model(d, d->noise_variance), "jitter",
+                  of_model(d, d->jitter), "condition", of_model(d, d->condition), "fit_ms", of_model(d, d->fit_ms),
+                  "acquisition", d->acquisition, "acquisition_value", of_model(d, d->acquisition_value));
+    if (json != NULL && d->release.weight > 0)
+        codec_put(&json, "release", codec_release_json(&d->release));
     if (json != NULL && d->gain != NULL && !isnan(d->gain->expected))
         codec_put(&json, "expected_gain",
                   json_pack("{s:o, s:o, s:I}", "value", codec_number(d->gain->expected), "trust",
@@ -646,6 +665,7 @@ enum status codec_diagnostics_read(const struct spec *spec, const char *text, st
     if (text != NULL && json == NULL)
         return error_no_memory(err);
     out->acquisition_value = json_is_number(value) ? json_number_value(value) : NAN;
+    out->release = codec_release_read(json_object_get(json, "release"));
     TRY(keep_name(json_object_get(json, "acquisition"), arena, &out->acquisition, err));
     TRY(keep_name(json_object_get(json, "kernel"), arena, &out->kernel, err));
     for (size_t i = 0; i < len; i++) {

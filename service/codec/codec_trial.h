@@ -51,7 +51,10 @@ MUST_CHECK enum status codec_correction(struct reading *in, const json_t *json, 
 /* The text of a metric's model, as stored and shown: numbers of 17 digits; *text NULL when there was none. */
 MUST_CHECK enum status codec_diagnostics(const struct spec *spec, size_t metric, const struct diagnostics *diagnostics,
                                          struct arena *arena, const char **text, struct error *err);
-/* Reads from that text (NULL: none) the kernel, the acquisition and the length-scales, for which out has room; kernel NULL
+/* Whether a trial follows a federation's release; nothing was weighed where the member is missing (NULL). */
+json_t            *codec_release_json(const struct release_use *use);
+struct release_use codec_release_read(const json_t *json);
+/* Reads from that text (NULL: none) the kernel, the acquisition, the release and the length-scales, for which out has room; kernel NULL
  * when they are not all there. */
 MUST_CHECK enum status codec_diagnostics_read(const struct spec *spec, const char *text, struct arena *arena,
                                               struct diagnostics *out, struct error *err);

@@ -320,6 +320,15 @@ static void say_choice(const struct explanation *out, struct text *text)
         say(text, "; %s left it to %s: %s", spec->policy->name, name, why);
 }
 
+static void say_federation(const struct explanation *out, struct text *text)
+{
+    if (out->broadcasts > 0)
+        say(text, "; %lld rounds of the federation had come in", (long long)out->broadcasts);
+    if (out->model.release.weight > 0)
+        say(text, "; the release of the federation was %s, which explained the values with a probability of %.2g",
+            out->model.release.is_followed ? "followed" : "not followed", out->model.release.weight);
+}
+
 static void say_all(const struct explanation *out, struct text *text)
 {
     say_stage(out, text);
@@ -334,8 +343,7 @@ static void say_all(const struct explanation *out, struct text *text)
             out->pending_count == 1 ? "trial" : "trials");
     if (out->transfer != NULL)
         say_earlier(out, text);
-    if (out->broadcasts > 0)
-        say(text, "; %lld rounds of the federation had come in", (long long)out->broadcasts);
+    say_federation(out, text);
     if (out->fixed != NULL)
         say(text, "; values were fixed by the request");
     say(text, ".");

@@ -535,6 +535,16 @@ function tests() {
         await page.locator('svg path.kline').nth(1).waitFor();
         await counts(page.getByRole('region', { name: 'Rounds' }).locator('tbody tr'), 6);
         await says(page.locator('main'), /How many were, in a round or in all, is told to nobody/);
+        const body = { metrics: [{ name: 'yield', goal: 'maximize' }], space: { type: 'parameters', parameters: [{ name: 'x', type: 'double', min: 0, max: 1 }] } };
+        const once = await api.post('/v1/federations', { ...body, name: 'once', algorithm: { name: 'rank-mean', initial: 2, accept_noise: true }, seats: 2, rounds: 1, privacy: { epsilon: 100, delta: 0.01 } }, 201);
+        const readers = await Promise.all([1, 2].map((n) => api.study({ ...body, name: `reader ${n}`, algorithm: { name: 'rank-mean', federation: once.id } })));
+        for (let i = 0; i < 4; i++) for (const { id } of readers) {
+            const { trials: [trial] } = await api.post(`/v1/studies/${id}/suggest`, {});
+            await api.post(`/v1/studies/${id}/observe`, { trial: trial.number, value: -((trial.point.x - 0.385) ** 2) });
+        }
+        await go(page, `#/federations/${once.id}`);
+        await counts(page.getByRole('region', { name: 'What it was good for' }).locator('tbody tr'), 2);
+        await says(page.getByRole('region', { name: 'What it was good for' }), /reader 1\s+[012] of [12]\s+\d+ %/);
         await go(page, addresses.game);
         await says(page.locator('.sentence'), /After 40 rounds row has 0\.\d+ and column has 0\.\d+/);
         await page.locator('svg path.kline').nth(3).waitFor(); // payoffs and regrets of two

@@ -581,6 +581,27 @@ test('rank-mean: who joins after the release reads it, sends nothing, and costs 
     await api.expect([409, 'federation_completed'], 'POST', `/v1/federations/${ended.id}/agents`, { json: { name: 'late' } });
 });
 
+test('rank-mean: a trial that the release could guide says whether it follows it', async () => {
+    const made = await federation(rankBody, { privacy: { epsilon: 1000, delta: 1e-3, noise_multiplier: 0.1 } });
+    for (const { seat } of made.agents) await send(made, 1, seat, unit(0, 0.9));
+    const study = await api.study({ metrics, space: square, algorithm: { name: 'rank-mean', federation: made.id } });
+    const models = [];
+    for (let i = 0; i < 7; i++) {
+        const { trials: [trial] } = await api.post(`/v1/studies/${study.id}/suggest`, {});
+        await api.post(`/v1/studies/${study.id}/observe`, { trial: trial.number, value: 0.385 + Math.sin(7 * i) });
+        models.push(trial.model.diagnostics);
+    }
+    assert.deepEqual([models[0].release, models[0].kernel, models[0].length_scales], [{ followed: true, weight: 0.8 }, null, null]);
+    assert.deepEqual(models.map((model) => model?.release !== undefined), [true, true, true, true, true, false, false]);
+    for (const { release, kernel, output, acquisition } of models.slice(1, 5)) {
+        assert.equal(release.followed, release.weight >= 0.5);
+        if (release.followed) assert.deepEqual([kernel, output, acquisition], ['matern52', null, 'log-ei']);
+    }
+    const { sentence } = await api.get(`/v1/studies/${study.id}/trials/1/explain`);
+    assert.match(sentence, /the release of the federation was followed, which explained the values with a probability of 0\.8/);
+    assert.deepEqual((await api.get(`/v1/studies/${study.id}/verify`)).different, []);
+});
+
 // ---- secure aggregation ----
 
 const secureBody = { ...rankBody, name: 's', aggregation: 'secure', seats: 6, rounds: 4, algorithm: { ...rankBody.algorithm, features: 3 } };

@@ -70,7 +70,9 @@ static void suggest(struct place *place)
     place->proposal.note_bytes = 0;
     CU_ASSERT_EQUAL_FATAL(place->spec.study.policy->ask(place->log.session, &ask, &place->proposal, &place->err),
                           STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(agent_log_suggested(&place->log, &place->proposal, &place->err), STATUS_OK);
+    const struct release_use use = {.is_followed = ask.trial > 3,
+                                    .weight = ask.trial > 2 ? 0.1 * (double)ask.trial : 0};
+    CU_ASSERT_EQUAL_FATAL(agent_log_suggested(&place->log, &place->proposal, &use, &place->err), STATUS_OK);
 }
 
 static void receive(struct place *place, int64_t round)
@@ -111,6 +113,10 @@ static void run(bool is_private, bool is_reopened, double *points)
     for (int i = 0; i < TRIALS; i++)
         best = i == 1 ? best : fmin(best, points[2 * i] * points[2 * i] + 0.385);
     CU_ASSERT_EQUAL(place->log.best, best);
+    const struct agent_help *help = &place->log.help;
+    CU_ASSERT_TRUE(help->weighed == TRIALS - 2 && help->followed == TRIALS - 3);
+    CU_ASSERT_TRUE(help->last.is_followed && help->last.weight == 0.1 * TRIALS);
+    CU_ASSERT_TRUE(help->after == best && help->before >= best);
     place_end(place);
 }
 
