@@ -60,7 +60,7 @@ def listens(port, address="127.0.0.1"):
     try:
         socket.create_connection((address, port), timeout=LIMIT_S).close()
         return True
-    except ConnectionRefusedError:
+    except (ConnectionRefusedError, ConnectionResetError):  # reset: it stopped to listen meanwhile
         return False
 
 

@@ -4,12 +4,12 @@ import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { ranked } from '../../api/pages/dom.js';
 import { begin, readBytes } from './harness.mjs';
 
 const { server, api } = await begin(after);
 const folder = new URL('../../api/pages/', import.meta.url);
 const read = (name) => readFileSync(new URL(name, folder), 'utf8');
+const module = (name) => import(`data:text/javascript,${encodeURIComponent(read(name))}`); // no package.json says what it is
 const digestOf = async () => /pages\/([0-9a-f]{16})\//.exec((await api.request('GET', '/', { token: null })).text)[1];
 
 const bytes = (path, headers) => readBytes(server.port, path, headers);
@@ -41,7 +41,7 @@ test('every file is what it is, compressed or not, and kept for ever', async () 
 });
 
 test('an interval has no more digits than it knows, and no zero has a sign', async () => {
-    const { interval } = await import(`data:text/javascript,${encodeURIComponent(read('dom.js'))}`); // no package.json says what it is
+    const { interval } = await module('dom.js');
     const said = [[0.54, 0.021, '0.54 ± 0.02'], [0.8905, 0.00015, '0.89050 ± 0.00015'], [0.02001, 8e-5, '0.02001 ± 0.00008'], [0.8905, 6e-7, '0.8905 ± < 0.0001'],
         [-1e-9, 5e-5, '0 ± 5e−5'], [-3e-9, 0.01, '0.000 ± 0.010'], [-0.04, 0.3, '0.0 ± 0.3'], [-12.3, 0.4, '−12.3 ± 0.4'], [123456, 7, '123456 ± 7'], [2000300, 300, '2.0003e6 ± 300'], [1.5, 0, '1.5'], [null, 1, '–']];
     for (const [mean, half, text] of said) assert.equal(interval(mean, half), text);
@@ -125,7 +125,8 @@ test('text, marks and categories can be told apart, also by who is colour-blind'
     }
 });
 
-test('parameters are grouped where a share is three times the next', () => {
+test('parameters are grouped where a share is three times the next', async () => {
+    const { ranked } = await module('dom.js');
     const groups = (totals) => ranked({ parameters: totals.map((total, i) => ({ name: 'abcde'[i], total })) }).map((group) => group.map((p) => p.name).join(''));
     assert.deepEqual(groups([0.07, 0.84, 0.09, 0.0004]), ['b', 'ca', 'd']);
     assert.deepEqual(groups([0.5, 0.3, 0.11, 0.1]), ['abcd']);

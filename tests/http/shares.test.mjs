@@ -89,14 +89,15 @@ const attacks = {
         assert.ok(all.some(({ status }) => status === 503), 'some are refused');
         return all;
     },
-    async files() {
-        const id = await large();
-        let most = 0; // of those that wait to be read; who reads nothing is let go in the end
-        const all = await fill(36, (client) => leave(client, 'GET', `/v1/studies/${id}/export`), async (asked) => {
+    async files() { // until one is refused: who reads nothing is let go in the end, so a slow machine has to be asked more often
+        const id = await large(), all = [];
+        let most = 0; // of those that wait to be read
+        await until(async () => {
+            if (all.every(({ status }) => status !== 0)) all.push(...greedy.clients.map((client) => leave(client, 'GET', `/v1/studies/${id}/export`)));
             most = Math.max(most, await gauge('gnomon_large_replies'));
-            return asked.every(({ status }) => status !== 0);
-        });
-        assert.ok(all.some(({ status }) => status === 503) && most >= 20, `some are refused: ${most} were held`);
+            return all.some(({ status }) => status === 503);
+        }, 'a large reply is refused');
+        assert.ok(most >= 20, `${most} were held`);
         return all;
     },
     async watched() {

@@ -9,6 +9,7 @@ const rules = {
     'elapsed time: how fast the machine is says nothing': [/performance\.now|hrtime|Date\.now\(\) -|- Date\.now/, 'assert.ok(Date.now() - began < 5000);', 'const began = performance.now();'],
     'a lease, a quota or a token of seconds: a slow machine is later': [/\blease_seconds: \d[,\s}]/, 'api.study({ lease_seconds: 2 })'],
     'an address by its name, which may be ::1': [/http\.(get|request)\(\{(?![^}]*host:)|connect\([\w.]+\)|\/\/localhost/, 'http.get({ port, path }, done)', "fetch('http://localhost')"],
+    'a module of the pages by its path: no package.json says what it is, and Node 18 takes it for another kind': [/(from|import\() ?['"`].*api\/pages/, "import { ranked } from '../../api/pages/dom.js';", "await import('../../api/pages/dom.js');"],
     'a program by its name': [/(execFile(Sync)?\)?|spawn(Sync)?)\('(?!\/)/, "execFileSync('psql', [])", "promisify(execFile)('tar', [])"],
 };
 const allowed = { // what it is for; none of these fails on a slow machine
