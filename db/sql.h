@@ -748,7 +748,6 @@
     X(FEDERATION_LEDGER_ADD, "sisdddsi", none,                                                                         \
       "INSERT INTO federation_ledger(federation, round, mechanism, epsilon, delta, total, sha256, at_ms) VALUES "      \
       "($1, $2, $3, $4, $5, $6, $7, $8)")                                                                              \
-    X(FEDERATION_LEDGER_COUNT, "s", count, "SELECT count(*) AS count FROM federation_ledger WHERE federation = $1")    \
     X(FEDERATION_BROADCAST_ADD, "siibi", none,                                                                         \
       "INSERT INTO federation_broadcast(federation, round, messages, data, at_ms) VALUES ($1, $2, $3, $4, $5)")        \
     X(FEDERATION_BROADCAST_GET, "si", blob,                                                                            \
