@@ -24,7 +24,7 @@ struct plain {
     double              theta[WORLD_DIMS + 2], standard[PLAIN_ROWS];
     struct gp_work      work;
     struct gp           gp;
-    double              best, *slopes;
+    double              best, centre, sd, *slopes;
 };
 
 static void plain_must(enum status status)
@@ -143,8 +143,10 @@ static void plain_model(struct plain *plain, double *anchors, size_t *anchors_le
             worst = fmax(worst, plain->y[i]);
         }
     double centre = count > 0 ? sum / count : 0, sd = count > 0 ? sqrt(fmax(squares / count - centre * centre, 0)) : 0;
+    plain->centre = centre;
+    plain->sd = sd > 0 ? sd : 1;
     for (size_t i = 0; i < plain->n; i++)
-        plain->standard[i] = (centre - (isnan(plain->y[i]) ? worst : plain->y[i])) / (sd > 0 ? sd : 1);
+        plain->standard[i] = (centre - (isnan(plain->y[i]) ? worst : plain->y[i])) / plain->sd;
     plain_must(gp_work_init(&plain->work, &plain->scratch, plain->n, NULL));
     plain_fit(plain);
     for (size_t j = 0; j < d; j++)
@@ -168,30 +170,43 @@ static void plain_model(struct plain *plain, double *anchors, size_t *anchors_le
     }
 }
 
-static void plain_ask(struct plain *plain, uint64_t trial, double *point)
+/* Whether the trial is one of the first, which are Sobol points. */
+static bool plain_first(struct plain *plain, uint64_t trial, double *point)
 {
-    double            unit[WORLD_PARAMS], anchors[5 * WORLD_PARAMS];
-    size_t            len = plain->space->params_len, first = 2 * len + 2 < 8 ? 2 * len + 2 : 8;
-    struct acq_search search = {.space = plain->space,
-                                .used = &plain->used,
-                                .anchors = anchors,
-                                .seed = plain->seed,
-                                .trial = trial,
-                                .samples = PLAIN_SAMPLES,
-                                .starts = PLAIN_STARTS,
-                                .evaluations = PLAIN_EVALUATIONS,
-                                .scores = plain_scores,
-                                .slope = plain_slope,
-                                .arg = plain};
-    if (trial <= first) {
-        sobol_start(plain->seed, trial, len, unit);
-        (void)space_quantile(plain->space, unit, point);
-        if (!used_points_find(&plain->used, plain->space, point))
-            plain_must(STATUS_CONFLICT);
+    double unit[WORLD_PARAMS];
+    size_t len = plain->space->params_len;
+    if (trial > (2 * len + 2 < 8 ? 2 * len + 2 : 8))
+        return false;
+    sobol_start(plain->seed, trial, len, unit);
+    (void)space_quantile(plain->space, unit, point);
+    if (!used_points_find(&plain->used, plain->space, point))
+        plain_must(STATUS_CONFLICT);
+    return true;
+}
+
+static struct acq_search plain_search(struct plain *plain, uint64_t trial)
+{
+    return (struct acq_search){.space = plain->space,
+                               .used = &plain->used,
+                               .seed = plain->seed,
+                               .trial = trial,
+                               .samples = PLAIN_SAMPLES,
+                               .starts = PLAIN_STARTS,
+                               .evaluations = PLAIN_EVALUATIONS,
+                               .scores = plain_scores,
+                               .slope = plain_slope,
+                               .arg = plain};
+}
+
+static inline void plain_ask(struct plain *plain, uint64_t trial, double *point)
+{
+    double            anchors[5 * WORLD_PARAMS];
+    struct acq_search search = plain_search(plain, trial);
+    if (plain_first(plain, trial, point))
         return;
-    }
     arena_init(&plain->scratch, 1 << 28);
     plain_model(plain, anchors, &search.anchors_len);
+    search.anchors = anchors;
     plain->slopes = ARENA_NEW(&plain->scratch, double, 3 * plain->n + 2 * plain->space->dims);
     plain_must(acq_search_run(&search, point, &plain->scratch, NULL));
     arena_fini(&plain->scratch);
