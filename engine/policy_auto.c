@@ -11,22 +11,24 @@ static const struct option options[] = {
     {.name = NULL},
 };
 
-/* An algorithm's turn comes after so many trials for each number that a point has in the unit cube (dims, which count as five where
- * they are fewer).  The first row is for every problem; the others are for one metric, and parameters without a context that have
- * such numbers of dims. */
+/* An algorithm's turn comes after so many trials, and so many for each number that a point has in the unit cube (dims).  The first
+ * row is for every problem; the others are for one metric, and parameters without a context that have such numbers of dims. */
 extern const struct policy policy_gp, policy_turbo, policy_cma_es;
 static const struct stage {
     const struct policy *policy;
     const char          *why;
     size_t               dims_min, dims_max;
-    uint64_t             after; /* for each */
+    uint64_t             after, each;
+    bool is_far; /* from the best trial with the whole of the first step: many end in a basin that is not the best */
 } stages[] = {
-    {&policy_gp, "from few trials a model of the whole space learns most", 0, SIZE_MAX, 0},
-    {&policy_turbo, "with 30 numbers to choose and more, a model around the best trials finds more", 30, SIZE_MAX, 0},
-    {&policy_cma_es, "its turn comes after 50 trials for each number to choose, of which five count at least", 1, 200,
-     50},
+    {&policy_gp, "from few trials a model of the whole space learns most", 0, SIZE_MAX, 0, 0, false},
+    {&policy_turbo, "with 30 numbers to choose and more, a model around the best trials finds more", 30, SIZE_MAX, 0, 0,
+     false},
+    {&policy_cma_es, "with five numbers to choose or fewer, its turn comes after 250 trials", 1, 5, 250, 0, false},
+    {&policy_cma_es, "with 6 to 12 numbers to choose, its turn comes after 300 trials", 6, 12, 300, 0, true},
+    {&policy_cma_es, "its turn comes after 50 trials for each number to choose", 13, 200, 0, 50, false},
 };
-enum { STAGES = sizeof stages / sizeof stages[0], COUNTED_MIN = 5 };
+enum { STAGES = sizeof stages / sizeof stages[0] };
 
 struct part {
     const struct policy *policy;
@@ -56,9 +58,8 @@ static size_t find_rows(const struct space *space, size_t metrics_len, size_t *r
 /* The place among the rows of the one whose turn it is: the last that has come. */
 static size_t find_turn(const size_t *rows, size_t len, size_t dims, uint64_t trial)
 {
-    uint64_t counted = dims < COUNTED_MIN ? COUNTED_MIN : dims;
-    size_t   at = len - 1;
-    while (at > 0 && trial <= stages[rows[at]].after * counted)
+    size_t at = len - 1;
+    while (at > 0 && trial <= stages[rows[at]].after + stages[rows[at]].each * dims)
         at--;
     return at;
 }
@@ -81,6 +82,8 @@ static void describe_part(const struct problem *problem, size_t row, size_t len,
     part->problem.memory_bytes = row == 0 ? problem->memory_bytes - len * share : share;
     policy_defaults(part->policy, part->options);
     part->options[policy_option(part->policy, "repeat")] = problem->options[REPEAT];
+    if (stages[row].is_far)
+        part->options[policy_option(part->policy, "known")] = 1;
 }
 
 static enum status check(const struct problem *problem, struct error *err)
@@ -191,9 +194,9 @@ static bool show(struct session *s, size_t metric)
 
 const struct policy policy_auto = {
     .name = "auto",
-    .help =
-        "gp; with 30 numbers to choose and more turbo; after 50 trials for each number cma-es from the best of them.  "
-        "Of several metrics, candidates and contexts gp alone",
+    .help = "gp; with 30 numbers to choose and more turbo; after 250 trials, or 300, or 50 for each of 13 numbers and "
+            "more, cma-es from the best "
+            "of them.  Of several metrics, candidates and contexts gp alone",
     .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES,
     .takes_bands = SPACE_PARAMETERS,
     .several_metrics = SPACE_PARAMETERS,

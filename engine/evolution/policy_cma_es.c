@@ -19,20 +19,19 @@ enum { ANY_RUN = UINT32_MAX };
 /* A run is over when its steps have become so much shorter, or longer, or its axes differ so much; or when the best value of a
  * generation has changed no more than so, as a share of the largest, for 10 + 30 n / population generations. */
 static const double SHORTER = 1e-7, LONGER = 1e4, AXES = 1e7, CHANGE = 1e-7;
-/* A known point is nearer to the best one than the middle is: the step from there, as a share of the first. */
-static const double KNOWN = 0.25;
 
-enum { REPEAT, POPULATION, STEP };
+enum { REPEAT, POPULATION, STEP, KNOWN };
 static const struct option options[] = {
     [REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP},
     [POPULATION] =
         OPTION_INTEGER("population", POPULATION_MIN, POPULATION_MAX, NAN,
                        "trials of a generation of the first run; left out: 4 + 3 ln n for n coordinates, of which "
                        "a categorical has one for each choice"),
-    [STEP] = OPTION_NUMBER(
-        "step", 1e-6, 1, 0.2,
-        "standard deviation of the first generation, as a share of the ranges; a quarter of it from a known "
-        "point"),
+    [STEP] =
+        OPTION_NUMBER("step", 1e-6, 1, 0.2, "standard deviation of the first generation, as a share of the ranges"),
+    [KNOWN] =
+        OPTION_NUMBER("known", 1e-3, 1, 0.25,
+                      "from a known point, which is nearer to the best one than the middle is, this share of step"),
     {.name = NULL},
 };
 
@@ -220,7 +219,8 @@ static enum status take(struct session *s, struct trial *trial, struct error *er
     if (is_better)
         s->best = trial->worth;
     if (trial->is_given && is_first && is_better) {
-        strategy_start(&s->strategy, s->strategy.rates.population, trial->x, KNOWN * s->problem->options[STEP]);
+        strategy_start(&s->strategy, s->strategy.rates.population, trial->x,
+                       s->problem->options[KNOWN] * s->problem->options[STEP]);
         margin_keep(&s->strategy, s->problem->space);
     }
     if ((trial->is_given && (is_first || !is_better)) || (trial->origin.run != ANY_RUN && trial->origin.run < s->run))

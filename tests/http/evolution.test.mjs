@@ -79,7 +79,7 @@ test('one objective, with constraints', async () => {
 });
 
 test('auto: a model first, then the evolution strategy from the best; it says so, and verify follows it through a restart', async () => {
-    const turn = 50 * 6; // three numbers and three choices
+    const turn = 300; // three numbers and three choices
     const { id } = await api.study({ name: 'auto', space, algorithm: { name: 'auto' }, seed: 9 });
     for (let i = 0; i < turn - 2; i++) {
         const point = { x: ((i * 37) % 300) / 100 - 1, rate: 10 ** -((i * 17) % 5), k: (i * 7) % 41, kind: 'abc'[i % 3] };
@@ -94,7 +94,7 @@ test('auto: a model first, then the evolution strategy from the best; it says so
     }
     const told = async (number) => (await api.get(`${of(id)}/trials/${number}/explain`)).sentence;
     assert.match(await told(turn), /was chosen by the model of gp from \d+ observations.*; auto left it to gp: from few trials/);
-    assert.match(await told(turn + 1), /was drawn by cma-es, from where the best of \d+ results have led it.*; auto left it to cma-es: its turn comes after 50/);
+    assert.match(await told(turn + 1), /was drawn by cma-es, from where the best of \d+ results have led it.*; auto left it to cma-es: with 6 to 12 numbers to choose, its turn comes after 300/);
     assert.doesNotMatch(await told(3), /auto/);
     const { predictions } = await api.post(`${of(id)}/predict`, { points: [{ x: 0, rate: 0.01, k: 20, kind: 'b' }] });
     assert.ok(Number.isFinite(predictions[0].mean));

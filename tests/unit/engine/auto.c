@@ -3,6 +3,7 @@
 #include "engine/math/rng.h"
 #include "tests/unit/engine/suites.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,12 +175,52 @@ static void test_who_may(void)
     CU_ASSERT_TRUE(is_left_to("gp", &plain, 2, 1000)); /* several metrics */
     CU_ASSERT_TRUE(is_left_to("turbo", &wide, 1, 1) && is_left_to("turbo", &wide, 1, UINT64_MAX));
     CU_ASSERT_TRUE(is_left_to("gp", &wide, 2, 1));
+    for (size_t d = 1; d <= 13; d += 6) { /* 1, 7, 13 */
+        struct space some = {.kind = SPACE_PARAMETERS, .params = many, .params_len = d};
+        uint64_t     last = d < 6 ? 250 : d < 13 ? 300 : 650;
+        CU_ASSERT_FATAL(space_init(&some, NULL) == STATUS_OK);
+        CU_ASSERT_TRUE(is_left_to("gp", &some, 1, last) && is_left_to("cma-es", &some, 1, last + 1));
+    }
     CU_ASSERT_TRUE(is_left_to("gp", &inner, 1, 1000)); /* a context */
     CU_ASSERT_TRUE(is_left_to("gp", &rows, 1, 1000));
+}
+
+/* The first draw of cma-es after 300 trials of six numbers, of which one is good; known: NAN of auto. */
+static void draw_far(double known, double *point)
+{
+    enum { MANY = 6, GIVEN = 300 };
+    struct param  many[MANY];
+    struct study *s = study_new(isnan(known) ? "auto" : "cma-es");
+    for (size_t i = 0; i < MANY; i++)
+        many[i] = params[0];
+    s->space = (struct space){.kind = SPACE_PARAMETERS, .params = many, .params_len = MANY};
+    CU_ASSERT_EQUAL_FATAL(space_init(&s->space, NULL), STATUS_OK);
+    if (!isnan(known))
+        s->options[policy_option(s->policy, "known")] = known;
+    study_open(s);
+    for (uint64_t trial = 1; trial <= GIVEN; trial++) {
+        double       x = trial == 7 ? 0.385 : -1, at[MANY] = {x, x, x, x, x, x + 1e-4 * (double)trial};
+        struct event event = {.trial = trial, .point = at, .is_given = true};
+        CU_ASSERT_EQUAL_FATAL(s->policy->tell(s->session, &event, NULL), STATUS_OK);
+        event = (struct event){.kind = EVENT_OBSERVED, .trial = trial, .point = at, .value = x};
+        CU_ASSERT_EQUAL_FATAL(s->policy->tell(s->session, &event, NULL), STATUS_OK);
+    }
+    free(study_ask(s, GIVEN + 1, point));
+    study_free(s);
+}
+
+static void test_far(void)
+{
+    double point[6], whole[6], quarter[6];
+    draw_far(NAN, point);
+    draw_far(1, whole);
+    draw_far(0.25, quarter);
+    CU_ASSERT_TRUE(memcmp(point, whole, sizeof point) == 0 && memcmp(point, quarter, sizeof point) != 0);
 }
 
 CU_TestInfo suite_auto[] = {
     {"each proposes as it would alone, and a replay goes on", test_turns},
     {"an algorithm gets what it can do", test_who_may},
+    {"from six numbers on the first step is a whole one", test_far},
     CU_TEST_INFO_NULL,
 };
