@@ -1,237 +1,30 @@
 /* A member's first 20 trials with the release of a federation, against `gp` alone and others that know something: the mean
- * capped regret of trials 1..10 and 1..20, (best - found) / (best - median) of the task, and the difference from `gp`.
+ * capped regret of trials 1..5, 1..10 and 1..20, (best - found) / (best - median) of the task, and the difference from `gp` with
+ * its standard error; after how many trials the regret is that of 20 trials of `gp`; and the difference that rank_forecast.h
+ * foretells.
  *   rank_mean [WORLD MEMBERS SEEDS FIRST [ARMS]]     without: landmine 28 1 101, and 1 if rank-3 does not help.  WORLD: landmine,
- * svm, branin, hartmann, hartmann-far, camel, ackley, unrelated
- * ARMS: words of the names of those to run; all when it is left out.
- * Each member has 20 trials of its own by `gp`; a task that is tried is no member's.  The release has a total of epsilon for
- * one member against zeros at delta 1e-5, `vote3` pure: three candidates by the exponential mechanism.  `fts` gets
+ * svm, mlp, branin, branin-far, hartmann, hartmann-far, camel, ackley, unrelated, hartmann-unrelated
+ * MEMBERS: 10,20,50, say: fewer members are some of the most.  ARMS: words of the names of those to run; all when it is left out.
+ * Each member has 20 trials of its own by `gp`; a task that is tried is no member's.  Of few tasks several members have each.
+ * The release has a total of epsilon for one member against zeros at delta 1e-5, `vote3` pure: three candidates by the exponential
+ * mechanism.  `transfer` has all trials of the members, `fts`
  * every member's vector, `secure` the members' own noise in place of the server's (masks add up to nothing, and are left out),
  * `dp-fts-de` one broadcast at epsilon 3.
- * svm needs DATA, a folder with svm_benchmark_tst, which has no licence that would allow a copy here.  Functions
- * are shifted by 0.07 sides (far: 0.2), scaled as much and mixed with a random function; unrelated: the tasks that are
- * tried are mirrored, and the random function is five times as large as the members' own. */
+ * svm and mlp need DATA, a folder with svm_benchmark_tst and hpobench_tabular.  Where mlp has no value its nearest neighbour's
+ * stands.  Functions are shifted by 0.07 sides (far: 0.2), scaled as much and mixed with a random function; unrelated: the tasks
+ * that are tried are mirrored, and the random function is five times as large as the members' own.
+ * Standard errors are of groups that are independent: the runs of one seed, which share their members, or of one task of data. */
 #include "engine/federated/broadcast.h"
 #include "engine/federated/fts.h"
 #include "engine/federated/masked_sum.h"
+#include "engine/federated/rank_forecast.h"
 #include "engine/federated/rank_mean.h"
 #include "engine/math/mat.h"
 #include "engine/privacy/accountant.h"
 #include "engine/registry.h"
-#include "tests/bench/functions.h"
+#include "tests/bench/rank_worlds.h"
 
-enum { TASKS_MAX = 240, TRIALS = 20, CONFIGS = 288, WAVES = 60, TARGETS = 12, PORTFOLIO = 5, FTS_FEATURES = 50 };
-enum { LEVELS = 14, CELLS_MAX = 16384, VOTES_MADE = 3 };
-
-/* ---- worlds ---- */
-
-struct made_task {
-    double scale[3], shift[3], frequency[WAVES][3], phase[WAVES], weight[WAVES];
-};
-struct world {
-    const char  *name;
-    struct space space;
-    size_t       tasks; /* 0: as many as there are members, and TARGETS more */
-    double (*value)(size_t task, const double *point);
-    double spread, share;
-    double (*base)(const double *u); /* of made tasks, the larger the better */
-};
-static double           auc[29][41][41], accuracy[50][CONFIGS];
-static int              config_at[3][LEVELS][LEVELS];
-static struct made_task made[TASKS_MAX];
-static size_t           made_dims, made_members;
-static bool             is_unrelated;
-static double (*made_base)(const double *u);
-
-static double landmine_value(size_t task, const double *point)
-{
-    return auc[task][(size_t)point[0]][(size_t)point[1]];
-}
-
-static double svm_value(size_t task, const double *point)
-{
-    size_t kernel = (size_t)point[0], other = kernel == 0 ? (size_t)point[2] : kernel == 1 ? (size_t)point[3] : 0;
-    return accuracy[task][config_at[kernel][(size_t)point[1]][other]];
-}
-
-static double branin_base(const double *u)
-{
-    return -log1p(branin((double[]){15 * u[0] - 5, 15 * u[1]}, 2)) / 1.15;
-}
-
-static double hartmann_base(const double *u)
-{
-    return -hartmann(u, 3) / .95;
-}
-
-static double camel_base(const double *u)
-{
-    return -log1p(camel((double[]){4 * u[0] - 2, 2 * u[1] - 1}, 2) + 1.0317);
-}
-
-static double ackley_base(const double *u)
-{
-    return -ackley((double[]){6 * u[0] - 3, 6 * u[1] - 3, 6 * u[2] - 3}, 3) / 1.5;
-}
-
-static double made_value(size_t task, const double *point)
-{
-    const struct made_task *m = &made[task];
-    double                  u[3], sum = 0;
-    for (size_t j = 0; j < made_dims; j++) {
-        double x = is_unrelated && task >= made_members ? 1 - point[j] : point[j];
-        u[j] = fmin(fmax((x - .5) * m->scale[j] + .5 + m->shift[j], -.2), 1.2);
-    }
-    for (size_t w = 0; w < WAVES; w++) {
-        double phase = m->phase[w];
-        for (size_t j = 0; j < made_dims; j++)
-            phase += m->frequency[w][j] * point[j];
-        sum += m->weight[w] * cos(phase) * sqrt(2.0 / WAVES);
-    }
-    return made_base(u) + sum;
-}
-
-static const struct param     cube[] = {{.name = "x", .kind = PARAM_DOUBLE, .max = 1},
-                                        {.name = "y", .kind = PARAM_DOUBLE, .max = 1},
-                                        {.name = "z", .kind = PARAM_DOUBLE, .max = 1}};
-static const struct param     grid[] = {{.name = "C", .kind = PARAM_INT, .max = 40},
-                                        {.name = "gamma", .kind = PARAM_INT, .max = 40}};
-static const double           radial[] = {0}, polynomial[] = {1};
-static const struct condition if_radial[] = {{.parent = 0, .values = radial, .values_len = 1}};
-static const struct condition if_polynomial[] = {{.parent = 0, .values = polynomial, .values_len = 1}};
-static const struct param     machine[] = {
-        {.name = "kernel", .kind = PARAM_CATEGORICAL, .max = 2, .choices = 3},
-        {.name = "C", .kind = PARAM_INT, .max = 11},
-        {.name = "gamma", .kind = PARAM_INT, .max = 13, .when = if_radial, .when_len = 1},
-        {.name = "degree", .kind = PARAM_INT, .max = 8, .when = if_polynomial, .when_len = 1}};
-static struct world worlds[] = {
-    {"landmine", {.kind = SPACE_PARAMETERS, .params = grid, .params_len = 2}, 29, landmine_value, 0, 0, NULL},
-    {"svm", {.kind = SPACE_PARAMETERS, .params = machine, .params_len = 4}, 50, svm_value, 0, 0, NULL},
-    {"branin", {.kind = SPACE_PARAMETERS, .params = cube, .params_len = 2}, 0, made_value, .07, .2, branin_base},
-    {"hartmann", {.kind = SPACE_PARAMETERS, .params = cube, .params_len = 3}, 0, made_value, .07, .2, hartmann_base},
-    {"hartmann-far", {.kind = SPACE_PARAMETERS, .params = cube, .params_len = 3}, 0, made_value, .2, .4, hartmann_base},
-    {"camel", {.kind = SPACE_PARAMETERS, .params = cube, .params_len = 2}, 0, made_value, .07, .2, camel_base},
-    {"ackley", {.kind = SPACE_PARAMETERS, .params = cube, .params_len = 3}, 0, made_value, .07, .2, ackley_base},
-    {"unrelated", {.kind = SPACE_PARAMETERS, .params = cube, .params_len = 2}, 0, made_value, .07, .2, branin_base},
-};
-
-static bool read_landmine(void)
-{
-    char  line[512];
-    FILE *file = fopen("tests/data/landmine/auc_41x41.csv", "r");
-    for (size_t row = 0; file != NULL && row < 29 * 41 && fgets(line, sizeof line, file) != NULL; row++) {
-        char *at = strchr(strchr(line, ',') + 1, ',');
-        for (size_t i = 0; i < 41; i++)
-            auc[row / 41][row % 41][i] = 1e-4 * (double)strtol(at + 1, &at, 10);
-    }
-    if (file != NULL)
-        fclose(file);
-    return auc[28][40][40] > 0;
-}
-
-/* The place of x among the sorted distinct levels. */
-static size_t level_of(double *levels, size_t *len, double x)
-{
-    size_t at = 0;
-    while (at < *len && levels[at] < x - 1e-9)
-        at++;
-    if (at < *len && fabs(levels[at] - x) < 1e-9)
-        return at;
-    memmove(levels + at + 1, levels + at, (*len - at) * sizeof *levels);
-    levels[at] = x;
-    ++*len;
-    return at;
-}
-
-static bool read_numbers(const char *file, size_t lines, size_t cells, double *out)
-{
-    static char line[1 << 14];
-    char        path[1024];
-    const char *folder = getenv("DATA");
-    snprintf(path, sizeof path, "%.900s/svm_benchmark_tst/%s", folder == NULL ? "." : folder, file);
-    FILE *in = fopen(path, "r");
-    bool  good = in != NULL && fgets(line, sizeof line, in) != NULL;
-    for (size_t row = 0; good && row < lines; row++) {
-        good = fgets(line, sizeof line, in) != NULL;
-        char *at = strchr(line, ',');
-        for (size_t i = 0; i < cells && at != NULL; i++, at = strchr(at + 1, ','))
-            out[row * cells + i] = strtod(at + 1, NULL);
-    }
-    if (in != NULL)
-        fclose(in);
-    return good;
-}
-
-static bool read_svm(void)
-{
-    static double rows[CONFIGS][6];
-    double        levels[3][CONFIGS];
-    size_t        len[3] = {0};
-    if (!read_numbers("configs.csv", CONFIGS, 6, rows[0]) ||
-        !read_numbers("accuracy_matrix_50x288.csv", 50, CONFIGS, accuracy[0]))
-        return false;
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < CONFIGS; i++) {
-            size_t kernel = rows[i][0] > .5 ? 0 : rows[i][1] > .5 ? 1 : 2, c = level_of(levels[0], &len[0], rows[i][3]);
-            size_t other = kernel == 2 ? 0 : level_of(levels[1 + kernel], &len[1 + kernel], rows[i][4 + kernel]);
-            config_at[kernel][c][other] = i;
-        }
-    return len[0] == 12 && len[1] == 14 && len[2] == 9;
-}
-
-static void make_tasks(const struct world *w, size_t members, uint64_t seed)
-{
-    struct rng rng = rng_at(seed, 900, RNG_TEST);
-    made_dims = w->space.params_len;
-    made_base = w->base;
-    made_members = members;
-    for (size_t t = 0; t < members + TARGETS; t++) {
-        struct made_task *m = &made[t];
-        double            share = w->share * (is_unrelated && t >= members ? 5 : 1);
-        for (size_t j = 0; j < made_dims; j++) {
-            m->scale[j] = exp(w->spread * rng_normal(&rng));
-            m->shift[j] = w->spread * rng_normal(&rng);
-        }
-        for (size_t i = 0; i < WAVES; i++) {
-            for (size_t j = 0; j < made_dims; j++)
-                m->frequency[i][j] = rng_normal(&rng) / .25;
-            m->phase[i] = 2 * PI * rng_uniform(&rng);
-            m->weight[i] = share * rng_normal(&rng);
-        }
-    }
-}
-
-/* The best and the median value of a task, over its points or a grid of them. */
-static void levels_of(const struct world *w, size_t task, double *best, double *median)
-{
-    static double values[CELLS_MAX];
-    double        point[4], side = w->space.params_len == 2 ? 127 : 24;
-    size_t        len = 0;
-    bool          is_finite = w->space.params != cube;
-    if (is_finite) {
-        (void)space_first(&w->space, point);
-        do
-            values[len++] = w->value(task, point);
-        while (space_step(&w->space, point));
-    } else {
-        size_t cells = (size_t)pow(side + 1, (double)w->space.params_len);
-        for (; len < cells; len++) {
-            for (size_t j = 0, i = len; j < w->space.params_len; j++, i /= (size_t)side + 1)
-                point[j] = (double)(i % ((size_t)side + 1)) / side;
-            values[len] = w->value(task, point);
-        }
-    }
-    *best = -HUGE_VAL;
-    for (size_t i = 0; i < len; i++)
-        *best = fmax(*best, values[i]);
-    double low = -1e3, high = *best;
-    for (int i = 0; i < 60; i++) {
-        size_t below = 0;
-        *median = (low + high) / 2;
-        for (size_t k = 0; k < len; k++)
-            below += values[k] <= *median;
-        *(2 * below < len ? &low : &high) = *median;
-    }
-}
+enum { TRIALS = 20, PORTFOLIO = 5, FTS_FEATURES = 50, VOTES_MADE = 3, SIZES = 4, RUNS = 1000 };
 
 /* ---- studies ---- */
 
@@ -241,7 +34,7 @@ struct agent {
     double               options[32];
     struct session      *session;
     struct proposal      proposal;
-    double               point[4];
+    double               point[PARAMS];
     uint64_t             trials;
     size_t               task;
 };
@@ -305,7 +98,8 @@ static void agent_receive(struct agent *a, uint64_t sender, const double *vector
 /* ---- members ---- */
 
 struct member {
-    double points[TRIALS][4], rank[RANK_FEATURES_MAX], fts[FTS_FEATURES], mean[RANK_CANDIDATES],
+    size_t task;
+    double points[TRIALS][PARAMS], values[TRIALS], rank[RANK_FEATURES_MAX], fts[FTS_FEATURES], mean[RANK_CANDIDATES],
         quality[RANK_CANDIDATES];
 };
 static struct member members[TASKS_MAX];
@@ -316,6 +110,7 @@ static void member_run(struct member *m, const struct world *w, size_t task, uin
 {
     static struct agent gp, own, fts;
     double              order[RANK_CANDIDATES];
+    m->task = task;
     agent_init(&gp, w, "gp", task, seed);
     agent_init(&own, w, "rank-mean", task, seed);
     agent_init(&fts, w, "fts", task, seed);
@@ -324,7 +119,7 @@ static void member_run(struct member *m, const struct world *w, size_t task, uin
     agent_open(&own);
     agent_open(&fts);
     for (size_t t = 0; t < TRIALS; t++) {
-        agent_step(&gp, w);
+        m->values[t] = agent_step(&gp, w);
         memcpy(m->points[t], gp.point, sizeof m->points[t]);
         agent_tell(&own, w, gp.point, false);
         agent_tell(&fts, w, gp.point, false);
@@ -346,7 +141,7 @@ static void member_run(struct member *m, const struct world *w, size_t task, uin
 
 /* ---- arms ---- */
 
-enum kind { ALONE, SOON, RANDOM, OPEN, VOTES, FTS, DE, RANK };
+enum kind { ALONE, RANDOM, OPEN, TRANSFER, VOTES, FTS, DE, RANK };
 static const struct arm {
     const char *name;
     enum kind   kind;
@@ -355,9 +150,9 @@ static const struct arm {
     bool        is_secure;
 } arms[] = {
     {.name = "gp", .kind = ALONE},
-    {.name = "gp-initial-3", .kind = SOON},
     {.name = "random-5", .kind = RANDOM},
     {.name = "open-portfolio", .kind = OPEN},
+    {.name = "transfer", .kind = TRANSFER},
     {.name = "vote3-3", .kind = VOTES, .epsilon = 3},
     {.name = "vote3-1", .kind = VOTES, .epsilon = 1},
     {.name = "fts", .kind = FTS},
@@ -369,13 +164,14 @@ static const struct arm {
     {.name = "secure-3", .kind = RANK, .epsilon = 3, .guided = 5, .is_secure = true},
     {.name = "secure-1", .kind = RANK, .epsilon = 1, .guided = 5, .is_secure = true},
     {.name = "rank-3-all", .kind = RANK, .epsilon = 3, .guided = 20},
-    {.name = "rank-3-after-5", .kind = RANK, .epsilon = 3, .guided = 5, .after = 5},
     {.name = "rank-3-after-10", .kind = RANK, .epsilon = 3, .guided = 5, .after = 10},
-    {.name = "rank-1-after-10", .kind = RANK, .epsilon = 1, .guided = 5, .after = 10},
 };
 enum { ARMS = sizeof arms / sizeof arms[0] };
-static double regrets[ARMS][1000][TRIALS];
-static size_t runs;
+static struct results {
+    size_t members, runs;
+    double regrets[ARMS][RUNS][TRIALS];
+    size_t group[RUNS];
+} results[SIZES];
 
 static double multiplier(double epsilon)
 {
@@ -480,20 +276,36 @@ static size_t greedy(const size_t *others, size_t n, double *best, double noise,
     return chosen;
 }
 
+/* All that the others know, as earlier studies. */
+static void give_trials(struct agent *a, const struct world *w, const size_t *others, size_t n)
+{
+    static struct earlier_study studies[TASKS_MAX];
+    static double               points[TASKS_MAX][TRIALS * PARAMS];
+    size_t                      len = w->space.params_len;
+    for (size_t i = 0; i < n; i++) {
+        const struct member *m = &members[others[i]];
+        for (size_t t = 0; t < TRIALS; t++)
+            memcpy(points[i] + t * len, m->points[t], len * sizeof(double));
+        studies[i] = (struct earlier_study){.name = "other", .points = points[i], .values = m->values, .n = TRIALS};
+    }
+    a->problem.earlier = studies;
+    a->problem.earlier_len = n;
+}
+
 /* An agent that is to do as the arm says, with its options set and open. */
 static void open_arm(struct agent *a, const struct arm *arm, const struct world *w, size_t task, uint64_t seed,
-                     size_t members_len)
+                     const size_t *others, size_t n)
 {
-    static const char *policies[] = {[ALONE] = "gp", [SOON] = "gp", [RANDOM] = "gp",    [OPEN] = "gp",
-                                     [VOTES] = "gp", [FTS] = "fts", [DE] = "dp-fts-de", [RANK] = "rank-mean"};
+    static const char *policies[] = {[ALONE] = "gp", [RANDOM] = "gp", [OPEN] = "gp",      [TRANSFER] = "transfer",
+                                     [VOTES] = "gp", [FTS] = "fts",   [DE] = "dp-fts-de", [RANK] = "rank-mean"};
     agent_init(a, w, policies[arm->kind], task, seed + 77);
     if (arm->kind == RANK) {
         set(a, "features", (double)FEATURES);
         set(a, "guided", arm->guided);
-        set(a, "release_sd", release_sd(arm, members_len));
+        set(a, "release_sd", release_sd(arm, n));
     }
-    if (arm->kind == SOON)
-        set(a, "initial", 3);
+    if (arm->kind == TRANSFER)
+        give_trials(a, w, others, n);
     agent_open(a);
 }
 
@@ -521,7 +333,7 @@ static void run_arm(const struct arm *arm, const struct world *w, size_t task, u
     struct rng          rng = rng_at(seed, 7000 + task, RNG_TEST);
     static const size_t given[] = {[RANDOM] = PORTFOLIO, [OPEN] = PORTFOLIO, [VOTES] = VOTES_MADE, [RANK] = 0};
     double              noise = arm->kind == VOTES ? VOTES_MADE / arm->epsilon : 0;
-    open_arm(&a, arm, w, task, seed, n);
+    open_arm(&a, arm, w, task, seed, others, n);
     learn(&a, arm, others, n, &rng, vector);
     levels_of(w, task, &best, &median);
     for (size_t t = 0; t < TRIALS; t++) {
@@ -538,20 +350,35 @@ static void run_arm(const struct arm *arm, const struct world *w, size_t task, u
     a.policy->close(a.session);
 }
 
-static void run_task(const struct world *w, size_t task, size_t wanted, uint64_t seed, const struct rank_basis *basis,
+static bool is_asked(size_t arm, const char *only)
+{
+    return arm == 0 || only == NULL || strstr(only, arms[arm].name) != NULL;
+}
+
+/* Members are drawn from those that have another task. */
+static void run_task(const struct world *w, size_t task, size_t made_len, uint64_t seed, const struct rank_basis *basis,
                      const char *only)
 {
-    size_t     others[TASKS_MAX], n = 0, tasks = w->tasks > 0 ? w->tasks : wanted;
-    struct rng rng = rng_at(seed, task, RNG_TEST);
-    for (size_t o = 0; o < tasks; o++)
-        if (o != task)
+    size_t                others[TASKS_MAX], n = 0;
+    struct rng            rng = rng_at(seed, task, RNG_TEST);
+    const struct results *larger = NULL; /* has what knows no member already */
+    for (size_t o = 0; o < made_len; o++)
+        if (members[o].task != task)
             others[n++] = o;
-    while (n > wanted)
-        others[rng_below(&rng, n)] = others[n - 1], n--;
-    for (size_t k = 0; k < ARMS; k++)
-        if (k == 0 || only == NULL || strstr(only, arms[k].name) != NULL)
-            run_arm(&arms[k], w, task, seed, others, n, basis, regrets[k][runs]);
-    runs++;
+    for (size_t size = SIZES; size-- > 0;) {
+        struct results *to = &results[size];
+        if (to->members == 0)
+            continue;
+        while (n > to->members)
+            others[rng_below(&rng, n)] = others[n - 1], n--;
+        for (size_t k = 0; k < ARMS; k++)
+            if (is_asked(k, only) && (arms[k].kind > RANDOM || larger == NULL))
+                run_arm(&arms[k], w, task, seed, others, n, basis, to->regrets[k][to->runs]);
+            else if (is_asked(k, only))
+                memcpy(to->regrets[k][to->runs], larger->regrets[k][to->runs], sizeof larger->regrets[k][0]);
+        larger = to;
+        to->group[to->runs++] = w->tasks > 0 ? task : seed;
+    }
 }
 
 static double mean_to(const double *regret, size_t trials)
@@ -562,60 +389,107 @@ static double mean_to(const double *regret, size_t trials)
     return sum;
 }
 
-/* Returns the difference of rank-3 over 20 trials in standard errors. */
-static double report(const struct world *w, size_t wanted, const char *only)
+/* The mean difference of arms over so many trials, and its standard error by groups. */
+static double differ(const struct results *from, const size_t pair[2], size_t trials, double *se)
 {
-    double z = 0;
-    for (size_t k = 0; k < ARMS; k++) {
-        double              at[5] = {0}, mean[2] = {0}, gain[2] = {0}, squares[2] = {0}, n = (double)runs;
-        static const size_t times[5] = {1, 3, 5, 10, 20};
-        if (k > 0 && only != NULL && strstr(only, arms[k].name) == NULL)
-            continue;
-        for (size_t r = 0; r < runs; r++) {
-            for (int i = 0; i < 5; i++)
-                at[i] += regrets[k][r][times[i] - 1] / n;
-            for (int b = 0; b < 2; b++) {
-                double own = mean_to(regrets[k][r], 10u * (unsigned)(b + 1)),
-                       d = own - mean_to(regrets[0][r], 10u * (unsigned)(b + 1));
-                mean[b] += own / n;
-                gain[b] += d / n;
-                squares[b] += d * d / n;
+    double d[RUNS], gain = 0, squares = 0, groups = 0, n = (double)from->runs;
+    for (size_t r = 0; r < from->runs; r++) {
+        d[r] = mean_to(from->regrets[pair[0]][r], trials) - mean_to(from->regrets[pair[1]][r], trials);
+        gain += d[r] / n;
+    }
+    for (size_t r = 0; r < from->runs; r++) {
+        double sum = 0;
+        bool   is_first = true;
+        for (size_t q = 0; q < from->runs; q++)
+            if (from->group[q] == from->group[r]) {
+                is_first = is_first && q >= r;
+                sum += d[q] - gain;
             }
+        groups += is_first;
+        squares += is_first ? sum * sum : 0;
+    }
+    *se = sqrt(squares * groups / (groups - 1)) / n;
+    return gain;
+}
+
+/* The mean regret of an arm after each trial. */
+static void curve_of(const struct results *from, size_t arm, double curve[TRIALS])
+{
+    for (size_t t = 0; t < TRIALS; t++) {
+        curve[t] = 0;
+        for (size_t r = 0; r < from->runs; r++)
+            curve[t] += from->regrets[arm][r][t] / (double)from->runs;
+    }
+}
+
+/* Prints what rank_forecast.h foretells of rank-mean, and the regret of vote3 less that of rank-mean. */
+static void print_beside(const struct results *from, size_t arm, double alone, const char *only)
+{
+    double se, n = (double)from->members, multiplier = release_sd(&arms[arm], from->members) * n;
+    if (arms[arm].kind == RANK && arms[arm].epsilon > 0)
+        printf(",%+.3f", rank_forecast(from->members, FEATURES, multiplier).change * alone);
+    for (size_t k = 0; k < ARMS && arms[arm].kind == VOTES; k++)
+        if (arms[k].kind == RANK && arms[k].epsilon == arms[arm].epsilon && is_asked(k, only)) {
+            double less = differ(from, (size_t[]){arm, k}, TRIALS, &se);
+            printf(",,%+.3f,%.3f", less, se);
+            return;
         }
-        printf("%s,%zu,%s,%zu,%.3f,%.3f,%.3f,%.3f,%.3f", w->name, wanted, arms[k].name, runs, at[0], at[1], at[2],
-               at[3], at[4]);
-        for (int b = 0; b < 2; b++) {
-            double se = sqrt(fmax(squares[b] - gain[b] * gain[b], 0) / (n - 1));
-            z = strcmp(arms[k].name, "rank-3") == 0 ? gain[b] / se : z;
-            printf(",%.3f,%+.3f,%.3f", mean[b], gain[b], se);
+}
+
+/* Returns the difference of rank-3 over 20 trials in standard errors. */
+static double report(const struct world *w, const struct results *from, const char *only)
+{
+    double alone[TRIALS], curve[TRIALS], se, gain, z = 0;
+    curve_of(from, 0, alone);
+    for (size_t k = 0; k < ARMS; k++) {
+        size_t reached = 0;
+        if (!is_asked(k, only))
+            continue;
+        curve_of(from, k, curve);
+        while (reached < TRIALS && curve[reached] > alone[TRIALS - 1])
+            reached++;
+        printf("%s,%zu,%s,%zu,%.3f,%.3f,%.3f,%.3f,%.3f,%zu", w->name, from->members, arms[k].name, from->runs, curve[0],
+               curve[2], curve[4], curve[9], curve[19], reached + 1);
+        for (size_t trials = 5; trials <= TRIALS; trials *= 2) {
+            gain = differ(from, (size_t[]){k, 0}, trials, &se);
+            printf(",%.3f,%+.3f,%.3f", mean_to(curve, trials), gain, se);
         }
+        if (strcmp(arms[k].name, "rank-3") == 0)
+            z = gain / se;
+        print_beside(from, k, mean_to(alone, TRIALS), only);
         printf("\n");
     }
     fflush(stdout);
     return z;
 }
 
-static struct world *find_world(const char *name)
-{
-    struct world *found = NULL;
-    for (size_t i = 0; i < sizeof worlds / sizeof worlds[0]; i++)
-        if (strcmp(worlds[i].name, name) == 0)
-            found = &worlds[i];
-    return found;
-}
-
 /* The members run, and then every task that has none or, where tasks are data, each of them. */
 static void run_seed(struct world *w, size_t wanted, uint64_t seed, const struct rank_basis *basis, const char *only)
 {
     bool   is_data = w->tasks > 0;
-    size_t tasks = is_data ? w->tasks : wanted + TARGETS;
+    size_t clones = is_data ? (wanted + w->tasks - 2) / (w->tasks - 1) : 1;
+    size_t made_len = is_data ? w->tasks * clones : wanted, tasks = is_data ? w->tasks : wanted + TARGETS;
     if (!is_data)
         make_tasks(w, wanted, seed);
-    for (size_t t = 0; t < (is_data ? tasks : wanted); t++)
-        member_run(&members[t], w, t, seed, basis);
+    for (size_t i = 0; i < made_len; i++) {
+        size_t task = is_data ? i % w->tasks : i;
+        member_run(&members[i], w, task, seed + 10000 * (i / (is_data ? w->tasks : made_len)), basis);
+    }
     for (size_t t = is_data ? 0 : wanted; t < tasks; t++)
-        run_task(w, t, wanted, seed, basis, only);
+        run_task(w, t, made_len, seed, basis, only);
     fprintf(stderr, "%s seed %llu\n", w->name, (unsigned long long)seed);
+}
+
+/* The sizes of federations, the least first; returns the largest. */
+static size_t read_sizes(const char *text)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < SIZES && *text != 0; i++) {
+        char *end;
+        results[i].members = most = strtoul(text, &end, 10);
+        text = *end == ',' ? end + 1 : end;
+    }
+    return most;
 }
 
 int main(int argc, char **argv)
@@ -626,25 +500,29 @@ int main(int argc, char **argv)
         fprintf(stderr, "rank_mean [WORLD MEMBERS SEEDS FIRST [ARMS]]\n");
         return 2;
     }
-    size_t            wanted = is_told ? (size_t)atoi(argv[2]) : 28, seeds = is_told ? (size_t)atoi(argv[3]) : 1;
+    size_t            wanted = read_sizes(is_told ? argv[2] : "28"), seeds = is_told ? (size_t)atoi(argv[3]) : 1;
     size_t            first = is_told ? (size_t)atoi(argv[4]) : 101;
     const char       *only = argc > 5 ? argv[5] : NULL;
     struct arena      arena;
     struct rank_basis basis;
-    is_unrelated = strcmp(w->name, "unrelated") == 0;
+    is_unrelated = strstr(w->name, "unrelated") != NULL;
     (void)mat_use_one_thread();
     arena_init(&arena, 1 << 26);
     must(space_init(&w->space, NULL), NULL);
     must(space_hold(&w->space, NULL, &arena, &w->space, NULL), NULL);
-    if ((w->value == landmine_value && !read_landmine()) || (w->value == svm_value && !read_svm())) {
+    if ((w->value == landmine_value && !read_landmine()) || (w->value == svm_value && !read_svm()) ||
+        (w->value == net_value && !read_nets())) {
         printf("# the data of %s are not there\n", w->name);
         return 0;
     }
     must(rank_basis_init(&basis, &w->space, FEATURES, &arena, NULL), NULL);
-    printf("world,members,arm,runs,@1,@3,@5,@10,@20,mean 1-10,difference,s.e.,mean 1-20,difference,s.e.\n");
+    printf("world,members,arm,runs,@1,@3,@5,@10,@20,reached,mean 1-5,difference,s.e.,mean 1-10,difference,s.e.,"
+           "mean 1-20,difference,s.e.,forecast,less rank-mean,s.e.\n");
     for (size_t seed = first; seed < first + seeds; seed++)
         run_seed(w, wanted, seed, &basis, only);
-    double z = report(w, wanted, only);
+    double z = 0;
+    for (size_t i = 0; i < SIZES && results[i].members > 0; i++)
+        z = report(w, &results[i], only);
     arena_fini(&arena);
     return is_told || z < -2 ? 0 : 1;
 }
