@@ -544,7 +544,7 @@ function tests() {
         }
         await go(page, `#/federations/${once.id}`);
         await counts(page.getByRole('region', { name: 'What it was good for' }).locator('tbody tr'), 2);
-        await says(page.getByRole('region', { name: 'What it was good for' }), /reader 1\s+[012] of [12]\s+\d+ %/);
+        await says(page.getByRole('region', { name: 'What it was good for' }), /reader 1\s*[012] of [12]\s*\d+ %/);
         await go(page, addresses.game);
         await says(page.locator('.sentence'), /After 40 rounds row has 0\.\d+ and column has 0\.\d+/);
         await page.locator('svg path.kline').nth(3).waitFor(); // payoffs and regrets of two
