@@ -12,7 +12,7 @@
 
 enum { FEATURES, INITIAL, GUIDED, RELEASE_SD, ACCEPT_NOISE, REPEAT };
 static const double DOUBT = 2; /* standard deviations that are taken off a mean before it is ranked */
-enum { GP_OPTIONS_MAX = 16, GP_INITIAL = 3, SAMPLES = 2000 };
+enum { GP_OPTIONS_MAX = 16, SAMPLES = 2000 };
 enum { OWN_SHARE = 8 }; /* of the memory: the rest is gp's */
 
 static const struct option options[] = {
@@ -106,14 +106,13 @@ static size_t bytes(const struct session *s)
     return s->arena.taken_bytes + policy_gp.bytes(s->gp);
 }
 
-/* With a release of use, the model of gp is asked from the third trial on: its first points are the release's. */
+/* The trials that follow the release count among gp's first points, and do not stand for all of them: those that are left are
+ * what brings back a reader whom the release has led astray. */
 static enum status receive(struct session *s, const struct event *event, struct error *err)
 {
-    int initial = policy_option(&policy_gp, "initial");
     TRY(fts_inbox_put(&s->inbox, event, err));
     s->before = trial_log_tried(&s->log);
     s->is_useful = rank_shrink(&s->basis, s->inbox.received->vectors, s->problem->options[RELEASE_SD], s->mean);
-    s->gp_options[initial] = s->is_useful ? GP_INITIAL : policy_gp.options[initial].fallback;
     return STATUS_OK;
 }
 
