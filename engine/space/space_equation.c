@@ -362,44 +362,59 @@ enum status space_equation_begin(struct space *space, struct arena *arena, struc
 
 /* --- repair --- */
 
+/* A term of a constraint, which a projection may move. */
+struct stride {
+    double x, coefficient, range, min, max;
+    bool   moves;
+};
+
+/* False: no term may move. */
+static bool find_strides(const struct space *space, const struct constraint *c, bool doubles_only, const double *point,
+                         struct stride *strides)
+{
+    bool any = false;
+    for (size_t j = 0; j < c->len; j++) {
+        size_t              i = c->params[j];
+        const struct param *p = &space->params[i];
+        strides[j] = (struct stride){point[i],       c->coefficients[j],
+                                     range_of(c, p), p->min,
+                                     p->max,         space_is_free(space, i) && (!doubles_only || is_double(space, i))};
+        any = any || strides[j].moves;
+    }
+    return any;
+}
+
 /* The number after a step of length lambda along the gradient of a constraint, in units of the ranges, cut to its own. */
-static double stepped(const struct space *space, const struct constraint *c, size_t j, double x, double lambda)
+static double stepped(const struct constraint *c, const struct stride *s, double lambda)
 {
-    const struct param *p = &space->params[c->params[j]];
-    double              range = range_of(c, p), step = lambda * c->coefficients[j] * range * range;
-    return fmin(fmax(c->is_product ? x * exp(step) : x + step, p->min), p->max);
+    double step = lambda * s->coefficient * s->range * s->range;
+    return fmin(fmax(c->is_product ? s->x * exp(step) : s->x + step, s->min), s->max);
 }
 
-static bool can_step(const struct space *space, size_t param, bool doubles_only)
-{
-    return space_is_free(space, param) && (!doubles_only || is_double(space, param));
-}
-
-static double sum_after(const struct space *space, const struct constraint *c, bool doubles_only, const double *point,
-                        double lambda)
+static double sum_after(const struct constraint *c, const struct stride *strides, double lambda)
 {
     double sum = 0;
-    for (size_t j = 0; j < c->len; j++) {
-        double x = point[c->params[j]];
-        x = can_step(space, c->params[j], doubles_only) ? stepped(space, c, j, x, lambda) : x;
-        sum += c->coefficients[j] * scaled(c, x);
-    }
+    for (size_t j = 0; j < c->len; j++)
+        sum += strides[j].coefficient * scaled(c, strides[j].moves ? stepped(c, &strides[j], lambda) : strides[j].x);
     return sum;
 }
 
 /* The nearest point of the box that satisfies one constraint: the sum grows with lambda, so that is found by halving, and
- * the last bits by solving for a number within its range. */
-static void project_on(const struct space *space, const struct constraint *c, bool doubles_only, double *point)
+ * the last bits by solving for a number within its range.  False: the point stays as it was. */
+static bool project_on(const struct space *space, const struct constraint *c, bool doubles_only, double *point)
 {
+    struct stride strides[SPACE_CONSTRAINED_MAX];
+    if (!find_strides(space, c, doubles_only, point, strides))
+        return false;
     double min = c->is_product ? (c->min > 0 ? log(c->min) : -HUGE_VAL) : c->min, max = scaled(c, c->max);
     double inset = isfinite(max - min) ? INSET * (max - min) : 0, low = 0, high = 1e-6;
-    double sum = sum_after(space, c, doubles_only, point, 0), goal = sum < min ? min + inset : max - inset;
+    double sum = sum_after(c, strides, 0), goal = sum < min ? min + inset : max - inset;
     double sign = sum < goal ? 1 : -1;
-    while (high < 1e12 && sign * sum_after(space, c, doubles_only, point, sign * high) < sign * goal)
+    while (high < 1e12 && sign * sum_after(c, strides, sign * high) < sign * goal)
         high *= 4;
     for (int k = 0; k < HALVINGS; k++) {
         double middle = (low + high) / 2;
-        if (sign * sum_after(space, c, doubles_only, point, sign * middle) < sign * goal)
+        if (sign * sum_after(c, strides, sign * middle) < sign * goal)
             low = middle;
         else
             high = middle;
@@ -407,9 +422,9 @@ static void project_on(const struct space *space, const struct constraint *c, bo
     size_t pivot = c->len;
     for (size_t j = 0; j < c->len; j++) {
         size_t i = c->params[j];
-        if (!can_step(space, i, doubles_only))
+        if (!strides[j].moves)
             continue;
-        point[i] = stepped(space, c, j, point[i], sign * high);
+        point[i] = stepped(c, &strides[j], sign * high);
         if (is_double(space, i) && point[i] > space->params[i].min && point[i] < space->params[i].max)
             pivot = j;
     }
@@ -418,14 +433,19 @@ static void project_on(const struct space *space, const struct constraint *c, bo
         double              x = solved(c, pivot, goal - sum_without(c, point, pivot, pivot));
         point[c->params[pivot]] = fmin(fmax(x, p->min), p->max);
     }
+    for (size_t j = 0; j < c->len; j++)
+        if (memcmp(&point[c->params[j]], &strides[j].x, sizeof strides[j].x) != 0)
+            return true;
+    return false;
 }
 
 static bool project(const struct space *space, bool doubles_only, double *point)
 {
     const struct constraint *broken = space_broken(space, point, 0);
-    for (int k = 0; k < PROJECTIONS && broken != NULL && broken->at_most == 0;
-         k++, broken = space_broken(space, point, 0))
-        project_on(space, broken, doubles_only, point);
+    for (int k = 0;
+         k < PROJECTIONS && broken != NULL && broken->at_most == 0 && project_on(space, broken, doubles_only, point);
+         k++)
+        broken = space_broken(space, point, 0);
     return broken == NULL;
 }
 
