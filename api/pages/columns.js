@@ -23,7 +23,7 @@ function known(of, labels, reach) {
         one(run, 'took', 'took', (t) => duration(took(t)), { said: of.budget?.cost_of === 'duration_seconds' ? 'took, what it costs' : null, isNumber, isWide: true }),
         one(run, 'worker', 'worker', (t) => named(t.worker || '–', 20), { isWide: true }),
         ...labels.map((key) => one('Labels', `label ${key}`, key, (t) => named(t.labels[key] ?? '–', 24), { isOff: true })),
-        one(run, 'reason', 'reason', (t) => named(t.reason ?? '–', 60), { isOff: true }),
+        one(run, 'reason', 'reason', (t) => named(t.reason ?? '–', 60), { isOff: of.trials.failed <= of.trials.completed, isWide: true }),
         one(run, 'external id', 'external id', (t) => named(t.external_id ?? '–', 24), { isOff: true }),
         one(run, 'began', 'began', (t) => age(t.started_at), { isNumber, isOff: true }),
         one(run, 'ended', 'ended', (t) => age(t.finished_at), { isNumber, order: 'finished' })].filter((column) => column !== null);

@@ -74,10 +74,11 @@ export async function studies(view) {
             compare.textContent = chosen.size > 0 ? `Compare (${chosen.size})` : 'Compare';
         } })),
         h('td', {}, link(`#/studies/${study.id}`, named(study.name)), ' ', Object.entries(study.labels).slice(0, 4).map(([key, value]) => [h('span', { class: 'chip' }, h('bdi', {}, `${key}: ${value}`.slice(0, 40))), ' '])),
-        h('td', { class: 'tight' }, isIdle(study) ? badgeOf(study) : badge(study.state, null), study.trials.running > 0 ? h('span', { class: 'note' }, ` ${study.trials.running} out`) : null),
+        h('td', { class: 'tight' }, isIdle(study) ? badgeOf(study) : badge(study.state, null), study.trials.running > 0 ? h('span', { class: 'note' }, ` ${study.trials.running} out`) : null,
+            study.trials.failed > study.trials.completed ? h('span', { class: 'note' }, ` ${study.trials.failed} failed`) : null),
         h('td', { class: 'n' }, best(study)), h('td', { class: 'wide' }, spark(study)),
         h('td', { class: 'tight' }, progress(study)), h('td', { class: 'n wide' }, remaining(study)), h('td', { class: 'n' }, age(study.updated_at)), h('td', { class: 'n wide' }, age(study.created_at)),
-        isTold ? h('td', { class: 'wide' }, named(study.owner ?? '–', 24)) : null);
+        isTold ? h('td', { class: 'wide tight' }, named(study.owner ?? '–', 24)) : null);
 
     const again = async (isMore = false) => {
         const isNew = asks();
@@ -146,10 +147,10 @@ export async function compare(view) {
                 plots.figure(size, `${metric.name} of all trials`, 'The higher a line, the more of its trials were as good as that.', (host) => plots.shares(host, group.slice(i, i + 4))));
     }
     grid.append(...figures);
-    const part = (name) => h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': name }), points = part('Best parameters'), facts = part('What they are');
+    const part = (name) => h('div', { class: 'scroll compared', tabindex: 0, role: 'region', 'aria-label': name }), points = part('Best parameters'), facts = part('What they are');
     view.main.append(grid, h('h2', {}, 'Best parameters'), points, h('h2', {}, 'What they are'), facts);
-    const cell = (v) => h('td', {}, v === undefined ? '–' : typeof v === 'number' ? number(v) : named(String(v), 40));
-    const parameter = (name) => { const values = all.map((each) => each.best?.point?.[name]); return h('tr', { class: new Set(values.map((v) => JSON.stringify(v))).size > 1 ? 'differs' : null }, h('th', { scope: 'row' }, named(name, 60)), values.map(cell)); };
+    const shown = (v) => (v === undefined ? '–' : typeof v === 'number' ? number(v) : String(v)), cell = (v) => h('td', {}, named(shown(v), 40));
+    const parameter = (name) => { const values = all.map((each) => each.best?.point?.[name]); return h('tr', { class: new Set(values.map(shown)).size > 1 ? 'differs' : null }, h('th', { scope: 'row' }, named(name, 60)), values.map(cell)); };
     const rows = [['state', badgeOf], ['best', (t) => (t.best ? number(t.best.value, 6) : '–')], ['trials', (t) => String(t.trials.total)], ['failed', (t) => String(t.trials.failed)], ['owner', (t) => named(t.owner ?? '–', 40)],
         ['algorithm', (t) => t.algorithm.name], ['seed', (t) => String(t.seed)], ['parameters', (t) => (t.space.parameters ? named(t.space.parameters.map((p) => p.name).join(', '), 200) : t.space.type)]];
     const draw = () => {

@@ -152,7 +152,7 @@ function bestSection(study, best, reach) {
     const trial = best.trial, chosen = best.rule === 'model' && best.observed_best !== trial.number;
     return [h('h2', {}, `Best parameters (trial ${trial.number})`),
         h('p', { class: 'note' }, chosen ? `Values are noisy: trial ${best.observed_best} had the best value and was lucky; here the model's mean is best, ${interval(best.model.mean, Z * best.model.stddev)}.`
-            : trial.model?.mean !== null && trial.model ? `The model had expected ${interval(trial.model.mean, reach(trial.number) * (trial.model.stddev_observed ?? trial.model.stddev))} (95 %); ${number(trial.value)} came.` : `${number(trial.value)} came.`),
+            : trial.model?.mean !== null && trial.model ? `The model had expected ${interval(trial.model.mean, reach(trial.number) * (trial.model.stddev_observed ?? trial.model.stddev))} (95 %); the run gave ${number(trial.value)}.` : `The run gave ${number(trial.value)}.`),
         pointTable(study, trial), h('div', { class: 'row' }, copier('Copy as JSON', JSON.stringify(trial.point)), copier('Copy as Python', python), copier('Copy as curl', curl))];
 }
 
