@@ -42,7 +42,7 @@ static const struct entry {
 static void print_first(FILE *stream)
 {
     fputs("gnomon: Bayesian optimisation as a service\n\n"
-          "  gnomon run                                       start a server with a first study\n"
+          "  gnomon serve                                     start a server; gnomon run adds a first study\n"
           "  gnomon study example >sweep.json                 write an example of a study, for you to edit\n"
           "  gnomon study create sweep.json                   make the study\n"
           "  gnomon work --study NAME -- python3 train.py     run your program for each trial\n\n"

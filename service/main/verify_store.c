@@ -206,11 +206,13 @@ static void report(const struct verifying *verifying, const char *path)
 {
     const struct heads *heads = &verifying->heads;
     int64_t             last = verifying->chain.last.seq;
-    printf("%s: what was written; the log has lines %lld to %lld, ", path, (long long)verifying->chain.first.seq + 1,
+    printf("%s: nothing was altered; the log has lines %lld to %lld, ", path, (long long)verifying->chain.first.seq + 1,
            (long long)last);
     if (verifying->gone > 0)
         printf("of %lld only digests, ", (long long)verifying->gone);
     printf("%zu heads of it were compared", heads->len);
+    if (heads->len == 0)
+        printf(" (serve --head-file keeps heads elsewhere, and verify --head compares them)");
     if (heads->len > 0 && heads->items[heads->len - 1].seq < last)
         printf(", and %lld lines came after the last of these", (long long)(last - heads->items[heads->len - 1].seq));
     putchar('\n');
@@ -230,7 +232,7 @@ enum status verify_store(const struct verify_store *asked, struct error *err)
     if (status == STATUS_OK)
         status = verify(asked, &verifying, name, err);
     if (status == STATUS_OK && asked->study != NULL)
-        printf("%s: the rows of %s are what was written\n", name, asked->study);
+        printf("%s: no row of %s was altered\n", name, asked->study);
     else if (status == STATUS_OK)
         report(&verifying, name);
     free(verifying.heads.items);

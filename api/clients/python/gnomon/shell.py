@@ -163,7 +163,7 @@ def is_here(host: str) -> bool:
 def connected(options: Dict[str, Any]) -> Transport:
     token = token_of(options["token-file"])
     if not token:
-        usage("which token? GNOMON_TOKEN or --token-file has it: gnomon token create --name me --scope write")
+        usage("there is no token: set GNOMON_TOKEN or --token-file; on the server's machine, gnomon token create --name me --scope write makes one")
     try:
         transport = Transport(options["server"], token, 0, options["cacert"])
     except ValueError as failure:

@@ -268,7 +268,14 @@ def show(a: Asking) -> None:
         return
     names = ("name", "id", "state", "reason", "seed", "notes", "created_at", "updated_at")
     rows = [(name, cell(study.get(name))) for name in names if study.get(name) not in (None, "")]
+    metrics, found = study["metrics"], study.get("best")
     rows.append(("algorithm", study["algorithm"]["name"]))
+    rows.append(("metrics", ", ".join(f"{metric['name']} ({metric['goal']})" for metric in metrics)))
+    if "parameters" in study["space"]:
+        rows.append(("parameters", ", ".join(row["name"] for row in study["space"]["parameters"])))
+    rows += [(f"budget {name}", cell(value)) for name, value in (study.get("budget") or {}).items() if value is not None]
+    if found:
+        rows.append(("best", f"{cell(found['value'])} (trial {found['trial']})"))
     rows += [(f"trials {state}", str(count)) for state, count in study["trials"].items() if count]
     table(rows)
 
@@ -373,10 +380,10 @@ VERBS = {"list": Verb("", 0, 0, list_all, "all studies"),
          "example": Verb("", 0, 0, lambda _: print(EXAMPLE), "an example of FILE, for you to edit"),
          "create": Verb("FILE", 1, 1, create, "make the study of FILE, or find it under its name"),
          "show": Verb("STUDY", 1, 1, show, "what a study is and how far it has come"),
-         "trials": Verb("STUDY", 1, 1, list_trials, "its trials, with values, parameters and reasons"),
-         "best": Verb("STUDY", 1, 1, best, "its best trial, or its front"),
          "ask": Verb("STUDY", 1, 1, suggest, "get a trial"),
          "tell": Verb("STUDY TRIAL VALUE", 2, 10, tell, "report a trial's value, or accuracy=0.9 for each metric"),
+         "best": Verb("STUDY", 1, 1, best, "its best trial, or its front"),
+         "trials": Verb("STUDY", 1, 1, list_trials, "its trials, with values, parameters and reasons"),
          "pause": Verb("STUDY", 1, 1, changed("pause"), "hand out no trials until resume"),
          "resume": Verb("STUDY", 1, 1, changed("resume"), "go on after a pause"),
          "complete": Verb("STUDY", 1, 1, changed("complete"), "end the study"),
