@@ -162,6 +162,8 @@ bool space_nearly_has_rest(const struct space *space, const double *point, const
 const struct constraint *space_broken(const struct space *space, const double *point, double slack);
 /* As space_broken for the constraints whose parameters all have values. */
 const struct constraint *space_broken_rest(const struct space *space, const double *point, double slack);
+/* The sum or product that the constraint bounds; NaN where one of its values is missing. */
+double space_total(const struct constraint *c, const double *point);
 
 /* Natural units -> unit cube, u[dims].  space_decode(space_encode(x)) is x for categoricals, discrete numbers and for
  * ints of up to 2^50 values (logarithmic: up to 2^40), and within 4 ulp of the larger bound for doubles on a linear

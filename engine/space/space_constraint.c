@@ -194,6 +194,12 @@ static double value_at(const struct constraint *c, const double *point, size_t w
     return value;
 }
 
+double space_total(const struct constraint *c, const double *point)
+{
+    double size;
+    return value_at(c, point, c->len, &size);
+}
+
 /* More numbers are used than may be, or one of them is too small. */
 static bool is_overused(const struct constraint *c, const double *point, double slack)
 {

@@ -327,3 +327,42 @@ json_t *codec_space_json(const struct spec *spec)
         codec_put(&object, "forbid", codec_space_forbid_json(spec));
     return object;
 }
+
+/* ---- a point ---- */
+
+static enum status refuse_total(const struct space *space, const struct constraint *broken, const double *point,
+                                const char *where, struct error *err)
+{
+    char   found[TEXT_REAL_BYTES], bound[TEXT_REAL_BYTES];
+    double total = space_total(broken, point);
+    bool   is_less = total < broken->min;
+    return error_set(err, STATUS_INVALID, "constraint_violated", where,
+                     "breaks constraint %zu of the space: the %s is %s, and must be %s%s",
+                     (size_t)(broken - space->constraints), broken->is_product ? "product" : "sum",
+                     text_number(total, found),
+                     broken->min == broken->max ? ""
+                     : is_less                  ? "at least "
+                                                : "at most ",
+                     text_number(is_less ? broken->min : broken->max, bound));
+}
+
+enum status codec_check_constraints(const struct spec *spec, const double *point, const char *where, struct error *err)
+{
+    const struct space      *space = &spec->space;
+    const struct constraint *broken = space_broken_rest(space, point, CODEC_ROUNDING_SLACK);
+    size_t                   at = space_alternative(space->forbid, space->forbid_len, point, 0), number = 0;
+    if (broken != NULL && broken->at_most > 0)
+        return error_set(
+            err, STATUS_INVALID, "constraint_violated", where,
+            "breaks constraint %zu of the space: at most %zu of these numbers may be other than 0, and none "
+            "of those below its min_used",
+            (size_t)(broken - space->constraints), broken->at_most);
+    if (broken != NULL)
+        return refuse_total(space, broken, point, where, err);
+    if (at == space->forbid_len)
+        return STATUS_OK;
+    for (size_t c = 1; c <= at; c++)
+        number += space->forbid[c].is_or;
+    return error_set(err, STATUS_INVALID, "constraint_violated", where,
+                     "has values that may not occur together, by forbid/%zu of the space", number);
+}

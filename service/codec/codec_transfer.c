@@ -1,4 +1,5 @@
 /* See codec_transfer.h. */
+#include "service/codec/codec_constraint.h"
 #include "service/codec/codec_transfer.h"
 
 #include "service/member/codec.h"

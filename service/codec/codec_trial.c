@@ -6,6 +6,7 @@
 #include "service/codec/codec_image.h"
 #include "service/member/codec_read.h"
 #include "service/codec/codec_annotations.h"
+#include "service/codec/codec_constraint.h"
 #include "service/codec/codec_space.h"
 #include "service/member/codec_write.h"
 
@@ -42,48 +43,6 @@ static enum status check_given(bool is_given, bool is_active, bool partial, cons
                          partial ? "exists only with values of other parameters that are not given here"
                                  : "does not exist with these values of the parameters it depends on");
     return STATUS_OK;
-}
-
-static enum status refuse_total(const struct space *space, const struct constraint *broken, const double *point,
-                                const char *where, struct error *err)
-{
-    double total = broken->is_product ? 1 : 0;
-    char   found[TEXT_REAL_BYTES], bound[TEXT_REAL_BYTES];
-    for (size_t j = 0; j < broken->len; j++)
-        if (broken->is_product)
-            total *= pow(point[broken->params[j]], broken->coefficients[j]);
-        else
-            total += point[broken->params[j]] * broken->coefficients[j];
-    bool is_less = total < broken->min;
-    return error_set(err, STATUS_INVALID, "constraint_violated", where,
-                     "breaks constraint %zu of the space: the %s is %s, and must be %s%s",
-                     (size_t)(broken - space->constraints), broken->is_product ? "product" : "sum",
-                     text_number(total, found),
-                     broken->min == broken->max ? ""
-                     : is_less                  ? "at least "
-                                                : "at most ",
-                     text_number(is_less ? broken->min : broken->max, bound));
-}
-
-static enum status check_constraints(const struct spec *spec, const double *point, const char *where, struct error *err)
-{
-    const struct space      *space = &spec->space;
-    const struct constraint *broken = space_broken_rest(space, point, CODEC_ROUNDING_SLACK);
-    size_t                   at = space_alternative(space->forbid, space->forbid_len, point, 0), number = 0;
-    if (broken != NULL && broken->at_most > 0)
-        return error_set(
-            err, STATUS_INVALID, "constraint_violated", where,
-            "breaks constraint %zu of the space: at most %zu of these numbers may be other than 0, and none "
-            "of those below its min_used",
-            (size_t)(broken - space->constraints), broken->at_most);
-    if (broken != NULL)
-        return refuse_total(space, broken, point, where, err);
-    if (at == space->forbid_len)
-        return STATUS_OK;
-    for (size_t c = 1; c <= at; c++)
-        number += space->forbid[c].is_or;
-    return error_set(err, STATUS_INVALID, "constraint_violated", where,
-                     "has values that may not occur together, by forbid/%zu of the space", number);
 }
 
 /* Reads a number wherever the model reaches; names must be known ones. */
@@ -171,7 +130,7 @@ enum status codec_point(struct reading *in, const json_t *json, enum point_form 
     TRY(whole);
     if (form == POINT_REST && json_object_size(json) == 0)
         return error_set(err, STATUS_INVALID, "missing_member", where, "at least one parameter is required");
-    return form == POINT_PART || form == POINT_ANYWHERE ? STATUS_OK : check_constraints(spec, point, where, err);
+    return form == POINT_PART || form == POINT_ANYWHERE ? STATUS_OK : codec_check_constraints(spec, point, where, err);
 }
 
 enum status codec_fixed(struct reading *in, const json_t *json, const char *where, double *fixed)

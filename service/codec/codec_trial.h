@@ -12,7 +12,6 @@
  * A parameter that does not exist given the others must be absent and is NaN.  Of a part absent members become NaN;
  * otherwise all that exist are required, or have their defaults, and the constraints must hold but for
  * CODEC_ROUNDING_SLACK times the rounding error of their sums, since the client may add in another order. */
-enum { CODEC_ROUNDING_SLACK = 8 };
 enum point_form {
     POINT_WHOLE,
     POINT_PART,

@@ -5,6 +5,7 @@
 #include "service/base/digest.h"
 #include "service/base/npy.h"
 #include "service/member/codec.h"
+#include "service/codec/codec_constraint.h"
 #include "service/codec/codec_game.h"
 #include "service/codec/codec_study.h"
 #include "service/codec/codec_spec.h"
