@@ -93,7 +93,9 @@ enum status codec_read_on(struct reading *in, enum status status, enum status *w
         return status;
     if (in->err->code[0] != '\0')
         problems_add(in->problems, in->err);
-    in->err->code[0] = '\0'; // it is among them, whoever hands it on
+    if (in->problems->items == NULL)
+        return error_no_memory(in->err); // and not a reader that found nothing wrong
+    in->err->code[0] = '\0';             // it is among them, whoever hands it on
     *whole = status;
     return STATUS_OK;
 }

@@ -332,26 +332,35 @@ static bool join_lists(const struct spec *spec, json_t *trial)
     return good;
 }
 
-static enum status read_trial(const struct line *line, json_t *trial, struct observation *out)
+/* *problems: all that is wrong with the line's values, each said of its column. */
+static enum status read_trial(const struct line *line, json_t *trial, struct problems *problems,
+                              struct observation *out)
 {
     struct error   own;
-    struct reading in = {.spec = line->spec, .arena = line->arena, .err = &own};
+    struct reading in = {.spec = line->spec, .arena = line->arena, .err = &own, .problems = problems};
+    enum status    whole = STATUS_OK;
     if (json_object_get(trial, "state") == NULL && json_object_set_new(trial, "state", json_string("completed")) != 0)
         return error_no_memory(line->err);
     TRY(check_result(line, trial));
     if (!join_lists(line->spec, trial))
         return error_no_memory(line->err);
-    enum status status = study_document_trial(&in, trial, "", out);
-    if (status == STATUS_INVALID)
-        return refuse_at(line, &own);
-    *line->err = status == STATUS_OK ? *line->err : own;
-    return status;
+    enum status status = codec_read_on(&in, study_document_trial(&in, trial, "", out), &whole);
+    if (status != STATUS_OK) {
+        *line->err = own;
+        return status;
+    }
+    for (size_t i = 0; i < problems->len; i++) {
+        (void)refuse_at(line, &problems->items[i]);
+        problems->items[i] = *line->err;
+    }
+    return whole;
 }
 
 static enum status read_table(const struct csv_table *table, struct line *line, struct observations *out)
 {
-    struct column *columns = ARENA_NEW(line->arena, struct column, table->columns + 1);
-    size_t         unread = 0;
+    struct column  *columns = ARENA_NEW(line->arena, struct column, table->columns + 1);
+    struct problems problems = {.arena = line->arena};
+    size_t          unread = 0;
     out->items = ARENA_NEW(line->arena, struct observation, table->rows + 1);
     if (columns == NULL || out->items == NULL)
         return error_no_memory(line->err);
@@ -362,16 +371,19 @@ static enum status read_table(const struct csv_table *table, struct line *line, 
         struct observation *item = &out->items[out->len++];
         json_t             *trial = json_object();
         line->number = table->lines[row + 1];
+        problems.len = 0;
         enum status status = trial == NULL ? error_no_memory(line->err) : read_cells(line, table, row, trial);
         if (status == STATUS_OK)
-            status = read_trial(line, trial, item);
+            status = read_trial(line, trial, &problems, item);
         json_decref(trial);
         if (status != STATUS_INVALID && status != STATUS_OK)
             return status;
-        struct error why = *line->err;
-        why.path[0] = '\0'; // the line is known
+        if (status == STATUS_INVALID && problems.len == 0)
+            problems_add(&problems, line->err);
+        for (size_t k = 0; k < problems.len; k++)
+            problems.items[k].path[0] = '\0'; // the line is known
         if (status == STATUS_INVALID)
-            TRY(observation_keep_unread(item, &unread, &why, 1, line->arena, line->err));
+            TRY(observation_keep_unread(item, &unread, problems.items, problems.len, line->arena, line->err));
         item->line = line->number;
     }
     return STATUS_OK;

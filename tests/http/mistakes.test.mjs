@@ -242,4 +242,6 @@ test('a line of a CSV file is refused with its number, its column and what is al
         assert.equal(status, 422, text);
         assert.match(json.detail, detail);
     }
+    const { json: all } = await api.request('POST', `/v1/studies/${id}/import`, { body: `${head}\n7,adm,16,1,completed,-1\n0.1,adam,20,1,completed,1\n`, type: 'text/csv', checked: false });
+    assert.deepEqual(all.errors.map((e) => /^(line \d)[:,] column (\w+)/.exec(e.detail).slice(1).join(' ')).sort(), ['line 2 duration_seconds', 'line 2 optimizer', 'line 2 rate', 'line 3 batch']);
 });
