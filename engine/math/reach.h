@@ -1,7 +1,7 @@
 /* How wide intervals have to be for 95 of 100 to hold, whatever the model is worth: by its own record.  Adaptive conformal
  * inference (Gibbs & Candes 2021, (2)) on the logarithm of the width: a forecast whose interval did not hold makes the next
  * ones twice as wide, one whose interval held makes them 3.4 % narrower, so that in the long run one in twenty does not hold.
- * The rate and the start were chosen on ten functions and judged on others: tests/bench/README.md.  Knows no study. */
+ * The rate and the start were chosen on ten functions and judged on others: tests/bench/HISTORY.md.  Knows no study. */
 #ifndef GNOMON_ENGINE_REACH_H
 #define GNOMON_ENGINE_REACH_H
 
