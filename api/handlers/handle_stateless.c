@@ -156,7 +156,8 @@ static enum status read_pending(struct call *call, const json_t *list, struct st
     TRY(show_check_list(list, "/pending", PENDING_MAX, err));
     request->pending_len = json_array_size(list);
     if (request->spec.space.kind != SPACE_CANDIDATES) {
-        TRY(show_read_points(call, &request->spec, list, "/pending", &points, err));
+        struct reading in = show_reading(call, &request->spec, err);
+        TRY(show_read_points(&in, list, POINT_WHOLE, "/pending", &points));
         request->pending = points;
         return STATUS_OK;
     }

@@ -161,7 +161,7 @@ const struct form form_predict_post = {
     .body = predict_post_body, .bytes = sizeof(struct trials_post_input), .rest = read_predicted};
 
 /* Exactly one of the lists: at or rows is set, [len]; the macro-actions of a graph are its points, its sites the rows. */
-static enum status read_places(struct call *call, struct error *err)
+static enum status read_places(struct call *call, enum point_form form, struct error *err)
 {
     struct trials_post_input *input = call->input;
     const struct spec        *spec = &input->study.spec;
@@ -184,7 +184,8 @@ static enum status read_places(struct call *call, struct error *err)
         return show_read_rows(call, spec, list, names[which], &input->rows, err);
     if ((list == input->macro_actions) != (spec->space.kind == SPACE_GRAPH))
         return error_set(err, STATUS_INVALID, "wrong_space", names[which], "the space has no such points");
-    return show_read_points(call, spec, list, names[which], &input->at, err);
+    struct reading in = show_reading(call, spec, err);
+    return show_read_points(&in, list, form, names[which], &input->at);
 }
 
 /* A point of which something is missing. */
@@ -228,7 +229,7 @@ static enum status read_queued(struct call *call, struct error *err)
     bool                      is_part = json_object_get(call->json, "fill") != NULL;
     TRY(study_find(call->app, &call->caller, call->params[0], &input->study, err));
     struct reading in = show_reading(call, &input->study.spec, err);
-    TRY(codec_read_on(&in, (is_part ? read_parts : read_places)(call, err), &whole));
+    TRY(codec_read_on(&in, is_part ? read_parts(call, err) : read_places(call, POINT_QUEUED, err), &whole));
     TRY(codec_read_on(&in, codec_annotations_take(&in, call->json, "", &input->patch), &whole));
     return whole;
 }
@@ -622,7 +623,7 @@ static enum status read_predicted(struct call *call, struct error *err)
 {
     struct trials_post_input *input = call->input;
     TRY(study_find(call->app, &call->caller, call->params[0], &input->study, err));
-    return read_places(call, err);
+    return read_places(call, POINT_WHOLE, err);
 }
 
 enum status handle_predict_post(struct call *call, struct error *err)

@@ -200,27 +200,26 @@ static enum status keep(struct call *call, enum status status, const struct erro
     return status == STATUS_INVALID ? STATUS_OK : status;
 }
 
-enum status show_read_points(struct call *call, const struct spec *spec, const json_t *list, const char *where,
-                             double **points, struct error *err)
+enum status show_read_points(struct reading *in, const json_t *list, enum point_form form, const char *where,
+                             double **points)
 {
-    size_t         point_len = space_point_len(&spec->space), len = json_array_size(list);
-    struct reading in = show_reading(call, spec, err);
-    enum status    whole = STATUS_OK;
-    char           path[CODEC_PATH_MAX];
-    if (spec->space.kind == SPACE_CANDIDATES)
-        return error_set(err, STATUS_INVALID, "wrong_space", where, "the study has candidates, not points");
-    if (len > trial_points_max(&spec->space))
-        return error_set(err, STATUS_INVALID, "out_of_range", where,
-                         "at most %zu points of this size are taken at once", trial_points_max(&spec->space));
-    *points = ARENA_NEW(&call->arena, double, len *point_len);
+    const struct space *space = &in->spec->space;
+    size_t              point_len = space_point_len(space), len = json_array_size(list);
+    enum status         whole = STATUS_OK;
+    char                path[CODEC_PATH_MAX];
+    if (space->kind == SPACE_CANDIDATES)
+        return error_set(in->err, STATUS_INVALID, "wrong_space", where, "the study has candidates, not points");
+    if (len > trial_points_max(space))
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where,
+                         "at most %zu points of this size are taken at once", trial_points_max(space));
+    *points = ARENA_NEW(in->arena, double, len *point_len);
     if (*points == NULL)
-        return error_no_memory(err);
+        return error_no_memory(in->err);
     for (size_t i = 0; i < len; i++) {
         codec_read_path_item(path, where, i);
-        TRY(codec_read_on(&in, codec_point(&in, json_array_get(list, i), POINT_WHOLE, path, *points + i * point_len),
-                          &whole));
+        TRY(codec_read_on(in, codec_point(in, json_array_get(list, i), form, path, *points + i * point_len), &whole));
     }
-    return problems_first(&call->problems, err);
+    return problems_first(in->problems, in->err);
 }
 
 enum status show_read_rows(struct call *call, const struct spec *spec, const json_t *list, const char *where,

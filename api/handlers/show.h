@@ -73,8 +73,8 @@ struct reading show_reading(struct call *call, const struct spec *spec, struct e
 
 /* An array of points -> [len][params_len], or of row numbers -> [len], every problem collected.
  * Errors: INVALID (the first problem), NO_MEMORY. */
-MUST_CHECK enum status show_read_points(struct call *call, const struct spec *spec, const json_t *list,
-                                        const char *where, double **points, struct error *err);
+MUST_CHECK enum status show_read_points(struct reading *in, const json_t *list, enum point_form form, const char *where,
+                                        double **points);
 MUST_CHECK enum status show_read_rows(struct call *call, const struct spec *spec, const json_t *list, const char *where,
                                       int64_t **rows, struct error *err);
 

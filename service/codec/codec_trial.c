@@ -34,14 +34,24 @@ static enum status refuse_unknown_parameters(struct reading *in, const json_t *j
     return whole;
 }
 
-static enum status check_given(bool is_given, bool is_active, bool partial, const char *where, struct error *err)
+static bool is_partial(enum point_form form)
 {
-    if (!is_given && is_active && !partial)
-        return error_set(err, STATUS_INVALID, "missing_member", where, "is required");
+    return form == POINT_PART || form == POINT_REST;
+}
+
+static enum status check_given(bool is_given, bool is_active, enum point_form form, const char *where,
+                               struct error *err)
+{
+    if (!is_given && is_active && !is_partial(form))
+        return error_set(err, STATUS_INVALID, "missing_member", where, "is required%s",
+                         form == POINT_QUEUED ? ", unless fill is \"default\" or \"algorithm\""
+                         : form == POINT_WITH_DEFAULTS
+                             ? ", as the parameter has no default, unless fill is \"algorithm\""
+                             : "");
     if (is_given && !is_active)
         return error_set(err, STATUS_INVALID, "inactive_parameter", where,
-                         partial ? "exists only with values of other parameters that are not given here"
-                                 : "does not exist with these values of the parameters it depends on");
+                         is_partial(form) ? "exists only with values of other parameters that are not given here"
+                                          : "does not exist with these values of the parameters it depends on");
     return STATUS_OK;
 }
 
@@ -70,20 +80,35 @@ bool codec_is_outside(const struct spec *spec, const double *point)
            !space_nearly_has(&spec->space, point, CODEC_ROUNDING_SLACK);
 }
 
+/* Names outside in the refusal of a point that it lets in. */
+static enum status name_outside(struct reading *in, enum status refused)
+{
+    size_t len = in->err == NULL ? 0 : strlen(in->err->text);
+    if (in->err != NULL && refused == STATUS_INVALID && in->spec->policy->takes_outside)
+        (void)snprintf(in->err->text + len, sizeof in->err->text - len,
+                       " (a measured point elsewhere is taken with \"outside\": \"context\")");
+    return refused;
+}
+
 static enum status read_parameter(struct reading *in, size_t i, const json_t *object, enum point_form form,
                                   const char *where, double *point)
 {
-    const struct spec *spec = in->spec;
-    const json_t      *value = json_object_get(object, spec->space.params[i].name);
-    bool               partial = form == POINT_PART || form == POINT_REST, is_active;
-    char               path[CODEC_PATH_MAX];
-    codec_read_path(path, where, spec->space.params[i].name);
+    const struct spec  *spec = in->spec;
+    const json_t       *value = json_object_get(object, spec->space.params[i].name);
+    const struct param *param = &spec->space.params[i];
+    bool                is_active;
+    char                path[CODEC_PATH_MAX];
+    codec_read_path(path, where, param->name);
     is_active = space_is_active(&spec->space, point, i);
     point[i] = is_active && form == POINT_WITH_DEFAULTS ? spec->notes[i].fallback : (double)NAN;
-    TRY(check_given(value != NULL || !isnan(point[i]), is_active, partial, path, in->err));
+    TRY(check_given(value != NULL || !isnan(point[i]), is_active, form, path, in->err));
     if (value == NULL)
         return STATUS_OK;
-    return (form == POINT_ANYWHERE ? read_anywhere : codec_space_value)(spec, i, value, path, &point[i], in->err);
+    if (form == POINT_ANYWHERE)
+        return read_anywhere(spec, i, value, path, &point[i], in->err);
+    enum status status = codec_space_value(spec, i, value, path, &point[i], in->err);
+    bool        is_near = form == POINT_OBSERVED && param_is_number(param) && param_reaches(param, point[i]);
+    return is_near ? name_outside(in, status) : status;
 }
 
 /* All parameters, in order: parents come before children.  Those that depend on a refused one are left out. */
@@ -110,10 +135,9 @@ enum status codec_point(struct reading *in, const json_t *json, enum point_form 
 {
     const struct spec *spec = in->spec;
     struct error      *err = in->err;
-    bool               partial = form == POINT_PART || form == POINT_REST;
     if (spec->space.kind == SPACE_IMAGE)
         return codec_image_point(spec, json, where, point, err);
-    if (spec->space.kind == SPACE_GRAPH && !partial)
+    if (spec->space.kind == SPACE_GRAPH && !is_partial(form))
         return codec_graph_point(spec, json, where, point, err);
     if (spec->space.kind != SPACE_PARAMETERS)
         return error_set(err, STATUS_INVALID, spec->is_private ? "private_study" : "wrong_space", where,
@@ -130,7 +154,9 @@ enum status codec_point(struct reading *in, const json_t *json, enum point_form 
     TRY(whole);
     if (form == POINT_REST && json_object_size(json) == 0)
         return error_set(err, STATUS_INVALID, "missing_member", where, "at least one parameter is required");
-    return form == POINT_PART || form == POINT_ANYWHERE ? STATUS_OK : codec_check_constraints(spec, point, where, err);
+    enum status status =
+        form == POINT_PART || form == POINT_ANYWHERE ? STATUS_OK : codec_check_constraints(spec, point, where, err);
+    return form == POINT_OBSERVED ? name_outside(in, status) : status;
 }
 
 enum status codec_fixed(struct reading *in, const json_t *json, const char *where, double *fixed)
@@ -469,7 +495,7 @@ static enum status read_observation(struct reading *in, const json_t *json, enum
 
 enum status codec_observation(struct reading *in, const json_t *json, const char *where, struct observation *out)
 {
-    return read_observation(in, json, POINT_WHOLE, where, out);
+    return read_observation(in, json, POINT_OBSERVED, where, out);
 }
 
 enum status codec_observation_rest(struct reading *in, const json_t *json, const char *where, struct observation *out)

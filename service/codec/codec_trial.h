@@ -14,6 +14,8 @@
  * CODEC_ROUNDING_SLACK times the rounding error of their sums, since the client may add in another order. */
 enum point_form {
     POINT_WHOLE,
+    POINT_QUEUED,   /* whole, and a refusal names fill */
+    POINT_OBSERVED, /* whole, and a refusal names outside */
     POINT_PART,
     POINT_WITH_DEFAULTS,
     POINT_REST,    /* a part, at least one value, within the constraints that it can be held against */

@@ -36,14 +36,18 @@ async function go(id, count) {
 test('only where asked, only numbers, and only where the model can say where they are', async () => {
     const { id } = await api.study({ space: box }), path = `/v1/studies/${id}/observe`;
     await observe(id, ...inside);
-    for (const point of away)
-        await api.refused(id, [422, undefined], 'POST', path, { json: { point: at(point), value: 1 } });
+    for (const point of away) {
+        const { errors } = await api.refused(id, [422, undefined], 'POST', path, { json: { point: at(point), value: 1 } });
+        assert.match(errors[0].detail, /\(a measured point elsewhere is taken with "outside": "context"\)$/);
+    }
     for (const [point, pointer, code] of [[{ x: 0 }, '/point/x', 'out_of_range'], [{ x: -1 }, '/point/x', 'out_of_range'],
         [{ x: 1e300 }, '/point/x', 'out_of_range'], [{ m: 1.4 }, '/point/m', 'out_of_range'], [{ one: 4 }, '/point/one', 'out_of_range'],
         [{ k: 89 }, '/point/k', 'out_of_range'], [{ k: 2.5 }, '/point/k', 'wrong_type'], [{ d: '16' }, '/point/d', 'wrong_type'],
         [{ opt: 'lion' }, '/point/opt', 'unknown_value'], [{ lr: 1 }, '/point/lr', 'unknown_member']]) {
         const problem = await api.refused(id, [422, code], 'POST', path, { json: { ...outside(point, 1) } });
         assert.equal(problem.errors[0].pointer, pointer);
+        const { errors } = await api.refused(id, [422, code === 'unknown_member' ? undefined : code], 'POST', path, { json: { point: at(point), value: 1 } });
+        assert.doesNotMatch(errors[0].detail, /"outside"/); // not where it would be refused, too
     }
     await api.refused(id, [422, 'bad_combination'], 'POST', path, { json: { trial: 1, value: 3, outside: 'context' } });
     await api.refused(id, [422, 'unknown_value'], 'POST', path, { json: { ...outside({}, 3), outside: 'keep' } });
@@ -51,6 +55,8 @@ test('only where asked, only numbers, and only where the model can say where the
     const problem = await api.refused(epochs.id, [422, 'not_supported'], 'POST', `/v1/studies/${epochs.id}/observe`,
         { json: { point: { x: 99 }, value: 3, outside: 'context' } });
     assert.equal(problem.errors[0].pointer, '/outside');
+    const { detail } = await api.refused(epochs.id, [422, 'out_of_range'], 'POST', `/v1/studies/${epochs.id}/observe`, { json: { point: { x: 99 }, value: 3 } });
+    assert.doesNotMatch(detail, /"outside"/); // nor where the algorithm takes none
 });
 
 for (const [name, members] of Object.entries({

@@ -280,8 +280,8 @@ test('an equation is kept, read back, and forgives a report that was rounded', a
         }
         await api.post(observe, { point: { a: 0.333, b: 0.333, c: 0.333, k: 3, m: 4 }, value: 1 });
         await suggestOne(study.id);
-        for (const [point, total] of [[{ a: 0.33, b: 0.33, c: 0.33, k: 3, m: 4 }, /constraint \d .*: the sum is 0.99, and must be 1$/],
-            [{ a: 0.5, b: 0.25, c: 0.25, k: 3, m: 5 }, /constraint \d .*: the product is 15, and must be 12$/]])
+        for (const [point, total] of [[{ a: 0.33, b: 0.33, c: 0.33, k: 3, m: 4 }, /constraint \d .*: the sum is 0.99, and must be 1 \(a measured point elsewhere is taken with "outside": "context"\)$/],
+            [{ a: 0.5, b: 0.25, c: 0.25, k: 3, m: 5 }, /constraint \d .*: the product is 15, and must be 12 \(a measured point elsewhere is taken with "outside": "context"\)$/]])
             assert.match((await api.refused(study.id, [422, 'constraint_violated'], 'POST', observe, { json: { point, value: 1 } })).detail, total);
     }
 });
@@ -399,9 +399,10 @@ test('what a queued point lacks is filled in by its defaults, or by the algorith
         await server.restart(); // the log alone leads to the same next suggestion
         const again = (await api.post(`/v1/studies/${twin.id}/suggest`, { count: 5 })).trials;
         assert.deepEqual(again.map((t) => t.point), given.map((t) => t.point));
-        for (const [points, fill, pointer, code] of [
+        for (const [points, fill, pointer, code, detail] of [
             [[{}, { optimizer: 'adam', momentum: 0.75 }], 'default', '/points/1/momentum', 'inactive_parameter'],
-            [[{ layers: 2 }], 'default', '/points/0/width', 'missing_member'],
+            [[{ layers: 2 }], 'default', '/points/0/width', 'missing_member', 'width is required, as the parameter has no default, unless fill is "algorithm"'],
+            [[{ lr: 0.01, optimizer: 'adam' }], undefined, '/points/0/layers', 'missing_member', 'layers is required, unless fill is "default" or "algorithm"'],
             [[{ momentum: 0.75 }], 'algorithm', '/points/0/momentum', 'inactive_parameter'],
             [[{ lr: 1 }], 'algorithm', '/points/0/lr', 'out_of_range'],
             [[{}], 'best', '/fill', 'unknown_value'],
@@ -409,6 +410,7 @@ test('what a queued point lacks is filled in by its defaults, or by the algorith
         ]) {
             const problem = await api.refused(id, [422, code], 'POST', `/v1/studies/${id}/trials`, { json: { points, fill } });
             assert.deepEqual(problem.errors.map((e) => e.pointer), [pointer]);
+            if (detail) assert.equal(problem.errors[0].detail, detail);
         }
     }
     const { id } = await api.study({ space: constrained });
@@ -550,7 +552,7 @@ test('what is forbidden is not suggested, and a report of it is refused; conditi
         const good = { opt: 'sgd', layers: 3, x: 0.75, y: 0.75, momentum: 0.5 };
         for (const [bad, which] of [[{ layers: 9 }, 0], [{ x: 0.5, y: 0.25 }, 1], [{ momentum: 0.9 }, 2]]) {
             const problem = await api.refused(study.id, [422, 'constraint_violated'], 'POST', observe, { json: { point: { ...good, ...bad }, value: 1 } });
-            assert.equal(problem.detail, `point has values that may not occur together, by forbid/${which} of the space`);
+            assert.equal(problem.detail, `point has values that may not occur together, by forbid/${which} of the space (a measured point elsewhere is taken with "outside": "context")`);
             await api.refused(study.id, [422, 'constraint_violated'], 'POST', `/v1/studies/${study.id}/trials`, { json: { points: [{ ...good, ...bad }] } });
         }
         await api.refused(study.id, [422, 'constraint_violated'], 'POST', `/v1/studies/${study.id}/suggest`, { json: { fixed: { opt: 'sgd', layers: 10 } } });
