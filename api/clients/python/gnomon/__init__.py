@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from .errors import (Conflict, Denied, Finished, GnomonError, LeaseLost, NotFound, Paused, Pruned, Refused, SpaceDiffers,
                      Unavailable)
+from .options import checked
 from .server import Local, local
 from .study import Client, Record, Study, Trial
 from .transport import named_server
@@ -27,6 +28,7 @@ __all__ = ["AsyncClient", "AsyncStudy", "AsyncTrial", "Client", "Conflict", "Den
            "Study", "Trial", "Unavailable", "connect", "local"]
 
 
+@checked
 def connect(url: Optional[str] = None, token: Optional[str] = None, *, patience: float = 60.0,
             ca: Optional[str] = None) -> Client:
     """A client.  What is not given comes from GNOMON_SERVER and GNOMON_TOKEN, then from ~/.config/gnomon.json.  `patience`:

@@ -11,6 +11,7 @@ from typing import Any, AsyncIterator, Awaitable, Callable, Dict, Iterator, List
 
 from .errors import Finished, GnomonError, LeaseLost
 from .loop import ALL_FAILED
+from .options import names_options
 from .study import Client, Record, Study, Trial, Value
 
 T = TypeVar("T")
@@ -27,6 +28,7 @@ class Threads:
         return await asyncio.get_running_loop().run_in_executor(self.pool, functools.partial(f, *arguments, **more))
 
 
+@names_options
 class AsyncClient:
     """AsyncClient(gnomon.connect())."""
 
@@ -44,6 +46,7 @@ class AsyncClient:
         self.threads.pool.shutdown(wait=False)
 
 
+@names_options
 class AsyncStudy:
     """A study; what is not here: `await study.run(Study.pause)`, or `study.study`."""
 
@@ -126,6 +129,7 @@ def unwanted(asked: "concurrent.futures.Future[Trial]") -> None:
         asked.result().give_back("cancelled")
 
 
+@names_options
 class AsyncTrial(Mapping[str, Any]):
     """A trial; a mapping of its parameters, as Trial is."""
 

@@ -1,7 +1,8 @@
 """What can go wrong: one class for each family of refusals, with the service's own code, detail and list of errors."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Type
+import difflib
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Type
 
 
 SHOWN = 20  # of the errors of one refusal, in its text
@@ -13,6 +14,12 @@ def text_of(failure: Optional[BaseException]) -> str:
         return str(failure)
     except Exception:
         return ""
+
+
+def hint(word: str, known: Iterable[str], before: str = "") -> str:
+    """The known word that was probably meant."""
+    near = difflib.get_close_matches(word, list(known), 1)
+    return f"; did you mean {before}{near[0]}?" if near else ""
 
 
 def said(failure: Optional[BaseException]) -> str:

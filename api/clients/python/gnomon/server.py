@@ -9,6 +9,7 @@ import tempfile
 from types import TracebackType
 from typing import Optional, Type
 
+from .options import checked
 from .study import Client
 
 
@@ -69,6 +70,7 @@ class Local(Client):
         self.close()
 
 
+@checked
 def local(path: Optional[str] = None, *, binary: Optional[str] = None) -> Local:
     """Starts a service and connects to it; its folder goes away at the end, unless `path` says where to keep it."""
     return Local(path, binary)

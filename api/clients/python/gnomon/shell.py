@@ -2,7 +2,6 @@
 each option: (its name, what its value is called, or "" for a switch, its help, its default); the default says its type."""
 from __future__ import annotations
 
-import difflib
 import io
 import ipaddress
 import os
@@ -14,7 +13,7 @@ import urllib.parse
 import uuid
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, NoReturn, Optional, Sequence, TextIO, Tuple
 
-from .errors import GnomonError
+from .errors import GnomonError, hint
 from .transport import Transport
 
 DONE, FAILED, USAGE, UNREACHABLE, INTERNAL, INTERRUPTED = 0, 1, 64, 69, 70, 75
@@ -91,12 +90,6 @@ def taken(option: Option, text: str) -> Any:
     if option.value not in ("FILE", "DIR") and not is_text(text):
         usage(f"{name} takes text in UTF-8, not: {text}")
     return text
-
-
-def hint(word: str, known: Iterable[str], before: str = "") -> str:
-    """The known word that was probably meant."""
-    near = difflib.get_close_matches(word, list(known), 1)
-    return f"; did you mean {before}{near[0]}?" if near else ""
 
 
 def is_text(text: str) -> bool:

@@ -9,6 +9,7 @@ import sys
 from typing import Any, Callable, Dict, List, NamedTuple, NoReturn, Optional, Sequence, Tuple
 
 from . import shell
+from .errors import hint
 from .shell import Failure, Option
 from .transport import Transport
 from .work import result_of, shown
@@ -394,7 +395,7 @@ VERBS = {"list": Verb("", 0, 0, list_all, "all studies"),
 def run(options: Dict[str, Any], operands: List[str], program: Optional[List[str]]) -> int:
     verb = VERBS.get(operands[0]) if operands else None
     if verb is None or program is not None:
-        shell.usage(f"gnomon study takes one of {', '.join(VERBS)}{shell.hint(operands[0], VERBS) if operands else ''}")
+        shell.usage(f"gnomon study takes one of {', '.join(VERBS)}{hint(operands[0], VERBS) if operands else ''}")
     if not verb.least <= len(operands) - 1 <= verb.most:
         shell.usage(f"it is: gnomon study {operands[0]} {verb.operands}")
     if operands[0] == "example":

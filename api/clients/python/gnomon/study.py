@@ -2,7 +2,6 @@
 (`Record`); the contract is written down in openapi.yaml and not again here."""
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import threading
@@ -13,9 +12,10 @@ from types import TracebackType
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type,
                     Union)
 
-from .errors import (Conflict, Finished, GnomonError, LeaseLost, NotFound, Paused, Pruned, SpaceDiffers, Unavailable, said,
+from .errors import (Conflict, Finished, GnomonError, LeaseLost, NotFound, Paused, Pruned, SpaceDiffers, Unavailable, hint, said,
                      text_of)
 from .lease import HEART
+from .options import names_options
 from .slot import Slot
 from .space import Metrics, Param, Space, is_number, listed, metric_list, parameter, plain
 from .transport import Transport, log, whole
@@ -59,6 +59,7 @@ class Record:
         return f"Record({self._reply!r})"
 
 
+@names_options
 class Client:
     """A service, and who one is there.  Sends nothing until it is asked to."""
 
@@ -123,6 +124,7 @@ class Client:
             yield Study(self, body["name"], {}, None, body)
 
 
+@names_options
 class Study:
     """A study; `study.name`, `study.state`, `study["budget"]`: what the service last said of it."""
 
@@ -445,6 +447,7 @@ def give_back(study: Study, number: int, lease: int, reason: str) -> None:
                                 {"lease": lease, "reason": words(reason), "requeue": True}, patience=5.0)
 
 
+@names_options
 class Trial(Mapping[str, Param]):
     """A trial that this process holds: a mapping of its parameters, so that f(**trial) works.  With `with`, whatever
     happens in the block ends it: an exception makes it failed, Ctrl-C gives it back."""
@@ -478,9 +481,8 @@ class Trial(Mapping[str, Param]):
 
     def __getitem__(self, name: str) -> Param:
         if name not in self.params:
-            near = difflib.get_close_matches(str(name), self.params, 1)
             raise KeyError(f"no parameter {name!r} in this trial, which has {', '.join(self.params) or 'none'}" +
-                           (f"; did you mean {near[0]}?" if near else ""))
+                           hint(str(name), self.params))
         return self.params[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -50,6 +50,33 @@ class Studies(Case):
         study.tell({"learning_rate": 1.5, "depth": 2}, -2.0, outside=True)
         self.assertEqual((study.refresh()["trials"]["completed"], study.best.value), (2, 1.0))
 
+    def test_options_that_people_bring(self):
+        study = self.study({"x": (0.0, 1.0)}, trials=5)
+        for call, why in (
+                (lambda: study.optimize(abs, n_trials=5), "Study.optimize has no option n_trials; did you mean trials?"),
+                (lambda: study.optimize(abs, n_jobs=5), "Study.optimize has no option n_jobs; did you mean workers?"),
+                (lambda: study.optimize(abs, worker=5), "Study.optimize has no option worker; did you mean workers?"),
+                (lambda: study.optimize(abs, gc_after_trial=True), "Study.optimize has no option gc_after_trial; it has f, trials, workers, "
+                 "backend, catch, timeout, callbacks, progress"),
+                (lambda: study.tell({"x": 0.5}, 1, sem=0.1), "Study.tell has no option sem; did you mean stddev?"),
+                (lambda: study.ask(fixed_params={"x": 1}), "Study.ask has no option fixed_params; did you mean fixed?"),
+                (lambda: study.enqueue({"x": 0.5}, filling="default"), "Study.enqueue has no option filling; did you mean fill?"),
+                (lambda: study.pause(reason="lunch"), "Study.pause has no option reason; it has none"),
+                (lambda: study.ask().suggest_float("x", 0, 1, q=0.1), "Trial.suggest_float has no option q; did you mean step?"),
+                (lambda: service().study("s", {"x": (0, 1)}, n_trials=5), "Client.study has no option n_trials; did you mean trials?"),
+                (lambda: service().study("s", {"x": (0, 1)}, direction="minimize"), "Client.study has no option direction; did you mean goal?"),
+                (lambda: service().study("s", {"x": (0, 1)}, n_startup_trials=5), 'did you mean algorithm={"initial": ...}?'),
+                (lambda: gnomon.Client("http://127.0.0.1:1", "t", timeout=5), "Client has no option timeout; did you mean patience?"),
+                (lambda: gnomon.connect(host="http://127.0.0.1:1"), "connect has no option host; it has url, token, patience, ca"),
+                (lambda: gnomon.connect(storage="sqlite://"), "connect has no option storage; did you mean url?")):
+            with self.assertRaises(TypeError) as told:
+                call()
+            self.assertIn(why, str(told.exception))
+        study.grow(seed={"is": (0, 1), "default": 0})  # names of parameters are anybody's
+        self.assertIn("seed", [one["name"] for one in study["space"]["parameters"]])
+        with self.assertRaisesRegex(gnomon.Refused, "leese_seconds.*did you mean lease_seconds"):
+            study.edit(leese_seconds=60)
+
     def test_name_in_an_address(self):
         for name in (".", "..", ""):
             with self.assertRaisesRegex(ValueError, "name"):
