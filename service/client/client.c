@@ -117,14 +117,38 @@ static enum status bare_refusal(const struct client *client, long http_status, s
                      http_status / 100 == 3 ? ", a redirect, which is not followed" : "");
 }
 
+/* The mistakes of a refusal, each behind its place: all that the text has room for, and how many others there are. */
+static void list_mistakes(const json_t *errors, char *text, size_t room)
+{
+    enum { MORE_BYTES = sizeof "; and 18446744073709551615 more" };
+    size_t used = 0, len = json_array_size(errors);
+    for (size_t i = 0; i < len; i++) {
+        const char *place = "request", *detail = "";
+        json_unpack(json_array_get(errors, i), "{s?s, s?s, s?s}", "pointer", &place, "parameter", &place, "detail",
+                    &detail);
+        int own = snprintf(text + used, room - used, "%s%s: %s", i > 0 ? "; " : "", place, detail);
+        if (used + (size_t)own + (i + 1 < len ? MORE_BYTES : 0) >= room) {
+            (void)snprintf(text + used, room - used, "%sand %zu more", i > 0 ? "; " : "", len - i);
+            return;
+        }
+        used += (size_t)own;
+    }
+}
+
 static enum status refusal(const struct client *client, const struct client_reply *reply, struct error *err)
 {
     const char *code = "refused", *detail = NULL, *pointer = "";
     json_t     *problem = json_loadb(reply->bytes != NULL ? reply->bytes : "", reply->length, 0, NULL);
+    char        mistakes[sizeof err->text - sizeof "100 mistakes (HTTP 422): "];
     json_unpack(problem, "{s?s, s?s, s?[{s?s, s?s}]}", "code", &code, "detail", &detail, "errors", "pointer", &pointer,
                 "parameter", &pointer);
     (void)json_unpack(problem, "{s:s}", "status", &detail); // of /readyz; a problem has a number there
+    const json_t *errors = json_object_get(problem, "errors");
+    size_t        len = json_array_size(errors);
+    list_mistakes(errors, mistakes, sizeof mistakes);
     enum status status = detail == NULL ? bare_refusal(client, reply->http_status, err)
+                         : len > 1      ? error_set(err, status_of(reply->http_status), code, "",
+                                                    "%zu mistakes (HTTP %ld): %s", len, reply->http_status, mistakes)
                                         : error_set(err, status_of(reply->http_status), code, pointer, "%s (HTTP %ld)",
                                                     detail, reply->http_status);
     json_decref(problem);
