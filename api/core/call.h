@@ -109,7 +109,7 @@ struct form {
                         struct error *err); /* reads what is deeper than the table of the body, after it and
                                                                 * even if that found problems; or NULL: the handler does */
     bool
-        reads_on; /* the handler reads it, and is asked even if there are problems, which refuse it before it does anything */
+        reads_on; /* the handler is asked even if there are problems: it finds more of them, and writes nothing (caller.h) */
 };
 
 /* Announces what will be shown, and how: returns the zeroed result, which the service call then fills.

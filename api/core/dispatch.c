@@ -248,6 +248,12 @@ static enum status set_idempotency(struct call *call, struct error *err)
     return STATUS_OK;
 }
 
+static enum status may_write(void *arg, struct error *err)
+{
+    const struct call *call = arg;
+    return problems_first(&call->problems, err);
+}
+
 static bool has_left(void *arg)
 {
     struct call *call = arg;
@@ -293,7 +299,8 @@ static enum status run(struct call *call, struct error *err)
     call->caller.arena = &call->arena;
     call->caller.until_ms = call->until_ms;
     call->caller.has_left = has_left;
-    call->caller.left_arg = call;
+    call->caller.may_write = may_write;
+    call->caller.request = call;
     call->problems.arena = &call->arena;
     if (call->route->lane != LANE_SHORT)
         TRY(app_go_on(call->app, &call->caller, err));

@@ -109,7 +109,7 @@ static const struct member suggest_post_body[] = {
     CODEC_KNOWN("fixed"),
     {AT(plan, deadline_ms), .read = codec_read_integer, .min = 1, .max = 60000},
     TRIAL_ANNOTATIONS(ANNOTATION_MEMBER){AT(plan, space_revision), .read = codec_read_integer, .min = 0,
-                                         .max = 9007199254740991.0, .fallback = -1},
+                                         .max = 9007199254740991.0},
     {.name = NULL},
 };
 static enum status read_plan(struct call *call, struct error *err);
@@ -175,7 +175,7 @@ static void hold(struct call *call, const struct plan *plan, const struct error 
     call->follow.again = handle_suggest_post;
     call->follow.look_ms = now_ms + 1000 * rest_seconds;
     call->follow.turn = call->params[0];
-    call->follow.is_alike = plan->fixed == NULL && plan->space_revision < 0;
+    call->follow.is_alike = plan->fixed == NULL && !plan->knows_space;
 }
 
 /* The end of waiting: what it was refused for last, which is not looked at again lest many do so at once. */
@@ -207,6 +207,7 @@ static enum status read_plan(struct call *call, struct error *err)
     const struct preference preference = read_preference(call->prefer);
     const json_t           *fixed = json_object_get(call->json, "fixed");
     const char             *worker = text_or_empty(plan->worker);
+    plan->knows_space = json_object_get(call->json, "space_revision") != NULL;
     plan->worker = arena_strndup(&call->arena, worker, strlen(worker));
     if (plan->worker == NULL)
         return error_no_memory(err);

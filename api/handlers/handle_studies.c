@@ -341,11 +341,11 @@ HANDLE_DELETE(study_delete, study_delete)
 struct space_grow_input {
     const json_t *parameters;
     int64_t       space_revision;
+    bool          knows_space; /* the body has space_revision */
 };
 static const struct member space_grow_body[] = {
     {AT(space_grow_input, parameters), .required = true, .read = codec_read_kept},
-    {AT(space_grow_input, space_revision), .read = codec_read_integer, .min = 0, .max = 9007199254740991.0,
-     .fallback = -1},
+    {AT(space_grow_input, space_revision), .read = codec_read_integer, .min = 0, .max = 9007199254740991.0},
     {.name = NULL},
 };
 
@@ -364,7 +364,7 @@ static enum status grow(struct call *call, struct study *out, struct error *err)
     TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
     if (call->problems.len > 0 && input->parameters == NULL)
         return problems_first(&call->problems, err);
-    if (call->problems.len == 0 && input->space_revision >= 0 && input->space_revision != study.space_revision)
+    if (call->problems.len == 0 && input->knows_space && input->space_revision != study.space_revision)
         return error_set(err, STATUS_CONFLICT, "space_grew", "/space_revision",
                          "the study's space is that of revision %lld", (long long)study.space_revision);
     struct reading in = {.arena = &call->arena, .err = err, .problems = &call->problems};
@@ -378,12 +378,12 @@ enum { TIMES = 10 };
 /* When another request has let the space grow meanwhile, this growth is added to that one. */
 enum status handle_space_grow(struct call *call, struct error *err)
 {
-    const struct space_grow_input *input = call->input;
-    struct study                  *out = CALL_RESULT(call, struct study, 200, render_study);
-    enum status                    status = grow(call, out, err);
+    struct space_grow_input *input = call->input;
+    struct study            *out = CALL_RESULT(call, struct study, 200, render_study);
+    input->knows_space = json_object_get(call->json, "space_revision") != NULL;
+    enum status status = grow(call, out, err);
     for (int i = 1;
-         i < TIMES && input->space_revision < 0 && status == STATUS_CONFLICT && strcmp(err->code, "space_grew") == 0;
-         i++)
+         i < TIMES && !input->knows_space && status == STATUS_CONFLICT && strcmp(err->code, "space_grew") == 0; i++)
         status = grow(call, out, err);
     return status;
 }

@@ -32,7 +32,7 @@ void app_say_damaged(const struct app *app, const char *id, const char **reason)
 
 static enum status go_on(const struct app *app, const struct caller *caller, int64_t more_ms, struct error *err)
 {
-    if (caller->has_left != NULL && caller->has_left(caller->left_arg))
+    if (caller->has_left != NULL && caller->has_left(caller->request))
         return error_set(err, STATUS_BUSY, "stopped", "", "nobody waits for the answer any more");
     if (caller->until_ms > 0 && app->monotonic_ms() >= caller->until_ms + more_ms)
         return error_set(err, STATUS_BUSY, "deadline_exceeded", "", "there was no answer in the time that there is");

@@ -95,6 +95,8 @@ static enum status transact(struct db_conn *conn, void *arg, struct error *err)
     struct app_work *work = arg;
     bool             has_key = work->caller->idempotency.key != NULL;
     int64_t          now = steady_ms(work->app);
+    if (work->caller->may_write != NULL)
+        TRY(work->caller->may_write(work->caller->request, err));
     if (has_key) {
         TRY(find_reply(conn, work->caller, now, err));
         if (work->caller->idempotency.replayed)

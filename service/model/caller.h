@@ -82,7 +82,9 @@ struct caller {
     bool        dry_run;  /* app_transact undoes what succeeded: CONFLICT "dry_run" */
     int64_t     until_ms; /* on the monotonic clock: when what computes for it gives up; 0: never */
     bool (*has_left)(void *arg); /* true when nobody waits for the answer any more; NULL: somebody does */
-    void        *left_arg;
+    /* Refuses each transaction of a request that has mistakes, whatever its handler does; NULL: nothing is refused. */
+    enum status (*may_write)(void *arg, struct error *err);
+    void        *request;                /* the arg of both */
     bool         may_defer, is_deferred; /* in, out: see slots_announce */
     struct spent spent;
     char         space_of[24];   /* the study whose space this request was read with, or "" */

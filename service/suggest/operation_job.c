@@ -103,7 +103,6 @@ struct job *operation_job_new(struct app *app, const char *id, const char *study
     job->plan.worker = arena_strndup(&job->arena, asked->worker, strlen(asked->worker));
     job->plan.fixed = fixed;
     job->plan.fixed_len = bytes / sizeof *fixed;
-    job->plan.space_revision = -1;
     job->plan.said = asked->said == NULL ? NULL : arena_strndup(&job->arena, asked->said, strlen(asked->said));
     job->plan.deadline_ms = asked->deadline_ms;
     job->attempt = 1;
@@ -213,7 +212,7 @@ static void suggest(struct job *job)
     struct suggest_reply       reply;
     job->plan.watch = &watch;
     job->caller.has_left = is_stopped;
-    job->caller.left_arg = job;
+    job->caller.request = job;
     for (int i = 0; i < TRIES && !is_stopped(job); i++) {
         job->status = trial_suggest(job->app, &job->caller, job->study, &job->plan, &reply, &job->error);
         if (job->status != STATUS_BUSY || strcmp(job->error.code, "deadline_exceeded") == 0)

@@ -42,7 +42,7 @@ static enum status check_space(const struct plan *plan, struct error *err)
 {
     const struct study *study = &plan->task.study;
     bool                is_other = plan->fixed != NULL && plan->fixed_len != study->spec.space.params_len;
-    if (!is_other && (plan->space_revision < 0 || plan->space_revision == study->space_revision))
+    if (!is_other && (!plan->knows_space || plan->space_revision == study->space_revision))
         return spec_check_context(&study->spec, plan->fixed, "/fixed", err);
     return error_set(err, STATUS_CONFLICT, "space_grew", is_other ? "/fixed" : "/space_revision",
                      "the study's space is that of revision %lld", (long long)study->space_revision);
@@ -219,7 +219,7 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     plan->looked_at = 0;
     plan->task.now_ms = plan->task.app->now_ms();
     plan->steady_ms = steady_ms(plan->task.app); // leases begin when trials are given, not when they were asked for
-    if (plan->is_group_told != NULL && plan->fixed == NULL && plan->space_revision < 0)
+    if (plan->is_group_told != NULL && plan->fixed == NULL && !plan->knows_space)
         plan->task.caller->space_of[0] = '\0'; // nothing was made for the space that was looked at
     TRY(task_open(conn, &plan->task, err));
     TRY(trial_may_be_given(&plan->task.study, err));
@@ -480,7 +480,7 @@ static bool joins_at_once(struct plan *plan)
 {
     struct caller    *caller = plan->task.caller;
     struct arena_mark before = arena_mark(caller->arena);
-    bool is_plain = plan->watch == NULL && plan->fixed == NULL && plan->space_revision < 0 && plan->count == 1 &&
+    bool              is_plain = plan->watch == NULL && plan->fixed == NULL && !plan->knows_space && plan->count == 1 &&
                     session_is_there(plan->task.app, plan->task.id);
     if (!is_plain || !task_recall(&plan->task))
         return false;
@@ -610,12 +610,8 @@ static enum status queue_locked(struct plan *plan, struct error *err)
 enum status trial_queue_part(struct app *app, struct caller *caller, const char *id, const struct queue_part *part,
                              struct trial_page *out, struct error *err)
 {
-    struct plan plan = {.task = task_of(app, caller, id),
-                        .count = (int64_t)part->len,
-                        .worker = "",
-                        .space_revision = -1,
-                        .part = part,
-                        .queued = out};
+    struct plan plan = {
+        .task = task_of(app, caller, id), .count = (int64_t)part->len, .worker = "", .part = part, .queued = out};
     TRY(caller_sees(caller, "study", id, err));
     TRY(app_replay(app, caller, err));
     if (caller->idempotency.replayed)

@@ -31,13 +31,14 @@ struct plan {
     /* The request: read by the table of the route, or of an operation's row.  It stays as it is. */
     int64_t                     count;
     const char                 *worker;
-    const double               *fixed;          /* [fixed_len], NaN where free; NULL */
-    size_t                      fixed_len;      /* params_len of the space that it was read with */
-    int64_t                     space_revision; /* that the client knows; -1: it does not say */
-    const char                 *said;           /* of what is handed out: codec_annotations.h; or NULL */
-    int64_t                     deadline_ms;    /* 0: none (of what plans ahead in a request: SUGGEST_PLAN_MS) */
-    const struct suggest_watch *watch;          /* or NULL */
-    const struct queue_part    *part;           /* proposals are queued, with this part; NULL: they are handed out */
+    const double               *fixed;       /* [fixed_len], NaN where free; NULL */
+    size_t                      fixed_len;   /* params_len of the space that it was read with */
+    bool                        knows_space; /* the client says which space it knows: that of space_revision */
+    int64_t                     space_revision;
+    const char                 *said;        /* of what is handed out: codec_annotations.h; or NULL */
+    int64_t                     deadline_ms; /* 0: none (of what plans ahead in a request: SUGGEST_PLAN_MS) */
+    const struct suggest_watch *watch;       /* or NULL */
+    const struct queue_part    *part;        /* proposals are queued, with this part; NULL: they are handed out */
 
     /* The work on it: begun anew by each call, private to service/suggest. */
     struct task           task;

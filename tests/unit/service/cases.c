@@ -39,7 +39,7 @@ static struct study find(struct world *world, const char *id)
 
 static enum status try_suggest(struct world *world, const char *study, int64_t count)
 {
-    struct plan          request = {.space_revision = -1, .count = count, .worker = ""};
+    struct plan          request = {.count = count, .worker = ""};
     struct suggest_reply reply;
     return trial_suggest(world->app, &world->caller, study, &request, &reply, &world->err);
 }
@@ -427,7 +427,7 @@ static void test_a_late_result_cannot_break_the_budget(void)
         CU_ASSERT_EQUAL(world_observe(thinking, thought.id, i, 0.3 * i), STATUS_OK);
     world_monotonic = monotonic_with_a_late_result;
     is_thinking = true;
-    struct plan          request = {.space_revision = -1, .count = 1, .worker = "", .deadline_ms = 50000};
+    struct plan          request = {.count = 1, .worker = "", .deadline_ms = 50000};
     struct suggest_reply none;
     CU_ASSERT_EQUAL(trial_suggest(thinking->app, &thinking->caller, thought.id, &request, &none, &thinking->err),
                     STATUS_CONFLICT);
@@ -532,7 +532,7 @@ static void test_residuals_stop(void)
         world_observe_many(world, study.id, sizes[i]);
         CU_ASSERT_EQUAL(insight_residuals(world->app, &caller, study.id, NULL, &out, &world->err), STATUS_OK);
         caller.has_left = leaves;
-        caller.left_arg = &looks;
+        caller.request = &looks;
         CU_ASSERT_EQUAL(insight_residuals(world->app, &caller, study.id, NULL, &out, &world->err), STATUS_OK);
         CU_ASSERT_EQUAL(out.len, sizes[i]);
         CU_ASSERT(i == 0 || looks.count == before + 1);
@@ -606,7 +606,7 @@ static enum status propose_wrong(struct session *session, const struct ask *ask,
 
 static enum status suggest_wrong(struct world *world, const char *study, const double *point, const double *fixed)
 {
-    struct plan          request = {.space_revision = -1, .count = 1, .worker = "", .fixed = fixed, .fixed_len = 3};
+    struct plan          request = {.count = 1, .worker = "", .fixed = fixed, .fixed_len = 3};
     struct suggest_reply reply;
     struct live         *live;
     struct study         found;
@@ -672,6 +672,33 @@ static enum status count_call(struct db_conn *conn, void *arg, struct error *err
     return add_event(conn, "t.key", err);
 }
 
+static enum status refuse_to_write(void *arg, struct error *err)
+{
+    return error_set(err, STATUS_INVALID, "out_of_range", arg, "must be less");
+}
+
+static void test_a_request_with_mistakes_writes_nothing(void)
+{
+    struct world   *world = world_new();
+    struct caller   callers[2] = {world->caller, world->caller};
+    struct error    errs[2];
+    struct app_work works[2];
+    char            where[] = "/count";
+    int             calls = 0;
+    callers[0].may_write = refuse_to_write;
+    callers[0].request = where;
+    CU_ASSERT_EQUAL(app_transact(world->app, &callers[0], count_call, &calls, &errs[0]), STATUS_INVALID);
+    CU_ASSERT_STRING_EQUAL(errs[0].path, "/count");
+    for (int i = 0; i < 2; i++)
+        works[i] = (struct app_work){.caller = &callers[i], .fn = count_call, .arg = &calls, .err = &errs[i]};
+    app_transact_all(world->app, works, 2);
+    CU_ASSERT_EQUAL(works[0].status, STATUS_INVALID);
+    CU_ASSERT_EQUAL(works[1].status, STATUS_OK);
+    CU_ASSERT_EQUAL(calls, 1);
+    CU_ASSERT_EQUAL(count_events(world, "t.key"), 1);
+    world_end(world);
+}
+
 /* The second finds what the first has just done, and then it is undone with all of its batch. */
 static void test_what_a_lost_batch_had_found_is_forgotten(void)
 {
@@ -725,6 +752,7 @@ static void test_a_model_that_draws_is_built_once(void)
 }
 
 CU_TestInfo suite_cases[] = {
+    {"a request with mistakes writes nothing", test_a_request_with_mistakes_writes_nothing},
     {"what a lost batch had found is forgotten", test_what_a_lost_batch_had_found_is_forgotten},
     {"a model that draws is built once", test_a_model_that_draws_is_built_once},
     {"no impossible point is stored", test_no_impossible_point_is_stored},

@@ -50,7 +50,7 @@ static int64_t count_trials(struct world *world, const char *id)
 /* Begins one that waits for the model, which is held. */
 static void begin(struct world *world, const char *study, struct live **live, struct operation *out)
 {
-    struct plan request = {.space_revision = -1, .count = 1, .worker = "w"};
+    struct plan request = {.count = 1, .worker = "w"};
     CU_ASSERT_EQUAL_FATAL(session_lock(world->app, &world->caller, study, SESSION_ALONE, live, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(
         operation_begin(world->app, &world->caller, study, &(struct operation_new){&request, 0}, out, &world->err),
@@ -88,7 +88,7 @@ static enum status plant(struct db_conn *conn, void *arg, struct error *err)
 /* Leaves an operation that was begun so often, as a process does that stops; then the next one resumes. */
 static struct operation resume(struct world *world, const char *study, int count)
 {
-    struct plan      request = {.space_revision = -1, .count = 1, .worker = "w"};
+    struct plan      request = {.count = 1, .worker = "w"};
     struct operation operation;
     operations_halt(world->app);
     CU_ASSERT_EQUAL_FATAL(operation_begin(world->app, &world->caller, study, &(struct operation_new){&request, 0},

@@ -147,9 +147,8 @@ static enum status act_observe(struct actor *actor)
 static enum status act_suggest(struct actor *actor)
 {
     static const char *const workers[] = {"", "a", "b"};
-    struct plan              request = {
-                     .space_revision = -1, .count = 1 + (int64_t)draw(actor, 3), .worker = workers[draw(actor, 3)]};
-    struct suggest_reply reply;
+    struct plan              request = {.count = 1 + (int64_t)draw(actor, 3), .worker = workers[draw(actor, 3)]};
+    struct suggest_reply     reply;
     return trial_suggest(actor->app, &actor->caller, actor->study, &request, &reply, &actor->err);
 }
 
@@ -323,7 +322,7 @@ static void *suggest_once(void *arg)
     struct arena         arena;
     struct error         err;
     struct suggest_reply reply;
-    struct plan          request = {.space_revision = -1, .count = 1, .worker = ""};
+    struct plan          request = {.count = 1, .worker = ""};
     arena_init(&arena, 4 << 20);
     struct caller caller = {
         .token_id = "tok_twin",
@@ -608,7 +607,7 @@ static void test_an_operation_keeps_what_it_was_asked_for(void)
         struct study     study = world_study(world, world_box, algorithms[i], 0);
         double           fixed[3] = {0.25, NAN, 2};
         char             worker[] = "first";
-        struct plan      request = {.space_revision = -1, .count = 2, .worker = worker, .fixed = fixed, .fixed_len = 3};
+        struct plan      request = {.count = 2, .worker = worker, .fixed = fixed, .fixed_len = 3};
         struct operation operation;
         struct live     *live;
         CU_ASSERT_EQUAL_FATAL(session_lock(world->app, &world->caller, study.id, SESSION_ALONE, &live, &world->err),
@@ -638,7 +637,7 @@ static enum status begin_operation(struct world *world, const char *study, const
                                    struct operation *out)
 {
     const double fixed[3] = {held, NAN, NAN};
-    struct plan  request = {.space_revision = -1, .count = 1, .worker = worker, .fixed = fixed, .fixed_len = 3};
+    struct plan  request = {.count = 1, .worker = worker, .fixed = fixed, .fixed_len = 3};
     return operation_begin(world->app, &world->caller, study, &(struct operation_new){&request, 0}, out, &world->err);
 }
 
@@ -690,10 +689,10 @@ static void *ask_as_guest(void *arg)
     struct guest        *guest = arg;
     struct arena         arena;
     struct suggest_reply reply;
-    struct plan          request = {.space_revision = -1, .count = 1, .worker = guest->worker};
+    struct plan          request = {.count = 1, .worker = guest->worker};
     arena_init(&arena, 4 << 20);
     struct caller caller = {
-        .token_id = "tok_guest", .scope = SCOPE_WRITE, .arena = &arena, .has_left = is_gone, .left_arg = guest};
+        .token_id = "tok_guest", .scope = SCOPE_WRITE, .arena = &arena, .has_left = is_gone, .request = guest};
     guest->status = trial_suggest(guest->app, &caller, guest->study, &request, &reply, &guest->err);
     arena_fini(&arena);
     return NULL;

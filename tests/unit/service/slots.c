@@ -263,7 +263,7 @@ static void test_nobody_waits_for_nothing(void)
     struct visitor gone = {.world = world, .price_ms = LONG, .entered = &entered}, late = gone, other = gone;
     enter(world, LONG);
     gone.caller.has_left = says;
-    gone.caller.left_arg = &has_left;
+    gone.caller.request = &has_left;
     start(&gone, "one");
     wait_until_waiting(world, 1);
     late.caller.until_ms = world->app->monotonic_ms() + 50;
@@ -290,7 +290,7 @@ static void test_giving_up_in_a_pause(void)
     struct runner runner = {.world = world, .caller = {.token_id = "runner"}, .price_ms = LONG};
     atomic_bool   has_left = false;
     runner.caller.has_left = says;
-    runner.caller.left_arg = &has_left;
+    runner.caller.request = &has_left;
     start_running(&runner);
     enter(world, LONG);
     atomic_store(&has_left, true);

@@ -211,7 +211,7 @@ static void *read_specs(void *arg)
         for (int i = 0; i < CROWD_STUDIES; i++)
             is_there[i] = study_find(reader->app, &caller, reader->studies[i].id, &found[i], &err) == STATUS_OK;
         struct suggest_reply reply;
-        struct plan          request = {.space_revision = -1, .count = 1, .worker = "w"};
+        struct plan          request = {.count = 1, .worker = "w"};
         enum status          status =
             trial_suggest(reader->app, &caller, reader->studies[turn % CROWD_STUDIES].id, &request, &reply, &err);
         reader->wrong += status != STATUS_OK && status != STATUS_NOT_FOUND;

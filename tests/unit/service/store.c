@@ -219,7 +219,7 @@ static void test_a_study_runs_to_its_budget(void)
     CU_ASSERT_EQUAL(found.best_value, best);
     CU_ASSERT_EQUAL(found.revision, 14 * 2 + 1);
     struct suggest_reply reply;
-    struct plan          request = {.space_revision = -1, .count = 1, .worker = "w"};
+    struct plan          request = {.count = 1, .worker = "w"};
     CU_ASSERT_EQUAL(trial_suggest(world->app, &world->caller, study.id, &request, &reply, &world->err),
                     STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "study_completed");
@@ -348,7 +348,7 @@ static void test_an_idempotency_key_gives_the_first_answer(void)
 {
     struct world        *world = world_new();
     struct study         study = world_study(world, world_box, "{\"name\":\"random\"}", 0), found;
-    struct plan          request = {.space_revision = -1, .count = 1, .worker = ""};
+    struct plan          request = {.count = 1, .worker = ""};
     struct suggest_reply reply;
     for (int i = 0; i < 3; i++) {
         world->caller.idempotency =
@@ -452,7 +452,7 @@ static void test_patch_states_and_deletion(void)
     CU_ASSERT_EQUAL(out.version, 2);
     CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_PAUSE, &out, &world->err), STATUS_OK);
     struct suggest_reply reply;
-    struct plan          request = {.space_revision = -1, .count = 1, .worker = ""};
+    struct plan          request = {.count = 1, .worker = ""};
     CU_ASSERT_EQUAL(trial_suggest(world->app, &world->caller, study.id, &request, &reply, &world->err),
                     STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "study_paused");
@@ -615,7 +615,7 @@ static void test_candidates_are_suggested_once_each(void)
         CU_ASSERT_EQUAL(world_observe(world, study.id, i, cos(0.3 * (double)row)), STATUS_OK);
     }
     struct suggest_reply none;
-    struct plan          request = {.space_revision = -1, .count = 1, .worker = ""};
+    struct plan          request = {.count = 1, .worker = ""};
     CU_ASSERT_EQUAL(trial_suggest(world->app, &world->caller, study.id, &request, &none, &world->err), STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "study_completed");
     CU_ASSERT_STRING_EQUAL(world->err.reason, "search_space_exhausted");

@@ -131,7 +131,7 @@ struct study world_study(struct world *world, const char *members, const char *a
 
 struct suggest_reply world_suggest(struct world *world, const char *study, int64_t count, const char *worker)
 {
-    struct plan          request = {.space_revision = -1, .count = count, .worker = worker};
+    struct plan          request = {.count = count, .worker = worker};
     struct suggest_reply reply;
     enum status          status = trial_suggest(world->app, &world->caller, study, &request, &reply, &world->err);
     if (status != STATUS_OK)
