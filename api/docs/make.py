@@ -51,7 +51,7 @@ SECTIONS = [  # what a reader wants, and the pages for it: name, file, title
         ("graphs", "engine/planning/GUIDE.md", "Graphs: informative paths"),
         ("images", "engine/bos2/GUIDE.md", "Images"),
         ("python", "api/clients/python/GUIDE.md", "The Python client"),
-        ("typescript", "api/clients/typescript/README.md", "The TypeScript client"),
+        ("typescript", "api/clients/typescript/GUIDE.md", "The TypeScript client"),
         ("command-line", "service/cli/GUIDE.md", "The command line: a program for each trial"),
         ("export", "service/portable/EXPORT.md", "The format of an export"),
         ("compatibility", "api/COMPATIBILITY.md", "What may change")]),

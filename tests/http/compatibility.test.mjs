@@ -122,7 +122,7 @@ test('additions name what is new', () => {
 test('a release writes its version everywhere, keeps its contract, and is refused before it is committed', () => {
     const root = fileURLToPath(new URL('../../', import.meta.url)), copy = mkdtempSync(join(tmpdir(), 'gnomon-release-'));
     const files = ['deploy/release', 'service/base/version.h', 'openapi.yaml', 'CHANGELOG.md', 'tests/http/compatibility.mjs', 'tests/data/contract',
-        'api/clients/python/pyproject.toml', 'api/clients/python/gnomon/__init__.py', 'api/clients/typescript/package.json', 'api/clients/typescript/README.md'];
+        'api/clients/python/pyproject.toml', 'api/clients/python/gnomon/__init__.py', 'api/clients/typescript/package.json', 'api/clients/typescript/GUIDE.md'];
     const release = (...words) => spawnSync('/bin/sh', ['deploy/release', ...words], { cwd: copy, encoding: 'utf8' });
     const git = (...words) => execFileSync('/usr/bin/git', ['-c', 'user.name=t', '-c', 'user.email=t@localhost', ...words], { cwd: copy });
     try {

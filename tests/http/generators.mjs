@@ -59,7 +59,7 @@ test('the TypeScript client compiles, runs its studies, and is a package with no
 });
 
 test('the example in the page of the TypeScript client compiles and runs', async () => {
-    const example = readFileSync(path.join(client, 'README.md'), 'utf8').match(/```ts\n(.*?)```/s)[1].replace("'gnomon-client'", "'./index.js'")
+    const example = readFileSync(path.join(client, 'GUIDE.md'), 'utf8').match(/```ts\n(.*?)```/s)[1].replace("'gnomon-client'", "'./index.js'")
         .replace("'http://127.0.0.1:8080'", 'process.argv[2]!').replace('trials: 100', 'trials: 6').replace('epoch <= 30', 'epoch <= 3');
     const file = path.join(folder, 'example.ts');
     writeFileSync(file, 'declare const process: { argv: string[] };\nconst token = process.argv[3]!;\n' +
