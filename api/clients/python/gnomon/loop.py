@@ -239,9 +239,12 @@ def portable(failure: Optional[BaseException]) -> Optional[BaseException]:
         return RuntimeError(said(failure))
 
 
-def child(pipe: "multiprocessing.connection.Connection", name: str, study: "Study",
-          f: Callable[["Trial"], "Value"], catch: Catch) -> None:
-    """A worker process.  Ctrl-C reaches its parent, which says what to do."""
+def child(pipe: "multiprocessing.connection.Connection", of_parent: Sequence["multiprocessing.connection.Connection"], name: str,
+          study: "Study", f: Callable[["Trial"], "Value"], catch: Catch) -> None:
+    """A worker process.  Ctrl-C reaches its parent, which says what to do.  Its copies of the parent's ends of pipes go: with
+    them no worker would see that the parent was killed."""
+    for end in of_parent:
+        end.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, terminate)
     Slot.name_process(name)
@@ -274,8 +277,10 @@ class Processes:
         self.started += 1
         ours, theirs = self.context.Pipe()
         name = f"{self.name}-{self.started}"
+        is_forked = self.context.get_start_method() == "fork"
+        of_parent = [ours, *(worker.pipe for worker in self.crew.values())] if is_forked else []
         process: Any = self.context.Process(
-            target=child, args=(theirs, name, self.run.study, self.run.f, self.run.catch))
+            target=child, args=(theirs, of_parent, name, self.run.study, self.run.f, self.run.catch))
         process.start()
         theirs.close()
         self.crew[process.sentinel] = Worker(process, ours, name)

@@ -273,8 +273,9 @@ class Killed(Case):
             self.assertEqual([t.value for t in study.trials()], [branin(**t.params) for t in study.trials()])
             server.close()
 
-    def interrupted(self, options, sends):
-        """A program in optimize, with trials running, gets these signals: its exit code, and the study."""
+    def interrupted(self, options, sends, seconds=60):
+        """A program in optimize, with trials running, gets these signals: its exit code, and the study, when its last process
+        has ended."""
         study = self.study(trials=50)
         program = textwrap.dedent(f"""
             import os, sys, time
@@ -283,7 +284,7 @@ class Killed(Case):
             study = gnomon.connect({service().url!r}, {service().transport.token!r}).study({self.id()!r})
             def f(trial):
                 os.write(1, b"runs\\n")
-                time.sleep(60 if trial.number > 2 else 0)
+                time.sleep({seconds} if trial.number > 2 else 0)
                 return 1.0
             study.optimize(f, {options})
             """)
@@ -309,6 +310,12 @@ class Killed(Case):
                 code, said, states = self.interrupted(options, signal.SIGTERM)
                 self.assertEqual((code, states[:2], set(states[2:])), (143, ["completed"] * 2, {"queued"}), said)
                 self.study().delete()
+
+    def test_the_program_is_killed(self):
+        """kill -9 of a program whose workers are processes: they end with the trials that they have."""
+        code, said, states = self.interrupted("workers=3, backend='processes'", signal.SIGKILL, seconds=0.5)
+        self.assertEqual((code, set(states)), (-9, {"completed"}), said)
+        self.assertLess(len(states), 10)
 
     def test_interrupt_while_the_service_is_at_it(self):
         """What a suggest that nobody waits for any more hands out goes back, too."""
