@@ -46,7 +46,8 @@ class GnomonError(Exception):
         return found + ([f"and {len(self.errors) - SHOWN} more"] if len(self.errors) > SHOWN else [])
 
     def __str__(self) -> str:
-        return "; ".join([f"{self.code or self.status}: {self.detail}", *self.places()])
+        is_at_a_place = any(e.get("detail") == self.detail for e in self.errors[:SHOWN])
+        return f"{self.code or self.status}: " + "; ".join([*([] if is_at_a_place else [self.detail]), *self.places()])
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return type(self), (self.status, self.problem)

@@ -49,12 +49,13 @@ class GnomonSearchCV(BaseSearchCV):
                              trials=self.n_iter, algorithm=self.algorithm, seed=seed)
         member = f"mean_test_{self.refit if isinstance(self.refit, str) else 'score'}"
         failure: Optional[ValueError] = None
-        found = False
+        found, asked = False, 0
         while True:
             try:
                 trials = study.ask_many(self.batch)
             except Finished:
                 break
+            asked += len(trials)
             try:
                 try:
                     results = evaluate_candidates([dict(trial.params) for trial in trials])
@@ -74,5 +75,7 @@ class GnomonSearchCV(BaseSearchCV):
                     if trial.state == "running":
                         trial.give_back("interrupted")
                 raise
+        if asked == 0:
+            raise ValueError(f"the study {study.name!r} has ended: give another name, or raise its budget and reopen it")
         if failure is not None and not found:
             raise failure

@@ -183,6 +183,8 @@ def metric_list(metrics: Metrics) -> List[Dict[str, Any]]:
     """{"accuracy": "maximize", "latency": {"max": 30}, "ph": {"target": 7.4}, "tg": {"range": [60, 80]}, "memory": "track"}
     as the contract has it."""
     if not isinstance(metrics, Mapping):
+        if isinstance(metrics, str) or not all(isinstance(metric, Mapping) for metric in metrics):
+            raise ValueError(f"metrics have their goals beside them, as in {{\"error\": \"minimize\", \"cost\": \"minimize\"}}, and not {metrics!r:.100}")
         return [dict(metric) for metric in metrics]
     return [{"name": name, **goal_of(what)} for name, what in metrics.items()]
 

@@ -9,7 +9,7 @@ import time
 import urllib.parse
 import warnings
 from types import TracebackType
-from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type,
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Type,
                     Union)
 
 from .errors import (Conflict, Finished, GnomonError, LeaseLost, NotFound, Paused, Pruned, SpaceDiffers, Unavailable, hint, said,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Value = Union[float, Mapping[str, float], Sequence[float]]
 WAIT_SECONDS = 30  # how long one request for a trial is held back by the service
+AGAIN = ".  If the workers were killed, study.reclaim() takes back all that runs, to be handed out again"
 
 
 class Record:
@@ -134,6 +135,7 @@ class Study:
         self.grows = space is None
         self.space = space or Space()
         self.body: Dict[str, Any] = {}
+        self._waits: Set[str] = set()  # for what somebody has waited, which is said once
         if body is not None:
             self._take(body)
         elif space is not None:
@@ -260,7 +262,6 @@ class Study:
 
     def _suggest(self, body: Dict[str, Any], wait: Union[bool, float]) -> List[Dict[str, Any]]:
         end = math.inf if wait is True else time.monotonic() + wait
-        told = ""
         while True:
             seconds = min(WAIT_SECONDS, int(end - time.monotonic())) if end < math.inf else WAIT_SECONDS
             prefer = {"Prefer": f"wait={seconds}"} if seconds > 0 else {}
@@ -270,18 +271,19 @@ class Study:
             except Paused as refused:
                 if time.monotonic() >= end:
                     raise
-                if refused.code != told:
-                    log.info("%s: %s; waiting", self.name, refused.detail)
-                told = refused.code
+                if refused.code not in self._waits:
+                    self._waits.add(refused.code)
+                    log.warning("%s: %s; waiting%s", self.name, refused.detail, AGAIN if refused.code == "all_handed_out" else "")
             # The service held the request back already; it says at once only that too many wait.
             self.client.transport.sleep(min(1.0, max(0.0, end - time.monotonic())))
 
-    def reclaim(self, worker: str, spare: Sequence[int] = (), reason: str = "its worker is gone") -> List[int]:
-        """Gives back what this worker, who is no more, has, but fails those in `spare`; the numbers of these trials."""
+    def reclaim(self, worker: Optional[str] = None, spare: Sequence[int] = (), reason: str = "its worker is gone") -> List[int]:
+        """Gives back what this worker, who is no more, has, but fails those in `spare`; the numbers of these trials.  Without
+        a worker: what any has."""
         call = self.client.transport.call
         numbers = []
         try:
-            query = asked({"worker": worker, "state": "running", "view": "basic"})
+            query = asked({"worker": worker, "state": "running", "view": "basic", "limit": 1000})
             for trial in call("GET", f"{self.path}/trials{query}", patience=5.0)["trials"]:
                 number, lease = trial["number"], trial["lease"]["id"]
                 if number in spare:

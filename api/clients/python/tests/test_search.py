@@ -30,6 +30,8 @@ class Search(unittest.TestCase):
         self.assertGreater(search.best_score_, 0.9)
         self.assertEqual(search.best_params_, service().study("svm").best.params)
         self.assertEqual((len(search.cv_results_["params"]), search.score(X, y) > 0.9), (8, True))
+        with self.assertRaisesRegex(ValueError, "the study 'svm' has ended"):
+            search.fit(X[:200], y[:200])
 
     def test_where_and_failures(self):
         X, y = numpy.arange(20.0)[:, None], numpy.arange(20.0)

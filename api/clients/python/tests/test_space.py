@@ -78,6 +78,9 @@ class Declared(unittest.TestCase):
                          [{"name": "a", "goal": "maximize"}, {"name": "b", "goal": "constrain", "max": 3},
                           {"name": "c", "goal": "track"}])
         self.assertEqual(metric_list([{"name": "a", "goal": "minimize"}]), [{"name": "a", "goal": "minimize"}])
+        for wrong in (["a", "b"], "a"):
+            with self.assertRaisesRegex(ValueError, "metrics have their goals beside them"):
+                metric_list(wrong)
 
 
 class RoundTrip(Case):
@@ -105,7 +108,7 @@ class RoundTrip(Case):
         trial.tell(1)
 
     def test_refusal_names_the_parameter(self):
-        with self.assertRaisesRegex(gnomon.Refused, r'space\["lr"\]\["max"\]: max must be') as caught:
+        with self.assertRaisesRegex(gnomon.Refused, r'^[a-z_]+: space\["lr"\]\["max"\]: max must be') as caught:
             self.study({"n": (1, 2), "lr": (3.0, 1.0)})
         self.assertEqual((caught.exception.status, caught.exception.code), (422, "empty_range"))
         self.assertTrue(caught.exception.request_id)

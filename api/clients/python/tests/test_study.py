@@ -369,11 +369,15 @@ class Trials(Case):
         trial = study.ask()
         got = []
         waiting = threading.Thread(target=lambda: got.append(study.ask()))
-        with self.assertLogs("gnomon", "INFO") as logged, mock.patch.object(module, "WAIT_SECONDS", 1):
+        with self.assertLogs("gnomon", "WARNING") as logged, mock.patch.object(module, "WAIT_SECONDS", 1):
             waiting.start()
             self.wait_for(lambda: any("waiting" in line for line in logged.output))
-            trial.give_back()
+            with self.assertRaises(gnomon.Paused):
+                study.ask(wait=1.5)
+            self.assertEqual(study.reclaim(), [trial.number])
             waiting.join(60)
+        self.assertEqual(len(logged.output), 1)  # whoever waits
+        self.assertIn("study.reclaim()", logged.output[0])
         self.assertEqual(got[0].number, trial.number)
         got[0].tell(1.0)
 
