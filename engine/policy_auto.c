@@ -1,7 +1,7 @@
 /* The algorithm auto: which algorithm of ours proposes a trial is read from one table, by the space, the metrics and the trial's
  * number.  So it needs no state, and a replay finds the same one.  Every algorithm whose turn may come is told of everything; of the
  * trials before its turn as of points that came with their results. */
-#include "engine/policy/policy.h"
+#include "engine/policy/session.h"
 
 enum { OPTIONS_MAX = 16, SHARE = 8 /* of the memory, for each algorithm but the first, and for what is here */ };
 
@@ -38,10 +38,9 @@ struct part {
 };
 
 struct session {
-    struct arena          arena;
-    const struct problem *problem;
-    size_t                len, rows[STAGES]; /* [len] */
-    struct part           parts[STAGES];     /* [len] */
+    struct session_base base;
+    size_t              len, rows[STAGES]; /* [len] */
+    struct part         parts[STAGES];     /* [len] */
 };
 
 /* The rows that are for the problem, into rows [STAGES]; how many. */
@@ -95,51 +94,25 @@ static enum status check(const struct problem *problem, struct error *err)
 
 /* ---- the session ---- */
 
-static void close_session(struct session *s)
-{
-    if (s == NULL)
-        return;
-    for (size_t i = 0; i < s->len; i++)
-        s->parts[i].policy->close(s->parts[i].session);
-    struct arena arena = s->arena; /* the session lies in it */
-    arena_fini(&arena);
-}
-
 static enum status open_part(struct session *s, size_t len, struct error *err)
 {
     struct part *part = &s->parts[s->len];
-    describe_part(s->problem, s->rows[s->len], len, part);
-    TRY(part->policy->open(part->policy, &part->problem, &part->session, err));
+    describe_part(s->base.problem, s->rows[s->len], len, part);
+    TRY(session_open_inner(&s->base, part->policy, &part->problem, &part->session, err));
     s->len++;
     return STATUS_OK;
 }
 
-static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
-                                struct error *err)
+static enum status begin(struct session *s, struct error *err)
 {
-    (void)policy;
-    struct arena arena;
-    *out = NULL;
-    arena_init(&arena, problem->memory_bytes / SHARE);
-    struct session *s = arena_reserve(&arena, sizeof *s) ? ARENA_NEW(&arena, struct session, 1) : NULL;
-    if (s == NULL) {
-        arena_fini(&arena);
-        return error_no_memory(err);
-    }
-    *s = (struct session){.arena = arena, .problem = problem};
-    enum status status = STATUS_OK;
-    for (size_t len = find_rows(problem->space, problem->metrics_len, s->rows); status == STATUS_OK && s->len < len;)
-        status = open_part(s, len, err);
-    if (status != STATUS_OK)
-        close_session(s);
-    else
-        *out = s;
-    return status;
+    for (size_t len = find_rows(s->base.problem->space, s->base.problem->metrics_len, s->rows); s->len < len;)
+        TRY(open_part(s, len, err));
+    return STATUS_OK;
 }
 
 static size_t turn_of(const struct session *s, uint64_t trial)
 {
-    return find_turn(s->rows, s->len, s->problem->space->dims, trial);
+    return find_turn(s->rows, s->len, s->base.problem->space->dims, trial);
 }
 
 static enum status tell(struct session *s, const struct event *event, struct error *err)
@@ -159,14 +132,6 @@ static enum status ask_next(struct session *s, const struct ask *ask, struct pro
 {
     const struct part *part = &s->parts[turn_of(s, ask->trial)];
     return part->policy->ask(part->session, ask, out, err);
-}
-
-static size_t bytes(const struct session *s)
-{
-    size_t sum = s->arena.taken_bytes;
-    for (size_t i = 0; i < s->len; i++)
-        sum += s->parts[i].policy->bytes(s->parts[i].session);
-    return sum;
 }
 
 /* ---- the model is gp's, also in the turn of another ---- */
@@ -207,13 +172,14 @@ const struct policy policy_auto = {
     .options = options,
     .leave_to = leave_to,
     .check = check,
-    .open = open_session,
+    .session_bytes = sizeof(struct session),
+    .begin = begin,
+    .kept_share = SHARE,
+    .keeps_nothing = true,
     .tell = tell,
     .ask = ask_next,
     .predict = predict,
     .residuals = residuals,
     .gain = gain,
     .show = show,
-    .bytes = bytes,
-    .close = close_session,
 };

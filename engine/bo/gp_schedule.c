@@ -34,7 +34,7 @@ size_t gp_schedule_milestone(size_t n)
 struct gp_fit gp_schedule_fit(const struct gp_study *study, const struct kernel_kind *kind, bool is_first,
                               const struct ask *ask)
 {
-    const struct space *space = study->problem->space;
+    const struct space *space = study->base.problem->space;
     size_t              values = trial_log_finished(&study->log);
     return (struct gp_fit){
         .kind = kind,
@@ -93,7 +93,7 @@ enum status gp_schedule_search(const struct gp_study *study, const struct ask *a
         return error_no_memory(err);
     for (size_t k = 0; k < count; k++)
         memcpy(anchors + k * len, trial_log_point(&study->log, wanted->anchors->place[k]), len * sizeof *anchors);
-    size_t            widest = numbers_clamp(SAMPLES_DIMS / (double)study->problem->space->dims, SAMPLES_MIN,
+    size_t            widest = numbers_clamp(SAMPLES_DIMS / (double)study->base.problem->space->dims, SAMPLES_MIN,
                                   wanted->slope == NULL ? SAMPLES_JOINT : SAMPLES_MAX);
     struct acq_search search = {
         .space = wanted->view,
@@ -102,7 +102,7 @@ enum status gp_schedule_search(const struct gp_study *study, const struct ask *a
         .anchors_len = count,
         .lower = wanted->lower,
         .upper = wanted->upper,
-        .seed = study->problem->seed,
+        .seed = study->base.problem->seed,
         .trial = ask->trial,
         .samples = numbers_clamp(SAMPLES_WORK / rows_squared, SAMPLES_MIN,
                                  wanted->lower == NULL ? widest : widest / BOX_SHARE),

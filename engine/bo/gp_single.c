@@ -17,7 +17,7 @@ enum status gp_single_open(struct gp_study *study, const struct kernel_kind *ker
 {
     *single = (struct gp_single){.study = study, .kernel = kernel, .head.models = 1};
     memcpy(single->head.tag, tag, strlen(tag));
-    single->record.theta = ARENA_NEW(&study->kept, double, gp_single_theta_len(single));
+    single->record.theta = ARENA_NEW(&study->base.kept, double, gp_single_theta_len(single));
     return single->record.theta == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
@@ -57,7 +57,7 @@ enum status gp_single_model(const struct gp_single *single, const struct ask *as
     uint64_t          fitted = single->record.fitted;
     struct gp_fit     fit = fit_settings(single, ask);
     double            began = ask == NULL ? NAN : ask_clock_ms(ask);
-    *model = (struct gp_model){.space = study->problem->space,
+    *model = (struct gp_model){.space = study->base.problem->space,
                                .log = &study->log,
                                .cache = &memory->cache,
                                .scratch = &memory->scratch,

@@ -102,7 +102,7 @@ static void score_candidates(const struct row_policy_view *view, size_t m, const
 
 static enum status open_candidates(struct session *session, struct error *err)
 {
-    const struct problem  *problem = session->study.problem;
+    const struct problem  *problem = session->study.base.problem;
     double                 initial = problem->options[INITIAL];
     struct row_policy_rule rule = {
         .kind = kernel_kinds[(size_t)problem->options[KERNEL]],
@@ -111,19 +111,18 @@ static enum status open_candidates(struct session *session, struct error *err)
         .noise = NAN,
         .mean = NAN,
         .initial = isnan(initial) ? INITIAL_CANDIDATES : (size_t)initial,
-        .reserved_bytes = session->study.kept.taken_bytes,
         .each_row_once = true,
         .acquisition = acq_names[(size_t)problem->options[ACQUISITION]],
         .score = score_candidates,
     };
-    return row_policy_open(problem, &rule, &session->candidates, err);
+    return row_policy_open(&session->study.base, &rule, &session->candidates, err);
 }
 
 /* --- the session --- */
 
 static enum status open_parameters(struct session *session, struct error *err)
 {
-    const struct problem              *problem = session->study.problem;
+    const struct problem              *problem = session->study.base.problem;
     const struct single_objective_rule rule = {.kernel = kernel_kinds[(size_t)problem->options[KERNEL]],
                                                .acquisition = (enum acq_kind)problem->options[ACQUISITION],
                                                .beta = problem->options[BETA]};
@@ -131,37 +130,22 @@ static enum status open_parameters(struct session *session, struct error *err)
     return several_open(&session->study, rule.kernel, &session->several, err);
 }
 
-static void close_session(struct session *session)
+static void end(struct session *session)
 {
-    if (session == NULL)
-        return;
-    row_policy_close(session->candidates);
     several_drop(session->several);
-    gp_study_close(&session->study);
+    gp_study_end(session);
 }
 
-static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
-                                struct error *err)
+static enum status begin(struct session *session, struct error *err)
 {
-    (void)policy;
-    struct gp_study *study;
-    *out = NULL;
-    TRY(gp_study_open(problem, sizeof **out, problem->options[REPEAT] == 1, &study, err));
-    struct session *session = (struct session *)study; /* which it starts with */
-    bool            is_candidates = problem->space->kind == SPACE_CANDIDATES;
-    enum status     status = is_candidates ? open_candidates(session, err) : open_parameters(session, err);
-    if (status != STATUS_OK)
-        close_session(session);
-    else
-        *out = session;
-    return status;
+    const struct problem *problem = session->study.base.problem;
+    TRY(gp_study_init(&session->study, problem->options[REPEAT] == 1, err));
+    return problem->space->kind == SPACE_CANDIDATES ? open_candidates(session, err) : open_parameters(session, err);
 }
 
-static size_t bytes(const struct session *session)
+static size_t bytes_beside(const struct session *session)
 {
-    size_t candidates = session->candidates == NULL ? 0 : row_policy_bytes(session->candidates);
-    size_t metrics = session->several == NULL ? 0 : several_bytes(session->several);
-    return candidates + metrics + gp_study_bytes(&session->study);
+    return gp_study_bytes(session) + (session->several == NULL ? 0 : several_bytes(session->several));
 }
 
 static enum status tell(struct session *session, const struct event *event, struct error *err)
@@ -178,7 +162,7 @@ static enum status tell(struct session *session, const struct event *event, stru
 static bool is_initial(const struct session *session)
 {
     const struct trial_log *log = &session->study.log;
-    double                  initial = session->study.problem->options[INITIAL];
+    double                  initial = session->study.base.problem->options[INITIAL];
     return log->count[LOG_OBSERVED] == 0 ||
            (double)trial_log_tried(log) < (isnan(initial) ? (double)trust_region_initial(log->params_len) : initial);
 }
@@ -210,7 +194,7 @@ static void go_to_corner(struct session *session, const struct ask *ask, const s
     const struct trial_log *log = &session->study.log;
     if (log->count[LOG_OBSERVED] > 0 || log->failures < CORNER_FAILURES || ask->trial % 2 == 1)
         return;
-    sobol_start(session->study.problem->seed, ask->trial, view->params_len, session->study.unit);
+    sobol_start(session->study.base.problem->seed, ask->trial, view->params_len, session->study.unit);
     for (size_t j = 0; j < view->params_len; j++) {
         double v = session->study.unit[j], low = v / 4.0;
         size_t turn = ask->trial / 2 % 3;
@@ -256,12 +240,12 @@ static enum status ask_point(struct session *session, const struct ask *ask, con
 static enum status ask_next(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
 {
     struct space      view;
-    struct arena     *kept = &session->study.kept;
+    struct arena     *kept = &session->study.base.kept;
     struct arena_mark mark = arena_mark(kept);
     if (session->candidates != NULL)
         return row_policy_ask(session->candidates, ask, out, err);
     proposal_clear(out);
-    TRY(space_hold(session->study.problem->space, ask->fixed, kept, &view, err));
+    TRY(space_hold(session->study.base.problem->space, ask->fixed, kept, &view, err));
     enum status status = ask_point(session, ask, &view, out, err);
     arena_release(kept, mark);
     return used_points_say_all(&session->study.used, status, err);
@@ -278,7 +262,7 @@ static bool may_say(const struct session *session, const struct ask *ask)
 
 static enum status gain_of(struct session *session, const struct ask *ask, struct gain *out, struct error *err)
 {
-    const struct space *space = session->study.problem->space;
+    const struct space *space = session->study.base.problem->space;
     if (needs_several(session)) {
         gp_memory_drop(&session->study.memory);
         return several_gain(session->several, ask, space, out, err);
@@ -296,7 +280,7 @@ static enum status gain(struct session *session, const struct ask *ask, struct g
     const struct gain unknown = {.expected = NAN, .trust = NAN, .finished = trial_log_finished(&session->study.log)};
     *out = unknown;
     (void)gp_failure_settle(&session->study.log);
-    if (session->candidates != NULL || space_has_context(session->study.problem->space) || !may_say(session, ask))
+    if (session->candidates != NULL || space_has_context(session->study.base.problem->space) || !may_say(session, ask))
         return STATUS_OK;
     enum status status = gain_of(session, ask, out, err);
     if (status != STATUS_OK || ask_is_late(ask))
@@ -371,13 +355,14 @@ const struct policy policy_gp = {
     .looks_near = true,
     .options = options,
     .check = check,
-    .open = open_session,
+    .session_bytes = sizeof(struct session),
+    .begin = begin,
+    .bytes_beside = bytes_beside,
+    .end = end,
     .tell = tell,
     .ask = ask_next,
     .predict = predict,
     .residuals = residuals,
     .gain = gain,
     .show = show,
-    .bytes = bytes,
-    .close = close_session,
 };

@@ -29,25 +29,10 @@ struct session {
     struct gp_single single;
 };
 
-static void close_session(struct session *session)
+static enum status begin(struct session *session, struct error *err)
 {
-    gp_study_close((struct gp_study *)session);
-}
-
-static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
-                                struct error *err)
-{
-    (void)policy;
-    struct gp_study *study;
-    *out = NULL;
-    TRY(gp_study_open(problem, sizeof **out, problem->options[REPEAT] == 1, &study, err));
-    struct session *session = (struct session *)study; /* which it starts with */
-    enum status     status = gp_single_open(study, &kernel_matern52, "turbo 1", &session->single, err);
-    if (status != STATUS_OK)
-        gp_study_close(study);
-    else
-        *out = session;
-    return status;
+    TRY(gp_study_init(&session->study, session->study.base.problem->options[REPEAT] == 1, err));
+    return gp_single_open(&session->study, &kernel_matern52, "turbo 1", &session->single, err);
 }
 
 /* A single start beside the last fit, and fewer steps than gp's.  The two were changed together, and gave better values at
@@ -65,11 +50,6 @@ static enum status tell(struct session *session, const struct event *event, stru
     TRY(gp_study_tell(&session->study, event, err));
     gp_single_tell(&session->single, event);
     return STATUS_OK;
-}
-
-static size_t bytes(const struct session *session)
-{
-    return gp_study_bytes(&session->study);
 }
 
 /* --- the model --- */
@@ -93,7 +73,7 @@ static enum status model_make(struct session *session, struct situation *now, st
     struct gp_fit fit = fit_settings(session, is_new, now->ask);
     struct rng    rng;
     now->choice.is_due = is_new || (now->ask != NULL && gp_schedule_milestone(now->region.finished) > fitted);
-    now->model = (struct gp_model){.space = session->study.problem->space,
+    now->model = (struct gp_model){.space = session->study.base.problem->space,
                                    .log = &session->study.log,
                                    .cache = &session->study.memory.cache,
                                    .scratch = &session->study.memory.scratch,
@@ -129,7 +109,7 @@ static enum status search(struct session *session, const struct situation *now, 
                                 .anchors_len = count,
                                 .lower = box,
                                 .upper = box + dims,
-                                .seed = session->study.problem->seed,
+                                .seed = session->study.base.problem->seed,
                                 .trial = now->ask->trial,
                                 .samples = SAMPLES,
                                 .starts = STARTS,
@@ -188,7 +168,7 @@ static enum status ask_scratch(struct session *session, const struct ask *ask, s
     struct situation        now = {.ask = ask};
     const struct trial_log *log = &session->study.log;
     size_t                  again = gp_failure_settle(&session->study.log);
-    TRY(space_hold(session->study.problem->space, ask->fixed, &session->study.memory.scratch, &now.view, err));
+    TRY(space_hold(session->study.base.problem->space, ask->fixed, &session->study.memory.scratch, &now.view, err));
     TRY(gp_study_quasi_random(&session->study, ask, &now.view, out->point, err));
     if (ask_is_late(ask)) {
         out->fallback = "deadline";
@@ -270,11 +250,12 @@ const struct policy policy_turbo = {
     .is_local = true,
     .takes_outside = true,
     .options = options,
-    .open = open_session,
+    .session_bytes = sizeof(struct session),
+    .begin = begin,
+    .bytes_beside = gp_study_bytes,
+    .end = gp_study_end,
     .tell = tell,
     .ask = ask_next,
     .predict = predict,
     .residuals = residuals,
-    .bytes = bytes,
-    .close = close_session,
 };

@@ -95,7 +95,7 @@ static bool is_usable(const struct several *own, const struct acq_several *acq, 
                       size_t parts)
 {
     enum log_state state = own->parts[0].log.trials[place].state;
-    bool           is_observed = state == LOG_OBSERVED && !space_has_context(own->study->problem->space);
+    bool           is_observed = state == LOG_OBSERVED && !space_has_context(own->study->base.problem->space);
     if (state == LOG_CONTEXT || state == LOG_FORECAST || (is_observed && !several_is_feasible(own, place)))
         return false;
     for (size_t p = 0; p < (is_observed ? own->objectives : parts); p++)
@@ -187,7 +187,7 @@ static enum status find_extents(const struct known *known, size_t m, double *hig
 /* reference [objectives]: the threshold of each that has one, in the units of its model.  Returns whether all have. */
 static bool put_thresholds(const struct several *own, double *reference)
 {
-    const double *thresholds = own->study->problem->thresholds;
+    const double *thresholds = own->study->base.problem->thresholds;
     bool          has_all = thresholds != NULL;
     for (size_t k = 0; k < own->objectives && thresholds != NULL; k++) {
         const struct gp_model *model = &own->parts[k].model;
@@ -209,7 +209,7 @@ static enum status aim_at_volume(struct several *own, const struct known *known,
 {
     size_t        m = own->objectives, len = 0;
     struct arena *scratch = &own->parts[0].memory.scratch;
-    struct rng    rng = rng_at(own->study->problem->seed, ask->trial, RNG_WEIGHTS);
+    struct rng    rng = rng_at(own->study->base.problem->seed, ask->trial, RNG_WEIGHTS);
     double       *front = arena_alloc(scratch, known->len, m * sizeof *front);
     double        reference[OBJECTIVES_MAX], high[OBJECTIVES_MAX], extent[OBJECTIVES_MAX];
     bool         *is_best = ARENA_NEW(scratch, bool, known->len);
@@ -259,7 +259,7 @@ static enum status scalarise(struct several *own, const struct known *known, con
 {
     size_t        m = own->objectives;
     struct arena *scratch = &own->parts[0].memory.scratch;
-    struct rng    rng = rng_at(own->study->problem->seed, ask->trial, RNG_WEIGHTS);
+    struct rng    rng = rng_at(own->study->base.problem->seed, ask->trial, RNG_WEIGHTS);
     double        direction[OBJECTIVES_MAX];
     bool         *is_best = ARENA_NEW(scratch, bool, known->len);
     if (is_best == NULL)

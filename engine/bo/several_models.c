@@ -35,7 +35,7 @@ enum status several_check(const struct problem *problem, struct error *err)
 /* Objectives first. */
 static void assign_parts(struct several *own)
 {
-    const struct problem *problem = own->study->problem;
+    const struct problem *problem = own->study->base.problem;
     size_t                len = problem->metrics_len > 0 ? problem->metrics_len : 1;
     for (int kind = METRIC_OBJECTIVE; kind <= METRIC_CONSTRAINT; kind++)
         for (size_t k = 0; k < len; k++)
@@ -48,7 +48,7 @@ static void assign_parts(struct several *own)
 enum status several_open(struct gp_study *study, const struct kernel_kind *kernel, struct several **out,
                          struct error *err)
 {
-    struct arena   *kept = &study->kept;
+    struct arena   *kept = &study->base.kept;
     size_t          params_len = study->log.params_len;
     struct several *own = *out = ARENA_NEW(kept, struct several, 1);
     if (own == NULL)
@@ -61,8 +61,8 @@ enum status several_open(struct gp_study *study, const struct kernel_kind *kerne
         return error_no_memory(err);
     for (size_t p = 0; p <= own->len; p++) {
         trial_log_init(&own->parts[p].log, kept, params_len);
-        own->parts[p].log.band = p < own->objectives ? problem_band(study->problem, own->metric_of[p]) : NULL;
-        own->records[p].theta = ARENA_NEW(kept, double, theta_len(study->problem));
+        own->parts[p].log.band = p < own->objectives ? problem_band(study->base.problem, own->metric_of[p]) : NULL;
+        own->records[p].theta = ARENA_NEW(kept, double, theta_len(study->base.problem));
         if (own->records[p].theta == NULL)
             return error_no_memory(err);
     }
@@ -99,7 +99,7 @@ static struct gp_fit fit_settings(const struct several *own, const struct ask *a
 static enum status tell_part(struct several *own, size_t p, const struct event *event, struct error *err)
 {
     struct event of_part = *event;
-    size_t       k = own->metric_of[p], len = own->study->problem->metrics_len;
+    size_t       k = own->metric_of[p], len = own->study->base.problem->metrics_len;
     if (event->kind == EVENT_INFEASIBLE)
         of_part.kind = EVENT_FAILED;
     if (event->kind == EVENT_OBSERVED && event->values != NULL) {
@@ -127,7 +127,7 @@ static enum status derive_log(struct several *own, size_t p, struct error *err)
     const struct band      *band = log->band;
     *log = *from;
     log->band = band;
-    double *u = ARENA_NEW(&own->parts[p].memory.scratch, double, own->study->problem->space->dims);
+    double *u = ARENA_NEW(&own->parts[p].memory.scratch, double, own->study->base.problem->space->dims);
     log->trials = ARENA_NEW(&own->parts[p].memory.scratch, struct log_trial, log->len);
     if (u == NULL || log->trials == NULL)
         return error_no_memory(err);
@@ -137,7 +137,7 @@ static enum status derive_log(struct several *own, size_t p, struct error *err)
         *trial = from->trials[i];
         bool is_infeasible = trial->state == LOG_INFEASIBLE;
         if (p == own->len) {
-            space_encode(own->study->problem->space, trial_log_point(from, i), u);
+            space_encode(own->study->base.problem->space, trial_log_point(from, i), u);
             trial->value = (is_infeasible ? -VALUE_FEASIBLE : VALUE_FEASIBLE) - gp_trend_at(&own->trend, u, 0.0, NULL);
             trial->sd = 0.0;
         }
@@ -152,12 +152,13 @@ static enum status derive_log(struct several *own, size_t p, struct error *err)
 enum status several_begin(struct several *own, bool is_search, struct error *err)
 {
     const struct gp_study *study = own->study;
-    size_t                 share = (study->problem->memory_bytes - study->kept.taken_bytes) / (own->len + 1);
+    size_t                 share = (study->base.problem->memory_bytes - study->base.kept.taken_bytes) / (own->len + 1);
     for (size_t p = 0; p <= own->len; p++)
         gp_memory_begin(&own->parts[p].memory, share);
     own->trend.weights = NULL;
     if (is_search && study->log.regional > 0)
-        TRY(gp_trend_fit(study->problem->space, &study->log, &own->parts[own->len].memory.scratch, &own->trend, err));
+        TRY(gp_trend_fit(study->base.problem->space, &study->log, &own->parts[own->len].memory.scratch, &own->trend,
+                         err));
     for (size_t p = own->len == 1 ? 0 : own->len; p <= own->len; p++)
         TRY(derive_log(own, p, err));
     return STATUS_OK;
@@ -244,13 +245,13 @@ enum status several_condition(struct several *own, size_t p, const struct ask *a
     struct several_part *part = &own->parts[p];
     struct gp_memory    *memory = &part->memory;
     struct gp_fit        fit = fit_settings(own, ask);
-    part->model = (struct gp_model){.space = own->study->problem->space,
+    part->model = (struct gp_model){.space = own->study->base.problem->space,
                                     .log = &part->log,
                                     .cache = &memory->cache,
                                     .scratch = &memory->scratch,
                                     .limit = gp_schedule_rows(ask, several_active(own)),
                                     .is_robust = true};
-    part->theta = ARENA_NEW(&memory->scratch, double, theta_len(own->study->problem));
+    part->theta = ARENA_NEW(&memory->scratch, double, theta_len(own->study->base.problem));
     if (part->theta == NULL)
         return error_no_memory(err);
     if (is_due)
@@ -281,7 +282,7 @@ void several_note(const struct several *own, struct proposal *out)
     head.models = several_active(own);
     for (size_t p = 0; p < head.models; p++)
         records[p] = (struct gp_record){.fitted = trial_log_finished(&own->parts[p].log), .theta = own->parts[p].theta};
-    gp_note_write(&head, records, theta_len(own->study->problem), out);
+    gp_note_write(&head, records, theta_len(own->study->base.problem), out);
 }
 
 double several_trend(const struct several *own, const double *u, double weight, double *gradient)

@@ -33,7 +33,7 @@ struct several {
 /* INVALID "not_supported" when the fits of so many metrics and parameters do not fit into a note. */
 MUST_CHECK enum status several_check(const struct problem *problem, struct error *err);
 
-/* Lies in study->kept, as does everything that outlives a proposal but the factors.  *out NULL on failure.
+/* Lies in study->base.kept, as does everything that outlives a proposal but the factors.  *out NULL on failure.
  * Errors: NO_MEMORY. */
 MUST_CHECK enum status several_open(struct gp_study *study, const struct kernel_kind *kernel, struct several **out,
                                     struct error *err);

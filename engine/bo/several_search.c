@@ -27,7 +27,7 @@ struct target {
  * NULL, receives the derivatives in addition. */
 static double nearness(const struct target *target, const double *u, double *gradient)
 {
-    size_t dims = target->own->study->problem->space->dims;
+    size_t dims = target->own->study->base.problem->space->dims;
     double sum = 0.0, var = NEAR * NEAR * (double)dims;
     for (size_t j = 0; target->centre != NULL && j < dims; j++) {
         double away = u[j] - target->centre[j];
@@ -44,7 +44,7 @@ static enum status scores(void *arg, const double *U, size_t m, double *out, str
     struct several_part *part = target->own->parts;
     struct arena        *scratch = &part[0].memory.scratch;
     struct arena_mark    mark = arena_mark(scratch);
-    size_t               parts = target->acq.len, dims = target->own->study->problem->space->dims;
+    size_t               parts = target->acq.len, dims = target->own->study->base.problem->space->dims;
     double              *mean = arena_alloc(scratch, parts, m * sizeof *mean);
     double              *var = arena_alloc(scratch, parts, m * sizeof *var);
     if (mean == NULL || var == NULL)
@@ -69,7 +69,7 @@ static enum status scores(void *arg, const double *U, size_t m, double *out, str
 static double slope(void *arg, const double *u, double *gradient)
 {
     struct target  *target = arg;
-    size_t          dims = target->own->study->problem->space->dims, parts = target->acq.len;
+    size_t          dims = target->own->study->base.problem->space->dims, parts = target->acq.len;
     double          mean[ACQ_METRICS_MAX] = {0}, sd[ACQ_METRICS_MAX] = {0};
     double          dmean[ACQ_METRICS_MAX], dsd[ACQ_METRICS_MAX];
     struct gp_slope at[ACQ_METRICS_MAX];
@@ -106,7 +106,7 @@ static enum status search(const struct ask *ask, const struct space *view, struc
                                      .lower = box,
                                      .upper = box == NULL ? NULL : box + view->dims};
     TRY(gp_schedule_search(own->study, ask, &wanted, point, &own->parts[0].memory.scratch, err));
-    space_encode(own->study->problem->space, point, point + view->params_len);
+    space_encode(own->study->base.problem->space, point, point + view->params_len);
     return STATUS_OK;
 }
 
@@ -168,7 +168,7 @@ static enum status search_near(const struct ask *ask, const struct space *view, 
  * searches keep near a place of their own, wherever it is. */
 static enum status choose_centre(struct target *target, const struct ask *ask, struct error *err)
 {
-    const struct problem *problem = target->own->study->problem;
+    const struct problem *problem = target->own->study->base.problem;
     struct rng            rng = rng_at(problem->seed, ask->trial, RNG_WEIGHTS);
     if (target->acq.reach != ACQ_WIDE)
         return STATUS_OK;
@@ -193,7 +193,7 @@ static enum status condition_all(struct several *own, const struct ask *ask, boo
 static enum status propose(struct several *own, const struct ask *ask, const struct space *view, struct proposal *out,
                            struct error *err)
 {
-    const struct space  *space = own->study->problem->space;
+    const struct space  *space = own->study->base.problem->space;
     struct several_part *first = &own->parts[0];
     bool                 is_due = several_is_due(own);
     struct target        target = {.own = own};

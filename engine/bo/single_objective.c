@@ -22,11 +22,11 @@ enum status single_objective_open(struct gp_study *study, const struct single_ob
     TRY(gp_single_open(study, rule->kernel, "gpfit 4", &own->single, err));
     /* Thompson sampling needs whole draws, and so do workers that repeat the few points there are, lest all take one. */
     own->single.near_mean = rule->acquisition != ACQ_THOMPSON &&
-                            (study->used.count != SIZE_MAX || space_count(study->problem->space) == SIZE_MAX);
+                            (study->used.count != SIZE_MAX || space_count(study->base.problem->space) == SIZE_MAX);
     bool is_banded = study->log.band != NULL;
-    own->single.drifts = !is_banded && !space_has_context(study->problem->space);
+    own->single.drifts = !is_banded && !space_has_context(study->base.problem->space);
     /* a point may be measured again */
-    own->single.doubts = !is_banded && study->used.count == SIZE_MAX && !space_has_context(study->problem->space);
+    own->single.doubts = !is_banded && study->used.count == SIZE_MAX && !space_has_context(study->base.problem->space);
     return STATUS_OK;
 }
 
@@ -143,13 +143,14 @@ enum status single_objective_ask(struct single_objective *own, const struct ask 
                                  struct proposal *out, struct error *err)
 {
     struct gp_study *study = own->single.study;
-    size_t           len = study->log.params_len, dims = study->problem->space->dims;
+    size_t           len = study->log.params_len, dims = study->base.problem->space->dims;
     struct search    search = {.own = own, .ask = ask, .view = view};
     double          *point = ARENA_NEW(&study->memory.scratch, double, len + 3 * dims), *box;
     struct gp_model  model;
     struct gp_choice chosen;
     struct rng       rng;
-    search.target = (struct gp_target){.model = &model, .rng = rng_at(study->problem->seed, ask->trial, RNG_THOMPSON)};
+    search.target =
+        (struct gp_target){.model = &model, .rng = rng_at(study->base.problem->seed, ask->trial, RNG_THOMPSON)};
     if (point == NULL)
         return error_no_memory(err);
     box = point + len + dims;
@@ -192,7 +193,7 @@ enum status single_objective_gain(struct single_objective *own, const struct ask
                                   struct gain *out, struct error *err)
 {
     struct gp_study *study = own->single.study;
-    size_t           dims = study->problem->space->dims;
+    size_t           dims = study->base.problem->space->dims;
     struct search    search = {.own = own, .ask = ask, .view = view};
     double          *box = ARENA_NEW(&study->memory.scratch, double, 2 * dims), trust, log_ei;
     struct gp_model  model;

@@ -2,6 +2,7 @@
  * inputs that look like images: how robust is one's own classifier to a small perturbation, what pattern is best.
  * A perturbation is searched for at several resolutions and enlarged bilinearly.  bos2.h has the parts. */
 #include "engine/bos2/bos2.h"
+#include "engine/policy/session.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,35 +27,14 @@ static const struct option options[] = {
 // clang-format on
 
 struct session {
-    const struct problem *problem;
-    struct bos2_settings  settings;
-    struct arena          kept, scratch; /* kept also holds the session */
-    struct bos2_log       log;
+    struct session_base  base;
+    struct bos2_settings settings;
+    struct bos2_log      log;
 };
 
-static void close_session(struct session *session)
+static enum status begin(struct session *session, struct error *err)
 {
-    if (session == NULL)
-        return;
-    arena_fini(&session->scratch);
-    struct arena kept = session->kept; /* the session lies in it */
-    arena_fini(&kept);
-}
-
-static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
-                                struct error *err)
-{
-    (void)policy;
-    const double *given = problem->options;
-    struct arena  kept;
-    *out = NULL;
-    arena_init(&kept, problem->memory_bytes);
-    struct session *session = ARENA_NEW(&kept, struct session, 1);
-    if (session == NULL) {
-        arena_fini(&kept);
-        return error_no_memory(err);
-    }
-    *session = (struct session){.problem = problem, .kept = kept};
+    const double *given = session->base.problem->options;
     session->settings = (struct bos2_settings){.initial = (size_t)given[INITIAL],
                                                .steps = (size_t)given[STEPS],
                                                .warm_up = (size_t)given[STEPS] / WARM_UP_PART,
@@ -63,22 +43,12 @@ static enum status open_session(const struct policy *policy, const struct proble
                                                .sqrt_beta = sqrt(given[BETA]),
                                                .margin = given[MARGIN],
                                                .stops = given[STOPPING] != 0};
-    if (bos2_log_init(&session->log, problem->space, &session->kept, err) != STATUS_OK) {
-        close_session(session);
-        return STATUS_NO_MEMORY;
-    }
-    *out = session;
-    return STATUS_OK;
+    return bos2_log_init(&session->log, session->base.problem->space, &session->base.kept, err);
 }
 
 static enum status tell(struct session *session, const struct event *event, struct error *err)
 {
     return bos2_log_tell(&session->log, event, err);
-}
-
-static size_t bytes(const struct session *session)
-{
-    return session->kept.taken_bytes + session->scratch.taken_bytes;
 }
 
 /* ---- a proposal ---- */
@@ -110,7 +80,7 @@ static double goal_of(const struct trial_log *log, double margin)
 /* A corner of the cube, which tells more of a nearly linear function than a point inside. */
 static void draw_point(const struct session *session, const struct situation *now)
 {
-    struct rng rng = rng_at(session->problem->seed, now->ask->trial, RNG_POINT);
+    struct rng rng = rng_at(session->base.problem->seed, now->ask->trial, RNG_POINT);
     for (size_t k = 0; k < bos2_dims(&session->log, now->note.size); k++)
         now->u[k] = rng_uniform(&rng) < 0.5 ? -1.0 : 1.0;
 }
@@ -128,7 +98,7 @@ static bool is_over(const struct session *session, const struct bos2_loop *loop)
 static enum status begin_loop(struct session *session, struct situation *now, struct error *err)
 {
     size_t size;
-    TRY(bos2_choose_size(&session->log, &session->settings, &size, &session->scratch, err));
+    TRY(bos2_choose_size(&session->log, &session->settings, &size, &session->base.scratch, err));
     now->note = (struct bos2_note){.first = now->ask->trial,
                                    .goal = goal_of(&session->log.log, session->settings.margin),
                                    .loop = now->loop.note.loop + 1,
@@ -140,19 +110,19 @@ static enum status propose(struct session *session, struct situation *now, struc
 {
     bool is_new = is_over(session, &now->loop), is_stopped = false;
     if (!is_new)
-        TRY(bos2_is_stopped(&now->loop, &session->settings, session->problem->seed, &is_stopped, &session->scratch,
-                            err));
+        TRY(bos2_is_stopped(&now->loop, &session->settings, session->base.problem->seed, &is_stopped,
+                            &session->base.scratch, err));
     is_new = is_new || is_stopped;
     if (is_new)
         TRY(begin_loop(session, now, err));
     struct bos2_search search = {.log = &session->log,
                                  .settings = &session->settings,
                                  .ask = now->ask,
-                                 .seed = session->problem->seed,
+                                 .seed = session->base.problem->seed,
                                  .is_new = is_new,
                                  .note = now->note,
                                  .u = now->u,
-                                 .scratch = &session->scratch};
+                                 .scratch = &session->base.scratch};
     TRY(bos2_search_run(&search, err));
     now->note = search.note;
     out->mean = search.mean;
@@ -182,15 +152,16 @@ static bool read_latent(const void *note, size_t note_bytes, size_t *size)
 
 static enum status ask_scratch(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
 {
-    struct situation now = {.ask = ask, .u = ARENA_NEW(&session->scratch, double, SPACE_LATENT_MAX)};
+    struct situation now = {.ask = ask, .u = ARENA_NEW(&session->base.scratch, double, SPACE_LATENT_MAX)};
     if (now.u == NULL)
         return error_no_memory(err);
-    TRY(bos2_loop_find(&session->log, &now.loop, &session->scratch, err));
+    TRY(bos2_loop_find(&session->log, &now.loop, &session->base.scratch, err));
     now.note = now.loop.note;
     enum status status = STATUS_OK;
     if (is_initial(session, &now.loop)) {
         now.note = (struct bos2_note){.first = now.loop.has_any ? now.loop.note.first : ask->trial, .goal = -HUGE_VAL};
-        now.note.size = (uint32_t)bos2_initial_size(session->problem->space, now.loop.taken, session->settings.initial);
+        now.note.size =
+            (uint32_t)bos2_initial_size(session->base.problem->space, now.loop.taken, session->settings.initial);
         draw_point(session, &now);
     } else if (session->log.log.count[LOG_OBSERVED] < 2) {
         draw_point(session, &now);
@@ -212,9 +183,9 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
     proposal_clear(out);
     if (ask->diagnostics != NULL)
         ask->diagnostics->kernel = NULL;
-    arena_init(&session->scratch, session->problem->memory_bytes - session->kept.taken_bytes);
+    arena_init(&session->base.scratch, session->base.problem->memory_bytes - session->base.kept.taken_bytes);
     enum status status = ask_scratch(session, ask, out, err);
-    arena_fini(&session->scratch);
+    arena_fini(&session->base.scratch);
     return status;
 }
 
@@ -225,10 +196,9 @@ const struct policy policy_bos2 = {
         "the resolution by Bayesian optimisation and leaves one early that promises nothing better",
     .spaces = SPACE_IMAGE,
     .options = options,
-    .open = open_session,
+    .session_bytes = sizeof(struct session),
+    .begin = begin,
     .tell = tell,
     .ask = ask_next,
     .read_latent = read_latent,
-    .bytes = bytes,
-    .close = close_session,
 };

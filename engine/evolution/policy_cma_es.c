@@ -6,7 +6,7 @@
 #include "engine/evolution/margin.h"
 #include "engine/evolution/strategy.h"
 #include "engine/math/rng.h"
-#include "engine/policy/policy.h"
+#include "engine/policy/session.h"
 #include "engine/space/used_points.h"
 
 #include <math.h>
@@ -52,36 +52,27 @@ struct trial {
 };
 
 struct session {
-    struct arena          arena;
-    const struct problem *problem;
-    struct used_points    used;
-    struct trial        **trials; /* [len] by number */
-    struct trial        **order;  /* [order_len] as they finished */
-    struct trial        **pool;   /* [pool_len] of the generation that is not whole yet */
-    size_t                len, order_len, pool_len, room, folded;
-    bool                  is_stale; /* something of what was folded has changed */
-    double                best;     /* worth of what was folded */
-    struct strategy       strategy;
-    uint32_t              run;     /* from 0 */
-    double               *history; /* [history_room] best worth of the last generations, a ring */
-    double               *unit;    /* [2 dims] scratch */
+    struct session_base base;
+    struct used_points  used;
+    struct trial      **trials; /* [len] by number */
+    struct trial      **order;  /* [order_len] as they finished */
+    struct trial      **pool;   /* [pool_len] of the generation that is not whole yet */
+    size_t              len, order_len, pool_len, room, folded;
+    bool                is_stale; /* something of what was folded has changed */
+    double              best;     /* worth of what was folded */
+    struct strategy     strategy;
+    uint32_t            run;     /* from 0 */
+    double             *history; /* [history_room] best worth of the last generations, a ring */
+    double             *unit;    /* [2 dims] scratch */
 };
-
-static void close_session(struct session *s)
-{
-    if (s == NULL)
-        return;
-    struct arena arena = s->arena; /* the session lies in it */
-    arena_fini(&arena);
-}
 
 /* --- runs --- */
 
 /* Each run has a population twice as large as the one before. */
 static size_t population_of(const struct session *s, uint32_t run)
 {
-    double asked = s->problem->options[POPULATION];
-    double first = isnan(asked) ? (double)strategy_population(s->problem->space->dims) : asked;
+    double asked = s->base.problem->options[POPULATION];
+    double first = isnan(asked) ? (double)strategy_population(s->base.problem->space->dims) : asked;
     return (size_t)fmin(ldexp(first, run < 32 ? (int)run : 32), POPULATION_MAX);
 }
 
@@ -94,18 +85,18 @@ static size_t history_len(const struct session *s)
  * that these come, too. */
 static void place(const struct session *s, const double *point, double *x)
 {
-    const struct space *space = s->problem->space;
+    const struct space *space = s->base.problem->space;
     space_encode(space, point, x);
     for (size_t i = 0; i < space->params_len; x += param_width(&space->params[i]), i++)
         for (size_t c = 0; space->params[i].kind == PARAM_CATEGORICAL && c < space->params[i].choices; c++)
-            x[c] *= s->problem->options[STEP];
+            x[c] *= s->base.problem->options[STEP];
 }
 
 /* From the middle of the space, by its priors, and after the first run from anywhere; no choice is ahead of others. */
 static void begin_run(struct session *s, uint32_t number)
 {
-    const struct space *space = s->problem->space;
-    struct rng          rng = rng_at(s->problem->seed, number, RNG_STARTS);
+    const struct space *space = s->base.problem->space;
+    struct rng          rng = rng_at(s->base.problem->seed, number, RNG_STARTS);
     double             *point = s->unit + space->dims;
     s->run = number;
     s->pool_len = 0;
@@ -118,7 +109,7 @@ static void begin_run(struct session *s, uint32_t number)
         if (space->params[i].kind == PARAM_CATEGORICAL)
             point[i] = NAN;
     place(s, point, s->unit);
-    strategy_start(&s->strategy, population_of(s, number), s->unit, s->problem->options[STEP]);
+    strategy_start(&s->strategy, population_of(s, number), s->unit, s->base.problem->options[STEP]);
     margin_keep(&s->strategy, space);
 }
 
@@ -140,7 +131,7 @@ static bool is_over(const struct session *s)
 {
     const struct strategy *now = &s->strategy;
     size_t                 n = now->rates.n;
-    double                 longest = now->sigma * now->axis[n - 1], step = s->problem->options[STEP];
+    double                 longest = now->sigma * now->axis[n - 1], step = s->base.problem->options[STEP];
     return longest < SHORTER * step || longest > LONGER * step || now->axis[n - 1] > AXES * now->axis[0] ||
            has_stalled(s);
 }
@@ -158,10 +149,10 @@ static void find_lacks(const struct session *s, struct ranked *ranked)
 {
     for (size_t i = 0; i < s->pool_len; i++)
         ranked[i] = (struct ranked){s->pool[i], i, s->pool[i]->state == VALUED ? 0 : INFINITY};
-    for (size_t k = 0; k < s->problem->metrics_len; k++) {
+    for (size_t k = 0; k < s->base.problem->metrics_len; k++) {
         double most = 0;
         for (size_t i = 0; i < s->pool_len; i++)
-            if (s->problem->metrics[k] == METRIC_CONSTRAINT && ranked[i].trial->slack != NULL &&
+            if (s->base.problem->metrics[k] == METRIC_CONSTRAINT && ranked[i].trial->slack != NULL &&
                 ranked[i].lack < INFINITY)
                 most = fmax(most, -ranked[i].trial->slack[k]);
         for (size_t i = 0; i < s->pool_len && most > 0; i++)
@@ -182,9 +173,9 @@ static int by_rank(const void *a, const void *b)
 
 static enum status close_generation(struct session *s, struct error *err)
 {
-    struct arena_mark       mark = arena_mark(&s->arena);
-    struct ranked          *ranked = ARENA_NEW(&s->arena, struct ranked, s->pool_len);
-    struct strategy_member *members = ARENA_NEW(&s->arena, struct strategy_member, s->pool_len);
+    struct arena_mark       mark = arena_mark(&s->base.kept);
+    struct ranked          *ranked = ARENA_NEW(&s->base.kept, struct ranked, s->pool_len);
+    struct strategy_member *members = ARENA_NEW(&s->base.kept, struct strategy_member, s->pool_len);
     if (ranked == NULL || members == NULL)
         return error_no_memory(err);
     find_lacks(s, ranked);
@@ -194,14 +185,14 @@ static enum status close_generation(struct session *s, struct error *err)
                                               ranked[i].trial->origin.run != s->run ||
                                                   ranked[i].trial->origin.generation != s->strategy.generation};
     double      best = ranked[0].lack == 0 ? ranked[0].trial->worth : 0;
-    enum status status = strategy_update(&s->strategy, members, &s->arena, err);
-    arena_release(&s->arena, mark);
+    enum status status = strategy_update(&s->strategy, members, &s->base.kept, err);
+    arena_release(&s->base.kept, mark);
     s->pool_len = 0;
     if (status == STATUS_NO_MEMORY)
         return status;
     if (status == STATUS_OK) {
         s->history[s->strategy.generation % history_len(s)] = best;
-        margin_keep(&s->strategy, s->problem->space);
+        margin_keep(&s->strategy, s->base.problem->space);
     }
     if (status != STATUS_OK || is_over(s))
         begin_run(s, s->run + 1);
@@ -220,8 +211,8 @@ static enum status take(struct session *s, struct trial *trial, struct error *er
         s->best = trial->worth;
     if (trial->is_given && is_first && is_better) {
         strategy_start(&s->strategy, s->strategy.rates.population, trial->x,
-                       s->problem->options[KNOWN] * s->problem->options[STEP]);
-        margin_keep(&s->strategy, s->problem->space);
+                       s->base.problem->options[KNOWN] * s->base.problem->options[STEP]);
+        margin_keep(&s->strategy, s->base.problem->space);
     }
     if ((trial->is_given && (is_first || !is_better)) || (trial->origin.run != ANY_RUN && trial->origin.run < s->run))
         return STATUS_OK;
@@ -251,7 +242,7 @@ static enum status reserve(struct session *s, struct error *err)
     if (s->len < s->room)
         return STATUS_OK;
     size_t         room = s->room == 0 ? 64 : 2 * s->room;
-    struct trial **lists = ARENA_NEW(&s->arena, struct trial *, 3 * room);
+    struct trial **lists = ARENA_NEW(&s->base.kept, struct trial *, 3 * room);
     if (lists == NULL)
         return error_no_memory(err);
     if (s->room > 0) {
@@ -280,12 +271,12 @@ static size_t place_of(const struct session *s, uint64_t number)
 static enum status add(struct session *s, const struct event *event, size_t at, struct error *err)
 {
     size_t        n = s->strategy.rates.n;
-    struct trial *trial = ARENA_NEW(&s->arena, struct trial, 1);
+    struct trial *trial = ARENA_NEW(&s->base.kept, struct trial, 1);
     TRY(reserve(s, err));
     if (trial == NULL)
         return error_no_memory(err);
     *trial = (struct trial){.number = event->trial, .is_given = event->is_given, .origin = {.run = ANY_RUN}};
-    trial->x = ARENA_NEW(&s->arena, double, n);
+    trial->x = ARENA_NEW(&s->base.kept, double, n);
     if (trial->x == NULL)
         return error_no_memory(err);
     if (event->note_bytes == sizeof trial->origin + n * sizeof *trial->x) {
@@ -316,7 +307,7 @@ static void reopen(struct session *s, struct trial *trial)
 
 static enum status finish(struct session *s, struct trial *trial, const struct event *event, struct error *err)
 {
-    const struct problem *problem = s->problem;
+    const struct problem *problem = s->base.problem;
     bool                  has_value = event->kind == EVENT_OBSERVED;
     const struct band    *band = problem_band(problem, 0);
     double                worth = !has_value ? 0 : band == NULL ? event->value : band_worth(band, event->value);
@@ -330,7 +321,7 @@ static enum status finish(struct session *s, struct trial *trial, const struct e
     if (event->values == NULL || !has_value || problem->metrics_len < 2)
         return STATUS_OK;
     if (trial->slack == NULL)
-        trial->slack = ARENA_NEW(&s->arena, double, problem->metrics_len);
+        trial->slack = ARENA_NEW(&s->base.kept, double, problem->metrics_len);
     if (trial->slack == NULL)
         return error_no_memory(err);
     memcpy(trial->slack, event->values, problem->metrics_len * sizeof *trial->slack);
@@ -389,7 +380,7 @@ static void settle(const struct session *s, const struct space *view, const doub
 /* Draws again what lies outside of the bounds or was used, as often as DRAWS. */
 static bool draw(struct session *s, const struct ask *ask, const struct space *view, double *point, double *x)
 {
-    struct rng rng = rng_at(s->problem->seed, ask->trial, RNG_POINT);
+    struct rng rng = rng_at(s->base.problem->seed, ask->trial, RNG_POINT);
     bool       is_good = false;
     for (int attempt = 0; attempt < DRAWS && !is_good; attempt++) {
         for (size_t j = 0; j < view->dims; j++)
@@ -409,10 +400,10 @@ static enum status propose(struct session *s, const struct ask *ask, struct prop
     struct space  view;
     size_t        n = s->strategy.rates.n;
     struct origin origin = {s->run, (uint32_t)s->strategy.generation};
-    double       *x = ARENA_NEW(&s->arena, double, n);
+    double       *x = ARENA_NEW(&s->base.kept, double, n);
     if (x == NULL)
         return error_no_memory(err);
-    TRY(space_hold(s->problem->space, ask->fixed, &s->arena, &view, err));
+    TRY(space_hold(s->base.problem->space, ask->fixed, &s->base.kept, &view, err));
     if (!draw(s, ask, &view, out->point, x))
         return used_points_say_all(&s->used, used_points_exhausted(err), err);
     out->observations = s->folded;
@@ -426,9 +417,9 @@ static enum status ask_next(struct session *s, const struct ask *ask, struct pro
 {
     proposal_clear(out);
     TRY(catch_up(s, err));
-    struct arena_mark mark = arena_mark(&s->arena);
+    struct arena_mark mark = arena_mark(&s->base.kept);
     enum status       status = propose(s, ask, out, err);
-    arena_release(&s->arena, mark);
+    arena_release(&s->base.kept, mark);
     return status;
 }
 
@@ -449,41 +440,17 @@ static enum status check(const struct problem *problem, struct error *err)
     return STATUS_OK;
 }
 
-static enum status open_in(struct session *s, struct error *err)
+static enum status begin(struct session *s, struct error *err)
 {
-    const struct space *space = s->problem->space;
-    TRY(strategy_init(&s->strategy, space->dims, &s->arena, err));
-    s->history = ARENA_NEW(&s->arena, double, 10 + 30 * space->dims / POPULATION_MIN);
-    s->unit = ARENA_NEW(&s->arena, double, 2 * space->dims);
+    const struct space *space = s->base.problem->space;
+    TRY(strategy_init(&s->strategy, space->dims, &s->base.kept, err));
+    s->history = ARENA_NEW(&s->base.kept, double, 10 + 30 * space->dims / POPULATION_MIN);
+    s->unit = ARENA_NEW(&s->base.kept, double, 2 * space->dims);
     if (s->history == NULL || s->unit == NULL)
         return error_no_memory(err);
-    used_points_init(&s->used, &s->arena, space, s->problem->options[REPEAT] == 1);
+    used_points_init(&s->used, &s->base.kept, space, s->base.problem->options[REPEAT] == 1);
     s->is_stale = true;
     return STATUS_OK;
-}
-
-static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
-                                struct error *err)
-{
-    struct arena arena;
-    (void)policy;
-    *out = NULL;
-    arena_init(&arena, problem->memory_bytes);
-    struct session *s = ARENA_NEW(&arena, struct session, 1);
-    if (s == NULL)
-        return error_no_memory(err);
-    *s = (struct session){.arena = arena, .problem = problem};
-    enum status status = open_in(s, err);
-    if (status != STATUS_OK)
-        close_session(s);
-    else
-        *out = s;
-    return status;
-}
-
-static size_t bytes(const struct session *s)
-{
-    return s->arena.taken_bytes;
 }
 
 const struct policy policy_cma_es = {
@@ -498,9 +465,8 @@ const struct policy policy_cma_es = {
     .takes_outside = true,
     .options = options,
     .check = check,
-    .open = open_session,
+    .session_bytes = sizeof(struct session),
+    .begin = begin,
     .tell = tell,
     .ask = ask_next,
-    .bytes = bytes,
-    .close = close_session,
 };

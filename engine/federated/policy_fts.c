@@ -88,11 +88,13 @@ static enum status check_dp(const struct problem *problem, struct error *err)
 
 /* --- the session --- */
 
-static enum status open_parts(struct session *session, struct error *err)
+static enum status begin(struct session *session, struct error *err)
 {
-    const struct problem *problem = session->study.problem;
-    struct arena         *kept = &session->study.kept;
-    size_t                regions = session->is_broadcast ? (size_t)problem->options[REGIONS] : 1;
+    const struct problem *problem = session->study.base.problem;
+    struct arena         *kept = &session->study.base.kept;
+    session->is_broadcast = session->study.base.policy == &policy_dp_fts_de;
+    size_t regions = session->is_broadcast ? (size_t)problem->options[REGIONS] : 1;
+    TRY(gp_study_init(&session->study, problem->options[REPEAT] == 1, err));
     TRY(gp_single_open(&session->study, &kernel_se, "fts own", &session->single, err));
     session->single.is_robust = true;
     TRY(regions_init(&session->regions, problem->space, regions, kept, err));
@@ -101,32 +103,6 @@ static enum status open_parts(struct session *session, struct error *err)
                                       .seed = (uint64_t)problem->options[SEED],
                                       .length_scale = problem->options[LENGTH_SCALE]};
     return fts_features(&shared, problem->space, kept, &session->shared, err);
-}
-
-static void close_session(struct session *session)
-{
-    gp_study_close((struct gp_study *)session); /* the first member of the session */
-}
-
-static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
-                                struct error *err)
-{
-    struct gp_study *study;
-    *out = NULL;
-    TRY(gp_study_open(problem, sizeof **out, problem->options[REPEAT] == 1, &study, err));
-    struct session *session = (struct session *)study;
-    session->is_broadcast = policy == &policy_dp_fts_de;
-    enum status status = open_parts(session, err);
-    if (status != STATUS_OK)
-        close_session(session);
-    else
-        *out = session;
-    return status;
-}
-
-static size_t bytes(const struct session *session)
-{
-    return gp_study_bytes(&session->study);
 }
 
 /* --- notes --- */
@@ -177,7 +153,7 @@ static struct acq_search search_of(const struct session *session, const struct a
     return (struct acq_search){
         .space = view,
         .used = &session->study.used,
-        .seed = session->study.problem->seed,
+        .seed = session->study.base.problem->seed,
         .trial = ask->trial,
         .samples = most < samples ? most : samples,
         .late = ask->late,
@@ -190,7 +166,7 @@ static enum status propose_received(struct session *session, const struct ask *a
 {
     double           *point = ARENA_NEW(&session->study.memory.scratch, double, view->params_len);
     struct acq_search search = search_of(session, ask, view, RECEIVED_SAMPLES);
-    struct rff_search function = {.space = session->study.problem->space,
+    struct rff_search function = {.space = session->study.base.problem->space,
                                   .rff = &session->shared,
                                   .regions = &session->regions,
                                   .omega = received->vectors};
@@ -213,7 +189,7 @@ static enum status draw_own(struct session *session, const struct ask *ask, cons
                             struct rff *rff, double **omega, struct error *err)
 {
     struct arena        *scratch = &session->study.memory.scratch;
-    struct rng           rng = rng_at(session->study.problem->seed, ask->trial, RNG_THOMPSON);
+    struct rng           rng = rng_at(session->study.base.problem->seed, ask->trial, RNG_THOMPSON);
     struct rff_posterior posterior;
     double               noise = fmax(model->gp->noise_variance, NOISE_MIN);
     *omega = ARENA_NEW(scratch, double, OWN_FEATURES);
@@ -255,7 +231,7 @@ static enum status propose_own(struct session *session, const struct ask *ask, c
     struct gp_model   model;
     struct gp_choice  choice;
     struct rff        rff;
-    struct rff_search function = {.space = session->study.problem->space, .rff = &rff};
+    struct rff_search function = {.space = session->study.base.problem->space, .rff = &rff};
     struct acq_search search = search_of(session, ask, view, OWN_SAMPLES);
     double           *point = ARENA_NEW(scratch, double, len), *u = ARENA_NEW(scratch, double, view->dims);
     double           *anchors, *omega;
@@ -287,16 +263,16 @@ static enum status propose_own(struct session *session, const struct ask *ask, c
 static bool is_initial(const struct session *session)
 {
     return session->study.log.count[LOG_OBSERVED] == 0 ||
-           (double)trial_log_tried(&session->study.log) < session->study.problem->options[INITIAL];
+           (double)trial_log_tried(&session->study.log) < session->study.base.problem->options[INITIAL];
 }
 
 /* Point number trial of the study's Sobol sequence, in the agent's region at first, or the next that is not used. */
 static bool quasi_random_point(const struct session *session, const struct ask *ask, const struct space *view,
                                double *point)
 {
-    sobol_point(session->study.problem->seed, ask->trial, view->params_len, session->study.unit);
+    sobol_point(session->study.base.problem->seed, ask->trial, view->params_len, session->study.unit);
     if (session->is_broadcast && is_initial(session))
-        regions_squeeze(&session->regions, (size_t)session->study.problem->options[REGION], session->study.unit);
+        regions_squeeze(&session->regions, (size_t)session->study.base.problem->options[REGION], session->study.unit);
     (void)(session->regions.count > 1 ? space_quantile : space_prior_quantile)(view, session->study.unit, point);
     return used_points_find(&session->study.used, view, point);
 }
@@ -304,9 +280,10 @@ static bool quasi_random_point(const struct session *session, const struct ask *
 /* Chooses the function that this iteration maximises: a received message, or NULL for the agent's own draw. */
 static const struct fts_received *choose(const struct session *session, const struct ask *ask)
 {
-    struct rng        rng = rng_at(session->study.problem->seed, ask->trial, RNG_AGENT);
-    enum fts_schedule schedule = (enum fts_schedule)session->study.problem->options[SCHEDULE];
-    double t = fmax((double)trial_log_tried(&session->study.log) - session->study.problem->options[INITIAL], 0.0) + 1.0;
+    struct rng        rng = rng_at(session->study.base.problem->seed, ask->trial, RNG_AGENT);
+    enum fts_schedule schedule = (enum fts_schedule)session->study.base.problem->options[SCHEDULE];
+    double            t =
+        fmax((double)trial_log_tried(&session->study.log) - session->study.base.problem->options[INITIAL], 0.0) + 1.0;
     if (rng_uniform(&rng) < fts_own_probability(schedule, !session->is_broadcast, (uint64_t)t))
         return NULL;
     return fts_inbox_pick(&session->inbox, &rng);
@@ -342,11 +319,11 @@ static enum status ask_point(struct session *session, const struct ask *ask, con
 static enum status ask_next(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
 {
     struct space      view;
-    struct arena_mark mark = arena_mark(&session->study.kept);
+    struct arena_mark mark = arena_mark(&session->study.base.kept);
     proposal_clear(out);
-    TRY(space_hold(session->study.problem->space, ask->fixed, &session->study.kept, &view, err));
+    TRY(space_hold(session->study.base.problem->space, ask->fixed, &session->study.base.kept, &view, err));
     enum status status = ask_point(session, ask, &view, out, err);
-    arena_release(&session->study.kept, mark);
+    arena_release(&session->study.base.kept, mark);
     return status;
 }
 
@@ -355,9 +332,10 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
 /* Every observed trial: U [n][dims], y [n]. */
 static void collect(const struct session *session, double *U, double *y)
 {
-    const struct space *space = session->study.problem->space;
-    double              sign = session->study.problem->is_minimized ? -1 : 1; // the centre is in the metric's own units
-    double centre = sign * session->study.problem->options[CENTRE], spread = session->study.problem->options[SPREAD];
+    const struct space *space = session->study.base.problem->space;
+    double sign = session->study.base.problem->is_minimized ? -1 : 1; // the centre is in the metric's own units
+    double centre = sign * session->study.base.problem->options[CENTRE],
+           spread = session->study.base.problem->options[SPREAD];
     size_t n = 0;
     for (size_t i = 0; i < session->study.log.len; i++) {
         if (session->study.log.trials[i].state != LOG_OBSERVED)
@@ -371,16 +349,16 @@ static enum status make_message(struct session *session, uint64_t round, double 
 {
     struct arena        *scratch = &session->study.memory.scratch;
     size_t               n = session->study.log.count[LOG_OBSERVED], count = session->shared.count;
-    double              *U = arena_alloc(scratch, n, session->study.problem->space->dims * sizeof *U);
+    double              *U = arena_alloc(scratch, n, session->study.base.problem->space->dims * sizeof *U);
     double              *y = ARENA_NEW(scratch, double, n), *phi = arena_alloc(scratch, n, count * sizeof *phi);
-    struct rng           rng = rng_at(session->study.problem->seed, round, RNG_MESSAGE);
+    struct rng           rng = rng_at(session->study.base.problem->seed, round, RNG_MESSAGE);
     struct rff_posterior posterior;
     if (U == NULL || y == NULL || phi == NULL)
         return error_no_memory(err);
     collect(session, U, y);
     rff_features(&session->shared, U, n, phi);
     const struct rff_data given = {
-        .n = n, .count = count, .phi = phi, .y = y, .noise = session->study.problem->options[NOISE]};
+        .n = n, .count = count, .phi = phi, .y = y, .noise = session->study.base.problem->options[NOISE]};
     TRY(rff_condition(&posterior, &given, scratch, err));
     rff_sample(&posterior, &rng, vector);
     if (!mat_is_finite(vector, count))
@@ -430,9 +408,10 @@ static enum status residuals(struct session *session, const struct ask *ask, str
 }
 
 /* Members that both records have in common. */
-#define IN_COMMON                                                                                        \
-    .spaces = SPACE_PARAMETERS, .open = open_session, .tell = tell, .ask = ask_next, .predict = predict, \
-    .residuals = residuals, .message = message, .bytes = bytes, .close = close_session
+#define IN_COMMON                                                                                                    \
+    .spaces = SPACE_PARAMETERS, .session_bytes = sizeof(struct session), .begin = begin, .tell = tell,               \
+    .ask = ask_next, .predict = predict, .residuals = residuals, .message = message, .bytes_beside = gp_study_bytes, \
+    .end = gp_study_end
 
 const struct policy policy_fts = {
     .name = "fts",

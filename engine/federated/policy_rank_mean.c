@@ -7,6 +7,7 @@
 #include "engine/federated/rank_model.h"
 #include "engine/gp/gp_loo.h"
 #include "engine/policy/trial_log.h"
+#include "engine/policy/session.h"
 
 #include <math.h>
 
@@ -36,74 +37,39 @@ static const struct option options[] = {
 };
 
 struct session {
-    struct arena          arena;
-    const struct problem *problem;
-    struct space          space; /* the problem's, held nowhere */
-    struct trial_log      log;
-    struct used_points    used;
-    struct fts_inbox      inbox;
-    struct rank_basis     basis;
-    double                mean[RANK_FEATURES_MAX]; /* of the prior, from the release */
-    bool                  is_useful;               /* there is a release, and it is more than noise */
-    size_t                before;                  /* trials that were there when it came */
-    struct problem        gp_problem;
-    double                gp_options[GP_OPTIONS_MAX];
-    struct session       *gp;
+    struct session_base base;
+    struct space        space; /* the problem's, held nowhere */
+    struct trial_log    log;
+    struct used_points  used;
+    struct fts_inbox    inbox;
+    struct rank_basis   basis;
+    double              mean[RANK_FEATURES_MAX]; /* of the prior, from the release */
+    bool                is_useful;               /* there is a release, and it is more than noise */
+    size_t              before;                  /* trials that were there when it came */
+    struct problem      gp_problem;
+    double              gp_options[GP_OPTIONS_MAX];
+    struct session     *gp;
 };
 
 /* --- the session --- */
 
-static void close_session(struct session *s)
+static enum status begin(struct session *s, struct error *err)
 {
-    if (s == NULL)
-        return;
-    policy_gp.close(s->gp);
-    struct arena arena = s->arena; /* the session lies in it */
-    arena_fini(&arena);
-}
-
-static enum status open_parts(struct session *s, struct error *err)
-{
-    const struct problem *problem = s->problem;
-    TRY(space_hold(problem->space, NULL, &s->arena, &s->space, err));
-    TRY(rank_basis_init(&s->basis, &s->space, (size_t)problem->options[FEATURES], &s->arena, err));
-    trial_log_init(&s->log, &s->arena, problem->space->params_len);
-    used_points_init(&s->used, &s->arena, problem->space, problem->options[REPEAT] == 1);
-    fts_inbox_init(&s->inbox, &s->arena, s->basis.count, true);
+    const struct problem *problem = s->base.problem;
+    if (policy_options_len(&policy_gp) > GP_OPTIONS_MAX)
+        return error_no_memory(err);
+    TRY(space_hold(problem->space, NULL, &s->base.kept, &s->space, err));
+    TRY(rank_basis_init(&s->basis, &s->space, (size_t)problem->options[FEATURES], &s->base.kept, err));
+    trial_log_init(&s->log, &s->base.kept, problem->space->params_len);
+    used_points_init(&s->used, &s->base.kept, problem->space, problem->options[REPEAT] == 1);
+    fts_inbox_init(&s->inbox, &s->base.kept, s->basis.count, true);
     for (size_t i = 0; policy_gp.options[i].name != NULL; i++)
         s->gp_options[i] = policy_gp.options[i].fallback;
     s->gp_options[policy_option(&policy_gp, "repeat")] = problem->options[REPEAT];
     s->gp_problem = *problem;
     s->gp_problem.options = s->gp_options;
     s->gp_problem.memory_bytes -= problem->memory_bytes / OWN_SHARE;
-    return policy_gp.open(&policy_gp, &s->gp_problem, &s->gp, err);
-}
-
-static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
-                                struct error *err)
-{
-    (void)policy;
-    struct arena arena;
-    *out = NULL;
-    arena_init(&arena, problem->memory_bytes / OWN_SHARE);
-    struct session *s = arena_zalloc(&arena, 1, sizeof *s);
-    if (s == NULL || policy_options_len(&policy_gp) > GP_OPTIONS_MAX) {
-        arena_fini(&arena);
-        return error_no_memory(err);
-    }
-    s->arena = arena;
-    s->problem = problem;
-    enum status status = open_parts(s, err);
-    if (status != STATUS_OK)
-        close_session(s);
-    else
-        *out = s;
-    return status;
-}
-
-static size_t bytes(const struct session *s)
-{
-    return s->arena.taken_bytes + policy_gp.bytes(s->gp);
+    return session_open_inner(&s->base, &policy_gp, &s->gp_problem, &s->gp, err);
 }
 
 /* The trials that follow the release count among gp's first points, and do not stand for all of them: those that are left are
@@ -112,7 +78,7 @@ static enum status receive(struct session *s, const struct event *event, struct 
 {
     TRY(fts_inbox_put(&s->inbox, event, err));
     s->before = trial_log_tried(&s->log);
-    s->is_useful = rank_shrink(&s->basis, s->inbox.received->vectors, s->problem->options[RELEASE_SD], s->mean);
+    s->is_useful = rank_shrink(&s->basis, s->inbox.received->vectors, s->base.problem->options[RELEASE_SD], s->mean);
     return STATUS_OK;
 }
 
@@ -206,14 +172,14 @@ static enum status search(const struct session *s, const struct ask *ask, struct
                                .used = &s->used,
                                .anchors = best < s->log.len ? trial_log_point(&s->log, best) : NULL,
                                .anchors_len = best < s->log.len,
-                               .seed = s->problem->seed,
+                               .seed = s->base.problem->seed,
                                .trial = ask->trial,
                                .samples = SAMPLES,
                                .late = ask->late,
                                .late_arg = ask->late_arg,
                                .scores = scores,
                                .arg = model};
-    TRY(space_hold(s->problem->space, ask->fixed, scratch, &view, err));
+    TRY(space_hold(s->base.problem->space, ask->fixed, scratch, &view, err));
     TRY(trial_log_pending(&s->log, scratch, &found.pending, &found.pending_len, err));
     return acq_search_run(&found, out->point, scratch, err);
 }
@@ -246,7 +212,7 @@ static enum status guide(const struct session *s, const struct ask *ask, struct 
 static bool is_guiding(const struct session *s)
 {
     const size_t *count = s->log.count;
-    return s->is_useful && (double)trial_log_tried(&s->log) < (double)s->before + s->problem->options[GUIDED] &&
+    return s->is_useful && (double)trial_log_tried(&s->log) < (double)s->before + s->base.problem->options[GUIDED] &&
            count[LOG_OBSERVED] + count[LOG_PENDING] <= RANK_ROWS_MAX;
 }
 
@@ -258,7 +224,7 @@ static enum status ask_next(struct session *s, const struct ask *ask, struct pro
     struct release_use use = {.weight = 0};
     proposal_clear(out);
     if (is_guiding(s) && !ask_is_late(ask)) {
-        arena_init(&scratch, s->problem->memory_bytes / OWN_SHARE);
+        arena_init(&scratch, s->base.problem->memory_bytes / OWN_SHARE);
         (void)guide(s, ask, out, &use, &scratch, NULL);
         arena_fini(&scratch);
     }
@@ -312,13 +278,13 @@ const struct policy policy_rank_mean = {
     .spaces = SPACE_PARAMETERS,
     .looks_near = true,
     .options = options,
-    .open = open_session,
+    .session_bytes = sizeof(struct session),
+    .begin = begin,
+    .kept_share = OWN_SHARE,
     .tell = tell,
     .ask = ask_next,
     .predict = predict,
     .residuals = residuals,
     .gain = gain,
     .message = message,
-    .bytes = bytes,
-    .close = close_session,
 };

@@ -63,16 +63,14 @@ static void score_ucb(const struct row_policy_view *view, size_t m, const double
         score[k] = mean[k] + width * sd[k];
 }
 
-/* The session of the record is the shared one; nothing is added to it. */
-static struct row_policy *row_policy_of(struct session *session)
-{
-    return (struct row_policy *)session;
-}
+struct session {
+    struct session_base base;
+    struct row_policy  *candidates;
+};
 
-static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
-                                struct error *err)
+static enum status begin(struct session *session, struct error *err)
 {
-    (void)policy;
+    const struct problem  *problem = session->base.problem;
     size_t                 dims = (size_t)fmax(problem->options[RELEASE_DIMS], 0); /* fmax takes the number */
     struct row_policy_rule rule = {
         .kind = &kernel_se,
@@ -91,41 +89,28 @@ static enum status open_session(const struct policy *policy, const struct proble
         .acquisition = "ucb",
         .score = score_ucb,
     };
-    struct row_policy *candidates;
-    enum status        status = row_policy_open(problem, &rule, &candidates, err);
-    *out = (struct session *)candidates;
-    return status;
+    return row_policy_open(&session->base, &rule, &session->candidates, err);
 }
 
 static enum status tell(struct session *session, const struct event *event, struct error *err)
 {
-    return row_policy_tell(row_policy_of(session), event, err);
+    return row_policy_tell(session->candidates, event, err);
 }
 
 static enum status ask_next(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
 {
-    return row_policy_ask(row_policy_of(session), ask, out, err);
+    return row_policy_ask(session->candidates, ask, out, err);
 }
 
 static enum status predict(struct session *session, const struct prediction *wanted, struct error *err)
 {
-    return row_policy_predict(row_policy_of(session), wanted, err);
+    return row_policy_predict(session->candidates, wanted, err);
 }
 
 static enum status residuals(struct session *session, const struct ask *ask, struct arena *arena, struct residual **out,
                              size_t *len, struct error *err)
 {
-    return row_policy_residuals(row_policy_of(session), ask, arena, out, len, err);
-}
-
-static size_t bytes(const struct session *session)
-{
-    return row_policy_bytes((const struct row_policy *)session);
-}
-
-static void close_session(struct session *session)
-{
-    row_policy_close(row_policy_of(session));
+    return row_policy_residuals(session->candidates, ask, arena, out, len, err);
 }
 
 const struct policy policy_po_gp_ucb = {
@@ -134,11 +119,10 @@ const struct policy policy_po_gp_ucb = {
     .spaces = SPACE_CANDIDATES,
     .uses_each_row_once = true,
     .options = options,
-    .open = open_session,
+    .session_bytes = sizeof(struct session),
+    .begin = begin,
     .tell = tell,
     .ask = ask_next,
     .predict = predict,
     .residuals = residuals,
-    .bytes = bytes,
-    .close = close_session,
 };

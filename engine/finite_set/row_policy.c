@@ -38,7 +38,7 @@ struct waiting {
 };
 
 struct row_policy {
-    struct arena           arena;
+    struct arena          *arena; /* the session's */
     const struct problem  *problem;
     struct row_policy_rule rule;
     struct table_gp        gp;
@@ -87,20 +87,20 @@ static enum status denoise_places(struct row_policy *c, struct error *err)
     const struct space *space = c->problem->space;
     bool                helps = false;
     size_t              count = space->rows_len * space->columns;
-    struct arena_mark   mark = arena_mark(&c->arena);
+    struct arena_mark   mark = arena_mark(c->arena);
     struct denoise      d = {.rows = space->rows,
                              .n = space->rows_len,
                              .columns = space->columns,
                              .variance = c->rule.release_noise,
                              .bound = c->rule.release_bound,
                              .shape = c->rule.release_shape,
-                             .means = ARENA_NEW(&c->arena, double, count),
-                             .variances = ARENA_NEW(&c->arena, double, count)};
+                             .means = ARENA_NEW(c->arena, double, count),
+                             .variances = ARENA_NEW(c->arena, double, count)};
     if (d.means == NULL || d.variances == NULL)
         return error_no_memory(err);
-    TRY(denoise_rows(&d, &c->arena, &helps, err));
+    TRY(denoise_rows(&d, c->arena, &helps, err));
     if (!helps) {
-        arena_release(&c->arena, mark);
+        arena_release(c->arena, mark);
         return STATUS_OK;
     }
     c->places = d.means;
@@ -116,49 +116,28 @@ static enum status place_rows(struct row_policy *c, struct error *err)
     c->places = space->rows;
     c->spread = rule->spreads ? space->row_variances : NULL;
     /* A session with little memory leaves rows where they are, always: what it proposes must not depend on luck. */
-    bool has_room = c->arena.limit_bytes / 2 > DENOISE_BYTES + 16 * space->rows_len * space->columns;
+    bool has_room = c->arena->limit_bytes / 2 > DENOISE_BYTES + 16 * space->rows_len * space->columns;
     bool denoises = rule->denoises && rule->release_noise > 0 && rule->release_dims == space->columns;
     return denoises && has_room && c->spread == NULL ? denoise_places(c, err) : STATUS_OK;
 }
 
-enum status row_policy_open(const struct problem *problem, const struct row_policy_rule *rule, struct row_policy **out,
+enum status row_policy_open(struct session_base *base, const struct row_policy_rule *rule, struct row_policy **out,
                             struct error *err)
 {
-    const struct space *space = problem->space;
-    struct arena        arena;
-    *out = NULL;
+    const struct space *space = base->problem->space;
+    struct arena       *arena = &base->kept;
     if (space->rows == NULL)
         return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "/space", "the candidates are not there yet");
-    arena_init(&arena, problem->memory_bytes - rule->reserved_bytes);
-    struct row_policy *c = ARENA_NEW(&arena, struct row_policy, 1);
-    if (c == NULL)
+    struct row_policy *c = *out = arena_zalloc(arena, 1, sizeof *c);
+    unsigned char     *flags = arena_zalloc(arena, space->rows_len, 1);
+    if (c == NULL || flags == NULL)
         return error_no_memory(err);
-    *c = (struct row_policy){.arena = arena, .problem = problem, .rule = *rule};
-    c->flags = arena_zalloc(&c->arena, space->rows_len, 1);
-    enum status status = c->flags == NULL ? error_no_memory(err) : place_rows(c, err);
-    if (status == STATUS_OK)
-        status = table_gp_init(&c->gp, &c->arena, c->places, space->rows_len, space->columns, err);
-    if (status != STATUS_OK) {
-        row_policy_close(c);
-        return status;
-    }
+    *c = (struct row_policy){.arena = arena, .problem = base->problem, .rule = *rule, .flags = flags};
+    TRY(place_rows(c, err));
+    TRY(table_gp_init(&c->gp, arena, c->places, space->rows_len, space->columns, err));
     c->length_default = isnan(rule->length_scale) ? length_guess(c) : rule->length_scale;
     c->gp.spread = c->spread;
-    *out = c;
     return STATUS_OK;
-}
-
-void row_policy_close(struct row_policy *c)
-{
-    if (c == NULL)
-        return;
-    struct arena arena = c->arena; /* the session lies in it */
-    arena_fini(&arena);
-}
-
-size_t row_policy_bytes(const struct row_policy *c)
-{
-    return c->arena.taken_bytes;
 }
 
 /* A larger copy of an array, or NULL; *room is doubled. */
@@ -197,8 +176,8 @@ static enum status waiting_add(struct row_policy *c, const struct event *event, 
 {
     if (c->pending == c->pending_room) {
         size_t room = c->pending_room;
-        void  *rows = enlarged(&c->arena, c->pending_rows, &room, sizeof *c->pending_rows);
-        void  *waiting = enlarged(&c->arena, c->waiting, &c->pending_room, sizeof *c->waiting);
+        void  *rows = enlarged(c->arena, c->pending_rows, &room, sizeof *c->pending_rows);
+        void  *waiting = enlarged(c->arena, c->waiting, &c->pending_room, sizeof *c->waiting);
         if (rows == NULL || waiting == NULL)
             return error_no_memory(err);
         c->pending_rows = rows;
@@ -221,10 +200,10 @@ static enum status observation_add(struct row_policy *c, const struct event *eve
 {
     if (c->observed == c->observed_room) {
         size_t room = c->observed_room;
-        void  *rows = enlarged(&c->arena, c->rows, &room, sizeof *c->rows);
+        void  *rows = enlarged(c->arena, c->rows, &room, sizeof *c->rows);
         room = c->observed_room;
-        void *trials = enlarged(&c->arena, c->trials, &room, sizeof *c->trials);
-        void *values = enlarged(&c->arena, c->values, &c->observed_room, sizeof *c->values);
+        void *trials = enlarged(c->arena, c->trials, &room, sizeof *c->trials);
+        void *values = enlarged(c->arena, c->values, &c->observed_room, sizeof *c->values);
         if (rows == NULL || trials == NULL || values == NULL)
             return error_no_memory(err);
         c->rows = rows;
@@ -321,7 +300,7 @@ static enum status fit_now(struct row_policy *c, const struct ask *ask, struct n
     size_t         first = c->observed - n;
     struct scaling s = scaling_of(c, c->observed);
     struct arena   scratch;
-    arena_init(&scratch, c->arena.limit_bytes - c->arena.taken_bytes);
+    arena_init(&scratch, c->arena->limit_bytes - c->arena->taken_bytes);
     double *X = ARENA_NEW(&scratch, double, n *columns), *y = ARENA_NEW(&scratch, double, n);
     double *S = ARENA_NEW(&scratch, double, n *columns);
     for (size_t i = 0; X != NULL && y != NULL && S != NULL && i < n; i++) {

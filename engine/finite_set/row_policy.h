@@ -1,4 +1,4 @@
-/* A session over a candidate matrix, shared by the algorithms that model it with a Gaussian process.
+/* The part of a session that is over a candidate matrix, shared by the algorithms that model it with a Gaussian process.
  * It keeps the log, the rows in use, the hyper-parameters and the posterior; an algorithm adds a rule.
  *
  * Hyper-parameters that the rule leaves open are fitted on the observed rows when the study has 5, 10, 20, ... 320
@@ -10,7 +10,7 @@
 #define GNOMON_ENGINE_ROW_POLICY_H
 
 #include "engine/gp/kernel.h"
-#include "engine/policy/policy.h"
+#include "engine/policy/session.h"
 
 /* The data that a rule may use when it scores rows. */
 struct row_policy_view {
@@ -24,24 +24,23 @@ struct row_policy_view {
 struct row_policy_rule {
     const struct kernel_kind *kind;
     double      length_scale, variance, noise, mean; /* NaN: estimated; noise: a variance, units of values */
-    double      release_noise;  /* s^2 per coordinate of the rows themselves, SE kernel only; 0: none */
-    size_t      release_dims;   /* p of mechanism_effective_kernel; the hyper-parameters are the function's own */
-    double      release_bound;  /* of every coordinate before the noise; INFINITY: not known */
-    unsigned    release_shape;  /* enum denoise_shape */
-    bool        denoises;       /* rows are put where they probably were: see denoise.h */
-    bool        spreads;        /* rows lie around their places as the space says; SE kernel only */
-    size_t      initial;        /* random rows before the model is asked; at least until one is observed */
-    size_t      reserved_bytes; /* of the problem's memory, which the caller has taken */
-    bool        each_row_once;  /* a row suggested or observed is out; otherwise only an infeasible one is */
-    const char *acquisition;    /* what score computes, as the option names it */
+    double      release_noise; /* s^2 per coordinate of the rows themselves, SE kernel only; 0: none */
+    size_t      release_dims;  /* p of mechanism_effective_kernel; the hyper-parameters are the function's own */
+    double      release_bound; /* of every coordinate before the noise; INFINITY: not known */
+    unsigned    release_shape; /* enum denoise_shape */
+    bool        denoises;      /* rows are put where they probably were: see denoise.h */
+    bool        spreads;       /* rows lie around their places as the space says; SE kernel only */
+    size_t      initial;       /* random rows before the model is asked; at least until one is observed */
+    bool        each_row_once; /* a row suggested or observed is out; otherwise only an infeasible one is */
+    const char *acquisition;   /* what score computes, as the option names it */
     /* Scores m rows, higher is better; mean and sd [m] in the units of values, sd with the pending rows. */
     void (*score)(const struct row_policy_view *view, size_t m, const double *mean, const double *sd, double *score);
 };
 
 struct row_policy;
 
-/* As the functions of struct policy; the rule is copied.  Ties go to the lowest row. */
-MUST_CHECK enum status row_policy_open(const struct problem *problem, const struct row_policy_rule *rule,
+/* As the functions of struct policy, in what base keeps; the rule is copied.  Ties go to the lowest row. */
+MUST_CHECK enum status row_policy_open(struct session_base *base, const struct row_policy_rule *rule,
                                        struct row_policy **out, struct error *err);
 MUST_CHECK enum status row_policy_tell(struct row_policy *c, const struct event *event, struct error *err);
 MUST_CHECK enum status row_policy_ask(struct row_policy *c, const struct ask *ask, struct proposal *out,
@@ -49,7 +48,5 @@ MUST_CHECK enum status row_policy_ask(struct row_policy *c, const struct ask *as
 MUST_CHECK enum status row_policy_predict(struct row_policy *c, const struct prediction *wanted, struct error *err);
 MUST_CHECK enum status row_policy_residuals(struct row_policy *c, const struct ask *ask, struct arena *arena,
                                             struct residual **out, size_t *len, struct error *err);
-size_t                 row_policy_bytes(const struct row_policy *c);
-void                   row_policy_close(struct row_policy *c);
 
 #endif

@@ -10,7 +10,7 @@
 #include "engine/gp/gp_loo.h"
 #include "engine/gp/kernel.h"
 #include "engine/math/mat.h"
-#include "engine/policy/policy.h"
+#include "engine/policy/session.h"
 #include "engine/policy/trial_log.h"
 
 #include <math.h>
@@ -30,57 +30,25 @@ static const struct option options[] = {
 };
 
 struct session {
-    const struct problem *problem;
-    struct arena          kept, scratch; /* kept also holds the session */
-    struct pixel_prior    prior;
-    struct trial_log      log;          /* of features in place of points */
-    size_t                len;          /* of features */
-    double               *f, *w, *work; /* [len + 1], [len], [2 len + ROWS_MAX + 2] */
+    struct session_base base;
+    struct pixel_prior  prior;
+    struct trial_log    log;          /* of features in place of points */
+    size_t              len;          /* of features */
+    double             *f, *w, *work; /* [len + 1], [len], [2 len + ROWS_MAX + 2] */
 };
 
-static void close_session(struct session *session)
+static enum status begin(struct session *session, struct error *err)
 {
-    if (session == NULL)
-        return;
-    arena_fini(&session->scratch);
-    struct arena kept = session->kept; /* the session lies in it */
-    arena_fini(&kept);
-}
-
-static enum status prepare(struct session *session, struct error *err)
-{
-    const struct space      *space = session->problem->space;
+    const struct space      *space = session->base.problem->space;
     const struct image_shape shape = {space->height, space->width, space->channels};
-    struct arena            *kept = &session->kept;
-    TRY(pixel_prior_init(&session->prior, &shape, session->problem->options[LENGTH], kept, err));
+    struct arena            *kept = &session->base.kept;
+    TRY(pixel_prior_init(&session->prior, &shape, session->base.problem->options[LENGTH], kept, err));
     session->len = pixel_prior_len(&session->prior);
     trial_log_init(&session->log, kept, session->len);
     session->f = ARENA_NEW(kept, double, session->len + 1);
     session->w = ARENA_NEW(kept, double, session->len);
     session->work = ARENA_NEW(kept, double, 2 * session->len + ROWS_MAX + 2);
     return session->f == NULL || session->w == NULL || session->work == NULL ? error_no_memory(err) : STATUS_OK;
-}
-
-static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
-                                struct error *err)
-{
-    (void)policy;
-    struct arena kept;
-    *out = NULL;
-    arena_init(&kept, problem->memory_bytes);
-    struct session *session = ARENA_NEW(&kept, struct session, 1);
-    if (session == NULL) {
-        arena_fini(&kept);
-        return error_no_memory(err);
-    }
-    *session = (struct session){.problem = problem, .kept = kept};
-    enum status status = prepare(session, err);
-    if (status != STATUS_OK) {
-        close_session(session);
-        return status;
-    }
-    *out = session;
-    return STATUS_OK;
 }
 
 static enum status tell(struct session *session, const struct event *event, struct error *err)
@@ -91,11 +59,6 @@ static enum status tell(struct session *session, const struct event *event, stru
         pixel_prior_features(&session->prior, event->point, session->f, session->work);
     seen.point = session->f;
     return trial_log_tell(&session->log, &seen, err);
-}
-
-static size_t bytes(const struct session *session)
-{
-    return session->kept.taken_bytes + session->scratch.taken_bytes;
 }
 
 /* ---- values ---- */
@@ -112,11 +75,11 @@ static enum status choose_rows(struct session *session, struct rows *rows, struc
     struct value_limits     limits;
     size_t values = log->count[LOG_OBSERVED] + log->count[LOG_FORECAST], best = trial_log_best(log), len = session->len;
     size_t skipped = values > ROWS_MAX ? values - ROWS_MAX : 0;
-    *rows = (struct rows){.F = arena_alloc(&session->scratch, (values - skipped) * len, sizeof(double)),
-                          .y = ARENA_NEW(&session->scratch, double, values - skipped)};
+    *rows = (struct rows){.F = arena_alloc(&session->base.scratch, (values - skipped) * len, sizeof(double)),
+                          .y = ARENA_NEW(&session->base.scratch, double, values - skipped)};
     if (rows->F == NULL || rows->y == NULL)
         return error_no_memory(err);
-    TRY(trial_log_limits(log, &session->scratch, &limits, err));
+    TRY(trial_log_limits(log, &session->base.scratch, &limits, err));
     for (size_t i = 0; i < log->len; i++) {
         const struct log_trial *trial = &log->trials[i];
         if (!log_trial_has_value(trial))
@@ -149,7 +112,7 @@ static bool is_known(const struct session *session, const double *f)
 static double draw_point(struct session *session, const struct ask *ask, const struct linear_model *model,
                          double *point)
 {
-    const struct problem *problem = session->problem;
+    const struct problem *problem = session->base.problem;
     struct rng            rng = rng_at(problem->seed, ask->trial, RNG_THOMPSON);
     double                scale = problem->options[EXPLORATION], bound = problem->space->bound, b = 0.0, value = 0.0;
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -177,7 +140,7 @@ static void diagnose(const struct session *session, const struct linear_model *m
     out->noise_variance = model->q * model->s2;
     out->jitter = model->q * model->jitter;
     out->condition = gp_loo_condition(model->L, model->data.n, model->data.n);
-    out->length_scales[0] = session->problem->options[LENGTH];
+    out->length_scales[0] = session->base.problem->options[LENGTH];
 }
 
 static enum status propose(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
@@ -189,7 +152,7 @@ static enum status propose(struct session *session, const struct ask *ask, struc
     if (ask_is_late(ask))
         return error_set(err, STATUS_BUSY, "deadline", "", "there was no time for a model");
     const struct linear_data data = {.F = rows.F, .y = rows.y, .n = rows.n, .p = session->len};
-    TRY(linear_model_fit(&model, &data, &session->scratch, err));
+    TRY(linear_model_fit(&model, &data, &session->base.scratch, err));
     fit_ms = ask_clock_ms(ask) - from_ms;
     double value = draw_point(session, ask, &model, out->point);
     linear_model_predict(&model, session->f, &mean, &var, session->work);
@@ -218,13 +181,13 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
     proposal_clear(out);
     if (ask->diagnostics != NULL)
         ask->diagnostics->kernel = NULL;
-    arena_init(&session->scratch, session->problem->memory_bytes - session->kept.taken_bytes);
+    arena_init(&session->base.scratch, session->base.problem->memory_bytes - session->base.kept.taken_bytes);
     if (has_model)
         status = propose(session, ask, out, err);
     if (!has_model || status != STATUS_OK)
         (void)draw_point(session, ask, NULL, out->point);
     out->fallback = proposal_fallback(status);
-    arena_fini(&session->scratch);
+    arena_fini(&session->base.scratch);
     return STATUS_OK;
 }
 
@@ -235,9 +198,8 @@ const struct policy policy_linear_ts = {
             "of the weights",
     .spaces = SPACE_IMAGE,
     .options = options,
-    .open = open_session,
+    .session_bytes = sizeof(struct session),
+    .begin = begin,
     .tell = tell,
     .ask = ask_next,
-    .bytes = bytes,
-    .close = close_session,
 };

@@ -1,4 +1,5 @@
-/* Planning ahead with macro-actions: macro-bo and macro-bo-anytime.           Kharkovskii, chapter 4
+
+#include "engine/policy/session.h" /* Planning ahead with macro-actions: macro-bo and macro-bo-anytime.           Kharkovskii, chapter 4
  * A suggestion is the macro-action with the greatest expected sum of outputs over the next `horizon` macro-actions
  * (and beta times the information gained), adapting to what will be seen.  With horizon 1 this is DB-GP-UCB.
  * The plan is made anew for each suggestion from the log alone; what a deadline cut short is not found again by a
@@ -78,10 +79,9 @@ static const struct option anytime_options[] = {
 extern const struct policy policy_macro_bo_anytime; /* below */
 
 struct session {
-    struct arena          kept, scratch;
-    const struct problem *problem;
-    bool                  is_anytime;
-    struct macro_model    model;
+    struct session_base base;
+    bool                is_anytime;
+    struct macro_model  model;
 };
 
 /* The hyper-parameters as macro_model wants them. */
@@ -121,37 +121,17 @@ static enum status check(const struct problem *problem, struct error *err)
 
 /* ---- a session ---- */
 
-static void close_session(struct session *s)
+static enum status begin(struct session *s, struct error *err)
 {
-    if (s == NULL)
-        return;
-    struct arena kept = s->kept; /* the session lies in it */
-    arena_fini(&s->scratch);
-    arena_fini(&kept);
-}
-
-static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
-                                struct error *err)
-{
-    double       theta[MACRO_THETA_MAX];
-    struct arena kept;
-    *out = NULL;
-    arena_init(&kept, problem->memory_bytes / 4);
-    struct session *s = ARENA_NEW(&kept, struct session, 1);
-    if (s == NULL)
-        return error_no_memory(err);
-    *s = (struct session){.kept = kept, .problem = problem, .is_anytime = policy == &policy_macro_bo_anytime};
-    arena_init(&s->scratch, problem->memory_bytes - problem->memory_bytes / 4);
+    double                    theta[MACRO_THETA_MAX];
+    const struct problem     *problem = s->base.problem;
     const struct kernel_kind *kind = kernel_kinds[(size_t)problem->options[KERNEL]];
+    arena_init(&s->base.scratch, problem->memory_bytes - problem->memory_bytes / 4);
+    s->is_anytime = s->base.policy == &policy_macro_bo_anytime;
     read_theta(problem, theta);
-    enum status status = macro_model_fit(problem->space->graph, kind, theta, &s->scratch, err);
-    if (status != STATUS_OK) {
-        close_session(s);
-        return status;
-    }
-    arena_fini(&s->scratch);
-    macro_model_init(&s->model, problem->space, &s->kept, kind, theta);
-    *out = s;
+    TRY(macro_model_fit(problem->space->graph, kind, theta, &s->base.scratch, err));
+    arena_fini(&s->base.scratch);
+    macro_model_init(&s->model, problem->space, &s->base.kept, kind, theta);
     return STATUS_OK;
 }
 
@@ -187,7 +167,8 @@ static double left_ms(void *arg)
     const struct planning *p = arg;
     if (ask_is_late(p->ask))
         return 0;
-    return isnan(p->end_ms) ? INFINITY : p->end_ms - ask_clock_ms(p->ask) - 1e-7 * (double)p->s->scratch.taken_bytes;
+    return isnan(p->end_ms) ? INFINITY
+                            : p->end_ms - ask_clock_ms(p->ask) - 1e-7 * (double)p->s->base.scratch.taken_bytes;
 }
 
 static bool poll_late(void *arg)
@@ -205,7 +186,7 @@ static void poll_notify(void *arg, const struct plan_state *state)
 /* The samples of a stage: given, or those of the theorem where they can be had. */
 static void set_samples(struct planning *p, const struct macro_tree *tree, struct choice *choice, double *threshold)
 {
-    const struct problem *problem = p->s->problem;
+    const struct problem *problem = p->s->base.problem;
     double                epsilon = problem->options[EPSILON], H = (double)tree->horizon, lambda = 0;
     choice->samples = problem->options[SAMPLES];
     choice->samples_needed = NAN;
@@ -236,7 +217,7 @@ static size_t greatest(const struct planning *p, const double *values, size_t le
 {
     double     best = -INFINITY, largest = 0;
     size_t     chosen = SIZE_MAX, ties = 0;
-    struct rng rng = rng_at(p->s->problem->seed, p->ask->trial, RNG_MACRO_TIES);
+    struct rng rng = rng_at(p->s->base.problem->seed, p->ask->trial, RNG_MACRO_TIES);
     if (!mat_is_finite(values, len))
         return SIZE_MAX;
     for (size_t a = 0; a < len; a++) {
@@ -289,7 +270,7 @@ static const char *reason(const struct planning *p, bool is_short)
 static enum status evaluate(struct planning *p, const struct macro_tree *tree, struct choice *choice, double *values,
                             struct error *err)
 {
-    const struct problem *problem = p->s->problem;
+    const struct problem *problem = p->s->base.problem;
     bool                  is_short = false;
     choice->stopped = "finished";
     if (!p->s->is_anytime && problem->options[OUTPUTS] == OUTPUTS_LIKELY) {
@@ -298,8 +279,8 @@ static enum status evaluate(struct planning *p, const struct macro_tree *tree, s
         return STATUS_OK;
     }
     if (!p->s->is_anytime)
-        return macro_plan_sample(tree, &p->search, &p->s->scratch, values, err);
-    TRY(macro_plan_anytime(tree, &p->search, &p->s->scratch, values, &is_short, err));
+        return macro_plan_sample(tree, &p->search, &p->s->base.scratch, values, err);
+    TRY(macro_plan_anytime(tree, &p->search, &p->s->base.scratch, values, &is_short, err));
     choice->stopped = reason(p, is_short);
     return STATUS_OK;
 }
@@ -308,18 +289,18 @@ static enum status evaluate(struct planning *p, const struct macro_tree *tree, s
 static enum status plan_ahead(struct planning *p, size_t horizon, struct error *err)
 {
     struct session                 *s = p->s;
-    bool                            wants = s->is_anytime || !isnan(s->problem->options[EPSILON]);
+    bool                            wants = s->is_anytime || !isnan(s->base.problem->options[EPSILON]);
     const struct macro_tree_options options = {
         .horizon = horizon, .wants_bounds = wants, .left_ms = horizon > 1 ? left_ms : NULL, .left_arg = p};
     struct macro_tree tree;
     struct choice     choice = {0};
     double            threshold;
-    TRY(macro_tree_build(&p->root, &options, &s->scratch, &tree, err));
+    TRY(macro_tree_build(&p->root, &options, &s->base.scratch, &tree, err));
     size_t len = tree.steps[0].children;
     if (len == 0)
         return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "",
                          "no macro-action leaves the site where the agent stands");
-    double *values = ARENA_NEW(&s->scratch, double, 2 * len);
+    double *values = ARENA_NEW(&s->base.scratch, double, 2 * len);
     if (values == NULL)
         return error_no_memory(err);
     p->search.late = horizon > 1 ? poll_late : NULL;
@@ -339,9 +320,9 @@ static enum status plan_ahead(struct planning *p, size_t horizon, struct error *
 
 static enum status attempt(struct planning *p, size_t horizon, struct error *err)
 {
-    struct arena_mark mark = arena_mark(&p->s->scratch);
+    struct arena_mark mark = arena_mark(&p->s->base.scratch);
     enum status       status = plan_ahead(p, horizon, err);
-    arena_release(&p->s->scratch, mark);
+    arena_release(&p->s->base.scratch, mark);
     return status;
 }
 
@@ -404,8 +385,8 @@ static enum status choose_randomly(struct planning *p, struct proposal *out, str
 {
     struct session      *s = p->s;
     struct macro_actions actions;
-    struct rng           rng = rng_at(s->problem->seed, p->ask->trial, RNG_POINT);
-    TRY(graph_actions(s->model.graph, s->problem->seed, p->root.site, &s->scratch, &actions, err));
+    struct rng           rng = rng_at(s->base.problem->seed, p->ask->trial, RNG_POINT);
+    TRY(graph_actions(s->model.graph, s->base.problem->seed, p->root.site, &s->base.scratch, &actions, err));
     if (actions.len == 0)
         return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "",
                          "no macro-action leaves the site where the agent stands");
@@ -417,7 +398,7 @@ static enum status choose_randomly(struct planning *p, struct proposal *out, str
 
 static size_t horizon_of(const struct session *s, const struct ask *ask)
 {
-    size_t horizon = (size_t)s->problem->options[HORIZON];
+    size_t horizon = (size_t)s->base.problem->options[HORIZON];
     return ask->remaining > 0 && ask->remaining < horizon ? (size_t)ask->remaining : horizon;
 }
 
@@ -427,8 +408,8 @@ static enum status propose(struct planning *p, struct proposal *out, struct erro
     struct gp       gp = {0};
     double         *blocked;
     p->root.site = macro_model_place(&s->model);
-    TRY(macro_model_blocked(&s->model, &s->scratch, &blocked, &p->root.blocked_len, err));
-    TRY(macro_model_gp(&s->model, true, &s->scratch, &gp, &out->observations, err));
+    TRY(macro_model_blocked(&s->model, &s->base.scratch, &blocked, &p->root.blocked_len, err));
+    TRY(macro_model_gp(&s->model, true, &s->base.scratch, &gp, &out->observations, err));
     p->root.gp = &gp;
     p->root.blocked = blocked;
     TRY(plan_all(p, horizon_of(s, p->ask), &out->fallback, err));
@@ -446,28 +427,28 @@ static enum status ask_next(struct session *s, const struct ask *ask, struct pro
     struct planning p = {
         .s = s, .ask = ask, .end_ms = ask->deadline_ms > 0 ? ask_clock_ms(ask) + ask->deadline_ms : NAN};
     p.root.graph = s->model.graph;
-    p.root.seed = s->problem->seed;
-    p.root.beta = s->problem->options[BETA];
+    p.root.seed = s->base.problem->seed;
+    p.root.beta = s->base.problem->options[BETA];
     p.root.site = s->model.graph->start;
-    p.search = (struct macro_search){.seed = s->problem->seed,
+    p.search = (struct macro_search){.seed = s->base.problem->seed,
                                      .trial = ask->trial,
-                                     .nodes_max = s->is_anytime ? s->problem->options[NODES] : INFINITY,
-                                     .gap_max = s->is_anytime ? s->problem->options[GAP] : 0,
+                                     .nodes_max = s->is_anytime ? s->base.problem->options[NODES] : INFINITY,
+                                     .gap_max = s->is_anytime ? s->base.problem->options[GAP] : 0,
                                      .notify = poll_notify,
                                      .arg = &p};
     proposal_clear(out);
     if (ask->diagnostics != NULL)
         ask->diagnostics->kernel = NULL;
-    p.point = ARENA_NEW(&s->scratch, double, s->model.point_len);
+    p.point = ARENA_NEW(&s->base.scratch, double, s->model.point_len);
     enum status status = p.point == NULL ? error_no_memory(err) : propose(&p, out, err);
     if (status == STATUS_NUMERIC || status == STATUS_NO_MEMORY) {
         out->fallback = status == STATUS_NUMERIC ? "numerical" : "memory";
         out->observations = 0;
-        arena_fini(&s->scratch);
+        arena_fini(&s->base.scratch);
         p.root.site = macro_model_place(&s->model);
         status = choose_randomly(&p, out, err);
     }
-    arena_fini(&s->scratch);
+    arena_fini(&s->base.scratch);
     return status;
 }
 
@@ -475,18 +456,18 @@ static enum status predict(struct session *s, const struct prediction *wanted, s
 {
     size_t      dims = s->model.graph->dims, m = wanted->m, measured;
     struct gp   gp;
-    double     *X = arena_alloc(&s->scratch, m, dims * sizeof *X), *var = ARENA_NEW(&s->scratch, double, m);
+    double     *X = arena_alloc(&s->base.scratch, m, dims * sizeof *X), *var = ARENA_NEW(&s->base.scratch, double, m);
     enum status status = STATUS_OK;
     if (X == NULL || var == NULL)
         status = error_no_memory(err);
     for (size_t i = 0; status == STATUS_OK && i < m; i++)
         graph_coordinates(s->model.graph, wanted->rows[i], X + i * dims);
     if (status == STATUS_OK)
-        status = macro_model_gp(&s->model, false, &s->scratch, &gp, &measured, err);
+        status = macro_model_gp(&s->model, false, &s->base.scratch, &gp, &measured, err);
     if (status == STATUS_OK && measured == 0)
         status = policy_no_values(err);
     if (status == STATUS_OK)
-        status = gp_posterior(&gp, (struct points){X, m}, wanted->mean, var, &s->scratch, err);
+        status = gp_posterior(&gp, (struct points){X, m}, wanted->mean, var, &s->base.scratch, err);
     for (size_t i = 0; status == STATUS_OK && i < m; i++) {
         wanted->mean[i] += s->model.mean;
         if (wanted->sd != NULL)
@@ -496,21 +477,16 @@ static enum status predict(struct session *s, const struct prediction *wanted, s
     }
     if (status == STATUS_OK && wanted->diagnostics != NULL)
         diagnose_model(&s->model, &gp, wanted->diagnostics);
-    arena_fini(&s->scratch);
+    arena_fini(&s->base.scratch);
     if (status == STATUS_OK && !mat_is_finite(wanted->mean, m))
         return error_set(err, STATUS_NUMERIC, "numeric", "", "the posterior is not finite");
     return status;
 }
 
-static size_t bytes(const struct session *s)
-{
-    return s->kept.taken_bytes + s->scratch.taken_bytes;
-}
-
 /* Members that both records have in common. */
-#define IN_COMMON                                                                                                    \
-    .spaces = SPACE_GRAPH, .plans_ahead = true, .check = check, .open = open_session, .tell = tell, .ask = ask_next, \
-    .predict = predict, .bytes = bytes, .close = close_session
+#define IN_COMMON                                                                                        \
+    .spaces = SPACE_GRAPH, .plans_ahead = true, .check = check, .session_bytes = sizeof(struct session), \
+    .kept_share = 4, .begin = begin, .tell = tell, .ask = ask_next, .predict = predict
 
 const struct policy policy_macro_bo = {
     .name = "macro-bo",

@@ -2,7 +2,7 @@
  * is a policy, as in sequential decision making: short, and the word for nothing else.
  * One algorithm = one file with one const record + one line in engine/registry.c.
  *
- * Invariant: a session is a cache of a pure function of (problem, log).  open, then tell over the log, gives
+ * Invariant: a session is a cache of a pure function of (problem, log).  session_open, then tell over the log, gives
  * bitwise the same proposals as a session that lived through it.  Randomness is rng_at(seed, trial, purpose).
  * What is costly to find again (fitted hyper-parameters) leaves with the proposal as its note and comes back with
  * the EVENT_SUGGESTED of that trial; a session never keeps a fit that no note records.
@@ -275,8 +275,11 @@ struct policy {
     const struct policy *(*leave_to)(const struct space *, size_t metrics_len, uint64_t trial, const char **why);
     /* Beyond the option table: combinations.  NULL when there is nothing to check. */
     enum status (*check)(const struct problem *, struct error *);
-    /* Called with the record itself.  *out is NULL on failure.  problem and what it points to outlive the session. */
-    enum status (*open)(const struct policy *, const struct problem *, struct session **out, struct error *);
+    size_t session_bytes; /* of its struct session, which begins with a session_base */
+    size_t kept_share;    /* the session may keep one in so many of the problem's memory_bytes; 0: all */
+    bool   keeps_nothing; /* beside its struct session */
+    /* Begins a session that is 0 beyond its base.  session.h closes one that fails. */
+    enum status (*begin)(struct session *, struct error *);
     /* An event that fails (NO_MEMORY) leaves the session good for nothing but close. */
     enum status (*tell)(struct session *, const struct event *, struct error *);
     /* CONFLICT "search_space_exhausted" when nothing is left to propose; otherwise fails only for memory. */
@@ -311,8 +314,9 @@ struct policy {
      * never stops one.  A function of (problem, log, measurement) that changes nothing.  Errors: NO_MEMORY. */
     enum status (*judge)(struct session *, const struct measurement *, struct verdict *out, struct error *);
     size_t (*epochs)(const struct problem *); /* the largest step it accepts; NULL without judge */
-    size_t (*bytes)(const struct session *);  /* what the session holds now */
-    void (*close)(struct session *);          /* NULL is allowed */
+    /* Memory beside that of the base: how much there is now, and giving it back.  NULL: there is none. */
+    size_t (*bytes_beside)(const struct session *);
+    void (*end)(struct session *);
 };
 
 /* CONFLICT "no_observations": what predict, residuals and message answer before the first value. */

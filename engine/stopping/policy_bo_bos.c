@@ -21,6 +21,7 @@
 #include "engine/math/sobol.h"
 #include "engine/stopping/stopping_table.h"
 #include "engine/policy/trial_log.h"
+#include "engine/policy/session.h"
 
 #include <assert.h>
 #include <math.h>
@@ -104,18 +105,17 @@ struct slot {
 };
 
 struct session {
-    const struct problem *problem;
-    struct arena          kept, scratch; /* kept also holds the session */
-    const struct policy  *gp;
-    struct space          extended; /* the parameters, then the epoch */
-    struct problem        inner_problem;
-    double                inner_options[INNER_OPTIONS_MAX];
-    struct session       *inner;
-    struct trial_log      log; /* a stopped trial is observed in it */
-    struct curves         curves;
-    struct used_points    used;
-    struct slot          *active, *unused;
-    double               *point, *fixed, *lengths; /* [params_len + 1] scratch */
+    struct session_base  base;
+    const struct policy *gp;
+    struct space         extended; /* the parameters, then the epoch */
+    struct problem       inner_problem;
+    double               inner_options[INNER_OPTIONS_MAX];
+    struct session      *inner;
+    struct trial_log     log; /* a stopped trial is observed in it */
+    struct curves        curves;
+    struct used_points   used;
+    struct slot         *active, *unused;
+    double              *point, *fixed, *lengths; /* [params_len + 1] scratch */
 };
 
 static size_t epochs_of(const struct problem *problem)
@@ -138,13 +138,14 @@ static enum status check(const struct problem *problem, struct error *err)
 
 static enum status extend_space(struct session *session, struct error *err)
 {
-    const struct space *space = session->problem->space;
+    const struct space *space = session->base.problem->space;
     size_t              p = space->params_len;
-    struct param       *params = ARENA_NEW(&session->kept, struct param, p + 1);
+    struct param       *params = ARENA_NEW(&session->base.kept, struct param, p + 1);
     if (params == NULL)
         return error_no_memory(err);
     memcpy(params, space->params, p * sizeof *params);
-    params[p] = (struct param){.name = "", .kind = PARAM_INT, .min = 1, .max = (double)epochs_of(session->problem)};
+    params[p] =
+        (struct param){.name = "", .kind = PARAM_INT, .min = 1, .max = (double)epochs_of(session->base.problem)};
     session->extended = (struct space){.kind = SPACE_PARAMETERS,
                                        .params = params,
                                        .params_len = p + 1,
@@ -153,7 +154,7 @@ static enum status extend_space(struct session *session, struct error *err)
                                        .forbid = space->forbid,
                                        .forbid_len = space->forbid_len};
     TRY(space_init(&session->extended, err));
-    return space_hold(&session->extended, NULL, &session->kept, &session->extended, err);
+    return space_hold(&session->extended, NULL, &session->base.kept, &session->extended, err);
 }
 
 static void set_inner_option(struct session *session, const char *name, double value)
@@ -165,7 +166,7 @@ static void set_inner_option(struct session *session, const char *name, double v
 
 static enum status open_inner(struct session *session, size_t memory_bytes, struct error *err)
 {
-    const struct problem *problem = session->problem;
+    const struct problem *problem = session->base.problem;
     assert(policy_options_len(session->gp) <= INNER_OPTIONS_MAX);
     policy_defaults(session->gp, session->inner_options);
     set_inner_option(session, "acquisition", problem->options[ACQUISITION]);
@@ -178,57 +179,25 @@ static enum status open_inner(struct session *session, size_t memory_bytes, stru
                                               .memory_bytes = memory_bytes,
                                               .metrics = problem->metrics,
                                               .metrics_len = problem->metrics_len};
-    return session->gp->open(session->gp, &session->inner_problem, &session->inner, err);
+    return session_open_inner(&session->base, session->gp, &session->inner_problem, &session->inner, err);
 }
 
-static enum status open_parts(struct session *session, struct error *err)
+static enum status begin(struct session *session, struct error *err)
 {
-    size_t p = session->problem->space->params_len, bytes = session->problem->memory_bytes;
-    session->point = ARENA_NEW(&session->kept, double, p + 1);
-    session->fixed = ARENA_NEW(&session->kept, double, p + 1);
-    session->lengths = ARENA_NEW(&session->kept, double, p + 1);
+    size_t p = session->base.problem->space->params_len, bytes = session->base.problem->memory_bytes;
+    session->gp = &policy_gp;
+    arena_init(&session->base.scratch, bytes / 4);
+    session->point = ARENA_NEW(&session->base.kept, double, p + 1);
+    session->fixed = ARENA_NEW(&session->base.kept, double, p + 1);
+    session->lengths = ARENA_NEW(&session->base.kept, double, p + 1);
     if (session->point == NULL || session->fixed == NULL || session->lengths == NULL)
         return error_no_memory(err);
-    trial_log_init(&session->log, &session->kept, p);
-    curves_init(&session->curves, &session->kept);
-    used_points_init(&session->used, &session->kept, session->problem->space, session->problem->options[REPEAT] == 1);
+    trial_log_init(&session->log, &session->base.kept, p);
+    curves_init(&session->curves, &session->base.kept);
+    used_points_init(&session->used, &session->base.kept, session->base.problem->space,
+                     session->base.problem->options[REPEAT] == 1);
     TRY(extend_space(session, err));
     return open_inner(session, bytes / 2, err);
-}
-
-static void close_session(struct session *session)
-{
-    if (session == NULL)
-        return;
-    session->gp->close(session->inner);
-    arena_fini(&session->scratch);
-    struct arena kept = session->kept; /* the session lies in it */
-    arena_fini(&kept);
-}
-
-static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
-                                struct error *err)
-{
-    (void)policy;
-    struct arena kept;
-    *out = NULL;
-    arena_init(&kept, problem->memory_bytes / 4);
-    struct session *session = ARENA_NEW(&kept, struct session, 1);
-    if (session == NULL)
-        return error_no_memory(err);
-    *session = (struct session){.problem = problem, .kept = kept, .gp = &policy_gp};
-    arena_init(&session->scratch, problem->memory_bytes / 4);
-    enum status status = open_parts(session, err);
-    if (status != STATUS_OK)
-        close_session(session);
-    else
-        *out = session;
-    return status;
-}
-
-static size_t bytes(const struct session *session)
-{
-    return session->kept.taken_bytes + session->scratch.taken_bytes + session->gp->bytes(session->inner);
 }
 
 /* --- rules of running trials --- */
@@ -244,7 +213,7 @@ static struct slot *find_slot(const struct session *session, uint64_t trial)
 /* Anything but a sound table is passed over: the problem is then solved again. */
 static enum status keep_table(struct session *session, const struct event *event, struct error *err)
 {
-    if (!stopping_table_is_sound(event->note, event->note_bytes, epochs_of(session->problem)))
+    if (!stopping_table_is_sound(event->note, event->note_bytes, epochs_of(session->base.problem)))
         return STATUS_OK;
     struct slot *slot = find_slot(session, event->trial);
     if (slot == NULL) {
@@ -252,8 +221,9 @@ static enum status keep_table(struct session *session, const struct event *event
         if (slot != NULL)
             session->unused = slot->next;
         else
-            slot = arena_alloc(&session->kept, 1,
-                               sizeof *slot + STOPPING_TABLE_HEAD + STOPPING_TABLE_ROW * epochs_of(session->problem));
+            slot =
+                arena_alloc(&session->base.kept, 1,
+                            sizeof *slot + STOPPING_TABLE_HEAD + STOPPING_TABLE_ROW * epochs_of(session->base.problem));
         if (slot == NULL)
             return error_no_memory(err);
         slot->trial = event->trial;
@@ -306,19 +276,19 @@ static enum status measure(struct session *session, uint64_t trial, const struct
 {
     const struct curve *curve = curves_find(&session->curves, trial);
     size_t              n = curve == NULL ? 0 : curve->len;
-    *out = (struct measured){.epochs = ARENA_NEW(&session->scratch, double, n + 1),
-                             .errors = ARENA_NEW(&session->scratch, double, n + 1),
+    *out = (struct measured){.epochs = ARENA_NEW(&session->base.scratch, double, n + 1),
+                             .errors = ARENA_NEW(&session->base.scratch, double, n + 1),
                              .len = n};
     if (out->epochs == NULL || out->errors == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < n; i++) {
         out->epochs[i] = curve->steps[i];
-        out->errors[i] = error_of(session->problem, curve->values[i]);
+        out->errors[i] = error_of(session->base.problem, curve->values[i]);
     }
     if (more == NULL)
         return STATUS_OK;
     out->epochs[n] = (double)more->step;
-    out->errors[n] = error_of(session->problem, more->value);
+    out->errors[n] = error_of(session->base.problem, more->value);
     out->len++;
     return STATUS_OK;
 }
@@ -340,7 +310,7 @@ static void thin(struct measured *measured, size_t limit)
 /* The error to be beaten: of the best value of an ended trial, with the noise correction xi_t of Theorem 4.1. */
 static double incumbent(const struct session *session)
 {
-    const struct problem *problem = session->problem;
+    const struct problem *problem = session->base.problem;
     double                best = -HUGE_VAL, delta = problem->options[CORRECTION];
     double                t = (double)session->log.count[LOG_OBSERVED] + 1.0;
     for (size_t i = 0; i < session->log.len; i++)
@@ -369,7 +339,7 @@ static enum status tell_inner(struct session *session, const struct event *event
                               double epoch, struct error *err)
 {
     struct event inner = *event;
-    size_t       p = session->problem->space->params_len;
+    size_t       p = session->base.problem->space->params_len;
     memcpy(session->point, event->point, p * sizeof *session->point);
     session->point[p] = epoch;
     inner.kind = kind;
@@ -391,7 +361,7 @@ static enum status tell_measured(struct session *session, const struct event *ev
 static enum status tell_curve(struct session *session, const struct event *event, struct error *err)
 {
     const struct curve *curve = curves_find(&session->curves, event->trial);
-    size_t              epochs = epochs_of(session->problem), newest = 0, stride = epochs / SPACED;
+    size_t              epochs = epochs_of(session->base.problem), newest = 0, stride = epochs / SPACED;
     size_t              whole = curve == NULL ? 0 : curve_upto(curve, (double)epochs - 1.0);
     stride = stride > 0 ? stride : 1;
     for (size_t k = 0; k < SPACED && whole > 0; k++) {
@@ -411,7 +381,7 @@ static enum status tell_curve(struct session *session, const struct event *event
 static enum status forecast(struct session *session, const struct event *stopped, struct event *out, bool *is_there,
                             struct error *err)
 {
-    const struct problem *problem = session->problem;
+    const struct problem *problem = session->base.problem;
     double                range = problem->options[CURVE_HIGH] - problem->options[CURVE_LOW], mean, sd;
     struct stopping       stopping = stopping_recommended();
     struct measured       seen;
@@ -421,7 +391,7 @@ static enum status forecast(struct session *session, const struct event *stopped
     TRY(measure(session, stopped->trial, NULL, &seen, err));
     thin(&seen, STOPPING_SEEN_MAX);
     set_curve(problem, &seen, &stopping);
-    enum status status = stopping_forecast(&stopping, &mean, &sd, &session->scratch, err);
+    enum status status = stopping_forecast(&stopping, &mean, &sd, &session->base.scratch, err);
     *is_there = status == STATUS_OK;
     if (!*is_there)
         return status == STATUS_NO_MEMORY ? status : STATUS_OK;
@@ -438,13 +408,13 @@ static enum status tell_stopped(struct session *session, const struct event *eve
 {
     bool              is_there = false;
     struct event      expected;
-    struct arena_mark mark = arena_mark(&session->scratch);
+    struct arena_mark mark = arena_mark(&session->base.scratch);
     enum status       status = forecast(session, event, &expected, &is_there, err);
-    arena_release(&session->scratch, mark);
+    arena_release(&session->base.scratch, mark);
     if (status != STATUS_OK)
         return status;
     return tell_inner(session, &expected, is_there ? EVENT_OBSERVED : EVENT_ABANDONED, FINAL,
-                      (double)epochs_of(session->problem), err);
+                      (double)epochs_of(session->base.problem), err);
 }
 
 static enum status tell_end(struct session *session, const struct event *event, struct error *err)
@@ -453,7 +423,7 @@ static enum status tell_end(struct session *session, const struct event *event, 
     TRY(tell_curve(session, event, err));
     if (event->kind == EVENT_STOPPED)
         return tell_stopped(session, event, err);
-    return tell_inner(session, event, event->kind, FINAL, (double)epochs_of(session->problem), err);
+    return tell_inner(session, event, event->kind, FINAL, (double)epochs_of(session->base.problem), err);
 }
 
 static enum status tell(struct session *session, const struct event *event, struct error *err)
@@ -471,7 +441,7 @@ static enum status tell(struct session *session, const struct event *event, stru
     TRY(trial_log_tell(&session->log, &logged, err));
     TRY(policy_use_point(&session->used, event, err));
     if (event->kind == EVENT_SUGGESTED)
-        return tell_inner(session, event, event->kind, FINAL, (double)epochs_of(session->problem), err);
+        return tell_inner(session, event, event->kind, FINAL, (double)epochs_of(session->base.problem), err);
     return tell_end(session, event, err);
 }
 
@@ -479,22 +449,22 @@ static enum status tell(struct session *session, const struct event *event, stru
 
 static bool is_initial(const struct session *session)
 {
-    return (double)trial_log_tried(&session->log) < session->problem->options[INITIAL];
+    return (double)trial_log_tried(&session->log) < session->base.problem->options[INITIAL];
 }
 
 static enum status ask_initial(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
 {
     struct space      view;
-    struct arena_mark mark = arena_mark(&session->scratch);
-    enum status       status = space_hold(session->problem->space, ask->fixed, &session->scratch, &view, err);
+    struct arena_mark mark = arena_mark(&session->base.scratch);
+    enum status       status = space_hold(session->base.problem->space, ask->fixed, &session->base.scratch, &view, err);
     if (status == STATUS_OK) {
-        sobol_start(session->problem->seed, ask->trial, view.params_len, session->point);
+        sobol_start(session->base.problem->seed, ask->trial, view.params_len, session->point);
         (void)space_prior_quantile(&view, session->point, out->point);
         if (!used_points_find(&session->used, &view, out->point))
             status = used_points_exhausted(err);
     }
     proposal_clear(out);
-    arena_release(&session->scratch, mark);
+    arena_release(&session->base.scratch, mark);
     return status;
 }
 
@@ -510,13 +480,13 @@ static void keep_diagnostics(const struct diagnostics *inner, size_t params_len,
 
 static enum status ask_model(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
 {
-    size_t             p = session->problem->space->params_len, t = session->log.count[LOG_OBSERVED] + 1;
-    double             beta = session->problem->options[BETA], *point = out->point;
+    size_t             p = session->base.problem->space->params_len, t = session->log.count[LOG_OBSERVED] + 1;
+    double             beta = session->base.problem->options[BETA], *point = out->point;
     struct diagnostics diagnostics = {.length_scales = session->lengths};
     struct ask         inner = *ask;
     for (size_t i = 0; i < p; i++)
         session->fixed[i] = ask->fixed == NULL ? NAN : ask->fixed[i];
-    session->fixed[p] = (double)epochs_of(session->problem);
+    session->fixed[p] = (double)epochs_of(session->base.problem);
     inner.fixed = session->fixed;
     inner.diagnostics = ask->diagnostics == NULL ? NULL : &diagnostics;
     set_inner_option(session, "beta", isnan(beta) ? 0.2 * ((double)p + 1.0) * log(2.0 * (double)t) : beta);
@@ -540,9 +510,9 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
 
 static enum status predict_at(struct session *session, const struct prediction *wanted, double epoch, struct error *err)
 {
-    size_t            p = session->problem->space->params_len;
-    struct arena_mark mark = arena_mark(&session->scratch);
-    double           *extended = arena_alloc(&session->scratch, wanted->m, (p + 1) * sizeof *extended);
+    size_t            p = session->base.problem->space->params_len;
+    struct arena_mark mark = arena_mark(&session->base.scratch);
+    double           *extended = arena_alloc(&session->base.scratch, wanted->m, (p + 1) * sizeof *extended);
     if (extended == NULL)
         return error_no_memory(err);
     struct prediction inner = *wanted;
@@ -556,7 +526,7 @@ static enum status predict_at(struct session *session, const struct prediction *
     enum status status = session->gp->predict(session->inner, &inner, err);
     if (status == STATUS_OK && wanted->diagnostics != NULL)
         keep_diagnostics(&diagnostics, p, wanted->diagnostics);
-    arena_release(&session->scratch, mark);
+    arena_release(&session->base.scratch, mark);
     return status;
 }
 
@@ -564,7 +534,7 @@ static enum status predict(struct session *session, const struct prediction *wan
 {
     if (session->log.count[LOG_OBSERVED] == 0)
         return policy_no_values(err);
-    return predict_at(session, wanted, (double)epochs_of(session->problem), err);
+    return predict_at(session, wanted, (double)epochs_of(session->base.problem), err);
 }
 
 /* The residuals of the rows at the last epoch. */
@@ -590,7 +560,7 @@ static enum status residuals(struct session *session, const struct ask *ask, str
 /* K1 100/gamma^t of the thesis, t counted from the first trial that can be stopped. */
 static double loss_of_stopping(const struct session *session)
 {
-    const struct problem *problem = session->problem;
+    const struct problem *problem = session->base.problem;
     double                t = (double)session->log.count[LOG_OBSERVED] - problem->options[INITIAL];
     return fmin(problem->options[K1] * pow(problem->options[GAMMA], -t), K1_MAX);
 }
@@ -599,9 +569,9 @@ static double loss_of_stopping(const struct session *session)
 static enum status allow_epochs(struct session *session, uint64_t trial, const struct stopping_rule *rule,
                                 bool *allowed, struct error *err)
 {
-    size_t  p = session->problem->space->params_len, m = rule->last - rule->first + 1, at;
-    double *points = arena_alloc(&session->scratch, m, (p + 1) * sizeof *points);
-    double *mean = ARENA_NEW(&session->scratch, double, m), *sd = ARENA_NEW(&session->scratch, double, m);
+    size_t  p = session->base.problem->space->params_len, m = rule->last - rule->first + 1, at;
+    double *points = arena_alloc(&session->base.scratch, m, (p + 1) * sizeof *points);
+    double *mean = ARENA_NEW(&session->base.scratch, double, m), *sd = ARENA_NEW(&session->base.scratch, double, m);
     if (points == NULL || mean == NULL || sd == NULL)
         return error_no_memory(err);
     memset(allowed, 0, m * sizeof *allowed);
@@ -616,7 +586,7 @@ static enum status allow_epochs(struct session *session, uint64_t trial, const s
     if (status != STATUS_OK)
         return status == STATUS_NO_MEMORY ? status : STATUS_OK;
     for (size_t i = 0; i + 1 < m; i++)
-        allowed[i] = sd[m - 1] <= session->problem->options[KAPPA] * sd[i];
+        allowed[i] = sd[m - 1] <= session->base.problem->options[KAPPA] * sd[i];
     return STATUS_OK;
 }
 
@@ -624,7 +594,7 @@ static enum status allow_epochs(struct session *session, uint64_t trial, const s
 static enum status solve(struct session *session, uint64_t trial, struct measured *seen, struct verdict *out,
                          struct error *err)
 {
-    const struct problem *problem = session->problem;
+    const struct problem *problem = session->base.problem;
     struct stopping       stopping = stopping_recommended();
     struct stopping_rule  rule;
     bool                  allowed[STOPPING_EPOCHS_MAX];
@@ -636,7 +606,7 @@ static enum status solve(struct session *session, uint64_t trial, struct measure
     stopping.cost = problem->options[COST];
     stopping.paths = (size_t)problem->options[PATHS];
     stopping.rng = rng_at(problem->seed, trial, RNG_PATHS);
-    TRY(stopping_solve(&stopping, &session->scratch, &session->scratch, &rule, err));
+    TRY(stopping_solve(&stopping, &session->base.scratch, &session->base.scratch, &rule, err));
     TRY(allow_epochs(session, trial, &rule, allowed, err));
     out->note_bytes = stopping_table_write(&rule, allowed, out->note);
     return STATUS_OK;
@@ -663,7 +633,7 @@ static void decide(const unsigned char *table, const struct measured *measured, 
 static enum status judge_in_scratch(struct session *session, const struct measurement *measurement, struct verdict *out,
                                     struct error *err)
 {
-    const struct problem *problem = session->problem;
+    const struct problem *problem = session->base.problem;
     size_t                epochs = epochs_of(problem), warm_up = (size_t)problem->options[WARM_UP];
     const struct slot    *slot = find_slot(session, measurement->trial);
     struct measured       measured;
@@ -688,11 +658,11 @@ static enum status judge_in_scratch(struct session *session, const struct measur
 static enum status judge(struct session *session, const struct measurement *measurement, struct verdict *out,
                          struct error *err)
 {
-    struct arena_mark mark = arena_mark(&session->scratch);
+    struct arena_mark mark = arena_mark(&session->base.scratch);
     out->stop = false;
     out->note_bytes = 0;
     enum status status = judge_in_scratch(session, measurement, out, err);
-    arena_release(&session->scratch, mark);
+    arena_release(&session->base.scratch, mark);
     return status;
 }
 
@@ -703,13 +673,13 @@ const struct policy policy_bo_bos = {
     .spaces = SPACE_PARAMETERS,
     .options = options,
     .check = check,
-    .open = open_session,
+    .session_bytes = sizeof(struct session),
+    .begin = begin,
+    .kept_share = 4,
     .tell = tell,
     .ask = ask_next,
     .predict = predict,
     .residuals = residuals,
     .judge = judge,
     .epochs = epochs_of,
-    .bytes = bytes,
-    .close = close_session,
 };

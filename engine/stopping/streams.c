@@ -1,4 +1,5 @@
 /* See streams.h. */
+#include "engine/policy/session.h"
 #include "engine/stopping/streams.h"
 
 #include <string.h>
@@ -7,8 +8,8 @@ enum status streams_open(struct streams *streams, const struct policy *policy, c
                          const struct stop_rule *rule, struct error *err)
 {
     *streams = (struct streams){.policy = policy};
-    TRY(policy->open(policy, problem, &streams->session, err));
-    enum status status = rule->guard ? policy->open(policy, problem, &streams->whole, err) : STATUS_OK;
+    TRY(session_open(policy, problem, &streams->session, err));
+    enum status status = rule->guard ? session_open(policy, problem, &streams->whole, err) : STATUS_OK;
     if (status != STATUS_OK)
         streams_close(streams);
     return status;
@@ -77,15 +78,15 @@ bool streams_read_transfer(const struct policy *policy, const void *note, size_t
 
 size_t streams_bytes(const struct streams *streams)
 {
-    size_t whole = streams->whole == NULL ? 0 : streams->policy->bytes(streams->whole);
-    return streams->session == NULL ? 0 : streams->policy->bytes(streams->session) + whole;
+    size_t whole = streams->whole == NULL ? 0 : session_bytes(streams->whole);
+    return streams->session == NULL ? 0 : session_bytes(streams->session) + whole;
 }
 
 void streams_close(struct streams *streams)
 {
     if (streams->session != NULL)
-        streams->policy->close(streams->session);
+        session_close(streams->session);
     if (streams->whole != NULL)
-        streams->policy->close(streams->whole);
+        session_close(streams->whole);
     streams->session = streams->whole = NULL;
 }

@@ -12,7 +12,7 @@ struct streams {
     struct session      *session, *whole; /* whole NULL: the rule has no guard */
 };
 
-/* Each session has problem's memory.  Errors: as policy->open; then nothing is open. */
+/* Each session has problem's memory.  Errors: as session_open; then nothing is open. */
 MUST_CHECK enum status streams_open(struct streams *streams, const struct policy *policy, const struct problem *problem,
                                     const struct stop_rule *rule, struct error *err);
 

@@ -30,42 +30,28 @@ size_t gp_memory_bytes(const struct gp_memory *memory)
     return memory->cache.arena.taken_bytes + memory->scratch.taken_bytes;
 }
 
-enum status gp_study_open(const struct problem *problem, size_t bytes, bool repeats, struct gp_study **out,
-                          struct error *err)
+enum status gp_study_init(struct gp_study *study, bool repeats, struct error *err)
 {
-    const struct space *space = problem->space;
-    struct arena        kept;
-    arena_init(&kept, problem->memory_bytes);
-    struct gp_study *study = *out = arena_zalloc(&kept, 1, bytes);
-    if (study == NULL)
+    const struct space *space = study->base.problem->space;
+    study->group_of = ARENA_NEW(&study->base.kept, size_t, space->dims);
+    study->unit = ARENA_NEW(&study->base.kept, double, space->params_len);
+    if (study->group_of == NULL || study->unit == NULL)
         return error_no_memory(err);
-    *study = (struct gp_study){.problem = problem, .kept = kept};
-    study->group_of = ARENA_NEW(&study->kept, size_t, space->dims);
-    study->unit = ARENA_NEW(&study->kept, double, space->params_len);
-    if (study->group_of == NULL || study->unit == NULL) {
-        gp_study_close(study);
-        *out = NULL;
-        return error_no_memory(err);
-    }
     gp_model_groups(space, study->group_of);
-    trial_log_init(&study->log, &study->kept, space->params_len);
-    study->log.band = problem_band(problem, 0);
-    used_points_init(&study->used, &study->kept, space, repeats);
+    trial_log_init(&study->log, &study->base.kept, space->params_len);
+    study->log.band = problem_band(study->base.problem, 0);
+    used_points_init(&study->used, &study->base.kept, space, repeats);
     return STATUS_OK;
 }
 
-void gp_study_close(struct gp_study *study)
+void gp_study_end(struct session *session)
 {
-    if (study == NULL)
-        return;
-    gp_memory_drop(&study->memory);
-    struct arena kept = study->kept; /* the session lies in it */
-    arena_fini(&kept);
+    gp_memory_drop(&((struct gp_study *)(void *)session)->memory);
 }
 
-size_t gp_study_bytes(const struct gp_study *study)
+size_t gp_study_bytes(const struct session *session)
 {
-    return study->kept.taken_bytes + gp_memory_bytes(&study->memory);
+    return gp_memory_bytes(&((const struct gp_study *)(const void *)session)->memory);
 }
 
 enum status gp_study_tell(struct gp_study *study, const struct event *event, struct error *err)
@@ -76,13 +62,13 @@ enum status gp_study_tell(struct gp_study *study, const struct event *event, str
 
 void gp_study_begin(struct gp_study *study)
 {
-    gp_memory_begin(&study->memory, study->problem->memory_bytes - study->kept.taken_bytes);
+    gp_memory_begin(&study->memory, study->base.problem->memory_bytes - study->base.kept.taken_bytes);
 }
 
 enum status gp_study_quasi_random(const struct gp_study *study, const struct ask *ask, const struct space *view,
                                   double *point, struct error *err)
 {
-    sobol_start(study->problem->seed, ask->trial, view->params_len, study->unit);
+    sobol_start(study->base.problem->seed, ask->trial, view->params_len, study->unit);
     (void)space_prior_quantile(view, study->unit, point);
     if (!used_points_find(&study->used, view, point))
         return used_points_exhausted(err);
@@ -120,6 +106,6 @@ struct rng *gp_study_pending(const struct gp_study *study, const struct ask *ask
 {
     if (ask == NULL)
         return NULL;
-    *rng = rng_at(study->problem->seed, ask->trial, RNG_PENDING);
+    *rng = rng_at(study->base.problem->seed, ask->trial, RNG_PENDING);
     return rng;
 }

@@ -4,6 +4,7 @@
 #ifndef GNOMON_ENGINE_GP_STUDY_H
 #define GNOMON_ENGINE_GP_STUDY_H
 
+#include "engine/policy/session.h"
 #include "engine/space/used_points.h"
 #include "engine/surrogate/gp_model.h"
 
@@ -25,21 +26,19 @@ struct gp_record {
 };
 
 struct gp_study {
-    const struct problem *problem;
-    struct arena          kept; /* lives as long as the session, which lies in it */
-    struct trial_log      log;
-    struct used_points    used;
-    struct gp_memory      memory;   /* for the model of a single metric */
-    size_t               *group_of; /* [dims] */
-    double               *unit;     /* [params_len] scratch */
+    struct session_base base;
+    struct trial_log    log;
+    struct used_points  used;
+    struct gp_memory    memory;   /* for the model of a single metric */
+    size_t             *group_of; /* [dims] */
+    double             *unit;     /* [params_len] scratch */
 };
 
-/* A session of bytes, which starts with a gp_study and is 0 beyond.  repeats: of used_points_init.  *out NULL on failure.
- * Errors: NO_MEMORY. */
-MUST_CHECK enum status gp_study_open(const struct problem *problem, size_t bytes, bool repeats, struct gp_study **out,
-                                     struct error *err);
-void                   gp_study_close(struct gp_study *study); /* and the session; NULL is allowed */
-size_t                 gp_study_bytes(const struct gp_study *study);
+/* The beginning of a session that starts with a gp_study.  repeats: of used_points_init.  Errors: NO_MEMORY. */
+MUST_CHECK enum status gp_study_init(struct gp_study *study, bool repeats, struct error *err);
+/* end and bytes_beside of such a session. */
+void                   gp_study_end(struct session *session);
+size_t                 gp_study_bytes(const struct session *session);
 MUST_CHECK enum status gp_study_tell(struct gp_study *study, const struct event *event, struct error *err);
 
 /* gp_memory_begin of study->memory with all that the log leaves. */

@@ -14,6 +14,7 @@
  *   nu = KEPT^(n - GP_FROM) / (1 + evidence for no slopes / (ODDS evidence for slopes))
  * The choice of the constants, and the tables on which none was made: tests/bench/transfer_tables. */
 #include "engine/acquisition/acq.h"
+#include "engine/policy/session.h"
 #include "engine/bo/policy_gp.h"
 #include "engine/transfer/transfer_slopes.h"
 #include "engine/transfer/transfer.h"
@@ -132,23 +133,11 @@ enum { GP_OPTIONS_MAX = 16 };
 static const struct policy models = {.rule = &rule, TRANSFER_POLICY};
 
 struct session {
-    struct arena    kept;
-    struct problem  models_problem, gp_problem;
-    double          gp_options[GP_OPTIONS_MAX];
-    struct session *models, *gp;
+    struct session_base base;
+    struct problem      models_problem, gp_problem;
+    double              gp_options[GP_OPTIONS_MAX];
+    struct session     *models, *gp;
 };
-
-static void close_session(struct session *s)
-{
-    if (s == NULL)
-        return;
-    if (s->models != NULL)
-        models.close(s->models);
-    if (s->gp != NULL)
-        policy_gp.close(s->gp);
-    struct arena kept = s->kept; /* the session lies in it */
-    arena_fini(&kept);
-}
 
 static void set_gp_option(struct session *s, const char *name, double value)
 {
@@ -157,8 +146,9 @@ static void set_gp_option(struct session *s, const char *name, double value)
         s->gp_options[option] = value;
 }
 
-static enum status open_parts(struct session *s, const struct problem *problem, struct error *err)
+static enum status begin(struct session *s, struct error *err)
 {
+    const struct problem *problem = s->base.problem;
     for (size_t i = 0; policy_gp.options[i].name != NULL; i++) {
         assert(i < GP_OPTIONS_MAX);
         s->gp_options[i] = policy_gp.options[i].fallback;
@@ -166,30 +156,12 @@ static enum status open_parts(struct session *s, const struct problem *problem, 
     set_gp_option(s, "initial", 0);
     set_gp_option(s, "repeat", problem->options[TRANSFER_REPEAT]);
     s->models_problem = s->gp_problem = *problem;
-    s->models_problem.memory_bytes = s->gp_problem.memory_bytes = (problem->memory_bytes - s->kept.taken_bytes) / 2;
+    s->models_problem.memory_bytes = s->gp_problem.memory_bytes =
+        (problem->memory_bytes - s->base.kept.taken_bytes) / 2;
     s->gp_problem.options = s->gp_options;
     s->gp_problem.earlier_len = 0;
-    TRY(models.open(&models, &s->models_problem, &s->models, err));
-    return policy_gp.open(&policy_gp, &s->gp_problem, &s->gp, err);
-}
-
-static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
-                                struct error *err)
-{
-    (void)policy;
-    struct arena kept;
-    *out = NULL;
-    arena_init(&kept, problem->memory_bytes);
-    struct session *s = ARENA_NEW(&kept, struct session, 1);
-    if (s == NULL)
-        return error_no_memory(err);
-    *s = (struct session){.kept = kept};
-    enum status status = open_parts(s, problem, err);
-    if (status == STATUS_OK)
-        *out = s;
-    else
-        close_session(s);
-    return status;
+    TRY(session_open_inner(&s->base, &models, &s->models_problem, &s->models, err));
+    return session_open_inner(&s->base, &policy_gp, &s->gp_problem, &s->gp, err);
 }
 
 /* ---- notes: that of the models; behind it that of gp, where gp proposed ---- */
@@ -272,11 +244,6 @@ static enum status residuals(struct session *s, const struct ask *ask, struct ar
     return policy_gp.residuals(s->gp, ask, arena, out, len, err);
 }
 
-static size_t bytes(const struct session *s)
-{
-    return s->kept.taken_bytes + models.bytes(s->models) + policy_gp.bytes(s->gp);
-}
-
 const struct policy policy_transfer = {
     .name = "transfer",
     .help =
@@ -285,12 +252,11 @@ const struct policy policy_transfer = {
     .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES,
     .uses_each_row_once = true,
     .options = options,
-    .open = open_session,
+    .session_bytes = sizeof(struct session),
+    .begin = begin,
     .tell = tell,
     .ask = ask_next,
     .predict = predict,
     .residuals = residuals,
     .read_transfer = read_note,
-    .bytes = bytes,
-    .close = close_session,
 };

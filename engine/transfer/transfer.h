@@ -77,8 +77,7 @@ struct transfer_rule {
 };
 
 /* The functions of such a record, which has the rule beside them. */
-enum status transfer_open(const struct policy *policy, const struct problem *problem, struct session **out,
-                          struct error *err);
+enum status transfer_begin(struct session *s, struct error *err);
 enum status transfer_tell(struct session *s, const struct event *event, struct error *err);
 enum status transfer_ask(struct session *s, const struct ask *ask, struct proposal *out, struct error *err);
 enum status transfer_predict(struct session *s, const struct prediction *wanted, struct error *err);
@@ -86,11 +85,13 @@ enum status transfer_residuals(struct session *s, const struct ask *ask, struct 
                                size_t *len, struct error *err);
 bool        transfer_read_note(const void *note, size_t note_bytes, struct transfer_state *out);
 bool        transfer_leaves(const struct session *s); /* what the last proposal's view said */
-size_t      transfer_bytes(const struct session *s);
-void        transfer_close(struct session *s);
+size_t      transfer_bytes_beside(const struct session *s);
+void        transfer_end(struct session *s);
+enum { TRANSFER_SESSION_BYTES = 1024 }; /* at least those of the session, whose struct the records do not know */
 #define TRANSFER_POLICY                                                                                       \
-    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES, .uses_each_row_once = true, .open = transfer_open,         \
-    .tell = transfer_tell, .ask = transfer_ask, .predict = transfer_predict, .residuals = transfer_residuals, \
-    .read_transfer = transfer_read_note, .bytes = transfer_bytes, .close = transfer_close
+    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES, .uses_each_row_once = true,                                \
+    .session_bytes = TRANSFER_SESSION_BYTES, .kept_share = 4, .begin = transfer_begin, .tell = transfer_tell, \
+    .ask = transfer_ask, .predict = transfer_predict, .residuals = transfer_residuals,                        \
+    .read_transfer = transfer_read_note, .bytes_beside = transfer_bytes_beside, .end = transfer_end
 
 #endif

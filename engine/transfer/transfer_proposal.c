@@ -42,7 +42,7 @@ struct asking {
 
 static struct transfer_task *task_at(struct asking *a, size_t i)
 {
-    return i < a->s->problem->earlier_len ? &a->s->task[i] : &a->target;
+    return i < a->s->base.problem->earlier_len ? &a->s->task[i] : &a->target;
 }
 
 /* ---- weighing ---- */
@@ -50,7 +50,7 @@ static struct transfer_task *task_at(struct asking *a, size_t i)
 /* The first values are the initial ones, whoever chose their points; after them one counts if the study asked for it. */
 static void count_rounds(const struct session *s, struct transfer_view *view)
 {
-    double initial = s->problem->options[TRANSFER_INITIAL], seen = 0.0;
+    double initial = s->base.problem->options[TRANSFER_INITIAL], seen = 0.0;
     for (size_t i = 0; i < s->log.len; i++) {
         const struct log_trial *trial = &s->log.trials[i];
         if (trial->state != LOG_OBSERVED || seen++ < initial)
@@ -63,8 +63,8 @@ static void count_rounds(const struct session *s, struct transfer_view *view)
 static enum status init_view(struct asking *a, struct error *err)
 {
     struct session *s = a->s;
-    struct arena   *scratch = &s->scratch;
-    size_t          len = s->problem->earlier_len, k = len + 1, largest = a->target.n;
+    struct arena   *scratch = &s->base.scratch;
+    size_t          len = s->base.problem->earlier_len, k = len + 1, largest = a->target.n;
     for (size_t i = 0; i < len; i++)
         largest = s->task[i].n > largest ? s->task[i].n : largest;
     double *arrays = ARENA_NEW(scratch, double, 10 * k);
@@ -74,7 +74,7 @@ static enum status init_view(struct asking *a, struct error *err)
     if (arrays == NULL || a->active == NULL || a->work == NULL || a->gradients == NULL)
         return error_no_memory(err);
     a->mean = arrays, a->sd = arrays + k, a->dmean = arrays + 2 * k, a->dsd = arrays + 3 * k;
-    a->view = (struct transfer_view){.problem = s->problem,
+    a->view = (struct transfer_view){.problem = s->base.problem,
                                      .trial = a->ask->trial,
                                      .len = len,
                                      .observations = s->log.count[LOG_OBSERVED],
@@ -102,9 +102,9 @@ static enum status init_view(struct asking *a, struct error *err)
 static enum status predict_points(struct asking *a, struct error *err)
 {
     struct session *s = a->s;
-    size_t          n = a->target.n, len = s->problem->earlier_len;
-    double         *y = ARENA_NEW(&s->scratch, double, n), *mean = arena_zalloc(&s->scratch, len * n, sizeof *mean);
-    double         *sd = arena_zalloc(&s->scratch, len * n, sizeof *sd);
+    size_t          n = a->target.n, len = s->base.problem->earlier_len;
+    double *y = ARENA_NEW(&s->base.scratch, double, n), *mean = arena_zalloc(&s->base.scratch, len * n, sizeof *mean);
+    double *sd = arena_zalloc(&s->base.scratch, len * n, sizeof *sd);
     if (y == NULL || mean == NULL || sd == NULL)
         return error_no_memory(err);
     for (size_t j = 0; j < n; j++)
@@ -112,7 +112,7 @@ static enum status predict_points(struct asking *a, struct error *err)
     for (size_t i = 0; i < len && n > 0; i++)
         if (!s->task[i].is_broken)
             TRY(transfer_task_posterior(&s->task[i], (struct points){a->target.X, n}, mean + i * n, sd + i * n,
-                                        &s->scratch, err));
+                                        &s->base.scratch, err));
     a->view.y = y;
     a->view.point_mean = mean;
     a->view.point_sd = sd;
@@ -122,7 +122,7 @@ static enum status predict_points(struct asking *a, struct error *err)
 /* A broken task counts for nothing; when nothing is left, the study's own counts alone. */
 static void choose_active(struct asking *a)
 {
-    size_t len = a->s->problem->earlier_len;
+    size_t len = a->s->base.problem->earlier_len;
     for (size_t i = 0; i <= len; i++) {
         bool is_used = fabs(a->view.factors[i]) > FACTOR_MIN && !task_at(a, i)->is_broken;
         if (is_used)
@@ -161,7 +161,7 @@ static enum status append_pending(struct asking *a, struct error *err)
 {
     struct session         *s = a->s;
     const struct trial_log *log = &s->log;
-    double                 *u = ARENA_NEW(&s->scratch, double, s->dims);
+    double                 *u = ARENA_NEW(&s->base.scratch, double, s->dims);
     if (u == NULL)
         return error_no_memory(err);
     size_t taken = 0;
@@ -170,7 +170,7 @@ static enum status append_pending(struct asking *a, struct error *err)
             continue;
         transfer_session_encode(s, trial_log_point(log, i), u);
         for (size_t k = 0; k < a->active_len; k++) /* the candidates' own values of the earlier studies are kept */
-            if ((!transfer_session_on_rows(s) || a->active[k] == s->problem->earlier_len) &&
+            if ((!transfer_session_on_rows(s) || a->active[k] == s->base.problem->earlier_len) &&
                 append_one(&task_at(a, a->active[k])->gp, u, log->trials[i].state, err) == STATUS_NO_MEMORY)
                 return STATUS_NO_MEMORY;
         taken++;
@@ -180,7 +180,7 @@ static enum status append_pending(struct asking *a, struct error *err)
 
 static void forget_pending(struct asking *a)
 {
-    for (size_t i = 0; i < a->s->problem->earlier_len; i++)
+    for (size_t i = 0; i < a->s->base.problem->earlier_len; i++)
         if (a->s->task[i].is_ready && a->s->task[i].gp.n > a->s->task[i].n)
             gp_truncate(&a->s->task[i].gp, a->s->task[i].n);
 }
@@ -189,14 +189,14 @@ static void forget_pending(struct asking *a)
 
 static enum status combined_scores(struct asking *a, const double *U, size_t m, double *out, struct error *err)
 {
-    struct arena_mark mark = arena_mark(&a->s->scratch);
+    struct arena_mark mark = arena_mark(&a->s->base.scratch);
     size_t            k = a->active_len;
-    double           *mean = ARENA_NEW(&a->s->scratch, double, k *m), *sd = ARENA_NEW(&a->s->scratch, double, k *m);
+    double *mean = ARENA_NEW(&a->s->base.scratch, double, k *m), *sd = ARENA_NEW(&a->s->base.scratch, double, k *m);
     if (mean == NULL || sd == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < k; i++)
         TRY(transfer_task_posterior(task_at(a, a->active[i]), (struct points){U, m}, mean + i * m, sd + i * m,
-                                    &a->s->scratch, err));
+                                    &a->s->base.scratch, err));
     for (size_t p = 0; p < m; p++) {
         for (size_t i = 0; i < k; i++) {
             a->mean[i] = mean[i * m + p];
@@ -206,7 +206,7 @@ static enum status combined_scores(struct asking *a, const double *U, size_t m, 
             &a->view, &(struct transfer_parts){
                           .active = a->active, .k = k, .mean = a->mean, .sd = a->sd, .dmean = a->dmean, .dsd = a->dsd});
     }
-    arena_release(&a->s->scratch, mark);
+    arena_release(&a->s->base.scratch, mark);
     return STATUS_OK;
 }
 
@@ -236,9 +236,9 @@ static enum status ready_draws(struct session *s, size_t i, struct error *err)
 {
     struct transfer_draws *draws = &s->draws[i];
     struct transfer_task  *task = &s->task[i];
-    struct arena_mark      mark = arena_mark(&s->scratch);
-    struct rng             rng = rng_at(s->problem->seed, UINT64_MAX - i, RNG_FEATURES);
-    double                *phi = arena_alloc(&s->scratch, task->n, FEATURES * sizeof *phi);
+    struct arena_mark      mark = arena_mark(&s->base.scratch);
+    struct rng             rng = rng_at(s->base.problem->seed, UINT64_MAX - i, RNG_FEATURES);
+    double                *phi = arena_alloc(&s->base.scratch, task->n, FEATURES * sizeof *phi);
     if (draws->is_ready)
         return STATUS_OK;
     if (phi == NULL)
@@ -249,16 +249,16 @@ static enum status ready_draws(struct session *s, size_t i, struct error *err)
         .n = task->n, .count = FEATURES, .phi = phi, .y = task->z, .noise = task->gp.noise_variance};
     TRY(rff_condition(&draws->posterior, &given, &s->tasks, err));
     draws->is_ready = true;
-    arena_release(&s->scratch, mark);
+    arena_release(&s->base.scratch, mark);
     return STATUS_OK;
 }
 
 /* The study's own: features are new for each proposal, pending trials stand with their means. */
 static enum status draw_target(struct asking *a, struct rng *rng, struct drawn *out, struct error *err)
 {
-    struct arena        *scratch = &a->s->scratch;
+    struct arena        *scratch = &a->s->base.scratch;
     const struct gp     *gp = &a->target.gp;
-    struct rng           stream = rng_at(a->s->problem->seed, a->ask->trial, RNG_FEATURES);
+    struct rng           stream = rng_at(a->s->base.problem->seed, a->ask->trial, RNG_FEATURES);
     struct rff          *rff = ARENA_NEW(scratch, struct rff, 1);
     double              *phi = arena_alloc(scratch, gp->n + 1, FEATURES * sizeof *phi);
     double              *z = ARENA_NEW(scratch, double, gp->n + 1), *spare = ARENA_NEW(scratch, double, gp->n + 1);
@@ -284,9 +284,9 @@ static enum status draw_target(struct asking *a, struct rng *rng, struct drawn *
 static enum status draw_functions(struct asking *a, struct error *err)
 {
     struct session *s = a->s;
-    struct rng      rng = rng_at(s->problem->seed, a->ask->trial, RNG_THOMPSON);
-    double         *omega = arena_alloc(&s->scratch, a->active_len, FEATURES * sizeof *omega);
-    a->drawn = ARENA_NEW(&s->scratch, struct drawn, a->active_len);
+    struct rng      rng = rng_at(s->base.problem->seed, a->ask->trial, RNG_THOMPSON);
+    double         *omega = arena_alloc(&s->base.scratch, a->active_len, FEATURES * sizeof *omega);
+    a->drawn = ARENA_NEW(&s->base.scratch, struct drawn, a->active_len);
     if (a->drawn == NULL || omega == NULL)
         return error_no_memory(err);
     for (size_t k = 0; k < a->active_len; k++) {
@@ -294,7 +294,7 @@ static enum status draw_functions(struct asking *a, struct error *err)
         struct drawn *drawn = &a->drawn[k];
         *drawn = (struct drawn){.omega = omega + k * FEATURES, .weight = a->view.factors[i] * task_at(a, i)->scale};
         a->constant += a->view.factors[i] * task_at(a, i)->shift;
-        if (i == s->problem->earlier_len) {
+        if (i == s->base.problem->earlier_len) {
             TRY(draw_target(a, &rng, drawn, err));
             continue;
         }
@@ -351,7 +351,7 @@ static size_t choose_anchors(struct asking *a, double *anchors)
 {
     const struct session   *s = a->s;
     const struct trial_log *log = &s->log;
-    size_t                  params_len = s->problem->space->params_len, len = 0, best = log->len;
+    size_t                  params_len = s->base.problem->space->params_len, len = 0, best = log->len;
     bool                    used[EARLIER_STUDIES_MAX] = {false};
     for (size_t i = 0; i < log->len; i++)
         if (log->trials[i].state == LOG_OBSERVED &&
@@ -360,16 +360,16 @@ static size_t choose_anchors(struct asking *a, double *anchors)
     if (best < log->len)
         memcpy(anchors, trial_log_point(log, best), params_len * sizeof *anchors), len++;
     while (len < ANCHORS_MAX) {
-        size_t most = s->problem->earlier_len;
+        size_t most = s->base.problem->earlier_len;
         for (size_t k = 0; k < a->active_len; k++) {
             size_t i = a->active[k];
-            if (i < s->problem->earlier_len && !used[i] &&
-                (most == s->problem->earlier_len || a->view.factors[i] > a->view.factors[most]))
+            if (i < s->base.problem->earlier_len && !used[i] &&
+                (most == s->base.problem->earlier_len || a->view.factors[i] > a->view.factors[most]))
                 most = i;
         }
-        if (most == s->problem->earlier_len)
+        if (most == s->base.problem->earlier_len)
             break;
-        const struct earlier_study *study = &s->problem->earlier[most];
+        const struct earlier_study *study = &s->base.problem->earlier[most];
         used[most] = true;
         memcpy(anchors + len++ * params_len, study->points + best_of(study->values, study->n) * params_len,
                params_len * sizeof *anchors);
@@ -386,7 +386,7 @@ static enum status search_points(struct asking *a, const struct space *view, dou
         double n = (double)task_at(a, a->active[k])->gp.n;
         cost += a->drawn == NULL ? n * n + 100.0 * n : 2000.0 * FEATURES;
     }
-    anchors = arena_alloc(&s->scratch, ANCHORS_MAX, view->params_len * sizeof *anchors);
+    anchors = arena_alloc(&s->base.scratch, ANCHORS_MAX, view->params_len * sizeof *anchors);
     if (anchors == NULL)
         return error_no_memory(err);
     struct acq_search search = {
@@ -394,7 +394,7 @@ static enum status search_points(struct asking *a, const struct space *view, dou
         .used = &s->used,
         .anchors = anchors,
         .anchors_len = choose_anchors(a, anchors),
-        .seed = s->problem->seed,
+        .seed = s->base.problem->seed,
         .trial = a->ask->trial,
         .samples = numbers_clamp(1.2e8 / cost, 24, numbers_clamp(1e6 / (double)s->dims, 64, 500)),
         .starts = cost < 2.5e5 ? 4 : 2,
@@ -405,8 +405,8 @@ static enum status search_points(struct asking *a, const struct space *view, dou
         .slope = slope,
         .arg = a,
     };
-    TRY(trial_log_pending(&s->log, &s->scratch, &search.pending, &search.pending_len, err));
-    return acq_search_run(&search, point, &s->scratch, err);
+    TRY(trial_log_pending(&s->log, &s->base.scratch, &search.pending, &search.pending_len, err));
+    return acq_search_run(&search, point, &s->base.scratch, err);
 }
 
 /* ---- the search over rows ---- */
@@ -415,7 +415,7 @@ static enum status search_points(struct asking *a, const struct space *view, dou
 static enum status ready_rows(struct asking *a, size_t i, struct error *err)
 {
     struct session     *s = a->s;
-    const struct space *space = s->problem->space;
+    const struct space *space = s->base.problem->space;
     size_t              n = space->rows_len;
     double              mean[BLOCK], sd[BLOCK];
     if (s->row_values[i] != NULL)
@@ -430,7 +430,7 @@ static enum status ready_rows(struct asking *a, size_t i, struct error *err)
             ask_is_late(a->ask)
                 ? error_set(err, STATUS_BUSY, "deadline", "", "no time left")
                 : transfer_task_posterior(&s->task[i], (struct points){space->rows + from * space->columns, m}, mean,
-                                          sd, &s->scratch, err);
+                                          sd, &s->base.scratch, err);
         if (status != STATUS_OK) {
             arena_release(&s->tasks, mark);
             return status;
@@ -448,14 +448,14 @@ static enum status ready_rows(struct asking *a, size_t i, struct error *err)
 static enum status row_scores(struct asking *a, size_t from, size_t m, double *out, struct error *err)
 {
     struct session     *s = a->s;
-    const struct space *space = s->problem->space;
+    const struct space *space = s->base.problem->space;
     const double       *U = space->rows + from * space->columns;
     double              mean[BLOCK], sd[BLOCK];
-    size_t              k = a->active_len, target = s->problem->earlier_len;
+    size_t              k = a->active_len, target = s->base.problem->earlier_len;
     if (a->drawn != NULL)
         return scores(a, U, m, out, err);
     if (a->active[k - 1] == target)
-        TRY(transfer_task_posterior(&a->target, (struct points){U, m}, mean, sd, &s->scratch, err));
+        TRY(transfer_task_posterior(&a->target, (struct points){U, m}, mean, sd, &s->base.scratch, err));
     for (size_t p = 0; p < m; p++) {
         for (size_t i = 0; i < k; i++) {
             const float *values = a->active[i] == target ? NULL : s->row_values[a->active[i]];
@@ -472,10 +472,10 @@ static enum status row_scores(struct asking *a, size_t from, size_t m, double *o
 static enum status search_rows(struct asking *a, size_t *row, struct error *err)
 {
     struct session *s = a->s;
-    size_t          n = s->problem->space->rows_len;
+    size_t          n = s->base.problem->space->rows_len;
     double          score[BLOCK], highest = -INFINITY;
     for (size_t k = 0; k < a->active_len && a->drawn == NULL; k++)
-        if (a->active[k] < s->problem->earlier_len)
+        if (a->active[k] < s->base.problem->earlier_len)
             TRY(ready_rows(a, a->active[k], err));
     *row = n;
     for (size_t from = 0; from < n && (*row == n || !ask_is_late(a->ask)); from += BLOCK) {
@@ -550,7 +550,7 @@ static enum status foretell(struct asking *a, const double *u, struct proposal *
     for (size_t k = 0; k < a->active_len && a->active[k] < a->view.len; k++) {
         const struct transfer_task *task = task_at(a, a->active[k]);
         double                      share = a->view.factors[a->active[k]] / total;
-        TRY(transfer_task_posterior(task, (struct points){u, 1}, &mean, &sd, &a->s->scratch, err));
+        TRY(transfer_task_posterior(task, (struct points){u, 1}, &mean, &sd, &a->s->base.scratch, err));
         to_values(task, &mean, &sd);
         out->mean += share * mean;
         out->sd += share * sd;
@@ -562,7 +562,7 @@ static enum status foretell(struct asking *a, const double *u, struct proposal *
 static enum status describe(struct asking *a, struct proposal *out, struct error *err)
 {
     struct session *s = a->s;
-    double         *u = ARENA_NEW(&s->scratch, double, s->dims), row = (double)out->row;
+    double         *u = ARENA_NEW(&s->base.scratch, double, s->dims), row = (double)out->row;
     if (u == NULL)
         return error_no_memory(err);
     transfer_session_encode(s, transfer_session_on_rows(s) ? &row : out->point, u);
@@ -572,7 +572,7 @@ static enum status describe(struct asking *a, struct proposal *out, struct error
         struct transfer_task settled = a->target;
         settled.gp.n = settled.n; /* without what is pending, and with its own values, whatever the rule put there */
         TRY(gp_set_values(&settled.gp, settled.z, err));
-        TRY(transfer_task_posterior(&settled, (struct points){u, 1}, &out->mean, &out->sd, &s->scratch, err));
+        TRY(transfer_task_posterior(&settled, (struct points){u, 1}, &out->mean, &out->sd, &s->base.scratch, err));
         to_values(&a->target, &out->mean, &out->sd);
         out->sd_observed = with_noise(&a->target, out->sd);
     } else {
@@ -586,8 +586,9 @@ static enum status describe(struct asking *a, struct proposal *out, struct error
 static enum status propose(struct asking *a, const struct space *view, struct proposal *out, struct error *err)
 {
     struct session *s = a->s;
-    double *point = ARENA_NEW(&s->scratch, double, s->problem->space->params_len + 1), began = ask_clock_ms(a->ask);
-    size_t  row = 0;
+    double         *point = ARENA_NEW(&s->base.scratch, double, s->base.problem->space->params_len + 1),
+           began = ask_clock_ms(a->ask);
+    size_t row = 0;
     if (point == NULL)
         return error_no_memory(err);
     TRY(weigh(a, err));
@@ -606,7 +607,7 @@ static enum status propose(struct asking *a, const struct space *view, struct pr
     if (transfer_session_on_rows(s))
         out->row = row;
     else
-        memcpy(out->point, point, s->problem->space->params_len * sizeof *point);
+        memcpy(out->point, point, s->base.problem->space->params_len * sizeof *point);
     return describe(a, out, err);
 }
 
@@ -614,16 +615,16 @@ static enum status propose(struct asking *a, const struct space *view, struct pr
 
 static bool is_initial(const struct session *s)
 {
-    return (double)trial_log_tried(&s->log) < s->problem->options[TRANSFER_INITIAL] ||
-           (s->problem->earlier_len == 0 && s->log.count[LOG_OBSERVED] == 0);
+    return (double)trial_log_tried(&s->log) < s->base.problem->options[TRANSFER_INITIAL] ||
+           (s->base.problem->earlier_len == 0 && s->log.count[LOG_OBSERVED] == 0);
 }
 
 static enum status plain_row(struct session *s, uint64_t trial, size_t *row, struct error *err)
 {
-    size_t n = s->problem->space->rows_len;
+    size_t n = s->base.problem->space->rows_len;
     if (s->taken_len == n)
         return used_points_exhausted(err);
-    struct rng rng = rng_at(s->problem->seed, trial, RNG_INITIAL);
+    struct rng rng = rng_at(s->base.problem->seed, trial, RNG_INITIAL);
     size_t     skip = rng_below(&rng, n - s->taken_len), at = 0;
     while (s->taken[at] || skip-- > 0)
         at++;
@@ -638,9 +639,9 @@ static enum status plain(struct session *s, const struct ask *ask, const struct 
     if (transfer_session_on_rows(s))
         return plain_row(s, ask->trial, &out->row, err);
     if (s->rule->starts_as_gp)
-        sobol_start(s->problem->seed, ask->trial - (s->problem->earlier_len > 0), view->params_len, s->v);
+        sobol_start(s->base.problem->seed, ask->trial - (s->base.problem->earlier_len > 0), view->params_len, s->v);
     else
-        sobol_point(s->problem->seed, ask->trial, view->params_len, s->v);
+        sobol_point(s->base.problem->seed, ask->trial, view->params_len, s->v);
     (void)space_prior_quantile(view, s->v, out->point);
     return used_points_find(&s->used, view, out->point) ? STATUS_OK : used_points_exhausted(err);
 }
@@ -654,7 +655,7 @@ static enum status ask_in(struct session *s, const struct ask *ask, const struct
     struct asking a = {.s = s, .ask = ask};
     enum status   status = ask_is_late(ask) ? STATUS_BUSY : propose(&a, view, out, err);
     forget_pending(&a);
-    arena_fini(&s->scratch);
+    arena_fini(&s->base.scratch);
     if (status == STATUS_OK)
         return STATUS_OK;
     out->mean = out->sd = out->sd_observed = NAN;
@@ -665,14 +666,14 @@ static enum status ask_in(struct session *s, const struct ask *ask, const struct
 
 enum status transfer_ask(struct session *s, const struct ask *ask, struct proposal *out, struct error *err)
 {
-    struct space      view = *s->problem->space;
-    struct arena_mark mark = arena_mark(&s->kept);
+    struct space      view = *s->base.problem->space;
+    struct arena_mark mark = arena_mark(&s->base.kept);
     proposal_clear(out);
     s->leaves = false;
     if (!transfer_session_on_rows(s))
-        TRY(space_hold(s->problem->space, ask->fixed, &s->kept, &view, err));
+        TRY(space_hold(s->base.problem->space, ask->fixed, &s->base.kept, &view, err));
     enum status status = ask_in(s, ask, &view, out, err);
-    arena_release(&s->kept, mark);
+    arena_release(&s->base.kept, mark);
     return status;
 }
 
@@ -693,16 +694,17 @@ static enum status predict_in(struct session *s, const struct prediction *wanted
 {
     struct transfer_task target;
     TRY(begin_model(s, &target, err));
-    double *u = ARENA_NEW(&s->scratch, double, s->dims), deviation;
+    double *u = ARENA_NEW(&s->base.scratch, double, s->dims), deviation;
     if (u == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < wanted->m; i++) {
         bool   on_rows = transfer_session_on_rows(s);
         double row = on_rows ? (double)wanted->rows[i] : 0.0;
-        if (on_rows && wanted->rows[i] >= s->problem->space->rows_len)
+        if (on_rows && wanted->rows[i] >= s->base.problem->space->rows_len)
             return error_set(err, STATUS_INVALID, "no_such_row", "/candidates", "there is no row %zu", wanted->rows[i]);
-        transfer_session_encode(s, on_rows ? &row : wanted->points + i * s->problem->space->params_len, u);
-        TRY(transfer_task_posterior(&target, (struct points){u, 1}, &wanted->mean[i], &deviation, &s->scratch, err));
+        transfer_session_encode(s, on_rows ? &row : wanted->points + i * s->base.problem->space->params_len, u);
+        TRY(transfer_task_posterior(&target, (struct points){u, 1}, &wanted->mean[i], &deviation, &s->base.scratch,
+                                    err));
         to_values(&target, &wanted->mean[i], &deviation);
         if (wanted->sd != NULL)
             wanted->sd[i] = deviation;
@@ -719,7 +721,7 @@ static enum status predict_in(struct session *s, const struct prediction *wanted
 enum status transfer_predict(struct session *s, const struct prediction *wanted, struct error *err)
 {
     enum status status = predict_in(s, wanted, err);
-    arena_fini(&s->scratch);
+    arena_fini(&s->base.scratch);
     return status;
 }
 
@@ -729,14 +731,14 @@ static enum status residuals_in(struct session *s, const struct ask *ask, struct
 {
     struct transfer_task target;
     TRY(begin_model(s, &target, err));
-    double *mean = ARENA_NEW(&s->scratch, double, target.n), *sd = ARENA_NEW(&s->scratch, double, target.n);
+    double *mean = ARENA_NEW(&s->base.scratch, double, target.n), *sd = ARENA_NEW(&s->base.scratch, double, target.n);
     *out = ARENA_NEW(arena, struct residual, target.n);
     if (mean == NULL || sd == NULL || *out == NULL)
         return error_no_memory(err);
     struct gp_values values = {.at = target.z, .n = target.n};
     if (ask != NULL)
         values.late = ask->late, values.late_arg = ask->late_arg;
-    TRY(gp_loo(&target.gp, values, mean, sd, &s->scratch, err));
+    TRY(gp_loo(&target.gp, values, mean, sd, &s->base.scratch, err));
     size_t skip = trial_log_finished(&s->log) - target.n, k = 0;
     *len = 0;
     for (size_t i = 0; i < s->log.len; i++) {
@@ -765,6 +767,6 @@ enum status transfer_residuals(struct session *s, const struct ask *ask, struct 
                                size_t *len, struct error *err)
 {
     enum status status = residuals_in(s, ask, arena, out, len, err);
-    arena_fini(&s->scratch);
+    arena_fini(&s->base.scratch);
     return status;
 }

@@ -59,8 +59,8 @@ static void standardise(struct transfer_task *task, bool given)
 /* Centre and spread of every earlier study: all values together, or each by its own. */
 static void choose_units(struct session *s, double *all)
 {
-    const struct problem *problem = s->problem;
-    bool                  given = is_given(problem), each = s->problem->options[TRANSFER_UNITS] == TRANSFER_EACH;
+    const struct problem *problem = s->base.problem;
+    bool                  given = is_given(problem), each = s->base.problem->options[TRANSFER_UNITS] == TRANSFER_EACH;
     size_t                n = 0;
     for (size_t i = 0; i < problem->earlier_len; i++)
         for (size_t j = 0; j < problem->earlier[i].n; j++)
@@ -70,7 +70,7 @@ static void choose_units(struct session *s, double *all)
         const struct earlier_study *study = &problem->earlier[i];
         struct moments              m = each ? moments_of(study->values, study->n) : pooled;
         struct transfer_task       *task = &s->task[i];
-        task->centre = given ? s->problem->options[TRANSFER_MEAN] : m.mean;
+        task->centre = given ? s->base.problem->options[TRANSFER_MEAN] : m.mean;
         task->spread = given || m.sd == 0.0 ? 1.0 : m.sd;
         for (size_t j = 0; j < study->n; j++)
             task->z[j] = to_y(task, study->values[j]);
@@ -84,11 +84,11 @@ static void choose_units(struct session *s, double *all)
 static double usual(const struct session *s, bool in_values)
 {
     double largest = 0.0, squares = 0.0;
-    for (size_t i = 0; i < s->problem->earlier_len; i++)
+    for (size_t i = 0; i < s->base.problem->earlier_len; i++)
         largest = fmax(largest, s->task[i].scale * (in_values ? s->task[i].spread : 1.0));
-    for (size_t i = 0; i < s->problem->earlier_len && largest > 0.0; i++) {
+    for (size_t i = 0; i < s->base.problem->earlier_len && largest > 0.0; i++) {
         double share = s->task[i].scale * (in_values ? s->task[i].spread : 1.0) / largest;
-        squares += share * share / (double)s->problem->earlier_len;
+        squares += share * share / (double)s->base.problem->earlier_len;
     }
     return largest > 0.0 ? largest * sqrt(squares) : 1.0;
 }
@@ -97,7 +97,7 @@ static double usual(const struct session *s, bool in_values)
 
 void transfer_session_encode(const struct session *s, const double *point, double *u)
 {
-    const struct space *space = s->problem->space;
+    const struct space *space = s->base.problem->space;
     if (transfer_session_on_rows(s))
         memcpy(u, space->rows + (size_t)point[0] * space->columns, space->columns * sizeof *u);
     else
@@ -122,28 +122,28 @@ static double rows_unit(const struct space *space)
 /* Candidates have one length-scale for all columns. */
 static void choose_groups(struct session *s)
 {
-    const struct space *space = s->problem->space;
+    const struct space *space = s->base.problem->space;
     bool                on_rows = transfer_session_on_rows(s);
     for (size_t i = 0; on_rows && i < space->columns; i++)
         s->group_of[i] = 0;
     if (!on_rows)
         gp_model_groups(space, s->group_of);
     s->model = (struct transfer_model){
-        .fit = {.kind = kernel_kinds[(size_t)s->problem->options[TRANSFER_KERNEL]],
+        .fit = {.kind = kernel_kinds[(size_t)s->base.problem->options[TRANSFER_KERNEL]],
                 .dims = s->dims,
                 .groups = on_rows ? 1 : space->params_len,
                 .group_of = s->group_of,
                 .evaluations = FIT_EVALUATIONS,
                 .least_a = HUGE_VAL,
                 .from_default = true},
-        .unit = on_rows && !is_given(s->problem) ? rows_unit(space) : 1.0,
+        .unit = on_rows && !is_given(s->base.problem) ? rows_unit(space) : 1.0,
     };
 }
 
 /* Replaces estimates by the values that the options give, in the units of the task. */
 static void put_given(const struct session *s, const struct transfer_task *task, double *theta)
 {
-    const double *values = s->problem->options;
+    const double *values = s->base.problem->options;
     size_t        groups = transfer_session_groups(s);
     double        unit = task->spread * task->scale;
     for (size_t i = 0; i < groups && !isnan(values[TRANSFER_LENGTH_SCALE]); i++)
@@ -159,7 +159,7 @@ static enum status find_lacks(struct session *s, const struct earlier_study *stu
                               struct error *err)
 {
     bool lacks[SPACE_PARAMS_MAX];
-    if (study->points == NULL || !space_lacks(s->problem->space, study->points, study->n, lacks))
+    if (study->points == NULL || !space_lacks(s->base.problem->space, study->points, study->n, lacks))
         return STATUS_OK;
     task->lacks = ARENA_NEW(&s->tasks, bool, s->dims);
     for (size_t j = 0; j < s->dims && task->lacks != NULL; j++)
@@ -169,7 +169,7 @@ static enum status find_lacks(struct session *s, const struct earlier_study *stu
 
 static enum status task_init(struct session *s, size_t i, struct error *err)
 {
-    const struct earlier_study *study = &s->problem->earlier[i];
+    const struct earlier_study *study = &s->base.problem->earlier[i];
     struct transfer_task       *task = &s->task[i];
     struct arena               *arena = &s->tasks;
     *task = (struct transfer_task){.n = study->n,
@@ -180,38 +180,38 @@ static enum status task_init(struct session *s, size_t i, struct error *err)
         return error_no_memory(err);
     for (size_t j = 0; j < study->n; j++) {
         double row = study->rows == NULL ? 0.0 : (double)study->rows[j];
-        if (study->rows != NULL && study->rows[j] >= s->problem->space->rows_len)
+        if (study->rows != NULL && study->rows[j] >= s->base.problem->space->rows_len)
             return error_set(err, STATUS_INVALID, "no_such_row", "/algorithm/earlier_studies", "there is no row %zu",
                              study->rows[j]);
-        transfer_session_encode(s, study->rows == NULL ? study->points + j * s->problem->space->params_len : &row,
+        transfer_session_encode(s, study->rows == NULL ? study->points + j * s->base.problem->space->params_len : &row,
                                 task->X + j * s->dims);
     }
     gp_fit_default(&s->model.fit, task->theta);
-    task->has_theta = is_given(s->problem);
+    task->has_theta = is_given(s->base.problem);
     return find_lacks(s, study, task, err);
 }
 
 static enum status tasks_init(struct session *s, struct error *err)
 {
-    size_t len = s->problem->earlier_len, values = 0;
+    size_t len = s->base.problem->earlier_len, values = 0;
     for (size_t i = 0; i < len; i++)
         TRY(task_init(s, i, err));
     for (size_t i = 0; i < len; i++)
         values += s->task[i].n;
-    struct arena_mark mark = arena_mark(&s->scratch);
-    double           *all = ARENA_NEW(&s->scratch, double, values);
+    struct arena_mark mark = arena_mark(&s->base.scratch);
+    double           *all = ARENA_NEW(&s->base.scratch, double, values);
     if (all == NULL)
         return error_no_memory(err);
     choose_units(s, all);
-    arena_release(&s->scratch, mark);
+    arena_release(&s->base.scratch, mark);
     return STATUS_OK;
 }
 
 static bool take_arrays(struct session *s)
 {
-    const struct space *space = s->problem->space;
-    struct arena       *kept = &s->kept, *tasks = &s->tasks;
-    size_t              len = s->problem->earlier_len, groups = transfer_session_on_rows(s) ? 1 : space->params_len;
+    const struct space *space = s->base.problem->space;
+    struct arena       *kept = &s->base.kept, *tasks = &s->tasks;
+    size_t len = s->base.problem->earlier_len, groups = transfer_session_on_rows(s) ? 1 : space->params_len;
     s->group_of = ARENA_NEW(kept, size_t, s->dims);
     s->taken = arena_zalloc(kept, transfer_session_on_rows(s) ? space->rows_len : 0, 1);
     s->v = ARENA_NEW(kept, double, space->params_len + 1);
@@ -226,55 +226,34 @@ static bool take_arrays(struct session *s)
            s->recorded != NULL && s->task != NULL && s->row_values != NULL && s->draws != NULL;
 }
 
-static enum status open_parts(struct session *s, struct error *err)
+_Static_assert(sizeof(struct session) <= TRANSFER_SESSION_BYTES, "the records have room for the session");
+
+enum status transfer_begin(struct session *s, struct error *err)
 {
-    const struct space *space = s->problem->space;
+    const struct problem *problem = s->base.problem;
+    const struct space   *space = problem->space;
+    s->rule = s->base.policy->rule;
+    s->dims = transfer_session_on_rows(s) ? space->columns : space->dims;
+    s->seen = GAP_NONE;
+    s->nu = 1.0;
+    arena_init(&s->tasks, problem->memory_bytes / 2);
+    arena_init(&s->base.scratch, problem->memory_bytes / 4);
     if (transfer_session_on_rows(s) && space->rows == NULL)
         return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "/space", "the candidates are not there yet");
     if (!take_arrays(s))
         return error_no_memory(err);
     choose_groups(s);
-    trial_log_init(&s->log, &s->kept, transfer_session_on_rows(s) ? 1 : space->params_len);
+    trial_log_init(&s->log, &s->base.kept, transfer_session_on_rows(s) ? 1 : space->params_len);
     if (!transfer_session_on_rows(s))
-        used_points_init(&s->used, &s->kept, space, s->problem->options[TRANSFER_REPEAT] == 1);
-    return tasks_init(s, err);
-}
-
-enum status transfer_open(const struct policy *policy, const struct problem *problem, struct session **out,
-                          struct error *err)
-{
-    struct arena kept;
-    *out = NULL;
-    arena_init(&kept, problem->memory_bytes / 4);
-    struct session *s = ARENA_NEW(&kept, struct session, 1);
-    if (s == NULL)
-        return error_no_memory(err);
-    bool on_rows = problem->space->kind == SPACE_CANDIDATES;
-    *s = (struct session){.problem = problem,
-                          .rule = policy->rule,
-                          .kept = kept,
-                          .dims = on_rows ? problem->space->columns : problem->space->dims,
-                          .seen = GAP_NONE,
-                          .nu = 1.0};
-    arena_init(&s->tasks, problem->memory_bytes / 2);
-    arena_init(&s->scratch, problem->memory_bytes / 4);
-    enum status status = open_parts(s, err);
-    arena_fini(&s->scratch);
-    if (status == STATUS_OK)
-        *out = s;
-    else
-        transfer_close(s);
+        used_points_init(&s->used, &s->base.kept, space, problem->options[TRANSFER_REPEAT] == 1);
+    enum status status = tasks_init(s, err);
+    arena_fini(&s->base.scratch);
     return status;
 }
 
-void transfer_close(struct session *s)
+void transfer_end(struct session *s)
 {
-    if (s == NULL)
-        return;
-    arena_fini(&s->scratch);
     arena_fini(&s->tasks);
-    struct arena kept = s->kept; /* the session lies in it */
-    arena_fini(&kept);
 }
 
 bool transfer_leaves(const struct session *s)
@@ -282,9 +261,9 @@ bool transfer_leaves(const struct session *s)
     return s->leaves;
 }
 
-size_t transfer_bytes(const struct session *s)
+size_t transfer_bytes_beside(const struct session *s)
 {
-    return s->kept.taken_bytes + s->tasks.taken_bytes + s->scratch.taken_bytes;
+    return s->tasks.taken_bytes;
 }
 
 /* ---- notes ---- */
@@ -353,7 +332,7 @@ static void read_fit(struct session *s, const char *from)
     uint32_t i;
     size_t   len = transfer_session_groups(s) + GP_SCALARS;
     memcpy(&i, from, sizeof i);
-    if (i >= s->problem->earlier_len || is_given(s->problem))
+    if (i >= s->base.problem->earlier_len || is_given(s->base.problem))
         return;
     s->recorded[i] = true;
     if (s->task[i].has_theta)
@@ -371,7 +350,7 @@ static void read_note(struct session *s, const struct event *event)
 {
     struct note_head head;
     size_t           len = transfer_session_groups(s) + GP_SCALARS;
-    if (!read_head(event->note, event->note_bytes, &head) || head.len != s->problem->earlier_len ||
+    if (!read_head(event->note, event->note_bytes, &head) || head.len != s->base.problem->earlier_len ||
         head.groups != transfer_session_groups(s))
         return;
     const char *at = (const char *)event->note + sizeof head;
@@ -401,7 +380,7 @@ static void write_fit(const struct session *s, uint32_t i, unsigned char *at)
 
 void transfer_session_note(const struct session *s, const struct transfer_note *note, struct proposal *out)
 {
-    size_t           groups = transfer_session_groups(s), len = s->problem->earlier_len, at = sizeof(struct note_head);
+    size_t groups = transfer_session_groups(s), len = s->base.problem->earlier_len, at = sizeof(struct note_head);
     struct note_head head = {.seen = note->seen,
                              .nu = note->nu,
                              .fitted = note->theta == NULL ? 0.0 : note->fitted,
@@ -421,7 +400,7 @@ void transfer_session_note(const struct session *s, const struct transfer_note *
         memcpy(out->note + at, note->theta, theta_bytes(&head));
     at += theta_bytes(&head);
     for (uint32_t i = 0; i < len && at + fit_bytes(groups) <= POLICY_NOTE_MAX; i++)
-        if (!s->recorded[i] && !is_given(s->problem)) {
+        if (!s->recorded[i] && !is_given(s->base.problem)) {
             write_fit(s, i, out->note + at);
             at += fit_bytes(groups);
             head.fits++;
@@ -437,7 +416,7 @@ enum status transfer_tell(struct session *s, const struct event *event, struct e
     struct event own = *event;
     double       row = (double)event->row;
     if (transfer_session_on_rows(s)) {
-        if (event->row >= s->problem->space->rows_len)
+        if (event->row >= s->base.problem->space->rows_len)
             return error_set(err, STATUS_INVALID, "no_such_row", "/candidate", "there is no row %zu", event->row);
         own.point = &row;
         s->taken_len += s->taken[event->row] == 0;
@@ -456,7 +435,7 @@ enum status transfer_tell(struct session *s, const struct event *event, struct e
 /* The median of each hyper-parameter over the earlier studies. */
 static void find_start(struct session *s)
 {
-    size_t len = s->problem->earlier_len, count = transfer_session_groups(s) + GP_SCALARS;
+    size_t len = s->base.problem->earlier_len, count = transfer_session_groups(s) + GP_SCALARS;
     double values[EARLIER_STUDIES_MAX];
     gp_fit_default(&s->model.fit, s->start);
     for (size_t k = 0; k < count && len > 0; k++) {
@@ -469,13 +448,13 @@ static void find_start(struct session *s)
 
 enum status transfer_session_ready(struct session *s, const struct ask *ask, struct error *err)
 {
-    for (; s->tasks_ready < s->problem->earlier_len; s->tasks_ready++) {
+    for (; s->tasks_ready < s->base.problem->earlier_len; s->tasks_ready++) {
         struct transfer_task *task = &s->task[s->tasks_ready];
         struct arena_mark     mark = arena_mark(&s->tasks);
         if (ask_is_late(ask))
             return error_set(err, STATUS_BUSY, "deadline", "", "no time left");
         if (!task->has_theta)
-            TRY(transfer_task_fit(task, &s->model, NULL, &s->scratch, err));
+            TRY(transfer_task_fit(task, &s->model, NULL, &s->base.scratch, err));
         put_given(s, task, task->theta);
         enum status status = transfer_task_ready(task, &s->model, task->n + TRANSFER_PENDING, &s->tasks, err);
         if (status != STATUS_OK) {
@@ -494,10 +473,10 @@ static enum status gather(struct session *s, struct transfer_task *target, struc
     const struct trial_log *log = &s->log;
     size_t finished = trial_log_finished(log), n = finished < TRANSFER_TARGET_ROWS ? finished : TRANSFER_TARGET_ROWS;
     double worst = HUGE_VAL;
-    target->X = arena_alloc(&s->scratch, n, s->dims * sizeof(double));
-    target->z = ARENA_NEW(&s->scratch, double, n);
-    target->noise = ARENA_NEW(&s->scratch, double, n);
-    target->theta = ARENA_NEW(&s->scratch, double, transfer_session_groups(s) + GP_SCALARS);
+    target->X = arena_alloc(&s->base.scratch, n, s->dims * sizeof(double));
+    target->z = ARENA_NEW(&s->base.scratch, double, n);
+    target->noise = ARENA_NEW(&s->base.scratch, double, n);
+    target->theta = ARENA_NEW(&s->base.scratch, double, transfer_session_groups(s) + GP_SCALARS);
     if (target->X == NULL || target->z == NULL || target->noise == NULL || target->theta == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < log->len; i++)
@@ -530,11 +509,11 @@ static double own_spread(double sd, size_t n, double usually)
 
 static void target_units(const struct session *s, struct transfer_task *target)
 {
-    bool           given = is_given(s->problem), each = s->problem->options[TRANSFER_UNITS] == TRANSFER_EACH;
+    bool           given = is_given(s->base.problem), each = s->base.problem->options[TRANSFER_UNITS] == TRANSFER_EACH;
     struct moments own = moments_of(target->z, target->n);
-    size_t         n = target->n, len = s->problem->earlier_len;
+    size_t         n = target->n, len = s->base.problem->earlier_len;
     bool           is_own = each || len == 0;
-    target->centre = given ? s->problem->options[TRANSFER_MEAN] : is_own ? own.mean : s->task[0].centre;
+    target->centre = given ? s->base.problem->options[TRANSFER_MEAN] : is_own ? own.mean : s->task[0].centre;
     target->spread = given     ? 1.0
                      : !is_own ? s->task[0].spread
                                : own_spread(own.sd, n,
@@ -557,7 +536,7 @@ static void target_units(const struct session *s, struct transfer_task *target)
  * 10 evaluations is 9 to 16 % larger: tests/bench/transfer_svm --runs 2.)  Then gp's schedule. */
 static bool is_fit_due(const struct session *s, size_t observed)
 {
-    return !is_given(s->problem) && observed >= (s->problem->earlier_len > 0 ? FIT_LATE : FIT_FIRST) &&
+    return !is_given(s->base.problem) && observed >= (s->base.problem->earlier_len > 0 ? FIT_LATE : FIT_FIRST) &&
            (double)gp_schedule_milestone(observed) > s->fitted;
 }
 
@@ -580,10 +559,10 @@ enum status transfer_session_target(struct session *s, const struct ask *ask, st
         struct transfer_model model = s->model;
         model.fit.late = ask->late;
         model.fit.late_arg = ask->late_arg;
-        TRY(transfer_task_fit(target, &model, target->theta, &s->scratch, err));
+        TRY(transfer_task_fit(target, &model, target->theta, &s->base.scratch, err));
     }
     if (target->n == 0)
         target->spread = target->scale = 1.0;
     put_given(s, target, target->theta);
-    return transfer_task_ready(target, &s->model, target->n + TRANSFER_PENDING, &s->scratch, err);
+    return transfer_task_ready(target, &s->model, target->n + TRANSFER_PENDING, &s->base.scratch, err);
 }

@@ -14,6 +14,7 @@
 #include "engine/transfer/transfer_task.h"
 #include "engine/transfer/transfer.h"
 #include "engine/gp/rff.h"
+#include "engine/policy/session.h"
 #include "engine/policy/trial_log.h"
 
 enum { TRANSFER_TARGET_ROWS = 1000, TRANSFER_PENDING = 16 };
@@ -25,12 +26,12 @@ struct transfer_draws { /* random features of an earlier study, for Thompson sam
 };
 
 struct session {
-    const struct problem       *problem;
+    struct session_base         base; /* kept: the log; scratch: a proposal.  Both have fixed shares, as tasks */
     const struct transfer_rule *rule;
-    struct arena                kept, tasks, scratch; /* the log; the earlier studies; one proposal.  Fixed shares */
-    struct trial_log            log;                  /* candidates: points of one number, the row */
-    struct used_points          used;                 /* parameters */
-    unsigned char              *taken;                /* [rows_len] candidates */
+    struct arena                tasks; /* the earlier studies */
+    struct trial_log            log;   /* candidates: points of one number, the row */
+    struct used_points          used;  /* parameters */
+    unsigned char              *taken; /* [rows_len] candidates */
     size_t                      taken_len, dims;
     struct transfer_model       model;
     size_t                     *group_of; /* [dims] */
@@ -51,7 +52,7 @@ struct session {
 
 static inline bool transfer_session_on_rows(const struct session *s)
 {
-    return s->problem->space->kind == SPACE_CANDIDATES;
+    return s->base.problem->space->kind == SPACE_CANDIDATES;
 }
 
 static inline size_t transfer_session_groups(const struct session *s)

@@ -1,6 +1,7 @@
 /* See agent_log.h. */
 #include "service/cli/agent_log.h"
 
+#include "engine/policy/session.h"
 #include "service/base/digest.h"
 #include "service/codec/codec_trial.h"
 #include "service/member/codec.h"
@@ -302,7 +303,7 @@ static enum status open_session(struct agent_log *log, struct error *err)
                                 .metrics_len = study->metrics_len,
                                 .memory_bytes = ARENA_BYTES,
                                 .is_minimized = spec_sign(study) < 0};
-    return study->policy->open(study->policy, problem, &log->session, err);
+    return session_open(study->policy, problem, &log->session, err);
 }
 
 struct reader {
@@ -348,7 +349,7 @@ enum status agent_log_open(const char *path, const struct agent_identity *identi
 void agent_log_close(struct agent_log *log)
 {
     if (log->session != NULL)
-        log->spec->study.policy->close(log->session);
+        session_close(log->session);
     log->session = NULL;
     append_close(log->file);
     log->file = NULL;

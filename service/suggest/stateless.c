@@ -1,4 +1,5 @@
 /* POST /v1/suggest: a session that lives for one request.  Nothing is stored. */
+#include "engine/policy/session.h"
 #include "service/app/memory.h"
 #include "service/app/price.h"
 #include "service/app/slots.h"
@@ -109,7 +110,7 @@ static enum status propose_next(struct work *work, uint64_t number, struct trial
 
 static enum status open_and_tell(struct work *work, const struct problem *problem, uint64_t *number, struct error *err)
 {
-    TRY(work->request->spec.policy->open(work->request->spec.policy, problem, &work->session, err));
+    TRY(session_open(work->request->spec.policy, problem, &work->session, err));
     return tell_all(work->request, work->session, number, err);
 }
 
@@ -172,9 +173,8 @@ enum status trial_suggest_stateless(struct app *app, struct caller *caller, cons
     TRY(transfer_collect(app, caller, &request->spec, &earlier, err));
     TRY(transfer_check_rows(&request->spec, &earlier, err));
     const struct problem problem = session_problem(&request->spec, &earlier, app->options.session_bytes);
-    const struct policy *policy = request->spec.policy;
     struct work          work = {.app = app, .caller = caller, .request = request};
     enum status          status = run(&work, &problem, out, err);
-    policy->close(work.session);
+    session_close(work.session);
     return status;
 }

@@ -3,6 +3,7 @@
  *   ask_tell ALGORITHM SEED TRIALS PARAMETER...
  * PARAMETER  KIND:LOW:HIGH of double, log or int, or choice:COUNT, whose values are numbers from 0 on; then any number of
  *            conditions /PARENT=VALUE,... with the parent's number, from 0 on */
+#include "engine/policy/session.h"
 #include "engine/math/mat.h"
 #include "engine/registry.h"
 
@@ -114,10 +115,10 @@ int main(int argc, char **argv)
         .space = &space, .options = options, .seed = strtoull(argv[2], NULL, 10), .memory_bytes = 256 << 20};
     struct session *session;
     must(space_init(&space, &err), &err);
-    must(policy->open(policy, &problem, &session, &err), &err);
+    must(session_open(policy, &problem, &session, &err), &err);
     uint64_t trial = 1, trials = strtoull(argv[3], NULL, 10);
     while (trial <= trials && one_trial(policy, session, trial, space.params_len))
         trial++;
-    policy->close(session);
+    session_close(session);
     return trial > trials ? 0 : 1;
 }

@@ -16,6 +16,7 @@
  * consecutive ones are of different images: 150 are 50 images with 3 seeds each, not 150 images, so standard errors are
  * clustered by image.  The settings were chosen on the same images, with other seeds or targeted.  Within 0.2 half of
  * Square Attack's searches take 6 or 14 queries, within 0.1 about 30 or 110; bos2 in parts is left out. */
+#include "engine/policy/session.h"
 #include "engine/base/numbers.h"
 #include "engine/registry.h"
 #include "engine/math/rng.h"
@@ -300,11 +301,11 @@ static size_t search(const struct run *run, const struct variant *variant, size_
     struct problem  problem = {.space = &space, .options = options, .seed = instance, .memory_bytes = (size_t)1 << 29};
     struct session *session;
     size_t          trial = 1;
-    if (policy->open(policy, &problem, &session, NULL) != STATUS_OK)
+    if (session_open(policy, &problem, &session, NULL) != STATUS_OK)
         exit(2);
     while (trial <= run->budget && query(run, policy, session, trial, instance) <= 0.0)
         trial++;
-    policy->close(session);
+    session_close(session);
     return trial;
 }
 

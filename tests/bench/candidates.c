@@ -1,6 +1,7 @@
 /* 100,000 candidates with 50 columns: the median of suggest + observe around 100 observations, through the policy
  * interface with nothing given (so fits happen at 5, 10, .. 80), and the peak of resident memory against the matrix.
  * Exit code 1 when the median is above 60 ms or the peak above 3 times the matrix. */
+#include "engine/policy/session.h"
 #include "engine/base/numbers.h"
 #include "engine/math/mat.h"
 #include "engine/registry.h"
@@ -60,7 +61,7 @@ int main(void)
         rows[i] = rng_normal(&rng);
     policy_defaults(policy, options);
     must(space_init(&space, &err), &err);
-    must(policy->open(policy, &problem, &session, &err), &err);
+    must(session_open(policy, &problem, &session, &err), &err);
     for (uint64_t trial = 1; trial <= LAST; trial++) {
         double start = now_ms();
         must(policy->ask(session, &(struct ask){.trial = trial}, &p, &err), &err);
@@ -78,7 +79,7 @@ int main(void)
             return 2;
         }
     }
-    policy->close(session);
+    session_close(session);
     qsort(ms + FIRST, MEASURED, sizeof *ms, numbers_order);
     double median = (ms[FIRST + MEASURED / 2 - 1] + ms[FIRST + MEASURED / 2]) / 2;
     double matrices = peak / ((double)ROWS * COLUMNS * sizeof(double));

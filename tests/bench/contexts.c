@@ -14,6 +14,7 @@
  * third, summed over the functions as logarithms. */
 #include "tests/bench/trials.h"
 
+#include "engine/policy/session.h"
 #include "engine/math/rng.h"
 
 enum { CONTEXT, FIXED, IGNORED, SEPARATE, RANDOM, WAYS, PARTS = 4, CONTEXT_TRIALS = 60, DIMS = 6 };
@@ -156,7 +157,7 @@ static void side_open(struct side *side, const struct policy *policy, const stru
     side->problem =
         (struct problem){.space = &side->space, .options = side->options, .seed = seed, .memory_bytes = 200 << 20};
     check(space_init(&side->space, NULL));
-    check(policy->open(policy, &side->problem, &side->session, NULL));
+    check(session_open(policy, &side->problem, &side->session, NULL));
 }
 
 /* Runs a trial in a context; u [DIMS] has the context, and gets the rest. */
@@ -199,7 +200,7 @@ static void study(const struct question *q, int way, uint64_t seed, double *regr
         regret[1] += 3 * t >= 2 * CONTEXT_TRIALS ? 3.0 * lost / CONTEXT_TRIALS : 0.0;
     }
     for (size_t s = 0; s < sides_len; s++)
-        policy->close(sides[s].session);
+        session_close(sides[s].session);
 }
 
 static void mean_of(const double *values, size_t n, double *mean, double *error)

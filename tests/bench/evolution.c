@@ -3,6 +3,7 @@
  *   evolution evaluate FORM SEED DIMS       points come in a line each, values go out
  * A line: form, seed, evaluations to each target (0: never), milliseconds of the processor for a suggestion, all and the last
  * hundred, and from nothing at the end.  tests/bench/evolution.py compares with another implementation. */
+#include "engine/policy/session.h"
 #include "engine/registry.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/evolution_functions.h"
@@ -30,7 +31,7 @@ static struct session *session_begin(const struct wanted *wanted, struct space *
     *problem =
         (struct problem){.space = space, .options = wanted->options, .seed = seed, .memory_bytes = (size_t)1 << 30};
     check(space_init(space, NULL));
-    check(wanted->policy->open(wanted->policy, problem, &session, NULL));
+    check(session_open(wanted->policy, problem, &session, NULL));
     return session;
 }
 
@@ -46,7 +47,7 @@ static double replay_ms(const struct wanted *wanted, uint64_t seed, const struct
     for (size_t i = 0; i < len; i++)
         check(wanted->policy->tell(session, &events[i], NULL));
     check(wanted->policy->ask(session, &(struct ask){.trial = len / 2 + 1}, &out, NULL));
-    wanted->policy->close(session);
+    session_close(session);
     return cpu_ms() - began;
 }
 
@@ -90,7 +91,7 @@ static void run(const struct wanted *wanted, size_t form, uint64_t seed)
         for (best = fmin(best, value); reached < TARGETS && best < targets[reached]; reached++)
             at[reached] = trial;
     }
-    wanted->policy->close(session);
+    session_close(session);
     printf("%s,%llu", forms[form].name, (unsigned long long)seed);
     for (size_t i = 0; i < TARGETS; i++)
         printf(",%zu", at[i]);

@@ -6,6 +6,7 @@
  * five wherever they are; fresh was looked at while the rule was made, but nothing was chosen on it.  The gaps of tokens and walls
  * are to a value that nothing reaches.  TABLE=FILE adds a table (parameters, value, state): what it does not list fails, and gaps
  * are the share of rows that are better after 20 and after 60 trials. */
+#include "engine/policy/session.h"
 #include "engine/math/mat.h"
 #include "engine/math/rng.h"
 #include "tests/bench/trials.h"
@@ -301,7 +302,7 @@ static void run_study(const struct problem_of *what, const struct policy *policy
     size_t          fails = 0, results = 0;
     check(space_init(&space, NULL));
     policy_defaults(policy, options);
-    check(policy->open(policy, &problem, &session, NULL));
+    check(session_open(policy, &problem, &session, NULL));
     *out = (struct study){.best[0] = HUGE_VAL, .runs = RUNS_MAX + 1};
     for (size_t t = 1; t <= RUNS_MAX && (t <= TRIALS || results < RESULTS); t++) {
         proposal.point = point;
@@ -328,7 +329,7 @@ static void run_study(const struct problem_of *what, const struct policy *policy
             out->runs = t;
     }
     out->ms /= TRIALS;
-    policy->close(session);
+    session_close(session);
 }
 
 static void report(const struct problem_of *what, const struct policy *policy, uint64_t first, size_t seeds)

@@ -5,7 +5,7 @@
 #define GNOMON_TESTS_BENCH_FUNCTIONS_H
 
 #include "engine/base/numbers.h"
-#include "engine/policy/policy.h"
+#include "engine/policy/session.h"
 #include "engine/math/rng.h"
 #include "tests/bench/bench.h"
 
@@ -344,12 +344,12 @@ static inline void study_open(struct study *study, const struct function *functi
     study->problem =
         (struct problem){.space = &study->space, .options = study->options, .seed = seed, .memory_bytes = 256 << 20};
     must(space_init(&study->space, &err), &err);
-    must(policy->open(policy, &study->problem, &study->session, &err), &err);
+    must(session_open(policy, &study->problem, &study->session, &err), &err);
 }
 
 static inline void study_close(struct study *study)
 {
-    study->policy->close(study->session);
+    session_close(study->session);
 }
 
 /* point [d] out, which the study knows to be pending from now on.  fixed: of struct ask. */

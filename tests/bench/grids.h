@@ -7,7 +7,7 @@
 #define GNOMON_TESTS_GRIDS_H
 
 #include "engine/math/mat.h"
-#include "engine/policy/policy.h"
+#include "engine/policy/session.h"
 #include "engine/math/rng.h"
 #include "tests/bench/bench.h"
 
@@ -126,7 +126,7 @@ static inline double best_of_study(const struct problem *problem, const struct p
     struct rng             rng = rng_at(problem->seed, 3, RNG_TEST);
     double                 best = -INFINITY;
     static struct proposal p;
-    must(policy->open(policy, problem, &session, &err), &err);
+    must(session_open(policy, problem, &session, &err), &err);
     for (uint64_t trial = 1; trial <= INITIAL + QUERIES; trial++) {
         must(policy->ask(session, &(struct ask){.trial = trial}, &p, &err), &err);
         struct event event = {
@@ -138,7 +138,7 @@ static inline double best_of_study(const struct problem *problem, const struct p
         must(policy->tell(session, &event, &err), &err);
         best = fmax(best, f[p.row]);
     }
-    policy->close(session);
+    session_close(session);
     return best;
 }
 

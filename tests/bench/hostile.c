@@ -5,6 +5,7 @@
  * under the same trouble, and how many trials failed (mean).  Ratios count regrets below 1e-4 of what random search has as
  * that much.  Choices are made on the functions that development names, on other seeds.  Where a share of the space is hit that
  * has the optimum (the ratio then says how much it is worth), random search shows what is left. */
+#include "engine/policy/session.h"
 #include "engine/math/mat.h"
 #include "tests/bench/functions.h"
 #include "engine/registry.h"
@@ -76,7 +77,7 @@ static void add_clock(struct study *study)
     study->box[d] = (struct param){.name = "clock", .kind = PARAM_DOUBLE, .min = 1, .max = TRIALS, .is_context = true};
     study->space = (struct space){.kind = SPACE_PARAMETERS, .params = study->box, .params_len = d + 1};
     must(space_init(&study->space, &err), &err);
-    must(study->policy->open(study->policy, &study->problem, &study->session, &err), &err);
+    must(session_open(study->policy, &study->problem, &study->session, &err), &err);
 }
 
 static struct outcome run(const struct function *function, const char *name, const struct trouble *trouble,

@@ -8,6 +8,7 @@
  * that fts neither gains nor loses more than theirs.  At first their ts is ahead (0.02 to 0.03 in the first ten), as it
  * is of the engine's other algorithms on these data: perhaps as their model has a prior mean of 0 under values near 0.7
  * and so stays near what it has found. */
+#include "engine/policy/session.h"
 #include "engine/math/mat.h"
 #include "engine/registry.h"
 #include "tests/bench/bench.h"
@@ -62,7 +63,7 @@ static void run(size_t field, uint64_t seed, double (*messages)[FEATURES], doubl
     set(options, "initial", INITIAL);
     struct problem problem = {
         .space = &space, .options = options, .seed = seed * 100 + field, .memory_bytes = 64 << 20};
-    check(policy->open(policy, &problem, &session, NULL));
+    check(session_open(policy, &problem, &session, NULL));
     for (size_t other = 0; other < FIELDS && messages != NULL; other++)
         if (other != field)
             check(policy->tell(
@@ -86,7 +87,7 @@ static void run(size_t field, uint64_t seed, double (*messages)[FEATURES], doubl
     }
     if (message != NULL)
         check(policy->message(session, 0, message, NULL));
-    policy->close(session);
+    session_close(session);
 }
 
 /* Over fields; x [FIELDS] sums over seeds. */

@@ -11,6 +11,7 @@
  * trials.  tests/bench/outside.py compares by class.
  * Choices are made on some seeds, and reported on others: FIRST 1001 and 7001. */
 #include "tests/bench/outside_plain.h"
+#include "engine/policy/session.h"
 #include "engine/registry.h"
 #include "tests/bench/bench.h"
 
@@ -92,7 +93,7 @@ static void run_policy(const struct world *world, const struct policy *policy, u
            .space = &world->space, .options = options, .seed = seed, .memory_bytes = (size_t)256 << 20};
     struct session *session;
     policy_defaults(policy, options);
-    check(policy->open(policy, &problem, &session, NULL));
+    check(session_open(policy, &problem, &session, NULL));
     for (size_t w = 0; w < workers; w++)
         jobs[w] = (struct job){0};
     for (uint64_t asked = 0; run->len < trials;) {
@@ -110,7 +111,7 @@ static void run_policy(const struct world *world, const struct policy *policy, u
         take_in(world, policy, session, &jobs[next], run->value[run->len - 1]);
         jobs[next].trial = 0;
     }
-    policy->close(session);
+    session_close(session);
 }
 
 static double best_of(const double *truth, size_t n)

@@ -14,6 +14,7 @@
  * stands.  Functions are shifted by 0.07 sides (far: 0.2), scaled as much and mixed with a random function; unrelated: the tasks
  * that are tried are mirrored, and the random function is five times as large as the members' own.
  * Standard errors are of groups that are independent: the runs of one seed, which share their members, or of one task of data. */
+#include "engine/policy/session.h"
 #include "engine/federated/broadcast.h"
 #include "engine/federated/fts.h"
 #include "engine/federated/masked_sum.h"
@@ -61,7 +62,7 @@ static void agent_init(struct agent *a, const struct world *w, const char *polic
 
 static void agent_open(struct agent *a)
 {
-    must(a->policy->open(a->policy, &a->problem, &a->session, NULL), NULL);
+    must(session_open(a->policy, &a->problem, &a->session, NULL), NULL);
     a->proposal.point = a->point;
 }
 
@@ -134,9 +135,9 @@ static void member_run(struct member *m, const struct world *w, size_t task, uin
             order[c] += m->mean[i] < m->mean[c];
         m->quality[c] = pow(order[c] / (RANK_CANDIDATES - 1), 4);
     }
-    gp.policy->close(gp.session);
-    own.policy->close(own.session);
-    fts.policy->close(fts.session);
+    session_close(gp.session);
+    session_close(own.session);
+    session_close(fts.session);
 }
 
 /* ---- arms ---- */
@@ -347,7 +348,7 @@ static void run_arm(const struct arm *arm, const struct world *w, size_t task, u
         found = fmax(found, value);
         regret[t] = fmin(1, fmax(0, (best - found) / (best - median)));
     }
-    a.policy->close(a.session);
+    session_close(a.session);
 }
 
 static bool is_asked(size_t arm, const char *only)

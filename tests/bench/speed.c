@@ -11,6 +11,7 @@
  *         deadline      a suggestion with a deadline: units of it; there is a model's answer, and late was polled if it
  *                       took longer.  deadline_first: of a session in which nothing is ready
  * Exit code 1 when something is over its limit. */
+#include "engine/policy/session.h"
 #include "engine/base/numbers.h"
 #include "engine/gp/gp.h"
 #include "engine/math/mat.h"
@@ -166,7 +167,7 @@ static void open_study(struct study *s, uint64_t seed)
     s->problem = (struct problem){.space = &s->space, .options = s->options, .seed = 2385, .memory_bytes = 200 << 20};
     s->proposal.point = s->point;
     must(space_init(&s->space, &err), &err);
-    must(s->policy->open(s->policy, &s->problem, &s->session, &err), &err);
+    must(session_open(s->policy, &s->problem, &s->session, &err), &err);
 }
 
 static void tell_suggested(struct study *s, uint64_t trial)
@@ -213,11 +214,11 @@ static void measure_asks(size_t n, size_t asks, struct speed *speed)
             speed->fit[speed->fits++] = took;
         else if (trial > n + 1)
             speed->plain[speed->plains++] = took;
-        size_t held = s.policy->bytes(s.session);
+        size_t held = session_bytes(s.session);
         speed->peak_bytes = held > speed->peak_bytes ? held : speed->peak_bytes;
         tell(&s, trial);
     }
-    s.policy->close(s.session);
+    session_close(s.session);
 }
 
 /* Median of the later half of PENDING suggestions of which none gets a value, in a study of n random points. */
@@ -235,7 +236,7 @@ static double measure_pending(size_t n)
         times[i] = cpu_ms() - start;
         tell_suggested(&s, n + 1 + i);
     }
-    s.policy->close(s.session);
+    session_close(s.session);
     return median(times + PENDING / 2, PENDING / 2);
 }
 
@@ -278,7 +279,7 @@ static bool measure_deadline(size_t n, double milliseconds)
         passed &= s.proposal.fallback == NULL && (took < milliseconds || deadline.is_late);
         tell(&s, trial);
     }
-    s.policy->close(s.session);
+    session_close(s.session);
     return passed;
 }
 

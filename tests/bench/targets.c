@@ -7,6 +7,7 @@
  * and the ratio of gp to squared.  Fails unless that is at most a hundredth, or on two hard
  * problems (a steep step, values of seven orders of magnitude) 1.  `last` are looked at
  * when nothing is chosen any more. */
+#include "engine/policy/session.h"
 #include "engine/registry.h"
 #include "tests/bench/functions.h"
 
@@ -58,9 +59,9 @@ static double run(const struct problem_of *p, enum way way, uint64_t seed)
     const struct band   band = {p->target, p->target};
     study_open(&study, &p->function, policy_find(policy_of[way]), seed, NULL, 0);
     if (way >= GP) {
-        study.policy->close(study.session);
+        session_close(study.session);
         study.problem.bands = &band;
-        must(study.policy->open(study.policy, &study.problem, &study.session, &err), &err);
+        must(session_open(study.policy, &study.problem, &study.session, &err), &err);
     }
     for (uint64_t trial = 1; trial <= p->trials; trial++) {
         study_ask(&study, trial, point);

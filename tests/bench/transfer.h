@@ -3,6 +3,7 @@
 #ifndef GNOMON_TESTS_TRANSFER_H
 #define GNOMON_TESTS_TRANSFER_H
 
+#include "engine/policy/session.h"
 #include "tests/bench/grids.h"
 
 #include <string.h>
@@ -71,7 +72,7 @@ static inline void transfer_run_study(struct transfer_run *run)
     double                 point[1];
     static struct proposal proposal;
     proposal = (struct proposal){.point = point};
-    must(run->policy->open(run->policy, &run->problem, &session, &err), &err);
+    must(session_open(run->policy, &run->problem, &session, &err), &err);
     run->places[0] = run->first;
     transfer_tell_place(run, session, 1, run->first, NULL, &rng);
     for (size_t t = 1; t <= run->queries; t++) {
@@ -85,7 +86,7 @@ static inline void transfer_run_study(struct transfer_run *run)
             run->look(run->arg, t, &proposal);
         transfer_tell_place(run, session, t + 1, run->places[t], &proposal, &rng);
     }
-    run->policy->close(session);
+    session_close(session);
 }
 
 #endif

@@ -2,6 +2,7 @@
  * parameters: the first one, which fits and factors the earlier studies, and the median of ten after 50 values.
  * Milliseconds of one core (processor time).  In the rows "kept" nothing lets go of the earlier studies: each of them takes
  * part in every evaluation of the acquisition function.  The exit code is 1 when one is over 100 after 50. */
+#include "engine/policy/session.h"
 #include "engine/base/numbers.h"
 #include "tests/bench/transfer.h"
 #include "engine/registry.h"
@@ -88,7 +89,7 @@ static int run_row(size_t r)
                               .memory_bytes = 1 << 28,
                               .earlier = studies,
                               .earlier_len = STUDIES};
-    must(policy->open(policy, &problem, &session, &err), &err);
+    must(session_open(policy, &problem, &session, &err), &err);
     proposal = (struct proposal){.point = point};
     for (uint64_t trial = 1; trial <= VALUES_OWN; trial++) {
         double ms = ask_once(policy, session, trial, &proposal);
@@ -101,7 +102,7 @@ static int run_row(size_t r)
     double median = times[REPEATS / 2];
     printf("%s,%.0f,%.1f,%.1f,%s\n", rows[r].name, first, median, times[REPEATS - 1],
            median <= LIMIT_MS ? "ok" : "not");
-    policy->close(session);
+    session_close(session);
     return median > LIMIT_MS;
 }
 

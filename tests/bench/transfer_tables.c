@@ -12,6 +12,7 @@
  * Prints (largest - best so far) / (largest - median) after some values, means over targets and runs with standard
  * errors, and at the end geometric means over the tables relative to gp's.  Goals, for those: transfer's after 5 values at
  * most a third where studies help, at most 1.3 where all are negated, and 1.1 after 10. */
+#include "engine/policy/session.h"
 #include "engine/base/numbers.h"
 #include "tests/bench/transfer.h"
 #include "engine/registry.h"
@@ -322,13 +323,13 @@ static void run_study(const struct table *table, int half, const struct method *
                               .earlier = earlier.study,
                               .earlier_len = policy->read_transfer == NULL ? 0 : EARLIER};
     extremes(table, target, &top, &median);
-    must(policy->open(policy, &problem, &session, &err), &err);
+    must(session_open(policy, &problem, &session, &err), &err);
     for (size_t t = 1, at = 0; t <= TRIALS; t++) {
         best = fmax(best, ask_and_tell(table, policy, session, target, t));
         if (t == times[at])
             regret[at++] = fmax(top - best, 0) / (top - median);
     }
-    policy->close(session);
+    session_close(session);
 }
 
 /* ---- means ---- */

@@ -3,6 +3,7 @@
 #ifndef GNOMON_TESTS_BENCH_TRIALS_H
 #define GNOMON_TESTS_BENCH_TRIALS_H
 
+#include "engine/policy/session.h"
 #include "engine/base/numbers.h"
 #include "engine/acquisition/pareto.h"
 #include "engine/registry.h"
@@ -95,7 +96,7 @@ static inline void task_run(const struct task *task, const char *name, uint64_t 
     run->len = 0;
     run->seconds = 0.0;
     check(space_init(&space, NULL));
-    check(policy->open(policy, &problem, &session, NULL));
+    check(session_open(policy, &problem, &session, NULL));
     for (uint64_t trial = 1; trial <= trials; trial++) {
         proposal.point = point;
         double start = cpu_seconds();
@@ -109,7 +110,7 @@ static inline void task_run(const struct task *task, const char *name, uint64_t 
         check(policy->tell(session, &event, NULL));
         task_tell(policy, session, task, point, run, trial);
     }
-    policy->close(session);
+    session_close(session);
 }
 
 /* The hypervolume above the reference. */

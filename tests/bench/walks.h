@@ -3,6 +3,7 @@
 #ifndef GNOMON_TESTS_BENCH_WALKS_H
 #define GNOMON_TESTS_BENCH_WALKS_H
 
+#include "engine/policy/session.h"
 #include "engine/registry.h"
 #include "engine/math/rng.h"
 #include "tests/bench/bench.h"
@@ -78,7 +79,7 @@ static inline void walk_run(const struct walker *walker, const struct graph *gra
                                     .seed = seed,
                                     .memory_bytes = walker->memory_bytes > 0 ? walker->memory_bytes : (size_t)1 << 29};
     *out = (struct walk){.best = -INFINITY};
-    if (policy->open(policy, &problem, &session, NULL) != STATUS_OK)
+    if (session_open(policy, &problem, &session, NULL) != STATUS_OK)
         abort();
     for (size_t t = 1; t <= iterations; t++) {
         struct diagnostics d = {.length_scales = scales};
@@ -116,7 +117,7 @@ static inline void walk_run(const struct walker *walker, const struct graph *gra
             abort();
     }
     out->average /= (double)out->len;
-    policy->close(session);
+    session_close(session);
 }
 
 /* Mean and standard error. */

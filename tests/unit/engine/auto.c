@@ -1,4 +1,5 @@
 /* The algorithm auto: whose turn it is, that each proposes as it would alone, and that a log opened anew goes on bitwise. */
+#include "engine/policy/session.h"
 #include "engine/registry.h"
 #include "engine/math/rng.h"
 #include "tests/unit/engine/suites.h"
@@ -36,12 +37,12 @@ static struct study *study_new(const char *name)
 
 static void study_open(struct study *s)
 {
-    CU_ASSERT_EQUAL_FATAL(s->policy->open(s->policy, &s->problem, &s->session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_open(s->policy, &s->problem, &s->session, NULL), STATUS_OK);
 }
 
 static void study_free(struct study *s)
 {
-    s->policy->close(s->session);
+    session_close(s->session);
     free(s);
 }
 

@@ -1,5 +1,6 @@
 /* The algorithm bos2: its loops, what its notes carry, when it leaves a loop, which size it goes to, and that a log with
  * everything in it gives bitwise the same proposals. */
+#include "engine/policy/session.h"
 #include "engine/bos2/bos2.h"
 #include "engine/registry.h"
 #include "tests/unit/engine/suites.h"
@@ -44,16 +45,16 @@ static struct study *study_new(void)
     return s;
 }
 
-static struct session *session_open(const struct study *s)
+static struct session *begin_session(const struct study *s)
 {
     struct session *session = NULL;
-    CU_ASSERT_EQUAL_FATAL(s->policy->open(s->policy, &s->problem, &session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_open(s->policy, &s->problem, &session, NULL), STATUS_OK);
     return session;
 }
 
 static void study_free(struct study *s)
 {
-    s->policy->close(s->session);
+    session_close(s->session);
     free(s);
 }
 
@@ -109,7 +110,7 @@ static void test_loops(void)
     struct study *s = study_new();
     set(s, "stopping", 0);
     set(s, "margin", 0);
-    s->session = session_open(s);
+    s->session = begin_session(s);
     static const uint32_t initial[] = {0, 0, 2, 2, 3, 3};
     uint64_t              first = 0;
     double                best = -HUGE_VAL;
@@ -138,7 +139,7 @@ static void test_loops(void)
 static void test_note(void)
 {
     struct study *s = study_new();
-    s->session = session_open(s);
+    s->session = begin_session(s);
     for (size_t k = 0; k < 30; k++) {
         struct bos2_note   note = suggest(s);
         struct image_shape from = bos2_shape(&space, note.size), to = {7, 6, 2};
@@ -159,7 +160,7 @@ static void check_replay(const struct study *s)
 {
     static struct proposal a, b;
     static double          point_a[LEN], point_b[LEN];
-    struct session        *fresh = session_open(s);
+    struct session        *fresh = begin_session(s);
     for (size_t i = 0; i < s->events_len; i++)
         CU_ASSERT(s->policy->tell(fresh, &s->events[i], NULL) == STATUS_OK);
     a.point = point_a, b.point = point_b;
@@ -168,7 +169,7 @@ static void check_replay(const struct study *s)
     CU_ASSERT(memcmp(point_a, point_b, sizeof point_a) == 0 && a.note_bytes == b.note_bytes);
     CU_ASSERT(memcmp(a.note, b.note, a.note_bytes) == 0);
     CU_ASSERT(memcmp(&a.mean, &b.mean, sizeof a.mean) == 0 && memcmp(&a.sd, &b.sd, sizeof a.sd) == 0);
-    s->policy->close(fresh);
+    session_close(fresh);
 }
 
 /* Four workers, results out of order, some failed or abandoned, points of the user's in between, loops that are stopped. */
@@ -179,7 +180,7 @@ static void test_replay(void)
     uint64_t      open[4];
     size_t        len = 0;
     uint32_t      last = 0;
-    s->session = session_open(s);
+    s->session = begin_session(s);
     while (s->trials < 110) {
         if (s->trials % 13 == 7)
             report(s, 0.02 * (double)(s->trials % 5), -4.25);
@@ -209,7 +210,7 @@ static size_t first_loop(double (*value)(size_t), bool stops, double margin)
     size_t        len = 0;
     set(s, "stopping", stops);
     set(s, "margin", margin);
-    s->session = session_open(s);
+    s->session = begin_session(s);
     for (size_t k = 0; k < 6; k++) {
         suggest(s);
         finish(s, EVENT_OBSERVED, s->trials, k == 2 ? 1 : 0.125 * (double)k);
@@ -298,7 +299,7 @@ static void test_foreign_notes(void)
     struct study        *s = study_new();
     static unsigned char junk[POLICY_NOTE_MAX];
     memset(junk, 0xFF, sizeof junk);
-    s->session = session_open(s);
+    s->session = begin_session(s);
     for (size_t bytes = 0; bytes <= 400; bytes += 8) {
         double *point = s->points[s->trials++];
         tell(s, &(struct event){
@@ -314,7 +315,7 @@ static void test_progress(void)
 {
     struct study *s = study_new();
     double        initial = -HUGE_VAL, best = -HUGE_VAL;
-    s->session = session_open(s);
+    s->session = begin_session(s);
     for (size_t k = 0; k < 60; k++) {
         suggest(s);
         double value = score(s->points[k]);

@@ -1,5 +1,5 @@
 /* Parameters of context: what is proposed is what is best in the context that is asked for. */
-#include "engine/policy/policy.h"
+#include "engine/policy/session.h"
 #include "engine/registry.h"
 #include "tests/unit/engine/suites.h"
 
@@ -40,7 +40,7 @@ static void open_world(struct world *w, const struct param *params, size_t metri
                                   .metrics_len = metrics};
     CU_ASSERT_EQUAL_FATAL(space_init(&w->space, NULL), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(policy_check(w->policy, &w->problem, NULL), STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(w->policy->open(w->policy, &w->problem, &w->session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_open(w->policy, &w->problem, &w->session, NULL), STATUS_OK);
 }
 
 static double ask(struct world *w, double warmth)
@@ -83,7 +83,7 @@ static double miss(const struct param *params, size_t metrics, bool has_infeasib
         tell(&w, x, warmth, !has_infeasible || x > best_x(warmth) - 3.1);
         sum += t >= FIRST ? fabs(x - best_x(warmth)) / LAST : 0.0;
     }
-    w.policy->close(w.session);
+    session_close(w.session);
     return sum;
 }
 
@@ -116,7 +116,7 @@ static void test_pending(void)
         double warmth = 2.3 + 4.1 * t;
         CU_ASSERT(fabs(ask(&w, warmth) - best_x(warmth)) < 0.8);
     }
-    w.policy->close(w.session);
+    session_close(w.session);
 }
 
 static void test_gain(void)
@@ -128,7 +128,7 @@ static void test_gain(void)
         tell(&w, ask(&w, (double)t), (double)t, true);
     CU_ASSERT_EQUAL(w.policy->gain(w.session, &(struct ask){.trial = w.trials + 1}, &gain, NULL), STATUS_OK);
     CU_ASSERT(isnan(gain.expected));
-    w.policy->close(w.session);
+    session_close(w.session);
 }
 
 /* A context that brings a parameter into being: earlier points have no value for it. */
@@ -153,7 +153,7 @@ static void test_conditional(void)
         event = (struct event){.kind = EVENT_OBSERVED, .trial = trial, .point = point, .value = 2.385 + fixed[0]};
         CU_ASSERT_EQUAL_FATAL(w.policy->tell(w.session, &event, NULL), STATUS_OK);
     }
-    w.policy->close(w.session);
+    session_close(w.session);
 }
 
 static void test_refused(void)

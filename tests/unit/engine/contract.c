@@ -2,6 +2,7 @@
  * equality, determinism, bounds, fixed values, no repetition where there is something to repeat, and no harm from hostile
  * values or a small memory limit.  An algorithm added to the registry is tested here with no edit. */
 #include "tests/unit/engine/contract_world.h"
+#include "engine/policy/session.h"
 #include "engine/registry.h"
 
 /* A session opened on the log gives bitwise the proposal of the one that lived through it, note included. */
@@ -9,14 +10,14 @@ static void check_replay(struct study *study, uint64_t trial, const struct answe
 {
     const struct world *w = study->world;
     struct answer       answer;
-    struct session     *session = session_open(w);
+    struct session     *session = begin_session(w);
     for (size_t i = 0; i < study->events_len; i++)
         CU_ASSERT(w->policy->tell(session, &study->events[i], NULL) == STATUS_OK);
     CU_ASSERT(ask_trial(w, session, trial, &answer) == STATUS_OK);
     CU_ASSERT(is_equal(w, &lived->proposal, &answer.proposal));
     CU_ASSERT(ask_trial(w, session, trial, &answer) == STATUS_OK); /* asking changes nothing */
     CU_ASSERT(is_equal(w, &lived->proposal, &answer.proposal));
-    w->policy->close(session);
+    session_close(session);
 }
 
 /* A message of the session that lived is bitwise that of one opened on the log. */
@@ -26,14 +27,14 @@ static void check_message(struct study *study, uint64_t round)
     static double       lived[RECEIVED_MAX], replayed[RECEIVED_MAX];
     if (w->policy->message == NULL || round % 5 != 0)
         return;
-    struct session *session = session_open(w);
+    struct session *session = begin_session(w);
     for (size_t i = 0; i < study->events_len; i++)
         CU_ASSERT(w->policy->tell(session, &study->events[i], NULL) == STATUS_OK);
     enum status status = w->policy->message(study->session, round, lived, NULL);
     CU_ASSERT(status == STATUS_OK || status == STATUS_CONFLICT);
     CU_ASSERT(w->policy->message(session, round, replayed, NULL) == status);
     CU_ASSERT(memcmp(lived, replayed, sizeof lived) == 0);
-    w->policy->close(session);
+    session_close(session);
 }
 
 static void replay_in(struct world *w)
@@ -56,7 +57,7 @@ static void replay_in(struct world *w)
         study_finish_some(&study, trial, open, &rng);
         check_message(&study, trial);
     }
-    CU_ASSERT(w->policy->bytes(study.session) <= w->problem.memory_bytes && w->policy->bytes(study.session) > 0);
+    CU_ASSERT(session_bytes(study.session) <= w->problem.memory_bytes && session_bytes(study.session) > 0);
     study_close(&study);
 }
 
@@ -149,19 +150,19 @@ static void seeds_in(struct world *w)
     bool          differ = false;
     for (uint64_t trial = 1; trial <= 6; trial++) {
         struct world    other = *w;
-        struct session *session = session_open(w);
+        struct session *session = begin_session(w);
         CU_ASSERT(ask_trial(w, session, trial, &a) == STATUS_OK);
-        w->policy->close(session);
+        session_close(session);
         other.problem.seed = 77;
         other.problem.options = other.options;
-        session = session_open(&other);
+        session = begin_session(&other);
         CU_ASSERT(ask_trial(&other, session, trial, &b) == STATUS_OK);
-        other.policy->close(session);
+        session_close(session);
         differ |= !is_equal(w, &a.proposal, &b.proposal);
-        session = session_open(w);
+        session = begin_session(w);
         CU_ASSERT(ask_trial(w, session, trial, &b) == STATUS_OK);
         CU_ASSERT(is_equal(w, &a.proposal, &b.proposal));
-        w->policy->close(session);
+        session_close(session);
     }
     bool earlier_decide = w->problem.earlier_len > 0; /* where all points can be looked at, nothing is left to chance */
     CU_ASSERT(differ || earlier_decide);
@@ -352,7 +353,7 @@ static void memory_in(struct world *w)
         static double   points[TRIALS][PARAMS_MAX];
         small.problem.memory_bytes = bytes;
         small.problem.options = small.options;
-        enum status status = w->policy->open(w->policy, &small.problem, &session, &err);
+        enum status status = session_open(w->policy, &small.problem, &session, &err);
         CU_ASSERT((session == NULL) == (status != STATUS_OK));
         for (uint64_t trial = 1; trial < TRIALS && status == STATUS_OK; trial++) {
             static struct proposal p;
@@ -377,10 +378,10 @@ static void memory_in(struct world *w)
                 status = w->policy->tell(session, &event, &err);
         }
         CU_ASSERT(status == STATUS_OK || status == STATUS_NO_MEMORY || status == STATUS_CONFLICT);
-        CU_ASSERT(session == NULL || w->policy->bytes(session) <= bytes);
+        CU_ASSERT(session == NULL || session_bytes(session) <= bytes);
         refused += status == STATUS_NO_MEMORY;
         worked += status != STATUS_NO_MEMORY;
-        w->policy->close(session);
+        session_close(session);
     }
     CU_ASSERT(refused > 0 && worked > 0);
 }
@@ -388,10 +389,7 @@ static void memory_in(struct world *w)
 static void test_memory(void)
 {
     for_each_world(memory_in);
-    size_t                      count;
-    const struct policy *const *list = policy_list(&count);
-    for (size_t i = 0; i < count; i++)
-        list[i]->close(NULL);
+    session_close(NULL);
 }
 
 /* Some of the space's fixed values, as a client may fix them: what does not exist given the others is left free. */
@@ -640,7 +638,9 @@ static void test_records(void)
     for (size_t i = 0; i < count; i++) {
         const struct policy *p = list[i];
         CU_ASSERT(policy_find(p->name) == p && p->help != NULL && p->spaces != 0);
-        CU_ASSERT(p->open != NULL && p->tell != NULL && p->ask != NULL && p->bytes != NULL && p->close != NULL);
+        CU_ASSERT(p->begin != NULL && p->tell != NULL && p->ask != NULL &&
+                  (p->end == NULL) == (p->bytes_beside == NULL));
+        CU_ASSERT(p->session_bytes >= sizeof(struct session_base));
         CU_ASSERT(policy_option(p, "no-such-option") == -1);
         CU_ASSERT((p->judge == NULL) == (p->epochs == NULL));
         for (int o = 0; p->options[o].name != NULL; o++) {

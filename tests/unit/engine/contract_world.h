@@ -3,6 +3,7 @@
 #ifndef GNOMON_TESTS_CONTRACT_WORLD_H
 #define GNOMON_TESTS_CONTRACT_WORLD_H
 
+#include "engine/policy/session.h"
 #include "engine/registry.h"
 #include "engine/math/rng.h"
 #include "tests/unit/engine/contract_spaces.h"
@@ -191,10 +192,10 @@ struct study {
     size_t          events_len;
 };
 
-static struct session *session_open(const struct world *w)
+static struct session *begin_session(const struct world *w)
 {
     struct session *session = NULL;
-    CU_ASSERT_FATAL(w->policy->open(w->policy, &w->problem, &session, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(session_open(w->policy, &w->problem, &session, NULL) == STATUS_OK);
     return session;
 }
 
@@ -207,14 +208,14 @@ static void study_open(struct study *study, struct world *w)
 {
     memset(study, 0, sizeof *study);
     study->world = w;
-    study->session = session_open(w);
+    study->session = begin_session(w);
 }
 
 static void study_close(struct study *study)
 {
     for (size_t i = 0; i < sizeof study->notes / sizeof study->notes[0]; i++)
         free(study->notes[i]);
-    study->world->policy->close(study->session);
+    session_close(study->session);
 }
 
 static void study_tell(struct study *study, enum event_kind kind, uint64_t trial, double value)

@@ -1,6 +1,6 @@
 /* Values that change from trial to trial: gp sees it where it is clear, and says what the values would be now. */
 #include "engine/math/rng.h"
-#include "engine/policy/policy.h"
+#include "engine/policy/session.h"
 #include "engine/registry.h"
 #include "tests/unit/engine/suites.h"
 
@@ -42,7 +42,7 @@ static void open_world(struct world *w, uint64_t seed)
                                   .metrics = objective,
                                   .metrics_len = 1};
     CU_ASSERT_EQUAL_FATAL(space_init(&w->space, NULL), STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(policy->open(policy, &w->problem, &w->session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_open(policy, &w->problem, &w->session, NULL), STATUS_OK);
 }
 
 static void tell(struct world *w, const struct event *event)
@@ -133,7 +133,7 @@ static void test_seen(void)
         CU_ASSERT_EQUAL(said.now, TRIALS - 1);
         CHECK_NEAR(mean, worth(w.points[TRIALS]) + drift * TRIALS, 0.1 * fabs(drift * TRIALS));
         CU_ASSERT(nearest(&w) > worth((const double[D]){1.1, 13}) - 1e-3);
-        policy->close(w.session);
+        session_close(w.session);
     }
 }
 
@@ -164,7 +164,7 @@ static void check_replayed(struct world *w)
     double             lived, replayed, point[D], other[D];
     struct proposal    first = {.point = point}, second = {.point = other};
     struct diagnostics says, said;
-    CU_ASSERT_EQUAL_FATAL(policy->open(policy, &w->problem, &again, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_open(policy, &w->problem, &again, NULL), STATUS_OK);
     for (size_t i = 0; i < w->events_len; i++)
         CU_ASSERT_EQUAL_FATAL(policy->tell(again, &w->events[i], NULL), STATUS_OK);
     says = look(w->session, w->points[3], &lived);
@@ -177,7 +177,7 @@ static void check_replayed(struct world *w)
     CU_ASSERT_EQUAL(policy->ask(again, &(struct ask){.trial = TRIALS + 1}, &second, NULL), STATUS_OK);
     CU_ASSERT_EQUAL(memcmp(point, other, sizeof point), 0);
     CU_ASSERT_EQUAL(first.note_bytes, second.note_bytes);
-    policy->close(again);
+    session_close(again);
 }
 
 /* The size of a step, its time but for some trials, and what the model says of the function since; the search is as near as
@@ -198,7 +198,7 @@ static void test_step(void)
         check_residuals(&w, &truth);
         CU_ASSERT(nearest(&w) > worth((const double[D]){1.1, 13}) - 1e-3);
         check_replayed(&w);
-        policy->close(w.session);
+        session_close(w.session);
     }
 }
 
@@ -222,7 +222,7 @@ static void test_step_of_many(void)
     struct diagnostics said = look(w.session, w.points[MANY], &mean);
     CHECK_NEAR(said.drift, truth.step, 0.02);
     CU_ASSERT_EQUAL(said.from, TRIALS / 2);
-    policy->close(w.session);
+    session_close(w.session);
 }
 
 /* Nothing is seen where nothing drifts, nor where trials came with their values in an order of these. */
@@ -233,7 +233,7 @@ static void test_not_seen(void)
     open_world(&w, 8);
     search(&w, 1, 1, &(struct truth){0});
     CU_ASSERT_EQUAL(look(w.session, w.points[1], &mean).drift, 0);
-    policy->close(w.session);
+    session_close(w.session);
     open_world(&w, 9);
     for (uint64_t trial = 1; trial <= 20; trial++) {
         double *point = w.points[trial];
@@ -244,7 +244,7 @@ static void test_not_seen(void)
     }
     search(&w, 21, 1, &(struct truth){0});
     CU_ASSERT_EQUAL(look(w.session, w.points[1], &mean).drift, 0);
-    policy->close(w.session);
+    session_close(w.session);
 }
 
 static void test_residuals(void)
@@ -254,7 +254,7 @@ static void test_residuals(void)
     open_world(&w, 5);
     search(&w, 1, 1, &truth);
     check_residuals(&w, &truth);
-    policy->close(w.session);
+    session_close(w.session);
 }
 
 /* Values near the end of doubles: nothing overflows.  Equal penalties stay equal. */
@@ -267,18 +267,18 @@ static void test_extremes(void)
     search(&w, 1, 1, &extreme);
     CU_ASSERT_EQUAL(look(w.session, w.points[1], &mean).drift, 0);
     CU_ASSERT(isfinite(mean));
-    policy->close(w.session);
+    session_close(w.session);
     open_world(&w, 4);
     search(&w, 1, 1, &(struct truth){.is_extreme = true, .step = 1});
     CU_ASSERT_EQUAL(look(w.session, w.points[1], &mean).drift, 0);
     CU_ASSERT(isfinite(mean));
-    policy->close(w.session);
+    session_close(w.session);
     open_world(&w, 12);
     search(&w, 1, 1, &penalty);
     CHECK_NEAR(look(w.session, w.points[TRIALS], &mean).drift, 0.3, 0.01);
     CHECK_NEAR(mean, worth(w.points[TRIALS]) + 0.3 * TRIALS, 0.05);
     check_residuals(&w, &penalty);
-    policy->close(w.session);
+    session_close(w.session);
 }
 
 /* With batches of four a fit never comes with a multiple of four values. */
@@ -293,7 +293,7 @@ static void test_batches(void)
                  .kind = EVENT_OBSERVED, .trial = 1, .point = w.points[1], .value = measured(&truth, w.points[1], 1)});
     search(&w, 2, 4, &truth);
     CHECK_NEAR(look(w.session, w.points[1], &mean).drift, 0.5, 0.01);
-    policy->close(w.session);
+    session_close(w.session);
 }
 
 /* Values measured outside the space have no time. */
@@ -316,7 +316,7 @@ static void test_outside(void)
     struct diagnostics said = look(w.session, w.points[TRIALS], &mean);
     CHECK_NEAR(said.drift, 0.5, 0.01);
     CU_ASSERT_EQUAL(said.now, TRIALS - 10 - 1);
-    policy->close(w.session);
+    session_close(w.session);
 }
 
 static void test_replayed(void)
@@ -325,7 +325,7 @@ static void test_replayed(void)
     open_world(&w, 77);
     search(&w, 1, 1, &(struct truth){.drift = -0.4, .step = 1});
     check_replayed(&w);
-    policy->close(w.session);
+    session_close(w.session);
 }
 
 CU_TestInfo suite_drift[] = {

@@ -1,5 +1,6 @@
 /* The agent's algorithms: schedules, shared features, messages, when something received is used and what for, the
  * agent's region, and refusals.  contract.c has the rest. */
+#include "engine/policy/session.h"
 #include "engine/federated/broadcast.h"
 #include "engine/federated/fts.h"
 #include "engine/math/mat.h"
@@ -52,7 +53,7 @@ static void agent_init(struct agent *a, const char *policy, uint64_t seed)
 static void agent_open(struct agent *a)
 {
     CU_ASSERT_FATAL(policy_check(a->policy, &a->problem, NULL) == STATUS_OK);
-    CU_ASSERT_FATAL(a->policy->open(a->policy, &a->problem, &a->session, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(session_open(a->policy, &a->problem, &a->session, NULL) == STATUS_OK);
 }
 
 static double objective(const double *point)
@@ -218,9 +219,9 @@ static void test_message(void)
     enum status status = a.policy->message(a.session, 11, again, NULL);
     CU_ASSERT(status == STATUS_NUMERIC || (status == STATUS_OK && mat_is_finite(again, FEATURES)));
     arena_fini(&arena);
-    a.policy->close(a.session);
-    moved.policy->close(moved.session);
-    cost.policy->close(cost.session);
+    session_close(a.session);
+    session_close(moved.session);
+    session_close(cost.session);
 }
 
 /* With probability 1 - p_t one of the senders not yet used, each once, and again after it sent anew. */
@@ -257,7 +258,7 @@ static void test_senders(void)
         }
         for (size_t i = 1; i <= SENDERS; i++)
             CU_ASSERT(seen[i] <= 1);
-        a.policy->close(a.session);
+        session_close(a.session);
     }
     CHECK_NEAR(used, expected, 4 * sqrt(variance));
     double all = first[0] + first[1] + first[2];
@@ -290,7 +291,7 @@ static void test_refreshed(void)
     CU_ASSERT(agent_receive(&a, 9, 1, omega, FEATURES) == STATUS_OK);
     CU_ASSERT(step_until_used(&a, 60) == 2);
     check_near_peak(&a, 0.6, 0.4);
-    a.policy->close(a.session);
+    session_close(a.session);
 }
 
 /* dp-fts-de: the first iteration uses the broadcast, each broadcast serves once, an older one is not looked at, and the
@@ -326,7 +327,7 @@ static void test_broadcasts(void)
     CU_ASSERT(step_until_used(&a, 15) == 0);
     CU_ASSERT(agent_receive(&a, 0, 5, omega, REGIONS * FEATURES) == STATUS_OK);
     CU_ASSERT(step_until_used(&a, 200) == 4);
-    a.policy->close(a.session);
+    session_close(a.session);
 }
 
 static void test_regions(void)
@@ -350,7 +351,7 @@ static void test_regions(void)
             outside += !is_inside;
         }
         CU_ASSERT(region == 3 || outside > 0); /* the maximum is in region 3 */
-        a.policy->close(a.session);
+        session_close(a.session);
     }
     arena_fini(&arena);
 }
@@ -378,7 +379,7 @@ static void test_overflow(void)
         agent_tell(&a, a.trials, a.point, objective(a.point));
     }
     CU_ASSERT(fallbacks <= 1);
-    a.policy->close(a.session);
+    session_close(a.session);
 }
 
 static void test_alone(void)
@@ -393,7 +394,7 @@ static void test_alone(void)
             best = fmax(best, objective(a.point));
         }
         CHECK_NEAR(best, 0.5, 1e-4);
-        a.policy->close(a.session);
+        session_close(a.session);
     }
 }
 
@@ -410,7 +411,7 @@ static void helper_message(uint64_t seed, double *omega)
         agent_tell(&helper, trial, point, objective(point) + 0.02 * rng_normal(&rng));
     }
     CU_ASSERT(helper.policy->message(helper.session, 0, omega, NULL) == STATUS_OK);
-    helper.policy->close(helper.session);
+    session_close(helper.session);
 }
 
 /* Messages of agents with similar functions make for a better start (the thesis' first experiment, in small). */
@@ -435,7 +436,7 @@ static void test_helped(void)
                 best = fmax(best, objective(a.point));
                 gain[pair] += (helped == 1 ? best : -best) / STEPS;
             }
-            a.policy->close(a.session);
+            session_close(a.session);
         }
         mean += gain[pair] / PAIRS;
     }
@@ -499,7 +500,7 @@ static void test_together(void)
         CU_ASSERT(serial_of(&agents[n]) == 1);
         before += best[n] / AGENTS;
         after += hill(agents[n].point) / AGENTS;
-        agents[n].policy->close(agents[n].session);
+        session_close(agents[n].session);
     }
     CU_ASSERT(before < 0.4 && after > 0.7);
 }
@@ -539,7 +540,7 @@ static void test_refusals(void)
         agent_step(&a);
         CU_ASSERT(serial_of(&a) == 0);
     }
-    a.policy->close(a.session);
+    session_close(a.session);
 }
 
 CU_TestInfo suite_fts[] = {

@@ -1,5 +1,6 @@
 /* The expected gain of the next trial: against a computation of its own from what the diagnostics say, in a space small
  * enough to look at every point; and when it is not known. */
+#include "engine/policy/session.h"
 #include "engine/surrogate/gp_gain.h"
 #include "engine/gp/gp_loo.h"
 #include "tests/unit/engine/gp_world.h"
@@ -299,12 +300,12 @@ static void test_changes_nothing(void)
     }
     struct session *fresh;
     struct gain     again, gain = gain_of(asked);
-    CU_ASSERT_EQUAL_FATAL(gp()->open(gp(), &plain->problem, &fresh, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_open(gp(), &plain->problem, &fresh, NULL), STATUS_OK);
     for (size_t i = 0; i < plain->events_len; i++)
         CU_ASSERT_EQUAL_FATAL(gp()->tell(fresh, &plain->events[i], NULL), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(gp()->gain(fresh, &(struct ask){.trial = 25}, &again, NULL), STATUS_OK);
     CU_ASSERT(gain.expected > 0.0 && gain.expected == again.expected && gain.trust == again.trust);
-    gp()->close(fresh);
+    session_close(fresh);
     study_free(asked);
     study_free(plain);
 }
@@ -314,7 +315,7 @@ static void test_changes_nothing(void)
 static struct session *told(const struct problem *problem, double slack, bool is_split)
 {
     struct session *session;
-    CU_ASSERT_EQUAL_FATAL(gp()->open(gp(), problem, &session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_open(gp(), problem, &session, NULL), STATUS_OK);
     for (uint64_t trial = 1; trial <= SEEN; trial++) {
         double       x[1] = {3.0 + (double)(trial * 7 % POINTS)}, values[4] = {waves(x), slack, 0, 0};
         struct event event = {.kind = EVENT_OBSERVED, .trial = trial, .point = x, .value = values[0], .values = values};
@@ -334,7 +335,7 @@ static double expected_of(struct study *s, const enum metric_kind *metrics, doub
     problem.metrics_len = metrics == NULL ? 0 : 2;
     struct session *session = told(&problem, slack, is_split);
     CU_ASSERT_EQUAL_FATAL(gp()->gain(session, &(struct ask){.trial = SEEN + 1}, &gain, NULL), STATUS_OK);
-    gp()->close(session);
+    session_close(session);
     return gain.expected;
 }
 

@@ -1,4 +1,5 @@
 /* Leave-one-out predictions from the factor against models that never saw the point; the condition bound. */
+#include "engine/policy/session.h"
 #include "engine/gp/gp_loo.h"
 #include "engine/registry.h"
 #include "engine/math/rng.h"
@@ -150,7 +151,7 @@ static struct session *session_without(const struct problem *problem, const doub
 {
     const struct policy *policy = policy_find("po-gp-ucb");
     struct session      *session;
-    CU_ASSERT_EQUAL_FATAL(policy->open(policy, problem, &session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_open(policy, problem, &session, NULL), STATUS_OK);
     for (size_t i = 0; i < SEEN; i++) {
         struct event event = {.kind = EVENT_SUGGESTED, .trial = 40 - i, .row = i % (SEEN - 1)};
         if (i == left_out)
@@ -206,9 +207,9 @@ static void test_candidates(void)
         CHECK_NEAR(r[k].z, (r[k].value - r[k].mean) / r[k].sd_observed, 1e-12);
         CHECK_NEAR(exp(r[k].log_density), exp(-0.5 * r[k].z * r[k].z) / r[k].sd_observed / sqrt(8.0 * atan(1.0)),
                    1e-12);
-        policy->close(session);
+        session_close(session);
     }
-    policy->close(whole);
+    session_close(whole);
     arena_fini(&arena);
 }
 
@@ -224,7 +225,7 @@ static void residuals_in_unit(double unit, struct arena *arena, struct residual 
     size_t                    len;
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
     policy_defaults(policy, options);
-    CU_ASSERT_EQUAL_FATAL(policy->open(policy, &problem, &session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_open(policy, &problem, &session, NULL), STATUS_OK);
     for (uint64_t trial = 1; trial <= 14; trial++) {
         double       x = -2.5 + 0.41 * (double)trial;
         struct event event = {.kind = EVENT_SUGGESTED, .trial = trial, .point = &x, .value = unit * sin(1.3 * x)};
@@ -234,7 +235,7 @@ static void residuals_in_unit(double unit, struct arena *arena, struct residual 
     }
     CU_ASSERT_EQUAL_FATAL(policy->residuals(session, NULL, arena, out, &len, NULL), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(len, 14);
-    policy->close(session);
+    session_close(session);
 }
 
 /* Outputs of any size: residuals scale with them, z does not. */

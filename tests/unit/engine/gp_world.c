@@ -1,6 +1,8 @@
 /* See gp_world.h. */
 #include "tests/unit/engine/gp_world.h"
 
+#include "engine/policy/session.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,13 +20,13 @@ struct study *study_new(const struct param *params, size_t len, const double *op
         s->options[i] = options == NULL ? gp()->options[i].fallback : options[i];
     s->problem = (struct problem){.space = &s->space, .options = s->options, .seed = 2385, .memory_bytes = 64 << 20};
     s->proposal.point = s->point;
-    CU_ASSERT_EQUAL_FATAL(gp()->open(gp(), &s->problem, &s->session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_open(gp(), &s->problem, &s->session, NULL), STATUS_OK);
     return s;
 }
 
 void study_free(struct study *s)
 {
-    gp()->close(s->session);
+    session_close(s->session);
     for (size_t i = 0; i < s->events_len; i++)
         free(s->notes[i]);
     free(s);
@@ -69,7 +71,7 @@ void study_check_replay(struct study *s)
     struct ask             ask = {.trial = s->trials + 1};
     a.point = x;
     b.point = y;
-    CU_ASSERT_EQUAL_FATAL(gp()->open(gp(), &s->problem, &fresh, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_open(gp(), &s->problem, &fresh, NULL), STATUS_OK);
     for (size_t i = 0; i < s->events_len; i++)
         CU_ASSERT_EQUAL_FATAL(gp()->tell(fresh, &s->events[i], NULL), STATUS_OK);
     CU_ASSERT_EQUAL(gp()->ask(s->session, &ask, &a, NULL), STATUS_OK);
@@ -77,7 +79,7 @@ void study_check_replay(struct study *s)
     CU_ASSERT(memcmp(x, y, s->space.params_len * sizeof *x) == 0);
     CU_ASSERT(memcmp(&a.mean, &b.mean, sizeof a.mean) == 0 && memcmp(&a.sd, &b.sd, sizeof a.sd) == 0);
     CU_ASSERT(a.note_bytes == b.note_bytes && memcmp(a.note, b.note, a.note_bytes) == 0);
-    gp()->close(fresh);
+    session_close(fresh);
 }
 
 const struct param mixed[4] = {

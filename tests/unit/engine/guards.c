@@ -1,5 +1,6 @@
 /* Troubles that must not ruin a search: values that are wrong, penalties, and values that drift.  Each is told to studies of
  * several seeds; the true values of what they tried say whether the search came through. */
+#include "engine/policy/session.h"
 #include "engine/base/numbers.h"
 #include "tests/unit/engine/gp_world.h"
 
@@ -34,9 +35,9 @@ static double best_under(const struct trouble *trouble, uint64_t seed)
                                         {.name = "d", .kind = PARAM_DOUBLE, .min = -5, .max = 10}};
     struct study             *s = study_new(box, D, NULL);
     double                    best = -HUGE_VAL;
-    gp()->close(s->session);
+    session_close(s->session);
     s->problem.seed = seed;
-    CU_ASSERT_EQUAL_FATAL(gp()->open(gp(), &s->problem, &s->session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_open(gp(), &s->problem, &s->session, NULL), STATUS_OK);
     for (int k = 0; k < LEN; k++) {
         study_ask(s, NULL);
         double truth = valley(s->point), value = truth + trouble->drift * k;

@@ -1,5 +1,6 @@
 /* The contract of every algorithm that stops trials: a judgement is repeatable, the same after a replay of the log, leaves
  * no trace in proposals, and its note and answer are sound, for sensible and for hostile curves. */
+#include "engine/policy/session.h"
 #include "engine/registry.h"
 #include "engine/math/rng.h"
 #include "engine/stopping/stopping_table.h"
@@ -50,10 +51,10 @@ static void world_end(struct world *w)
         free(w->notes[i]);
 }
 
-static struct session *session_open(const struct world *w)
+static struct session *begin_session(const struct world *w)
 {
     struct session *session = NULL;
-    CU_ASSERT_FATAL(w->policy->open(w->policy, &w->problem, &session, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(session_open(w->policy, &w->problem, &session, NULL) == STATUS_OK);
     for (size_t i = 0; i < w->len; i++)
         CU_ASSERT(w->policy->tell(session, &w->events[i], NULL) == STATUS_OK);
     return session;
@@ -98,9 +99,9 @@ static void check_verdict(struct world *w, struct session *session, const struct
     CU_ASSERT(verdict->next_step == 0 || (verdict->next_step > measurement->step && verdict->next_step < STEPS));
     if (measurement->step % 8 > 1 && !verdict->stop)
         return;
-    struct session *other = session_open(w);
+    struct session *other = begin_session(w);
     CU_ASSERT(w->policy->judge(other, measurement, &again, NULL) == STATUS_OK && same_verdict(verdict, &again));
-    w->policy->close(other);
+    session_close(other);
 }
 
 /* Returns after how many steps the trial ended. */
@@ -134,7 +135,7 @@ static void suggest(struct world *w, struct session *session, uint64_t trial)
 {
     static struct proposal proposal, again;
     double                 point[PARAMS], other_point[PARAMS];
-    struct session        *other = session_open(w);
+    struct session        *other = begin_session(w);
     proposal.point = point;
     again.point = other_point;
     CU_ASSERT(w->policy->ask(session, &(struct ask){.trial = trial}, &proposal, NULL) == STATUS_OK);
@@ -142,7 +143,7 @@ static void suggest(struct world *w, struct session *session, uint64_t trial)
     CU_ASSERT(space_has(&w->space, point) && memcmp(point, other_point, sizeof point) == 0);
     CU_ASSERT(memcmp(&proposal.mean, &again.mean, sizeof proposal.mean) == 0);
     CU_ASSERT(proposal.note_bytes == again.note_bytes && memcmp(proposal.note, again.note, again.note_bytes) == 0);
-    w->policy->close(other);
+    session_close(other);
     memcpy(w->points[trial], point, sizeof point);
     keep(w, session,
          &(struct event){.kind = EVENT_SUGGESTED,
@@ -158,7 +159,7 @@ static void test_stopped(void)
     static struct world w;
     size_t              stopped = 0;
     world_init(&w, policy_find("bo-bos"), false);
-    struct session *session = session_open(&w);
+    struct session *session = begin_session(&w);
     for (uint64_t trial = 1; trial <= TRIALS; trial++) {
         suggest(&w, session, trial);
         (void)run_trial(&w, session, trial, false);
@@ -168,17 +169,17 @@ static void test_stopped(void)
         double            mean[2], sd[2];
         struct prediction wanted = {.points = w.points[trial], .m = 1, .mean = mean, .sd = sd};
         w.len = len - 1;
-        struct session *before = session_open(&w);
+        struct session *before = begin_session(&w);
         w.len = len;
         CU_ASSERT(w.policy->predict(before, &wanted, NULL) == STATUS_OK);
         wanted.mean++, wanted.sd++;
         CU_ASSERT(w.policy->predict(session, &wanted, NULL) == STATUS_OK);
         CU_ASSERT(mean[1] < mean[0] && sd[1] < 0.05); /* without the forecast up to 0.36: it would come again */
-        w.policy->close(before);
+        session_close(before);
         stopped++;
     }
     CU_ASSERT(stopped > 1);
-    w.policy->close(session);
+    session_close(session);
     world_end(&w);
 }
 
@@ -187,14 +188,14 @@ static void check_policy(const struct policy *policy, bool hostile)
     static struct world w;
     size_t              saved = 0;
     world_init(&w, policy, hostile);
-    struct session *session = session_open(&w);
+    struct session *session = begin_session(&w);
     for (uint64_t trial = 1; trial <= TRIALS; trial++) {
         suggest(&w, session, trial);
         saved += STEPS - run_trial(&w, session, trial, hostile);
     }
     CU_ASSERT(hostile || saved > 11 + 5); /* 11 are those of the trial that failed */
-    CU_ASSERT(policy->bytes(session) <= w.problem.memory_bytes);
-    policy->close(session);
+    CU_ASSERT(session_bytes(session) <= w.problem.memory_bytes);
+    session_close(session);
     world_end(&w);
 }
 
@@ -218,7 +219,7 @@ static void test_late_result(void)
     static struct world w;
     double              mean[2], sd[2];
     world_init(&w, policy_find("bo-bos"), false);
-    struct session *session = session_open(&w);
+    struct session *session = begin_session(&w);
     for (uint64_t trial = 1; trial <= TRIALS; trial++) {
         suggest(&w, session, trial);
         (void)run_trial(&w, session, trial, false);
@@ -232,7 +233,7 @@ static void test_late_result(void)
                                 &(struct prediction){.points = w.points[9], .m = 1, .mean = mean + 1, .sd = sd + 1},
                                 NULL) == STATUS_OK);
     CU_ASSERT(mean[0] < 0.6 && mean[1] > 0.7 && sd[1] < sd[0]);
-    w.policy->close(session);
+    session_close(session);
     world_end(&w);
 }
 
@@ -248,7 +249,7 @@ static void test_renewed_rule(void)
     world_init(&w, policy_find("bo-bos"), false);
     w.options[policy_option(w.policy, "warm_up")] = (double)warm_up;
     w.options[policy_option(w.policy, "initial")] = 2;
-    struct session *session = session_open(&w);
+    struct session *session = begin_session(&w);
     for (uint64_t trial = 1; trial <= 3; trial++) {
         suggest(&w, session, trial);
         event = (struct event){.kind = EVENT_OBSERVED, .trial = trial, .point = w.points[trial], .value = 0.893};
@@ -276,7 +277,7 @@ static void test_renewed_rule(void)
     CU_ASSERT(verdict.stop && event.step > 2 * warm_up && event.step < STEPS - 2 && from == warm_up + 1);
     for (size_t n = from; n <= event.step; n++)
         CU_ASSERT(!stopping_table_stops(first, n, stopping_mean(epochs, errors, n, from)));
-    w.policy->close(session);
+    session_close(session);
     world_end(&w);
 }
 

@@ -1,5 +1,6 @@
 /* linear-ts: its prior over pixels against the dense matrix, its regression against the closed form in the space of the
  * weights, its draws against the posterior's moments, and what the algorithm promises of proposals. */
+#include "engine/policy/session.h"
 #include "engine/linear/linear_model.h"
 #include "engine/linear/pixel_prior.h"
 #include "engine/policy/trial_log.h"
@@ -303,13 +304,13 @@ static struct study *study_new(double exploration)
     policy_defaults(s->policy, s->options);
     s->options[policy_option(s->policy, "exploration")] = exploration;
     s->problem = (struct problem){.space = &space, .options = s->options, .seed = 77, .memory_bytes = 64 << 20};
-    CU_ASSERT_EQUAL_FATAL(s->policy->open(s->policy, &s->problem, &s->session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_open(s->policy, &s->problem, &s->session, NULL), STATUS_OK);
     return s;
 }
 
 static void study_free(struct study *s)
 {
-    s->policy->close(s->session);
+    session_close(s->session);
     free(s);
 }
 

@@ -1,5 +1,6 @@
 /* Plans: the values of macro-actions against numbers computed elsewhere (NumPy, exact but for the sampling error that
  * is given), the bounds of the anytime form, and the constants of theorem 4.3. */
+#include "engine/policy/session.h"
 #include "engine/planning/macro_model.h"
 #include "engine/planning/macro_plan.h"
 #include "engine/math/mat.h"
@@ -459,12 +460,12 @@ static double ask_by(const char *policy_name, const struct setting *settings, st
         options[policy_option(policy, settings->name)] = settings->value;
     *d = (struct diagnostics){.length_scales = scales};
     proposal.point = point;
-    CU_ASSERT_FATAL(policy->open(policy, &problem, &session, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(session_open(policy, &problem, &session, NULL) == STATUS_OK);
     ask->trial = 1;
     ask->diagnostics = d;
     CU_ASSERT_FATAL(policy->ask(session, ask, &proposal, NULL) == STATUS_OK);
     CU_ASSERT((proposal.fallback == NULL) == (d->plan.state.horizon == (size_t)options[0]));
-    policy->close(session);
+    session_close(session);
     return d->acquisition_value;
 }
 

@@ -1,6 +1,7 @@
 /* A session of an algorithm with the defaults of its options, and what it was asked last. */
 #pragma once
 
+#include "engine/policy/session.h"
 #include "engine/registry.h"
 #include "tests/unit/engine/suites.h"
 
@@ -33,12 +34,12 @@ static inline struct study *study_new(const char *name, const struct param *para
                                   .metrics = metrics,
                                   .metrics_len = metrics_len};
     s->proposal.point = s->point;
-    CU_ASSERT_EQUAL_FATAL(s->policy->open(s->policy, &s->problem, &s->session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_open(s->policy, &s->problem, &s->session, NULL), STATUS_OK);
     return s;
 }
 
 static inline void study_free(struct study *s)
 {
-    s->policy->close(s->session);
+    session_close(s->session);
     free(s);
 }

@@ -1,5 +1,6 @@
 /* The gp algorithm: what is particular to it.  (Replay, seeds, bounds and the like are tested for every algorithm by
  * the contract suite.) */
+#include "engine/policy/session.h"
 #include "engine/bo/trust_region.h"
 #include "tests/unit/engine/gp_world.h"
 
@@ -17,7 +18,7 @@ static double regret_after(const char *name, const struct param *params, size_t 
     policy_defaults(policy, options);
     proposal.point = point;
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(policy->open(policy, &problem, &session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_open(policy, &problem, &session, NULL), STATUS_OK);
     for (int t = 1; t <= trials; t++) {
         struct ask ask = {.trial = (uint64_t)t};
         CU_ASSERT_EQUAL_FATAL(policy->ask(session, &ask, &proposal, NULL), STATUS_OK);
@@ -31,7 +32,7 @@ static double regret_after(const char *name, const struct param *params, size_t 
         CU_ASSERT_EQUAL_FATAL(policy->tell(session, &event, NULL), STATUS_OK);
         best = fmax(best, event.value);
     }
-    policy->close(session);
+    session_close(session);
     return -best;
 }
 
@@ -258,7 +259,7 @@ static void test_candidates(void)
         struct session        *session;
         memset(seen, 0, sizeof seen);
         found = -INFINITY;
-        CU_ASSERT_EQUAL_FATAL(gp()->open(gp(), &problem, &session, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(session_open(gp(), &problem, &session, NULL), STATUS_OK);
         for (uint64_t t = 1; t <= 35; t++) {
             struct ask ask = {.trial = t};
             CU_ASSERT_EQUAL_FATAL(gp()->ask(session, &ask, &proposal, NULL), STATUS_OK);
@@ -276,8 +277,8 @@ static void test_candidates(void)
             found = fmax(found, event.value);
         }
         CHECK_NEAR(found, best, 0.5);
-        CU_ASSERT(gp()->bytes(session) > 0);
-        gp()->close(session);
+        CU_ASSERT(session_bytes(session) > 0);
+        session_close(session);
     }
 }
 

@@ -1,6 +1,7 @@
 /* The gp algorithm where there is little to model: values no model likes, no time, no memory, more than it takes. */
 #include "tests/unit/engine/gp_world.h"
 
+#include "engine/policy/session.h"
 #include "engine/gp/kernel_list.h"
 
 #include <float.h>
@@ -95,7 +96,7 @@ static void test_fallbacks(void)
     CU_ASSERT_STRING_EQUAL(s->proposal.fallback, "deadline");
     CU_ASSERT_TRUE(space_has(&s->space, s->point));
     CU_ASSERT_EQUAL(s->proposal.note_bytes, 0);
-    s->problem.memory_bytes = gp()->bytes(s->session) + 4096;
+    s->problem.memory_bytes = session_bytes(s->session) + 4096;
     ask.late = NULL;
     CU_ASSERT_EQUAL(gp()->ask(s->session, &ask, &s->proposal, NULL), STATUS_OK);
     CU_ASSERT_STRING_EQUAL(s->proposal.fallback, "memory");
@@ -121,17 +122,17 @@ static void test_refusals(void)
         STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(err.code, "no_observations");
     s->problem.memory_bytes = 100;
-    CU_ASSERT_EQUAL(gp()->open(gp(), &s->problem, &none, &err), STATUS_NO_MEMORY);
+    CU_ASSERT_EQUAL(session_open(gp(), &s->problem, &none, &err), STATUS_NO_MEMORY);
     CU_ASSERT_PTR_NULL(none);
     s->problem.memory_bytes = 4096;
-    CU_ASSERT_EQUAL_FATAL(gp()->open(gp(), &s->problem, &none, &err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_open(gp(), &s->problem, &none, &err), STATUS_OK);
     enum status status = STATUS_OK;
     for (uint64_t t = 1; status == STATUS_OK && t < 1000; t++) {
         struct event event = {.kind = EVENT_SUGGESTED, .trial = t, .point = s->point};
         status = gp()->tell(none, &event, &err);
     }
     CU_ASSERT_EQUAL(status, STATUS_NO_MEMORY);
-    gp()->close(none);
+    session_close(none);
     struct space candidates = {.kind = SPACE_CANDIDATES};
     s->problem.space = &candidates;
     s->options[ACQUISITION] = 2;
@@ -173,7 +174,7 @@ static void test_subset(void)
         gp()->predict(s->session, &(struct prediction){.points = best, .m = 1, .mean = &mean, .sd = &sd}, NULL),
         STATUS_OK);
     CHECK_NEAR(mean, 0.0, 0.5);
-    CU_ASSERT(gp()->bytes(s->session) <= s->problem.memory_bytes);
+    CU_ASSERT(session_bytes(s->session) <= s->problem.memory_bytes);
     study_free(s);
 }
 

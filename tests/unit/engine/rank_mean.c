@@ -7,7 +7,7 @@
 #include "engine/federated/rank_model.h"
 #include "engine/math/mat.h"
 #include "engine/math/rng.h"
-#include "engine/policy/policy.h"
+#include "engine/policy/session.h"
 #include "engine/privacy/accountant.h"
 #include "engine/registry.h"
 #include "tests/unit/engine/suites.h"
@@ -269,7 +269,7 @@ static void member_open_in(struct member *m, struct space *space, const char *po
     m->problem = (struct problem){
         .space = space, .options = m->options, .seed = space == &plane ? 2385 : 2386, .memory_bytes = 1 << 26};
     m->proposal.point = m->point;
-    CU_ASSERT_FATAL(m->policy->open(m->policy, &m->problem, &m->session, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(session_open(m->policy, &m->problem, &m->session, NULL) == STATUS_OK);
 }
 
 static void member_open(struct member *m, const char *policy, double guided, double sd)
@@ -318,7 +318,7 @@ static void test_trials(void)
     check_same(&gp, &own, SENT, true); /* without a release it is gp */
     CU_ASSERT_FATAL(own.policy->message(own.session, 1, release, NULL) == STATUS_OK);
     CU_ASSERT(sqrt(mat_dot(release, release, SENT)) <= 1 + 1e-12);
-    gp.policy->close(gp.session);
+    session_close(gp.session);
     member_open(&gp, "gp", 0, 0);
     member_open(&late, "rank-mean", 5, 0.01);
     member_open(&lost, "rank-mean", 5, 10); /* nothing is left of the release */
@@ -331,13 +331,13 @@ static void test_trials(void)
     memset(wrong, 0, sizeof wrong);
     CU_ASSERT(member_receive(&late, 1, wrong, SENT) == STATUS_OK); /* again, and passed over */
     check_same(&gp, &lost, 9, true);
-    gp.policy->close(gp.session);
+    session_close(gp.session);
     member_open(&gp, "gp", 0, 0);
     member_open(&soon, "rank-mean", 2, 0.01);
     check_same(&gp, &soon, 6, true); /* more trials than are guided */
     CU_ASSERT(member_receive(&soon, 1, release, SENT) == STATUS_OK);
     check_same(&gp, &soon, 7, false); /* and yet it is guided when the release has come */
-    soon.policy->close(soon.session);
+    session_close(soon.session);
     for (int i = 0; i < 5; i++) {
         member_step(&late);
         space_encode(&plane, late.point, u);
@@ -347,10 +347,10 @@ static void test_trials(void)
                          : late.proposal.observations == (size_t)i);
     }
     CU_ASSERT(after >= before && after > -0.01);
-    own.policy->close(own.session);
-    gp.policy->close(gp.session);
-    late.policy->close(late.session);
-    lost.policy->close(lost.session);
+    session_close(own.session);
+    session_close(gp.session);
+    session_close(late.session);
+    session_close(lost.session);
 }
 
 /* A member of which most trials are near its best place does not rank what nobody tried above what it knows to be poor. */
@@ -375,7 +375,7 @@ static void test_unknown(void)
     for (size_t c = 0; c < K; c++)
         better += rings(basis.points + 3 * c) > found;
     CU_ASSERT(better < K / 4);
-    m.policy->close(m.session);
+    session_close(m.session);
     arena_fini(&arena);
 }
 

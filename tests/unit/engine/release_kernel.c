@@ -1,5 +1,6 @@
 /* The modeller's kernel for noisy rows: against Monte Carlo through the exact samplers, and through po-gp-ucb against
  * the dense formula. */
+#include "engine/policy/session.h"
 #include "engine/base/numbers.h"
 #include "engine/gp/table_fit.h"
 #include "engine/math/mat.h"
@@ -133,7 +134,7 @@ static void check_policy(struct space *space, double noise, size_t memory_bytes,
     options[policy_option(policy, "noise_variance")] = NOISE;
     options[policy_option(policy, "mean")] = MEAN;
     options[policy_option(policy, "release_noise")] = noise; /* release_dims: the columns */
-    CU_ASSERT_FATAL(policy->open(policy, &problem, &session, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(session_open(policy, &problem, &session, NULL) == STATUS_OK);
     for (size_t i = 0; i < OBSERVED; i++)
         observe(policy, session, i + 1, at[i], y[i]);
     for (size_t j = 0; j < N; j++) {
@@ -144,7 +145,7 @@ static void check_policy(struct space *space, double noise, size_t memory_bytes,
         CHECK_NEAR(mean, expected_mean, 2e-6);
         CHECK_NEAR(sd, expected_sd, 2e-6);
     }
-    policy->close(session);
+    session_close(session);
 }
 
 static void test_policy(void)

@@ -1,4 +1,5 @@
 /* Several metrics: acquisition functions against definitions, and what gp reaches with them. */
+#include "engine/policy/session.h"
 #include "engine/acquisition/acq.h"
 #include "engine/acquisition/acq_several.h"
 #include "engine/acquisition/pareto.h"
@@ -173,7 +174,7 @@ static struct session *open_session(const struct policy *policy, const struct pr
     struct session *session;
     policy_defaults(policy, options);
     CU_ASSERT_FATAL(space_init(space, NULL) == STATUS_OK);
-    CU_ASSERT_FATAL(policy->open(policy, problem, &session, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(session_open(policy, problem, &session, NULL) == STATUS_OK);
     return session;
 }
 
@@ -215,7 +216,7 @@ static void run_study(struct run *run, uint64_t seed)
                                .values = run->hides_constraint ? NULL : values};
         CU_ASSERT(policy->tell(session, &event, NULL) == STATUS_OK);
     }
-    policy->close(session);
+    session_close(session);
 }
 
 static double hypervolume(const struct run *run)
@@ -344,7 +345,7 @@ static void look_elsewhere(uint64_t seed, uint64_t infeasible, double *point)
     }
     proposal.point = point;
     CU_ASSERT(policy->ask(session, &(struct ask){.trial = 18}, &proposal, NULL) == STATUS_OK);
-    policy->close(session);
+    session_close(session);
 }
 
 /* The place that a trial with two objectives looks near to is none that its weights are made of.  Nobody looks there when
@@ -460,7 +461,7 @@ static double ask_hurried(const enum metric_kind *metrics, struct proposal *prop
     proposal->point = point;
     CU_ASSERT(policy->ask(session, &ask, proposal, NULL) == STATUS_OK);
     CU_ASSERT(proposal->fallback == NULL && proposal->observations == 494);
-    policy->close(session);
+    session_close(session);
     return diagnostics.acquisition_value;
 }
 

@@ -1,4 +1,5 @@
 /* Functions with steps, by models made by hand and by studies. */
+#include "engine/policy/session.h"
 #include "engine/bo/gp_steps.h"
 #include "tests/unit/engine/gp_world.h"
 
@@ -130,7 +131,7 @@ static void test_outside(void)
     struct problem  problem = {.space = &space, .options = options, .seed = 5, .memory_bytes = 64 << 20};
     struct proposal proposal = {.point = point};
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(gp()->open(gp(), &problem, &session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_open(gp(), &problem, &session, NULL), STATUS_OK);
     for (uint64_t trial = 1; trial <= 120; trial++) {
         bool   is_outside = trial <= 30;
         double value = 0;
@@ -146,7 +147,7 @@ static void test_outside(void)
             .kind = EVENT_OBSERVED, .trial = trial, .point = point, .value = value, .is_outside = is_outside};
         CU_ASSERT_EQUAL_FATAL(gp()->tell(session, &event, NULL), STATUS_OK);
     }
-    gp()->close(session);
+    session_close(session);
 }
 
 CU_TestInfo suite_steps[] = {{"steps are found", test_found},

@@ -1,4 +1,5 @@
 /* The two sessions beside a rule with a guard: who proposes, and what each is told.  The algorithm writes down what it hears. */
+#include "engine/policy/session.h"
 #include "engine/stopping/streams.h"
 #include "tests/unit/engine/suites.h"
 
@@ -6,32 +7,32 @@
 
 enum { SESSIONS = 2, HEARD = 16 };
 
-static struct session {
+static struct heard {
     bool         is_open;
     size_t       heard;
     struct event events[HEARD];
     size_t       asked;
 } sessions[SESSIONS];
+struct session {
+    struct session_base base;
+    struct heard       *own;
+};
 static size_t opened, openable, note_bytes;
 
-static enum status open_one(const struct policy *policy, const struct problem *problem, struct session **out,
-                            struct error *err)
+static enum status begin_one(struct session *session, struct error *err)
 {
-    (void)policy;
-    (void)problem;
-    *out = NULL;
     if (opened >= openable)
         return error_no_memory(err);
-    *out = &sessions[opened++];
-    **out = (struct session){.is_open = true};
+    session->own = &sessions[opened++];
+    *session->own = (struct heard){.is_open = true};
     return STATUS_OK;
 }
 
 static enum status hear(struct session *session, const struct event *event, struct error *err)
 {
     (void)err;
-    CU_ASSERT_FATAL(session->heard < HEARD);
-    session->events[session->heard++] = *event;
+    CU_ASSERT_FATAL(session->own->heard < HEARD);
+    session->own->events[session->own->heard++] = *event;
     return STATUS_OK;
 }
 
@@ -39,7 +40,7 @@ static enum status propose(struct session *session, const struct ask *ask, struc
 {
     (void)ask;
     (void)err;
-    session->asked++;
+    session->own->asked++;
     memset(out->note, 'n', note_bytes);
     out->note_bytes = note_bytes;
     return STATUS_OK;
@@ -47,17 +48,24 @@ static enum status propose(struct session *session, const struct ask *ask, struc
 
 static size_t count_bytes(const struct session *session)
 {
-    return session == &sessions[0] ? 10 : 100;
+    return session->own == &sessions[0] ? 10 : 100;
 }
 
-static void close_one(struct session *session)
+static void end_one(struct session *session)
 {
-    CU_ASSERT(session->is_open);
-    session->is_open = false;
+    if (session->own == NULL)
+        return;
+    CU_ASSERT(session->own->is_open);
+    session->own->is_open = false;
 }
 
-static const struct policy policy = {
-    .open = open_one, .tell = hear, .ask = propose, .bytes = count_bytes, .close = close_one};
+static const struct policy    policy = {.session_bytes = sizeof(struct session),
+                                        .begin = begin_one,
+                                        .tell = hear,
+                                        .ask = propose,
+                                        .bytes_beside = count_bytes,
+                                        .end = end_one};
+static const struct problem   problem = {.memory_bytes = 1 << 20};
 static const struct stop_rule guarded = {
     .kind = STOP_RULE_ASHA, .epochs = 9, .min_epochs = 1, .reduction = 3, .guard = true};
 static struct arena   arena;
@@ -71,7 +79,7 @@ static enum status begin(const struct stop_rule *rule, size_t most)
     note_bytes = 3;
     arena_init(&arena, 1 << 20);
     curves_init(&curves, &arena);
-    return streams_open(&streams, &policy, NULL, rule, NULL);
+    return streams_open(&streams, &policy, &problem, rule, NULL);
 }
 
 static void end(void)
@@ -111,7 +119,8 @@ static const struct event *last(size_t session)
 static void test_two(void)
 {
     CU_ASSERT_FATAL(begin(&guarded, 2) == STATUS_OK);
-    CU_ASSERT(streams_bytes(&streams) == 110);
+    CU_ASSERT(streams_bytes(&streams) == session_bytes(streams.session) + session_bytes(streams.whole));
+    CU_ASSERT(session_bytes(streams.whole) == session_bytes(streams.session) + 90);
     CU_ASSERT(ask(1) && sessions[1].asked == 1 && sessions[0].asked == 0);
     CU_ASSERT(last(1)->note_bytes == 3 && memcmp(last(1)->note, "nnn", 3) == 0);
     CU_ASSERT(last(0)->note_bytes == 0 && last(0)->note == NULL && last(0)->kind == EVENT_SUGGESTED);
@@ -179,7 +188,8 @@ static void test_one(void)
 {
     static const struct stop_rule asha = {.kind = STOP_RULE_ASHA, .epochs = 9, .min_epochs = 1, .reduction = 3};
     CU_ASSERT_FATAL(begin(&asha, 2) == STATUS_OK);
-    CU_ASSERT(opened == 1 && streams_bytes(&streams) == 10 && !stop_rule_is_due(&asha, &curves));
+    CU_ASSERT(opened == 1 && streams_bytes(&streams) == session_bytes(streams.session) &&
+              !stop_rule_is_due(&asha, &curves));
     tell((struct event){.kind = EVENT_SUGGESTED, .trial = 1});
     tell((struct event){.kind = EVENT_STOPPED, .trial = 1});
     CU_ASSERT(last(0)->kind == EVENT_ABANDONED); /* nothing is known of it */

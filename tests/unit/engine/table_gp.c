@@ -1,5 +1,6 @@
 /* The incremental posterior of all candidates against a dense one in double, its bookkeeping of pending rows, the
  * fit of its hyper-parameters, and PO-GP-UCB's choice of a row. */
+#include "engine/policy/session.h"
 #include "engine/gp/table_fit.h"
 #include "engine/gp/table_gp.h"
 #include "engine/registry.h"
@@ -369,7 +370,7 @@ static struct session *open_ucb(double *options, uint64_t seed, struct problem *
 {
     struct session *session = NULL;
     *problem = (struct problem){.space = &space, .options = options, .seed = seed, .memory_bytes = 1 << 26};
-    CU_ASSERT_FATAL(policy_find("po-gp-ucb")->open(policy_find("po-gp-ucb"), problem, &session, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(session_open(policy_find("po-gp-ucb"), problem, &session, NULL) == STATUS_OK);
     return session;
 }
 
@@ -409,7 +410,7 @@ static void test_ucb_choice(void)
     dense_posterior(&dense, &setting, best, &mean, &var);
     CHECK_NEAR(p->mean, 3.1 + mean, 3e-5);
     CHECK_NEAR(p->sd, sqrt(1.69 * var), 3e-6);
-    policy->close(session);
+    session_close(session);
 }
 
 /* The width itself: of a row near the only informative one and a row far from all, the choice turns at the value
@@ -428,13 +429,13 @@ static void test_ucb_width(void)
             double          rho = exp(-0.5 * 1.3 * 1.3 / 4), sd = sqrt(1 - rho * rho / (1 + noise));
             double          beta = 2 * log(9.0 * (double)(t * t) * 9.869604401089358 / (6 * 0.04));
             double          crossing = -0.5 + (1 + noise) / rho * sqrt(beta) * 1.5 * (1 - sd);
-            CU_ASSERT_FATAL(policy->open(policy, &problem, &session, NULL) == STATUS_OK);
+            CU_ASSERT_FATAL(session_open(policy, &problem, &session, NULL) == STATUS_OK);
             tell(session, EVENT_OBSERVED, 1, 0, crossing + side * 1e-3);
             for (size_t k = 0; k + 2 < t; k++)
                 tell(session, EVENT_OBSERVED, k + 2, 8 - k, -0.5); /* far away, as expected: says nothing */
             CU_ASSERT(policy->ask(session, &(struct ask){.trial = t}, p, NULL) == STATUS_OK);
             CU_ASSERT(p->row == (side > 0 ? 1 : 2));
-            policy->close(session);
+            session_close(session);
         }
 }
 
@@ -450,7 +451,7 @@ static void test_ucb_exhausts(void)
     struct proposal     *p = &(struct proposal){0};
     bool                 seen[20] = {false};
     size_t               lowest = 0;
-    CU_ASSERT_FATAL(policy->open(policy, &problem, &session, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(session_open(policy, &problem, &session, NULL) == STATUS_OK);
     for (uint64_t trial = 1; trial <= 20; trial++) {
         CU_ASSERT(policy->ask(session, &(struct ask){.trial = trial}, p, NULL) == STATUS_OK);
         CU_ASSERT(p->row < 20 && !seen[p->row] && (trial == 1 || p->row == lowest));
@@ -463,7 +464,7 @@ static void test_ucb_exhausts(void)
     struct error err = {0};
     CU_ASSERT(policy->ask(session, &(struct ask){.trial = 21}, p, &err) == STATUS_CONFLICT);
     CU_ASSERT(strcmp(err.code, "search_space_exhausted") == 0);
-    policy->close(session);
+    session_close(session);
 }
 
 /* Fits come at 5, 10, 20 observations and not in between, and only when something is left open. */
@@ -485,7 +486,7 @@ static void test_ucb_fits(void)
             CU_ASSERT(policy->tell(session, &event, NULL) == STATUS_OK);
             tell(session, EVENT_OBSERVED, trial, p->row, setting.y[trial] + setting.rows[p->row * COLUMNS]);
         }
-        policy->close(session);
+        session_close(session);
     }
 }
 

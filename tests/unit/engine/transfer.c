@@ -1,5 +1,6 @@
 /* The algorithms that learn from earlier studies: estimates and weights against numbers from NumPy, what notes carry,
  * hostile notes.  (Replay, seeds, bounds and the like are tested for every algorithm by the contract suite.) */
+#include "engine/policy/session.h"
 #include "engine/transfer/transfer_rank.h"
 #include "engine/transfer/transfer_slopes.h"
 #include "engine/transfer/transfer_weights.h"
@@ -140,7 +141,7 @@ enum { OPTIONS_MAX = 24 };
 static struct session *open_session(const struct policy *policy, const struct problem *problem)
 {
     struct session *session = NULL;
-    CU_ASSERT_EQUAL_FATAL(policy->open(policy, problem, &session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_open(policy, problem, &session, NULL), STATUS_OK);
     return session;
 }
 
@@ -231,7 +232,7 @@ static void test_rounds(void)
         tell(policy, session, t + 1, &rounds[t].observed, &proposal); /* something else was tried */
         tell_value(policy, session, t + 1, &rounds[t].observed, rounds[t].value);
     }
-    policy->close(session);
+    session_close(session);
 }
 
 /* Values that came while nothing was asked count as so many rounds; those before the first proposal, beyond the
@@ -259,7 +260,7 @@ static void test_many_rounds(void)
     CU_ASSERT(policy->read_transfer(proposal.note, proposal.note_bytes, &state));
     CHECK_NEAR(state.nu, pow(.7, 3), 1e-12);
     CU_ASSERT_EQUAL(state.rounds, 5);
-    policy->close(session);
+    session_close(session);
 }
 
 /* A study of rm-gp-ucb with two initial values that was told so many points with their results, and asks after each value
@@ -294,7 +295,7 @@ static void course_of_nu(size_t given, size_t asked, double *nu, double *weights
         tell(policy, session, given + t + 1, &point, &proposal);
         tell_value(policy, session, given + t + 1, &point, sin(point));
     }
-    policy->close(session);
+    session_close(session);
 }
 
 /* Queries count, what was brought does not, but towards the initial values; and it has a say in the weights at once. */
@@ -335,7 +336,7 @@ static void first_of_part(const char *name, const struct param *params, size_t l
     struct session *session = open_session(policy, &problem);
     CU_ASSERT_EQUAL(policy->ask(session, &(struct ask){.trial = 1}, out, NULL), STATUS_OK);
     CU_ASSERT(out->fallback == NULL && space_has(&space, out->point));
-    policy->close(session);
+    session_close(session);
 }
 
 /* Predictions of an earlier study do not depend on the parameters that it lacks: as in the space without them, wherever the
@@ -421,8 +422,8 @@ static void test_notes_share_fits(void)
     CU_ASSERT(memcmp(again, points[3], sizeof again) == 0);
     CU_ASSERT(proposal.note_bytes == proposals[3].note_bytes &&
               memcmp(proposal.note, proposals[3].note, proposal.note_bytes) == 0);
-    policy->close(lived);
-    policy->close(read);
+    session_close(lived);
+    session_close(read);
 }
 
 /* ---- transfer ---- */
@@ -464,7 +465,7 @@ static void run_course(double sign, size_t reopen, struct course *out)
     out->left = 0;
     for (size_t t = 0; t < TRIALS; t++) {
         if (t >= reopen) {
-            policy->close(session);
+            session_close(session);
             session = open_session(policy, &problem);
             for (size_t k = 0; k < t; k++) {
                 tell(policy, session, k + 1, &out->x[k], &proposals[k]);
@@ -485,7 +486,7 @@ static void run_course(double sign, size_t reopen, struct course *out)
         tell(policy, session, t + 1, &out->x[t], &proposals[t]);
         tell_value(policy, session, t + 1, &out->x[t], hill(out->x[t]));
     }
-    policy->close(session);
+    session_close(session);
 }
 
 static double best_of_course(const struct course *course, size_t trials)
@@ -515,7 +516,7 @@ static double last_of(size_t trials, double value)
         if (!isnan(value))
             tell_value(policy, session, t + 1, &x[t], value);
     }
-    policy->close(session);
+    session_close(session);
     return x[trials - 1];
 }
 
@@ -566,7 +567,7 @@ static void test_hostile_pairs(void)
         next = (struct proposal){.point = &point};
         CU_ASSERT_EQUAL(policy->ask(session, &(struct ask){.trial = 2}, &next, NULL), STATUS_OK);
         CU_ASSERT(space_has(&space, &point) && policy->read_transfer(next.note, next.note_bytes, &state));
-        policy->close(session);
+        session_close(session);
     }
 }
 
@@ -586,7 +587,7 @@ static void test_hostile_notes(void)
     first = (struct proposal){.point = &point};
     next = (struct proposal){.point = &point};
     CU_ASSERT_EQUAL(policy->ask(session, &(struct ask){.trial = 1}, &first, NULL), STATUS_OK);
-    policy->close(session);
+    session_close(session);
     size_t whole = first.note_bytes;
     for (size_t i = 0; i < 2 * whole; i++) {
         static struct proposal changed;
@@ -601,7 +602,7 @@ static void test_hostile_notes(void)
         CU_ASSERT_EQUAL(policy->ask(session, &(struct ask){.trial = 2}, &next, NULL), STATUS_OK);
         CU_ASSERT(space_has(&space, &point) && policy->read_transfer(next.note, next.note_bytes, &state));
         CU_ASSERT(state.nu >= 0 && state.nu <= 1 && isfinite(state.weights[0]));
-        policy->close(session);
+        session_close(session);
     }
     CU_ASSERT(!policy->read_transfer(NULL, 0, &state));
 }
@@ -619,7 +620,7 @@ static void test_no_such_row(void)
     policy_defaults(policy, options);
     struct problem problem = {
         .space = &space, .options = options, .seed = 3, .memory_bytes = 1 << 24, .earlier = &beyond, .earlier_len = 1};
-    CU_ASSERT_EQUAL(policy->open(policy, &problem, &session, &err), STATUS_INVALID);
+    CU_ASSERT_EQUAL(session_open(policy, &problem, &session, &err), STATUS_INVALID);
     CU_ASSERT_STRING_EQUAL(err.code, "no_such_row");
     CU_ASSERT_PTR_NULL(session);
 }
