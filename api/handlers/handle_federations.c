@@ -439,20 +439,9 @@ static enum status move(struct call *call, enum federation_verb verb, struct err
     return federation_move(call->app, &call->caller, call->params[0], verb, federation, err);
 }
 
-enum status handle_federation_pause(struct call *call, struct error *err)
-{
-    return move(call, FEDERATION_PAUSE, err);
-}
-
-enum status handle_federation_resume(struct call *call, struct error *err)
-{
-    return move(call, FEDERATION_RESUME, err);
-}
-
-enum status handle_federation_complete(struct call *call, struct error *err)
-{
-    return move(call, FEDERATION_COMPLETE, err);
-}
+HANDLE_MOVE(federation_pause, FEDERATION_PAUSE)
+HANDLE_MOVE(federation_resume, FEDERATION_RESUME)
+HANDLE_MOVE(federation_complete, FEDERATION_COMPLETE)
 
 HANDLE_DELETE(federation_delete, federation_delete)
 

@@ -314,25 +314,10 @@ static enum status move(struct call *call, enum study_verb verb, struct error *e
                       CALL_RESULT(call, struct study, 200, render_study), err);
 }
 
-enum status handle_study_pause(struct call *call, struct error *err)
-{
-    return move(call, STUDY_PAUSE, err);
-}
-
-enum status handle_study_resume(struct call *call, struct error *err)
-{
-    return move(call, STUDY_RESUME, err);
-}
-
-enum status handle_study_complete(struct call *call, struct error *err)
-{
-    return move(call, STUDY_COMPLETE, err);
-}
-
-enum status handle_study_reopen(struct call *call, struct error *err)
-{
-    return move(call, STUDY_REOPEN, err);
-}
+HANDLE_MOVE(study_pause, STUDY_PAUSE)
+HANDLE_MOVE(study_resume, STUDY_RESUME)
+HANDLE_MOVE(study_complete, STUDY_COMPLETE)
+HANDLE_MOVE(study_reopen, STUDY_REOPEN)
 
 HANDLE_DELETE(study_delete, study_delete)
 

@@ -74,6 +74,13 @@ SHOWN_LIST(X)
         return use(call->app, &call->caller, call->params[0], err); \
     }
 
+/* A verb that changes the state of what the address names: the file has a move() for it. */
+#define HANDLE_MOVE(name, verb)                                     \
+    enum status handle_##name(struct call *call, struct error *err) \
+    {                                                               \
+        return move(call, verb, err);                               \
+    }
+
 /* The most that one request is given, and may ask to be shown. */
 enum { SUGGESTIONS_MAX = 100 };
 
