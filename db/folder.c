@@ -73,7 +73,8 @@ enum status folder_claim(const char *folder, int *claim, struct error *err)
         return error_set(err, STATUS_INVALID, "path", "", "cannot open %.150s: %s", path, strerror(errno));
     for (int tries = 0; flock(*claim, LOCK_EX | LOCK_NB) != 0; tries++) { // a killed process may not be gone yet
         if (tries == LOCK_TRIES)
-            return error_set(err, STATUS_BUSY, "locked", "", "another process uses %.150s", folder);
+            return error_set(err, STATUS_BUSY, "locked", "",
+                             "a server or another command uses %.150s: stop it, or wait", folder);
         nanosleep(&(struct timespec){.tv_nsec = LOCK_PAUSE_MS * 1000000}, NULL);
     }
     return STATUS_OK;

@@ -81,11 +81,12 @@ size_t server_descriptors(const struct server_options *options)
 
 /* ---- connections ---- */
 
-static bool is_own_user(int fd)
+/* Root could read the store anyway. */
+static bool is_owner_or_root(int fd)
 {
     struct ucred peer;
     socklen_t    length = sizeof peer;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid();
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && (peer.uid == geteuid() || peer.uid == 0);
 }
 
 static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
@@ -109,7 +110,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
     atomic_fetch_add(&shared->traffic.connections, 1);
     if (*context != NULL)
         ((struct conn *)*context)->is_tls = listener->is_tls;
-    if (*context == NULL || (listener->kind == LISTENER_LOCAL && !is_own_user(fd)))
+    if (*context == NULL || (listener->kind == LISTENER_LOCAL && !is_owner_or_root(fd)))
         (void)shutdown(fd, SHUT_RDWR);
 }
 

@@ -22,16 +22,16 @@ static const struct options_row options_table[] = {
     {.flag = NULL},
 };
 
-/* The server tells from its time how old the last backup is.  Where we may not write, it does not. */
+/* The server tells from its time how old the last backup is.  Where we may not write, it does not.  Another user's file, as root
+ * leaves it, could not be touched. */
 static void note_backup(const char *folder)
 {
     char path[1100];
     snprintf(path, sizeof path, "%.1024s/" WATCH_BACKUP, folder);
-    int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return;
-    (void)futimens(fd, NULL);
-    close(fd);
+    (void)unlink(path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
 }
 
 static enum status run(struct command_call *call, struct error *err)
