@@ -413,15 +413,16 @@ static enum status check_address(const char *place, struct error *err)
         "are written %%2F and %%40");
 }
 
-/* Whether libpq's text has the address's password in it, as the text about a % there does.  Without an @, what is no port
- * may be the password of an address whose host was forgotten. */
+/* Whether libpq's text has the address's password in it, as the text about a % there does.  Without an @ before it, what is
+ * no port may be the password of an address whose host was forgotten. */
 static bool has_password(const char *text, const char *place)
 {
     char        password[1024];
     const char *scheme = strstr(place, "://"), *at = strrchr(place, '@');
     const char *colon = scheme != NULL ? strchr(scheme + 3, ':') : NULL;
-    size_t length = colon == NULL ? 0 : at != NULL && at > colon ? (size_t)(at - colon) - 1 : strcspn(colon + 1, "/?");
-    if (length == 0 || length >= sizeof password || (at == NULL && strspn(colon + 1, "0123456789") == length)) // a port
+    bool        is_before = colon != NULL && at != NULL && at > colon;
+    size_t      length = is_before ? (size_t)(at - colon) - 1 : colon != NULL ? strcspn(colon + 1, "/?") : 0;
+    if (length == 0 || length >= sizeof password || (!is_before && strspn(colon + 1, "0123456789") == length)) // a port
         return length >= sizeof password;
     snprintf(password, sizeof password, "%.*s", (int)length, colon + 1);
     return strstr(text, password) != NULL;
