@@ -50,7 +50,7 @@ static enum status query_error(struct error *err, const char *code, const char *
     for (; members != NULL && members->name != NULL; members++)
         nearest_consider(&nearest, members->name);
     if (strcmp(code, "unknown_member") == 0)
-        return nearest_refuse(&nearest, err, code, path, "query parameter", "the contract has all");
+        return nearest_refuse(&nearest, err, code, path, "query parameter", "openapi.yaml has all");
     return error_set(err, STATUS_INVALID, code, path, "%s",
                      strcmp(code, "duplicate_name") == 0 ? "is there twice" : "is not what this parameter takes");
 }

@@ -1,6 +1,8 @@
 /* See csv.h.  The file is fed to libcsv line by line, so that the line is known when a cell is wrong. */
 #include "service/base/csv.h"
 
+#include "service/base/nearest.h"
+
 #include <csv.h>
 #include <errno.h>
 #include <math.h>
@@ -197,10 +199,13 @@ const char *csv_table_cell(const struct csv_table *table, size_t row, size_t col
 
 enum status csv_table_column(const struct csv_table *table, const char *name, size_t *column, struct error *err)
 {
-    for (*column = 0; *column < table->columns; ++*column)
+    struct nearest nearest = nearest_to(name, strlen(name));
+    for (*column = 0; *column < table->columns; ++*column) {
         if (strcmp(csv_table_name(table, *column), name) == 0)
             return STATUS_OK;
-    return error_set(err, STATUS_INVALID, "csv_column", "", "there is no column \"%.100s\"", name);
+        nearest_consider(&nearest, csv_table_name(table, *column));
+    }
+    return nearest_refuse(&nearest, err, "csv_column", "", "column", "the first line of the table has all");
 }
 
 enum status csv_table_number(const struct csv_table *table, size_t row, size_t column, double *out, struct error *err)
@@ -210,7 +215,8 @@ enum status csv_table_number(const struct csv_table *table, size_t row, size_t c
     size_t      line = table->lines[row + 1];
     char       *end = NULL;
     if (cell[0] == '\0')
-        return error_set(err, STATUS_INVALID, "csv_value", "", "line %zu, column \"%.80s\": the value is missing", line,
+        return error_set(err, STATUS_INVALID, "csv_value", "",
+                         "line %zu, column \"%.80s\": the value is missing: leave out the row, or the column", line,
                          name);
     *out = strtod(cell, &end);
     if (end == cell || *end != '\0' || !isfinite(*out))

@@ -23,7 +23,7 @@ struct nearest nearest_to(const char *wanted, size_t length);
  * near, the first is suggested.  Cost: the product of the lengths, of words of at most NEAREST_CHARACTERS bytes. */
 void nearest_consider(struct nearest *nearest, const char *word);
 /* INVALID at path: the wanted word is none of the known ones.  The text says which these are, up to NEAREST_LISTED, and of more
- * where (such as "the contract has all"), then which was probably meant.  noun: what all of them are, in the singular.  Every
+ * where (such as "openapi.yaml has all"), then which was probably meant.  noun: what all of them are, in the singular.  Every
  * refusal of a word of a list is made here: a check of the sources looks for others. */
 MUST_CHECK enum status nearest_refuse(const struct nearest *nearest, struct error *err, const char *code,
                                       const char *path, const char *noun, const char *where);

@@ -36,10 +36,10 @@ static const struct options_row options_table[] = {
     COMMAND_SERVER_ROWS(struct agent_options),
     {OPTION("federation", "ID", federation), .is_required = true,
      .help = "the federation that your token has a seat in"},
-    {OPTION("measure", "CMD", measure), .is_required = true,
+    {OPTION("measure", "CMD", measure),
      .help = "/bin/sh runs CMD for each trial: CMD reads the point, a JSON object, from standard input, and prints a "
              "number; "
-             "an exit code from 1 to 125 means that the point cannot be measured"},
+             "an exit code from 1 to 125 means that the point cannot be measured.  Required without --dry-run"},
     {OPTION("trials", "N", trials), .kind = OPTIONS_INT, .fallback = "0", .min = 0, .max = 1000000,
      .help =
          "how many trials to make in all; 0: the initial trials, then one for each round (rank-mean: those that follow "
@@ -54,7 +54,9 @@ static const struct options_row options_table[] = {
     {OPTION("fingerprint", "HEX", fingerprint),
      .help =
          "the fingerprint of all members' keys in a secure federation, which the members compare: if the server shows "
-         "other keys, nothing is sent, and you see their fingerprint.  Without HEX you trust the server's keys"},
+         "other keys, nothing is sent, and you see their fingerprint; ? shows it and sends nothing.  Without this "
+         "option "
+         "you trust the server's keys"},
     {OPTION("dry-run", NULL, dry_run), .kind = OPTIONS_SWITCH,
      .help = "print what joining would bring and cost, and do nothing else"},
     {OPTION("accept-noise", NULL, accept_noise), .kind = OPTIONS_SWITCH,
@@ -528,6 +530,8 @@ static void tell_help(const struct agent *a)
         "gnomon: %lld of the %lld trials that the release could guide follow it; by the values then its model had a "
         "probability of %.2g (0.8 before any)\n",
         (long long)help->followed, (long long)help->weighed, help->last.weight);
+    if (help->followed == 0)
+        return; // whatever their values became, the release had no part in it
     fprintf(stderr, "gnomon: forecast: %+.0f %% of the mean regret of 20 trials; measured: ", 100 * forecast.change);
     if (isfinite(help->before))
         fprintf(stderr, "the best value went from %.6g to %.6g in them\n", help->before, help->after);
@@ -550,6 +554,8 @@ static enum status run(struct command_call *call, struct error *err)
     const struct agent_options *options = call->options;
     struct agent                a = {.options = options};
     TRY(command_check_id("federation", "fed", options->federation, err));
+    if (options->measure == NULL && !options->dry_run)
+        return error_set(err, STATUS_INVALID, "usage", "", "--measure is missing");
     TRY(command_connect(&options->at, &call->client, err));
     a.patience = (struct patience){.client = call->client,
                                    .collection = "federations",

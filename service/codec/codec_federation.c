@@ -330,7 +330,8 @@ static enum status check_private(struct reading *in, const struct form *form, st
     TRY(is_once ? check_once(in, out) : check_given(in, broadcast));
     if (!form->is_stored && !(out->delta >= 1e-30 && out->delta * (double)out->seats <= MECHANISM_DELTA_ROWS))
         return error_set(in->err, STATUS_INVALID, "bad_delta", "/privacy/delta",
-                         "must be at least 1e-30 and at most %g / seats", MECHANISM_DELTA_ROWS);
+                         "must be at least 1e-30 and at most %g / seats, which is %.3g", MECHANISM_DELTA_ROWS,
+                         floor(1e6 * MECHANISM_DELTA_ROWS / (double)out->seats) / 1e6);
     struct accountant_run run = {.q = broadcast->q, .releases = (uint64_t)federation_releases(out, out->rounds)};
     if (broadcast->z == 0) {
         if (accountant_multiplier(&run, out->delta, out->epsilon, in->arena, in->err) != STATUS_OK)

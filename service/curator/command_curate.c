@@ -372,7 +372,11 @@ static enum status check_data(struct curator *c, struct error *err)
     const char *path = c->options->data;
     TRY(file_digest(path, digest, &bytes, err));
     if (strcmp(digest, c->secret.data_sha256) != 0)
-        return error_set(err, STATUS_INVALID, "wrong_data", "", "%.150s is not the file that was released", path);
+        return error_set(err, STATUS_INVALID, "wrong_data", "",
+                         "%.100s is not the file that was released: a copy that was edited, or only saved again, is "
+                         "another. Take the one "
+                         "whose SHA-256 is %s",
+                         path, c->secret.data_sha256);
     TRY(csv_table_read(path, &c->table, err));
     if (c->table.rows == c->secret.data_rows)
         return STATUS_OK;
@@ -565,7 +569,8 @@ static void tell_failures(const struct curator *c)
     for (size_t i = 0; i < c->journal.len && shown < ROWS_SHOWN; i++)
         if (isinf(c->journal.values[i]))
             fprintf(stderr, "%s %lu", shown++ > 0 ? "," : "", row_number(c, i));
-    fprintf(stderr, "%s. The same command with --retry-failed asks for %s again\n", failures > shown ? ", .." : "", it);
+    fprintf(stderr, "%s. The same command with --retry-failed asks for %s again, as far as the study's budget allows\n",
+            failures > shown ? ", .." : "", it);
 }
 
 /* Prints the best of the answered rows, and its value, to standard output. */

@@ -156,8 +156,7 @@ static enum status check_budget(struct project_job *job, struct error *err)
 /* Rows at the edge cannot be told apart: a release of them is paid for and says less. */
 static enum status check_clipping(const struct project_job *job, struct error *err)
 {
-    static const double ACCEPTED = 0.001;
-    if (job->options->accept_clipping || (double)job->clipped <= ACCEPTED * (double)job->table.n)
+    if (project_may_clip(job))
         return STATUS_OK;
     return error_set(
         err, STATUS_INVALID, "clipped", "",

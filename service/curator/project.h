@@ -54,6 +54,8 @@ MUST_CHECK enum status project_write_declaration(struct project_job *job, struct
 MUST_CHECK enum status project_plan(struct project_job *job, struct error *err);
 /* How many rows lie outside the public intervals or the ball: for the curator alone. */
 size_t project_count_clipped(const struct project_job *job);
+/* Whether so many, which are job->clipped, are few or accepted. */
+bool project_may_clip(const struct project_job *job);
 /* Draws the release: indices or values, the secret's rows, the manifest's rows, columns and dtype. */
 MUST_CHECK enum status project_make(struct project_job *job, struct error *err);
 /* Overwrites what is private and lies in the arena. */

@@ -100,10 +100,11 @@ static enum status check_given(const struct project_job *job, struct given *give
 {
     const struct relation_column *known = account_column(&job->before, given->name);
     if (known == NULL && isnan(given->move))
-        return error_set(err, STATUS_INVALID, "not_declared", "",
-                         "--protect says nothing of column \"%.80s\": how far a row may move in it and stay hidden, or "
-                         "any, is declared once",
-                         given->name);
+        return error_set(
+            err, STATUS_INVALID, "not_declared", "",
+            "--protect says nothing of column \"%.80s\": the difference to hide in it is declared once, as %.80s=5 "
+            "in units of the column, or %.80s=any",
+            given->name, given->name, given->name);
     if (known == NULL && isnan(given->low))
         return error_set(
             err, STATUS_INVALID, "no_region", "",

@@ -222,6 +222,12 @@ size_t project_count_clipped(const struct project_job *job)
     return clipped;
 }
 
+bool project_may_clip(const struct project_job *job)
+{
+    static const double ACCEPTED = 0.001;
+    return job->options->accept_clipping || (double)job->clipped <= ACCEPTED * (double)job->table.n;
+}
+
 static struct release release_of(const struct project_job *job)
 {
     return (struct release){.mechanism = job->manifest.mechanism, .scale = scale_of(job), .indices = job->indices};

@@ -224,8 +224,11 @@ static void report_guaranteed(const struct project_job *job)
                job->secret.len, job->manifest.has_outcomes ? "the public default" : "a near one");
     printf("For you alone, not to be passed on: %zu of %zu rows lie outside the public region and are moved to its "
            "edge. A "
-           "choice\nthat you make after seeing this number is not covered by the guarantee.\n",
-           job->clipped, job->table.n);
+           "choice\nthat you make after seeing this number is not covered by the guarantee.\n%s",
+           job->clipped, job->table.n,
+           project_may_clip(job)
+               ? ""
+               : "So many are refused without --accept-clipping: look at --region, --centre and --radius again.\n");
 }
 
 static void report_projection(const struct project_job *job)

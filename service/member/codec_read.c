@@ -134,7 +134,7 @@ static enum status refuse_unknown(struct reading *in, const struct member *membe
 {
     struct nearest nearest = nearest_to(key, strlen(key));
     consider_members(&nearest, members);
-    return nearest_refuse(&nearest, in->err, "unknown_member", path, "member", "the contract has all");
+    return nearest_refuse(&nearest, in->err, "unknown_member", path, "member", "openapi.yaml has all");
 }
 
 enum status codec_read_only(struct reading *in, const struct member *members, const json_t *json, const char *where)
@@ -245,6 +245,8 @@ enum status codec_read_text(struct reading *in, const struct member *member, con
     if (!json_is_string(json))
         return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be a string");
     size_t characters = codec_read_characters(json_string_value(json));
+    if (member->min == member->max && (double)characters != member->max)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have %.0f characters", member->max);
     if ((double)characters < member->min || (double)characters > member->max)
         return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have %.0f to %.0f characters",
                          member->min, member->max);
@@ -340,7 +342,7 @@ enum status codec_read_choice(struct reading *in, const struct member *member, c
         nearest_consider(&nearest, member->names[i]);
     const char *noun = strrchr(where, '/');
     return nearest_refuse(&nearest, in->err, "unknown_value", where,
-                          noun == NULL || isdigit(noun[1]) ? "value" : noun + 1, "the contract has all");
+                          noun == NULL || isdigit(noun[1]) ? "value" : noun + 1, "openapi.yaml has all");
 }
 
 enum status codec_read_name(struct reading *in, const struct member *member, const json_t *json, const char *where,

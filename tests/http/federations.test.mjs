@@ -108,6 +108,9 @@ test('what cannot be a federation is refused with its reason, and nothing is mad
         const problem = await api.expect([422, code], 'POST', '/v1/federations', { json: body });
         assert.equal(problem.errors?.[0].pointer, pointer, JSON.stringify(body));
     }
+    const delta = await api.expect([422, 'bad_delta'], 'POST', '/v1/federations', { json: withPrivacy({ delta: 0.034 }) });
+    const most = Number(/which is (\S+)$/.exec(delta.detail)[1]);
+    assert.ok(most * privateBody.seats <= 0.1 && most * privateBody.seats > 0.0999, delta.detail);
     assert.deepEqual(await api.get('/v1/events?limit=1000'), before);
 });
 
@@ -132,6 +135,8 @@ test('seats are given out in order, once, and their tokens are good for one agen
     await api.expect([404, 'federation_not_found'], 'GET', `/v1/federations/${other.id}`, { token: reader });
     await api.expect([422, 'unknown_resource'], 'POST', '/v1/tokens',
         { json: { name: 't', scope: 'read', resource: 'fed_aaaaaaaaaaaaaaaa' } });
+    const name = await api.expect([422, 'out_of_range'], 'POST', '/v1/tokens', { json: { name: 't', scope: 'read', resource: 'clinics' } });
+    assert.equal(name.detail, 'resource must have 20 characters');
 });
 
 test('an agent gets a new token, and its old one is good for nothing', async () => {

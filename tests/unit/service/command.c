@@ -234,6 +234,7 @@ static void test_csv(void)
     CU_ASSERT_EQUAL(csv_table_column(&table, "c", &column, &err), STATUS_OK);
     CU_ASSERT_EQUAL(column, 2);
     CU_ASSERT_EQUAL(csv_table_column(&table, "C", &column, &err), STATUS_INVALID);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "did you mean c?"));
     CU_ASSERT_EQUAL(csv_table_number(&table, 0, 2, &number, &err), STATUS_OK);
     CU_ASSERT_EQUAL(number, -2000);
     CU_ASSERT_EQUAL(csv_table_number(&table, 0, 1, &number, &err), STATUS_INVALID);
