@@ -7,7 +7,7 @@
 #define PROBLEM_LIST(X) \
     X(agent_moved_on, 409, false, "A later trial of the graph starts where this one ends, so its sites cannot be cut short any more.", "Report a value for each site of the trial.") \
     X(agent_not_found, 404, false, "The federation or game has no such agent.", "List the agents; a seat is a number, an agent of a game a name.") \
-    X(all_handed_out, 409, true, "Other workers have the last trials that the budget or the space allows.", "Ask again after Retry-After: a trial comes back if its run fails or its lease ends.") \
+    X(all_handed_out, 409, true, "Other workers have the last trials that the budget or the space allows.", "Ask again after Retry-After: a trial comes back if its run fails or its lease ends. What a killed worker has is taken back by POST of the trial's abandon with requeue.") \
     X(already_imported, 409, false, "This file was imported before.", "Use the study or game that the detail names, or delete it first.") \
     X(ambiguous_name, 409, false, "Several studies have this name.", "Use their ids, or rename all but one.") \
     X(awaiting_candidates, 409, true, "The study has no candidates yet.", "Declare and upload them with POST and PUT of its candidates.") \
