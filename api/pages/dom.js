@@ -134,6 +134,15 @@ export function menu(title, ...items) {
 /* A sample of how something is drawn, before the words for it. */
 export const key = (style, ...words) => h('span', { class: 'key' }, s('svg', { width: 14, height: 12, viewBox: '0 0 14 12', 'aria-hidden': 'true' }, s('rect', { class: `swatch ${style}`, x: 1, y: 1, width: 12, height: 10 })), words);
 
+/* A phone has it folded until it is asked for, other screens have it open. */
+export function folded(text, isAsked, ...children) {
+    const narrow = matchMedia('(max-width: 900px)'), fold = h('details', { class: 'fold' }, h('summary', {}, text), h('div', {}, ...children));
+    const turn = () => { fold.open = isAsked || !narrow.matches; };
+    narrow.addEventListener('change', turn);
+    turn();
+    return fold;
+}
+
 export function table(heads, rows, caption) {
     return h('table', {}, h('caption', { class: 'away' }, caption),
         h('thead', {}, h('tr', {}, heads.map((head) => (head instanceof Node ? head : h('th', { scope: 'col', class: head[0] === '#' ? 'n' : null }, head.replace(/^#/, '')))))),

@@ -132,7 +132,9 @@ function canvas(place, height, label, margin = {}, wide = 0) {
 const ticksFor = (pixels, each = pixels < 420 ? 60 : 90) => Math.max(2, Math.min(8, Math.floor(pixels / each)));
 
 function xAxis(frame, scale, name, ticks) {
-    const axis = d3.axisBottom(scale).ticks(ticksFor(frame.w)).tickSizeOuter(0).tickFormat((v) => number(v, 3));
+    let most = ticksFor(frame.w);
+    while (most < 8 && scale.ticks?.(most).length < 2) most++; // a single one says nothing of the scale
+    const axis = d3.axisBottom(scale).ticks(most).tickSizeOuter(0).tickFormat((v) => number(v, 3));
     if (ticks) axis.tickValues(ticks.map((t) => t.at)).tickFormat((_, i) => ticks[i].text);
     frame.root.append('g').attr('class', 'axis').attr('transform', `translate(0,${frame.h})`).call(axis);
     frame.root.append('text').attr('x', frame.w).attr('y', frame.h + 34).attr('text-anchor', 'end').text(flat(name, 40));
@@ -283,7 +285,7 @@ export function history(place, { data, best: all, metric, chosen, zoom, range, t
 
 const DASHES = ['', '6 3', '2 3', '9 3 2 3'];
 export function compared(place, group) {
-    const frame = canvas(place, 340, '', { right: 150 });
+    const frame = canvas(place, 340, '', { right: beside(place) });
     const sign = group[0].study.metrics[0].goal === 'minimize' ? -1 : 1;
     const lines = group.map((each) => ({ ...each, best: rowsOf(each.history.best), n: each.study.trials.total })).filter((each) => each.best.length > 0);
     frame.svg.attr('aria-label', lines.map((each) => `${flat(each.study.name, 60)} reached ${number(each.best.at(-1).value)}`).join('; '));
@@ -306,7 +308,7 @@ export function compared(place, group) {
 
 /* families: {name, members} of studies that differ in their seed alone; the best so far of each, as median and quartiles. */
 export function bands(place, { families, metric }) {
-    const frame = canvas(place, 340, '', { right: 150 }), at = (best, trial) => best.filter((b) => b.trial <= trial).at(-1)?.value;
+    const frame = canvas(place, 340, '', { right: beside(place) }), at = (best, trial) => best.filter((b) => b.trial <= trial).at(-1)?.value;
     const shown = families.map(({ name, members }) => {
         const runs = members.map((each) => ({ best: rowsOf(each.history.best), n: each.study.trials.total })).filter(({ best }) => best.length > 0);
         const end = Math.min(...runs.map(({ n }) => n)), steps = runs.length > 0 ? d3.range(1, end + 1, Math.max(1, Math.floor(end / 200))) : [];
@@ -329,7 +331,7 @@ export function bands(place, { families, metric }) {
 
 /* The share of each study's trials that are as good as a value, over the values. */
 export function shares(place, group) {
-    const frame = canvas(place, 280, '', { right: 150 }), metric = group[0].study.metrics[0];
+    const frame = canvas(place, 280, '', { right: beside(place) }), metric = group[0].study.metrics[0];
     const lines = group.map((each, i) => ({ i, name: each.study.name, values: rowsOf(each.history.marks).map((m) => m.value).filter((v) => v !== null).sort((a, b) => worthOf(metric, b) - worthOf(metric, a)) })).filter(({ values }) => values.length > 0);
     if (lines.length === 0) return null;
     const all = lines.flatMap(({ values }) => values), ends = bandOf(metric) ? d3.extent(all) : metric.goal === 'minimize' ? [d3.min(all), quantile(all, 0.9)] : [quantile(all, 0.1), d3.max(all)];
@@ -345,7 +347,10 @@ export function shares(place, group) {
     return { heads: ['study', '#best tenth', '#half', '#trials'], rows: lines.map(({ name, values }) => [flat(name), number(values[Math.ceil(values.length / 10) - 1]), number(values[Math.ceil(values.length / 2) - 1]), values.length]) };
 }
 
-const nameLines = (frame, labels) => spread(labels, 16, frame.h).forEach((l) => frame.root.append('text').attr('class', `k${l.i} halo`).attr('x', frame.w + 6).attr('y', l.y + 4).text(flat(l.name, 20)));
+/* Room for names at the ends of lines. Names of studies differ at their ends: these stay. */
+const beside = (place) => (place.clientWidth < 420 ? 112 : 150);
+const ends = (name, most) => (name.length > most ? `${name.slice(0, most / 2 - 1)}…${name.slice(-most / 2)}` : name);
+const nameLines = (frame, labels) => spread(labels, 16, frame.h).forEach((l) => frame.root.append('text').attr('class', `k${l.i} halo`).attr('x', frame.w + 6).attr('y', l.y + 4).text(flat(ends(l.name, 2 * Math.floor(frame.box.right / 15)), 20)));
 
 /* Labels moved apart so that none covers another. */
 function spread(labels, gap, bottom) {

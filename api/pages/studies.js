@@ -1,7 +1,7 @@
 // All studies, and several of them in one plot.
 import * as api from './api.js';
 import { remember, may, me, address } from './app.js';
-import { h, s, isObjective, wish, age, badge, badgeOf, isIdle, button, choice, clock, count, field, link, named, number, percent, renew, say, table, copier } from './dom.js';
+import { h, s, isObjective, wish, age, badge, badgeOf, isIdle, button, choice, clock, count, field, folded, link, named, number, percent, renew, say, table, copier } from './dom.js';
 
 
 /* The best so far: steps at its own scale, a dot at the best. */
@@ -58,7 +58,7 @@ export async function studies(view) {
     const people = h('datalist', { id: 'owners' }), isTold = me().resource === null; // a guest is not told whose it is
     const owner = h('input', { type: 'search', list: 'owners', value: view.words.get('owner') ?? '', placeholder: 'anyone', oninput: () => later() });
     const order = choice([['-created', 'newest'], ['-updated', 'last changed'], ['created', 'oldest']], view.words.get('order') ?? '-created', { onchange: () => again() });
-    const compare = h('button', { type: 'button', disabled: true, onclick: () => { location.hash = `#/compare?ids=${[...chosen].join(',')}`; } }, 'Compare');
+    const compare = h('button', { type: 'button', class: 'wide', disabled: true, onclick: () => { location.hash = `#/compare?ids=${[...chosen].join(',')}`; } }, 'Compare');
     const body = h('div', { class: 'scroll stack', role: 'region', 'aria-label': 'Studies', tabindex: 0 });
     const trouble = h('p', { class: 'note', role: 'status' });
     const more = button('More', () => again(true), { hidden: true });
@@ -115,7 +115,8 @@ export async function studies(view) {
     view.main.append(h('div', { class: 'title' }, h('h1', {}, 'Studies'),
         h('div', { class: 'actions' }, compare, may('admin', 'write') ? h('a', { class: 'button main', href: '#/new' }, 'New study') : null)),
     h('form', { class: 'filters', role: 'search', onsubmit: (event) => { event.preventDefault(); again(); } },
-        field('Search', search), isTold ? [field('Owner', owner), people] : null, field('State', state), field('Label', label), field('Order', order)), trouble, body, h('div', { class: 'row' }, more));
+        field('Search', search), folded('Filters and order', [...view.words.keys()].some((name) => name !== 'name'),
+            isTold ? [field('Owner', owner), people] : null, field('State', state), field('Label', label), field('Order', order))), trouble, body, h('div', { class: 'row' }, more));
     view.follow(may('admin') ? 'v1/events' : null, () => again());
 }
 
@@ -142,9 +143,10 @@ export async function compare(view) {
         if (kinds.some((members) => members.length > 2) && kinds.length <= 4)
             figures.push(plots.figure('c12', `${metric.name} over seeds`, 'Studies of one space and algorithm together: the line is their median, and half of them lie within the band.', (host) => plots.bands(host, { families, metric })));
         const size = groups.size > 1 || group.length > 4 ? 'c6' : 'c12';
-        for (let i = 0; i < group.length; i += 4)
-            figures.push(plots.figure(size, metric.name, `${wish(metric).replace(/^./, (c) => c.toUpperCase())}.`, (host) => plots.compared(host, group.slice(i, i + 4))),
-                plots.figure(size, `${metric.name} of all trials`, 'The higher a line, the more of its trials were as good as that.', (host) => plots.shares(host, group.slice(i, i + 4))));
+        const each = Math.ceil(group.length / Math.ceil(group.length / 4)); // of five, three and two
+        for (let i = 0; i < group.length; i += each)
+            figures.push(plots.figure(size, metric.name, `${wish(metric).replace(/^./, (c) => c.toUpperCase())}.`, (host) => plots.compared(host, group.slice(i, i + each))),
+                plots.figure(size, `${metric.name} of all trials`, 'The higher a line, the more of its trials were as good as that.', (host) => plots.shares(host, group.slice(i, i + each))));
     }
     grid.append(...figures);
     const part = (name) => h('div', { class: 'scroll compared', tabindex: 0, role: 'region', 'aria-label': name }), points = part('Best parameters'), facts = part('What they are');

@@ -1,7 +1,7 @@
 // Every trial of a study: a table that the server sorts, filters and pages, and one trial beside it.
 import * as api from './api.js';
 import { may, remember } from './app.js';
-import { h, age, ask, badge, button, choice, clip, copier, count, duration, field, fill, moment, named, number, renew, say, table as tableOf, word } from './dom.js';
+import { h, age, ask, badge, button, choice, clip, copier, count, duration, field, fill, folded, moment, named, number, renew, say, table as tableOf, word } from './dom.js';
 import { columns, took } from './columns.js';
 import { change } from './plots.js';
 
@@ -30,9 +30,10 @@ export function trials(view, of, again, reach) {
     const worker = h('input', { value: asked.worker, onchange: () => turn({ worker: worker.value }) });
     const back = button('Before', () => read(cursors.slice(0, -1)));
     const next = button('Next', () => read([...cursors, page.next_cursor]));
+    const filters = folded('Filters', asked.state || asked.label || asked.worker, field('State', state), field('Label', label), field('Worker', worker));
     const asks = api.ordered();
     const section = h('section', { class: 'c12', id: 'trials' }, h('h2', {}, 'Trials'), said,
-        h('div', { class: 'filters' }, field('State', state), field('Label', label), field('Worker', worker), h('div', { class: 'push' },
+        h('div', { class: 'filters' }, filters, h('div', { class: 'push' },
             may('admin', 'write') && start.space.type === 'parameters' ? button('Enqueue a point…', () => enqueue({})) : null, columned.toggle, back, next)), columned.panel, body);
 
     async function turn(to) {
@@ -68,6 +69,8 @@ export function trials(view, of, again, reach) {
         if (kept && !body.contains(document.activeElement)) body.querySelector(`tr[data-trial="${kept}"] button`)?.focus();
         back.disabled = cursors.length < 2;
         next.disabled = page.next_cursor === null;
+        back.hidden = next.hidden = back.disabled && next.disabled;
+        filters.hidden = of().trials.total === 0;
         const from = (cursors.length - 1) * PAGE;
         said.textContent = rows.length === 0 ? '' : `${asked.state || asked.label || asked.worker ? 'Chosen trials' : `Of ${count(of().trials.total, 'trial')}`}: ${from + 1} to ${from + rows.length}. ${columned.of().some((column) => column.id === 'forecast') ? 'The forecast is what the model said before the run. ' : ''}A row opens the trial.`;
     }

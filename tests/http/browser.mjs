@@ -563,7 +563,7 @@ function tests() {
     });
 
     test('each page is sound for axe-core, in both lights and on a phone', async () => {
-        const looks = [[1440, 'light', Object.keys(addresses)], [390, 'dark', ['studies', 'hostile', 'new', 'operation', 'game']]];
+        const looks = [[1440, 'light', Object.keys(addresses)], [390, 'dark', ['studies', 'hostile', 'new', 'operation', 'game', 'study', 'compare', 'federation', 'empty']]];
         for (const [width, scheme, names] of looks) {
             const { page, seen, context } = await open({ width, scheme });
             for (const name of names) {
@@ -590,6 +590,34 @@ function tests() {
             await page.goto(`${home}docs${name}`);
             await same(() => page.evaluate(() => [...document.querySelectorAll('nav a, .pairs td')].filter((e) => e.getBoundingClientRect().right > innerWidth).map((e) => e.textContent)), [], name);
         }
+        await context.close();
+    });
+
+    test('on a phone the answer comes before the filters, and what is compared is told apart', async () => {
+        const { page, seen, context } = await open({ width: 390, scheme: 'dark' });
+        const five = await Promise.all([1, 2, 3, 4, 5].map((seed) => api.study({ name: `a rather long name, ${seed}`, seed })));
+        await api.post(`/v1/studies/${five[0].id}/observe`, { observations: Array.from({ length: 30 }, (_, i) => ({ point: { x: i / 30 }, value: 30 - i })) });
+        for (const each of five.slice(1)) await api.post(`/v1/studies/${each.id}/observe`, { point: { x: 1 }, value: each.seed });
+        await go(page, '#/studies');
+        const first = page.getByRole('region', { name: 'Studies' }).getByRole('link').first(), owner = page.getByLabel('Owner');
+        await same(async () => (await first.boundingBox())?.y < 400, true, 'half of the screen');
+        await same(() => owner.isVisible(), false);
+        await same(() => page.getByRole('button', { name: 'Compare' }).isVisible(), false, 'no study can be chosen');
+        await page.getByText('Filters and order').click();
+        await owner.fill('nobody at all');
+        await page.waitForSelector('text=No study is like that.');
+        await go(page, `#/studies/${(await api.study({ name: 'no trials' })).id}`);
+        await page.waitForSelector('#trials :text("No trial yet.")');
+        for (const name of ['Filters', 'Before', 'Next']) await same(() => page.locator('#trials').getByText(name, { exact: true }).isVisible(), false, name);
+        await go(page, `#/compare?ids=${five.map((each) => each.id)}`);
+        const plots = page.locator('section').filter({ has: page.locator('path.kline') });
+        await same(() => plots.evaluateAll((all) => all.map((each) => each.querySelectorAll('path.kline').length)), [1, 3, 3, 2, 2], 'none is alone');
+        await same(() => plots.evaluateAll((all) => all.map((each) => [...each.querySelectorAll('text.halo')].map((e) => e.textContent.replace(/[^0-9]/g, '')).sort().join(''))), ['5', '123', '123', '45', '45'], 'names differ at their ends');
+        await same(() => plots.evaluateAll((all) => all.filter((each) => each.querySelector('.axis').querySelectorAll('.tick').length < 2).length), 0, 'two numbers at an axis, or more');
+        await same(() => page.locator('.compared tbody th').evaluateAll((all) => all.filter((e) => e.getClientRects().length !== 1 || e.firstChild.getClientRects?.().length > 1).length), 0);
+        await go(page, '#/studies?state=paused');
+        await same(() => owner.isVisible(), true, 'what was asked is shown');
+        quiet(seen, 'a phone');
         await context.close();
     });
 
