@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <spawn.h>
 #include <stdint.h>
 #include <string.h>
@@ -15,12 +16,12 @@
 
 extern char **environ;
 
-static volatile sig_atomic_t stop_requested;
+static atomic_bool stop_requested; // the signal may come to any thread
 
 static void request_stop(int number)
 {
     (void)number;
-    stop_requested = 1;
+    stop_requested = true;
 }
 
 void process_on_stop(void (*handler)(int number), int flags)
@@ -42,7 +43,7 @@ void process_watch_signals(void)
 
 bool process_is_stopped(void)
 {
-    return stop_requested != 0;
+    return stop_requested;
 }
 
 enum status process_check_stopped(struct error *err)

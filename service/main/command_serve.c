@@ -28,6 +28,7 @@
 #include <malloc.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,10 +128,11 @@ static const struct options_row options_table[] = {
     {.flag = NULL},
 };
 
-/* The variables the signal handler must reach: counts of its calls, and the semaphore that it posts.  (A thread of its own
- * for the signals will not do: OpenBLAS has started threads before main, and they block none.) */
-static volatile sig_atomic_t stops_requested, has_files, reloads_requested;
-static sem_t                 stop;
+/* The variables the signal handler must reach, on two threads at once if two signals come: counts of its calls, and the
+ * semaphore that it posts.  (A thread of its own for the signals will not do: OpenBLAS has started threads before main, and
+ * they block none.) */
+static atomic_int stops_requested, has_files, reloads_requested;
+static sem_t      stop;
 
 static void request_stop(int number)
 {
