@@ -73,8 +73,6 @@ static enum status open_store(struct app *app, struct error *err)
     const struct db_schema *schema = db_schema(app->db);
     if (schema->backup[0] != '\0')
         log_event(LOG_INFO, "store_migrated", "from=%d to=%d backup=%s", schema->found, schema->needed, schema->backup);
-    if (db_is_rolled_back(app->db))
-        log_event(LOG_ERROR, "store_rolled_back", "refused=tokens,rounds,releases until=acknowledged");
     steady_read_boot(boot, sizeof boot);
     TRY(steady_start(app, boot, err));
     TRY(token_cache_load(app, err));

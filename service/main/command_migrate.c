@@ -107,10 +107,13 @@ static void tell_next(const struct migrate_options *options)
 
 static enum status move_store(const struct migrate_options *options, struct error *err)
 {
-    struct told    told = {.tables = 0};
-    char           path[1100];
-    struct db_move move = {.from = options->database, .folder = options->data, .to = options->to};
+    struct told      told = {.tables = 0};
+    char             path[1100];
+    struct db_move   move = {.from = options->database, .folder = options->data, .to = options->to};
+    struct db_schema target;
     TRY(check_ends(options, err));
+    if (db_is_postgres(options->to)) // a database that does not answer is found before the store is read whole
+        TRY(db_inspect(options->to, &target, err));
     snprintf(path, sizeof path, "%.1024s/gnomon.db", options->data);
     move.from = options->database != NULL ? options->database : path;
     move.say = tell_table;

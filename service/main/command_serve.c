@@ -417,6 +417,8 @@ static enum status serve(const struct serve_options *options, struct arena_pool 
     spare_stop(waiting.spare);
     if (app != NULL)
         app->memory = memory;
+    if (app != NULL && db_is_rolled_back(app->db))
+        log_event(LOG_ERROR, "store_rolled_back", "refused=tokens,rounds,releases until=acknowledged");
     snprintf(path, sizeof path, "%.1000s/gnomon.sock", options->data);
     if (status == STATUS_OK)
         status = make_first_token(app, options->first_token, first_token, err);
