@@ -26,6 +26,7 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -54,7 +55,7 @@ struct serve_options {
         body_bytes, sessions_bytes, session_bytes, memory_bytes, stuck_ms, journal_bytes, disk_free_bytes, head_seconds,
         keep_events_seconds;
     struct tls_files tls;
-    bool             insecure_http, unconfined;
+    bool             insecure_http, unconfined, ends_with_stdin;
 };
 
 #define OPTION(name, what, member) OPTION_OF(struct serve_options, name, what, member)
@@ -80,6 +81,9 @@ static const struct options_row options_table[] = {
          "a file with the output of gnomon token draw: the administrator's token of a store that never had a token"},
     {OPTION("unconfined", NULL, unconfined), .environment = "GNOMON_UNCONFINED", .kind = OPTIONS_SWITCH,
      .help = "keep the rights that the server otherwise gives up at its start; debuggers and profilers need them"},
+    {OPTION("until-eof", NULL, ends_with_stdin), .kind = OPTIONS_SWITCH,
+     .help =
+         "end when standard input does: a program that holds the other end of a pipe does not leave its server behind"},
     {OPTION("synchronous", "MODE", synchronous), .environment = "GNOMON_SYNCHRONOUS", .fallback = "FULL",
      .choices = "FULL|OFF", .help = "OFF loses acknowledged data at power loss: for measurements only"},
     {INTEGER("workers", "GNOMON_WORKERS", workers, "64", 1, 1024), .help = "requests that may run at once"},
@@ -143,6 +147,27 @@ static void request_stop(int number)
         _exit(128 + number);
     sem_post(&stop);
     errno = saved;
+}
+
+/* The end of standard input is a first request to stop, but never the second one, which does not wait for the drain. */
+static void *read_stdin(void *unused)
+{
+    char byte;
+    int  none = 0;
+    while (read(STDIN_FILENO, &byte, 1) > 0)
+        continue;
+    if (atomic_compare_exchange_strong(&stops_requested, &none, 1))
+        sem_post(&stop);
+    return unused;
+}
+
+static enum status follow_stdin(struct error *err)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, read_stdin, NULL) != 0)
+        return error_set(err, STATUS_INTERNAL, "thread", "", "no thread for standard input");
+    pthread_detach(thread);
+    return STATUS_OK;
 }
 
 /* "127.0.0.1:8080", "[::1]:8080", "localhost:0" -> host and port. */
@@ -395,6 +420,8 @@ static enum status serve(const struct serve_options *options, struct arena_pool 
     TRY(read_network(options, &network, err));
     sem_init(&stop, 0, 0);
     process_on_stop(request_stop, SA_RESTART);
+    if (options->ends_with_stdin)
+        TRY(follow_stdin(err));
     limit_process(options);
     TRY(read_first_token(options->first_token, first_token, err));
     TRY(db_make_folder(options->data, err));

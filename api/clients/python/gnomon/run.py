@@ -93,8 +93,8 @@ def run(options: Dict[str, Any], operands: List[str], program: Optional[List[str
         shell.usage(f"gnomon run takes no {' '.join(operands) or '--'}")
     signals = [number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
     # A line for each request of the first study would push the address and the token off the screen.
-    server = subprocess.Popen([shell.PROGRAM, "serve", "--listen", options["listen"], "--data", options["data"], "--access-log", "off"],
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    server = subprocess.Popen([shell.PROGRAM, "serve", "--listen", options["listen"], "--data", options["data"], "--access-log", "off",
+                               "--until-eof"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         for number in signals:
             signal.signal(number, stop)

@@ -22,10 +22,10 @@ class Local(Client):
             raise FileNotFoundError("no program called gnomon in PATH; build it with make, or give binary=...")
         self._owner, self._temporary = os.getpid(), path is None
         self.folder = path or tempfile.mkdtemp(prefix="gnomon-")
-        # Its own session: Ctrl-C is for this program, which still has trials to give back.
+        # Its own session: Ctrl-C is for this program, which still has trials to give back.  However this program ends, the pipe does.
         self._process: "Optional[subprocess.Popen[str]]" = subprocess.Popen(
-            [program, "serve", "--listen", "127.0.0.1:0", "--data", self.folder], stdout=subprocess.PIPE, text=True,
-            stderr=subprocess.DEVNULL, start_new_session=True)
+            [program, "serve", "--listen", "127.0.0.1:0", "--data", self.folder, "--until-eof"], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL, start_new_session=True)
         atexit.register(self.close)
         try:
             assert self._process.stdout is not None
@@ -57,8 +57,9 @@ class Local(Client):
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
         if self._temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
 

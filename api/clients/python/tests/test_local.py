@@ -1,6 +1,9 @@
 """A service of one's own."""
 import os
+import subprocess
+import sys
 import tempfile
+import time
 import unittest
 from unittest import mock
 
@@ -27,6 +30,23 @@ class Locally(unittest.TestCase):
             pid = g._owner
             self.assertEqual(pid, os.getpid())
 
+    def test_its_program_is_killed(self):
+        """kill -9 of the program that started the service: the service ends, and the folder is free again."""
+        with tempfile.TemporaryDirectory() as folder:
+            program = subprocess.Popen([sys.executable, "-c", f"import gnomon, time; gnomon.local({folder!r}); print(1, flush=True); time.sleep(600)"],
+                                       stdout=subprocess.PIPE)
+            self.assertEqual(program.stdout.readline(), b"1\n")
+            program.kill()
+            program.communicate()
+            for again in range(100):
+                try:
+                    gnomon.local(folder).close()
+                    break
+                except RuntimeError:
+                    time.sleep(0.1)
+            else:
+                self.fail("the service goes on")
+
     def test_not_there(self):
         with mock.patch.dict(os.environ, {"PATH": "/nonexistent"}):
             os.environ.pop("GNOMON", None)
@@ -34,7 +54,6 @@ class Locally(unittest.TestCase):
                 gnomon.local()
 
     def test_does_not_stop(self):
-        import subprocess
         g = gnomon.local()
         process = g._process
         with mock.patch.object(process, "wait", side_effect=[subprocess.TimeoutExpired("gnomon", 30), 0]), \
