@@ -99,6 +99,7 @@ class AsyncStudy:
             await asyncio.gather(*tasks, return_exceptions=True)
         if not state["worked"] and state["turns"] >= ALL_FAILED and state["failure"] is not None:
             raise state["failure"]
+        await self.run(Study.refresh)
         return self
 
     async def _work(self, f: Callable[["AsyncTrial"], Awaitable[Value]], turns: Iterator[int], state: Dict[str, Any]) -> None:

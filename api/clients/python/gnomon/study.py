@@ -343,7 +343,7 @@ class Study:
         trial can cure at once.  Ctrl-C and SIGTERM give the unfinished trials back."""
         from .loop import Run
         Run(self, f, trials, workers, backend, catch, timeout, callbacks, progress).go()
-        return self
+        return self.refresh()
 
     def __iter__(self) -> Iterator["Trial"]:
         """for trial in study: ... until the study ends."""

@@ -37,6 +37,7 @@ class Awaited(Case):
                 await study.optimize(f, workers=0)
             await study.optimize(f, workers=4)
             self.assertGreater(most[0], 1)
+            self.assertEqual(study.study["state"], "completed")
             trials = await study.trials()
             self.assertEqual((await study.best()).value, min(t.value for t in trials if t.value is not None))
             self.assertEqual((await client.call("GET", study.study.path))["state"], "completed")

@@ -130,7 +130,7 @@ class Loops(Case):
             return trial["x"]
 
         study.optimize(f)
-        self.assertEqual(study.refresh()["reason"], "budget_exhausted")
+        self.assertEqual(study["reason"], "budget_exhausted")
         self.assertGreater(study.best.value, 0.69)
         self.assertEqual([(one["reason"], one["out_of_memory"]) for one in study.body["failures"]["reasons"]], [("MemoryError", True)])
 
