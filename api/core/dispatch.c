@@ -195,8 +195,15 @@ static enum status read_rest(struct call *call, const struct form *form, struct 
     enum status    whole;
     if (form->rest != NULL && json_is_object(call->json))
         TRY(codec_read_on(&in, form->rest(call, err), &whole));
-    if (form->reads_on && call->problems.len > 0 && json_is_object(call->json))
-        TRY(codec_read_on(&in, call->route->handle(call, err), &whole));
+    return form->reads_on && json_is_object(call->json) ? STATUS_OK : problems_first(&call->problems, err);
+}
+
+/* A handler that reads on is asked although there are mistakes, and the reply has those that it finds, too. */
+static enum status handle(struct call *call, struct error *err)
+{
+    struct reading in = {.err = err, .problems = &call->problems};
+    enum status    whole;
+    TRY(codec_read_on(&in, call->route->handle(call, err), &whole));
     return problems_first(&call->problems, err);
 }
 
@@ -311,7 +318,7 @@ static enum status run(struct call *call, struct error *err)
     TRY(check_if_match(call, err));
     TRY(read_input(call, err));
     TRY(set_idempotency(call, err));
-    TRY(call->route->handle(call, err));
+    TRY(handle(call, err));
     return call->follow.again != NULL ? STATUS_OK : finish(call, err);
 }
 

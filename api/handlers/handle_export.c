@@ -216,8 +216,6 @@ enum status handle_import_post(struct call *call, struct error *err)
     struct study                    study;
     TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
     TRY(read_batch(call, &study.spec, &batch, err));
-    if (call->problems.len > 0)
-        return show_refuse_unread(call, batch.read.items, batch.read.len, &batch.origin, err);
     TRY(study_document_identify(&study.spec, batch.source, batch.read.items, batch.read.len, &call->arena, err));
     shown->dry_run = call->caller.dry_run = input->dry_run;
     call->caller.import_source = batch.source;

@@ -219,8 +219,7 @@ static enum status read_own(struct call *call, const struct game_spec *spec, str
         TRY(keep(call, read_payoff(call, input->payoff, "/payoff", observation, agent, err), err));
     struct reading in = show_reading(call, &spec->sets[agent], err);
     enum status    whole = STATUS_OK;
-    TRY(codec_read_on(&in, codec_game_action(&in, input->action, "/action", &observation->plays[agent]), &whole));
-    return problems_first(&call->problems, err);
+    return codec_read_on(&in, codec_game_action(&in, input->action, "/action", &observation->plays[agent]), &whole);
 }
 
 static enum status read_named(struct call *call, const struct game_spec *spec, const json_t *json, bool are_payoffs,
@@ -258,7 +257,7 @@ static enum status read_whole(struct call *call, const struct game_spec *spec, s
             codec_read_path(path, "/actions", spec->names[a]);
             TRY(keep(call, error_set(err, STATUS_INVALID, "missing_member", path, "is required"), err));
         }
-    return problems_first(&call->problems, err);
+    return STATUS_OK;
 }
 
 static enum status read_observation(struct call *call, const struct game_spec *spec,
@@ -328,7 +327,7 @@ enum status handle_game_observe_post(struct call *call, struct error *err)
     struct game_row                  game;
     struct game_observation          observation;
     if (input->agent == NULL && json_object_get(call->json, "agent") != NULL) // whose move it is cannot be read
-        return problems_first(&call->problems, err);
+        return STATUS_OK;
     TRY(games_find(call->app, &call->caller, call->params[0], &game, err));
     TRY(read_observation(call, game.spec, &observation, err));
     return games_observe(call->app, &call->caller, call->params[0], &observation,

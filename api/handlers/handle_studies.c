@@ -301,9 +301,7 @@ enum status handle_study_clone(struct call *call, struct error *err)
     TRY(picked_text(call, codec_spec_members, &request.spec, err));
     TRY(picked_text(call, codec_rules_members, &request.rules, err));
     struct study *out = CALL_RESULT(call, struct study, 201, render_study);
-    enum status   status = study_clone(call->app, &call->caller, call->params[0], &request, out, err);
-    TRY(problems_first(&call->problems, err));
-    return status;
+    return study_clone(call->app, &call->caller, call->params[0], &request, out, err);
 }
 
 const struct form form_study_clone = {.body = study_clone_body, .bytes = sizeof(struct clone_input), .reads_on = true};
@@ -353,9 +351,7 @@ static enum status grow(struct call *call, struct study *out, struct error *err)
         return error_set(err, STATUS_CONFLICT, "space_grew", "/space_revision",
                          "the study's space is that of revision %lld", (long long)study.space_revision);
     struct reading in = {.arena = &call->arena, .err = err, .problems = &call->problems};
-    enum status    status = codec_grow(&in, &study.spec, input->parameters, &growth);
-    TRY(problems_first(&call->problems, err));
-    TRY(status);
+    TRY(codec_grow(&in, &study.spec, input->parameters, &growth));
     return study_grow(call->app, &call->caller, study.id, &growth, out, err);
 }
 

@@ -58,7 +58,6 @@ static enum status observe_with(struct call *call, const struct spec *spec, stru
     struct reading     in = show_reading(call, spec, err);
     enum status        whole = STATUS_OK;
     TRY(codec_read_on(&in, codec_observation(&in, call->json, "", &one), &whole));
-    TRY(problems_first(&call->problems, err));
     return show_observe(call, &one, 1, &(struct origin){.where = ""},
                         CALL_RESULT(call, struct observe_reply, 200, show_reply), err);
 }
@@ -104,10 +103,7 @@ enum status handle_observe_post(struct call *call, struct error *err)
     TRY(show_check_list(input->observations, "/observations", OBSERVATIONS_MAX, err));
     TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
     TRY(show_read_observations(call, &study.spec, &SHOW_OBSERVATIONS(input->observations), &items, err));
-    const struct origin origin = {.where = "/observations"};
-    if (call->problems.len > 0)
-        return show_refuse_unread(call, items, json_array_size(input->observations), &origin, err);
-    return show_observe(call, items, json_array_size(input->observations), &origin,
+    return show_observe(call, items, json_array_size(input->observations), &(struct origin){.where = "/observations"},
                         CALL_RESULT(call, struct observe_reply, 200, show_reply), err);
 }
 
@@ -524,9 +520,7 @@ enum status handle_trial_report(struct call *call, struct error *err)
     struct report_reply   *reply = CALL_RESULT(call, struct report_reply, 200, show_reply);
     TRY(handle_number(call, 1, &request->held.number, err));
     request->problems = &call->problems;
-    enum status status = trial_report(call->app, &call->caller, call->params[0], request, reply, err);
-    TRY(problems_first(&call->problems, err));
-    return status;
+    return trial_report(call->app, &call->caller, call->params[0], request, reply, err);
 }
 
 /* ---- insight ---- */

@@ -323,6 +323,8 @@ enum status show_observe(struct call *call, const struct observation *items, siz
 {
     const struct observe_request request = {.items = items, .len = len, .in_batch = origin->where[0] != '\0'};
     enum status                  status = trial_observe(call->app, &call->caller, call->params[0], &request, out, err);
+    if (status == STATUS_INVALID && call->problems.len > 0) // refused before its items were looked at
+        return show_refuse_unread(call, items, len, origin, err);
     for (size_t i = 0; status != STATUS_OK && i < out->errors_len; i++) {
         const struct error problem = placed(origin, out->errors[i].item, &out->errors[i].error);
         problems_add(&call->problems, &problem);

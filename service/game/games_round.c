@@ -337,12 +337,26 @@ static void reply(const struct observing *work, const struct game_play *plays, b
     memcpy(out->plays, plays, work->game.spec->problem.agents_len * sizeof *plays);
 }
 
+/* An agent's token is for what the agent did. */
+static enum status check_observation(const struct observing *work, struct error *err)
+{
+    const struct game_spec *spec = work->game.spec;
+    for (size_t a = 0; a < spec->problem.agents_len && work->caller->agent[0] != '\0'; a++) {
+        const struct game_play *play = &work->observation->plays[a];
+        if ((play->is_in || !isnan(play->payoff)) && strcmp(spec->names[a], work->caller->agent) != 0)
+            return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token speaks for %s only",
+                             work->caller->agent);
+    }
+    return STATUS_OK;
+}
+
 static enum status observe(struct db_conn *conn, void *arg, struct error *err)
 {
     struct observing *work = arg;
     struct game_row  *game = &work->game;
     struct game_play  plays[GAME_AGENTS_MAX] = {0};
     bool              news = false, is_closed = false;
+    TRY(check_observation(work, err));
     TRY(games_refresh(conn, work->id, work->caller->arena, game, err));
     const struct range range = {.first = work->observation->round, .last = work->observation->round};
     if (range.first > game->rounds)
@@ -367,26 +381,12 @@ static enum status observe(struct db_conn *conn, void *arg, struct error *err)
     return games_save(conn, game, is_closed ? "game.round" : "game.observed", work->caller, work->now_ms, err);
 }
 
-/* An agent's token is for what the agent did. */
-static enum status check_observation(const struct observing *work, struct error *err)
-{
-    const struct game_spec *spec = work->game.spec;
-    for (size_t a = 0; a < spec->problem.agents_len && work->caller->agent[0] != '\0'; a++) {
-        const struct game_play *play = &work->observation->plays[a];
-        if ((play->is_in || !isnan(play->payoff)) && strcmp(spec->names[a], work->caller->agent) != 0)
-            return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token speaks for %s only",
-                             work->caller->agent);
-    }
-    return STATUS_OK;
-}
-
 enum status games_observe(struct app *app, struct caller *caller, const char *id,
                           const struct game_observation *observation, struct game_observed *out, struct error *err)
 {
     struct observing work = {
         .app = app, .caller = caller, .id = id, .observation = observation, .out = out, .now_ms = app->now_ms()};
     TRY(games_find(app, caller, id, &work.game, err));
-    TRY(check_observation(&work, err));
     TRY(app_transact(app, caller, observe, &work, err));
     atomic_fetch_add(&app->counters.observations, !out->is_duplicate);
     return STATUS_OK;

@@ -95,8 +95,6 @@ static enum status make_new(struct work *work, struct error *err)
     TRY(codec_read_on(&in, make_rules(work, &in, is_known ? &new->spec : NULL), &whole));
     TRY(whole);
     TRY(spec);
-    if (request->problems != NULL) // of the body's own members
-        TRY(problems_first(request->problems, err));
     new->spec_text = codec_spec_text(&new->spec, arena);
     return new->spec_text == NULL ? error_no_memory(err) : STATUS_OK;
 }

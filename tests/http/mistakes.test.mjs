@@ -197,7 +197,8 @@ test('metrics that are refused hide nothing of the space, whatever its type', as
 const draws = (seed) => (n) => { seed = (seed * 48271) % 2147483647; return seed % n; };
 
 for (const { what, body, path, hidden, ...how } of families.filter(({ body }) => body !== good))
-    test(`${what}: two or three mistakes are all named at once, and nothing else`, async () => {
+    test(`${what}: two or three mistakes are all named at once, and nothing else, and nothing is written`, async () => {
+        const head = await operator.get('/v1/events/head');
         const draw = draws(20261129), unknown = Array.isArray(body) ? [] : ['/colour', '/flavour'];
         const all = [...places(body).filter((pointer) => !Array.isArray(at(body, pointer))), ...unknown];
         const rules = hidden ?? rests;
@@ -214,6 +215,7 @@ for (const { what, body, path, hidden, ...how } of families.filter(({ body }) =>
             assert.deepEqual(pointers.filter((p) => !planted.some((pointer) => p.startsWith(`${pointer}/`))).sort(), planted.sort(), JSON.stringify(found));
             assert.match(found.detail, /\(\d more problems? (is|are) in errors\)$/);
         }
+        assert.deepEqual(await operator.get('/v1/events/head'), head);
     });
 
 test('each route that takes JSON is among those in which mistakes are planted', () => {
