@@ -90,6 +90,7 @@ static enum status search_with(struct search *search, const double *box, double 
                                      .arg = target,
                                      .lower = box,
                                      .upper = box == NULL ? NULL : box + model->space->dims};
+    target->next = 0;
     TRY(gp_schedule_search(search->own->single.study, search->ask, &wanted, point, model->scratch, err));
     space_encode(model->space, point, point + model->space->params_len);
     return STATUS_OK;
@@ -100,7 +101,10 @@ static enum status search_in_stages(struct search *search, const double *box, do
 {
     struct gp_target *target = &search->target;
     double            value;
-    for (enum stage stage = first_stage(search);; stage++) {
+    enum stage        stage = first_stage(search);
+    if (stage == BOUND)
+        TRY(gp_target_keep(target, err));
+    for (;; stage++) {
         target->acq = acquisition(search, stage);
         TRY(search_with(search, stage == FAR ? NULL : box, point, err));
         bool is_last = stage == FAR || (stage == NEAR && acq_search_is_complete(search->view));

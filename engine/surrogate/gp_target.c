@@ -27,6 +27,45 @@ enum status gp_target_init(struct gp_target *target, struct error *err)
     return target->work == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
+enum status gp_target_keep(struct gp_target *target, struct error *err)
+{
+    struct arena *scratch = target->model->scratch;
+    size_t        dims = target->model->gp->kernel.dims;
+    while (target->kept_len < sizeof target->kept / sizeof *target->kept) {
+        double *room = arena_alloc(scratch, GP_CHUNK, (dims + 2) * sizeof *room);
+        if (room == NULL)
+            return error_no_memory(err);
+        target->kept[target->kept_len++] =
+            (struct gp_forecasts){.mean = room, .var = room + GP_CHUNK, .U = room + (size_t)2 * GP_CHUNK};
+    }
+    return STATUS_OK;
+}
+
+/* Bits depend on the chunk in which a point is forecast, so whole chunks are compared. */
+static enum status forecast(struct gp_target *target, struct points Z, double *mean, double *var, struct error *err)
+{
+    const struct gp_model *model = target->model;
+    struct gp_forecasts   *kept = target->kept + target->next;
+    size_t                 bytes = Z.n * sizeof *mean, places = bytes * model->gp->kernel.dims;
+    if (target->next == target->kept_len || Z.n > GP_CHUNK)
+        return gp_posterior(model->gp, Z, mean, var, model->scratch, err);
+    if (kept->n == Z.n && memcmp(kept->U, Z.at, places) == 0) {
+        memcpy(mean, kept->mean, bytes);
+        memcpy(var, kept->var, bytes);
+        target->next++;
+        return STATUS_OK;
+    }
+    TRY(gp_posterior(model->gp, Z, mean, var, model->scratch, err));
+    if (kept->n == 0) {
+        memcpy(kept->mean, mean, bytes);
+        memcpy(kept->var, var, bytes);
+        memcpy(kept->U, Z.at, places);
+        kept->n = Z.n;
+        target->next++;
+    }
+    return STATUS_OK;
+}
+
 enum status gp_target_scores(void *arg, const double *U, size_t m, double *out, struct error *err)
 {
     struct gp_target *target = arg;
@@ -37,7 +76,7 @@ enum status gp_target_scores(void *arg, const double *U, size_t m, double *out, 
     double *mean = ARENA_NEW(model->scratch, double, m), dmean, dsd;
     if (mean == NULL)
         return error_no_memory(err);
-    TRY(gp_posterior(model->gp, (struct points){U, m}, mean, out, model->scratch, err));
+    TRY(forecast(target, (struct points){U, m}, mean, out, err));
     for (size_t k = 0; k < m; k++)
         out[k] = acq_value(&target->acq, mean[k], acq_sd(out[k]), &dmean, &dsd);
     arena_release(model->scratch, mark);
