@@ -168,11 +168,11 @@ static double neighbour_value(struct rng *rng, const struct param *param, double
 static void add_neighbour(struct run *run, const double *anchor, double scale, double changed)
 {
     const struct space *space = run->search->space;
-    double             *point = pool_next(&run->pool, space), *u = run->u, exchanged[SPACE_PARAMS_MAX];
+    double             *point = pool_next(&run->pool, space), *u = run->u;
     if (space->used_params != NULL && rng_uniform(&run->rng) < JUMPS) {
-        memcpy(exchanged, anchor, space->params_len * sizeof *anchor);
-        space_face_exchange(space, &run->rng, exchanged);
-        anchor = exchanged;
+        memcpy(run->best, anchor, space->params_len * sizeof *anchor); /* not in use yet */
+        space_face_exchange(space, &run->rng, run->best);
+        anchor = run->best;
     }
     space_encode(space, anchor, u);
     for (size_t j = 0; j < space->dims; j++) {

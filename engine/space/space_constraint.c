@@ -263,9 +263,9 @@ static void draw_in(const struct space *space, const double *draft, double t, do
 /* Rounding makes the way uneven, but its end, the centre, is in the region, and the last t tried that is too is kept. */
 void space_repair(const struct space *space, double *point)
 {
-    double draft[SPACE_PARAMS_MAX], outside = 0, inside = 1;
     if (space_broken(space, point, 0) == NULL)
         return;
+    double draft[SPACE_PARAMS_MAX], outside = 0, inside = 1;
     memcpy(draft, point, space->params_len * sizeof *point);
     for (int i = 0; i < 30; i++) {
         double middle = outside + (inside - outside) / 2;
