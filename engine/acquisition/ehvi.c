@@ -29,15 +29,10 @@ struct boxes {
 
 static enum status push(struct boxes *boxes, const struct ehvi_box *box, struct error *err)
 {
-    if (boxes->len == boxes->room) {
-        struct ehvi_box *more = ARENA_NEW(boxes->arena, struct ehvi_box, 2 * boxes->room + 64);
-        if (more == NULL)
-            return error_no_memory(err);
-        if (boxes->len > 0)
-            memcpy(more, boxes->at, boxes->len * sizeof *more);
-        boxes->at = more;
-        boxes->room = 2 * boxes->room + 64;
-    }
+    struct ehvi_box *at = arena_grown(boxes->arena, boxes->at, boxes->len, sizeof *at, &boxes->room);
+    if (at == NULL)
+        return error_no_memory(err);
+    boxes->at = at;
     boxes->at[boxes->len++] = *box;
     return STATUS_OK;
 }

@@ -36,7 +36,7 @@ static void show(void *memory, size_t bytes)
 }
 #endif
 
-enum { ALIGN = 64, BLOCK_BYTES = 64 * 1024 };
+enum { ALIGN = 64, BLOCK_BYTES = 64 * 1024, ROOM_LEAST = 16 };
 
 struct arena_held { /* in the block's own data */
     struct arena_held *before;
@@ -170,6 +170,18 @@ void *arena_zalloc(struct arena *arena, size_t count, size_t size)
 {
     void *memory = arena_alloc(arena, count, size);
     return memory == NULL ? NULL : memset(memory, 0, count * size);
+}
+
+void *arena_grown(struct arena *arena, void *array, size_t len, size_t size, size_t *room)
+{
+    if (len < *room)
+        return array;
+    size_t more = *room < ROOM_LEAST / 2 ? ROOM_LEAST : 2 * *room;
+    void  *copy = arena_alloc(arena, more, size);
+    if (copy != NULL && len > 0)
+        memcpy(copy, array, len * size);
+    *room = copy != NULL ? more : *room;
+    return copy;
 }
 
 char *arena_strndup(struct arena *arena, const char *text, size_t length)

@@ -37,6 +37,10 @@ bool arena_reserve(struct arena *arena, size_t bytes);
 void *arena_alloc(struct arena *arena, size_t count, size_t size);
 void *arena_zalloc(struct arena *arena, size_t count, size_t size);
 
+/* The array if it has room for more than len objects of a size, otherwise a copy with twice the room: at least 16, which *room
+ * is set to.  NULL as arena_alloc: the array and *room are as before. */
+void *arena_grown(struct arena *arena, void *array, size_t len, size_t size, size_t *room);
+
 /* A copy of length bytes plus a NUL; NULL as arena_alloc. */
 char *arena_strndup(struct arena *arena, const char *text, size_t length);
 

@@ -66,21 +66,6 @@ static bool read_note(struct bos2_log *log, const struct event *event, struct bo
     return true;
 }
 
-static enum status reserve(struct bos2_log *log, struct error *err)
-{
-    if (log->log.len < log->room)
-        return STATUS_OK;
-    size_t            room = log->room == 0 ? 64 : 2 * log->room;
-    struct bos2_step *steps = ARENA_NEW(log->arena, struct bos2_step, room);
-    if (steps == NULL)
-        return error_no_memory(err);
-    if (log->log.len > 0)
-        memcpy(steps, log->steps, log->log.len * sizeof *steps);
-    log->steps = steps;
-    log->room = room;
-    return STATUS_OK;
-}
-
 enum status bos2_log_tell(struct bos2_log *log, const struct event *event, struct error *err)
 {
     size_t before = log->log.len, at = before;
@@ -90,7 +75,10 @@ enum status bos2_log_tell(struct bos2_log *log, const struct event *event, struc
         return trial_log_tell(&log->log, event, err);
     struct bos2_step step = {.trial = event->trial};
     struct event     reduced = *event;
-    TRY(reserve(log, err));
+    void            *steps = arena_grown(log->arena, log->steps, before, sizeof *log->steps, &log->room);
+    if (steps == NULL)
+        return error_no_memory(err);
+    log->steps = steps;
     reduce(log, event->point);
     step.is_ours = event->kind == EVENT_SUGGESTED && read_note(log, event, &step);
     reduced.point = log->point;

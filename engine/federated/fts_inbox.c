@@ -16,16 +16,10 @@ static enum status place_of(struct fts_inbox *inbox, uint64_t sender, struct fts
     size_t i = 0;
     while (i < inbox->len && inbox->received[i].sender != sender)
         i++;
-    if (i == inbox->room) {
-        size_t               room = 2 * inbox->room + 1;
-        struct fts_received *larger = ARENA_NEW(inbox->arena, struct fts_received, room);
-        if (larger == NULL)
-            return error_no_memory(err);
-        if (i > 0)
-            memcpy(larger, inbox->received, i * sizeof *larger);
-        inbox->received = larger;
-        inbox->room = room;
-    }
+    struct fts_received *received = arena_grown(inbox->arena, inbox->received, i, sizeof *received, &inbox->room);
+    if (received == NULL)
+        return error_no_memory(err);
+    inbox->received = received;
     *out = &inbox->received[i];
     if (i < inbox->len)
         return STATUS_OK;

@@ -140,18 +140,6 @@ enum status row_policy_open(struct session_base *base, const struct row_policy_r
     return STATUS_OK;
 }
 
-/* A larger copy of an array, or NULL; *room is doubled. */
-static void *enlarged(struct arena *arena, const void *array, size_t *room, size_t size)
-{
-    size_t grown = *room == 0 ? 64 : 2 * *room;
-    void  *copy = arena_alloc(arena, grown, size);
-    if (copy != NULL && *room > 0)
-        memcpy(copy, array, *room * size);
-    if (copy != NULL)
-        *room = grown;
-    return copy;
-}
-
 static void flag_row(struct row_policy *c, size_t row, int flag)
 {
     c->taken += c->flags[row] == 0;
@@ -174,15 +162,14 @@ static void note_read(struct row_policy *c, const struct event *event)
 
 static enum status waiting_add(struct row_policy *c, const struct event *event, struct error *err)
 {
-    if (c->pending == c->pending_room) {
-        size_t room = c->pending_room;
-        void  *rows = enlarged(c->arena, c->pending_rows, &room, sizeof *c->pending_rows);
-        void  *waiting = enlarged(c->arena, c->waiting, &c->pending_room, sizeof *c->waiting);
-        if (rows == NULL || waiting == NULL)
-            return error_no_memory(err);
-        c->pending_rows = rows;
-        c->waiting = waiting;
-    }
+    size_t room = c->pending_room, rows_room = room;
+    void  *rows = arena_grown(c->arena, c->pending_rows, c->pending, sizeof *c->pending_rows, &rows_room);
+    void  *waiting = arena_grown(c->arena, c->waiting, c->pending, sizeof *c->waiting, &room);
+    if (rows == NULL || waiting == NULL)
+        return error_no_memory(err);
+    c->pending_rows = rows;
+    c->waiting = waiting;
+    c->pending_room = room;
     c->waiting[c->pending++] = (struct waiting){.trial = event->trial, .row = event->row};
     return STATUS_OK;
 }
@@ -198,18 +185,16 @@ static void waiting_remove(struct row_policy *c, uint64_t trial)
 
 static enum status observation_add(struct row_policy *c, const struct event *event, struct error *err)
 {
-    if (c->observed == c->observed_room) {
-        size_t room = c->observed_room;
-        void  *rows = enlarged(c->arena, c->rows, &room, sizeof *c->rows);
-        room = c->observed_room;
-        void *trials = enlarged(c->arena, c->trials, &room, sizeof *c->trials);
-        void *values = enlarged(c->arena, c->values, &c->observed_room, sizeof *c->values);
-        if (rows == NULL || trials == NULL || values == NULL)
-            return error_no_memory(err);
-        c->rows = rows;
-        c->trials = trials;
-        c->values = values;
-    }
+    size_t room[3] = {c->observed_room, c->observed_room, c->observed_room};
+    void  *rows = arena_grown(c->arena, c->rows, c->observed, sizeof *c->rows, &room[0]);
+    void  *trials = arena_grown(c->arena, c->trials, c->observed, sizeof *c->trials, &room[1]);
+    void  *values = arena_grown(c->arena, c->values, c->observed, sizeof *c->values, &room[2]);
+    if (rows == NULL || trials == NULL || values == NULL)
+        return error_no_memory(err);
+    c->rows = rows;
+    c->trials = trials;
+    c->values = values;
+    c->observed_room = room[0];
     c->rows[c->observed] = event->row;
     c->trials[c->observed] = event->trial;
     c->values[c->observed++] = event->value;

@@ -147,21 +147,6 @@ void macro_model_init(struct macro_model *model, const struct space *space, stru
     model->kernel.length_scales = model->length_scales;
 }
 
-static enum status make_room(struct macro_model *model, struct error *err)
-{
-    if (model->len < model->room)
-        return STATUS_OK;
-    size_t        room = model->room == 0 ? 16 : 2 * model->room;
-    struct visit *visits = ARENA_NEW(model->arena, struct visit, room);
-    if (visits == NULL)
-        return error_no_memory(err);
-    if (model->len > 0)
-        memcpy(visits, model->visits, model->len * sizeof *visits);
-    model->visits = visits;
-    model->room = room;
-    return STATUS_OK;
-}
-
 /* Finds a trial's place in the list, or adds it there. */
 static enum status find_visit(struct macro_model *model, const struct event *event, struct visit **out,
                               struct error *err)
@@ -173,7 +158,10 @@ static enum status find_visit(struct macro_model *model, const struct event *eve
         *out = &model->visits[at - 1];
         return STATUS_OK;
     }
-    TRY(make_room(model, err));
+    struct visit *visits = arena_grown(model->arena, model->visits, model->len, sizeof *visits, &model->room);
+    if (visits == NULL)
+        return error_no_memory(err);
+    model->visits = visits;
     double *own = ARENA_NEW(model->arena, double, 2 * model->point_len);
     if (own == NULL)
         return error_no_memory(err);

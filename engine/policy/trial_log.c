@@ -19,17 +19,11 @@ void trial_log_init(struct trial_log *log, struct arena *arena, size_t params_le
 
 static enum status reserve(struct trial_log *log, struct error *err)
 {
-    if (log->len < log->room)
-        return STATUS_OK;
-    size_t            room = log->room == 0 ? 64 : 2 * log->room;
-    struct log_trial *trials = ARENA_NEW(log->arena, struct log_trial, room);
-    double           *points = arena_alloc(log->arena, room, log->params_len * sizeof *points);
+    size_t room = log->room, point_room = room, width = log->params_len * sizeof *log->points;
+    void  *trials = arena_grown(log->arena, log->trials, log->len, sizeof *log->trials, &room);
+    void  *points = arena_grown(log->arena, log->points, log->len, width, &point_room);
     if (trials == NULL || points == NULL)
         return error_no_memory(err);
-    if (log->len > 0) {
-        memcpy(trials, log->trials, log->len * sizeof *trials);
-        memcpy(points, log->points, log->len * log->params_len * sizeof *points);
-    }
     log->trials = trials;
     log->points = points;
     log->room = room;

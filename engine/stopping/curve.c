@@ -71,17 +71,11 @@ size_t curve_note_mark(const void *note, size_t note_bytes)
 
 static struct curve *insert(struct curves *curves, uint64_t trial)
 {
-    size_t at = place_of(curves, trial);
-    if (curves->len == curves->room) {
-        size_t        room = curves->room == 0 ? ROOM : 2 * curves->room;
-        struct curve *items = ARENA_NEW(curves->arena, struct curve, room);
-        if (items == NULL)
-            return NULL;
-        if (curves->len > 0)
-            memcpy(items, curves->items, curves->len * sizeof *items);
-        curves->items = items;
-        curves->room = room;
-    }
+    size_t        at = place_of(curves, trial);
+    struct curve *items = arena_grown(curves->arena, curves->items, curves->len, sizeof *items, &curves->room);
+    if (items == NULL)
+        return NULL;
+    curves->items = items;
     memmove(curves->items + at + 1, curves->items + at, (curves->len - at) * sizeof *curves->items);
     curves->items[at] = (struct curve){.trial = trial};
     curves->len++;

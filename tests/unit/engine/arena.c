@@ -177,6 +177,23 @@ static void test_guard(void)
 }
 #endif
 
+/* Sizes double, so 1,024 ints and all copies before them are less than 8,192 bytes, and 2,048 are more. */
+static void test_grown(void)
+{
+    struct arena arena;
+    size_t       room = 0;
+    int         *array = NULL;
+    arena_init(&arena, 10000);
+    for (int i = 0; i < 700; i++) {
+        array = arena_grown(&arena, array, (size_t)i, sizeof *array, &room);
+        CU_ASSERT_FATAL(array != NULL && room > (size_t)i);
+        array[i] = 3 * i;
+    }
+    CU_ASSERT(room == 1024 && array[0] == 0 && array[699] == 2097);
+    CU_ASSERT(arena_grown(&arena, array, room, sizeof *array, &room) == NULL && room == 1024);
+    arena_fini(&arena);
+}
+
 CU_TestInfo suite_arena[] = {
 #ifdef ARENA_GUARD
     {"guard", test_guard},
@@ -188,5 +205,6 @@ CU_TestInfo suite_arena[] = {
     {"mark and release", test_mark_release},
     {"hold", test_hold},
     {"reserve", test_reserve},
+    {"grown", test_grown},
     CU_TEST_INFO_NULL,
 };
