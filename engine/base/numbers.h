@@ -3,6 +3,7 @@
 #define GNOMON_ENGINE_NUMBERS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 static const double PI = 3.141592653589793, PI_SQUARED = 9.869604401089358;
 static const double LOG_2PI = 1.8378770664093455, HALF_LOG_2PI = 0.91893853320467274;
@@ -13,6 +14,20 @@ static inline int numbers_order(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
+}
+
+/* How many of len records of a size, in the order of the number that each begins with, have a smaller number. */
+static inline size_t numbers_place(const void *records, size_t len, size_t size, uint64_t number)
+{
+    size_t low = 0, high = len;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (*(const uint64_t *)((const char *)records + middle * size) < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 /* The whole number below x within [low, high]. */

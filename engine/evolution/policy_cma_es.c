@@ -257,17 +257,6 @@ static enum status reserve(struct session *s, struct error *err)
     return STATUS_OK;
 }
 
-/* How many trials have a smaller number. */
-static size_t place_of(const struct session *s, uint64_t number)
-{
-    size_t low = 0, high = s->len;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        *(s->trials[middle]->number < number ? &low : &high) = middle + (s->trials[middle]->number < number);
-    }
-    return low;
-}
-
 static enum status add(struct session *s, const struct event *event, size_t at, struct error *err)
 {
     size_t        n = s->strategy.rates.n;
@@ -332,7 +321,9 @@ static enum status tell(struct session *s, const struct event *event, struct err
 {
     if (event->is_outside)
         return STATUS_OK;
-    size_t at = place_of(s, event->trial);
+    size_t at = s->len;
+    while (at > 0 && s->trials[at - 1]->number >= event->trial)
+        at--;
     if (at == s->len || s->trials[at]->number != event->trial)
         TRY(add(s, event, at, err));
     struct trial *trial = s->trials[at];

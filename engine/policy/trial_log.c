@@ -30,20 +30,6 @@ static enum status reserve(struct trial_log *log, struct error *err)
     return STATUS_OK;
 }
 
-/* How many trials have a smaller number. */
-static size_t place_of(const struct trial_log *log, uint64_t number)
-{
-    size_t low = 0, high = log->len;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (log->trials[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static enum status insert(struct trial_log *log, size_t at, const struct event *event, struct error *err)
 {
     TRY(reserve(log, err));
@@ -65,7 +51,7 @@ enum status trial_log_tell(struct trial_log *log, const struct event *event, str
         [EVENT_SUGGESTED] = LOG_PENDING,     [EVENT_OBSERVED] = LOG_OBSERVED,   [EVENT_FAILED] = LOG_FAILED,
         [EVENT_INFEASIBLE] = LOG_INFEASIBLE, [EVENT_ABANDONED] = LOG_ABANDONED, [EVENT_STOPPED] = LOG_STOPPED,
     };
-    size_t at = place_of(log, event->trial);
+    size_t at = numbers_place(log->trials, log->len, sizeof *log->trials, event->trial);
     log->events++;
     if (at == log->len || log->trials[at].number != event->trial)
         TRY(insert(log, at, event, err));
@@ -87,7 +73,7 @@ enum status trial_log_tell(struct trial_log *log, const struct event *event, str
 
 bool trial_log_find(const struct trial_log *log, uint64_t number, size_t *at)
 {
-    *at = place_of(log, number);
+    *at = numbers_place(log->trials, log->len, sizeof *log->trials, number);
     return *at < log->len && log->trials[*at].number == number;
 }
 

@@ -18,7 +18,7 @@ enum log_state {
 };
 
 struct log_trial {
-    uint64_t       number;
+    uint64_t       number; /* the first member, for numbers_place */
     enum log_state state;
     bool           is_given;   /* its point came with its result, unasked */
     bool           is_failure; /* told as failed, whatever it counts as */

@@ -1,6 +1,8 @@
 /* Curves by trial number, each with room that doubles. */
 #include "engine/stopping/curve.h"
 
+#include "engine/base/numbers.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -25,18 +27,9 @@ enum status curves_init_several(struct curves *curves, struct arena *arena, cons
     return STATUS_OK;
 }
 
-/* How many curves are of trials with smaller numbers. */
 static size_t place_of(const struct curves *curves, uint64_t trial)
 {
-    size_t low = 0, high = curves->len;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (curves->items[middle].trial < trial)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return numbers_place(curves->items, curves->len, sizeof *curves->items, trial);
 }
 
 static struct curve *find(const struct curves *curves, uint64_t trial)

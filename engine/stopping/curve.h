@@ -9,7 +9,7 @@
 enum curve_state { CURVE_RUNNING, CURVE_COMPLETED, CURVE_STOPPED, CURVE_GONE };
 
 struct curve {
-    uint64_t         trial;
+    uint64_t         trial; /* the first member, for numbers_place */
     enum curve_state state;
     size_t           len, room;
     double          *steps, *values, *sums; /* [len] ascending; measured after each; of the values up to each */
