@@ -143,7 +143,7 @@ static enum status add_metric(struct reading *in, struct metric *metric, const c
         return error_set(in->err, STATUS_INVALID, "out_of_range", path, "at most %d metrics are modelled", METRICS_MAX);
     spec->kinds[spec->metrics_len] = metric->goal == GOAL_CONSTRAIN ? METRIC_CONSTRAINT : METRIC_OBJECTIVE;
     spec->bands[spec->metrics_len] = metric_band(metric);
-    spec->thresholds[spec->metrics_len] = metric->goal == GOAL_MAXIMIZE ? metric->threshold : -metric->threshold;
+    spec->thresholds[spec->metrics_len] = metric_threshold_sign(metric) * metric->threshold;
     if (metric->goal != GOAL_CONSTRAIN && spec->objectives++ == 0)
         spec->first = spec->metrics_len;
     spec->metrics_len++;

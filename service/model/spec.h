@@ -39,6 +39,11 @@ static inline struct band metric_band(const struct metric *metric)
                                                     is_target ? metric->target : metric->max.value}
                                     : (struct band){NAN, NAN};
 }
+/* A threshold times this sign is larger, the better the value; the threshold of a band is a distance from it. */
+static inline double metric_threshold_sign(const struct metric *metric)
+{
+    return metric->goal == GOAL_MAXIMIZE ? 1.0 : -1.0;
+}
 static inline bool bound_is_relative(const struct bound *bound)
 {
     return !isnan(bound->times);

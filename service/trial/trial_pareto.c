@@ -46,7 +46,8 @@ static void objectives_of(const struct spec *spec, const struct trial *trial, do
             *out++ = spec_value(spec, k, trial->values[2 * k]);
 }
 
-/* reference [m] out, and the reply's, in the users' signs; whether a threshold is among it. */
+/* The reference point of a front: reference [m] out, signed as for a policy, and out->reference in the users' units.  Returns
+ * whether any objective has a threshold. */
 static bool find_reference(const double *values, size_t m, struct pareto_reply *out, double *reference)
 {
     const struct spec *spec = &out->study.spec;
@@ -55,7 +56,7 @@ static bool find_reference(const double *values, size_t m, struct pareto_reply *
     for (size_t j = 0, k = 0; j < m; j++, k++) {
         while (spec->kinds[k] != METRIC_OBJECTIVE)
             k++;
-        out->reference[k] = spec->metrics[k].goal == GOAL_MAXIMIZE ? reference[j] : 0.0 - reference[j];
+        out->reference[k] = 0.0 + metric_threshold_sign(&spec->metrics[k]) * reference[j]; // 0.0 +: never -0.0
     }
     return has_thresholds;
 }
