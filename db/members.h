@@ -72,7 +72,7 @@
     X(reason, S, REASON, reason, .max = 1000)
 #define TRIAL_TOLD(X) TRIAL_RESULT(X) X(external_id, S, TEXT, external_id, .min = 1, .max = 128)
 /* Members of a trial besides its result, from which nothing is computed (service/codec/codec_annotations.h).  Each may be none: its
- * column may be NULL. */
+ * column may be NULL.  Trying the trial again keeps them, but for duration_seconds, which TRIAL_RETRY of sql.h clears. */
 #define TRIAL_ANNOTATIONS(X)                                                                                                  \
     X(labels, S, TAGS, labels)                                                                                         \
     X(metadata, S, METADATA, metadata, .max = 16384)                                                                   \

@@ -1,6 +1,6 @@
 /* A study's trials as CSV, and back as observations.
  * Columns: trial, state, the parameters (or candidate), value, stddev, worker, created_at, started_at, finished_at, reason,
- * external_id, labels, metadata, notes, artifacts, duration_seconds (JSON, but for notes).  Several metrics have columns
+ * external_id, then the members of TRIAL_ANNOTATIONS (db/members.h), as JSON unless they are texts, and outside.  Several metrics have columns
  * "value:NAME" and "stddev:NAME" each instead of value and stddev, and so have those that are only recorded.  A parameter whose name is one of these, or starts with "parameter:", "value:" or "stddev:", is written
  * "parameter:NAME"; that form is always understood.  Import reads rows in every state, and by the number of the trial
  * it knows one again; the columns that only the service can know (times) are not used. */
