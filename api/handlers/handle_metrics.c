@@ -38,6 +38,7 @@ static void print_head(struct page *page, const char *name, const char *kind, co
     print(page, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind);
 }
 
+/* A metric without labels.  print_values puts the prefix before the name: "gnomon" and "_". */
 struct value {
     const char *name, *kind, *help;
     double      value; /* NaN: nobody knows it now, and it is left out */
