@@ -64,8 +64,8 @@ enum status games_refresh(struct db_conn *conn, const char *id, struct arena *ar
     return STATUS_OK;
 }
 
-static enum status log_event(struct db_conn *conn, const struct game_row *game, const char *kind,
-                             const struct caller *caller, int64_t now_ms, struct error *err)
+static enum status log_game(struct db_conn *conn, const struct game_row *game, const char *kind,
+                            const struct caller *caller, int64_t now_ms, struct error *err)
 {
     return event_log(conn,
                      EVENT(.at_ms = now_ms, .kind = kind, .study = game->id, .project = caller->project,
@@ -87,8 +87,8 @@ enum status games_save(struct db_conn *conn, struct game_row *game, const char *
     TRY(db_exec(conn, NULL, err, SQL_GAME_SAVE,
                 BIND(TEXT(game->id), TEXT(games_state_names[game->state]), TEXT(game->reason), INT(game->rounds),
                      INT(now_ms))));
-    TRY(log_event(conn, game, kind, caller, now_ms, err));
-    return completes ? log_event(conn, game, "game.completed", caller, now_ms, err) : STATUS_OK;
+    TRY(log_game(conn, game, kind, caller, now_ms, err));
+    return completes ? log_game(conn, game, "game.completed", caller, now_ms, err) : STATUS_OK;
 }
 
 /* ---- create ---- */
@@ -113,7 +113,7 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
                 BIND(TEXT(from->id), TEXT(games_state_names[from->state]), TEXT(work->new->spec_text),
                      INT(from->budget_rounds), INT(from->created_ms), TEXT(caller_project(work->caller)),
                      GAME_GIVEN(SAVE))));
-    return log_event(conn, from, "game.created", work->caller, from->created_ms, err);
+    return log_game(conn, from, "game.created", work->caller, from->created_ms, err);
 }
 
 /* Refuses a game that memory cannot hold before it is made; bytes: of the game without rounds. */
