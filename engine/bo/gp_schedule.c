@@ -17,9 +17,9 @@ enum { EVALUATIONS_MIN = 3, EVALUATIONS_MAX = 40, BOX_SHARE = 2 }; /* a box is s
 static const double SAMPLES_DIMS = 1e6, SAMPLES_WORK = 1.2e8;      /* points times dims; points times squared rows */
 static const double EVALUATIONS_WORK = 1.2e7;                      /* evaluations times squared rows */
 static const struct trust_rule RULE = {.start = 0.5, .least = 0.02, .above = INFINITY, .below = -INFINITY};
-static const double            GAIN = 1e-5;
-static const double            CLOSER = 0.1;
-static const double CONTEXT_SIDE = 0.2; /* of the box in a context, where no trial says whether it is too small */
+static const double            GAIN = 1e-5;  /* the least with which stages 1 and 2 (README.md) are content */
+static const double            CLOSER = 0.1; /* the same share of what is left to a band */
+static const double CONTEXT_SIDE = 0.2;      /* of the box in a context, where no trial says whether it is too small */
 
 size_t gp_schedule_milestone(size_t n)
 {

@@ -1,5 +1,6 @@
 /* How much work a proposal is: when hyper-parameters are fitted again, how hard, and how widely the acquisition
- * function is searched.  All of it falls with the number of values, so that a suggestion stays one of milliseconds. */
+ * function is searched.  All of it falls with the number of values, so that a suggestion stays one of milliseconds.
+ * The box that is searched first, and the gain at which the search stays in it, are here, too. */
 #ifndef GNOMON_ENGINE_GP_SCHEDULE_H
 #define GNOMON_ENGINE_GP_SCHEDULE_H
 
@@ -26,7 +27,7 @@ size_t gp_schedule_rows(const struct ask *ask, size_t models);
 MUST_CHECK enum status gp_schedule_box(const struct gp_study *study, const struct gp_model *model, size_t place,
                                        const double *theta, double *box, struct error *err);
 
-/* Whether it is worth a trial there: a gain in units of the values' spread. */
+/* Whether a gain in units of the values' spread is worth a trial: of the bound over the best, or EI (exp of log-EI). */
 bool gp_schedule_is_worth(double gain);
 /* Whether log-EI over the best's distance to a band is worth one: a tenth of what is left. */
 bool gp_schedule_is_close(double best, double log_ei);

@@ -1,8 +1,8 @@
 /* Proposals for studies of one metric without infeasible trials: one Gaussian process (gp_model) of the values.  A part
  * of policy_gp, which brings the first points and the log.
  * Under log-ei three searches follow each other until one finds what is worth a trial: for an upper confidence bound with
- * a quarter of the customary beta in a trust region, which promises a gain over the best that matters (gp_schedule, and
- * GAIN_OF_NOISE standard deviations of the noise); for log-EI there, an expected improvement that does; and for
+ * a quarter of the customary beta in a trust region, which promises a gain over the best that matters (GAIN of gp_schedule.c,
+ * and GAIN_OF_NOISE of gp_bound.c standard deviations of the noise); for log-EI there, an expected improvement that does; and for
  * log-EI everywhere.  With few values log-EI alone goes too far from what is known, and a rugged function is only
  * learnt where trials are close to each other.  Every INSIST_EVERY-th trial is the bound's in any case, unless values are
  * noisy; models with more than GREEDY_ROWS rows do without it otherwise.  Where values have steps (gp_steps.h) the third

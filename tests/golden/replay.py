@@ -767,6 +767,7 @@ def compare(service, names):
         verdict.check(name, found is None, found or "")
     if verdict.failed:
         print(f"recorded with {recorded['libraries']}; here: {libraries()}")
+        print("if the commit is meant to change these proposals: replay.py --record NAME..., and the message says why")
     return verdict.end()
 
 
