@@ -3,7 +3,7 @@
  * trials before its turn as of points that came with their results. */
 #include "engine/policy/session.h"
 
-enum { OPTIONS_MAX = 16, SHARE = 8 /* of the memory, for each algorithm but the first, and for what is here */ };
+enum { SHARE = 8 /* of the memory, for each algorithm but the first, and for what is here */ };
 
 enum { REPEAT };
 static const struct option options[] = {
@@ -32,9 +32,7 @@ enum { STAGES = sizeof stages / sizeof stages[0] };
 
 struct part {
     const struct policy *policy;
-    struct session      *session;
-    struct problem       problem;
-    double               options[OPTIONS_MAX];
+    struct session_inner inner;
 };
 
 struct session {
@@ -76,20 +74,17 @@ static void describe_part(const struct problem *problem, size_t row, size_t len,
 {
     size_t share = problem->memory_bytes / SHARE;
     part->policy = stages[row].policy;
-    part->problem = *problem;
-    part->problem.options = part->options;
-    part->problem.memory_bytes = row == 0 ? problem->memory_bytes - len * share : share;
-    policy_defaults(part->policy, part->options);
-    part->options[policy_option(part->policy, "repeat")] = problem->options[REPEAT];
+    session_inner_init(&part->inner, part->policy, problem, problem->options[REPEAT]);
+    part->inner.problem.memory_bytes = row == 0 ? problem->memory_bytes - len * share : share;
     if (stages[row].is_far)
-        part->options[policy_option(part->policy, "known")] = 1;
+        policy_set(part->policy, part->inner.options, "known", 1);
 }
 
 static enum status check(const struct problem *problem, struct error *err)
 {
     struct part part;
     describe_part(problem, 0, 1, &part);
-    return part.policy->check(&part.problem, err);
+    return part.policy->check(&part.inner.problem, err);
 }
 
 /* ---- the session ---- */
@@ -98,7 +93,7 @@ static enum status open_part(struct session *s, size_t len, struct error *err)
 {
     struct part *part = &s->parts[s->len];
     describe_part(s->base.problem, s->rows[s->len], len, part);
-    TRY(session_open_inner(&s->base, part->policy, &part->problem, &part->session, err));
+    TRY(session_open_inner(&s->base, part->policy, &part->inner.problem, &part->inner.session, err));
     s->len++;
     return STATUS_OK;
 }
@@ -123,7 +118,7 @@ static enum status tell(struct session *s, const struct event *event, struct err
         told.is_given |= i > turn;
         told.note = i == turn ? event->note : NULL;
         told.note_bytes = i == turn ? event->note_bytes : 0;
-        TRY(s->parts[i].policy->tell(s->parts[i].session, &told, err));
+        TRY(s->parts[i].policy->tell(s->parts[i].inner.session, &told, err));
     }
     return STATUS_OK;
 }
@@ -131,30 +126,30 @@ static enum status tell(struct session *s, const struct event *event, struct err
 static enum status ask_next(struct session *s, const struct ask *ask, struct proposal *out, struct error *err)
 {
     const struct part *part = &s->parts[turn_of(s, ask->trial)];
-    return part->policy->ask(part->session, ask, out, err);
+    return part->policy->ask(part->inner.session, ask, out, err);
 }
 
 /* ---- the model is gp's, also in the turn of another ---- */
 
 static enum status predict(struct session *s, const struct prediction *wanted, struct error *err)
 {
-    return s->parts[0].policy->predict(s->parts[0].session, wanted, err);
+    return s->parts[0].policy->predict(s->parts[0].inner.session, wanted, err);
 }
 
 static enum status residuals(struct session *s, const struct ask *ask, struct arena *arena, struct residual **out,
                              size_t *len, struct error *err)
 {
-    return s->parts[0].policy->residuals(s->parts[0].session, ask, arena, out, len, err);
+    return s->parts[0].policy->residuals(s->parts[0].inner.session, ask, arena, out, len, err);
 }
 
 static enum status gain(struct session *s, const struct ask *ask, struct gain *out, struct error *err)
 {
-    return s->parts[0].policy->gain(s->parts[0].session, ask, out, err);
+    return s->parts[0].policy->gain(s->parts[0].inner.session, ask, out, err);
 }
 
 static bool show(struct session *s, size_t metric)
 {
-    return s->parts[0].policy->show(s->parts[0].session, metric);
+    return s->parts[0].policy->show(s->parts[0].inner.session, metric);
 }
 
 const struct policy policy_auto = {

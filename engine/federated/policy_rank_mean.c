@@ -13,7 +13,7 @@
 
 enum { FEATURES, INITIAL, GUIDED, RELEASE_SD, ACCEPT_NOISE, REPEAT };
 static const double DOUBT = 2; /* standard deviations that are taken off a mean before it is ranked */
-enum { GP_OPTIONS_MAX = 16, SAMPLES = 2000 };
+enum { SAMPLES = 2000 };
 enum { OWN_SHARE = 8 }; /* of the memory: the rest is gp's */
 
 static const struct option options[] = {
@@ -37,18 +37,16 @@ static const struct option options[] = {
 };
 
 struct session {
-    struct session_base base;
-    struct space        space; /* the problem's, held nowhere */
-    struct trial_log    log;
-    struct used_points  used;
-    struct fts_inbox    inbox;
-    struct rank_basis   basis;
-    double              mean[RANK_FEATURES_MAX]; /* of the prior, from the release */
-    bool                is_useful;               /* there is a release, and it is more than noise */
-    size_t              before;                  /* trials that were there when it came */
-    struct problem      gp_problem;
-    double              gp_options[GP_OPTIONS_MAX];
-    struct session     *gp;
+    struct session_base  base;
+    struct space         space; /* the problem's, held nowhere */
+    struct trial_log     log;
+    struct used_points   used;
+    struct fts_inbox     inbox;
+    struct rank_basis    basis;
+    double               mean[RANK_FEATURES_MAX]; /* of the prior, from the release */
+    bool                 is_useful;               /* there is a release, and it is more than noise */
+    size_t               before;                  /* trials that were there when it came */
+    struct session_inner gp;
 };
 
 /* --- the session --- */
@@ -56,20 +54,14 @@ struct session {
 static enum status begin(struct session *s, struct error *err)
 {
     const struct problem *problem = s->base.problem;
-    if (policy_options_len(&policy_gp) > GP_OPTIONS_MAX)
-        return error_no_memory(err);
     TRY(space_hold(problem->space, NULL, &s->base.kept, &s->space, err));
     TRY(rank_basis_init(&s->basis, &s->space, (size_t)problem->options[FEATURES], &s->base.kept, err));
     trial_log_init(&s->log, &s->base.kept, problem->space->params_len);
     used_points_init(&s->used, &s->base.kept, problem->space, problem->options[REPEAT] == 1);
     fts_inbox_init(&s->inbox, &s->base.kept, s->basis.count, true);
-    for (size_t i = 0; policy_gp.options[i].name != NULL; i++)
-        s->gp_options[i] = policy_gp.options[i].fallback;
-    s->gp_options[policy_option(&policy_gp, "repeat")] = problem->options[REPEAT];
-    s->gp_problem = *problem;
-    s->gp_problem.options = s->gp_options;
-    s->gp_problem.memory_bytes -= problem->memory_bytes / OWN_SHARE;
-    return session_open_inner(&s->base, &policy_gp, &s->gp_problem, &s->gp, err);
+    session_inner_init(&s->gp, &policy_gp, problem, problem->options[REPEAT]);
+    s->gp.problem.memory_bytes -= problem->memory_bytes / OWN_SHARE;
+    return session_open_inner(&s->base, &policy_gp, &s->gp.problem, &s->gp.session, err);
 }
 
 /* The trials that follow the release count among gp's first points, and do not stand for all of them: those that are left are
@@ -88,7 +80,7 @@ static enum status tell(struct session *s, const struct event *event, struct err
         return receive(s, event, err);
     TRY(trial_log_tell(&s->log, event, err));
     TRY(policy_use_point(&s->used, event, err));
-    return policy_gp.tell(s->gp, event, err);
+    return policy_gp.tell(s->gp.session, event, err);
 }
 
 /* --- proposals --- */
@@ -229,7 +221,7 @@ static enum status ask_next(struct session *s, const struct ask *ask, struct pro
         arena_fini(&scratch);
     }
     if (!use.is_followed)
-        status = policy_gp.ask(s->gp, ask, out, err);
+        status = policy_gp.ask(s->gp.session, ask, out, err);
     if (ask->diagnostics != NULL)
         ask->diagnostics->release = use;
     return status;
@@ -244,7 +236,7 @@ static enum status message(struct session *s, uint64_t round, double *vector, st
     double            mean[RANK_CANDIDATES], sd[RANK_CANDIDATES], scored[RANK_CANDIDATES];
     struct prediction wanted = {.points = s->basis.points, .m = RANK_CANDIDATES, .mean = mean, .sd = sd};
     (void)round;
-    TRY(policy_gp.predict(s->gp, &wanted, err));
+    TRY(policy_gp.predict(s->gp.session, &wanted, err));
     for (size_t c = 0; c < RANK_CANDIDATES; c++)
         mean[c] -= DOUBT * sd[c];
     rank_scores(mean, scored);
@@ -256,18 +248,18 @@ static enum status message(struct session *s, uint64_t round, double *vector, st
 
 static enum status predict(struct session *s, const struct prediction *wanted, struct error *err)
 {
-    return policy_gp.predict(s->gp, wanted, err);
+    return policy_gp.predict(s->gp.session, wanted, err);
 }
 
 static enum status residuals(struct session *s, const struct ask *ask, struct arena *arena, struct residual **out,
                              size_t *len, struct error *err)
 {
-    return policy_gp.residuals(s->gp, ask, arena, out, len, err);
+    return policy_gp.residuals(s->gp.session, ask, arena, out, len, err);
 }
 
 static enum status gain(struct session *s, const struct ask *ask, struct gain *out, struct error *err)
 {
-    return policy_gp.gain(s->gp, ask, out, err);
+    return policy_gp.gain(s->gp.session, ask, out, err);
 }
 
 const struct policy policy_rank_mean = {

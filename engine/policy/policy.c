@@ -69,6 +69,13 @@ void policy_defaults(const struct policy *policy, double *options)
         options[i] = policy->options[i].fallback;
 }
 
+void policy_set(const struct policy *policy, double *options, const char *name, double value)
+{
+    int option = policy_option(policy, name);
+    if (option >= 0)
+        options[option] = value;
+}
+
 enum status policy_use_point(struct used_points *used, const struct event *event, struct error *err)
 {
     bool has_result = event->kind != EVENT_SUGGESTED && event->kind != EVENT_ABANDONED;

@@ -331,6 +331,8 @@ MUST_CHECK enum status policy_check(const struct policy *policy, const struct pr
 size_t                 policy_options_len(const struct policy *policy);
 /* The options that nobody gives, into options [policy_options_len]. */
 void policy_defaults(const struct policy *policy, double *options);
+/* Sets the option of this name, if the policy has it. */
+void policy_set(const struct policy *policy, double *options, const char *name, double value);
 /* The index of an option in the policy's table, or -1. */
 int policy_option(const struct policy *policy, const char *name);
 

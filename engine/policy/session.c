@@ -30,6 +30,16 @@ enum status session_open(const struct policy *policy, const struct problem *prob
     return status;
 }
 
+void session_inner_init(struct session_inner *inner, const struct policy *policy, const struct problem *outer,
+                        double repeat)
+{
+    assert(policy_options_len(policy) <= SESSION_OPTIONS_MAX);
+    policy_defaults(policy, inner->options);
+    policy_set(policy, inner->options, "repeat", repeat);
+    inner->problem = *outer;
+    inner->problem.options = inner->options;
+}
+
 enum status session_open_inner(struct session_base *base, const struct policy *policy, const struct problem *problem,
                                struct session **out, struct error *err)
 {

@@ -5,7 +5,7 @@
 
 #include "engine/policy/policy.h"
 
-enum { SESSION_INNER_MAX = 4 };
+enum { SESSION_INNER_MAX = 4, SESSION_OPTIONS_MAX = 16 };
 struct session_base {
     const struct policy  *policy;
     const struct problem *problem; /* which outlives the session, with all that it points to */
@@ -18,6 +18,15 @@ struct session_base {
 /* *out is NULL on failure.  problem, and all that it points to, outlives the session. */
 MUST_CHECK enum status session_open(const struct policy *policy, const struct problem *problem, struct session **out,
                                     struct error *err);
+/* The problem of a session within another. */
+struct session_inner {
+    struct problem  problem;
+    double          options[SESSION_OPTIONS_MAX]; /* of problem */
+    struct session *session;
+};
+/* The outer problem, with the policy's defaults but for "repeat". */
+void session_inner_init(struct session_inner *inner, const struct policy *policy, const struct problem *outer,
+                        double repeat);
 /* Opens a session within another, which then counts and closes it. */
 MUST_CHECK enum status session_open_inner(struct session_base *base, const struct policy *policy,
                                           const struct problem *problem, struct session **out, struct error *err);

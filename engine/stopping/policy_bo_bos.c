@@ -23,7 +23,6 @@
 #include "engine/policy/trial_log.h"
 #include "engine/policy/session.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -45,7 +44,7 @@ enum {
     BETA,
     REPEAT
 };
-enum { SPACED = 5, FINAL = 1023, ROW_NUMBERS = 1024, INNER_OPTIONS_MAX = 16 };
+enum { SPACED = 5, FINAL = 1023, ROW_NUMBERS = 1024 };
 static const double K1_MAX = 1e12;
 
 static const char *const acquisitions[] = {"log-ei", "ucb", NULL}; /* the first of those of gp */
@@ -106,11 +105,8 @@ struct slot {
 
 struct session {
     struct session_base  base;
-    const struct policy *gp;
     struct space         extended; /* the parameters, then the epoch */
-    struct problem       inner_problem;
-    double               inner_options[INNER_OPTIONS_MAX];
-    struct session      *inner;
+    struct session_inner inner;
     struct trial_log     log; /* a stopped trial is observed in it */
     struct curves        curves;
     struct used_points   used;
@@ -157,35 +153,22 @@ static enum status extend_space(struct session *session, struct error *err)
     return space_hold(&session->extended, NULL, &session->base.kept, &session->extended, err);
 }
 
-static void set_inner_option(struct session *session, const char *name, double value)
-{
-    int option = policy_option(session->gp, name);
-    if (option >= 0)
-        session->inner_options[option] = value;
-}
-
 static enum status open_inner(struct session *session, size_t memory_bytes, struct error *err)
 {
     const struct problem *problem = session->base.problem;
-    assert(policy_options_len(session->gp) <= INNER_OPTIONS_MAX);
-    policy_defaults(session->gp, session->inner_options);
-    set_inner_option(session, "acquisition", problem->options[ACQUISITION]);
-    set_inner_option(session, "kernel", KERNEL_MATERN52);
-    set_inner_option(session, "repeat", problem->options[REPEAT]);
-    set_inner_option(session, "initial", 0);
-    session->inner_problem = (struct problem){.space = &session->extended,
-                                              .options = session->inner_options,
-                                              .seed = problem->seed,
-                                              .memory_bytes = memory_bytes,
-                                              .metrics = problem->metrics,
-                                              .metrics_len = problem->metrics_len};
-    return session_open_inner(&session->base, session->gp, &session->inner_problem, &session->inner, err);
+    struct session_inner *inner = &session->inner;
+    session_inner_init(inner, &policy_gp, problem, problem->options[REPEAT]);
+    policy_set(&policy_gp, inner->options, "acquisition", problem->options[ACQUISITION]);
+    policy_set(&policy_gp, inner->options, "kernel", KERNEL_MATERN52);
+    policy_set(&policy_gp, inner->options, "initial", 0);
+    inner->problem.space = &session->extended;
+    inner->problem.memory_bytes = memory_bytes;
+    return session_open_inner(&session->base, &policy_gp, &inner->problem, &inner->session, err);
 }
 
 static enum status begin(struct session *session, struct error *err)
 {
     size_t p = session->base.problem->space->params_len, bytes = session->base.problem->memory_bytes;
-    session->gp = &policy_gp;
     arena_init(&session->base.scratch, bytes / 4);
     session->point = ARENA_NEW(&session->base.kept, double, p + 1);
     session->fixed = ARENA_NEW(&session->base.kept, double, p + 1);
@@ -345,7 +328,7 @@ static enum status tell_inner(struct session *session, const struct event *event
     inner.kind = kind;
     inner.trial = event->trial * ROW_NUMBERS + row;
     inner.point = session->point;
-    return session->gp->tell(session->inner, &inner, err);
+    return policy_gp.tell(session->inner.session, &inner, err);
 }
 
 static enum status tell_measured(struct session *session, const struct event *event, const struct curve *curve,
@@ -489,9 +472,10 @@ static enum status ask_model(struct session *session, const struct ask *ask, str
     session->fixed[p] = (double)epochs_of(session->base.problem);
     inner.fixed = session->fixed;
     inner.diagnostics = ask->diagnostics == NULL ? NULL : &diagnostics;
-    set_inner_option(session, "beta", isnan(beta) ? 0.2 * ((double)p + 1.0) * log(2.0 * (double)t) : beta);
+    policy_set(&policy_gp, session->inner.options, "beta",
+               isnan(beta) ? 0.2 * ((double)p + 1.0) * log(2.0 * (double)t) : beta);
     out->point = session->point;
-    enum status status = session->gp->ask(session->inner, &inner, out, err);
+    enum status status = policy_gp.ask(session->inner.session, &inner, out, err);
     out->point = point;
     if (status != STATUS_OK)
         return status;
@@ -523,7 +507,7 @@ static enum status predict_at(struct session *session, const struct prediction *
     }
     struct diagnostics diagnostics = {.length_scales = session->lengths};
     inner.diagnostics = wanted->diagnostics == NULL ? NULL : &diagnostics;
-    enum status status = session->gp->predict(session->inner, &inner, err);
+    enum status status = policy_gp.predict(session->inner.session, &inner, err);
     if (status == STATUS_OK && wanted->diagnostics != NULL)
         keep_diagnostics(&diagnostics, p, wanted->diagnostics);
     arena_release(&session->base.scratch, mark);
@@ -544,7 +528,7 @@ static enum status residuals(struct session *session, const struct ask *ask, str
     size_t kept = 0;
     if (session->log.count[LOG_OBSERVED] == 0)
         return policy_no_values(err);
-    TRY(session->gp->residuals(session->inner, ask, arena, out, len, err));
+    TRY(policy_gp.residuals(session->inner.session, ask, arena, out, len, err));
     for (size_t i = 0; i < *len; i++) {
         if ((*out)[i].trial % ROW_NUMBERS != FINAL)
             continue;
@@ -582,7 +566,7 @@ static enum status allow_epochs(struct session *session, uint64_t trial, const s
         points[i * (p + 1) + p] = (double)(rule->first + i);
     }
     const struct prediction wanted = {.points = points, .m = m, .mean = mean, .sd = sd};
-    enum status             status = session->gp->predict(session->inner, &wanted, err);
+    enum status             status = policy_gp.predict(session->inner.session, &wanted, err);
     if (status != STATUS_OK)
         return status == STATUS_NO_MEMORY ? status : STATUS_OK;
     for (size_t i = 0; i + 1 < m; i++)

@@ -19,7 +19,6 @@
 #include "engine/transfer/transfer_slopes.h"
 #include "engine/transfer/transfer.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -129,39 +128,26 @@ static const struct transfer_rule rule = {.acquisition = "log-ei",
 
 /* ---- the session: the models, and gp ---- */
 
-enum { GP_OPTIONS_MAX = 16 };
 static const struct policy models = {.rule = &rule, TRANSFER_POLICY};
 
 struct session {
-    struct session_base base;
-    struct problem      models_problem, gp_problem;
-    double              gp_options[GP_OPTIONS_MAX];
-    struct session     *models, *gp;
+    struct session_base  base;
+    struct problem       models_problem;
+    struct session      *models;
+    struct session_inner gp;
 };
-
-static void set_gp_option(struct session *s, const char *name, double value)
-{
-    int option = policy_option(&policy_gp, name);
-    if (option >= 0)
-        s->gp_options[option] = value;
-}
 
 static enum status begin(struct session *s, struct error *err)
 {
     const struct problem *problem = s->base.problem;
-    for (size_t i = 0; policy_gp.options[i].name != NULL; i++) {
-        assert(i < GP_OPTIONS_MAX);
-        s->gp_options[i] = policy_gp.options[i].fallback;
-    }
-    set_gp_option(s, "initial", 0);
-    set_gp_option(s, "repeat", problem->options[TRANSFER_REPEAT]);
-    s->models_problem = s->gp_problem = *problem;
-    s->models_problem.memory_bytes = s->gp_problem.memory_bytes =
+    session_inner_init(&s->gp, &policy_gp, problem, problem->options[TRANSFER_REPEAT]);
+    policy_set(&policy_gp, s->gp.options, "initial", 0);
+    s->models_problem = *problem;
+    s->models_problem.memory_bytes = s->gp.problem.memory_bytes =
         (problem->memory_bytes - s->base.kept.taken_bytes) / 2;
-    s->gp_problem.options = s->gp_options;
-    s->gp_problem.earlier_len = 0;
+    s->gp.problem.earlier_len = 0;
     TRY(session_open_inner(&s->base, &models, &s->models_problem, &s->models, err));
-    return session_open_inner(&s->base, &policy_gp, &s->gp_problem, &s->gp, err);
+    return session_open_inner(&s->base, &policy_gp, &s->gp.problem, &s->gp.session, err);
 }
 
 /* ---- notes: that of the models; behind it that of gp, where gp proposed ---- */
@@ -191,7 +177,7 @@ static enum status tell(struct session *s, const struct event *event, struct err
         second.note_bytes = event->note_bytes - sizeof head - head.models_bytes;
     }
     TRY(models.tell(s->models, &first, err));
-    return policy_gp.tell(s->gp, &second, err);
+    return policy_gp.tell(s->gp.session, &second, err);
 }
 
 static bool read_note(const void *note, size_t note_bytes, struct transfer_state *out)
@@ -213,7 +199,7 @@ static enum status leave_to_gp(struct session *s, const struct ask *ask, struct 
     if (first == NULL)
         return error_no_memory(err);
     memcpy(first, out->note, out->note_bytes);
-    enum status status = policy_gp.ask(s->gp, ask, out, err);
+    enum status status = policy_gp.ask(s->gp.session, ask, out, err);
     size_t      before = sizeof head + head.models_bytes;
     if (status == STATUS_OK && before + out->note_bytes <= POLICY_NOTE_MAX) {
         memmove(out->note + before, out->note, out->note_bytes);
@@ -235,13 +221,13 @@ static enum status ask_next(struct session *s, const struct ask *ask, struct pro
 
 static enum status predict(struct session *s, const struct prediction *wanted, struct error *err)
 {
-    return policy_gp.predict(s->gp, wanted, err);
+    return policy_gp.predict(s->gp.session, wanted, err);
 }
 
 static enum status residuals(struct session *s, const struct ask *ask, struct arena *arena, struct residual **out,
                              size_t *len, struct error *err)
 {
-    return policy_gp.residuals(s->gp, ask, arena, out, len, err);
+    return policy_gp.residuals(s->gp.session, ask, arena, out, len, err);
 }
 
 const struct policy policy_transfer = {
