@@ -70,13 +70,3 @@ enum status error_no_memory(struct error *err)
     return error_set(err, STATUS_NO_MEMORY, "no_memory", "",
                      "this needs more memory than there is, or than its limit allows");
 }
-
-const char *status_name(enum status status)
-{
-    static const char *const names[] = {
-#define X(name) [STATUS_##name] = #name,
-        STATUS_LIST(X)
-#undef X
-    };
-    return status < STATUS_COUNT ? names[status] : "?";
-}

@@ -8,28 +8,20 @@
 
 #define MUST_CHECK __attribute__((warn_unused_result))
 
-// clang-format off
-#define STATUS_LIST(X)                                                                             \
-    X(OK)           /* done */                                                                     \
-    X(INVALID)      /* the input is not acceptable, whatever the state */                          \
-    X(UNAUTHORISED) /* no token, or not a valid one */                                             \
-    X(FORBIDDEN)    /* a valid token without the scope */                                          \
-    X(NOT_FOUND)    /* no such thing, or not visible to this token */                              \
-    X(CONFLICT)     /* acceptable input, but not in this state */                                  \
-    X(STALE)        /* If-Match names another version */                                           \
-    X(TOO_LARGE)    /* over a documented limit */                                                  \
-    X(BUSY)         /* try again later */                                                          \
-    X(FULL)         /* the disk is full; nothing was written */                                    \
-    X(NO_MEMORY)    /* an allocation or a memory limit */                                          \
-    X(NUMERIC)      /* a computation has no finite answer */                                       \
-    X(INTERNAL)     /* a fault of ours or of the machine */
-// clang-format on
-
 enum status {
-#define X(name) STATUS_##name,
-    STATUS_LIST(X)
-#undef X
-        STATUS_COUNT
+    STATUS_OK,           /* done */
+    STATUS_INVALID,      /* the input is not acceptable, whatever the state */
+    STATUS_UNAUTHORISED, /* no token, or not a valid one */
+    STATUS_FORBIDDEN,    /* a valid token without the scope */
+    STATUS_NOT_FOUND,    /* no such thing, or not visible to this token */
+    STATUS_CONFLICT,     /* acceptable input, but not in this state */
+    STATUS_STALE,        /* If-Match names another version */
+    STATUS_TOO_LARGE,    /* over a documented limit */
+    STATUS_BUSY,         /* try again later */
+    STATUS_FULL,         /* the disk is full; nothing was written */
+    STATUS_NO_MEMORY,    /* an allocation or a memory limit */
+    STATUS_NUMERIC,      /* a computation has no finite answer */
+    STATUS_INTERNAL,     /* a fault of ours or of the machine */
 };
 
 struct error {
@@ -54,9 +46,6 @@ enum status error_state(struct error *err, const char *thing, const char *state,
 
 /* NO_MEMORY "no_memory": a study, a game, a release does not fit into its memory limit, or into memory. */
 enum status error_no_memory(struct error *err);
-
-/* The name of a status: "OK", "INVALID", ... */
-const char *status_name(enum status status);
 
 /* The one macro with control flow: allowed only where nothing needs releasing. */
 #define TRY(call)                        \

@@ -28,7 +28,7 @@ static void must(enum status status, const struct error *err)
 {
     if (status == STATUS_OK)
         return;
-    fprintf(stderr, "ask_tell: %s %s: %s\n", status_name(status), err->path, err->text);
+    fprintf(stderr, "ask_tell: %s %s: %s\n", err->code, err->path, err->text);
     exit(1);
 }
 

@@ -11,7 +11,7 @@ static inline void must(enum status status, const struct error *err)
 {
     if (status == STATUS_OK)
         return;
-    fprintf(stderr, "%s: %s\n", status_name(status), err == NULL ? "a call failed" : err->text);
+    fprintf(stderr, "status %d: %s\n", (int)status, err == NULL ? "a call failed" : err->text);
     exit(2);
 }
 
