@@ -16,6 +16,15 @@ static inline int numbers_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* The place of the first of the largest of n values; 0 of none. */
+static inline size_t numbers_largest(const double *values, size_t n)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < n; i++)
+        best = values[i] > values[best] ? i : best;
+    return best;
+}
+
 /* How many of len records of a size, in the order of the number that each begins with, have a smaller number. */
 static inline size_t numbers_place(const void *records, size_t len, size_t size, uint64_t number)
 {

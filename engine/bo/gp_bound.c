@@ -8,15 +8,10 @@
 enum { INSIST_EVERY = 4, GREEDY_ROWS = 1000 };
 static const double GREEDY = 0.25, GAIN_OF_NOISE = 0.5, NOISE_MUCH = 0.01;
 
-bool gp_bound_is_noisy(const struct gp_model *model)
-{
-    return !(model->gp->noise_variance < NOISE_MUCH);
-}
-
 /* Not where values are noisy: parallel workers would gather around the best trial. */
 static bool is_insisted(const struct gp_model *model, const struct ask *ask)
 {
-    return ask->trial % INSIST_EVERY == 0 && !gp_bound_is_noisy(model);
+    return ask->trial % INSIST_EVERY == 0 && model->gp->noise_variance < NOISE_MUCH;
 }
 
 bool gp_bound_is_tried(const struct gp_model *model, const struct ask *ask)

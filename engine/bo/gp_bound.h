@@ -6,9 +6,6 @@
 #include "engine/surrogate/gp_model.h"
 #include "engine/policy/policy.h"
 
-/* Whether a hundredth of the values' variance is noise, or more. */
-bool gp_bound_is_noisy(const struct gp_model *model);
-
 bool gp_bound_is_tried(const struct gp_model *model, const struct ask *ask);
 
 /* A quarter of the customary beta after the trials of the log. */

@@ -1,5 +1,6 @@
 /* The perturbation loop of BOS2: an additive Gaussian process over the coordinates of one size, and Add-GP-UCB. */
 #include "engine/bos2/bos2.h"
+#include "engine/base/numbers.h"
 #include "engine/gp/gp_loo.h"
 #include "engine/math/minimize.h"
 
@@ -197,9 +198,7 @@ static void fill_candidates(const struct group *group, const struct rows *rows, 
 /* The candidate of the largest score, which is taken out. */
 static size_t take_best(double *score)
 {
-    size_t best = 0;
-    for (size_t c = 1; c < CANDIDATES; c++)
-        best = score[c] > score[best] ? c : best;
+    size_t best = numbers_largest(score, CANDIDATES);
     score[best] = -HUGE_VAL;
     return best;
 }

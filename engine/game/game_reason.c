@@ -3,6 +3,8 @@
  * reasoning is asked for its action once. */
 #include "engine/game/game_state.h"
 
+#include "engine/base/numbers.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -121,15 +123,6 @@ static void expect_cells(const struct reasoning *r, size_t agent, const struct c
     }
 }
 
-static size_t largest(const double *values, size_t n)
-{
-    size_t best = 0;
-    for (size_t i = 1; i < n; i++)
-        if (values[i] > values[best])
-            best = i;
-    return best;
-}
-
 static enum status respond_in_table(struct reasoning *r, size_t agent, const struct conduct *others,
                                     struct conduct *out)
 {
@@ -137,7 +130,7 @@ static enum status respond_in_table(struct reasoning *r, size_t agent, const str
     if (sums == NULL)
         return error_no_memory(r->err);
     expect_cells(r, agent, others, sums);
-    listed_conduct(&r->game->actions[agent], largest(sums, r->game->actions[agent].n), out);
+    listed_conduct(&r->game->actions[agent], numbers_largest(sums, r->game->actions[agent].n), out);
     return STATUS_OK;
 }
 
@@ -221,7 +214,7 @@ static enum status refine(struct reasoning *r, const struct sampled *sampled, do
             game_encode(own, &(struct game_action){.point = points + i * params_len}, features + i * dims);
         }
         expect_draws(r, sampled, features, REFINEMENT_LEN, values);
-        size_t i = largest(values, REFINEMENT_LEN);
+        size_t i = numbers_largest(values, REFINEMENT_LEN);
         if (values[i] > best) {
             best = values[i];
             *out = (struct conduct){.is_pure = true, .features = features + i * dims, .point = points + i * params_len};
@@ -246,7 +239,7 @@ static enum status respond_by_samples(struct reasoning *r, size_t agent, const s
     struct arena_mark mark = arena_mark(r->scratch);
     TRY(draw_others(r, agent, others, &sampled));
     expect_draws(r, &sampled, own->features, own->n, values);
-    size_t best = largest(values, own->n);
+    size_t best = numbers_largest(values, own->n);
     listed_conduct(own, best, out);
     if (own->points != NULL) {
         TRY(refine(r, &sampled, values[best], out));

@@ -5,6 +5,7 @@
  * itself none, and improvement is over what they expect at the best point so far, or their own best points.
  * Source: Feurer, Letham & Bakshy 2018, Scalable meta-learning for Bayesian optimization. */
 #include "engine/acquisition/acq.h"
+#include "engine/base/numbers.h"
 #include "engine/gp/gp_loo.h"
 #include "engine/transfer/transfer_rank.h"
 #include "engine/transfer/transfer.h"
@@ -53,11 +54,8 @@ static enum status rank_models(struct transfer_view *view, double *weights, stru
 /* The mixture's best expected value: at the best measured point; without points, from the earlier studies' best values. */
 static double incumbent(const struct transfer_view *view)
 {
-    size_t n = view->target->n, best = 0;
+    size_t n = view->target->n, best = numbers_largest(view->y, n);
     double sum = 0.0;
-    for (size_t j = 1; j < n; j++)
-        if (view->y[j] > view->y[best])
-            best = j;
     if (view->factors[view->len] > 0.0)
         return view->y[best];
     for (size_t i = 0; i < view->len; i++) {

@@ -337,15 +337,6 @@ static double slope(void *arg, const double *u, double *gradient)
 
 /* ---- the search over parameters ---- */
 
-static size_t best_of(const double *values, size_t n)
-{
-    size_t best = 0;
-    for (size_t i = 1; i < n; i++)
-        if (values[i] > values[best])
-            best = i;
-    return best;
-}
-
 /* The study's best point and those of the earlier studies with the largest factors. */
 static size_t choose_anchors(struct asking *a, double *anchors)
 {
@@ -371,7 +362,7 @@ static size_t choose_anchors(struct asking *a, double *anchors)
             break;
         const struct earlier_study *study = &s->base.problem->earlier[most];
         used[most] = true;
-        memcpy(anchors + len++ * params_len, study->points + best_of(study->values, study->n) * params_len,
+        memcpy(anchors + len++ * params_len, study->points + numbers_largest(study->values, study->n) * params_len,
                params_len * sizeof *anchors);
     }
     return len;
