@@ -101,8 +101,8 @@ void db_transact_all(struct db *db, struct db_transaction *all, size_t len);
 
 /* The store's upkeep, in transactions of the writer between those of others: when the writer has been idle for a second,
  * again at once while it says *more, every minute if nothing else happens; and under load after each UPKEEP_JOBS
- * transactions and once a second, so that what they leave behind is cleared as fast as it comes.  Everyone waits for it: a
- * small piece at a time.  was_busy: transactions ran since the last time. */
+ * transactions, or a second after the first of them, so that what they leave behind is cleared as fast as it comes.
+ * Everyone waits for it: a small piece at a time.  was_busy: transactions ran since the last time. */
 typedef enum status (*db_upkeep_fn)(struct db_conn *conn, void *arg, bool was_busy, bool *more, struct error *err);
 void db_set_upkeep(struct db *db, db_upkeep_fn fn, void *arg); /* NULL: none */
 

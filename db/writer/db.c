@@ -58,7 +58,7 @@ struct db {
     void            *upkeep_arg;
     void (*on_commit)(void *arg); /* called under mutex */
     void          *on_commit_arg;
-    double         upkeep_at;   /* when upkeep ran last */
+    double         upkeep_at;   /* when upkeep ran last, or later: when the first job after it was through */
     size_t         upkeep_jobs; /* jobs since then */
     bool           upkeep_more;
     int64_t        journal_bytes; /* of the writer thread, as the next two */
@@ -462,7 +462,8 @@ static void answer(struct db *db, struct job *jobs, double commit_seconds)
         next = job->next; // the job is its caller's again once it is done
         is_written |= job->of->status == STATUS_OK;
         db->stats.transactions++;
-        db->upkeep_jobs++;
+        if (db->upkeep_jobs++ == 0)
+            db->upkeep_at = moment_seconds();
         sem_post(&job->done);
     }
     if (is_written && db->on_commit != NULL)
@@ -704,7 +705,6 @@ enum status db_open(const struct db_options *options, struct db **out, struct er
     db->log = options->log;
     db->folder = strdup(options->folder);
     db->is_hasty = strcmp(options->synchronous, "OFF") == 0;
-    db->upkeep_at = moment_seconds();
     db->renewed_at = -TIDY_SECONDS;
     pthread_mutex_init(&db->mutex, NULL);
     pthread_mutex_init(&db->damaged.mutex, NULL);
