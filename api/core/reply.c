@@ -251,9 +251,9 @@ enum status reply_file(struct call *call, const char *type, int file, int64_t le
 
 void reply_drop_file(struct call *call)
 {
-    const struct share_owner owner = call_owner(call);
     if (!call->reply.is_file)
         return;
+    const struct share_owner owner = call_owner(call);
     close(call->reply.file);
     traffic_leave(call->traffic, SHARE_files, &owner);
     call->reply.is_file = false;

@@ -65,32 +65,11 @@ static int64_t count_begins(struct acceptor *acceptor, size_t i)
     return handed->count - begun;
 }
 
-/* Free places of a listener.  Connections that no thread has begun with count too, and are counted first: begun is written
- * last.  A connection that was cut has left its place. */
-static int64_t count_free(struct acceptor *acceptor, size_t i)
-{
-    struct listener *listener = &acceptor->listeners[i];
-    int64_t          begins = count_begins(acceptor, i);
-    return listener->limit - (atomic_load(&listener->open) + begins - atomic_load(&listener->group.shed));
-}
-
-/* Connections of trusted proxies do not count: they may have any number. */
-static bool is_trusted(const struct listener *listener, const struct guest *guest)
+/* Connections of trusted proxies do not count, and have none: they may have any number. */
+static struct address key_of(const struct listener *listener, const struct guest *guest)
 {
     struct address address = address_of((const struct sockaddr *)&guest->from);
-    return networks_have(&listener->shared->trusted, &address);
-}
-
-static size_t count_connections(const struct listener *listener, const struct guest *guest)
-{
-    const struct sockaddr *from = (const struct sockaddr *)&guest->from;
-    return is_trusted(listener, guest) ? 0 : conns_count(listener->shared->conns, from);
-}
-
-static unsigned rank_of(const struct listener *listener, const struct guest *guest)
-{
-    const struct sockaddr *from = (const struct sockaddr *)&guest->from;
-    return is_trusted(listener, guest) ? 0 : conns_newcomer(listener->shared->conns, from);
+    return networks_have(&listener->shared->trusted, &address) ? (struct address){{0}} : address_key(&address);
 }
 
 /* A guest whose address only connects, again and again, sends away others seldom: each handshake costs the answers of others. */
@@ -111,9 +90,10 @@ static bool may_push(struct acceptor *acceptor, size_t place, const struct guest
 static bool may_enter(struct acceptor *acceptor, size_t place, const struct guest *guest, int *pause_ms)
 {
     struct listener *listener = &acceptor->listeners[place];
-    size_t           count = count_connections(listener, guest);
-    int64_t          left = count_free(acceptor, place);
-    *pause_ms = count_begins(acceptor, place) < BEGINS_MAX ? 0 : SHED_MS;
+    size_t           count = conns_count(listener->shared->conns, &guest->key);
+    int64_t          begins = count_begins(acceptor, place); // before open: begun is written last
+    int64_t left = listener->limit - begins - atomic_load(&listener->open) + atomic_load(&listener->group.shed);
+    *pause_ms = begins < BEGINS_MAX ? 0 : SHED_MS;
     if (*pause_ms > 0)
         return false;
     if (listener->per_address > 0 && count >= listener->per_address)
@@ -139,7 +119,7 @@ static void hand_over(struct acceptor *acceptor, size_t place, const struct gues
 {
     struct listener       *listener = &acceptor->listeners[place];
     const struct sockaddr *from = (const struct sockaddr *)&guest->from;
-    conns_promise(listener->shared->conns, from);
+    conns_promise(listener->shared->conns, &guest->key);
     if (MHD_add_connection(listener->daemon, guest->fd, from, guest->length) == MHD_YES) /* else: it has closed fd */
         note_handed(acceptor, place);
 }
@@ -175,7 +155,8 @@ static int accept_some(struct acceptor *acceptor, size_t place)
             return SHED_MS;
         guest.fd = accept4(listener->fd, (struct sockaddr *)&guest.from, &guest.length, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (guest.fd >= 0) {
-            guest.rank = rank_of(listener, &guest);
+            guest.key = key_of(listener, &guest);
+            guest.rank = conns_newcomer(listener->shared->conns, &guest.key);
             anteroom_enter(&acceptor->rooms[place], &guest);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             report(acceptor, errno);

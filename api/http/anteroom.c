@@ -102,6 +102,7 @@ void anteroom_enter(struct anteroom *room, const struct guest *guest)
     place->fd = guest->fd;
     place->length = guest->length;
     place->from = guest->from;
+    place->key = guest->key;
     place->since_ms = guest->since_ms;
     place->rank = guest->rank;
     move(&room->head, place);

@@ -4,6 +4,8 @@
 #ifndef GNOMON_API_HTTP_ANTEROOM_H
 #define GNOMON_API_HTTP_ANTEROOM_H
 
+#include "api/base/address.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,6 +18,7 @@ struct guest {
     int                     fd;
     socklen_t               length;
     struct sockaddr_storage from;
+    struct address          key; /* that limits count by; none: nothing counts */
     int64_t                 since_ms;
     unsigned                rank; /* the lower, the sooner it is let in; see conns_newcomer */
 };

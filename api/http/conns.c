@@ -37,9 +37,12 @@ struct conns {
     size_t               promises_len;
 };
 
-static void cut(struct conn *conn, _Atomic uint64_t *count)
+static void cut(const struct conns *conns, struct conn *conn, _Atomic uint64_t *count)
 {
     const char *farewell = atomic_load(&conn->farewell);
+    char        text[1024];
+    if (farewell == conn->late)
+        farewell = conns->options.late(conn->late, text, sizeof text);
     if (farewell != NULL && !conn->is_tls)
         (void)send(conn->fd, farewell, strlen(farewell), MSG_DONTWAIT | MSG_NOSIGNAL);
     (void)shutdown(conn->fd, SHUT_RDWR);
@@ -52,7 +55,7 @@ static void reap(struct conns *conns, int64_t now_ms)
     for (struct conn *conn = conns->head.next; conn != &conns->head; conn = conn->next) {
         int64_t deadline_ms = atomic_load(&conn->deadline_ms);
         if (deadline_ms != 0 && now_ms >= deadline_ms)
-            cut(conn, conns->options.reaped);
+            cut(conns, conn, conns->options.reaped);
     }
 }
 
@@ -164,28 +167,26 @@ static void make_promise(struct conns *conns, const struct address *key)
         (struct promise){.key = *key, .until_ms = conns->options.now_ms() + PROMISE_MS};
 }
 
-size_t conns_count(struct conns *conns, const struct sockaddr *from)
+size_t conns_count(struct conns *conns, const struct address *key)
 {
-    struct address address = address_of(from), key = address_key(&address);
-    if (address_is_none(&key))
+    if (address_is_none(key))
         return 0;
     pthread_mutex_lock(&conns->lock);
-    size_t count = count_promises(conns, &key);
+    size_t count = count_promises(conns, key);
     for (struct conn *conn = conns->head.next; conn != &conns->head; conn = conn->next) {
         struct address other = address_key(&conn->address);
-        count += address_equal(&other, &key);
+        count += address_equal(&other, key);
     }
     pthread_mutex_unlock(&conns->lock);
     return count;
 }
 
-void conns_promise(struct conns *conns, const struct sockaddr *from)
+void conns_promise(struct conns *conns, const struct address *key)
 {
-    struct address address = address_of(from), key = address_key(&address);
-    if (address_is_none(&key))
+    if (address_is_none(key))
         return;
     pthread_mutex_lock(&conns->lock);
-    make_promise(conns, &key);
+    make_promise(conns, key);
     pthread_mutex_unlock(&conns->lock);
 }
 
@@ -266,7 +267,7 @@ bool conns_shed(struct conns *conns, struct conns_group *group)
     if (longest != NULL) {
         longest->is_shed = true;
         atomic_fetch_add(&group->shed, 1);
-        cut(longest, conns->options.shed);
+        cut(conns, longest, conns->options.shed);
     }
     pthread_mutex_unlock(&conns->lock);
     return longest != NULL;
@@ -313,14 +314,13 @@ static struct tally *make_tally(struct conns *conns, struct tally sets[TALLY_SET
     return oldest;
 }
 
-unsigned conns_newcomer(struct conns *conns, const struct sockaddr *from)
+unsigned conns_newcomer(struct conns *conns, const struct address *key)
 {
-    struct address address = address_of(from), key = address_key(&address);
-    if (address_is_none(&key))
+    if (address_is_none(key))
         return 0;
     pthread_mutex_lock(&conns->lock);
-    bool          is_known = find_tally(conns, conns->newcomers, &key) != NULL;
-    struct tally *tally = make_tally(conns, conns->newcomers, &key);
+    bool          is_known = find_tally(conns, conns->newcomers, key) != NULL;
+    struct tally *tally = make_tally(conns, conns->newcomers, key);
     tally->count += !is_known;
     unsigned before = tally->count++;
     tally->since_ms = conns->options.now_ms();

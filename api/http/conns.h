@@ -6,6 +6,7 @@
 #define GNOMON_API_HTTP_CONNS_H
 
 #include "api/base/address.h"
+#include "api/base/trace.h"
 #include "engine/base/arena.h"
 #include "engine/base/status.h"
 
@@ -36,8 +37,9 @@ struct conn {
     bool                  has_asked;   /* see conns_has_asked */
     struct address        address;     /* of the other end */
     _Atomic int64_t       deadline_ms; /* monotonic; 0: none */
-    _Atomic(const char *) farewell; /* what a late client is told before it is cut, as bytes of the protocol; or NULL */
-    char                  late[1024], text[1536]; /* for the farewell, each written before it is one */
+    _Atomic(const char *) farewell;    /* what a late client is told before it is cut: text; late makes it; or NULL */
+    char                  late[TRACE_ID_MAX + 1]; /* the id of the request whose body is awaited */
+    char                  text[1536];             /* for the farewell, written before it is one */
     bool                  is_tls;   /* a TLS connection gets no farewell: another thread would write into its records */
     atomic_bool          *has_left; /* see conns_watch */
     struct arena          spare;    /* kept for the next request, or empty; to be given back before conns_remove */
@@ -50,16 +52,18 @@ struct conns_options {
     int64_t (*now_ms)(void);
     _Atomic uint64_t  *reaped, *shed;
     struct arena_pool *memory;
+    /* The farewell of a client whose body is late, for the id of its request; or NULL. */
+    const char *(*late)(const char *id, char *text, size_t room);
 };
 /* Starts the thread.  Once a second it gives memory back to the system that requests had and nobody uses: what they took
  * would stay.  It takes too long for the threads that serve connections. */
 MUST_CHECK enum status conns_start(const struct conns_options *options, struct conns **out, struct error *err);
 void                   conns_stop(struct conns *conns);
 
-/* How many connections the address has, with those that were promised; 0 where from is none.  A promise counts until
+/* How many connections the address has whose key it is, with those that were promised; 0 of none.  A promise counts until
  * conns_add keeps it, or for some seconds when the library does not: another thread adds it, and many are let in before. */
-size_t conns_count(struct conns *conns, const struct sockaddr *from);
-void   conns_promise(struct conns *conns, const struct sockaddr *from);
+size_t conns_count(struct conns *conns, const struct address *key);
+void   conns_promise(struct conns *conns, const struct address *key);
 
 /* NULL when out of memory: the connection is then to be cut by the caller. */
 struct conn *conns_add(struct conns *conns, struct conns_group *group, int fd, const struct sockaddr *from,
@@ -81,7 +85,7 @@ void conns_watch(struct conns *conns, struct conn *conn, atomic_bool *has_left);
 
 /* The rank of a new connection: how many the address has had since its last whole request, and one more where there was none within a
  * minute.  One that asks goes before one that nobody has seen, and that before whoever only connects. */
-unsigned conns_newcomer(struct conns *conns, const struct sockaddr *from);
+unsigned conns_newcomer(struct conns *conns, const struct address *key);
 void     conns_has_asked(struct conns *conns, struct conn *conn); /* from the connection's thread; NULL: nothing */
 
 /* Failed authentications within a minute. */

@@ -33,7 +33,9 @@ enum MHD_Result request_body_start(struct request *request)
     request->body_deadline_ms =
         shared->app->monotonic_ms() + (request_is_streamed(request) ? shared->upload_ms : shared->body_ms);
     set_body_deadline(request);
-    request_set_farewell(request, request_late_bytes(request));
+    if (request->conn != NULL)
+        memcpy(request->conn->late, request->call.trace.id, sizeof request->conn->late);
+    request_set_farewell(request, request->conn == NULL ? NULL : request->conn->late);
     return MHD_YES;
 }
 

@@ -221,9 +221,10 @@ void request_end(void *cls, struct MHD_Connection *connection, void **context, e
     request_resumed(request);
     request_set_deadline(request, request->shared->app->monotonic_ms() + request->shared->idle_ms);
     atomic_fetch_sub(&request->shared->traffic.in_flight, 1);
-    const struct share_owner owner = call_owner(&request->call);
-    if (request->call.follow.is_held)
+    if (request->call.follow.is_held) {
+        const struct share_owner owner = call_owner(&request->call);
         traffic_leave(&request->shared->traffic, SHARE_followers, &owner);
+    }
     if (!request_let_go(request))
         return;
     if (request->conn != NULL && request->conn->spare.last == NULL) {

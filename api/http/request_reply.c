@@ -170,38 +170,33 @@ enum MHD_Result request_send_abandoned(struct request *request)
 }
 
 /* A whole reply as bytes of the protocol, after which the connection ends; NULL when there is no room. */
-static const char *protocol_bytes(const struct request *request, int http, const char *type, const char *body,
-                                  char *text, size_t room)
+static const char *protocol_bytes(const struct reply *reply, const char *id, char *text, size_t room)
 {
-    int  seconds = request->call.reply.retry_after_seconds;
     char again[40] = "";
-    if (seconds > 0)
-        snprintf(again, sizeof again, "Retry-After: %d\r\n", seconds);
-    int length = snprintf(text, room,
-                          "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nConnection: close\r\nCache-Control: no-store\r\n%s"
-                          "X-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\nContent-Length: %zu\r\n\r\n%s",
-                          http, reply_title(http), type, again, request->call.trace.id, strlen(body), body);
+    if (reply->retry_after_seconds > 0)
+        snprintf(again, sizeof again, "Retry-After: %d\r\n", reply->retry_after_seconds);
+    int length =
+        snprintf(text, room,
+                 "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nConnection: close\r\nCache-Control: no-store\r\n%s"
+                 "X-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\nContent-Length: %zu\r\n\r\n%s",
+                 reply->http, reply_title(reply->http), reply->type, again, id, strlen(reply->bytes), reply->bytes);
     return length > 0 && (size_t)length < room ? text : NULL;
 }
 
 const char *request_reply_bytes(struct request *request)
 {
-    const struct reply *reply = &request->call.reply;
-    struct conn        *conn = request->conn;
-    return conn == NULL
-               ? NULL
-               : protocol_bytes(request, reply->http, reply->type, reply->bytes, conn->text, sizeof conn->text);
+    struct conn *conn = request->conn;
+    return conn == NULL ? NULL
+                        : protocol_bytes(&request->call.reply, request->call.trace.id, conn->text, sizeof conn->text);
 }
 
-const char *request_late_bytes(struct request *request)
+const char *request_late_bytes(const char *id, char *text, size_t room)
 {
     const struct problem_kind *problem = problem_find("request_timeout");
-    struct conn               *conn = request->conn;
-    char                       text[REPLY_PLAIN_BYTES];
-    reply_plain(problem, "the body is late", request->call.trace.id, text, sizeof text);
-    return conn == NULL ? NULL
-                        : protocol_bytes(request, problem->http, "application/problem+json", text, conn->late,
-                                         sizeof conn->late);
+    char                       body[REPLY_PLAIN_BYTES];
+    reply_plain(problem, "the body is late", id, body, sizeof body);
+    return protocol_bytes(&(struct reply){.http = problem->http, .type = "application/problem+json", .bytes = body}, id,
+                          text, room);
 }
 
 /* ---- the library's own errors ---- */

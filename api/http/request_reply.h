@@ -13,7 +13,7 @@ enum MHD_Result request_send_abandoned(struct request *request);
 /* The reply as bytes of the protocol; NULL when there is no room for it. */
 const char *request_reply_bytes(struct request *request);
 
-/* The reply to a client whose body comes too late, as bytes of the protocol; NULL when there is no room for it. */
-const char *request_late_bytes(struct request *request);
+/* The reply to a client whose body comes too late, as bytes of the protocol: conns_options.late. */
+const char *request_late_bytes(const char *id, char *text, size_t room);
 
 #endif

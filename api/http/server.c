@@ -5,6 +5,7 @@
 #include "api/http/acceptor.h"
 #include "api/http/request.h"
 #include "api/http/request_follow.h"
+#include "api/http/request_reply.h"
 #include "api/http/tls.h"
 #include "api/core/route.h"
 #include "service/base/log.h"
@@ -254,7 +255,8 @@ static enum status start_parts(struct server *server, struct error *err)
     const struct conns_options conns = {.now_ms = requests->app->monotonic_ms,
                                         .reaped = &requests->traffic.reaped,
                                         .shed = &requests->traffic.shed,
-                                        .memory = requests->app->memory};
+                                        .memory = requests->app->memory,
+                                        .late = request_late_bytes};
     TRY(conns_start(&conns, &requests->conns, err));
     TRY(start_workers(server, err));
     TRY(request_follow_start(requests, err));

@@ -192,9 +192,9 @@ static bool is_beyond_project(const struct workers_lane *lane, const struct coun
     size_t project = waiting->project + running->project;
     double left = (double)(lane->at_once + lane->waiting - waiting->all - running->all);
     double left_cost = lane->cost - waiting->all_cost - running->all_cost - cost;
-    return !share_leaves_room(left, (double)project) ||
-           (lane->cost > 0 && project > 0 &&
-            !share_leaves_room(left_cost, waiting->project_cost + running->project_cost + cost));
+    return project > 0 &&
+           (!share_leaves_room(left, (double)project) ||
+            (lane->cost > 0 && !share_leaves_room(left_cost, waiting->project_cost + running->project_cost + cost)));
 }
 
 /* The lock is held.  A job that a thread will take at once does not wait: until it does, it is counted here. */

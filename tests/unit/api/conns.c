@@ -42,12 +42,19 @@ static struct sockaddr_storage address(const char *text)
     return storage;
 }
 
-static bool may(struct conns *conns, const char *text)
+static struct address key_of(const char *text)
 {
     struct sockaddr_storage from = address(text);
-    bool                    may = conns_count(conns, (struct sockaddr *)&from) < limit;
+    struct address          own = address_of((struct sockaddr *)&from);
+    return address_key(&own);
+}
+
+static bool may(struct conns *conns, const char *text)
+{
+    struct address key = key_of(text);
+    bool           may = conns_count(conns, &key) < limit;
     if (may)
-        conns_promise(conns, (struct sockaddr *)&from);
+        conns_promise(conns, &key);
     return may;
 }
 
@@ -89,7 +96,7 @@ static void test_limit(void)
     struct conn *fourth = conns_add(conns, &group, -1, (struct sockaddr *)&six, 0);
     CU_ASSERT_FALSE(may(conns, "2001:db8:1:2:ffff::9")); /* the same /64 */
     CU_ASSERT_TRUE(may(conns, "2001:db8:1:3::4"));
-    CU_ASSERT_EQUAL(conns_count(conns, NULL), 0);
+    CU_ASSERT_EQUAL(conns_count(conns, &(struct address){{0}}), 0);
     conns_remove(conns, second);
     conns_remove(conns, third);
     conns_remove(conns, fourth);
@@ -212,25 +219,26 @@ static void test_newcomers(void)
 {
     enum { OTHERS = 1000 };
     struct conns           *conns = start(0);
-    struct sockaddr_storage from = address("192.0.2.17"), nowhere = {.ss_family = AF_UNIX};
+    struct sockaddr_storage from = address("192.0.2.17");
+    const struct address    key = key_of("192.0.2.17"), none = {{0}};
     struct conn            *conn = conns_add(conns, &group, -1, (struct sockaddr *)&from, 0);
     size_t                  lost = 0;
     char                    text[32];
     for (unsigned i = 0; i < 3; i++) { // one that nobody has seen comes behind one that asks
-        CU_ASSERT_EQUAL(conns_newcomer(conns, (struct sockaddr *)&from), i + 1);
-        CU_ASSERT_EQUAL(conns_newcomer(conns, (struct sockaddr *)&nowhere), 0);
+        CU_ASSERT_EQUAL(conns_newcomer(conns, &key), i + 1);
+        CU_ASSERT_EQUAL(conns_newcomer(conns, &none), 0);
         atomic_fetch_add(&clock_ms, 59999);
     }
     conns_has_asked(conns, conn);
-    CU_ASSERT_EQUAL(conns_newcomer(conns, (struct sockaddr *)&from), 0);
+    CU_ASSERT_EQUAL(conns_newcomer(conns, &key), 0);
     conns_has_asked(conns, conn); // the first request of a connection counts
-    CU_ASSERT_EQUAL(conns_newcomer(conns, (struct sockaddr *)&from), 1);
+    CU_ASSERT_EQUAL(conns_newcomer(conns, &key), 1);
     atomic_fetch_add(&clock_ms, 60000);
-    CU_ASSERT_EQUAL(conns_newcomer(conns, (struct sockaddr *)&from), 1);
+    CU_ASSERT_EQUAL(conns_newcomer(conns, &key), 1);
     for (unsigned i = 0; i < 2 * OTHERS; i++) {
         snprintf(text, sizeof text, "198.18.%u.%u", i % OTHERS / 250, i % 250);
-        struct sockaddr_storage other = address(text);
-        lost += conns_newcomer(conns, (struct sockaddr *)&other) < 1 + i / OTHERS;
+        const struct address other = key_of(text);
+        lost += conns_newcomer(conns, &other) < 1 + i / OTHERS;
     }
     CU_ASSERT(lost < OTHERS / 50);
     conns_remove(conns, conn);
