@@ -11,6 +11,7 @@
  * trials.  tests/bench/outside.py compares by class.
  * Choices are made on some seeds, and reported on others: FIRST 1001 and 7001. */
 #include "tests/bench/outside_plain.h"
+#include "engine/math/mat.h"
 #include "engine/policy/session.h"
 #include "engine/registry.h"
 #include "tests/bench/bench.h"
@@ -315,6 +316,7 @@ int main(int argc, char **argv)
     if (argc == 4 && strcmp(argv[1], "play") == 0)
         return play(first, argv[3], 60);
     read_wanted(&wanted);
+    mat_use_one_thread();
     if (seeds == 0 || wanted.trials < 3 || wanted.trials > TRIALS_MAX || wanted.doubles > WORLD_PARAMS / 2 ||
         wanted.workers < 1 || wanted.workers > WORKERS_MAX)
         return 2;
