@@ -2,31 +2,32 @@
 #include "engine/bo/several_acquisition.h"
 
 #include "engine/acquisition/pareto.h"
+#include "engine/bo/several_front.h"
 #include "engine/surrogate/gp_context.h"
 #include "engine/math/rng.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Once a trial was infeasible every fourth looks elsewhere, unless the search is inside.  Of two or three objectives every
- * other trial aims at the volume, the rest at a scalarisation, half of these at an end of the front: the one fills the
- * front, the other finds parts of it that lie apart.  Of four the boxes would be too many.  Where every objective has a
- * threshold the end is where it is, and all trials aim at the volume; of four, while there are few places above the
- * thresholds. */
-enum { EVERY = 4, VOLUME_OBJECTIVES_MAX = 3, VOLUME_PLACES_MAX = 128, PROPER_ROUNDS = 3 };
-static const double GREEDY_SD = 0.1, TRADE = 0.2, BEYOND = 0.3;
-static const double EVEN = 0.2; /* of the directions: the larger the more alike */
-static const double END = 1e-3; /* of an end: what the other objectives weigh */
-static const double EXTENT_MIN = 1e-3;
+/* Once a trial was infeasible every fourth looks elsewhere, unless the search is inside.  Of two or three objectives all
+ * others aim at the volume, but every eighth at an end of the front, since parts of it that lie apart are out of sight of the
+ * reference point.  Of four the boxes would be too many.  Where every objective has a threshold the end is where it is, and
+ * all trials aim at the volume; of four, while there are few places above the thresholds. */
+enum { EVERY = 4, END_EVERY = 8, VOLUME_OBJECTIVES_MAX = 3, VOLUME_PLACES_MAX = 128 };
+static const double GREEDY_SD = 0.1;
+static const double EVEN = 0.2;  /* of the directions: the larger the more alike */
+static const double END = 1e-3;  /* of an end: what the other objectives weigh */
 static const double FLOOR = 0.3; /* beside a trend, which would leave no doubt of anything */
 static const double FAR = 1e6;   /* a threshold counts as no farther, in spreads of the values */
 
 /* Places of the log that the acquisition function starts from: observed, or pending with a guess of their values. */
 struct known {
-    size_t  len;
-    size_t *place;       /* [len] */
-    double *f;           /* [len][objectives] what posterior means are worth */
-    bool   *is_observed; /* [len] */
+    const struct space *view; /* the space with what the ask holds */
+    size_t              len;
+    size_t             *place;       /* [len] */
+    double             *f;           /* [len][objectives] what posterior means are worth */
+    bool               *is_observed; /* [len] */
+    bool               *is_best;     /* [len] of several objectives: that no other dominates */
 };
 
 /* f [log.len], stride apart := posterior means at the rows of the model; in its context, where there are any. */
@@ -113,7 +114,9 @@ static enum status find_known(struct several *own, const struct space *view, con
     known->f = arena_alloc(scratch, log->len, own->objectives * sizeof *f);
     known->place = ARENA_NEW(scratch, size_t, log->len);
     known->is_observed = ARENA_NEW(scratch, bool, log->len);
-    if (f == NULL || known->f == NULL || known->place == NULL || known->is_observed == NULL)
+    known->is_best = ARENA_NEW(scratch, bool, log->len);
+    known->view = view;
+    if (f == NULL || known->f == NULL || known->place == NULL || known->is_observed == NULL || known->is_best == NULL)
         return error_no_memory(err);
     TRY(fill_means(own, view, f, parts, err));
     for (size_t i = 0; i < log->len; i++) {
@@ -125,63 +128,24 @@ static enum status find_known(struct several *own, const struct space *view, con
             known->f[known->len * own->objectives + p] = gp_model_worth(&own->parts[p].model, f[i * parts + p]);
         known->len++;
     }
-    return STATUS_OK;
+    return own->objectives == 1 ? STATUS_OK
+                                : pareto_front(known->f, known->len, own->objectives, known->is_best, scratch, err);
 }
 
 /* Weights of a scalarisation.  Their inverses are uniform on the simplex (except where a weight would become too large):
  * then the point of the front that maximises it lies in a uniformly distributed direction from the ideal point.  One
- * trial of EVERY takes the direction of an end of the front instead. */
+ * trial of END_EVERY takes the direction of an end of the front instead. */
 static void draw_direction(size_t m, uint64_t trial, struct rng *rng, double *direction)
 {
     double total = 0.0;
     for (size_t k = 0; k < m; k++) {
         direction[k] = 1.0 / (EVEN - log1p(-rng_uniform(rng)));
-        if (trial % EVERY == 0)
-            direction[k] = k == trial / EVERY % m ? 1.0 : END;
+        if (trial % END_EVERY == 0)
+            direction[k] = k == trial / END_EVERY % m ? 1.0 : END;
         total += direction[k];
     }
     for (size_t k = 0; k < m; k++)
         direction[k] /= total;
-}
-
-/* The extent of objective k over the non-dominated places, 1 when there is none; *high: its largest value there. */
-static double extent_of(const struct known *known, const bool *is_best, size_t m, size_t k, double *high)
-{
-    double low = HUGE_VAL;
-    *high = -HUGE_VAL;
-    for (size_t i = 0; i < known->len; i++)
-        if (is_best[i]) {
-            low = fmin(low, known->f[i * m + k]);
-            *high = fmax(*high, known->f[i * m + k]);
-        }
-    return *high - low > EXTENT_MIN ? *high - low : 1.0;
-}
-
-/* The largest values and the extents of the properly efficient places (Geoffrion 1968): those that stay non-dominated
- * when a gain in one objective may be traded for a loss of TRADE times as much in another, in units of the extents.
- * Without this the extents would be decided by a few places at the ends of the front.  These are poor in every other
- * objective, and not dominated only because they are the best in one, by next to nothing. */
-static enum status find_extents(const struct known *known, size_t m, double *high, double *extent,
-                                struct arena *scratch, struct error *err)
-{
-    double *g = arena_alloc(scratch, known->len, m * sizeof *g);
-    bool   *chosen = ARENA_NEW(scratch, bool, known->len);
-    if (g == NULL || chosen == NULL)
-        return error_no_memory(err);
-    memcpy(g, known->f, known->len * m * sizeof *g);
-    for (int round = 0; round <= PROPER_ROUNDS; round++) {
-        TRY(pareto_front(g, known->len, m, chosen, scratch, err));
-        for (size_t k = 0; k < m; k++)
-            extent[k] = extent_of(known, chosen, m, k, &high[k]);
-        for (size_t i = 0; i < known->len; i++) {
-            double sum = 0.0;
-            for (size_t k = 0; k < m; k++)
-                sum += TRADE * (g[i * m + k] = known->f[i * m + k] / extent[k]);
-            for (size_t k = 0; k < m; k++)
-                g[i * m + k] = sum + (1.0 - TRADE) * g[i * m + k];
-        }
-    }
-    return STATUS_OK;
 }
 
 /* reference [objectives]: the threshold of each that has one, in the units of its model.  Returns whether all have. */
@@ -202,28 +166,47 @@ static bool put_thresholds(const struct several *own, double *reference)
     return has_all;
 }
 
-/* The volume above all that is known, and random places of the front to start from.  Where there are no thresholds the
- * reference point lies beyond the front by a share of its extents. */
+/* reference [objectives]: the thresholds, or where the front ends. */
+static enum status put_reference(struct several *own, const struct known *known, const struct ask *ask,
+                                 const struct acq_several *acq, double *reference, struct error *err)
+{
+    struct arena             *scratch = &own->parts[0].memory.scratch;
+    const struct space       *view = known->view;
+    double                   *point = ARENA_NEW(scratch, double, view->params_len);
+    struct several_front_task task = {.own = own, .ask = ask, .view = view, .bound = acq->bound};
+    if (put_thresholds(own, reference))
+        return STATUS_OK;
+    task.u = arena_alloc(scratch, known->len, view->dims * sizeof *task.u);
+    if (task.u == NULL || point == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < known->len; i++) {
+        if (!known->is_best[i])
+            continue;
+        memcpy(point, trial_log_point(&own->parts[0].log, known->place[i]), view->params_len * sizeof *point);
+        if (space_has_context(view))
+            gp_context_move(view, point);
+        space_encode(view, point, task.u + task.len++ * view->dims);
+    }
+    TRY(several_front_reference(&task, reference, err));
+    (void)put_thresholds(own, reference);
+    return STATUS_OK;
+}
+
+/* The volume above all that is known, and random places of the front to start from. */
 static enum status aim_at_volume(struct several *own, const struct known *known, const struct ask *ask,
                                  struct acq_several *acq, struct gp_anchors *anchors, struct error *err)
 {
     size_t        m = own->objectives, len = 0;
     struct arena *scratch = &own->parts[0].memory.scratch;
     struct rng    rng = rng_at(own->study->base.problem->seed, ask->trial, RNG_WEIGHTS);
-    double       *front = arena_alloc(scratch, known->len, m * sizeof *front);
-    double        reference[OBJECTIVES_MAX], high[OBJECTIVES_MAX], extent[OBJECTIVES_MAX];
-    bool         *is_best = ARENA_NEW(scratch, bool, known->len);
-    if (front == NULL || is_best == NULL)
+    double       *front = arena_alloc(scratch, known->len, m * sizeof *front), reference[OBJECTIVES_MAX];
+    if (front == NULL)
         return error_no_memory(err);
-    TRY(find_extents(known, m, high, extent, scratch, err));
-    for (size_t k = 0; k < m; k++)
-        reference[k] = high[k] - extent[k] * (1.0 + BEYOND);
-    (void)put_thresholds(own, reference);
-    TRY(pareto_front(known->f, known->len, m, is_best, scratch, err));
+    TRY(put_reference(own, known, ask, acq, reference, err));
     for (size_t i = 0; i < known->len; i++) {
         if (known->is_observed[i])
-            gp_anchors_keep(anchors, known->place[i], rng_uniform(&rng) - (is_best[i] ? 0.0 : 1.0));
-        if (is_best[i])
+            gp_anchors_keep(anchors, known->place[i], rng_uniform(&rng) - (known->is_best[i] ? 0.0 : 1.0));
+        if (known->is_best[i])
             memcpy(front + len++ * m, known->f + i * m, m * sizeof *front);
     }
     acq->is_volume = true;
@@ -243,7 +226,7 @@ static bool is_for_volume(const struct several *own, const struct known *known, 
     if (m < 2)
         return false;
     if (!put_thresholds(own, reference))
-        return m <= VOLUME_OBJECTIVES_MAX && ask->trial % 2 == 1;
+        return m <= VOLUME_OBJECTIVES_MAX && !is_wide(own, ask) && ask->trial % END_EVERY != 0;
     for (size_t i = 0; i < known->len; i++) {
         size_t k = 0;
         while (k < m && known->f[i * m + k] > reference[k])
@@ -254,21 +237,15 @@ static bool is_for_volume(const struct several *own, const struct known *known, 
 }
 
 /* In units of the extent of the front.  Of four objectives every other trial improves the scalarised posterior mean. */
-static enum status scalarise(struct several *own, const struct known *known, const struct ask *ask,
-                             struct acq_several *acq, struct error *err)
+static void scalarise(struct several *own, const struct known *known, const struct ask *ask, struct acq_several *acq)
 {
-    size_t        m = own->objectives;
-    struct arena *scratch = &own->parts[0].memory.scratch;
-    struct rng    rng = rng_at(own->study->base.problem->seed, ask->trial, RNG_WEIGHTS);
-    double        direction[OBJECTIVES_MAX];
-    bool         *is_best = ARENA_NEW(scratch, bool, known->len);
-    if (is_best == NULL)
-        return error_no_memory(err);
-    TRY(pareto_front(known->f, known->len, m, is_best, scratch, err));
+    size_t     m = own->objectives;
+    struct rng rng = rng_at(own->study->base.problem->seed, ask->trial, RNG_WEIGHTS);
+    double     direction[OBJECTIVES_MAX];
     draw_direction(m, ask->trial, &rng, direction);
     for (size_t k = 0; k < m; k++) {
-        double high, extent = extent_of(known, is_best, m, k, &high);
-        acq->reference[k] = ask->trial % EVERY == 0 ? high + extent : high;
+        double high, extent = several_front_extent(known->f, known->is_best, known->len, m, k, &high);
+        acq->reference[k] = ask->trial % END_EVERY == 0 ? high + extent : high;
         acq->weight[k] = direction[k] / extent;
     }
     acq->reach = ask->trial % 2 == 1 ? ACQ_GREEDY : is_wide(own, ask) ? ACQ_WIDE : ACQ_EXPECTED;
@@ -278,7 +255,6 @@ static enum status scalarise(struct several *own, const struct known *known, con
                                  : acq->reach == ACQ_GREEDY ? GREEDY_SD
                                  : s % 2 == 0               ? rng_normal(&rng)
                                                             : -acq->samples[s - 1][k];
-    return STATUS_OK;
 }
 
 /* Nothing feasible: the places that miss the bounds by least. */
@@ -329,7 +305,7 @@ enum status several_acquisition(struct several *own, const struct ask *ask, cons
     if (own->objectives == 1)
         acq->reach = is_wide(own, ask) ? ACQ_WIDE : ACQ_EXPECTED;
     else
-        TRY(scalarise(own, &known, ask, acq, err));
+        scalarise(own, &known, ask, acq);
     for (size_t i = 0; i < known.len; i++) {
         const double *f = known.f + i * own->objectives;
         double        key = own->objectives == 1 ? f[0] : acq_several_scalar(acq, f, &worst);

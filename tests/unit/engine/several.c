@@ -266,7 +266,7 @@ static void test_thresholds(void)
         run_study(&without, seed);
         run_study(&with, seed);
         run_study(&some, seed);
-        CU_ASSERT(with.volumes == 24 && without.volumes == 12 && some.volumes == 12);
+        CU_ASSERT(with.volumes == 24 && without.volumes == 21 && some.volumes == 21);
         CU_ASSERT(count_attained(&with, middle) >= 2 * count_attained(&without, middle));
         CU_ASSERT(count_attained(&with, middle) >= 16);
         CU_ASSERT(memcmp(some.values, without.values, sizeof some.values) != 0);
