@@ -55,9 +55,10 @@ static bool factor(double *A, size_t n, size_t ld)
     return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', to_int(n), A, to_int(ld)) == 0 && has_good_diagonal(A, n, ld);
 }
 
-enum { TILE = 32, INVERT_WHOLE = 24, INVERT_COLUMNS = 32 };
+enum { TILE = 16, INVERT_WHOLE = 24, INVERT_COLUMNS = 32 };
 
-/* upper := lower' (save), or lower := upper' (restore), without the diagonal; in tiles, so that both stay in cache. */
+/* upper := lower' (save), or lower := upper' (restore), without the diagonal; in tiles, so that both stay in cache.
+ * Of 256 rows, the most of a fit, the columns of a larger tile would share too few sets of it. */
 static void mirror(double *A, size_t n, size_t ld, bool save)
 {
     for (size_t i0 = 0; i0 < n; i0 += TILE)
