@@ -130,8 +130,9 @@ void db_on_commit(struct db *db, void (*fn)(void *arg), void *arg);
 /* Runs fn on a read-only connection inside one read transaction (a consistent snapshot).  BUSY "deadline_exceeded" of a
  * statement that found nothing for too long. */
 MUST_CHECK enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err);
-/* Whether this transaction has met a damaged row: none of its findings may be remembered. */
-bool db_has_met_damage(const struct db_conn *conn);
+/* Whether what this transaction finds may be remembered after it: it has met no damaged row and, on the writer's connection,
+ * no line of the log has come before its commit, which may fail: then rows of other transactions may come to nothing, too. */
+bool db_is_memorable(const struct db_conn *conn);
 
 /* A value that a parameter is bound to.  NaN is NULL, as the NULL text is. */
 struct db_blob {

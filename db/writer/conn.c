@@ -146,9 +146,10 @@ enum status conn_read(struct db_conn *conn, db_fn fn, void *arg, struct error *e
     return status;
 }
 
-bool db_has_met_damage(const struct db_conn *conn)
+bool db_is_memorable(const struct db_conn *conn)
 {
-    return conn->damaged[0] != '\0';
+    bool has_lines = conn->log.is_known && (conn->log.last != NULL || conn->log.at.seq > conn->log.sealed);
+    return conn->damaged[0] == '\0' && !has_lines;
 }
 
 static double seconds(void)

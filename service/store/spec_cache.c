@@ -1,6 +1,8 @@
 /* Parsed specifications in a table that is bounded in bytes.
- * A study's specification changes with its version only and its id is never another's, so an entry is right whenever it
- * was made, even by a transaction that sees a study which is deleted meanwhile.  An older one than is wanted is replaced.
+ * A study's specification changes with its version only and its id is never another's, so an entry of what was committed is
+ * right whenever it was made, even by a transaction that sees a study which is deleted meanwhile.  An older one than is wanted is
+ * replaced.  What a transaction sees of others before their common commit is not kept: the commit may fail, and another
+ * specification get the version.
  * Invariants: the table is one user of its entries, each arena that was lent one is another, and the last user frees it;
  * the users of an entry in the table are counted up under the mutex, and nothing is read or freed under it. */
 #include "service/store/spec_cache.h"
@@ -169,7 +171,7 @@ enum status spec_cache_get(struct app *app, struct db_conn *conn, struct arena *
     struct entry *entry = find(app->specs, study);
     if (entry == NULL) {
         TRY(read_entry(app, conn, study, arena->limit_bytes - arena->taken_bytes, &entry, err));
-        if (!db_has_met_damage(conn))
+        if (db_is_memorable(conn))
             keep(app, entry);
     }
     if (!arena_hold(arena, entry->bytes, leave, entry)) {

@@ -2,6 +2,8 @@
  * of the study and of the cache. */
 #include "service/store/spec_cache.h"
 
+#include "service/app/event_log.h"
+#include "service/codec/codec_spec.h"
 #include "service/trial/observe.h"
 #include "service/study/study.h"
 #include "tests/unit/service/suites.h"
@@ -188,6 +190,42 @@ static void test_stays_for_its_borrower(void)
     arena_fini(&arena);
 }
 
+/* ---- a transaction that comes to nothing ---- */
+
+struct undone {
+    struct world *world;
+    struct study *study, *other;
+};
+
+/* The study has the specification of the other, as after a growth in the same batch; and then all fails. */
+static enum status see_and_fail(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct undone *undone = arg;
+    struct world  *world = undone->world;
+    struct study  *study = undone->study, found;
+    const char    *text = codec_spec_text(&undone->other->spec, &world->arena);
+    TRY(event_log(
+        conn, EVENT(.kind = "space.grown", .study = study->id, .actor = "local", .revision = ++study->revision), err));
+    TRY(db_exec(conn, NULL, err, SQL_STUDY_SPEC_SET, BIND(TEXT(study->id), TEXT(text))));
+    TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, BIND(TEXT(study->id), TEXT("active"), TEXT(""), INT(1))));
+    TRY(spec_cache_study(world->app, conn, study->id, &world->arena, &found, err));
+    CU_ASSERT(is_spec_of(&found.spec, 52));
+    return error_set(err, STATUS_FULL, "full", "", "all fails");
+}
+
+/* The next version of the study has its number. */
+static void test_of_nothing(void)
+{
+    struct world *world = world_new();
+    struct study  study = new_study(world, 51, 3), other = new_study(world, 52, 3), found;
+    struct undone undone = {.world = world, .study = &study, .other = &other};
+    CU_ASSERT_EQUAL(db_transact(world->app->db, see_and_fail, &undone, &world->err), STATUS_FULL);
+    CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_PAUSE, &found, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(study_find(world->app, &world->caller, study.id, &found, &world->err), STATUS_OK);
+    CU_ASSERT(is_spec_of(&found.spec, 51));
+    world_end(world);
+}
+
 /* ---- many at once ---- */
 
 enum { THREADS = 4, CROWD_STUDIES = 12, TURNS = 120, SEEDS = 1000 };
@@ -258,6 +296,7 @@ CU_TestInfo suite_spec_cache[] = {
     {"read once", test_read_once},
     {"bounded", test_bounded},
     {"counts against the borrower", test_counts_against_the_borrower},
+    {"a specification that was never committed is forgotten", test_of_nothing},
     {"stays for its borrower", test_stays_for_its_borrower},
     {"deleted and evicted in a crowd", test_deleted_and_evicted_in_a_crowd},
     CU_TEST_INFO_NULL,
