@@ -142,6 +142,21 @@ static enum status check_equation(const struct space *space, size_t k, struct er
     return refuse(err, k, "/equals", "no_feasible_point", why);
 }
 
+static enum status check_one(const struct space *space, size_t k, struct error *err)
+{
+    const struct constraint *c = &space->constraints[k];
+    TRY(check_terms(space, k, err));
+    if (c->at_most > 0)
+        TRY(check_used(space, k, err));
+    else if (isnan(c->min) || isnan(c->max) || (isinf(c->min) && isinf(c->max)))
+        return refuse(err, k, "", "bad_constraint", "min, max or both must be there");
+    if (!(c->min <= c->max))
+        return refuse(err, k, "/max", "empty_range", "max must be min (an equation) or greater");
+    if (c->is_product && (c->max <= 0 || (isfinite(c->min) && c->min <= 0)))
+        return refuse(err, k, c->max <= 0 ? "/max" : "/min", "bad_constraint", "a bound of a product is above 0");
+    return c->min == c->max ? check_equation(space, k, err) : STATUS_OK;
+}
+
 enum status space_check_constraints(const struct space *space, struct error *err)
 {
     bool   seen[SPACE_PARAMS_MAX] = {false};
@@ -151,17 +166,7 @@ enum status space_check_constraints(const struct space *space, struct error *err
                          SPACE_CONSTRAINTS_MAX);
     for (size_t k = 0; k < space->constraints_len; k++) {
         const struct constraint *c = &space->constraints[k];
-        TRY(check_terms(space, k, err));
-        if (c->at_most > 0)
-            TRY(check_used(space, k, err));
-        else if (isnan(c->min) || isnan(c->max) || (isinf(c->min) && isinf(c->max)))
-            return refuse(err, k, "", "bad_constraint", "min, max or both must be there");
-        if (!(c->min <= c->max))
-            return refuse(err, k, "/max", "empty_range", "max must be min (an equation) or greater");
-        if (c->is_product && (c->max <= 0 || (isfinite(c->min) && c->min <= 0)))
-            return refuse(err, k, c->max <= 0 ? "/max" : "/min", "bad_constraint", "a bound of a product is above 0");
-        if (c->min == c->max)
-            TRY(check_equation(space, k, err));
+        TRY(check_one(space, k, err));
         for (size_t j = 0; j < c->len; j++) {
             used += !seen[c->params[j]];
             seen[c->params[j]] = true;
