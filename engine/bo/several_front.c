@@ -9,9 +9,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHILDREN = 100, ROUNDS = 6, ENDS_SHARE = 4, PROPER_ROUNDS = 3 };
+enum { CHILDREN = 100, ROUNDS = 6 }; /* children of a round, at most; rounds */
+enum { ENDS_SHARE = 4 };             /* a parent in so many is an end of the front */
+enum { PROPER_ROUNDS = 3 };          /* rounds in which dominance with trades gives the extents, and these the trades */
 static const double CHILDREN_WORK = 4e4; /* children times the rows of all models, at most */
-static const double STEP = 0.3, PAST = 0.2;
+static const double STEP = 0.3;          /* largest deviation of a child from its parent, in ranges */
+static const double PAST = 0.2;          /* how far past two parents a child between them may lie, in their distance */
 static const double TRADE_OF_TWO = 0.02, TRADE = 0.1; /* see find_extents; of two objectives, of three */
 static const double EXTENT_MIN = 1e-3;
 static const double BEYOND = 0.1; /* of the extents: how far beyond the ends the reference lies */
